@@ -1,0 +1,17 @@
+import * as Args from '@oclif/core/args'
+import { BaseCommand } from '../../src/command/base.js'
+import { checkSettingKey } from '../../src/command/settings.js'
+
+export default class ConfigGet extends BaseCommand {
+  static override summary = 'Print the value of a setting that is in force.'
+  static override examples = ['<%= config.bin %> config get provider']
+  static override args = {
+    key: Args.string({ description: 'see substrat config list', required: true, ignoreStdin: true }),
+  }
+
+  async run(): Promise<void> {
+    const { args } = await this.parse(ConfigGet)
+    const setting = this.settings.get(checkSettingKey(args.key))
+    this.printObject(setting, setting.value ?? '')
+  }
+}

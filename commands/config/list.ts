@@ -1,0 +1,16 @@
+import { BaseCommand } from '../../src/command/base.js'
+import { SETTINGS, type SettingKey } from '../../src/command/settings.js'
+import { table } from '../../src/command/table.js'
+
+export default class ConfigList extends BaseCommand {
+  static override summary =
+    'List every setting: its value, where that comes from, its default and its variable.'
+  static override examples = ['<%= config.bin %> config list']
+
+  async run(): Promise<void> {
+    await this.parse(ConfigList)
+    const settings = (Object.keys(SETTINGS) as SettingKey[]).map((key) => this.settings.get(key))
+    const rows = settings.map((s) => [s.key, s.value ?? '-', s.source, s.default ?? '-', s.env, s.help])
+    this.printObject({ settings }, table(['KEY', 'VALUE', 'FROM', 'DEFAULT', 'VARIABLE', 'WHAT IT IS'], rows))
+  }
+}

@@ -1,0 +1,24 @@
+import * as Args from '@oclif/core/args'
+import { BaseCommand } from '../../src/command/base.js'
+import { checkSettingKey } from '../../src/command/settings.js'
+import { writeUserFile } from '../../src/storage/user-files.js'
+
+export default class ConfigSet extends BaseCommand {
+  static override summary = 'Change a setting in config.json of the home.'
+  static override examples = [
+    '<%= config.bin %> config set provider exec',
+    '<%= config.bin %> config set slots_max 8',
+  ]
+  static override args = {
+    key: Args.string({ description: 'see substrat config list', required: true, ignoreStdin: true }),
+    value: Args.string({ description: 'the new value', required: true, ignoreStdin: true }),
+  }
+
+  async run(): Promise<void> {
+    const { args } = await this.parse(ConfigSet)
+    const key = checkSettingKey(args.key)
+    const { store } = this.context()
+    await writeUserFile(store.configPath, this.settings.withKey(key, args.value))
+    this.printObject({ key, value: args.value }, `${key} is ${args.value}, in ${store.configPath}`)
+  }
+}

@@ -1,0 +1,37 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { BaseCommand } from '../src/command/base.js'
+import { describeRecord } from '../src/command/transcript.js'
+import { readLog } from '../src/dispatch/read-log.js'
+import { readRecordText } from '../src/session/read.js'
+
+export default class Log extends BaseCommand {
+  static override summary = "Print an agent's log: what was said and what happened; with --json every record."
+  static override examples = [
+    '<%= config.bin %> log notes -n 20',
+    '<%= config.bin %> log notes --follow --until idle --json',
+  ]
+  static override args = {
+    agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
+  }
+  static override flags = {
+    last: Flags.integer({ char: 'n', min: 1, description: 'only the last so many records' }),
+    follow: Flags.boolean({ char: 'f', description: 'go on printing what is added' }),
+    until: Flags.string({
+      options: ['idle'] as const,
+      dependsOn: ['follow'],
+      description: 'stop following once no turn runs',
+    }),
+  }
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Log)
+    const { store, agentId } = this.resolveForRead(args.agent)
+    const request = { agentId, last: flags.last, follow: flags.follow, untilIdle: flags.until === 'idle' }
+    await readLog(store, request, (record) => {
+      if (this.jsonEnabled()) return this.printJsonLine(record)
+      const entry = describeRecord(record, (message) => readRecordText(store, agentId, message))
+      if (entry !== undefined) this.print(entry)
+    })
+  }
+}

@@ -1,0 +1,23 @@
+import { BaseCommand } from '../src/command/base.js'
+import { table } from '../src/command/table.js'
+import { listProviders } from '../src/provider/listing.js'
+
+export default class Providers extends BaseCommand {
+  static override summary = 'List the providers: the built-in ones, and those of installed plugins.'
+  static override examples = [
+    '<%= config.bin %> providers',
+    '<%= config.bin %> plugins install substrat-provider-example',
+  ]
+
+  async run(): Promise<void> {
+    await this.parse(Providers)
+    const providers = await listProviders(this.providers)
+    const rows = providers.map(({ name, kind, plugin, version, description }) => [
+      name,
+      kind,
+      version === null ? plugin : `${plugin} ${version}`,
+      description,
+    ])
+    this.printObject({ providers }, table(['NAME', 'KIND', 'FROM', 'WHAT IT IS'], rows))
+  }
+}

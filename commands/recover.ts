@@ -1,0 +1,41 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { BaseCommand } from '../src/command/base.js'
+import { duration } from '../src/command/flags.js'
+import { agentLine } from '../src/command/recovered.js'
+import { recover } from '../src/dispatch/recover.js'
+
+export default class Recover extends BaseCommand {
+  static override strict = false
+  static override summary = 'Repair and mark what was interrupted, and go on with it.'
+  static override description =
+    `Safe to run at any time, twice at once, and from cron at boot. Prints a line per agent that it looked at.
+Exits with the first status other than 0, in the order of those lines.`
+  static override examples = [
+    '<%= config.bin %> recover --all',
+    '@reboot <%= config.bin %> recover --all --json',
+  ]
+  static override args = {
+    agent: Args.string({ description: 'names, uuids or their beginnings', ignoreStdin: true }),
+  }
+  static override flags = {
+    all: Flags.boolean({ description: 'every agent that may be owed something' }),
+    continue: Flags.option({
+      options: ['roots', 'all', 'none'] as const,
+      default: 'roots',
+      description: 'which agents go on; the others are only repaired and marked',
+    })(),
+    timeout: duration({ description: 'how long a slot is waited for' }),
+  }
+
+  async run(): Promise<void> {
+    const { argv, flags } = await this.parse(Recover)
+    const words = { all: flags.all, agents: argv as string[] }
+    const ctx = this.context({ isLenient: true, waitMs: flags.timeout })
+    await recover(ctx, words, flags.continue, (recovered, failure) => {
+      if (this.jsonEnabled()) this.printJsonLine(recovered)
+      else this.print(agentLine(recovered))
+      if (failure !== undefined) this.fail(failure, false)
+    })
+  }
+}

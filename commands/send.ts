@@ -1,0 +1,56 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { BaseCommand } from '../src/command/base.js'
+import { duration } from '../src/command/flags.js'
+import { checkKey, readMessage } from '../src/command/input.js'
+import { send } from '../src/dispatch/send.js'
+
+export default class Send extends BaseCommand {
+  static override summary = 'Send an agent a message, and print its reply.'
+  static override description =
+    `A turn that was interrupted is finished first. With --key the message is taken once, however often it is sent:
+a call that is repeated after a crash goes on with that turn, and one that is repeated later gets the same reply.`
+  static override examples = [
+    `<%= config.bin %> send notes 'What is open?'`,
+    `<%= config.bin %> send report --key "$(date +%F)" 'Write the daily report.'`,
+    'git log -5 | <%= config.bin %> send notes "Summarise:" -',
+  ]
+  static override args = {
+    agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
+    message: Args.string({ description: 'the message; - (or none) reads it from stdin', ignoreStdin: true }),
+    dash: Args.string({ description: '- appends stdin to MESSAGE', ignoreStdin: true, hidden: true }),
+  }
+  static override flags = {
+    key: Flags.string({
+      char: 'k',
+      description: 'take this message once: the same key is answered with the same reply',
+    }),
+    retry: Flags.boolean({ description: 'with --key: ask again where that turn failed', dependsOn: ['key'] }),
+    'if-busy': Flags.option({
+      options: ['wait', 'queue', 'fail'] as const,
+      default: 'wait',
+      description: 'when another turn runs: wait for it, leave the message in the inbox, or exit 4',
+    })(),
+    timeout: duration({ description: 'how long a busy agent or slot is waited for' }),
+    'turn-timeout': duration({ description: 'wall clock of the turn' }),
+    stream: Flags.boolean({
+      description: 'one JSON line per record, live text marked partial',
+      exclusive: ['json'],
+    }),
+  }
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Send)
+    const agentId = this.resolveForWrite(args.agent)
+    const request = {
+      agentId,
+      content: await readMessage(args),
+      key: checkKey(flags.key),
+      retry: flags.retry,
+      ifBusy: flags['if-busy'],
+      turnTimeoutMs: flags['turn-timeout'] ?? null,
+    }
+    const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream })
+    await send(ctx, request, (outcome) => this.report(outcome))
+  }
+}

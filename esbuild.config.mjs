@@ -1,0 +1,97 @@
+// Builds dist/substrat.cjs (oclif, every command and all they use, in one file), dist/conformance.js and
+// oclif.manifest.json. One CommonJS file, because only that can start from V8's compiled code: see bin/run.js.
+import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { Plugin } from '@oclif/core'
+import { build } from 'esbuild'
+
+const root = import.meta.dirname
+
+const shared = {
+  absWorkingDir: root,
+  bundle: true,
+  platform: 'node',
+  target: 'node20.19',
+  legalComments: 'inline',
+  logLevel: 'warning',
+  write: false,
+}
+
+const cli = await build({
+  ...shared,
+  stdin: { contents: entrySource(), resolveDir: root, sourcefile: 'entry.ts', loader: 'ts' },
+  format: 'cjs',
+  // A native addon finds its binary beside itself; oclif asks for TypeScript only in plugins under development.
+  external: ['fs-native-extensions', 'typescript'],
+  // CommonJS has no import.meta; execa reads its url.
+  define: { 'import.meta.url': 'bundleUrl' },
+})
+replace('dist/substrat.cjs', scriptSource(cli.outputFiles[0].text))
+
+const conformance = await build({
+  ...shared,
+  entryPoints: ['src/provider/conformance.ts'],
+  format: 'esm',
+  packages: 'external',
+})
+replace('dist/conformance.js', conformance.outputFiles[0].text)
+
+await writeManifest()
+
+/** One getter per file of commands/, so that a start evaluates the one command it runs. */
+function entrySource() {
+  const getters = readdirSync(path.join(root, 'commands'), { recursive: true })
+    .filter((file) => file.endsWith('.ts'))
+    .sort()
+    .map((file) => file.slice(0, -'.ts'.length).split(path.sep))
+    .map(
+      (parts) => `get '${parts.join(':')}'() { return require('./commands/${parts.join('/')}.ts').default },`,
+    )
+  return [
+    `import { start } from './src/command/entry.ts'`,
+    `export const COMMANDS = {`,
+    ...getters,
+    `}`,
+    `export const main = (root: string) => start(root, Object.keys(COMMANDS))`,
+  ].join('\n')
+}
+
+/** The bundle as bin/run.js needs it. */
+function scriptSource(text) {
+  const prelude = [
+    `const bundleUrl = require('node:url').pathToFileURL(__filename).href`,
+    `const importModule = module.importModule ?? ((specifier) => import(specifier))`,
+  ]
+  const body = text
+    // In code that V8 restores, import() fails on Node 20 and warns later on: run.js lends its own.
+    .replaceAll(/(?<![.\w$])import\((?!\))/g, 'importModule(')
+    // Plain ASCII is read four times as fast. Only regular expressions hold anything else; esbuild escapes the rest.
+    .replaceAll(/[\u0080-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return `${prelude.join('\n')}\n${body}`
+}
+
+/** What oclif knows of the commands without loading them. */
+async function writeManifest() {
+  const require = createRequire(import.meta.url)
+  const target = require.resolve('./dist/substrat.cjs')
+  delete require.cache[target]
+  const plugin = new Plugin({
+    root,
+    isRoot: true,
+    ignoreManifest: true,
+    errorOnManifestCreate: true,
+    respectNoCacheDefault: true,
+  })
+  await plugin.load()
+  replace('oclif.manifest.json', `${JSON.stringify(plugin.manifest, null, 2)}\n`)
+}
+
+/** Whole or not at all: tests may be running the bundle that is being replaced. */
+function replace(name, contents) {
+  const file = path.join(root, name)
+  const temporary = `${file}.${process.pid}.tmp`
+  mkdirSync(path.dirname(file), { recursive: true })
+  writeFileSync(temporary, contents)
+  renameSync(temporary, file)
+}

@@ -1,0 +1,14 @@
+/** The wall clock, in one place so that a test or the fuzzer can turn it. Milliseconds since the epoch. */
+export const clock = { now: (): number => Date.now() }
+
+/** ISO 8601 of the later of the clock and `floor`: a clock that was set back never makes a log run backwards. */
+export function timestampAfter(floor: string | undefined): string {
+  const now = new Date(clock.now()).toISOString()
+  return floor !== undefined && floor > now ? floor : now
+}
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms)
+  })
+}

@@ -1,0 +1,159 @@
+/**
+ * What every command has: the home, the settings, the providers, the JSON shape and the exit status. Commands parse, make
+ * one call, and return.
+ */
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { Command } from '@oclif/core/command'
+import type { Context } from '../dispatch/context.js'
+import type { Outcome } from '../dispatch/outcome.js'
+import type { SubstratError } from '../errors.js'
+import { type PluginFacts, ProviderRegistry } from '../provider/registry.js'
+import { FileStore } from '../storage/store.js'
+import { resolveAgent } from '../tree/names.js'
+import { Shutdown } from '../turn/stop.js'
+import { asSubstratError, errorJson, errorLine, forPerson, hasResult } from './output.js'
+import { ConsoleReporter } from './reporter.js'
+import { Settings } from './settings.js'
+
+export interface ContextOptions {
+  /** Whether a bad config.json stops the command. */
+  isLenient?: boolean
+  waitMs?: number | undefined
+  /** One JSON line per record, with live text marked partial. */
+  isStream?: boolean
+}
+
+export abstract class BaseCommand extends Command {
+  static override enableJsonFlag = true
+
+  private reporter: ConsoleReporter | undefined
+  private isStream = false
+  private knownSettings: Settings | undefined
+
+  /** The home's root, made absolute. */
+  protected get homeRoot(): string {
+    return resolve(process.env.SUBSTRAT_HOME || join(homedir(), '.substrat'))
+  }
+
+  /** Undefined where there is no home yet. */
+  protected openForRead(): FileStore | undefined {
+    return FileStore.openForRead(this.homeRoot)
+  }
+
+  protected get providers(): ProviderRegistry {
+    return new ProviderRegistry(() => this.config.plugins.values() as Iterable<PluginFacts>)
+  }
+
+  /** For commands that write: makes the home where it is missing. */
+  protected context(options: ContextOptions = {}): Context {
+    const store = FileStore.openForWrite(this.homeRoot)
+    const reporter = new ConsoleReporter({ isStream: options.isStream === true, isJson: this.jsonEnabled() })
+    this.reporter = reporter
+    this.isStream = options.isStream === true
+    const note = (text: string): void => reporter.note(text)
+    const settings = options.isLenient === true ? Settings.readLeniently(store, note) : Settings.read(store)
+    this.knownSettings = settings
+    return {
+      store,
+      providers: this.providers,
+      bounds: {
+        slotsMax: settings.count('slots_max'),
+        waitMs: options.waitMs ?? settings.durationMs('timeout'),
+        turnTimeoutMs: settings.durationMs('turn_timeout'),
+      },
+      reporter,
+      shutdown: new Shutdown(settings.durationMs('shutdown_grace'), note),
+      command: `substrat ${this.id?.replaceAll(':', ' ') ?? ''}`.trim(),
+    }
+  }
+
+  /** Of the home that `context` opened. */
+  protected get settings(): Settings {
+    this.knownSettings ??= Settings.read(this.openForRead())
+    return this.knownSettings
+  }
+
+  protected defaultProvider(): string {
+    const { value, source } = this.settings.get('provider')
+    if (source === 'default')
+      this.note(
+        `no provider is configured: using ${value}, which only echoes (substrat config set provider <name>)`,
+      )
+    return value as string
+  }
+
+  protected resolveForRead(word: string): { store: FileStore; agentId: string } {
+    const store = this.openForRead()
+    // Throws where there is no home, because then there is no agent either.
+    const agentId = resolveAgent(store, word)
+    return { store: store as FileStore, agentId }
+  }
+
+  /** An existing agent, for commands that write: no home is made to find that it has none. */
+  protected resolveForWrite(word: string): string {
+    return resolveAgent(this.openForRead(), word)
+  }
+
+  /** The reply or the object, once; and why the exit status is not 0. */
+  protected report({ result, failure }: Outcome): void {
+    this.reporter?.done()
+    if (failure === undefined || hasResult(failure.code)) {
+      if (this.jsonEnabled()) this.printJson(result)
+      else if (!this.isStream && result.reply !== null) this.print(result.reply)
+    }
+    if (failure !== undefined) this.fail(failure, !hasResult(failure.code))
+  }
+
+  /** Alone on stdout, or on stderr where stdout is for a reply. */
+  protected printAgentId(id: string, hasReply: boolean): void {
+    if (hasReply || this.isStream) process.stderr.write(`${id}\n`)
+    else if (!this.jsonEnabled()) this.print(id)
+  }
+
+  protected print(text: string): void {
+    process.stdout.write(`${forPerson(text, process.stdout)}\n`)
+  }
+
+  /** A result that is not a turn's: the object with `--json`, else its text. */
+  protected printObject(object: object, text: string): void {
+    if (this.jsonEnabled()) this.printJson(object)
+    else this.print(text)
+  }
+
+  protected printJson(value: unknown): void {
+    process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+  }
+
+  protected printJsonLine(value: unknown): void {
+    process.stdout.write(`${JSON.stringify(value)}\n`)
+  }
+
+  protected note(text: string): void {
+    process.stderr.write(`substrat: ${forPerson(text, process.stderr)}\n`)
+  }
+
+  /** Sets the exit status, and says why. The first failure of a command is its exit status. */
+  protected fail(error: SubstratError, printsJson = true): void {
+    this.reporter?.done()
+    process.exitCode ??= error.exitStatus
+    if (this.jsonEnabled() && printsJson) this.printJson(errorJson(error))
+    process.stderr.write(`${errorLine(error)}\n`)
+    if (process.env.DEBUG) process.stderr.write(`${error.stack}\n${causeOf(error)}`)
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: the signature is oclif's
+  protected override async catch(error: any): Promise<void> {
+    const { oclif } = error as { oclif?: { exit?: number } }
+    // oclif ends some commands by an error that is none: `--help`, and `this.exit(0)`.
+    if (oclif?.exit === 0) throw error
+    this.fail(asSubstratError(error))
+  }
+
+  /** Our results are printed where they are known; oclif prints none. */
+  protected override logJson(): void {}
+}
+
+function causeOf(error: SubstratError): string {
+  return error.cause instanceof Error ? `caused by ${error.cause.stack}\n` : ''
+}

@@ -1,0 +1,66 @@
+/** Agents as a person reads them. */
+import type { ListedAgent, ShownAgent } from '../dispatch/look.js'
+import { table } from './table.js'
+
+export function agentsTable(agents: ListedAgent[]): string {
+  if (agents.length === 0) return 'no agents (substrat spawn starts one)'
+  const rows = agents.map((agent) =>
+    'state' in agent
+      ? [
+          agent.path,
+          agent.id.slice(0, 8),
+          agent.state,
+          agent.status,
+          agent.provider,
+          String(agent.inbox),
+          agent.updated_at,
+        ]
+      : [agent.id, agent.id.slice(0, 8), '?', agent.status, '?', '?', agent.error.message],
+  )
+  return table(['AGENT', 'ID', 'STATE', 'STATUS', 'PROVIDER', 'INBOX', 'UPDATED'], rows)
+}
+
+export function describeAgent(shown: ShownAgent): string {
+  const { agent, run, holder, trouble, next, title, instructions, hold, options } = shown
+  const lines: [string, string | null][] = [
+    ['agent', agent.name === null ? agent.id : `${agent.name} (${agent.id})`],
+    ['title', title],
+    ['status', `${agent.status}${hold ? ', on hold' : ''}`],
+    ['session', `${agent.state}, ${agent.last_seq} records`],
+    [
+      'provider',
+      [agent.provider, agent.model, ...Object.entries(options).map(([key, value]) => `${key}=${value}`)]
+        .filter(Boolean)
+        .join(' '),
+    ],
+    ['workspace', agent.workspace],
+    ['instructions', instructions === null ? null : firstLine(instructions)],
+    ['created', agent.created_at],
+    ['updated', agent.updated_at],
+    [
+      'held by',
+      holder === null
+        ? null
+        : `pid ${holder.pid} on ${holder.host} since ${holder.since} (${holder.command})`,
+    ],
+    ['inbox', agent.inbox === 0 ? null : `${agent.inbox} waiting`],
+    [
+      'latest turn',
+      run === null
+        ? 'none yet'
+        : `${run.status}, begun ${run.started_at}${run.ended_at === null ? '' : `, ended ${run.ended_at}`}`,
+    ],
+    ['why', trouble],
+    ['reply', shown.reply === null ? null : firstLine(shown.reply)],
+    ['next', next],
+  ]
+  return lines.flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(13)}${text}`])).join('\n')
+}
+
+const LINE_CHARACTERS_MAX = 100
+
+function firstLine(text: string): string {
+  const [line = ''] = text.split('\n')
+  const isWhole = line.length === text.length && line.length <= LINE_CHARACTERS_MAX
+  return isWhole ? line : `${line.slice(0, LINE_CHARACTERS_MAX)}…`
+}

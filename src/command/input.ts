@@ -1,0 +1,82 @@
+/** What a person gives: a message from the arguments and stdin, options, a workspace. */
+import { isUtf8 } from 'node:buffer'
+import { SubstratError } from '../errors.js'
+import { limits } from '../limits.js'
+
+/**
+ * stdin is read to its end for `-` (after a message it is appended, a blank line between) or when there is no message
+ * and stdin is not a TTY, and never otherwise. Throws USAGE for what cannot be a message.
+ */
+export async function readMessage(words: {
+  message: string | undefined
+  dash: string | undefined
+}): Promise<string> {
+  const { message, dash } = words
+  if (dash !== undefined && dash !== '-') {
+    throw new SubstratError('USAGE', `one argument too many: ${JSON.stringify(dash.slice(0, 80))}`, {
+      hint: 'put a message of several words in quotes',
+    })
+  }
+  const readsStdin = message === '-' || dash === '-' || (message === undefined && !process.stdin.isTTY)
+  const typed = message === '-' ? undefined : message
+  const piped = readsStdin ? await readStdin() : undefined
+  return checkMessage([typed, piped].filter((part) => part !== undefined && part !== '').join('\n\n'))
+}
+
+export function checkMessage(message: string): string {
+  if (message.trim() === '') {
+    throw new SubstratError('USAGE', 'the message is empty', {
+      hint: 'give it as an argument, or on stdin with -',
+    })
+  }
+  if (Buffer.byteLength(message) > limits.messageBytesMax) throw tooLarge()
+  return message
+}
+
+/** UTF-8, less one newline at its end, which is the shell's habit. */
+async function readStdin(): Promise<string> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of process.stdin as AsyncIterable<Buffer>) {
+    bytes += piece.length
+    if (bytes > limits.messageBytesMax + 2) throw tooLarge()
+    pieces.push(piece)
+  }
+  const all = Buffer.concat(pieces)
+  if (!isUtf8(all)) {
+    throw new SubstratError('USAGE', 'the message on stdin is not UTF-8', {
+      hint: 'convert it first (iconv -t UTF-8), or name the file in the message',
+    })
+  }
+  return all.toString('utf8').replace(/\r?\n$/, '')
+}
+
+function tooLarge(): SubstratError {
+  return new SubstratError('USAGE', `the message is larger than ${limits.messageBytesMax} bytes`, {
+    hint: 'put it in a file of the workspace, and name the file in the message',
+    facts: { bytes_max: limits.messageBytesMax },
+  })
+}
+
+export function checkKey(key: string | undefined): string | null {
+  if (key === undefined) return null
+  if (key !== '' && key.length <= limits.keyCharactersMax && !/\p{Cc}/u.test(key)) return key
+  throw new SubstratError('USAGE', `the key ${JSON.stringify(key.slice(0, 80))} cannot be used`, {
+    hint: `a key has 1 to ${limits.keyCharactersMax} characters and no control character`,
+  })
+}
+
+/** `--option name=value`, each. */
+export function parseOptions(pairs: string[] | undefined): Record<string, string> {
+  const options: Record<string, string> = Object.create(null)
+  for (const pair of pairs ?? []) {
+    const at = pair.indexOf('=')
+    if (at <= 0) {
+      throw new SubstratError('USAGE', `--option ${JSON.stringify(pair.slice(0, 80))} is not name=value`, {
+        hint: "for example: --option command='wc -w'",
+      })
+    }
+    options[pair.slice(0, at)] = pair.slice(at + 1)
+  }
+  return { ...options }
+}

@@ -1,0 +1,54 @@
+/** Progress as a command shows it: sentences and a spinner on stderr, or with `--stream` records on stdout. */
+import type { Reporter } from '../dispatch/context.js'
+import type { SessionRecord } from '../session/records.js'
+import { forPerson } from './output.js'
+
+const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
+const FRAME_MS = 100
+/** A turn that is quicker than this needs no sign of life. */
+const QUIET_MS = 300
+
+export class ConsoleReporter implements Reporter {
+  private spinner: NodeJS.Timeout | undefined
+
+  constructor(private readonly options: { isStream: boolean; isJson: boolean }) {}
+
+  record(record: SessionRecord, agentId: string): void {
+    if (this.options.isStream) process.stdout.write(`${JSON.stringify({ agent: agentId, ...record })}\n`)
+    if (record.kind === 'run.started' || record.kind === 'run.resumed') this.spin()
+    if (record.kind.startsWith('run.') && record.kind !== 'run.started' && record.kind !== 'run.resumed')
+      this.done()
+  }
+
+  text(content: string, agentId: string, runId: string): void {
+    if (!this.options.isStream) return
+    const partial = { agent: agentId, kind: 'message.agent', partial: true, run_id: runId, content }
+    process.stdout.write(`${JSON.stringify(partial)}\n`)
+  }
+
+  note(text: string): void {
+    const wasSpinning = this.spinner !== undefined
+    this.done()
+    process.stderr.write(`substrat: ${forPerson(text, process.stderr)}\n`)
+    if (wasSpinning) this.spin()
+  }
+
+  done(): void {
+    if (this.spinner === undefined) return
+    clearInterval(this.spinner)
+    this.spinner = undefined
+    process.stderr.write('\r\u001b[K')
+  }
+
+  private spin(): void {
+    if (process.stderr.isTTY !== true || this.spinner !== undefined) return
+    const start = performance.now()
+    this.spinner = setInterval(() => {
+      const elapsed = performance.now() - start
+      if (elapsed < QUIET_MS) return
+      const frame = FRAMES[Math.floor(elapsed / FRAME_MS) % FRAMES.length]
+      process.stderr.write(`\r\u001b[K${frame} thinking, ${Math.floor(elapsed / 1000)} s`)
+    }, FRAME_MS)
+    this.spinner.unref()
+  }
+}

@@ -1,0 +1,19 @@
+/** Columns for a person: as wide as their widest cell, the last one as it is. */
+export function table(head: string[], rows: string[][]): string {
+  const widths = head.map((title, column) =>
+    Math.max(...[head, ...rows].map((row) => widthOf(row[column] ?? title))),
+  )
+  const line = (row: string[]): string =>
+    row
+      .map((cell, column) =>
+        column === row.length - 1 ? cell : cell + ' '.repeat((widths[column] as number) - widthOf(cell)),
+      )
+      .join('  ')
+      .trimEnd()
+  return [head, ...rows].map(line).join('\n')
+}
+
+/** Characters, not code units; wide ones count as one, which a terminal may not. */
+function widthOf(cell: string): number {
+  return [...cell].length
+}

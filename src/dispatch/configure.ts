@@ -1,0 +1,32 @@
+/** `set`: another model, other instructions, another workspace; from the next turn on. */
+import { SessionStateError } from '../errors.js'
+import { settingsOf } from '../recovery/settle.js'
+import type { NewRecord } from '../session/records.js'
+import type { Context } from './context.js'
+import { nameOf } from './outcome.js'
+import { checkWorkspace } from './spawn.js'
+import { type AgentView, viewAgent } from './view.js'
+import { visit } from './visit.js'
+
+export type Changes = Omit<NewRecord<'session.configured'>, 'kind' | 'hold'>
+
+export function configure(ctx: Context, agentId: string, changes: Changes): Promise<AgentView> {
+  return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: false }, async (session) => {
+    const { state } = session
+    if (state.state === 'terminated') {
+      throw new SessionStateError(`${nameOf(state)} is terminated: it cannot be changed`, {
+        facts: { agent_id: state.id },
+      })
+    }
+    if (changes.workspace !== undefined) checkWorkspace(changes.workspace)
+    const settings = settingsOf(session)
+    await ctx.providers.check(state.provider_name, {
+      ...settings,
+      model: changes.model === undefined ? settings.model : changes.model,
+      workspace: changes.workspace ?? settings.workspace,
+      options: { ...settings.options, ...changes.options },
+    })
+    session.append([{ kind: 'session.configured', ...changes }])
+    return viewAgent(ctx.store, session.state)
+  })
+}

@@ -1,0 +1,87 @@
+/** Going on with what was interrupted, and taking what waits in the inbox. */
+import { limits } from '../limits.js'
+import { damagedMail, nextMessage, removeDelivered, syncBeforeForgetting } from '../mail/inbox.js'
+import { interrupted, type Settled } from '../recovery/settle.js'
+import type { Session } from '../session/session.js'
+import type { Run } from '../session/state.js'
+import { isInterrupted, isUnfinished } from '../session/status.js'
+import type { Context } from './context.js'
+import { continueTurn, resumeTurn, startTurn } from './turns.js'
+
+/** `exhausted`: it stopped going on by itself; a person's `resume` tries again, a person's message goes past it. */
+export type WentOn =
+  | { outcome: 'nothing' }
+  | { outcome: 'ran'; run: Run }
+  | { outcome: 'exhausted' | 'stranger' }
+
+export interface GoOnOptions {
+  /** By itself, within the bound; false where a person asked for it. */
+  auto: boolean
+  settled: Settled
+  isLast(): boolean
+}
+
+export async function goOn(ctx: Context, session: Session, options: GoOnOptions): Promise<WentOn> {
+  const { state } = session
+  const { auto, isLast } = options
+  if (!(auto ? state.run?.status === 'open' || isInterrupted(state) : isUnfinished(state)))
+    return { outcome: 'nothing' }
+  if (auto && options.settled.hasStranger) return { outcome: 'stranger' }
+  if (auto && state.recovery.barren_attempts >= limits.barrenAttemptsMax) {
+    if (state.run?.status === 'open') session.append(interrupted(state.run))
+    return { outcome: 'exhausted' }
+  }
+  const isOpen = state.run?.status === 'open'
+  ctx.reporter.note(`going on with the turn that was interrupted (begun ${state.run?.started_at})`)
+  const run = await (isOpen ? resumeTurn : continueTurn)(ctx, session, auto, { isLast })
+  return { outcome: 'ran', run }
+}
+
+/** All that an agent has to do by itself: what was interrupted, then what waits. Says how many turns that was. */
+export async function advance(
+  ctx: Context,
+  session: Session,
+  settled: Settled,
+  turnsMax: number,
+): Promise<number> {
+  const wentOn = await goOn(ctx, session, { auto: true, settled, isLast: () => nothingWaits(ctx, session) })
+  const turns = wentOn.outcome === 'ran' ? 1 : 0
+  return turns + (await takeMail(ctx, session, turnsMax - turns))
+}
+
+/** Turns for what waits in the inbox, until it is empty or the command's bound is reached. Says how many it ran. */
+export async function takeMail(ctx: Context, session: Session, turnsMax: number): Promise<number> {
+  let turns = 0
+  while (turns < turnsMax && mayBegin(ctx, session)) {
+    const message = nextMessage(session)
+    if (message === undefined) break
+    syncBeforeForgetting(session)
+    const { message_id, from, kind, content, created_at, key, digest, turn_timeout_ms } = message
+    const mail = { message_id, from, mail_kind: kind, content, sent_at: created_at }
+    ctx.reporter.note(`taking message ${message_id}, queued ${created_at}`)
+    const run = await startTurn(
+      ctx,
+      session,
+      { prompt: { origin: 'mail', mail }, key, digest, turn_timeout_ms },
+      {
+        isLast: () => turns + 1 >= turnsMax || nothingWaits(ctx, session),
+      },
+    )
+    removeDelivered(session)
+    turns += 1
+    if (run.status === 'cancelled' && run.reason === 'terminated') break
+    if (run.status === 'interrupted') break
+  }
+  for (const path of damagedMail(ctx.store, session.state))
+    ctx.reporter.note(`not delivered, because it is damaged: ${path}`)
+  return turns
+}
+
+/** Whether nothing more is going to run in this visit. */
+export function nothingWaits(ctx: Context, session: Session): boolean {
+  return !mayBegin(ctx, session) || nextMessage(session) === undefined
+}
+
+function mayBegin(ctx: Context, session: Session): boolean {
+  return ctx.shutdown.requested === undefined && !session.state.hold && session.state.state !== 'terminated'
+}

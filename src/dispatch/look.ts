@@ -1,0 +1,111 @@
+/** Looking at agents without their locks: `list`, `show`. Writes nothing. */
+import { SubstratError } from '../errors.js'
+import { countPending } from '../mail/inbox.js'
+import { openForRead } from '../session/open-for-read.js'
+import { readMessageText, readText } from '../session/read.js'
+import type { SessionState, State } from '../session/state.js'
+import { isUnfinished, type Status } from '../session/status.js'
+import type { FileStore, Holder } from '../storage/store.js'
+import { nameOf } from './outcome.js'
+import { type AgentView, statusOf, type TurnResult, viewAgent, viewTurn } from './view.js'
+
+/** An agent whose log cannot be read is in the list too, with what is wrong. */
+export type ListedAgent =
+  | AgentView
+  | { id: string; status: 'corrupt'; error: { code: string; message: string } }
+
+export interface ListFilter {
+  status?: string | undefined
+  state?: string | undefined
+  roots: boolean
+  /** Terminated ones too. */
+  all: boolean
+}
+
+export const STATES: SessionState[] = ['created', 'active', 'suspended', 'terminated']
+export const STATUSES: (Status | 'corrupt')[] = [
+  'running',
+  'waiting',
+  'idle',
+  'interrupted_startup',
+  'interrupted_waiting',
+  'corrupt',
+]
+
+/** Oldest first. */
+export function listAgents(store: FileStore | undefined, filter: ListFilter): ListedAgent[] {
+  const agents = (store?.agentIds() ?? [])
+    .map((id) => listed(store as FileStore, id))
+    .filter((agent) => agent !== undefined)
+  return agents.filter((agent) => matches(agent, filter)).sort(byBirth)
+}
+
+export interface ShownAgent extends TurnResult {
+  title: string | null
+  instructions: string | null
+  options: Record<string, string>
+  hold: boolean
+  /** Who has the agent's lock; null where nobody has. */
+  holder: Holder | null
+  /** Why the latest run did not complete. */
+  trouble: string | null
+  /** The next command to run; null where nothing is owed. */
+  next: string | null
+}
+
+export function showAgent(store: FileStore, agentId: string): ShownAgent {
+  const state = readState(store, agentId)
+  const holder = store.isAgentHeld(agentId) ? (store.agentHolder(agentId) ?? null) : null
+  const reply = state.reply === null ? null : readMessageText(store, agentId, state.reply)
+  return {
+    ...viewTurn(store, state, state.run, reply),
+    title: state.title,
+    instructions: state.instructions === null ? null : readText(store, agentId, state.instructions),
+    options: state.options,
+    hold: state.hold,
+    holder,
+    trouble: state.run?.error?.message ?? state.run?.reason ?? null,
+    next: nextCommand(store, state, holder),
+  }
+}
+
+/** Throws AGENT_NOT_FOUND, or CORRUPT for a log that cannot be read. */
+export function readState(store: FileStore, agentId: string): State {
+  const state = openForRead(store, agentId)?.state
+  if (state !== undefined) return state
+  throw new SubstratError('CORRUPT', `the agent ${agentId} has no events.jsonl`, {
+    hint: 'restore its directory from a backup',
+    facts: { agent_id: agentId },
+  })
+}
+
+function nextCommand(store: FileStore, state: State, holder: Holder | null): string | null {
+  const name = nameOf(state)
+  if (state.state === 'terminated') return null
+  if (statusOf(store, state) === 'running') return `substrat log ${name} --follow`
+  if (state.hold || isUnfinished(state)) return `substrat resume ${name}`
+  if (countPending(store, state) > 0 && holder === null) return `substrat resume ${name}`
+  return `substrat send ${name} '…'`
+}
+
+function listed(store: FileStore, id: string): ListedAgent | undefined {
+  try {
+    const state = openForRead(store, id)?.state
+    return state === undefined ? undefined : viewAgent(store, state)
+  } catch (error) {
+    if (!(error instanceof SubstratError)) throw error
+    return { id, status: 'corrupt', error: { code: error.code, message: error.message } }
+  }
+}
+
+function matches(agent: ListedAgent, { status, state, roots, all }: ListFilter): boolean {
+  if (status !== undefined && agent.status !== status) return false
+  if (!('state' in agent)) return state === undefined
+  if (state !== undefined) return agent.state === state && (!roots || agent.parent === null)
+  return (all || agent.state !== 'terminated') && (!roots || agent.parent === null)
+}
+
+function byBirth(a: ListedAgent, b: ListedAgent): number {
+  const [x, y] = [a, b].map((agent) => ('created_at' in agent ? agent.created_at : ''))
+  return (x as string) < (y as string) ? -1 : (x as string) > (y as string) ? 1 : a.id < b.id ? -1 : 1
+}

@@ -1,0 +1,95 @@
+/** How an operation came out: what stdout shows, and why the exit status is not 0. */
+import { type ErrorCode, SubstratError } from '../errors.js'
+import type { PastRun } from '../session/past-run.js'
+import type { FailureType } from '../session/records.js'
+import type { Session } from '../session/session.js'
+import type { Run, State } from '../session/state.js'
+import type { StopSignal } from '../turn/stop.js'
+import type { Context } from './context.js'
+import { type TurnResult, viewEndedRun } from './view.js'
+
+export interface Outcome {
+  result: TurnResult
+  /** Undefined where all is well. */
+  failure?: SubstratError | undefined
+}
+
+/** Of a run that has just ended in this process. */
+export function outcomeOf(ctx: Context, session: Session, run: Run): Outcome {
+  const failure = failureOf(nameOf(session.state), run, ctx.shutdown.requested)
+  return { result: viewEndedRun(ctx.store, session.state, run), failure }
+}
+
+/** What a person calls the agent. */
+export function nameOf(state: State): string {
+  return state.name ?? state.id
+}
+
+/** Why a run that is over is no success; undefined where it is one. */
+export function failureOf(
+  agent: string,
+  run: Run | PastRun,
+  signal: StopSignal | undefined,
+): SubstratError | undefined {
+  const facts = { agent, run_id: run.run_id }
+  switch (run.status) {
+    case 'completed':
+      return undefined
+    case 'failed':
+      return failed(agent, run, facts)
+    case 'cancelled':
+      return run.reason === 'turn_timeout'
+        ? new SubstratError(
+            'TIMED_OUT',
+            `the turn of ${agent} was stopped: it took longer than its timeout`,
+            {
+              hint: `send again with a longer one: substrat send ${agent} --turn-timeout 1h`,
+              facts,
+            },
+          )
+        : new SubstratError('CANCELLED', `the turn of ${agent} was cancelled: the agent was terminated`, {
+            facts,
+          })
+    default:
+      return interruption(agent, run, signal, facts)
+  }
+}
+
+const CODE_OF_FAILURE: Partial<Record<FailureType, ErrorCode>> = {
+  authentication: 'PROVIDER_MISCONFIGURED',
+  misconfigured: 'PROVIDER_MISCONFIGURED',
+  timeout: 'TIMED_OUT',
+}
+
+function failed(agent: string, run: Run | PastRun, facts: { agent: string; run_id: string }): SubstratError {
+  const { type, message } = run.error ?? { type: 'crashed' as const, message: 'it failed without saying why' }
+  return new SubstratError(
+    CODE_OF_FAILURE[type] ?? 'PROVIDER_FAILED',
+    `the turn of ${agent} failed: ${message}`,
+    {
+      hint: `see what happened: substrat log ${agent}; then send again`,
+      facts: { ...facts, type },
+    },
+  )
+}
+
+function interruption(
+  agent: string,
+  run: Run | PastRun,
+  signal: StopSignal | undefined,
+  facts: { agent: string; run_id: string },
+): SubstratError {
+  const hint = `go on with it: substrat resume ${agent}`
+  if (run.reason === 'shutdown' && signal !== undefined) {
+    return new SubstratError(
+      `STOPPED_${signal}`,
+      `stopped by ${signal}: the turn of ${agent} is interrupted and saved`,
+      { hint, facts },
+    )
+  }
+  const why = run.reason === 'suspended' ? 'it was suspended by another command' : `its process is gone`
+  return new SubstratError('INTERRUPTED', `the turn of ${agent} was interrupted: ${why}`, {
+    hint,
+    facts: { ...facts, reason: run.reason },
+  })
+}

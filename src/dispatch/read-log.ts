@@ -1,0 +1,104 @@
+/** Reading a log as it stands, and as it grows. Takes no lock and writes nothing. */
+import { sleep } from '../clock.js'
+import { recordsFrom } from '../session/load.js'
+import type { SessionRecord } from '../session/records.js'
+import type { State } from '../session/state.js'
+import { LF, unframe } from '../storage/frame.js'
+import type { FileStore, LogReader } from '../storage/store.js'
+import { readState } from './look.js'
+import { statusOf } from './view.js'
+
+export interface LogRequest {
+  agentId: string
+  /** Only the last so many; undefined for all. */
+  last: number | undefined
+  follow: boolean
+  /** Ends following once no turn runs and nothing waits. */
+  untilIdle: boolean
+}
+
+const LOOK_MS = 100
+
+export async function readLog(
+  store: FileStore,
+  request: LogRequest,
+  onRecord: (record: SessionRecord) => void,
+): Promise<void> {
+  let from =
+    request.last === undefined ? { seq: 1, offset: 0 } : startOfLast(store, request.agentId, request.last)
+  for (;;) {
+    // Looked at before the log: what was written until it was idle is then printed.
+    const isIdle = request.untilIdle && isAtRest(store, readState(store, request.agentId))
+    from = printFrom(store, request.agentId, from, onRecord)
+    if (!request.follow || isIdle) return
+    await sleep(LOOK_MS)
+  }
+}
+
+function isAtRest(store: FileStore, state: State): boolean {
+  return statusOf(store, state) !== 'running' && !store.isAgentHeld(state.id)
+}
+
+interface Position {
+  seq: number
+  offset: number
+}
+
+function printFrom(
+  store: FileStore,
+  agentId: string,
+  from: Position,
+  onRecord: (record: SessionRecord) => void,
+): Position {
+  const log = store.openLogForRead(agentId)
+  if (log === undefined || log.size() <= from.offset) {
+    log?.close()
+    return from
+  }
+  try {
+    const next = { ...from }
+    for (const { record, end } of recordsFrom(log, from)) {
+      onRecord(record)
+      next.seq = record.seq + 1
+      next.offset = end
+    }
+    return next
+  } finally {
+    log.close()
+  }
+}
+
+const WINDOW_BYTES = 64 * 1024
+
+/** Where the last `count` records begin, found from the end. */
+function startOfLast(store: FileStore, agentId: string, count: number): Position {
+  const log = store.openLogForRead(agentId)
+  if (log === undefined) return { seq: 1, offset: 0 }
+  try {
+    for (let window = WINDOW_BYTES; ; window *= 4) {
+      const from = Math.max(0, log.size() - window)
+      const found = nthLineFromEnd(log, from, count)
+      if (found !== undefined) return found
+      if (from === 0) return { seq: 1, offset: 0 }
+    }
+  } finally {
+    log.close()
+  }
+}
+
+function nthLineFromEnd(log: LogReader, from: number, count: number): Position | undefined {
+  const bytes = log.read(from, log.size())
+  let end = bytes.lastIndexOf(LF)
+  for (let left = count; end >= 0; left--) {
+    const before = bytes.lastIndexOf(LF, end - 1)
+    if (left === 1) {
+      if (before === -1) return undefined
+      const line = unframe(bytes.subarray(before + 1, end))
+      return 'damage' in line
+        ? { seq: 1, offset: 0 }
+        : { seq: line.object.seq as number, offset: from + before + 1 }
+    }
+    end = before
+  }
+  return undefined
+}

@@ -1,0 +1,41 @@
+/** `resume`: the provider restored, the hold lifted, and whatever is pending gone on with, because a person asked for it. */
+import { SessionStateError } from '../errors.js'
+import { limits } from '../limits.js'
+import { settingsOf } from '../recovery/settle.js'
+import type { Session } from '../session/session.js'
+import type { Context } from './context.js'
+import { drainLater } from './drain.js'
+import { goOn, nothingWaits, takeMail } from './go-on.js'
+import { nameOf, type Outcome, outcomeOf } from './outcome.js'
+import { viewTurn } from './view.js'
+import { visit } from './visit.js'
+
+/** `onOutcome` is called once: when the interrupted turn has ended, or at once where there was none. */
+export async function resume(
+  ctx: Context,
+  agentId: string,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
+  await visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, async (session, settled) => {
+    refuseTerminated(session)
+    await ctx.providers.check(session.state.provider_name, settingsOf(session))
+    if (session.state.hold) session.append([{ kind: 'session.configured', hold: false }])
+    const wentOn = await goOn(ctx, session, {
+      auto: false,
+      settled,
+      isLast: () => nothingWaits(ctx, session),
+    })
+    if (wentOn.outcome === 'ran') onOutcome(outcomeOf(ctx, session, wentOn.run))
+    else onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
+    await takeMail(ctx, session, limits.turnsDrainedMax)
+  })
+  await drainLater(ctx, agentId)
+}
+
+function refuseTerminated({ state }: Session): void {
+  if (state.state !== 'terminated') return
+  throw new SessionStateError(`${nameOf(state)} is terminated: there is nothing to resume`, {
+    hint: `read what it said: substrat log ${nameOf(state)}; or start another: substrat spawn`,
+    facts: { agent_id: state.id, state: state.state },
+  })
+}

@@ -1,0 +1,174 @@
+/** `send`: a person's message, a turn of its own, and the reply. */
+
+import { randomUUID } from 'node:crypto'
+import { clock } from '../clock.js'
+import { SessionStateError, SubstratError } from '../errors.js'
+import { limits } from '../limits.js'
+import { findPending, post } from '../mail/inbox.js'
+import type { Settled } from '../recovery/settle.js'
+import { deriveId, digestOf } from '../session/ids.js'
+import { openForRead } from '../session/open-for-read.js'
+import { readPastRun } from '../session/past-run.js'
+import type { Session } from '../session/session.js'
+import type { KeyEntry, State } from '../session/state.js'
+import type { Context } from './context.js'
+import { drainLater } from './drain.js'
+import { goOn, nothingWaits, takeMail } from './go-on.js'
+import { failureOf, nameOf, type Outcome, outcomeOf } from './outcome.js'
+import { startTurn } from './turns.js'
+import { viewTurn } from './view.js'
+import { visit } from './visit.js'
+
+export interface SendRequest {
+  agentId: string
+  content: string
+  /** With the same key the same message is taken once, and answered with the same reply. */
+  key: string | null
+  /** Ask again where the run of that key failed. */
+  retry: boolean
+  ifBusy: 'wait' | 'queue' | 'fail'
+  turnTimeoutMs: number | null
+}
+
+/** `onOutcome` is called once, when the message's own run has ended (or is stored for later); mail is drained after it. */
+export async function send(
+  ctx: Context,
+  request: SendRequest,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
+  const answered = answeredBefore(ctx, request)
+  if (answered !== undefined) {
+    onOutcome(answered)
+    return
+  }
+  const waitMs = request.ifBusy === 'wait' ? ctx.bounds.waitMs : 0
+  try {
+    await visit(ctx, request.agentId, { waitMs, goesOn: true }, (session, settled) =>
+      converse(ctx, session, settled, request, onOutcome),
+    )
+  } catch (error) {
+    if (request.ifBusy !== 'queue' || !(error instanceof SubstratError) || !QUEUED_FOR.has(error.code))
+      throw error
+    onOutcome(queue(ctx, request))
+  }
+  await drainLater(ctx, request.agentId)
+}
+
+const QUEUED_FOR = new Set(['LOCKED', 'ON_HOLD'])
+
+async function converse(
+  ctx: Context,
+  session: Session,
+  settled: Settled,
+  request: SendRequest,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
+  refuseClosed(session.state)
+  const wentOn = await goOn(ctx, session, { auto: true, settled, isLast: () => false })
+  if (wentOn.outcome === 'exhausted')
+    ctx.reporter.note(
+      'the interrupted turn was tried in vain too often: leaving it, and going on with this message',
+    )
+  const answered = answeredInLog(ctx, session.state, request)
+  if (answered !== undefined) return onOutcome(answered)
+  if (ctx.shutdown.requested !== undefined) throw notBegun(session.state)
+  refuseClosed(session.state)
+  const { content, key, turnTimeoutMs } = request
+  const run = await startTurn(
+    ctx,
+    session,
+    {
+      prompt: { origin: 'operator', content },
+      key,
+      digest: key === null ? null : digestOf(content),
+      turn_timeout_ms: turnTimeoutMs,
+    },
+    { isLast: () => nothingWaits(ctx, session) },
+  )
+  onOutcome(outcomeOf(ctx, session, run))
+  if (run.status !== 'interrupted' && run.reason !== 'terminated')
+    await takeMail(ctx, session, limits.turnsDrainedMax)
+}
+
+/** Without the lock: a key that was answered is answered also while the agent is busy. */
+function answeredBefore(ctx: Context, request: SendRequest): Outcome | undefined {
+  if (request.key === null) return undefined
+  const state = openForRead(ctx.store, request.agentId)?.state
+  return state === undefined ? undefined : answeredInLog(ctx, state, request)
+}
+
+function answeredInLog(ctx: Context, state: State, request: SendRequest): Outcome | undefined {
+  const entry = state.keys.find(({ key }) => key === request.key)
+  return entry === undefined ? undefined : answerOf(ctx, state, request, entry)
+}
+
+/** Undefined where the message has to run (again). */
+function answerOf(ctx: Context, state: State, request: SendRequest, entry: KeyEntry): Outcome | undefined {
+  const run = readPastRun(ctx.store, state.id, entry)
+  if (run.digest !== digestOf(request.content)) throw keyConflict(state, request)
+  const isAnswer = run.status === 'completed' || (run.status === 'failed' && !request.retry)
+  if (!isAnswer) return undefined
+  ctx.reporter.note(`this message was sent before, with the same key, and ${run.status} at ${run.ended_at}`)
+  return {
+    result: viewTurn(ctx.store, state, run, run.reply),
+    failure: failureOf(nameOf(state), run, undefined),
+  }
+}
+
+/** Stored when it returns; whoever holds the agent takes it after the turn that it is in. */
+function queue(ctx: Context, request: SendRequest): Outcome {
+  const { store } = ctx
+  const state = openForRead(store, request.agentId)?.state as State
+  if (state.state === 'terminated') throw terminated(state)
+  const { key, content } = request
+  const messageId = key === null ? randomUUID() : deriveId(state.id, 'key', key)
+  const isNew = post(store, state, {
+    message_id: messageId,
+    from: 'operator',
+    to: state.id,
+    kind: 'request',
+    content,
+    key,
+    digest: digestOf(content),
+    turn_timeout_ms: request.turnTimeoutMs,
+    created_at: new Date(clock.now()).toISOString(),
+  })
+  if (!isNew && findPending(store, state, messageId)?.digest !== digestOf(content))
+    throw keyConflict(state, request)
+  ctx.reporter.note(`queued as message ${messageId}: ${nameOf(state)} takes it after the turn that it is in`)
+  return { result: viewTurn(store, state, null, null) }
+}
+
+function refuseClosed(state: State): void {
+  if (state.state === 'terminated') throw terminated(state)
+  if (!state.hold) return
+  throw new SubstratError('ON_HOLD', `${nameOf(state)} is on hold: it takes no turn until it is resumed`, {
+    hint: `substrat resume ${nameOf(state)}, or leave the message for then: --if-busy queue`,
+    facts: { agent_id: state.id },
+  })
+}
+
+function terminated(state: State): SubstratError {
+  return new SessionStateError(`${nameOf(state)} is terminated: it takes no more messages`, {
+    hint: `read what it said: substrat log ${nameOf(state)}; or start another: substrat spawn`,
+    facts: { agent_id: state.id, state: state.state },
+  })
+}
+
+function keyConflict(state: State, request: SendRequest): SubstratError {
+  return new SubstratError(
+    'KEY_CONFLICT',
+    `the key ${JSON.stringify(request.key)} was used with another message to ${nameOf(state)}`,
+    {
+      hint: 'send it with a key of its own',
+      facts: { agent_id: state.id, key: request.key },
+    },
+  )
+}
+
+function notBegun(state: State): SubstratError {
+  return new SubstratError('INTERRUPTED', `stopped before the message was taken: nothing of it was stored`, {
+    hint: `send it again: substrat send ${nameOf(state)}`,
+    facts: { agent_id: state.id },
+  })
+}

@@ -1,0 +1,132 @@
+/** `spawn`: a new agent, and with a prompt its first turn. */
+import { randomUUID } from 'node:crypto'
+import { SubstratError } from '../errors.js'
+import { limits } from '../limits.js'
+import { deriveId } from '../session/ids.js'
+import { openForRead } from '../session/open-for-read.js'
+import type { NewRecord } from '../session/records.js'
+import type { State } from '../session/state.js'
+import { FORMAT } from '../storage/home.js'
+import { bootId } from '../storage/identity.js'
+import { isDirectory } from '../storage/user-files.js'
+import { createRoot } from '../tree/birth.js'
+import { checkName, livingRoot } from '../tree/names.js'
+import type { Context } from './context.js'
+import { drainLater } from './drain.js'
+import { nothingWaits, takeMail } from './go-on.js'
+import { type Outcome, outcomeOf } from './outcome.js'
+import { send } from './send.js'
+import { firstTurn } from './turns.js'
+import { viewTurn } from './view.js'
+import { within } from './visit.js'
+
+export interface SpawnRequest {
+  name: string | null
+  provider: string
+  model: string | null
+  instructions: string | null
+  /** Absolute. */
+  workspace: string
+  options: Record<string, string>
+  prompt: string | null
+  turnTimeoutMs: number | null
+  /** When an agent of that name lives. */
+  ifExists: 'fail' | 'use'
+}
+
+export interface SpawnListener {
+  /** The agent is on disk, with its prompt: from now on its first turn happens, whatever dies. */
+  onAgent(agent: State): void
+  /** Its first turn has ended; called at once where there is none. */
+  onOutcome(outcome: Outcome): void
+}
+
+export async function spawn(ctx: Context, request: SpawnRequest, listener: SpawnListener): Promise<void> {
+  const name = request.name === null ? null : checkName(request.name)
+  const existing = request.ifExists === 'use' && name !== null ? livingRoot(ctx.store, name) : undefined
+  if (existing !== undefined) return useExisting(ctx, existing, request, listener)
+  await checkSettings(ctx, request)
+  const id = randomUUID()
+  const session = await createRoot(ctx.store, {
+    id,
+    name,
+    records: firstRecords(id, name, request),
+    command: ctx.command,
+  })
+  listener.onAgent(session.state)
+  await within(ctx, session, async () => {
+    if (request.prompt === null)
+      return listener.onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
+    const run = await firstTurn(ctx, session, { isLast: () => nothingWaits(ctx, session) })
+    listener.onOutcome(outcomeOf(ctx, session, run))
+    await takeMail(ctx, session, limits.turnsDrainedMax)
+  })
+  await drainLater(ctx, id)
+}
+
+/** `--if-exists use`: the agent as it is; a prompt is a message to it. */
+async function useExisting(
+  ctx: Context,
+  agentId: string,
+  request: SpawnRequest,
+  listener: SpawnListener,
+): Promise<void> {
+  const state = openForRead(ctx.store, agentId)?.state as State
+  listener.onAgent(state)
+  const { prompt, turnTimeoutMs } = request
+  if (prompt === null) return listener.onOutcome({ result: viewTurn(ctx.store, state, null, null) })
+  const message = {
+    agentId,
+    content: prompt,
+    key: null,
+    retry: false,
+    ifBusy: 'wait' as const,
+    turnTimeoutMs,
+  }
+  return send(ctx, message, listener.onOutcome)
+}
+
+async function checkSettings(ctx: Context, request: SpawnRequest): Promise<void> {
+  const { provider, model, instructions, workspace, options } = request
+  checkWorkspace(workspace)
+  await ctx.providers.check(provider, { workspace, model, instructions, options })
+}
+
+export function checkWorkspace(workspace: string): void {
+  if (isDirectory(workspace)) return
+  throw new SubstratError('USAGE', `the workspace ${workspace} is no directory`, {
+    hint: 'make it first, or name another: --workspace <directory>',
+    facts: { workspace },
+  })
+}
+
+function firstRecords(id: string, name: string | null, request: SpawnRequest): NewRecord[] {
+  const { provider, model, instructions, workspace, options, prompt, turnTimeoutMs } = request
+  const created: NewRecord = {
+    kind: 'session.created',
+    agent_id: id,
+    format: FORMAT,
+    name,
+    parent: null,
+    instructions,
+    provider,
+    options,
+    model,
+    workspace,
+  }
+  if (prompt === null) return [created]
+  const run_id = randomUUID()
+  const turn = turnTimeoutMs === null ? {} : { turn_timeout_ms: turnTimeoutMs }
+  return [
+    created,
+    { kind: 'session.activated', boot_id: bootId() },
+    { kind: 'run.started', run_id, boot_id: bootId(), origin: 'operator', provider, model, options, ...turn },
+    {
+      kind: 'message.user',
+      message_id: deriveId(run_id, 'prompt'),
+      run_id,
+      content: prompt,
+      origin: 'operator',
+    },
+  ]
+}

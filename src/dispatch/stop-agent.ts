@@ -1,0 +1,80 @@
+/**
+ * `suspend` and `terminate`: an agent brought to rest. A turn that runs in another process is asked by a request file to
+ * stop cleanly, and waited for.
+ */
+import { sleep } from '../clock.js'
+import { SessionStateError, SubstratError } from '../errors.js'
+import { countPending } from '../mail/inbox.js'
+import { openForRead } from '../session/open-for-read.js'
+import type { NewRecord } from '../session/records.js'
+import type { Session } from '../session/session.js'
+import { bootId } from '../storage/identity.js'
+import type { RequestVerb } from '../storage/store.js'
+import type { Context } from './context.js'
+import { nameOf } from './outcome.js'
+import { type AgentView, viewAgent } from './view.js'
+import { visit } from './visit.js'
+
+/** With `hold`, nothing is delivered until `resume`. */
+export function suspend(ctx: Context, agentId: string, hold: boolean): Promise<AgentView> {
+  return visitStopped(ctx, agentId, 'suspend', (session) => {
+    const { state } = session
+    if (state.state === 'terminated') {
+      throw new SessionStateError(`${nameOf(state)} is terminated: it cannot be suspended`, {
+        hint: `read what it said: substrat log ${nameOf(state)}`,
+        facts: { agent_id: state.id, state: state.state },
+      })
+    }
+    const records: NewRecord[] = []
+    if (state.state === 'created') records.push({ kind: 'session.activated', boot_id: bootId() })
+    if (state.state !== 'suspended') records.push({ kind: 'session.suspended', reason: 'requested' })
+    if (hold && !state.hold) records.push({ kind: 'session.configured', hold: true })
+    session.append(records)
+  })
+}
+
+export function terminate(ctx: Context, agentId: string): Promise<AgentView> {
+  return visitStopped(ctx, agentId, 'terminate', (session) => {
+    if (session.state.state === 'terminated') return
+    const waiting = countPending(ctx.store, session.state)
+    session.append([{ kind: 'session.terminated' }])
+    if (waiting > 0)
+      ctx.reporter.note(`${waiting} queued message(s) were never delivered; they stay in its inbox directory`)
+  })
+}
+
+/** Asks the holder's turn to stop until the lock is ours, or the time is up. */
+async function visitStopped(
+  ctx: Context,
+  agentId: string,
+  verb: RequestVerb,
+  work: (session: Session) => void,
+): Promise<AgentView> {
+  const end = performance.now() + ctx.bounds.waitMs
+  for (let asked: string | undefined; ; await sleep(20)) {
+    try {
+      return await visit(ctx, agentId, { waitMs: 0, goesOn: false }, async (session) => {
+        work(session)
+        return viewAgent(ctx.store, session.state)
+      })
+    } catch (error) {
+      if (!(error instanceof SubstratError) || error.code !== 'LOCKED' || performance.now() >= end)
+        throw error
+      asked = ask(ctx, agentId, verb, asked)
+    }
+  }
+}
+
+/** The request names the run, so that one that comes too late stops no later turn. */
+function ask(
+  ctx: Context,
+  agentId: string,
+  verb: RequestVerb,
+  asked: string | undefined,
+): string | undefined {
+  const run = openForRead(ctx.store, agentId)?.state.run
+  if (run?.status !== 'open' || run.run_id === asked) return asked
+  ctx.reporter.note('a turn is running: asking it to stop')
+  ctx.store.putRequest(agentId, run.run_id, verb)
+  return run.run_id
+}

@@ -1,0 +1,83 @@
+/** The published shapes: what `--json` prints of an agent and a run (design section 11). */
+import { countPending } from '../mail/inbox.js'
+import type { PastRun } from '../session/past-run.js'
+import { readMessageText } from '../session/read.js'
+import type { Usage } from '../session/records.js'
+import type { Run, RunStatus, SessionState, State } from '../session/state.js'
+import { deriveStatus, type Status } from '../session/status.js'
+import type { FileStore } from '../storage/store.js'
+
+export interface AgentView {
+  id: string
+  name: string | null
+  path: string
+  parent: string | null
+  provider: string
+  model: string | null
+  state: SessionState
+  status: Status
+  workspace: string
+  created_at: string
+  updated_at: string
+  last_seq: number
+  /** Messages that wait. */
+  inbox: number
+}
+
+export interface RunView {
+  id: string
+  status: RunStatus
+  started_at: string
+  ended_at: string | null
+  usage: Usage | null
+}
+
+export interface TurnResult {
+  agent: AgentView
+  run: RunView | null
+  reply: string | null
+  wait: null
+}
+
+export function viewAgent(store: FileStore, state: State): AgentView {
+  return {
+    id: state.id,
+    name: state.name,
+    path: state.name ?? state.id,
+    parent: state.parent,
+    provider: state.provider_name,
+    model: state.model,
+    state: state.state,
+    status: statusOf(store, state),
+    workspace: state.workspace,
+    created_at: state.created_at,
+    updated_at: state.updated_at,
+    last_seq: state.last_seq,
+    inbox: state.state === 'terminated' ? 0 : countPending(store, state),
+  }
+}
+
+/** Looks at the lock only where it decides: whether the holder of an open run lives. */
+export function statusOf(store: FileStore, state: State): Status {
+  return deriveStatus(state, state.run?.status === 'open' && store.isAgentHeld(state.id))
+}
+
+export function viewRun(run: Run | PastRun): RunView {
+  const { run_id, status, started_at, ended_at, usage } = run
+  return { id: run_id, status, started_at, ended_at, usage }
+}
+
+/** Of an agent that was just visited, or is only looked at. */
+export function viewTurn(
+  store: FileStore,
+  state: State,
+  run: Run | PastRun | null,
+  reply: string | null,
+): TurnResult {
+  return { agent: viewAgent(store, state), run: run === null ? null : viewRun(run), reply, wait: null }
+}
+
+/** A run that was just ended, with its reply. */
+export function viewEndedRun(store: FileStore, state: State, run: Run): TurnResult {
+  return viewTurn(store, state, run, run.reply === null ? null : readMessageText(store, state.id, run.reply))
+}

@@ -1,0 +1,79 @@
+/**
+ * A visit to an agent: lock, repair, settle, the work, rest, snapshot, unlock. Every command that writes goes through here.
+ *
+ * What is on disk if we die inside: the marker, and whatever records the work had made durable; the next visit settles it.
+ */
+import { SubstratError } from '../errors.js'
+import { countPending } from '../mail/inbox.js'
+import { type Settled, settle } from '../recovery/settle.js'
+import { openForAppend, type Session } from '../session/session.js'
+import type { State } from '../session/state.js'
+import { isInterrupted } from '../session/status.js'
+import type { FileStore } from '../storage/store.js'
+import type { Context } from './context.js'
+
+export interface VisitOptions {
+  waitMs: number
+  /** Whether the work goes on with an open run that it finds; else settling marks it as interrupted. */
+  goesOn: boolean
+}
+
+export async function visit<T>(
+  ctx: Context,
+  agentId: string,
+  options: VisitOptions,
+  work: (session: Session, settled: Settled) => Promise<T>,
+): Promise<T> {
+  const session = await openForAppend(ctx.store, agentId, { command: ctx.command, waitMs: options.waitMs })
+  return within(ctx, session, async () => {
+    const { note } = ctx.reporter
+    const settled = await settle(session, { providers: ctx.providers, goesOn: options.goesOn, note })
+    return work(session, settled)
+  })
+}
+
+/** The work and the clean end of a session that is open already. */
+export async function within<T>(ctx: Context, session: Session, work: () => Promise<T>): Promise<T> {
+  session.onRecord((record) => ctx.reporter.record(record, session.id))
+  try {
+    const result = await work()
+    rest(session)
+    await session.close((state) => isOwed(ctx.store, state))
+    return result
+  } catch (error) {
+    if (isStorageFailure(error)) await session.abandon()
+    else await closeAfter(ctx, session)
+    throw error
+  }
+}
+
+/** Whether the agent needs another visit, so that its marker stays. */
+export function isOwed(store: FileStore, state: State): boolean {
+  return (
+    state.run?.status === 'open' ||
+    isInterrupted(state) ||
+    (state.state !== 'terminated' && countPending(store, state) > 0)
+  )
+}
+
+function rest(session: Session): void {
+  if (session.state.state !== 'active' || session.state.run?.status === 'open') return
+  session.append([{ kind: 'session.suspended', reason: 'idle' }])
+}
+
+/** The error that is on its way says more than any that the clean end could add. */
+async function closeAfter(ctx: Context, session: Session): Promise<void> {
+  try {
+    rest(session)
+    await session.close((state) => isOwed(ctx.store, state))
+  } catch {
+    await session.abandon()
+  }
+}
+
+function isStorageFailure(error: unknown): boolean {
+  return (
+    !(error instanceof SubstratError) ||
+    ['STORAGE_FAILED', 'SYNC_FAILED', 'LOCKED', 'UNEXPECTED'].includes(error.code)
+  )
+}

@@ -1,0 +1,75 @@
+/**
+ * The one error class. Its code is from a closed list; the exit status of a code is decided here and nowhere else.
+ * `message` says what, where and who; `hint` is the next command to run; `facts` are for programs (`--json`).
+ */
+export const EXIT_STATUS = {
+  UNEXPECTED: 1,
+  USAGE: 2,
+  CONFIG_INVALID: 2,
+  AGENT_NOT_FOUND: 3,
+  AGENT_AMBIGUOUS: 3,
+  PROVIDER_NOT_FOUND: 3,
+  LOCKED: 4,
+  NO_SLOT: 4,
+  INTERRUPTED: 6,
+  PROVIDER_MISCONFIGURED: 8,
+  PROVIDER_FAILED: 9,
+  CORRUPT: 10,
+  UNKNOWN_FORMAT: 10,
+  STORAGE_FAILED: 11,
+  HOME_UNUSABLE: 11,
+  LOCK_UNSUPPORTED: 11,
+  TIMED_OUT: 12,
+  SESSION_STATE: 13,
+  ON_HOLD: 13,
+  NAME_TAKEN: 13,
+  KEY_CONFLICT: 13,
+  QUEUE_FULL: 13,
+  CANCELLED: 14,
+  SYNC_FAILED: 15,
+  STOPPED_SIGHUP: 129,
+  STOPPED_SIGINT: 130,
+  STOPPED_SIGTERM: 143,
+} as const
+
+export type ErrorCode = keyof typeof EXIT_STATUS
+
+export type Facts = Record<string, string | number | boolean | null | readonly string[]>
+
+export interface ErrorDetails {
+  hint?: string
+  facts?: Facts
+  cause?: unknown
+}
+
+export class SubstratError extends Error {
+  override readonly name: string = 'SubstratError'
+  readonly code: ErrorCode
+  readonly hint: string | undefined
+  readonly facts: Facts
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.code = code
+    this.hint = details.hint
+    this.facts = details.facts ?? {}
+  }
+
+  get exitStatus(): number {
+    return EXIT_STATUS[this.code]
+  }
+}
+
+/** A transition that the session's state machine does not have (design section 6). */
+export class SessionStateError extends SubstratError {
+  override readonly name = 'SessionStateError'
+
+  constructor(message: string, details: ErrorDetails = {}) {
+    super('SESSION_STATE', message, details)
+  }
+}
+
+/** For what can only be our own bug: an invariant that does not hold before a write. */
+export function assert(condition: unknown, invariant: string): asserts condition {
+  if (!condition) throw new SubstratError('UNEXPECTED', `invariant broken: ${invariant}`)
+}

@@ -1,0 +1,19 @@
+/** Every bound on a size or a count, with its unit last. */
+export const limits = {
+  nameCharactersMax: 64,
+  messageBytesMax: 10 * 1024 * 1024,
+  replyBytesMax: 10 * 1024 * 1024,
+  lineBytesMax: 1024 * 1024,
+  /** Content over this goes to a blob. */
+  inlineBytesMax: 64 * 1024,
+  keyCharactersMax: 256,
+  keysKeptMin: 1000,
+  keysKeptMs: 30 * 24 * 3600 * 1000,
+  /** Ids of delivered mail that the state remembers; older ones are unlinked and synced (durability rule 9). */
+  deliveredIdsKeptMin: 1000,
+  inboxMessagesMax: 1000,
+  /** Attempts to go on by itself that added nothing, before a person has to ask. */
+  barrenAttemptsMax: 2,
+  /** Turns that one command takes from the queue, after its own. */
+  turnsDrainedMax: 100,
+} as const

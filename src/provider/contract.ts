@@ -1,0 +1,150 @@
+/**
+ * What a provider is: the types that plugins import (`substrat/provider`), and nothing that runs.
+ *
+ * A provider is a module whose default export is a `Provider`, named in its package's package.json:
+ * `"substrat": {"providers": {"<name>": "./dist/index.js"}}`. There are two kinds. A *model* provider answers one
+ * request; substrat has the conversation. An *agent* provider is an opaque program with a loop and a store of its own.
+ *
+ * Who may retry: a provider never does. It reports a failure with its type, and substrat decides. A turn may be asked
+ * again after a crash, so a model provider must be safe to ask twice; an agent provider is asked again only after
+ * `inspect` has said that the turn did not finish.
+ */
+
+export type Provider = ModelProvider | AgentProvider
+
+interface ProviderFacts {
+  /** One line for `substrat providers`. */
+  description: string
+  /** Option names of `--option name=value`, with a line of help each; any other is refused at spawn. */
+  options: Record<string, string>
+  /**
+   * Throws a `ProviderFailure` (type `misconfigured` or `authentication`) for settings that cannot work. Called at spawn
+   * and before each turn; touches nothing and asks nobody.
+   */
+  check?(settings: ProviderSettings): void | Promise<void>
+}
+
+export interface ProviderSettings {
+  /** Absolute path of the directory that the agent works in. */
+  workspace: string
+  model: string | null
+  /** The agent's instructions (system prompt). */
+  instructions: string | null
+  options: Record<string, string>
+}
+
+export interface CallOptions {
+  /** Aborted when the turn is cancelled, timed out or shut down: stop, and throw or end. */
+  signal: AbortSignal
+}
+
+/** Throw this, or any error that has these fields, for a turn that fails. Anything else counts as `crashed`. */
+export interface ProviderFailure extends Error {
+  failure: {
+    type:
+      | 'overloaded'
+      | 'rate_limit'
+      | 'invalid'
+      | 'overflow'
+      | 'authentication'
+      | 'misconfigured'
+      | 'unreachable'
+      | 'timeout'
+      | 'crashed'
+    /** When to try again, in milliseconds from now, where the provider said. */
+    retry_after_ms?: number
+  }
+}
+
+export interface Usage {
+  input_tokens: number
+  output_tokens: number
+}
+
+// Model providers
+
+export interface ModelProvider extends ProviderFacts {
+  kind: 'model'
+  /** The response to one request, in pieces. Ends after exactly one `stop`; ending without one fails the turn. */
+  complete(request: ModelRequest, options: CallOptions): AsyncIterable<ModelEvent>
+}
+
+export interface ModelRequest extends ProviderSettings {
+  /** The latest message from the user; always also the last of `messages()`. */
+  prompt: string
+  /** The conversation since the last compaction, oldest first. Read from disk when it is called. */
+  messages(): ModelMessage[]
+  /** 1 for the first time that this request is asked; more after a crash, a failure or a retry. */
+  attempt: number
+}
+
+export interface ModelMessage {
+  role: 'user' | 'assistant'
+  content: string
+}
+
+export type ModelEvent =
+  /** A piece of the reply, in order. */
+  | { type: 'text'; text: string }
+  | { type: 'usage'; usage: Usage }
+  | { type: 'stop'; reason: 'end' | 'length' }
+
+// Agent providers
+
+export interface AgentProvider extends ProviderFacts {
+  kind: 'agent'
+  create(settings: ProviderSettings, host: AgentHost): Promise<AgentSession>
+  /** `state` is what `suspend` returned, or the latest `state` event of a turn. */
+  restore(state: Uint8Array, settings: ProviderSettings, host: AgentHost): Promise<AgentSession>
+  /**
+   * What the program's own store says of a turn whose process died: read only, the program's group is dead already.
+   * `finished` needs the reply. `unknown` and `unfinished` make the turn interrupted.
+   */
+  inspect(state: Uint8Array | null, settings: ProviderSettings): Promise<Inspection>
+}
+
+export type Inspection = { outcome: 'finished'; reply: string } | { outcome: 'unfinished' | 'unknown' }
+
+export interface AgentSession {
+  /** One turn. Ends after exactly one `done`; ending without one fails the turn. */
+  send(prompt: string, options: CallOptions): AsyncIterable<AgentEvent>
+  /** Lets go of everything, and says what `restore` needs; null where it needs nothing. */
+  suspend(): Promise<Uint8Array | null>
+  /** Lets go of everything at once; keeps no state. Called on any other end; never throws. */
+  stop(): Promise<void>
+}
+
+export type AgentEvent =
+  /** The native session id, or whatever `restore` needs: yield it the moment it is known; it is recorded at once. */
+  | { type: 'state'; state: Uint8Array }
+  /** A piece of text, for people who watch. Not part of the reply. */
+  | { type: 'text'; text: string }
+  | { type: 'usage'; usage: Usage }
+  | { type: 'done'; reply: string }
+
+/** What substrat does for an agent provider. */
+export interface AgentHost {
+  /**
+   * Starts a program behind a gate: it execs only once its process group is on disk, so that recovery can find and kill
+   * what a crash leaves. Rejects when `signal` is aborted before that. Use this for every program of a turn.
+   */
+  launch(command: LaunchCommand, options: CallOptions): Promise<LaunchedProgram>
+}
+
+export interface LaunchCommand {
+  /** The program and its arguments. */
+  argv: [string, ...string[]]
+  /** Added to the environment of substrat and of `SUBSTRAT_*`. */
+  env?: Record<string, string>
+  cwd: string
+}
+
+export interface LaunchedProgram {
+  stdin: NodeJS.WritableStream
+  stdout: NodeJS.ReadableStream
+  stderr: NodeJS.ReadableStream
+  /** Settles when the program itself has exited; what it started may still hold its output open. */
+  exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+  /** Ends the whole group: SIGTERM, and SIGKILL for what is left after `graceMs`. Resolves when it is gone. */
+  kill(graceMs: number): Promise<void>
+}

@@ -1,0 +1,27 @@
+/** A provider's failure, from whatever it threw. */
+import { FAILURE_TYPES, type FailureType, type RunError } from '../session/records.js'
+import type { ProviderFailure } from './contract.js'
+
+const MESSAGE_CHARACTERS_MAX = 4000
+
+export function providerFailure(type: FailureType, message: string): ProviderFailure {
+  return Object.assign(new Error(message), { failure: { type } })
+}
+
+/** Anything that a plugin may throw, as a sentence for a person and a type of ours. */
+export function describeFailure(thrown: unknown): RunError {
+  const type = (thrown as Partial<ProviderFailure> | null | undefined)?.failure?.type
+  const message = thrown instanceof Error ? thrown.message : String(thrown)
+  return {
+    type: FAILURE_TYPES.includes(type as FailureType) ? (type as FailureType) : 'crashed',
+    message: plainSentence(message),
+  }
+}
+
+/** One line, of a length that a log and a terminal can take, with nothing that steers a terminal. */
+function plainSentence(message: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is taken out
+  const plain = message.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ').trim()
+  if (plain === '') return 'it failed without saying why'
+  return plain.length <= MESSAGE_CHARACTERS_MAX ? plain : `${plain.slice(0, MESSAGE_CHARACTERS_MAX)}…`
+}

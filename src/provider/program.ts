@@ -1,0 +1,131 @@
+/**
+ * Programs that a turn starts, and their end.
+ *
+ * Invariants: a program execs only after the record that names its process group is durable (the gate); before that,
+ * the death of substrat is end-of-file on the gate, and it exits having done nothing. Recovery kills those members of a
+ * recorded group that carry our SUBSTRAT_RUN and started no earlier than recorded, and nothing in a foreign pid namespace.
+ */
+import { sleep } from '../clock.js'
+import type { ProcessGroup } from '../session/records.js'
+import { environmentOf, ownIdentity, processGroup, processStartTime } from '../storage/identity.js'
+import { listDirectory } from '../storage/io.js'
+import type { AgentHost, CallOptions, LaunchCommand, LaunchedProgram } from './contract.js'
+import { providerFailure } from './failure.js'
+
+export interface LaunchContext {
+  /** SUBSTRAT_HOME, SUBSTRAT_AGENT, SUBSTRAT_RUN, SUBSTRAT_LOG. */
+  environment: Record<string, string>
+  /** Makes the group durable; the program runs only once this has returned. */
+  record(group: ProcessGroup): void
+}
+
+// The shell waits on descriptor 3 for a line; end-of-file means that substrat is gone. Then it becomes the program.
+const GATE = 'read -r _ <&3 || exit 125; exec 3<&-; exec "$@"'
+
+export function createHost(context: LaunchContext): AgentHost {
+  return { launch: (command, options) => launch(context, command, options) }
+}
+
+async function launch(
+  context: LaunchContext,
+  command: LaunchCommand,
+  options: CallOptions,
+): Promise<LaunchedProgram> {
+  const { execa } = await import('execa')
+  options.signal.throwIfAborted()
+  const child = execa('/bin/sh', ['-c', GATE, 'sh', ...command.argv], {
+    cwd: command.cwd,
+    env: { ...context.environment, ...command.env },
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+    // A group of its own, so that all of it can be killed; not killed when we exit, because recovery does that.
+    detached: true,
+    cleanup: false,
+    buffer: false,
+    reject: false,
+    encoding: 'buffer',
+  })
+  const exited = child.then((result) => ({
+    code: result.exitCode ?? null,
+    signal: (result.signal ?? null) as NodeJS.Signals | null,
+  }))
+  const { pid } = child
+  if (pid === undefined)
+    throw providerFailure(
+      'crashed',
+      `cannot start ${command.argv[0]} in ${command.cwd}: ${await startError(child)}`,
+    )
+  for (const stream of child.stdio) stream?.on('error', () => undefined)
+  const { kernel_boot_id, pid_namespace } = ownIdentity()
+  const group = { process_group: pid, start_time: processStartTime(pid) ?? 0, kernel_boot_id, pid_namespace }
+  const kill = (graceMs: number): Promise<void> => killGroup(group, undefined, graceMs)
+  try {
+    context.record(group)
+  } catch (error) {
+    await kill(0)
+    throw error
+  }
+  ;(child.stdio[3] as unknown as NodeJS.WritableStream).end('\n')
+  return {
+    stdin: child.stdin as unknown as NodeJS.WritableStream,
+    stdout: child.stdout as NodeJS.ReadableStream,
+    stderr: child.stderr as NodeJS.ReadableStream,
+    exited,
+    kill,
+  }
+}
+
+async function startError(
+  child: PromiseLike<{ originalMessage?: string; shortMessage?: string }>,
+): Promise<string> {
+  const result = await child
+  return result.originalMessage ?? result.shortMessage ?? 'it did not start'
+}
+
+export type KillOutcome = 'gone' | 'killed' | 'foreign'
+
+/** What recovery does with the group of a run whose holder died. Resolves when its members are gone. */
+export async function killLeftGroup(group: ProcessGroup, runId: string): Promise<KillOutcome> {
+  const own = ownIdentity()
+  // After a reboot nothing of it can live; in another pid namespace its numbers mean other processes.
+  if (group.kernel_boot_id !== own.kernel_boot_id) return 'gone'
+  if (group.pid_namespace !== own.pid_namespace) return 'foreign'
+  if (membersOf(group, runId).length === 0) return 'gone'
+  await killGroup(group, runId, 0)
+  return 'killed'
+}
+
+async function killGroup(group: ProcessGroup, runId: string | undefined, graceMs: number): Promise<void> {
+  const end = performance.now() + graceMs
+  let members = membersOf(group, runId)
+  if (graceMs > 0) for (const pid of members) send(pid, 'SIGTERM')
+  for (let pauseMs = 1; members.length > 0; pauseMs = Math.min(pauseMs * 2, 20)) {
+    if (performance.now() >= end) for (const pid of members) send(pid, 'SIGKILL')
+    await sleep(pauseMs)
+    members = membersOf(group, runId)
+  }
+}
+
+/**
+ * Living members of the group that are ours. The start time keeps out what is older than the record. A group id is
+ * reused only when the group is empty, and then its members have not our SUBSTRAT_RUN: recovery, which cannot know how
+ * long ago the record was written, asks for that too.
+ */
+function membersOf(group: ProcessGroup, runId: string | undefined): number[] {
+  if (!send(-group.process_group, 0)) return []
+  const pids = listDirectory('proc.list', '/proc').map(Number).filter(Number.isInteger)
+  return pids.filter(
+    (pid) =>
+      processGroup(pid) === group.process_group &&
+      (processStartTime(pid) ?? 0) >= group.start_time &&
+      (runId === undefined || environmentOf(pid, 'SUBSTRAT_RUN') === runId),
+  )
+}
+
+/** False where there is nothing to send it to. */
+function send(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal)
+  } catch {
+    return false
+  }
+}

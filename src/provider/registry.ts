@@ -1,0 +1,135 @@
+/**
+ * The providers that are there: the built-in ones, and those that installed oclif plugins name in their package.json.
+ * Nothing of a plugin is imported before its provider is used.
+ */
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { SubstratError } from '../errors.js'
+import type { Provider, ProviderSettings } from './contract.js'
+import { describeFailure } from './failure.js'
+
+/** What oclif knows of a plugin without importing it. */
+export interface PluginFacts {
+  name: string
+  version: string
+  root: string
+  /** Its package.json. */
+  pjson: { substrat?: unknown }
+}
+
+export interface ProviderEntry {
+  name: string
+  /** `built-in`, or the plugin's package name. */
+  plugin: string
+  version: string | null
+  load(): Promise<Provider>
+}
+
+const BUILT_IN: ProviderEntry[] = [
+  builtIn('scripted', async () => (await import('./scripted.js')).scripted),
+  builtIn('exec', async () => (await import('./exec.js')).exec),
+]
+
+export class ProviderRegistry {
+  private entries: ProviderEntry[] | undefined
+
+  /** `plugins` is asked once, and only when a name is not built in. */
+  constructor(private readonly plugins: () => Iterable<PluginFacts>) {}
+
+  list(): ProviderEntry[] {
+    this.entries ??= [...BUILT_IN, ...[...this.plugins()].flatMap(providersOf)]
+    return this.entries
+  }
+
+  /** Throws PROVIDER_NOT_FOUND, or PROVIDER_MISCONFIGURED where what is there is no provider. */
+  async load(name: string): Promise<Provider> {
+    const found = BUILT_IN.find((entry) => entry.name === name) ?? this.only(name)
+    let provider: Provider
+    try {
+      provider = await found.load()
+    } catch (error) {
+      throw broken(found, `it cannot be loaded: ${describeFailure(error).message}`, error)
+    }
+    if (!isProvider(provider)) throw broken(found, 'its default export is no provider', undefined)
+    return provider
+  }
+
+  /** Throws USAGE for an option that the provider does not have, PROVIDER_MISCONFIGURED for what it says cannot work. */
+  async check(name: string, settings: ProviderSettings): Promise<Provider> {
+    const provider = await this.load(name)
+    const unknown = Object.keys(settings.options).find((option) => !Object.hasOwn(provider.options, option))
+    if (unknown !== undefined) {
+      throw new SubstratError('USAGE', `the provider ${name} has no option ${JSON.stringify(unknown)}`, {
+        hint: `its options: ${Object.keys(provider.options).join(', ') || 'none'} (substrat providers)`,
+        facts: { provider: name, option: unknown },
+      })
+    }
+    try {
+      await provider.check?.(settings)
+    } catch (error) {
+      const { type, message } = describeFailure(error)
+      throw new SubstratError('PROVIDER_MISCONFIGURED', message, {
+        hint: 'substrat providers',
+        facts: { provider: name, type },
+      })
+    }
+    return provider
+  }
+
+  private only(name: string): ProviderEntry {
+    const found = this.list().filter((entry) => entry.name === name)
+    if (found.length === 1) return found[0] as ProviderEntry
+    const [first, second] = found
+    if (first !== undefined && second !== undefined) {
+      throw broken(
+        first,
+        `the plugin ${second.plugin} offers it too`,
+        undefined,
+        `substrat plugins uninstall ${second.plugin}`,
+      )
+    }
+    throw new SubstratError('PROVIDER_NOT_FOUND', `there is no provider ${JSON.stringify(name)}`, {
+      hint: `there are: ${this.list()
+        .map((entry) => entry.name)
+        .join(', ')}; more come with substrat plugins install <package>`,
+      facts: { provider: name },
+    })
+  }
+}
+
+function builtIn(name: string, load: () => Promise<Provider>): ProviderEntry {
+  return { name, plugin: 'built-in', version: null, load }
+}
+
+function providersOf(plugin: PluginFacts): ProviderEntry[] {
+  const declared = (plugin.pjson.substrat as { providers?: unknown } | undefined)?.providers
+  if (typeof declared !== 'object' || declared === null) return []
+  return Object.entries(declared).flatMap(([name, file]) => {
+    if (typeof file !== 'string') return []
+    const url = pathToFileURL(join(plugin.root, file)).href
+    const load = async (): Promise<Provider> => ((await import(url)) as { default: Provider }).default
+    return [{ name, plugin: plugin.name, version: plugin.version, load }]
+  })
+}
+
+function isProvider(value: unknown): value is Provider {
+  const provider = value as Partial<Provider> | null | undefined
+  if (typeof provider?.description !== 'string' || typeof provider.options !== 'object') return false
+  if (provider.kind === 'model') return typeof provider.complete === 'function'
+  return (
+    provider.kind === 'agent' &&
+    [provider.create, provider.restore, provider.inspect].every((f) => typeof f === 'function')
+  )
+}
+
+function broken(entry: ProviderEntry, why: string, cause: unknown, hint?: string): SubstratError {
+  return new SubstratError(
+    'PROVIDER_MISCONFIGURED',
+    `the provider ${entry.name} of ${entry.plugin} cannot be used: ${why}`,
+    {
+      hint: hint ?? `install it again: substrat plugins install ${entry.plugin}`,
+      facts: { provider: entry.name, plugin: entry.plugin },
+      cause,
+    },
+  )
+}

@@ -1,0 +1,47 @@
+/** The scenario file of the scripted provider. */
+import { resolve } from 'node:path'
+import * as z from 'zod/mini'
+import { FAILURE_TYPES } from '../session/records.js'
+import { readUserFile } from '../storage/user-files.js'
+import { providerFailure } from './failure.js'
+
+const milliseconds = z.int().check(z.nonnegative())
+
+const response = z.strictObject({
+  /** Before it answers. */
+  delay_ms: z.optional(milliseconds),
+  /** The reply; without it the prompt is echoed. */
+  say: z.optional(z.string()),
+  /** The first `attempts` (1) times that this entry is asked fail so. */
+  fail: z.optional(
+    z.strictObject({
+      type: z.enum(FAILURE_TYPES),
+      retry_after_ms: z.optional(milliseconds),
+      attempts: z.optional(z.int().check(z.positive())),
+    }),
+  ),
+})
+
+const scenario = z.strictObject({ responses: z.array(response) })
+
+export type ScriptedResponse = z.infer<typeof response>
+export type Scenario = z.infer<typeof scenario>
+
+/** `path` is relative to the agent's workspace. Throws a `misconfigured` failure that says what is wrong where. */
+export async function loadScenario(path: string, workspace: string): Promise<Scenario> {
+  const file = resolve(workspace, path)
+  let value: unknown
+  try {
+    value = JSON.parse(readUserFile(file))
+  } catch (error) {
+    throw providerFailure('misconfigured', `the scenario ${file} cannot be read: ${(error as Error).message}`)
+  }
+  const parsed = scenario.safeParse(value)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  const where = issue?.path.join('.') ?? ''
+  throw providerFailure(
+    'misconfigured',
+    `the scenario ${file} is not of its form at ${where || 'its top'}: ${issue?.message}`,
+  )
+}

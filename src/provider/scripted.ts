@@ -1,0 +1,57 @@
+/**
+ * `scripted`: a model for rehearsals, demos and tests, and the default where nothing is configured. It asks nobody.
+ *
+ * Without a scenario it answers `echo: <prompt>`. With one, entry i answers the i-th model request of the conversation;
+ * its place is derived from the history that it is given, so a restart goes on where it was.
+ */
+import type { CallOptions, ModelEvent, ModelProvider, ModelRequest } from './contract.js'
+import { providerFailure } from './failure.js'
+import { loadScenario, type ScriptedResponse } from './scenario.js'
+
+export const scripted: ModelProvider = {
+  kind: 'model',
+  description: 'for rehearsals and tests: answers `echo: <prompt>`, or what a scenario file says',
+  options: {
+    scenario: 'a JSON file: {"responses":[{"delay_ms":0,"say":"…","fail":{"type":"…","attempts":1}}]}',
+  },
+  async check(settings) {
+    if (settings.options.scenario !== undefined)
+      await loadScenario(settings.options.scenario, settings.workspace)
+  },
+  async *complete(request, options) {
+    const scenario = request.options.scenario
+    const entry = scenario === undefined ? undefined : await entryFor(request, scenario)
+    if (entry !== undefined) await pause(entry.delay_ms ?? 0, options)
+    yield* respond(request, entry)
+  },
+}
+
+async function entryFor(request: ModelRequest, scenario: string): Promise<ScriptedResponse | undefined> {
+  const { responses } = await loadScenario(scenario, request.workspace)
+  return responses[request.messages().filter((message) => message.role === 'assistant').length]
+}
+
+function* respond(request: ModelRequest, entry: ScriptedResponse | undefined): Iterable<ModelEvent> {
+  if (entry?.fail !== undefined && request.attempt <= (entry.fail.attempts ?? 1)) {
+    throw providerFailure(entry.fail.type, `the scenario says so: ${entry.fail.type}`)
+  }
+  const text = entry?.say ?? `echo: ${request.prompt}`
+  yield { type: 'text', text }
+  yield { type: 'usage', usage: { input_tokens: wordsOf(request.prompt), output_tokens: wordsOf(text) } }
+  yield { type: 'stop', reason: 'end' }
+}
+
+function pause(ms: number, options: CallOptions): Promise<void> {
+  if (ms === 0) return Promise.resolve()
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms)
+    options.signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      reject(options.signal.reason)
+    })
+  })
+}
+
+function wordsOf(text: string): number {
+  return text.split(/\s+/).filter((word) => word !== '').length
+}

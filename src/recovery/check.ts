@@ -1,0 +1,96 @@
+/**
+ * A read-only audit of a home: the invariants that the other layers state, looked at from outside. The kill sweep and the
+ * tests use it as their oracle.
+ *
+ * A finding is something that no crash may leave behind once recovery has run. What only recovery has not looked at yet
+ * (an open run, a marker, a torn tail) is a finding only where `isRecovered` says that it has.
+ */
+import { SubstratError } from '../errors.js'
+import { loadFrom } from '../session/load.js'
+import { openForRead } from '../session/open-for-read.js'
+import { encodeSnapshot } from '../session/snapshot.js'
+import type { State } from '../session/state.js'
+import type { FileStore } from '../storage/store.js'
+
+export interface Finding {
+  agent_id: string | null
+  /** Which invariant does not hold, in words. */
+  invariant: string
+  detail: string
+}
+
+export interface CheckOptions {
+  /** Whether `recover --all` has run since anything was last killed. */
+  isRecovered: boolean
+}
+
+export function checkHome(store: FileStore, options: CheckOptions): Finding[] {
+  const findings: Finding[] = []
+  const living: State[] = []
+  for (const agentId of store.agentIds()) {
+    const found = (invariant: string, detail: string): void => {
+      findings.push({ agent_id: agentId, invariant, detail })
+    }
+    try {
+      const state = checkAgent(store, agentId, options, found)
+      if (state !== undefined && state.state !== 'terminated') living.push(state)
+    } catch (error) {
+      if (!(error instanceof SubstratError)) throw error
+      found('a log is whole up to its last batch', error.message)
+    }
+  }
+  findings.push(...checkNames(store, living))
+  return findings
+}
+
+type Found = (invariant: string, detail: string) => void
+
+function checkAgent(
+  store: FileStore,
+  agentId: string,
+  { isRecovered }: CheckOptions,
+  found: Found,
+): State | undefined {
+  const log = store.openLogForRead(agentId)
+  if (log === undefined) {
+    found('an agent that exists has its log', 'events.jsonl is missing')
+    return undefined
+  }
+  try {
+    const { state, damage } = loadFrom(agentId, log, undefined)
+    const bySnapshot = openForRead(store, agentId)?.state
+    if (bySnapshot !== undefined && !encodeSnapshot(bySnapshot).equals(encodeSnapshot(state))) {
+      found('the snapshot is the fold of the log', `they differ at record ${bySnapshot.last_seq}`)
+    }
+    if (isRecovered) checkAtRest(store, state, damage !== undefined, found)
+    return state
+  } finally {
+    log.close()
+  }
+}
+
+function checkAtRest(store: FileStore, state: State, hasTornTail: boolean, found: Found): void {
+  if (hasTornTail) found('a torn tail is cut by the first writer', 'the log ends in half a batch')
+  if (store.isAgentHeld(state.id)) return
+  if (state.state === 'active') found('no session is active without a holder', `state is ${state.state}`)
+  const left = store.mailIds(state.id).filter((id) => state.delivered.includes(id))
+  if (left.length > 0) found('delivered mail is not in the inbox', left.join(', '))
+}
+
+/** Names are unique among living siblings, and a living agent is found by its name. */
+function checkNames(store: FileStore, living: State[]): Finding[] {
+  const index = store.rootNames()
+  const findings: Finding[] = []
+  for (const { id, name, parent } of living) {
+    if (name === null || parent !== null || !index.isComplete) continue
+    const owner = index.lookUp(name)
+    if (owner !== id) {
+      findings.push({
+        agent_id: id,
+        invariant: 'a living name leads to its agent',
+        detail: `${name} leads to ${owner}`,
+      })
+    }
+  }
+  return findings
+}

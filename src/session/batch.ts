@@ -1,0 +1,62 @@
+/**
+ * Records, given their place in the log: seq, time, batch, and what is too large for a line moved to blobs. Each is
+ * checked and folded before anything is written, so that a refused one leaves nothing on disk.
+ */
+import { createHash } from 'node:crypto'
+import { timestampAfter } from '../clock.js'
+import { assert } from '../errors.js'
+import { limits } from '../limits.js'
+import { frame } from '../storage/frame.js'
+import { type Content, type NewRecord, type SessionRecord, wrongShape } from './records.js'
+import { fold, type State } from './state.js'
+
+export interface EncodedBatch {
+  bytes: Buffer
+  records: SessionRecord[]
+  /** Content that the records name by its hash: to be durable before the bytes are. */
+  blobs: Buffer[]
+  state: State
+}
+
+/** `before` is undefined for the first batch of a log. */
+export function encodeBatch(before: State | undefined, records: NewRecord[]): EncodedBatch {
+  const first = (before?.last_seq ?? 0) + 1
+  const place = {
+    ts: timestampAfter(before?.updated_at),
+    batch: [first, first + records.length - 1] as [number, number],
+  }
+  const blobs: Buffer[] = []
+  const lines: Buffer[] = []
+  let state = before
+  const placed = records.map((record, index) => {
+    const { kind, ...fields } = withBlobs(record, blobs)
+    const whole = { seq: first + index, ts: place.ts, kind, batch: place.batch, ...fields } as SessionRecord
+    const wrong = wrongShape(whole)
+    assert(wrong === undefined, `a record is of its kind's shape: ${whole.kind}, ${wrong}`)
+    const line = frame(whole)
+    assert(
+      line.length <= limits.lineBytesMax,
+      `a line is at most ${limits.lineBytesMax} bytes: ${whole.kind}`,
+    )
+    const offset = state?.log_bytes ?? 0
+    state = fold(state, whole, { seq: whole.seq, offset, end: offset + line.length })
+    lines.push(line)
+    return whole
+  })
+  return { bytes: Buffer.concat(lines), records: placed, blobs, state: state as State }
+}
+
+const CONTENT_FIELDS = ['content', 'instructions'] as const
+
+function withBlobs(record: NewRecord, blobs: Buffer[]): NewRecord {
+  const moved: Record<string, Content> = {}
+  for (const field of CONTENT_FIELDS) {
+    const text = (record as unknown as Record<string, unknown>)[field]
+    if (typeof text !== 'string' || text.length <= limits.inlineBytesMax / 4) continue
+    const bytes = Buffer.from(text)
+    if (bytes.length <= limits.inlineBytesMax) continue
+    blobs.push(bytes)
+    moved[field] = { blob: createHash('sha256').update(bytes).digest('hex'), bytes: bytes.length }
+  }
+  return { ...record, ...moved }
+}

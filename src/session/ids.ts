@@ -1,0 +1,20 @@
+/** Ids that follow from others, so that doing a thing again after a crash names it the same. */
+import { createHash } from 'node:crypto'
+
+/** A uuid (version 8, RFC 9562) from the sha256 of its parts. */
+export function deriveId(...parts: string[]): string {
+  const hash = createHash('sha256').update(JSON.stringify(parts)).digest('hex')
+  const variant = ((Number.parseInt(hash[16] as string, 16) & 0x3) | 0x8).toString(16)
+  return [
+    hash.slice(0, 8),
+    hash.slice(8, 12),
+    `8${hash.slice(13, 16)}`,
+    variant + hash.slice(17, 20),
+    hash.slice(20, 32),
+  ].join('-')
+}
+
+/** The fingerprint of a message's bytes. */
+export function digestOf(content: string): string {
+  return createHash('sha256').update(content).digest('hex')
+}

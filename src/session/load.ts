@@ -1,0 +1,119 @@
+/** From the disk to a state: the snapshot where it can be trusted, and the log's tail behind it. */
+import { SessionStateError, SubstratError } from '../errors.js'
+import { FORMAT } from '../storage/home.js'
+import { type LogDamage, type LoggedRecord, type LogReader, readRecordAt, scanLog } from '../storage/log.js'
+import type { FileStore } from '../storage/store.js'
+import { kindIsKnown, type SessionRecord, wrongShape } from './records.js'
+import { decodeSnapshot } from './snapshot.js'
+import { fold, type Location, type State } from './state.js'
+
+export interface Loaded {
+  state: State
+  /** How much of the log the snapshot on disk covers; -1 where there is none to be trusted. */
+  snapshotBytes: number
+  /** A torn tail: the last batch, which counts as not written. */
+  damage: LogDamage | undefined
+  /** Every byte before this was synced by whoever wrote it: the end of the snapshot, or the last batch's beginning. */
+  settledBytes: number
+}
+
+/** Throws CORRUPT for damage that no crash leaves, UNKNOWN_FORMAT for what a newer program wrote. */
+export function load(store: FileStore, agentId: string, log: LogReader): Loaded {
+  const bytes = store.readSnapshot(agentId)
+  const snapshot = bytes === undefined ? undefined : decodeSnapshot(bytes, agentId, log)
+  return loadFrom(agentId, log, snapshot)
+}
+
+/** The fold of the whole log, whatever the snapshot says. */
+export function loadFrom(agentId: string, log: LogReader, snapshot: State | undefined): Loaded {
+  let state = snapshot
+  let lastBatchStart = snapshot?.log_bytes ?? 0
+  const scan = scanLog(log, { offset: snapshot?.log_bytes ?? 0, seq: (snapshot?.last_seq ?? 0) + 1 })
+  let step = scan.next()
+  for (; step.done !== true; step = scan.next()) {
+    for (const logged of step.value) state = foldLogged(state, logged, agentId, log)
+    lastBatchStart = step.value[0]?.offset ?? lastBatchStart
+  }
+  const { damage } = step.value
+  if (damage?.kind === 'corrupt' || state === undefined) {
+    throw corrupt(log, damage ?? { offset: 0, seq: 1, reason: 'it is empty' })
+  }
+  const snapshotBytes = snapshot?.log_bytes ?? -1
+  return {
+    state,
+    snapshotBytes,
+    damage,
+    settledBytes: snapshot === undefined ? lastBatchStart : snapshot.log_bytes,
+  }
+}
+
+/** The record at a place that the state names. */
+export function recordAt(log: LogReader, at: Location): SessionRecord {
+  const record = readRecordAt(log, at.offset, at.end)
+  if (record === undefined) throw corrupt(log, { ...at, reason: 'it does not check' })
+  return checked({ ...at, record }, log)
+}
+
+/** The records from a place in the log up to another. */
+export function* recordsFrom(
+  log: LogReader,
+  from: Pick<Location, 'seq' | 'offset'>,
+  to = Number.POSITIVE_INFINITY,
+): Generator<{ record: SessionRecord; end: number }> {
+  const scan = scanLog(log, { offset: from.offset, seq: from.seq, isWithinBatch: true })
+  for (let step = scan.next(); ; step = scan.next()) {
+    if (step.done === true) {
+      if (step.value.damage?.kind === 'corrupt') throw corrupt(log, step.value.damage)
+      return
+    }
+    for (const logged of step.value) {
+      if (logged.offset >= to) return
+      yield { record: checked(logged, log), end: logged.end }
+    }
+  }
+}
+
+export function corrupt(log: LogReader, at: { offset: number; seq: number; reason: string }): SubstratError {
+  return new SubstratError(
+    'CORRUPT',
+    `${log.path} is damaged at byte ${at.offset}, record ${at.seq}: ${at.reason}`,
+    {
+      hint: `nothing was changed: restore the file from a backup (what is before that byte is whole)`,
+      facts: { path: log.path, offset: at.offset, seq: at.seq },
+    },
+  )
+}
+
+function foldLogged(state: State | undefined, logged: LoggedRecord, agentId: string, log: LogReader): State {
+  const record = checked(logged, log)
+  if (record.kind === 'session.created') {
+    if (record.agent_id !== agentId)
+      throw corrupt(log, { ...logged, reason: `it is the log of agent ${record.agent_id}` })
+    if (record.format !== FORMAT) throw unknownTo(log, logged, `format ${record.format}`)
+  }
+  try {
+    return fold(state, record, logged)
+  } catch (error) {
+    if (error instanceof SessionStateError) throw corrupt(log, { ...logged, reason: error.message })
+    throw error
+  }
+}
+
+function checked(logged: LoggedRecord, log: LogReader): SessionRecord {
+  const wrong = wrongShape(logged.record)
+  if (wrong === undefined) return logged.record as unknown as SessionRecord
+  if (!kindIsKnown(logged.record.kind))
+    throw unknownTo(log, logged, `kind ${JSON.stringify(logged.record.kind)}`)
+  throw corrupt(log, { ...logged, reason: wrong })
+}
+
+function unknownTo(log: LogReader, at: { offset: number; seq: number }, what: string): SubstratError {
+  return new SubstratError(
+    'UNKNOWN_FORMAT',
+    `${log.path}, record ${at.seq}: this program does not know ${what}`,
+    {
+      hint: 'use the version of substrat that wrote it, or a newer one',
+      facts: { path: log.path, offset: at.offset, seq: at.seq },
+    },
+  )
+}

@@ -1,0 +1,13 @@
+import type { FileStore } from '../storage/store.js'
+import { type Loaded, load } from './load.js'
+
+/** What is in the log now, complete batches only. Undefined where there is no such agent. */
+export function openForRead(store: FileStore, agentId: string): Loaded | undefined {
+  const log = store.openLogForRead(agentId)
+  if (log === undefined) return undefined
+  try {
+    return load(store, agentId, log)
+  } finally {
+    log.close()
+  }
+}

@@ -1,0 +1,51 @@
+/** A run that is over, read back from its place in the log: what `send --key` answers when it is asked again. */
+import type { FileStore } from '../storage/store.js'
+import { recordsFrom } from './load.js'
+import { readText } from './read.js'
+import type { RunError, Usage } from './records.js'
+import type { KeyEntry, Run, RunStatus } from './state.js'
+
+export interface PastRun {
+  run_id: string
+  status: RunStatus
+  started_at: string
+  ended_at: string | null
+  digest: string | null
+  usage: Usage | null
+  reason: Run['reason']
+  error: RunError | null
+  reply: string | null
+}
+
+export function readPastRun(store: FileStore, agentId: string, entry: KeyEntry): PastRun {
+  const log = store.openLogForRead(agentId)
+  const run: PastRun = {
+    run_id: '',
+    status: 'open',
+    started_at: entry.started_at,
+    ended_at: null,
+    digest: null,
+    usage: null,
+    reason: null,
+    error: null,
+    reply: null,
+  }
+  if (log === undefined) return run
+  try {
+    for (const { record } of recordsFrom(log, entry, entry.end === 0 ? undefined : entry.end)) {
+      if (record.kind === 'run.started')
+        Object.assign(run, { run_id: record.run_id, digest: record.digest ?? null })
+      if (record.kind === 'message.agent') run.reply = readText(store, agentId, record.content)
+      if (record.kind === 'run.completed')
+        Object.assign(run, { status: 'completed', usage: record.usage ?? null })
+      if (record.kind === 'run.failed') Object.assign(run, { status: 'failed', error: record.error })
+      if (record.kind === 'run.cancelled') Object.assign(run, { status: 'cancelled', reason: record.reason })
+      if (record.kind === 'run.interrupted')
+        Object.assign(run, { status: 'interrupted', reason: record.reason })
+      if (run.status !== 'open') run.ended_at ??= record.ts
+    }
+  } finally {
+    log.close()
+  }
+  return run
+}

@@ -1,0 +1,26 @@
+/** Single things out of a session, read without its lock. */
+import type { FileStore } from '../storage/store.js'
+import { recordAt } from './load.js'
+import { type Content, isBlob, type SessionRecord } from './records.js'
+import type { Location } from './state.js'
+
+/** The text of a message, from its line or its blob. */
+export function readText(store: FileStore, agentId: string, content: Content): string {
+  return isBlob(content) ? store.readBlob(agentId, content).toString('utf8') : content
+}
+
+/** The text of the message record at a place that the state names; empty where its log is gone. */
+export function readMessageText(store: FileStore, agentId: string, at: Location): string {
+  const log = store.openLogForRead(agentId)
+  if (log === undefined) return ''
+  try {
+    return readRecordText(store, agentId, recordAt(log, at))
+  } finally {
+    log.close()
+  }
+}
+
+/** What a message record says; empty for records of other kinds. */
+export function readRecordText(store: FileStore, agentId: string, record: SessionRecord): string {
+  return 'content' in record ? readText(store, agentId, record.content) : ''
+}

@@ -1,0 +1,128 @@
+/**
+ * One agent's session, open: for reading (no lock, nothing written) or for append (the agent's lock is held).
+ *
+ * Invariants: `state` is the fold of what is durable. A record is checked and folded before it is written, so a
+ * transition that is refused leaves nothing on disk. Nothing is told to a listener before it is synced.
+ */
+import { SubstratError } from '../errors.js'
+import type { FileStore, Lease, LogWriter } from '../storage/store.js'
+import { encodeBatch } from './batch.js'
+import { busy } from './busy.js'
+import { type Loaded, load, recordAt, recordsFrom } from './load.js'
+import { readText } from './read.js'
+import type { Content, NewRecord, SessionRecord } from './records.js'
+import { encodeSnapshot } from './snapshot.js'
+import type { Location, State } from './state.js'
+
+export interface AppendOptions {
+  /** What the lock file says of us, for people. */
+  command: string
+  /** How long a busy lock is waited for; 50 ms are always tried. */
+  waitMs: number
+  signal?: AbortSignal
+}
+
+/** Takes the lock, marks the agent, repairs the log's tail. Throws LOCKED where another process has the agent. */
+export async function openForAppend(
+  store: FileStore,
+  agentId: string,
+  options: AppendOptions,
+): Promise<Session> {
+  const lease = await store.lockAgent(agentId, options.command, options.waitMs, options.signal)
+  if (lease === undefined) throw busy(store, agentId)
+  try {
+    // Where the marker cannot be made, nothing starts (durability rule 7).
+    store.mark(agentId)
+    return Session.repair(store, agentId, lease)
+  } catch (error) {
+    await lease.release()
+    throw error
+  }
+}
+
+export type RecordListener = (record: SessionRecord) => void
+
+export class Session {
+  private readonly listeners: RecordListener[] = []
+
+  private constructor(
+    readonly store: FileStore,
+    private readonly lease: Lease,
+    private readonly log: LogWriter,
+    private current: State,
+    /** How much of the log the snapshot on disk covers; -1 where there is none. */
+    private snapshotBytes: number,
+  ) {}
+
+  /** A session whose lock is held and whose log may have a tail that a dead writer left (durability rules 4 and 5). */
+  static repair(store: FileStore, agentId: string, lease: Lease): Session {
+    const log = store.openLogForAppend(agentId)
+    const { state, snapshotBytes, damage, settledBytes } = load(store, agentId, log)
+    if (damage !== undefined) store.keepCutBytes(agentId, damage.offset, log.read(damage.offset, log.size()))
+    if (log.size() > settledBytes) log.settle(settledBytes, state.log_bytes)
+    const session = new Session(store, lease, log, state, snapshotBytes)
+    for (const { runId, verb } of store.requestsTo(agentId)) {
+      if (runId !== state.run?.run_id) store.removeRequest(agentId, runId, verb)
+    }
+    return session
+  }
+
+  get state(): State {
+    return this.current
+  }
+  get id(): string {
+    return this.current.id
+  }
+
+  onRecord(listener: RecordListener): void {
+    this.listeners.push(listener)
+  }
+
+  /** One batch, durable when it returns. Large content goes to blobs first. */
+  append(records: NewRecord[]): SessionRecord[] {
+    if (records.length === 0) return []
+    this.lease.assertHeld()
+    const batch = encodeBatch(this.current, records)
+    for (const blob of batch.blobs) this.store.writeBlob(this.id, blob)
+    this.log.append(batch.bytes)
+    this.current = batch.state
+    for (const record of batch.records) for (const listener of this.listeners) listener(record)
+    return batch.records
+  }
+
+  /** The text of a message, from its line or its blob. */
+  text(content: Content): string {
+    return readText(this.store, this.id, content)
+  }
+
+  recordAt(at: Location): SessionRecord {
+    return recordAt(this.log, at)
+  }
+
+  /** The records of `[from, to)`, in order. */
+  *records(from: Pick<Location, 'seq' | 'offset'>, to?: number): Generator<SessionRecord> {
+    for (const { record } of recordsFrom(this.log, from, to)) yield record
+  }
+
+  /**
+   * The clean end: a snapshot of all that is durable, the marker gone where nothing is owed, the lock released. A
+   * snapshot that cannot be written is no failure: what it says is in the log, and the marker stays.
+   */
+  async close(isOwed: (state: State) => boolean): Promise<void> {
+    try {
+      if (this.snapshotBytes !== this.current.log_bytes)
+        this.store.writeSnapshot(this.id, encodeSnapshot(this.current))
+      this.store.unmark(this.id, () => isOwed(this.current))
+    } catch (error) {
+      if (!(error instanceof SubstratError)) throw error
+    } finally {
+      await this.abandon()
+    }
+  }
+
+  /** Releases the lock and leaves everything as it is, for recovery: after a failure of storage. */
+  async abandon(): Promise<void> {
+    this.log.close()
+    await this.lease.release()
+  }
+}

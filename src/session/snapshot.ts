@@ -1,0 +1,44 @@
+/**
+ * The snapshot: the fold of the log up to `log_bytes`, in one framed line.
+ *
+ * Invariants: written only after the log was synced, so it is never ahead of it. It is trusted only where the record
+ * that ends at `log_bytes` is there with `last_seq`. It may be lost without losing anything but time.
+ */
+import { SubstratError } from '../errors.js'
+import { frame, type JsonObject, unframe } from '../storage/frame.js'
+import { type LogReader, readRecordAt } from '../storage/log.js'
+import type { State } from './state.js'
+
+/** The version of the fold that wrote it: a program that folds otherwise rebuilds. */
+export const SNAPSHOT_VERSION = 1
+
+export function encodeSnapshot(state: State): Buffer {
+  return frame({ snapshot: SNAPSHOT_VERSION, ...state })
+}
+
+/** Undefined where it is damaged, of another version or does not fit the log: the caller folds the log instead. */
+export function decodeSnapshot(bytes: Buffer, agentId: string, log: LogReader): State | undefined {
+  const line = unframe(bytes.subarray(0, -1))
+  if ('damage' in line) return undefined
+  const { snapshot, crc: _, ...rest } = line.object as JsonObject & { snapshot: unknown }
+  const state = rest as unknown as State
+  if (snapshot !== SNAPSHOT_VERSION || state.id !== agentId) return undefined
+  if (state.log_bytes > log.size()) throw aheadOfLog(state, log)
+  const last = readRecordAt(log, state.last_offset, state.log_bytes)
+  return last?.seq === state.last_seq ? state : undefined
+}
+
+/**
+ * A snapshot is written after its records were synced, so a shorter log has lost records that were acknowledged: the
+ * one thing that must not be papered over by folding what is left.
+ */
+function aheadOfLog(state: State, log: LogReader): SubstratError {
+  return new SubstratError(
+    'CORRUPT',
+    `${log.path} ends at byte ${log.size()}, but its snapshot knows ${state.last_seq} records in ${state.log_bytes} bytes: acknowledged records are missing`,
+    {
+      hint: `restore ${log.path} from a backup; to accept it as it stands, move session.json beside it away`,
+      facts: { path: log.path, offset: log.size(), seq: state.last_seq },
+    },
+  )
+}

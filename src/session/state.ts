@@ -1,0 +1,334 @@
+/**
+ * What the log says, folded: records -> state, pure.
+ *
+ * Invariants: seq is dense from 1. The first record is `session.created`. A session has at most one open run, the
+ * latest; a run is ended by exactly one of completed, failed, cancelled, interrupted. Mail is delivered at most once.
+ * A transition that the state machine does not have throws SessionStateError: before a write that is our bug or the
+ * user's wish refused, after a read it is corruption.
+ */
+import { SessionStateError } from '../errors.js'
+import { limits } from '../limits.js'
+import type {
+  Content,
+  Interruption,
+  NewRecord,
+  Place,
+  ProcessGroup,
+  RunError,
+  SessionRecord,
+  Usage,
+} from './records.js'
+
+export type SessionState = 'created' | 'active' | 'suspended' | 'terminated'
+
+/** Where a record's line stands: byte range and seq. */
+export interface Location {
+  seq: number
+  offset: number
+  end: number
+}
+
+export type RunStatus = 'open' | 'completed' | 'failed' | 'cancelled' | 'interrupted'
+
+export interface Run {
+  run_id: string
+  boot_id: string
+  status: RunStatus
+  origin: 'operator' | 'mail' | 'continuation'
+  /** How far an open run has come: what recovery finds in the log. */
+  phase: 'started' | 'asked' | 'launched' | 'answered'
+  started_at: string
+  ended_at: string | null
+  continues: string | null
+  key: string | null
+  digest: string | null
+  turn_timeout_ms: number | null
+  /** The record that holds the prompt. */
+  prompt: Location | null
+  reply: Location | null
+  reason: Interruption | 'turn_timeout' | 'terminated' | null
+  error: RunError | null
+  usage: Usage | null
+  process: ProcessGroup | null
+  wait: null
+}
+
+/** Where the run of a key is in the log, so that its reply is found without reading all of it. */
+export interface KeyEntry {
+  key: string
+  /** Of its `run.started`. */
+  seq: number
+  offset: number
+  started_at: string
+  /** Behind the record that ended it; 0 while it is open. */
+  end: number
+}
+
+/** The fold of a log; also, framed, the snapshot `session.json`. */
+export interface State {
+  format: number
+  id: string
+  name: string | null
+  title: string | null
+  parent: string | null
+  state: SessionState
+  hold: boolean
+  provider_name: string
+  options: Record<string, string>
+  model: string | null
+  workspace: string
+  instructions: Content | null
+  created_at: string
+  updated_at: string
+  suspended_at: string | null
+  /** base64 of what the provider wants back at its next turn. */
+  provider_state: string | null
+  last_seq: number
+  /** Offset of the last record, and the end of the log, behind it. */
+  last_offset: number
+  log_bytes: number
+  /** Where the model's context begins: the first record, or the last compaction. */
+  context_offset: number
+  context_seq: number
+  run: Run | null
+  /** The latest reply, for `show --reply`. */
+  reply: Location | null
+  /** Oldest first. */
+  keys: KeyEntry[]
+  delivered: string[]
+  recovery: {
+    interruption: { run_id: string; reason: Interruption; at: string } | null
+    /** Attempts to go on by itself since something was last added. */
+    barren_attempts: number
+    /** How often the model was asked since it last responded. */
+    unanswered_requests: number
+  }
+}
+
+/** The state after one more record. `state` is undefined before the first. Never changes what it is given. */
+export function fold(state: State | undefined, record: SessionRecord, at: Location): State {
+  if (state === undefined) {
+    if (record.kind !== 'session.created')
+      throw new SessionStateError('the first record is not session.created')
+    return created(record, at)
+  }
+  if (state.state === 'terminated' && record.kind !== 'status.derived') {
+    throw new SessionStateError(`the session is terminated: no ${record.kind} after that`)
+  }
+  const next = apply({ ...state }, record, at)
+  next.updated_at = record.ts
+  next.last_seq = at.seq
+  next.last_offset = at.offset
+  next.log_bytes = at.end
+  return next
+}
+
+function created(record: NewRecord<'session.created'> & Place, at: Location): State {
+  return {
+    format: record.format,
+    id: record.agent_id,
+    name: record.name,
+    title: null,
+    parent: record.parent,
+    state: 'created',
+    hold: false,
+    provider_name: record.provider,
+    options: record.options,
+    model: record.model,
+    workspace: record.workspace,
+    instructions: record.instructions,
+    created_at: record.ts,
+    updated_at: record.ts,
+    suspended_at: null,
+    provider_state: null,
+    last_seq: at.seq,
+    last_offset: at.offset,
+    log_bytes: at.end,
+    context_offset: at.offset,
+    context_seq: at.seq,
+    run: null,
+    reply: null,
+    keys: [],
+    delivered: [],
+    recovery: { interruption: null, barren_attempts: 0, unanswered_requests: 0 },
+  }
+}
+
+function apply(next: State, record: SessionRecord, at: Location): State {
+  switch (record.kind) {
+    case 'session.created':
+      throw new SessionStateError('the session is created twice')
+    case 'session.configured':
+      return configured(next, record)
+    case 'session.activated':
+      return moved(next, 'active')
+    case 'session.suspended':
+      return { ...moved(next, 'suspended'), suspended_at: record.ts }
+    case 'session.terminated':
+      if (next.run?.status === 'open')
+        throw new SessionStateError('a session with an open run cannot be terminated')
+      return moved(next, 'terminated')
+    case 'run.started':
+      return runStarted(next, record, at)
+    case 'run.resumed':
+      next.run = { ...openRun(next, record.run_id), boot_id: record.boot_id }
+      if (record.auto)
+        next.recovery = { ...next.recovery, barren_attempts: next.recovery.barren_attempts + 1 }
+      return next
+    case 'run.completed':
+      return runEnded(next, record, at, {
+        status: 'completed',
+        usage: record.usage ?? next.run?.usage ?? null,
+      })
+    case 'run.failed':
+      return runEnded(next, record, at, { status: 'failed', error: record.error })
+    case 'run.cancelled':
+      return runEnded(next, record, at, { status: 'cancelled', reason: record.reason })
+    case 'run.interrupted':
+      next.recovery = {
+        ...next.recovery,
+        interruption: { run_id: record.run_id, reason: record.reason, at: record.ts },
+      }
+      return runEnded(next, record, at, { status: 'interrupted', reason: record.reason })
+    case 'message.user':
+      next.run = { ...openRun(next, record.run_id), prompt: at }
+      return next
+    case 'mail.delivered':
+      return mailDelivered(next, record, at)
+    case 'message.agent':
+      next.run = { ...openRun(next, record.run_id), phase: 'answered', reply: at }
+      next.reply = at
+      next.recovery = { ...next.recovery, barren_attempts: 0 }
+      return next
+    case 'model.requested':
+      next.run = { ...openRun(next, record.run_id), phase: 'asked' }
+      next.recovery = { ...next.recovery, unanswered_requests: next.recovery.unanswered_requests + 1 }
+      return next
+    case 'model.responded':
+      next.run = { ...openRun(next, record.run_id), phase: 'answered', usage: record.usage ?? null }
+      next.recovery = { ...next.recovery, barren_attempts: 0, unanswered_requests: 0 }
+      return next
+    case 'provider.started': {
+      const { process_group, start_time, kernel_boot_id, pid_namespace } = record
+      const process = { process_group, start_time, kernel_boot_id, pid_namespace }
+      next.run = { ...openRun(next, record.run_id), phase: 'launched', process }
+      return next
+    }
+    case 'provider.state':
+      return { ...next, provider_state: record.state }
+    case 'status.derived':
+      return next
+  }
+}
+
+const MOVES: Record<SessionState, SessionState[]> = {
+  created: ['active', 'terminated'],
+  active: ['suspended', 'terminated'],
+  suspended: ['active', 'terminated'],
+  terminated: [],
+}
+
+function moved(next: State, to: SessionState): State {
+  if (!MOVES[next.state].includes(to))
+    throw new SessionStateError(`a session that is ${next.state} cannot become ${to}`)
+  return { ...next, state: to }
+}
+
+function configured(next: State, record: NewRecord<'session.configured'>): State {
+  const { instructions, options, model, workspace, title, hold } = record
+  return {
+    ...next,
+    ...(instructions === undefined ? {} : { instructions }),
+    ...(options === undefined ? {} : { options: { ...next.options, ...options } }),
+    ...(model === undefined ? {} : { model }),
+    ...(workspace === undefined ? {} : { workspace }),
+    ...(title === undefined ? {} : { title }),
+    ...(hold === undefined ? {} : { hold }),
+  }
+}
+
+function runStarted(next: State, record: NewRecord<'run.started'> & Place, at: Location): State {
+  if (next.state !== 'active')
+    throw new SessionStateError(`a run cannot start while the session is ${next.state}`)
+  if (next.run?.status === 'open') throw new SessionStateError('a run cannot start while another is open')
+  const isAutomatic = record.continues !== undefined && record.auto === true
+  return {
+    ...next,
+    run: {
+      run_id: record.run_id,
+      boot_id: record.boot_id,
+      status: 'open',
+      origin: record.origin,
+      phase: 'started',
+      started_at: record.ts,
+      ended_at: null,
+      continues: record.continues ?? null,
+      key: record.key ?? null,
+      digest: record.digest ?? null,
+      turn_timeout_ms: record.turn_timeout_ms ?? null,
+      // A model that goes on needs no new message: it is asked what was asked.
+      prompt: record.continues === undefined ? null : (next.run?.prompt ?? null),
+      reply: null,
+      reason: null,
+      error: null,
+      usage: null,
+      process: null,
+      wait: null,
+    },
+    keys:
+      record.key === undefined
+        ? next.keys
+        : withKey(next.keys, {
+            key: record.key,
+            seq: at.seq,
+            offset: at.offset,
+            started_at: record.ts,
+            end: 0,
+          }),
+    recovery: {
+      ...next.recovery,
+      interruption: null,
+      barren_attempts: isAutomatic ? next.recovery.barren_attempts + 1 : 0,
+    },
+  }
+}
+
+function runEnded(
+  next: State,
+  record: SessionRecord & { run_id: string },
+  at: Location,
+  end: Partial<Run>,
+): State {
+  const run = openRun(next, record.run_id)
+  next.run = { ...run, ended_at: record.ts, process: null, ...end }
+  if (run.key !== null) {
+    next.keys = next.keys.map((entry) => (entry.key === run.key ? { ...entry, end: at.end } : entry))
+  }
+  return next
+}
+
+function mailDelivered(next: State, record: NewRecord<'mail.delivered'>, at: Location): State {
+  if (next.delivered.includes(record.message_id))
+    throw new SessionStateError(`mail ${record.message_id} is delivered twice`)
+  next.run = { ...openRun(next, record.run_id), prompt: at }
+  next.delivered = [...next.delivered, record.message_id].slice(-2 * limits.deliveredIdsKeptMin)
+  return next
+}
+
+/** At least 1,000 keys are kept, and those of the last 30 days. */
+function withKey(entries: KeyEntry[], added: KeyEntry): KeyEntry[] {
+  const kept = entries.filter((entry) => entry.key !== added.key)
+  const oldest = new Date(Date.parse(added.started_at) - limits.keysKeptMs).toISOString()
+  let forgotten = 0
+  while (kept.length - forgotten >= limits.keysKeptMin && (kept[forgotten] as KeyEntry).started_at < oldest)
+    forgotten += 1
+  return [...kept.slice(forgotten), added]
+}
+
+function openRun(state: State, runId: string): Run {
+  if (state.run === null || state.run.status !== 'open')
+    throw new SessionStateError(`run ${runId} is not open`)
+  if (state.run.run_id !== runId)
+    throw new SessionStateError(`run ${runId} is not the open run ${state.run.run_id}`)
+  return state.run
+}

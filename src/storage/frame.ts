@@ -1,0 +1,52 @@
+/**
+ * One JSON object per line, closed by a checksum: `{…,"crc":"9f3a01bc"}` and LF. The same frame is used for records,
+ * snapshots, mail and index entries.
+ *
+ * Invariants: a line is split on the LF byte only, so U+2028 and U+2029 are written escaped. The crc is a fixed 18-byte
+ * suffix: CRC-32 of the line's bytes before it. A framed line that does not check is damage, never skipped.
+ */
+import { crc32 } from 'node:zlib'
+
+export type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | JsonValue[]
+  | { [key: string]: JsonValue | undefined }
+export type JsonObject = { [key: string]: JsonValue | undefined }
+
+const SUFFIX_BYTES = 18
+export const LF = 0x0a
+
+/** The line with its LF. `object` must not be empty and must have no `crc` of its own. */
+export function frame(object: object): Buffer {
+  const body = JSON.stringify(object)
+    .slice(0, -1)
+    .replace(/[\u2028\u2029]/g, escapeSeparator)
+  const bytes = Buffer.from(`${body},"crc":"00000000"}\n`)
+  const crc = crc32(bytes.subarray(0, bytes.length - SUFFIX_BYTES - 1))
+  bytes.write(crc.toString(16).padStart(8, '0'), bytes.length - 11, 'latin1')
+  return bytes
+}
+
+/** The object of a line given without its LF, or why it is damaged. */
+export function unframe(line: Buffer): { object: JsonObject } | { damage: string } {
+  const split = line.length - SUFFIX_BYTES
+  if (split <= 1) return { damage: 'it is too short for a record' }
+  const suffix = line.toString('latin1', split)
+  const found = /^,"crc":"([0-9a-f]{8})"\}$/.exec(suffix)
+  if (found === null)
+    return { damage: line.includes(0) ? 'it has NUL bytes' : 'it has no checksum at its end' }
+  const body = line.subarray(0, split)
+  if (crc32(body) !== Number.parseInt(found[1] as string, 16)) return { damage: 'its checksum is wrong' }
+  try {
+    return { object: JSON.parse(`${body.toString('utf8')}}`) as JsonObject }
+  } catch {
+    return { damage: 'it is not JSON' }
+  }
+}
+
+function escapeSeparator(separator: string): string {
+  return separator === '\u2028' ? '\\u2028' : '\\u2029'
+}

@@ -1,0 +1,122 @@
+/**
+ * The home: made once, by whichever command is first, and then only opened.
+ *
+ * Order of making: home.json (synced, linked, its directory synced), the directories, a sync of the home, and last
+ * `boots/`. So who sees `boots/` knows that every other name is on disk already and need not sync it again
+ * (durability rule 3); who does not see it makes, and syncs, what is missing.
+ */
+import { randomUUID } from 'node:crypto'
+import { dirname } from 'node:path'
+import { clock } from '../clock.js'
+import { SubstratError } from '../errors.js'
+import { frame, unframe } from './frame.js'
+import * as io from './io.js'
+import type { HomePaths } from './paths.js'
+import { createWhole } from './replace.js'
+
+export const FORMAT = 1
+
+/** `ofd`: fcntl locks of the open file description. `flock`: flock(2). The two do not see each other. */
+export type LockKind = 'ofd' | 'flock'
+
+export interface HomeFacts {
+  format: number
+  home_id: string
+  lock: LockKind
+  created_at: string
+}
+
+/** Undefined where there is no home yet. Writes nothing. */
+export function readHome(paths: HomePaths): HomeFacts | undefined {
+  const root = io.statIfThere('home.stat', paths.root)
+  if (root === undefined) return undefined
+  if (root.kind !== 'directory') throw unusable(paths, `is a ${root.kind}, not a directory`)
+  const bytes = io.readIfThere('home.read', paths.homeFile)
+  if (bytes === undefined) return undefined
+  const line = unframe(bytes.subarray(0, -1))
+  if ('damage' in line) {
+    throw new SubstratError('CORRUPT', `${paths.homeFile} is damaged: ${line.damage}`, {
+      hint: `restore it from a backup, or set SUBSTRAT_HOME to another place`,
+      facts: { path: paths.homeFile },
+    })
+  }
+  return checkHome(paths, line.object as unknown as HomeFacts)
+}
+
+export function makeHome(paths: HomePaths, chooseLockKind: () => LockKind): HomeFacts {
+  const there = readHome(paths)
+  refuseForeign(paths)
+  if (there !== undefined && io.statIfThere('home.stat', paths.boots) !== undefined) return there
+  makeRoot(paths.root)
+  if (there === undefined) {
+    const facts: HomeFacts = {
+      format: FORMAT,
+      home_id: randomUUID(),
+      lock: chooseLockKind(),
+      created_at: new Date(clock.now()).toISOString(),
+    }
+    createWhole('home.create', paths.homeFile, frame(facts))
+  } else {
+    io.syncDirectory('home.sync_directory', paths.root)
+  }
+  for (const directory of [
+    paths.agents,
+    paths.roots,
+    paths.unclean,
+    paths.operator,
+    paths.operatorInbox,
+    paths.slots,
+  ]) {
+    io.mkdir('home.mkdir', directory)
+  }
+  // A home that is just made has every living name in its index: none.
+  if (io.listDirectory('home.list', paths.agents).length === 0) {
+    const complete = io.createExclusive('home.index', paths.rootNames().complete)
+    if (complete !== undefined) io.close(complete)
+  }
+  for (const directory of [paths.operator, paths.roots, paths.root])
+    io.syncDirectory('home.sync_directory', directory)
+  io.mkdir('home.ready', paths.boots)
+  return readHome(paths) as HomeFacts
+}
+
+/** Files made in another user's home would lock that user out of it. */
+function refuseForeign(paths: HomePaths): void {
+  const owner = io.statIfThere('home.stat', paths.root)?.owner
+  const self = process.getuid?.()
+  if (owner === undefined || self === undefined || owner === self) return
+  throw unusable(paths, `belongs to user ${owner}, and this runs as user ${self}`)
+}
+
+function makeRoot(root: string): void {
+  if (io.statIfThere('home.stat', root) !== undefined) return
+  io.mkdirParents('home.mkdir', dirname(root))
+  if (io.mkdir('home.mkdir', root)) io.syncDirectory('home.sync_directory', dirname(root))
+}
+
+function unusable(paths: HomePaths, why: string): SubstratError {
+  return new SubstratError('HOME_UNUSABLE', `the home ${paths.root} ${why}`, {
+    hint: 'set SUBSTRAT_HOME to a directory of your own',
+    facts: { path: paths.root },
+  })
+}
+
+function checkHome(paths: HomePaths, facts: HomeFacts): HomeFacts {
+  if (facts.format !== FORMAT) {
+    throw new SubstratError(
+      'UNKNOWN_FORMAT',
+      `the home ${paths.root} has format ${facts.format}; this program knows ${FORMAT}`,
+      {
+        hint: 'use the version of substrat that made it, or a newer one',
+        facts: { path: paths.root, format: facts.format },
+      },
+    )
+  }
+  if (facts.lock !== 'ofd' && facts.lock !== 'flock') {
+    throw new SubstratError('CORRUPT', `${paths.homeFile} names no lock kind that this program knows`, {
+      hint: 'use the version of substrat that made it, or a newer one',
+      facts: { path: paths.homeFile },
+    })
+  }
+  return facts
+}

@@ -1,0 +1,72 @@
+/**
+ * Who a process is, so that it is never taken for another: a pid is reused, and containers that share a home do not
+ * share pids. Death is judged by locks; this is for what a lock cannot tell, above all whether a process group that a
+ * log names is still the one that the log means.
+ */
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { readLinkIfThere, readProc } from './io.js'
+
+export interface ProcessIdentity {
+  /** Changes with each start of the kernel. */
+  kernel_boot_id: string
+  /** Pids mean something only within one pid namespace. */
+  pid_namespace: string
+  pid: number
+  /** Clock ticks since the kernel's start, from /proc/<pid>/stat; 0 where there is no /proc. */
+  start_time: number
+}
+
+let own: ProcessIdentity | undefined
+
+export function ownIdentity(): ProcessIdentity {
+  own ??= {
+    kernel_boot_id: kernelBootId(),
+    pid_namespace: pidNamespace(),
+    pid: process.pid,
+    start_time: processStartTime(process.pid) ?? 0,
+  }
+  return own
+}
+
+/** The identity as one word: what the records call `boot_id`. */
+export function bootId(identity: ProcessIdentity = ownIdentity()): string {
+  return `${identity.kernel_boot_id}/${identity.pid_namespace}/${identity.pid}/${identity.start_time}`
+}
+
+export function hostName(): string {
+  return hostname()
+}
+
+/** Undefined where there is no such process (or no /proc). */
+export function processStartTime(pid: number): number | undefined {
+  const stat = readProc(`/proc/${pid}/stat`)?.toString('latin1')
+  // The second field is the command in parentheses, which may itself hold spaces and parentheses.
+  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return fields?.[19] === undefined ? undefined : Number(fields[19])
+}
+
+export function processGroup(pid: number): number | undefined {
+  const stat = readProc(`/proc/${pid}/stat`)?.toString('latin1')
+  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
+  // A zombie has left its group for every purpose of ours.
+  if (fields === undefined || fields[0] === 'Z') return undefined
+  return Number(fields[2])
+}
+
+/** The value of one variable in the environment that the process was started with. */
+export function environmentOf(pid: number, name: string): string | undefined {
+  const environment = readProc(`/proc/${pid}/environ`)?.toString('utf8').split('\0')
+  return environment?.find((entry) => entry.startsWith(`${name}=`))?.slice(name.length + 1)
+}
+
+function kernelBootId(): string {
+  const text = readProc('/proc/sys/kernel/random/boot_id')?.toString('latin1').trim()
+  // Without /proc nothing tells one start of the kernel from another: an id of its own makes every process a stranger,
+  // and recovery scans instead of trusting markers.
+  return text ?? randomUUID()
+}
+
+function pidNamespace(): string {
+  return /\d+/.exec(readLinkIfThere('/proc/self/ns/pid') ?? '')?.[0] ?? '0'
+}

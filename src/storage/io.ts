@@ -1,0 +1,316 @@
+/**
+ * The only user of node:fs. Every step that touches the disk has a name (its fault point, such as `log.append`), and is
+ * told to the fault hook before it happens: the crash laboratory counts, records, fails or cuts steps there.
+ *
+ * Invariants: a failed write or sync is an error, never a return value. A failed sync is SYNC_FAILED and is never
+ * tried again (the kernel marks the pages clean, a second fsync may succeed with the data lost). Files are made 0600,
+ * directories 0700.
+ */
+import * as fs from 'node:fs'
+import { SubstratError } from '../errors.js'
+
+export type OperationName =
+  | 'open'
+  | 'read'
+  | 'write'
+  | 'truncate'
+  | 'fdatasync'
+  | 'fsync'
+  | 'sync_directory'
+  | 'rename'
+  | 'link'
+  | 'unlink'
+  | 'mkdir'
+  | 'rmdir'
+
+export interface Operation {
+  /** The fault point: which step of which protocol this is. */
+  point: string
+  name: OperationName
+  path: string
+  /** For rename and link. */
+  to?: string
+  /** For write (with `bytes`) and truncate. */
+  offset?: number
+  bytes?: Uint8Array
+}
+
+/** May throw (the operation fails), never return (the process ends), or shorten a write. */
+export type FaultHook = (operation: Operation) => { writtenBytesMax: number } | undefined
+
+let faultHook: FaultHook | undefined
+
+export function setFaultHook(hook: FaultHook | undefined): void {
+  faultHook = hook
+}
+
+/** An open file and the name it was opened by, for messages and for the fault hook. */
+export interface OpenFile {
+  readonly fd: number
+  readonly path: string
+}
+
+export type OpenMode = 'read' | 'write' | 'create' | 'create_exclusive'
+
+// O_NOFOLLOW: a link planted in the home is refused. O_NONBLOCK: a FIFO planted there does not hang a command.
+const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = fs.constants
+
+const OPEN_FLAGS: Record<OpenMode, number> = {
+  read: O_RDONLY | O_NOFOLLOW | O_NONBLOCK,
+  write: O_RDWR | O_NOFOLLOW,
+  create: O_RDWR | O_CREAT | O_NOFOLLOW,
+  create_exclusive: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW,
+}
+
+export function open(point: string, path: string, mode: OpenMode): OpenFile {
+  return step({ point, name: 'open', path }, () => ({ fd: fs.openSync(path, OPEN_FLAGS[mode], 0o600), path }))
+}
+
+export function openIfThere(point: string, path: string, mode: 'read' | 'write'): OpenFile | undefined {
+  return unless('ENOENT', () => open(point, path, mode))
+}
+
+/** False where the name is taken. */
+export function createExclusive(point: string, path: string): OpenFile | undefined {
+  return unless('EEXIST', () => open(point, path, 'create_exclusive'))
+}
+
+export function close(file: OpenFile): void {
+  fs.closeSync(file.fd)
+}
+
+export function sizeOf(file: OpenFile): number {
+  return step({ point: 'file.stat', name: 'read', path: file.path }, () => fs.fstatSync(file.fd).size)
+}
+
+/** `[from, to)` of the file; shorter where the file ends before `to`. */
+export function readRange(point: string, file: OpenFile, from: number, to: number): Buffer {
+  return step({ point, name: 'read', path: file.path }, () => {
+    const buffer = Buffer.allocUnsafe(Math.max(0, to - from))
+    let filled = 0
+    while (filled < buffer.length) {
+      const count = fs.readSync(file.fd, buffer, filled, buffer.length - filled, from + filled)
+      if (count === 0) break
+      filled += count
+    }
+    return buffer.subarray(0, filled)
+  })
+}
+
+export function readIfThere(point: string, path: string): Buffer | undefined {
+  const file = openIfThere(point, path, 'read')
+  if (file === undefined) return undefined
+  try {
+    return readRange(point, file, 0, sizeOf(file))
+  } finally {
+    close(file)
+  }
+}
+
+/** A file of the user's, through whatever links lead to it. */
+export function readFollowing(point: string, path: string): Buffer {
+  return step({ point, name: 'read', path }, () => fs.readFileSync(path))
+}
+
+/** Writes all of `bytes` at `offset`; a short write is continued, and is an error when nothing more goes in. */
+export function writeAll(point: string, file: OpenFile, bytes: Uint8Array, offset: number): void {
+  let written = 0
+  while (written < bytes.length) {
+    const rest = bytes.subarray(written)
+    const operation: Operation = {
+      point,
+      name: 'write',
+      path: file.path,
+      offset: offset + written,
+      bytes: rest,
+    }
+    const count = step(operation, (lengthMax) =>
+      fs.writeSync(file.fd, rest, 0, Math.min(rest.length, lengthMax), offset + written),
+    )
+    if (count === 0)
+      throw failure(operation, Object.assign(new Error('nothing was written'), { code: 'ENOSPC' }))
+    written += count
+  }
+}
+
+export function truncate(point: string, file: OpenFile, size: number): void {
+  step({ point, name: 'truncate', path: file.path, offset: size }, () => fs.ftruncateSync(file.fd, size))
+}
+
+export function fdatasync(point: string, file: OpenFile): void {
+  step({ point, name: 'fdatasync', path: file.path }, () => fs.fdatasyncSync(file.fd))
+}
+
+export function fsync(point: string, file: OpenFile): void {
+  step({ point, name: 'fsync', path: file.path }, () => fs.fsyncSync(file.fd))
+}
+
+export function syncDirectory(point: string, path: string): void {
+  step({ point, name: 'sync_directory', path }, () => {
+    const fd = fs.openSync(path, O_RDONLY)
+    try {
+      fs.fsyncSync(fd)
+    } finally {
+      fs.closeSync(fd)
+    }
+  })
+}
+
+export function rename(point: string, path: string, to: string): void {
+  step({ point, name: 'rename', path, to }, () => fs.renameSync(path, to))
+}
+
+/** False where the new name is taken. */
+export function link(point: string, path: string, to: string): boolean {
+  return isDoneUnless('EEXIST', () => step({ point, name: 'link', path, to }, () => fs.linkSync(path, to)))
+}
+
+/** False where there was nothing to unlink. */
+export function unlink(point: string, path: string): boolean {
+  return isDoneUnless('ENOENT', () => step({ point, name: 'unlink', path }, () => fs.unlinkSync(path)))
+}
+
+/** False where it is there already. */
+export function mkdir(point: string, path: string): boolean {
+  return isDoneUnless('EEXIST', () => step({ point, name: 'mkdir', path }, () => fs.mkdirSync(path, 0o700)))
+}
+
+/** For the directories above the home, which are not ours: with their usual modes, and not synced. */
+export function mkdirParents(point: string, path: string): void {
+  step({ point, name: 'mkdir', path }, () => fs.mkdirSync(path, { recursive: true }))
+}
+
+/** Removes a directory and all that is in it. */
+export function removeTree(point: string, path: string): void {
+  step({ point, name: 'rmdir', path }, () => fs.rmSync(path, { recursive: true, force: true }))
+}
+
+/** Empty where the directory is not there. */
+export function listDirectory(point: string, path: string): string[] {
+  return unless('ENOENT', () => step({ point, name: 'read', path }, () => fs.readdirSync(path))) ?? []
+}
+
+export interface FileFacts {
+  kind: 'file' | 'directory' | 'other'
+  modifiedMs: number
+  sizeBytes: number
+  device: number
+  owner: number
+}
+
+export function statIfThere(point: string, path: string): FileFacts | undefined {
+  return unless('ENOENT', () =>
+    step({ point, name: 'read', path }, () => {
+      const stat = fs.statSync(path)
+      return {
+        kind: stat.isFile() ? 'file' : stat.isDirectory() ? 'directory' : 'other',
+        modifiedMs: stat.mtimeMs,
+        sizeBytes: stat.size,
+        device: stat.dev,
+        owner: stat.uid,
+      }
+    }),
+  )
+}
+
+/** The f_type of statfs(2): which kind of file system the path is on. */
+export function fileSystemType(path: string): number {
+  return step({ point: 'home.statfs', name: 'read', path }, () => fs.statfsSync(path).type)
+}
+
+export function readLinkIfThere(path: string): string | undefined {
+  try {
+    return fs.readlinkSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+/** Files of /proc and the like, where any error means that there is nothing to know. */
+export function readProc(path: string): Buffer | undefined {
+  try {
+    return fs.readFileSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+/** Calls back on each change in the directory. Advisory: the caller looks for itself from time to time. */
+export function watchDirectory(path: string, onChange: () => void): { close(): void } {
+  try {
+    const watcher = fs.watch(path, { persistent: false }, onChange)
+    watcher.on('error', () => watcher.close())
+    return watcher
+  } catch {
+    return { close: () => undefined }
+  }
+}
+
+function step<T>(operation: Operation, act: (writtenBytesMax: number) => T): T {
+  try {
+    const cut = faultHook?.(operation)
+    return act(cut?.writtenBytesMax ?? Number.POSITIVE_INFINITY)
+  } catch (error) {
+    throw failure(operation, error)
+  }
+}
+
+function unless<T>(code: string, act: () => T): T | undefined {
+  try {
+    return act()
+  } catch (error) {
+    if (errnoOf(error) === code) return undefined
+    throw error
+  }
+}
+
+function isDoneUnless(code: string, act: () => void): boolean {
+  return (
+    unless(code, () => {
+      act()
+      return true
+    }) ?? false
+  )
+}
+
+function errnoOf(error: unknown): string | undefined {
+  const cause = error instanceof SubstratError ? error.cause : error
+  return (cause as NodeJS.ErrnoException | undefined)?.code
+}
+
+const SYNCS = new Set<OperationName>(['fdatasync', 'fsync', 'sync_directory'])
+
+const REMEDIES: Record<string, string> = {
+  ENOSPC: 'free some space on that file system, then run the same command again',
+  EDQUOT: 'the disk quota is used up: free some space, then run the same command again',
+  EROFS: 'the file system is read-only: remount it for writing, or set SUBSTRAT_HOME to another place',
+  EACCES:
+    'the user that runs this has no right to it: run as its owner, or set SUBSTRAT_HOME to another place',
+  EPERM:
+    'the user that runs this has no right to it: run as its owner, or set SUBSTRAT_HOME to another place',
+  EMFILE: 'too many open files: raise `ulimit -n`, then run the same command again',
+  ENOTDIR: 'a file stands where a directory should be: move it away, or set SUBSTRAT_HOME to another place',
+  ELOOP: 'a symbolic link stands where a file of ours should be: look who put it there, and move it away',
+}
+
+function failure(operation: Operation, error: unknown): unknown {
+  const errno = (error as NodeJS.ErrnoException).code
+  if (error instanceof SubstratError || errno === undefined) return error
+  const facts = { errno, point: operation.point, path: operation.path }
+  if (SYNCS.has(operation.name)) {
+    return new SubstratError(
+      'SYNC_FAILED',
+      `cannot sync ${operation.path} (${errno}): what is on disk is unknown`,
+      {
+        hint: 'look at the disk (dmesg), then run the command again: it looks at what is there before it goes on',
+        facts,
+        cause: error,
+      },
+    )
+  }
+  return new SubstratError('STORAGE_FAILED', `cannot ${operation.name} ${operation.path}: ${errno}`, {
+    hint: REMEDIES[errno] ?? 'look at the disk and its rights, then run the same command again',
+    facts,
+    cause: error,
+  })
+}

@@ -1,0 +1,242 @@
+/**
+ * The append-only log of one agent, in batches.
+ *
+ * Invariants: seq is dense from 1. A batch is atomic: its lines carry `batch: [first, last]`, and a trailing batch that
+ * is not whole counts as not written. There is never an append while an earlier batch is unsynced, so only the last
+ * batch can be torn; damage with a later batch behind it is corruption (durability rules 4 and 5).
+ */
+import { SubstratError } from '../errors.js'
+import { limits } from '../limits.js'
+import { type JsonObject, LF, unframe } from './frame.js'
+import * as io from './io.js'
+
+/** A record as it stands in the log, and where. */
+export interface LoggedRecord {
+  record: JsonObject
+  seq: number
+  /** Byte range of its line, `end` behind the LF. */
+  offset: number
+  end: number
+}
+
+export interface LogDamage {
+  /** `torn`: the last batch alone, which counts as not written. `corrupt`: anything else. */
+  kind: 'torn' | 'corrupt'
+  /** Where the damaged batch begins, and the seq that its first record has or should have. */
+  offset: number
+  seq: number
+  reason: string
+}
+
+export interface ScanEnd {
+  /** Behind the last whole batch. */
+  end: number
+  lastSeq: number
+  damage: LogDamage | undefined
+}
+
+export interface LogReader {
+  readonly path: string
+  size(): number
+  read(from: number, to: number): Buffer
+}
+
+/** Where a scan begins: at the line of record `seq`. */
+export interface ScanStart {
+  offset: number
+  seq: number
+  /** Whether that record may stand in the middle of its batch; then the first batch is given from there on. */
+  isWithinBatch?: boolean
+}
+
+/**
+ * Whole batches to the end of the log. Bytes that a living writer has not finished yet read as torn, which is what they
+ * are.
+ */
+export function* scanLog(reader: LogReader, start: ScanStart): Generator<LoggedRecord[], ScanEnd> {
+  const size = reader.size()
+  const from = start.offset
+  const firstSeq = start.seq
+  let batch: LoggedRecord[] = []
+  let batchStart = from
+  let batchFirst: number | undefined = start.isWithinBatch === true ? undefined : firstSeq
+  let expectedSeq = firstSeq
+  const torn = (reason: string): ScanEnd => {
+    const seq = batch[0]?.seq ?? expectedSeq
+    return { end: batchStart, lastSeq: seq - 1, damage: { kind: 'torn', offset: batchStart, seq, reason } }
+  }
+  for (const line of linesOf(reader, from, size)) {
+    const parsed = line.complete ? unframe(line.bytes) : { damage: 'its line has no end' }
+    const misplaced = 'damage' in parsed ? parsed.damage : misplacedIn(parsed.object, expectedSeq, batchFirst)
+    if (misplaced !== undefined) {
+      const end = torn(misplaced)
+      // A line that checks but does not belong here was written whole, so no crash put it there.
+      const isWhole = !('damage' in parsed)
+      if (isWhole || otherBatchAfter(reader, line.end, size, end.lastSeq + 1))
+        end.damage = { ...(end.damage as LogDamage), kind: 'corrupt' }
+      return end
+    }
+    const { object } = parsed as { object: JsonObject }
+    const range = object.batch as [number, number]
+    batch.push({ record: object, seq: expectedSeq, offset: line.offset, end: line.end })
+    batchFirst = range[0]
+    if (range[1] === expectedSeq) {
+      yield batch
+      batch = []
+      batchStart = line.end
+      batchFirst = expectedSeq + 1
+    }
+    expectedSeq += 1
+  }
+  if (batch.length > 0) return torn('its batch is not whole')
+  return { end: batchStart, lastSeq: expectedSeq - 1, damage: undefined }
+}
+
+/** The record whose line ends at `end` and begins at `offset`; undefined where there is none that checks. */
+export function readRecordAt(reader: LogReader, offset: number, end: number): JsonObject | undefined {
+  if (offset < 0 || end <= offset || end > reader.size()) return undefined
+  const bytes = reader.read(offset, end)
+  if (bytes.at(-1) !== LF) return undefined
+  const line = unframe(bytes.subarray(0, -1))
+  return 'damage' in line ? undefined : line.object
+}
+
+export class LogWriter implements LogReader {
+  private end: number
+  private isBroken = false
+
+  private constructor(private readonly file: io.OpenFile) {
+    this.end = io.sizeOf(file)
+  }
+
+  static open(path: string): LogWriter {
+    return new LogWriter(io.open('log.open', path, 'write'))
+  }
+
+  get path(): string {
+    return this.file.path
+  }
+
+  size(): number {
+    return this.end
+  }
+
+  read(from: number, to: number): Buffer {
+    return io.readRange('log.read', this.file, from, Math.min(to, this.end))
+  }
+
+  /**
+   * Makes the bytes past `from` durable before anyone acts on them, and cuts the log at `end`: the last writer did not
+   * close cleanly, so they may be only in the page cache, with pages that a failed fsync marked clean.
+   */
+  settle(from: number, end: number): void {
+    const bytes = this.read(from, end)
+    if (end < this.end) io.truncate('log.cut', this.file, end)
+    io.writeAll('log.rewrite', this.file, bytes, from)
+    io.fdatasync('log.resync', this.file)
+    this.end = end
+  }
+
+  /** One batch. Durable when it returns; as if it had never been tried when it throws STORAGE_FAILED. */
+  append(batch: Uint8Array): void {
+    if (this.isBroken)
+      throw new SubstratError('SYNC_FAILED', `${this.path} was left unsynced: nothing more is appended`)
+    try {
+      io.writeAll('log.append', this.file, batch, this.end)
+    } catch (error) {
+      this.takeBack()
+      throw error
+    }
+    try {
+      io.fdatasync('log.sync', this.file)
+    } catch (error) {
+      this.isBroken = true
+      throw error
+    }
+    this.end += batch.length
+  }
+
+  close(): void {
+    io.close(this.file)
+  }
+
+  private takeBack(): void {
+    try {
+      io.truncate('log.take_back', this.file, this.end)
+    } catch {
+      // What stays behind is a torn tail: the next opener cuts it before it appends.
+      this.isBroken = true
+    }
+  }
+}
+
+export function openLogForRead(path: string): (LogReader & { close(): void }) | undefined {
+  const file = io.openIfThere('log.open', path, 'read')
+  if (file === undefined) return undefined
+  // One size for the whole reading: a writer may append meanwhile.
+  const size = io.sizeOf(file)
+  return {
+    path,
+    size: () => size,
+    read: (from, to) => io.readRange('log.read', file, from, Math.min(to, size)),
+    close: () => io.close(file),
+  }
+}
+
+function misplacedIn(
+  object: JsonObject,
+  expectedSeq: number,
+  batchFirst: number | undefined,
+): string | undefined {
+  const range = object.batch
+  if (object.seq !== expectedSeq) return `its seq is ${String(object.seq)}, not ${expectedSeq}`
+  if (!Array.isArray(range) || typeof range[0] !== 'number' || typeof range[1] !== 'number')
+    return 'it names no batch'
+  const [first, last] = range
+  if (first !== (batchFirst ?? first) || first > expectedSeq || last < expectedSeq)
+    return 'it belongs to another batch'
+  return undefined
+}
+
+/** Whether a record that checks, of another batch than the one that begins with `firstSeq`, follows. */
+function otherBatchAfter(reader: LogReader, from: number, size: number, firstSeq: number): boolean {
+  for (const line of linesOf(reader, from, size)) {
+    const parsed = line.complete ? unframe(line.bytes) : { damage: '' }
+    if (!('damage' in parsed) && (parsed.object.batch as [number, number] | undefined)?.[0] !== firstSeq)
+      return true
+  }
+  return false
+}
+
+interface Line {
+  bytes: Buffer
+  offset: number
+  end: number
+  complete: boolean
+}
+
+const CHUNK_BYTES = 1024 * 1024
+
+function* linesOf(reader: LogReader, from: number, size: number): Generator<Line> {
+  let carried: Buffer = Buffer.alloc(0)
+  let offset = from
+  for (let position = from; position < size; position += CHUNK_BYTES) {
+    const chunk = reader.read(position, Math.min(size, position + CHUNK_BYTES))
+    const bytes = carried.length === 0 ? chunk : Buffer.concat([carried, chunk])
+    let start = 0
+    for (let lf = bytes.indexOf(LF); lf !== -1; lf = bytes.indexOf(LF, start)) {
+      const end = offset + (lf + 1 - start)
+      yield { bytes: bytes.subarray(start, lf), offset, end, complete: true }
+      offset = end
+      start = lf + 1
+    }
+    carried = bytes.subarray(start)
+    // A run without LF that is longer than any line is damage whatever follows: do not gather it.
+    if (carried.length > limits.lineBytesMax) {
+      yield { bytes: carried.subarray(0, 64), offset, end: position + chunk.length, complete: false }
+      offset = position + chunk.length
+      carried = Buffer.alloc(0)
+    }
+  }
+  if (carried.length > 0) yield { bytes: carried, offset, end: size, complete: false }
+}

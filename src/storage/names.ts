@@ -1,0 +1,61 @@
+/**
+ * The index of names below one parent (or of the roots): one small file per name, holding the id of the agent that has
+ * it or had it last. Written under the index's own short lock.
+ *
+ * Invariants: an entry is durable before the agent that it names exists, so a living agent with a name is always found
+ * by it. An entry may name an agent that never came to be, or is gone: its reader looks at the agent. An index without
+ * `complete` has lost entries (it was deleted by hand) and a miss in it means nothing.
+ */
+import { SubstratError } from '../errors.js'
+import { frame, unframe } from './frame.js'
+import * as io from './io.js'
+import { type Lease, type LockSystem, waitForLease } from './lease.js'
+import { isUuid, type NameIndexPaths } from './paths.js'
+import { replace } from './replace.js'
+
+const LOCK_WAIT_MS = 10_000
+
+export class NameIndex {
+  constructor(
+    private readonly paths: NameIndexPaths,
+    private readonly locks: LockSystem,
+  ) {}
+
+  get isComplete(): boolean {
+    return io.statIfThere('names.stat', this.paths.complete) !== undefined
+  }
+
+  /** The id that the name's entry holds; undefined where there is none that can be read. */
+  lookUp(name: string): string | undefined {
+    const bytes = io.readIfThere('names.read', this.paths.entry(name))
+    if (bytes === undefined) return undefined
+    const entry = unframe(bytes.subarray(0, -1))
+    const id = 'damage' in entry ? undefined : entry.object.agent_id
+    return typeof id === 'string' && isUuid(id) ? id : undefined
+  }
+
+  /** Durable when it returns. Only under the lock. */
+  reserve(name: string, agentId: string): void {
+    io.mkdir('names.mkdir', this.paths.directory)
+    replace('names.reserve', this.paths.entry(name), frame({ name, agent_id: agentId }), {
+      durableName: true,
+    })
+  }
+
+  /** Says that every living name has an entry. Only under the lock. */
+  markComplete(): void {
+    const file = io.open('names.complete', this.paths.complete, 'create')
+    io.close(file)
+    io.syncDirectory('names.sync_directory', this.paths.directory)
+  }
+
+  async lock(command: string): Promise<Lease> {
+    io.mkdir('names.mkdir', this.paths.directory)
+    const lease = await waitForLease(this.locks, this.paths.lock, command, LOCK_WAIT_MS)
+    if (lease !== undefined) return lease
+    throw new SubstratError('LOCKED', `the index of names ${this.paths.directory} is busy`, {
+      hint: 'run the same command again; if it stays busy, look who has the lock file open',
+      facts: { path: this.paths.lock },
+    })
+  }
+}

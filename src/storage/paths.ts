@@ -1,0 +1,175 @@
+/**
+ * Every name on disk is built, and parsed, here and nowhere else (design section 4).
+ *
+ * Invariants: a name that comes from outside becomes part of a path only through one of these functions, and each of
+ * them refuses what is not of its form: no id, key or name can walk out of the home.
+ */
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { assert } from '../errors.js'
+import { isTemporaryName } from './replace.js'
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const SHA256 = /^[0-9a-f]{64}$/
+const SPAWNING = /^\.spawn-/
+const CLOSING = '.closing'
+const REQUEST = /^([0-9a-f-]{36})\.(suspend|terminate)$/
+
+export type RequestVerb = 'suspend' | 'terminate'
+
+export function isUuid(text: string): boolean {
+  return UUID.test(text)
+}
+
+export class HomePaths {
+  constructor(readonly root: string) {}
+
+  get homeFile(): string {
+    return join(this.root, 'home.json')
+  }
+  get configFile(): string {
+    return join(this.root, 'config.json')
+  }
+  get agents(): string {
+    return join(this.root, 'agents')
+  }
+  get roots(): string {
+    return join(this.root, 'roots')
+  }
+  get operator(): string {
+    return join(this.root, 'operator')
+  }
+  get operatorInbox(): string {
+    return join(this.root, 'operator', 'inbox')
+  }
+  get unclean(): string {
+    return join(this.root, 'unclean')
+  }
+  get boots(): string {
+    return join(this.root, 'boots')
+  }
+  get slots(): string {
+    return join(this.root, 'slots')
+  }
+
+  marker(agentId: string): string {
+    return join(this.unclean, uuid(agentId))
+  }
+  closingMarker(agentId: string): string {
+    return `${this.marker(agentId)}${CLOSING}`
+  }
+  boot(kernelBootId: string): string {
+    assert(/^[0-9a-zA-Z-]{1,64}$/.test(kernelBootId), 'a kernel boot id is letters, digits and dashes')
+    return join(this.boots, kernelBootId)
+  }
+  slotPool(pool: string): string {
+    assert(/^[a-z][a-z0-9-]{0,63}$/.test(pool), 'a slot pool has a plain name')
+    return join(this.slots, pool)
+  }
+  slot(pool: string, index: number): string {
+    return join(this.slotPool(pool), String(index))
+  }
+  agent(agentId: string): AgentPaths {
+    return new AgentPaths(join(this.agents, uuid(agentId)))
+  }
+  /** Where an agent is built before it is renamed into its place. */
+  spawning(agentId: string): AgentPaths {
+    return new AgentPaths(join(this.agents, `.spawn-${uuid(agentId)}`))
+  }
+  rootNames(): NameIndexPaths {
+    return new NameIndexPaths(this.roots)
+  }
+}
+
+export class AgentPaths {
+  constructor(readonly root: string) {}
+
+  get log(): string {
+    return join(this.root, 'events.jsonl')
+  }
+  get snapshot(): string {
+    return join(this.root, 'session.json')
+  }
+  get lock(): string {
+    return join(this.root, 'lock')
+  }
+  get inbox(): string {
+    return join(this.root, 'inbox')
+  }
+  get blobs(): string {
+    return join(this.root, 'blobs')
+  }
+  get requests(): string {
+    return join(this.root, 'requests')
+  }
+  /** Bytes of torn tails that recovery cut from the log. */
+  get cut(): string {
+    return join(this.root, 'cut')
+  }
+
+  mail(messageId: string): string {
+    return join(this.inbox, `${uuid(messageId)}.json`)
+  }
+  blob(sha256: string): string {
+    assert(SHA256.test(sha256), 'a blob is named by its sha256')
+    return join(this.blobs, sha256)
+  }
+  request(runId: string, verb: RequestVerb): string {
+    return join(this.requests, `${uuid(runId)}.${verb}`)
+  }
+  cutBytes(offset: number, sha256: string): string {
+    return join(this.cut, `${offset}-${sha256.slice(0, 16)}`)
+  }
+}
+
+/** The index of the names below one parent, or of the roots. */
+export class NameIndexPaths {
+  constructor(readonly directory: string) {}
+
+  get lock(): string {
+    return join(this.directory, 'lock')
+  }
+  /** There once the index is known to hold every living name; without it a look-up must not trust a miss. */
+  get complete(): string {
+    return join(this.directory, 'complete')
+  }
+  entry(name: string): string {
+    return join(this.directory, createHash('sha256').update(foldName(name)).digest('hex'))
+  }
+}
+
+/** Names that differ only in case or in Unicode composition are one name. */
+export function foldName(name: string): string {
+  return name.normalize('NFC').toLowerCase().normalize('NFC')
+}
+
+export function parseAgentDirectory(name: string): string | undefined {
+  return UUID.test(name) ? name : undefined
+}
+
+export function parseMarker(name: string): string | undefined {
+  return parseAgentDirectory(name.endsWith(CLOSING) ? name.slice(0, -CLOSING.length) : name)
+}
+
+export function isSpawnLeftover(name: string): boolean {
+  return SPAWNING.test(name)
+}
+
+export function parseMailFile(name: string): string | undefined {
+  const id = name.endsWith('.json') ? name.slice(0, -'.json'.length) : ''
+  return UUID.test(id) ? id : undefined
+}
+
+export function parseRequestFile(name: string): { runId: string; verb: RequestVerb } | undefined {
+  const found = REQUEST.exec(name)
+  return found === null ? undefined : { runId: found[1] as string, verb: found[2] as RequestVerb }
+}
+
+export function isLeftover(name: string): boolean {
+  return isTemporaryName(name)
+}
+
+function uuid(id: string): string {
+  assert(UUID.test(id), `an id in a path is a uuid, not ${JSON.stringify(id)}`)
+  return id
+}

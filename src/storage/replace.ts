@@ -1,0 +1,75 @@
+/**
+ * Replaces a whole file: write beside it, sync, rename. Readers see the old bytes or the new ones, never a mixture.
+ * (`write-file-atomic` renames a short write over the good file and reports success, so it serves only files that
+ * belong to the user.)
+ *
+ * What is on disk if we die: before the rename the old file and a temp, which recovery sweeps; after it the new file.
+ */
+import { dirname } from 'node:path'
+import * as io from './io.js'
+
+export interface ReplaceOptions {
+  /**
+   * Sync the directory too, so that the new name survives a power cut. Not for what can be rebuilt: a barrier costs a
+   * turn time, and the old file is as good.
+   */
+  durableName: boolean
+}
+
+export function replace(point: string, path: string, bytes: Uint8Array, options: ReplaceOptions): void {
+  const temp = writeTemporary(point, path, bytes)
+  try {
+    io.rename(`${point}.rename`, temp, path)
+  } catch (error) {
+    io.unlink(`${point}.unlink`, temp)
+    throw error
+  }
+  if (options.durableName) io.syncDirectory(`${point}.sync_directory`, dirname(path))
+}
+
+/**
+ * A new file with all its bytes, or none: temp, sync, link(2), sync of the directory. False where the name is taken; the
+ * directory is synced then too, because we are about to rely on a name that another process made (durability rule 3).
+ */
+export function createWhole(point: string, path: string, bytes: Uint8Array): boolean {
+  const temp = writeTemporary(point, path, bytes)
+  let created: boolean
+  try {
+    created = io.link(`${point}.link`, temp, path)
+  } finally {
+    io.unlink(`${point}.unlink`, temp)
+  }
+  io.syncDirectory(`${point}.sync_directory`, dirname(path))
+  return created
+}
+
+/** The name of a synced temp beside `path`; nothing is left where that failed. */
+function writeTemporary(point: string, path: string, bytes: Uint8Array): string {
+  const temp = temporaryName(path)
+  const file = io.open(`${point}.open`, temp, 'create_exclusive')
+  try {
+    io.writeAll(`${point}.write`, file, bytes, 0)
+    io.fsync(`${point}.fsync`, file)
+    return temp
+  } catch (error) {
+    io.unlink(`${point}.unlink`, temp)
+    throw error
+  } finally {
+    io.close(file)
+  }
+}
+
+const TEMPORARY = /\.\d+-[0-9a-z]+\.tmp$/
+
+export function isTemporaryName(name: string): boolean {
+  return TEMPORARY.test(name)
+}
+
+let counter = 0
+
+/** Unique within a home: two containers may have the same pid, so the name has randomness too. */
+function temporaryName(path: string): string {
+  counter += 1
+  const random = Math.random().toString(36).slice(2, 10)
+  return `${path}.${process.pid}-${counter.toString(36)}${random}.tmp`
+}

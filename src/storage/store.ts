@@ -1,0 +1,298 @@
+/**
+ * The file store: all that the layers above know of the disk. They speak of agents, logs, mail, marks and leases, never
+ * of files, so that a second store can stand beside this one.
+ *
+ * Methods that write say what is on disk when they return; none of them is acknowledged by itself.
+ */
+import { createHash } from 'node:crypto'
+import { dirname } from 'node:path'
+import { clock } from '../clock.js'
+import { type Birth, createAgent, sweepCradles } from './birth.js'
+import { type BlobReference, readBlob, writeBlob } from './blobs.js'
+import { type HomeFacts, makeHome, readHome } from './home.js'
+import { ownIdentity } from './identity.js'
+import * as io from './io.js'
+import { chooseLockKind } from './kernel-lock.js'
+import {
+  type Holder,
+  isHeld,
+  isLocalType,
+  type Lease,
+  type LockSystem,
+  readHolder,
+  tryLease,
+  waitForLease,
+} from './lease.js'
+import { type LogReader, LogWriter, openLogForRead } from './log.js'
+import * as maildir from './maildir.js'
+import { NameIndex } from './names.js'
+import { HomePaths, parseAgentDirectory, parseMarker, parseRequestFile, type RequestVerb } from './paths.js'
+import { replace } from './replace.js'
+
+export type { BlobReference, Holder, Lease, LogReader, LogWriter, RequestVerb }
+
+export class FileStore {
+  private constructor(
+    private readonly paths: HomePaths,
+    private readonly facts: HomeFacts,
+    private readonly locks: LockSystem,
+  ) {}
+
+  /** Undefined where there is no home. Makes nothing. */
+  static openForRead(root: string): FileStore | undefined {
+    const paths = new HomePaths(root)
+    const facts = readHome(paths)
+    return facts === undefined ? undefined : FileStore.of(paths, facts)
+  }
+
+  /** Makes the home where it is missing. */
+  static openForWrite(root: string): FileStore {
+    const paths = new HomePaths(root)
+    return FileStore.of(paths, makeHome(paths, chooseLockKind))
+  }
+
+  private static of(paths: HomePaths, facts: HomeFacts): FileStore {
+    const isLocal = isLocalType(io.fileSystemType(paths.root))
+    return new FileStore(paths, facts, { kind: facts.lock, isLocal })
+  }
+
+  get root(): string {
+    return this.paths.root
+  }
+  get home(): HomeFacts {
+    return this.facts
+  }
+
+  // Agents
+
+  agentIds(): string[] {
+    return io
+      .listDirectory('agents.list', this.paths.agents)
+      .map(parseAgentDirectory)
+      .filter((id) => id !== undefined)
+  }
+
+  hasAgent(agentId: string): boolean {
+    return io.statIfThere('agents.stat', this.paths.agent(agentId).root) !== undefined
+  }
+
+  /** On disk with its first batch, and locked by us, when it returns. */
+  createAgent(birth: Birth): Promise<Lease> {
+    return createAgent(this.paths, this.locks, birth)
+  }
+
+  /** Where the log is, for a person or a child process to read. */
+  logPath(agentId: string): string {
+    return this.paths.agent(agentId).log
+  }
+
+  // Logs, snapshots, blobs
+
+  openLogForRead(agentId: string): (LogReader & { close(): void }) | undefined {
+    return openLogForRead(this.paths.agent(agentId).log)
+  }
+
+  openLogForAppend(agentId: string): LogWriter {
+    return LogWriter.open(this.paths.agent(agentId).log)
+  }
+
+  readSnapshot(agentId: string): Buffer | undefined {
+    return io.readIfThere('snapshot.read', this.paths.agent(agentId).snapshot)
+  }
+
+  /** May be lost in a power cut: it is rebuilt from the log. */
+  writeSnapshot(agentId: string, bytes: Buffer): void {
+    replace('snapshot', this.paths.agent(agentId).snapshot, bytes, { durableName: false })
+  }
+
+  writeBlob(agentId: string, content: Buffer): BlobReference {
+    return writeBlob(this.paths.agent(agentId), content)
+  }
+
+  readBlob(agentId: string, reference: BlobReference): Buffer {
+    return readBlob(this.paths.agent(agentId), reference)
+  }
+
+  /** Keeps the bytes of a torn tail for a person to look at, as well as the disk permits. */
+  keepCutBytes(agentId: string, offset: number, bytes: Buffer): void {
+    const agent = this.paths.agent(agentId)
+    try {
+      io.mkdir('cut.mkdir', agent.cut)
+      const hash = createHash('sha256').update(bytes).digest('hex')
+      const file = io.createExclusive('cut.open', agent.cutBytes(offset, hash))
+      if (file === undefined) return
+      io.writeAll('cut.write', file, bytes, 0)
+      io.close(file)
+    } catch {
+      // They were never acknowledged; a full disk must not keep the log from being repaired.
+    }
+  }
+
+  // Locks
+
+  lockAgent(
+    agentId: string,
+    command: string,
+    waitMs: number,
+    signal?: AbortSignal,
+  ): Promise<Lease | undefined> {
+    return waitForLease(this.locks, this.paths.agent(agentId).lock, command, waitMs, signal)
+  }
+
+  isAgentHeld(agentId: string): boolean {
+    return isHeld(this.locks, this.paths.agent(agentId).lock)
+  }
+
+  agentHolder(agentId: string): Holder | undefined {
+    return readHolder(this.paths.agent(agentId).lock)
+  }
+
+  /** Undefined where every slot of the pool is taken. */
+  async trySlot(pool: string, slots: number, command: string): Promise<Lease | undefined> {
+    io.mkdir('slot.mkdir', this.paths.slotPool(pool))
+    const first = process.pid % slots
+    for (let index = 0; index < slots; index++) {
+      const lease = await tryLease(this.locks, this.paths.slot(pool, (first + index) % slots), command)
+      if (lease !== undefined) return lease
+    }
+    return undefined
+  }
+
+  // Names
+
+  rootNames(): NameIndex {
+    return new NameIndex(this.paths.rootNames(), this.locks)
+  }
+
+  // Markers: something may be owed here. Not synced: a new kernel boot scans every agent.
+
+  mark(agentId: string): void {
+    const file = io.open('marker.create', this.paths.marker(agentId), 'create')
+    io.close(file)
+  }
+
+  /**
+   * Takes the marker away where nothing is owed. It is moved aside before the last look, and counts as there until then:
+   * a sender marks, stores its mail and marks again, so its mail is seen by that look or its second mark stays.
+   */
+  unmark(agentId: string, isOwed: () => boolean): void {
+    const marker = this.paths.marker(agentId)
+    const aside = this.paths.closingMarker(agentId)
+    if (isOwed()) return
+    io.rename('marker.aside', marker, aside)
+    if (isOwed()) io.rename('marker.restore', aside, marker)
+    else io.unlink('marker.unlink', aside)
+  }
+
+  markedIds(): string[] {
+    const ids = io.listDirectory('marker.list', this.paths.unclean).map(parseMarker)
+    return [...new Set(ids.filter((id) => id !== undefined))]
+  }
+
+  /** Whether every agent was looked at under this start of the kernel, so that the markers tell all. */
+  isScanned(): boolean {
+    const bytes = io.readIfThere('boot.read', this.paths.boot(ownIdentity().kernel_boot_id))
+    return bytes?.toString('utf8') === this.device()
+  }
+
+  markScanned(): void {
+    const path = this.paths.boot(ownIdentity().kernel_boot_id)
+    replace('boot', path, Buffer.from(this.device()), { durableName: false })
+    for (const name of io.listDirectory('boot.list', this.paths.boots)) {
+      if (`${this.paths.boots}/${name}` !== path) io.unlink('boot.unlink', `${this.paths.boots}/${name}`)
+    }
+  }
+
+  private device(): string {
+    return String(io.statIfThere('home.stat', this.paths.root)?.device ?? 0)
+  }
+
+  // Mail
+
+  /** Stored when it returns. False where a message of that id is stored already. */
+  putMail(agentId: string, messageId: string, bytes: Buffer): boolean {
+    return maildir.putMessage(this.paths.agent(agentId).mail(messageId), bytes)
+  }
+
+  mailIds(agentId: string): string[] {
+    return maildir.messageIdsIn(this.paths.agent(agentId).inbox)
+  }
+
+  readMail(agentId: string, messageId: string): Buffer | undefined {
+    return maildir.readMessage(this.paths.agent(agentId).mail(messageId))
+  }
+
+  /** May come back in a power cut until `syncMailRemovals`. */
+  removeMail(agentId: string, messageId: string): void {
+    maildir.removeMessage(this.paths.agent(agentId).mail(messageId))
+  }
+
+  syncMailRemovals(agentId: string): void {
+    maildir.syncMaildir(this.paths.agent(agentId).inbox)
+  }
+
+  mailPath(agentId: string, messageId: string): string {
+    return this.paths.agent(agentId).mail(messageId)
+  }
+
+  // Requests to the holder of a lock: advisory, and nobody's truth
+
+  putRequest(agentId: string, runId: string, verb: RequestVerb): void {
+    const agent = this.paths.agent(agentId)
+    io.mkdir('request.mkdir', agent.requests)
+    io.close(io.open('request.put', agent.request(runId, verb), 'create'))
+  }
+
+  requestsTo(agentId: string): { runId: string; verb: RequestVerb }[] {
+    return io
+      .listDirectory('request.list', this.paths.agent(agentId).requests)
+      .map(parseRequestFile)
+      .filter((request) => request !== undefined)
+  }
+
+  removeRequest(agentId: string, runId: string, verb: RequestVerb): void {
+    io.unlink('request.remove', this.paths.agent(agentId).request(runId, verb))
+  }
+
+  /** Calls back on each change; the caller looks for itself too, because a watch can miss. */
+  watchRequests(agentId: string, onChange: () => void): { close(): void } {
+    return io.watchDirectory(this.paths.agent(agentId).requests, onChange)
+  }
+
+  // Leftovers of writers that died
+
+  /** Temps in the home itself and cradles of spawns. Says how many it removed. */
+  sweepHome(): number {
+    const olderThanMs = clock.now() - LEFTOVER_AGE_MS
+    const directories = [this.paths.root, this.paths.roots, this.paths.boots, this.paths.operatorInbox]
+    const temps = directories.map((directory) => maildir.sweepLeftovers(directory, olderThanMs))
+    return temps.reduce((sum, count) => sum + count, sweepCradles(this.paths, this.locks, clock.now()))
+  }
+
+  /** Under the agent's lock. Its inbox is written without that lock, so there a temp must be old. */
+  sweepAgent(agentId: string): number {
+    const agent = this.paths.agent(agentId)
+    const now = clock.now()
+    return (
+      maildir.sweepLeftovers(agent.root, now) +
+      maildir.sweepLeftovers(agent.blobs, now) +
+      maildir.sweepLeftovers(agent.inbox, now - LEFTOVER_AGE_MS)
+    )
+  }
+
+  // Settings
+
+  readConfig(): Buffer | undefined {
+    return io.readIfThere('config.read', this.paths.configFile)
+  }
+
+  get configPath(): string {
+    return this.paths.configFile
+  }
+
+  describeAgent(agentId: string): string {
+    return dirname(this.paths.agent(agentId).log)
+  }
+}
+
+const LEFTOVER_AGE_MS = 10 * 60_000

@@ -1,0 +1,36 @@
+/**
+ * Files that belong to the user, by names that the user gave: settings, exports, scenarios. Here `write-file-atomic`
+ * serves, for the mode, owner and symlink of what it replaces; it takes a short write for a whole one, so the length is
+ * checked afterwards.
+ */
+import { SubstratError } from '../errors.js'
+import * as io from './io.js'
+
+/** UTF-8 text. Throws where it cannot be read; the caller says what the file was for. */
+export function readUserFile(path: string): string {
+  return io.readFollowing('user_file.read', path).toString('utf8')
+}
+
+export async function writeUserFile(path: string, text: string): Promise<void> {
+  const { default: writeFileAtomic } = await import('write-file-atomic')
+  const bytes = Buffer.from(text)
+  try {
+    await writeFileAtomic(path, bytes)
+    const written = io.statIfThere('user_file.stat', path)?.sizeBytes ?? 0
+    if (written === bytes.length) return
+    throw Object.assign(new Error(`only ${written} of ${bytes.length} bytes were written`), {
+      code: 'ENOSPC',
+    })
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new SubstratError('STORAGE_FAILED', `cannot write ${path}: ${message}`, {
+      hint: 'check the space and the rights there, then run the same command again',
+      facts: { path, errno: code ?? null },
+      cause: error,
+    })
+  }
+}
+
+export function isDirectory(path: string): boolean {
+  return io.statIfThere('user_file.stat', path)?.kind === 'directory'
+}

