@@ -26,7 +26,7 @@ export async function visit<T>(
 ): Promise<T> {
   const session = await openForAppend(ctx.store, agentId, { command: ctx.command, waitMs: options.waitMs })
   return within(ctx, session, async () => {
-    const { note } = ctx.reporter
+    const note = (text: string): void => ctx.reporter.note(text)
     const settled = await settle(session, { providers: ctx.providers, goesOn: options.goesOn, note })
     return work(session, settled)
   })

@@ -1,0 +1,97 @@
+#!/usr/bin/env node
+// The main job, for real, in a home of its own that is removed afterwards: spawn, send, kill -9 in mid-turn, look at the
+// disk, and the next command going on by itself. Every line after a `$` is a command that was run, and its output.
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const run = path.join(import.meta.dirname, 'run.js')
+const scratch = mkdtempSync(path.join(tmpdir(), 'substrat-demo-'))
+const home = path.join(scratch, 'home')
+const env = { ...process.env, SUBSTRAT_HOME: home, XDG_CACHE_HOME: path.join(scratch, 'cache') }
+delete env.NODE_EXTRA_CA_CERTS
+
+try {
+  await demo()
+} finally {
+  rmSync(scratch, { recursive: true, force: true })
+}
+
+async function demo() {
+  say('A slow model, played by the built-in scripted provider: it thinks for two seconds.')
+  const scenario = path.join(scratch, 'slow.json')
+  writeFileSync(scenario, JSON.stringify({ responses: [{ say: 'Hello.' }, { delay_ms: 2000, say: 'Forty-two.' }] }))
+  substrat('spawn', '--name', 'thinker', '--provider', 'scripted', '--option', `scenario=${scenario}`)
+  substrat('send', 'thinker', 'Hello?')
+
+  say('Its next turn is killed while the model thinks. The key says: take this message once.')
+  await killInMidTurn('thinker', 'model.requested', ['send', 'thinker', '--key', 'q1', 'What is the answer?'])
+  substrat('list')
+  showLog('thinker')
+
+  say('The same command again, as cron would run it: it goes on with that turn, and asks nothing twice.')
+  substrat('send', 'thinker', '--key', 'q1', 'What is the answer?')
+  say('And once more: the same reply, at once, from the log.')
+  substrat('send', 'thinker', '--key', 'q1', 'What is the answer?')
+
+  say('Any program can be an agent. This one works for a minute, and is killed with its command.')
+  const work = `n=$(wc -l < work.log 2>/dev/null || echo 0); date +%T >> work.log; [ "$n" -gt 0 ] || sleep 60; cat`
+  substrat('spawn', '--name', 'worker', '--provider', 'exec', '--option', `command=${work}`, '--workspace', scratch)
+  await killInMidTurn('worker', 'provider.started', ['send', 'worker', 'Tidy up.'])
+  say('`recover --all` is for cron. It kills the program that was left behind, and goes on with the turn.')
+  substrat('recover', '--all')
+  substrat('log', 'worker')
+  substrat('show', 'worker')
+}
+
+/** Runs a command whose output is shown. */
+function substrat(...argv) {
+  console.log(`\n$ substrat ${argv.map(quoted).join(' ')}`)
+  const { stdout, stderr, status } = spawnSync(process.execPath, [run, ...argv], { env, encoding: 'utf8' })
+  process.stdout.write(stderr + stdout)
+  if (status !== 0) {
+    console.log(`exit ${status}`)
+    process.exitCode = 1
+  }
+}
+
+/** Starts a command, waits for a record of that kind in the agent's log, and kills the command with SIGKILL. */
+async function killInMidTurn(agent, kind, argv) {
+  console.log(`\n$ substrat ${argv.map(quoted).join(' ')} &`)
+  const known = records(agent).length
+  const child = spawn(process.execPath, [run, ...argv], { env, stdio: 'ignore' })
+  const exited = new Promise((resolve) => child.once('exit', (code, signal) => resolve(signal ?? code)))
+  while (!records(agent).slice(known).some((record) => record.kind === kind)) await sleep(20)
+  console.log(`$ kill -9 ${child.pid}`)
+  child.kill('SIGKILL')
+  console.log(`it ended by ${await exited}`)
+}
+
+/** What is on disk: the tail of the agent's log. */
+function showLog(agent) {
+  const file = logFile(agent)
+  console.log(`\n$ tail -n 5 ${path.relative(scratch, file)}`)
+  for (const { seq, ts, kind, content } of records(agent).slice(-5)) {
+    console.log(JSON.stringify({ seq, ts, kind, content }))
+  }
+}
+
+function records(agent) {
+  const lines = readFileSync(logFile(agent), 'utf8').split('\n')
+  return lines.filter((line) => line.endsWith('"}')).map((line) => JSON.parse(line))
+}
+
+function logFile(agent) {
+  const { stdout } = spawnSync(process.execPath, [run, 'show', agent, '--json'], { env, encoding: 'utf8' })
+  return path.join(home, 'agents', JSON.parse(stdout).agent.id, 'events.jsonl')
+}
+
+function quoted(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}
+
+function say(text) {
+  console.log(`\n# ${text}`)
+}
