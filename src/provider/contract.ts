@@ -46,6 +46,7 @@ export interface ProviderFailure extends Error {
       | 'rate_limit'
       | 'invalid'
       | 'overflow'
+      | 'invalid_response'
       | 'authentication'
       | 'misconfigured'
       | 'unreachable'
@@ -55,6 +56,8 @@ export interface ProviderFailure extends Error {
     retry_after_ms?: number
   }
 }
+
+export type JsonObject = { [key: string]: unknown }
 
 export interface Usage {
   input_tokens: number
@@ -76,18 +79,42 @@ export interface ModelRequest extends ProviderSettings {
   messages(): ModelMessage[]
   /** 1 for the first time that this request is asked; more after a crash, a failure or a retry. */
   attempt: number
+  /** What the model may call; empty where it may call nothing (a summary, for one). */
+  tools: ToolDefinition[]
 }
 
-export interface ModelMessage {
-  role: 'user' | 'assistant'
-  content: string
+/**
+ * Every assistant message with tool calls is followed at once by one `tool` message per call, in the order of the calls:
+ * substrat never gives a history that lacks one. Messages of the same role may follow one another.
+ */
+export type ModelMessage =
+  | { role: 'user'; content: string }
+  | { role: 'assistant'; content: string; tool_calls: ToolCall[] }
+  | { role: 'tool'; call_id: string; name: string; content: string; is_error: boolean }
+
+export interface ToolCall {
+  /** As the model gave it; unique within its response. */
+  call_id: string
+  name: string
+  input: JsonObject
+}
+
+export interface ToolDefinition {
+  /** At most 64 of `[a-zA-Z0-9_-]`. */
+  name: string
+  description: string
+  /** JSON Schema of an object. */
+  input_schema: JsonObject
 }
 
 export type ModelEvent =
   /** A piece of the reply, in order. */
   | { type: 'text'; text: string }
+  /** A whole call; its input is parsed. A call whose input is no JSON object is a failure of type `invalid_response`. */
+  | { type: 'tool_call'; call: ToolCall }
   | { type: 'usage'; usage: Usage }
-  | { type: 'stop'; reason: 'end' | 'length' }
+  /** `tool_calls` where there was at least one. */
+  | { type: 'stop'; reason: 'end' | 'length' | 'tool_calls' }
 
 // Agent providers
 
