@@ -11,6 +11,16 @@ export const limits = {
   keysKeptMs: 30 * 24 * 3600 * 1000,
   /** Ids of delivered mail that the state remembers; older ones are unlinked and synced (durability rule 9). */
   deliveredIdsKeptMin: 1000,
+  /** Resume tokens that the state remembers, so that a late one is refused by name. */
+  tokensKept: 100,
+  /** Requests to the model in one run, where nothing else is said. */
+  stepsMax: 200,
+  /** Bytes of a tool's output that the model is given; the whole goes to a blob, up to toolOutputBytesMax. */
+  toolResultBytesMax: 32 * 1024,
+  toolOutputBytesMax: 10 * 1024 * 1024,
+  /** A file that goes into the prompt. */
+  promptFileBytesMax: 64 * 1024,
+  promptBytesMax: 256 * 1024,
   inboxMessagesMax: 1000,
   /** Attempts to go on by itself that added nothing, before a person has to ask. */
   barrenAttemptsMax: 2,

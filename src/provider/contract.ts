@@ -68,6 +68,8 @@ export interface Usage {
 
 export interface ModelProvider extends ProviderFacts {
   kind: 'model'
+  /** False where it cannot summarise: a conversation that is too long then loses its beginning. Default true. */
+  summarises?: boolean
   /** The response to one request, in pieces. Ends after exactly one `stop`; ending without one fails the turn. */
   complete(request: ModelRequest, options: CallOptions): AsyncIterable<ModelEvent>
 }

@@ -4,7 +4,7 @@ import type { ProviderFailure } from './contract.js'
 
 const MESSAGE_CHARACTERS_MAX = 4000
 
-export function providerFailure(type: FailureType, message: string): ProviderFailure {
+export function providerFailure(type: ProviderFailure['failure']['type'], message: string): ProviderFailure {
   return Object.assign(new Error(message), { failure: { type } })
 }
 
@@ -16,6 +16,12 @@ export function describeFailure(thrown: unknown): RunError {
     type: FAILURE_TYPES.includes(type as FailureType) ? (type as FailureType) : 'crashed',
     message: plainSentence(message),
   }
+}
+
+/** When the provider said to try again, in milliseconds from now; null where it did not. */
+export function retryAfterOf(thrown: unknown): number | null {
+  const ms = (thrown as Partial<ProviderFailure> | null | undefined)?.failure?.retry_after_ms
+  return typeof ms === 'number' && Number.isFinite(ms) && ms >= 0 ? Math.ceil(ms) : null
 }
 
 /** One line, of a length that a log and a terminal can take, with nothing that steers a terminal. */

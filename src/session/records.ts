@@ -62,11 +62,37 @@ export interface ProcessGroup {
   pid_namespace: string
 }
 
+/** A tool call of a model. Its input is in the line, or in a blob (as JSON) when it is large. */
+export interface CallRecord {
+  call_id: string
+  name: string
+  input?: { [key: string]: unknown }
+  /** Instead of `input`, where that is too large for the line: a blob of its JSON. */
+  input_blob?: { blob: string; bytes: number }
+}
+
+/** What a wait asks about one parked call. */
+export interface Ask {
+  call_id: string
+  tool: string
+  input: { [key: string]: unknown }
+}
+
+/** A file that went into the prompt. */
+export interface PromptSource {
+  path: string
+  bytes: number
+  /** How many of its bytes were left out, for its size. */
+  cut: number
+}
+
 export const FAILURE_TYPES = [
   'overloaded',
   'rate_limit',
   'invalid',
   'overflow',
+  'invalid_response',
+  'max_steps',
   'authentication',
   'misconfigured',
   'unreachable',
@@ -76,8 +102,27 @@ export const FAILURE_TYPES = [
 export type FailureType = (typeof FAILURE_TYPES)[number]
 
 /** `process_exit`: its process is gone. `process_restart`: so is the start of the kernel that it ran under. */
-export const INTERRUPTIONS = ['process_exit', 'process_restart', 'shutdown', 'suspended'] as const
+export const INTERRUPTIONS = [
+  'process_exit',
+  'process_restart',
+  'shutdown',
+  'suspended',
+  'unknown_tool',
+  'wait_timeout',
+] as const
 export type Interruption = (typeof INTERRUPTIONS)[number]
+
+const list = <T>(check: Check<T>): Check<T[]> =>
+  ((value: unknown) => Array.isArray(value) && value.every((item) => check(item))) as Check<T[]>
+const blob = ((value: unknown) => isBlob(value)) as Check<{ blob: string; bytes: number }>
+const json = ((value: unknown) => isPlainObject(value)) as Check<{ [key: string]: unknown }>
+
+const call = object<CallRecord>({ call_id: text, name: text, input: optional(json), input_blob: optional(blob) })
+const ask = object<Ask>({ call_id: text, tool: text, input: json })
+const source = object<PromptSource>({ path: text, bytes: integer, cut: integer })
+const group = object<ProcessGroup>({ process_group: integer, start_time: integer, kernel_boot_id: text, pid_namespace: text })
+const decision = oneOf('approve', 'deny', 'input', 'result')
+export type Decision = 'approve' | 'deny' | 'input' | 'result'
 
 const usage = object<Usage>({ input_tokens: integer, output_tokens: integer })
 const failure = oneOf(...FAILURE_TYPES)
@@ -94,6 +139,7 @@ const SHAPES = {
     options: texts,
     model: orNull(text),
     workspace: text,
+    allow: optional(list(text)),
   },
   'session.configured': {
     instructions: optional(orNull(content)),
@@ -102,6 +148,7 @@ const SHAPES = {
     workspace: optional(text),
     title: optional(orNull(text)),
     hold: optional(flag),
+    allow: optional(list(text)),
   },
   'session.activated': { boot_id: text },
   'session.suspended': { reason: oneOf('idle', 'requested', 'recovery') },
@@ -119,16 +166,59 @@ const SHAPES = {
     continues: optional(uuid),
     auto: optional(flag),
     turn_timeout_ms: optional(integer),
+    /** Tools that may change things without being asked about; `all` is every tool. */
+    allow: optional(list(text)),
+    steps_max: optional(integer),
   },
-  'run.resumed': { run_id: uuid, boot_id: text, auto: flag, attempt: integer },
+  /** With `token_id` where a decision let it go on. */
+  'run.resumed': { run_id: uuid, boot_id: text, auto: flag, attempt: integer, token_id: optional(uuid) },
+  /** Parked: its process exits. `not_before` for a time, else a decision with the token is waited for. */
+  'run.waiting': {
+    run_id: uuid,
+    wait: oneOf('approval', 'input', 'not_before'),
+    asks: optional(list(ask)),
+    token_id: optional(uuid),
+    deadline_at: optional(time),
+    not_before: optional(time),
+    why: optional(text),
+  },
   'run.completed': { run_id: uuid, usage: optional(usage) },
   'run.failed': { run_id: uuid, error: object<RunError>({ type: failure, message: text }) },
-  'run.cancelled': { run_id: uuid, reason: oneOf('turn_timeout', 'terminated') },
+  'run.cancelled': { run_id: uuid, reason: oneOf('turn_timeout', 'terminated', 'cancelled', 'superseded') },
   'run.interrupted': { run_id: uuid, reason: oneOf(...INTERRUPTIONS) },
   'message.user': { message_id: uuid, run_id: uuid, content, origin: oneOf('operator', 'continuation') },
+  /** Told to the model, not by anybody: that its turn was interrupted. */
+  'message.notice': { run_id: uuid, content, attempt: integer },
   'message.agent': { message_id: uuid, run_id: uuid, content },
   'model.requested': { run_id: uuid },
-  'model.responded': { run_id: uuid, stop: oneOf('end', 'length'), usage: optional(usage) },
+  'model.responded': {
+    run_id: uuid,
+    stop: oneOf('end', 'length', 'tool_calls'),
+    usage: optional(usage),
+    calls: optional(list(call)),
+  },
+  /** An attempt that failed; `retry_in_ms` where another follows. */
+  'model.failed': { run_id: uuid, error: object<RunError>({ type: failure, message: text }), retry_in_ms: orNull(integer) },
+  /** `group` where the tool is a program: recorded before it runs. */
+  'tool.started': { run_id: uuid, call_id: text, tool: text, group: optional(group) },
+  /** `content` is what the model is given; `output` the whole of it, where that is more. */
+  'tool.finished': { run_id: uuid, call_id: text, tool: text, content, is_error: flag, output: optional(blob) },
+  /** A tool server (MCP) that runs beside a turn. */
+  'server.started': { run_id: uuid, server: text, group },
+  /** The secret itself is on no disk: `hash` is its sha256. */
+  'token.minted': { run_id: uuid, token_id: uuid, hash: text, expires_at: time },
+  'token.consumed': { run_id: uuid, token_id: uuid, decision, digest: text },
+  'token.revoked': { run_id: uuid, token_id: uuid, reason: oneOf('rotated', 'superseded', 'ended', 'expired') },
+  /** Everything before `keeps_seq` is given to the model as `content` from now on; the log keeps it. */
+  'context.compacted': {
+    run_id: uuid,
+    content,
+    how: oneOf('summary', 'dropped'),
+    keeps_seq: integer,
+    keeps_offset: integer,
+    messages: integer,
+  },
+  'prompt.assembled': { run_id: uuid, sources: list(source) },
   'provider.started': {
     run_id: uuid,
     process_group: integer,

@@ -95,6 +95,17 @@ export class Session {
     return readText(this.store, this.id, content)
   }
 
+  /** Where the record of that seq is, of those since the last compaction. */
+  placeOf(seq: number): { seq: number; offset: number } {
+    const { context_seq, context_offset } = this.current
+    let offset = context_offset
+    for (const { record, end } of recordsFrom(this.log, { seq: context_seq, offset: context_offset })) {
+      if (record.seq === seq) return { seq, offset }
+      offset = end
+    }
+    throw new SubstratError('UNEXPECTED', `record ${seq} is not in the context of ${this.id}`)
+  }
+
   recordAt(at: Location): SessionRecord {
     return recordAt(this.log, at)
   }

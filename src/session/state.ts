@@ -8,8 +8,10 @@
  */
 import { SessionStateError } from '../errors.js'
 import { limits } from '../limits.js'
+import { leftCalls, responded, resumed, toolFinished, toolStarted, waiting, withToken } from './fold-turn.js'
 import type {
   Content,
+  Decision,
   Interruption,
   NewRecord,
   Place,
@@ -28,6 +30,37 @@ export interface Location {
   end: number
 }
 
+export interface Call {
+  call_id: string
+  tool: string
+  status: 'pending' | 'started' | 'finished'
+  /** By a decision on this very call. */
+  isApproved: boolean
+  group: ProcessGroup | null
+}
+
+export interface Wait {
+  kind: 'approval' | 'input' | 'not_before'
+  since_seq: number
+  resume_token_id: string | null
+  deadline_at: string | null
+  not_before: string | null
+  /** The calls that a decision is about. */
+  call_ids: string[]
+}
+
+export interface TokenEntry {
+  token_id: string
+  run_id: string
+  hash: string
+  status: 'minted' | 'consumed' | 'revoked'
+  expires_at: string
+  /** What it was consumed with: the same decision again is answered, another one refused. */
+  decision: Decision | null
+  digest: string | null
+  reason: string | null
+}
+
 export type RunStatus = 'open' | 'completed' | 'failed' | 'cancelled' | 'interrupted'
 
 export interface Run {
@@ -36,7 +69,7 @@ export interface Run {
   status: RunStatus
   origin: 'operator' | 'mail' | 'continuation'
   /** How far an open run has come: what recovery finds in the log. */
-  phase: 'started' | 'asked' | 'launched' | 'answered'
+  phase: 'started' | 'asked' | 'calling' | 'launched' | 'answered'
   started_at: string
   ended_at: string | null
   continues: string | null
@@ -46,11 +79,24 @@ export interface Run {
   /** The record that holds the prompt. */
   prompt: Location | null
   reply: Location | null
-  reason: Interruption | 'turn_timeout' | 'terminated' | null
+  reason: Interruption | NewRecord<'run.cancelled'>['reason'] | null
   error: RunError | null
   usage: Usage | null
   process: ProcessGroup | null
-  wait: null
+  /** Tool servers that run beside it. */
+  servers: ProcessGroup[]
+  allow: string[]
+  steps_max: number | null
+  /** Requests to the model that were answered, and failures since the last answer. */
+  steps: number
+  failures: number
+  /** The calls of the latest response, in its order; their inputs are in the record at `calls_at`. */
+  calls: Call[]
+  calls_at: Location | null
+  isCompacted: boolean
+  wait: Wait | null
+  /** Where its `run.started` is. */
+  start: { seq: number; offset: number }
 }
 
 /** Where the run of a key is in the log, so that its reply is found without reading all of it. */
@@ -78,6 +124,7 @@ export interface State {
   model: string | null
   workspace: string
   instructions: Content | null
+  allow: string[]
   created_at: string
   updated_at: string
   suspended_at: string | null
@@ -90,11 +137,15 @@ export interface State {
   /** Where the model's context begins: the first record, or the last compaction. */
   context_offset: number
   context_seq: number
+  /** The summary of what is before that. */
+  compaction: Location | null
   run: Run | null
   /** The latest reply, for `show --reply`. */
   reply: Location | null
   /** Oldest first. */
   keys: KeyEntry[]
+  /** Oldest first. */
+  tokens: TokenEntry[]
   delivered: string[]
   recovery: {
     interruption: { run_id: string; reason: Interruption; at: string } | null
@@ -137,6 +188,7 @@ function created(record: NewRecord<'session.created'> & Place, at: Location): St
     model: record.model,
     workspace: record.workspace,
     instructions: record.instructions,
+    allow: record.allow ?? [],
     created_at: record.ts,
     updated_at: record.ts,
     suspended_at: null,
@@ -146,9 +198,11 @@ function created(record: NewRecord<'session.created'> & Place, at: Location): St
     log_bytes: at.end,
     context_offset: at.offset,
     context_seq: at.seq,
+    compaction: null,
     run: null,
     reply: null,
     keys: [],
+    tokens: [],
     delivered: [],
     recovery: { interruption: null, barren_attempts: 0, unanswered_requests: 0 },
   }
@@ -171,9 +225,12 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'run.started':
       return runStarted(next, record, at)
     case 'run.resumed':
-      next.run = { ...openRun(next, record.run_id), boot_id: record.boot_id }
+      next.run = resumed(openRun(next, record.run_id), record, next.tokens)
       if (record.auto)
         next.recovery = { ...next.recovery, barren_attempts: next.recovery.barren_attempts + 1 }
+      return next
+    case 'run.waiting':
+      next.run = { ...openRun(next, record.run_id), wait: waiting(record, at) }
       return next
     case 'run.completed':
       return runEnded(next, record, at, {
@@ -205,8 +262,37 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       next.recovery = { ...next.recovery, unanswered_requests: next.recovery.unanswered_requests + 1 }
       return next
     case 'model.responded':
-      next.run = { ...openRun(next, record.run_id), phase: 'answered', usage: record.usage ?? null }
+      next.run = responded(openRun(next, record.run_id), record, at)
       next.recovery = { ...next.recovery, barren_attempts: 0, unanswered_requests: 0 }
+      return next
+    case 'model.failed': {
+      const run = openRun(next, record.run_id)
+      next.run = { ...run, phase: 'started', failures: run.failures + 1 }
+      return next
+    }
+    case 'tool.started':
+      next.run = toolStarted(openRun(next, record.run_id), record)
+      return next
+    case 'tool.finished':
+      next.run = toolFinished(openRun(next, record.run_id), record)
+      next.recovery = { ...next.recovery, barren_attempts: 0 }
+      return next
+    case 'server.started': {
+      const run = openRun(next, record.run_id)
+      next.run = { ...run, servers: [...run.servers, record.group] }
+      return next
+    }
+    case 'token.minted':
+    case 'token.consumed':
+    case 'token.revoked':
+      next.tokens = withToken(next.tokens, record)
+      return next
+    case 'context.compacted':
+      next.run = { ...openRun(next, record.run_id), isCompacted: true }
+      return { ...next, compaction: at, context_seq: record.keeps_seq, context_offset: record.keeps_offset }
+    case 'prompt.assembled':
+    case 'message.notice':
+      openRun(next, record.run_id)
       return next
     case 'provider.started': {
       const { process_group, start_time, kernel_boot_id, pid_namespace } = record
@@ -235,7 +321,7 @@ function moved(next: State, to: SessionState): State {
 }
 
 function configured(next: State, record: NewRecord<'session.configured'>): State {
-  const { instructions, options, model, workspace, title, hold } = record
+  const { instructions, options, model, workspace, title, hold, allow } = record
   return {
     ...next,
     ...(instructions === undefined ? {} : { instructions }),
@@ -244,6 +330,7 @@ function configured(next: State, record: NewRecord<'session.configured'>): State
     ...(workspace === undefined ? {} : { workspace }),
     ...(title === undefined ? {} : { title }),
     ...(hold === undefined ? {} : { hold }),
+    ...(allow === undefined ? {} : { allow }),
   }
 }
 
@@ -259,7 +346,7 @@ function runStarted(next: State, record: NewRecord<'run.started'> & Place, at: L
       boot_id: record.boot_id,
       status: 'open',
       origin: record.origin,
-      phase: 'started',
+      phase: leftCalls(next.run).calls.length > 0 ? 'calling' : 'started',
       started_at: record.ts,
       ended_at: null,
       continues: record.continues ?? null,
@@ -273,7 +360,15 @@ function runStarted(next: State, record: NewRecord<'run.started'> & Place, at: L
       error: null,
       usage: null,
       process: null,
+      servers: [],
+      allow: record.allow ?? [],
+      steps_max: record.steps_max ?? null,
+      steps: 0,
+      failures: 0,
+      ...leftCalls(next.run),
+      isCompacted: false,
       wait: null,
+      start: { seq: at.seq, offset: at.offset },
     },
     keys:
       record.key === undefined
@@ -300,7 +395,7 @@ function runEnded(
   end: Partial<Run>,
 ): State {
   const run = openRun(next, record.run_id)
-  next.run = { ...run, ended_at: record.ts, process: null, ...end }
+  next.run = { ...run, ended_at: record.ts, process: null, servers: [], wait: null, ...end }
   if (run.key !== null) {
     next.keys = next.keys.map((entry) => (entry.key === run.key ? { ...entry, end: at.end } : entry))
   }

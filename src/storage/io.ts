@@ -218,6 +218,15 @@ export function fileSystemType(path: string): number {
   return step({ point: 'home.statfs', name: 'read', path }, () => fs.statfsSync(path).type)
 }
 
+/** With every link resolved. */
+export function realPath(point: string, path: string): string {
+  return step({ point, name: 'read', path }, () => fs.realpathSync(path))
+}
+
+export function realPathIfThere(point: string, path: string): string | undefined {
+  return unless('ENOENT', () => realPath(point, path))
+}
+
 export function readLinkIfThere(path: string): string | undefined {
   try {
     return fs.readlinkSync(path)

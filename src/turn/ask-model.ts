@@ -1,43 +1,79 @@
 /** One request to a model provider, and what came of it as an event. */
-import type { ModelProvider, ProviderSettings } from '../provider/contract.js'
-import { describeFailure } from '../provider/failure.js'
+import type { ModelProvider, ModelRequest, ProviderSettings, ToolCall, ToolDefinition } from '../provider/contract.js'
+import { describeFailure, retryAfterOf } from '../provider/failure.js'
+import type { RunError, Usage } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import { endedEarly, Gathered, offContract, untilStopped } from './events.js'
 import { conversation, promptOf } from './history.js'
-import type { TurnEvent } from './step.js'
 import type { TurnStop } from './stop.js'
 
-export async function askModel(
+export interface ModelAnswer {
+  reply: string
+  stop: 'end' | 'length' | 'tool_calls'
+  usage: Usage | null
+  calls: ToolCall[]
+}
+
+export type ModelOutcome =
+  | { outcome: 'answered'; answer: ModelAnswer }
+  | { outcome: 'failed'; error: RunError; retryAfterMs: number | null }
+  | { outcome: 'stopped' }
+
+/** The conversation so far, asked. */
+export function askModel(
   session: Session,
   provider: ModelProvider,
   settings: ProviderSettings,
+  tools: ToolDefinition[],
   stop: TurnStop,
   onText: (text: string) => void,
-): Promise<TurnEvent> {
-  const gathered = new Gathered()
-  const request = {
+): Promise<ModelOutcome> {
+  const request: ModelRequest = {
     ...settings,
     prompt: promptOf(session),
     messages: () => conversation(session),
     attempt: session.state.recovery.unanswered_requests,
+    tools,
   }
+  return complete(provider, request, stop.signal, onText)
+}
+
+/** Any request, read to its end. Never throws. */
+export async function complete(
+  provider: ModelProvider,
+  request: ModelRequest,
+  signal: AbortSignal,
+  onText: (text: string) => void,
+): Promise<ModelOutcome> {
+  const gathered = new Gathered()
+  const calls: ToolCall[] = []
   try {
-    let stopReason: 'end' | 'length' | undefined
-    for await (const event of untilStopped(
-      provider.complete(request, { signal: stop.signal }),
-      stop.signal,
-    )) {
-      if (stopReason !== undefined) throw offContract('an event after its stop')
+    let stop: ModelAnswer['stop'] | undefined
+    for await (const event of untilStopped(provider.complete(request, { signal }), signal)) {
+      if (stop !== undefined) throw offContract('an event after its stop')
       if (event?.type === 'text') onText(gathered.add(event.text))
+      else if (event?.type === 'tool_call') calls.push(checkCall(event.call, calls))
       else if (event?.type === 'usage') gathered.count(event.usage)
-      else if (event?.type === 'stop' && (event.reason === 'end' || event.reason === 'length'))
-        stopReason = event.reason
+      else if (event?.type === 'stop' && STOPS.includes(event.reason)) stop = event.reason
       else throw offContract(`an event ${JSON.stringify(event)?.slice(0, 100)}`)
     }
-    if (stopReason === undefined) throw endedEarly()
-    return { type: 'model_responded', reply: gathered.text, stop: stopReason, usage: gathered.usage }
+    if (stop === undefined) throw endedEarly()
+    return { outcome: 'answered', answer: { reply: gathered.text, stop, usage: gathered.usage, calls } }
   } catch (error) {
-    if (stop.signal.aborted) return { type: 'stopped', reason: stop.reason(), state: null }
-    return { type: 'failed', error: describeFailure(error) }
+    if (signal.aborted) return { outcome: 'stopped' }
+    return { outcome: 'failed', error: describeFailure(error), retryAfterMs: retryAfterOf(error) }
   }
+}
+
+const STOPS = ['end', 'length', 'tool_calls']
+
+/** What is stored must be what the next request may hold: an id, a name, an object. */
+function checkCall(call: ToolCall | undefined, earlier: ToolCall[]): ToolCall {
+  const { call_id, name, input } = call ?? ({} as Partial<ToolCall>)
+  const isWhole = typeof call_id === 'string' && call_id !== '' && typeof name === 'string' && name !== ''
+  if (!isWhole || typeof input !== 'object' || input === null || Array.isArray(input)) {
+    throw offContract(`a tool call ${JSON.stringify(call)?.slice(0, 100)}`)
+  }
+  if (earlier.some((other) => other.call_id === call_id)) throw offContract(`two tool calls with the id ${call_id}`)
+  return { call_id, name, input }
 }

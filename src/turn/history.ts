@@ -1,18 +1,135 @@
-/** The conversation as a model is given it: from the log, since the last compaction. Errors for people are not in it. */
-import type { ModelMessage } from '../provider/contract.js'
+/**
+ * The conversation as a model is given it: from the log, since the last compaction. Errors for people are not in it.
+ *
+ * Invariant: every call of an assistant message has exactly one result, right after it, in the order of the calls. What
+ * came in between (a notice, a message) comes after the results.
+ */
+import type { JsonObject, ModelMessage, ToolCall } from '../provider/contract.js'
+import type { CallRecord, SessionRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
+import type { State } from '../session/state.js'
+
+/** Messages that belong together: a message of the user, or a response with its results. */
+export interface Exchange {
+  messages: ModelMessage[]
+  /** Where it begins in the log. */
+  seq: number
+  /** Whether it is a message from a person or another agent. */
+  isPrompt: boolean
+}
 
 export function conversation(session: Session): ModelMessage[] {
-  const { context_seq, context_offset } = session.state
-  const messages: ModelMessage[] = []
-  for (const record of session.records({ seq: context_seq, offset: context_offset })) {
-    if (record.kind === 'message.user' || record.kind === 'mail.delivered') {
-      messages.push({ role: 'user', content: session.text(record.content) })
-    } else if (record.kind === 'message.agent') {
-      messages.push({ role: 'assistant', content: session.text(record.content) })
+  return exchanges(session).flatMap(({ messages }) => messages)
+}
+
+/** The summary of what was compacted, and then everything since. */
+export function exchanges(session: Session): Exchange[] {
+  const { context_seq, context_offset, compaction } = session.state
+  const found: Exchange[] = []
+  if (compaction !== null) {
+    const record = session.recordAt(compaction)
+    const content = 'content' in record ? session.text(record.content) : ''
+    found.push({ messages: [{ role: 'user', content }], seq: compaction.seq, isPrompt: false })
+  }
+  const gathering = new Gathering(found)
+  for (const record of session.records({ seq: context_seq, offset: context_offset })) gathering.add(record, session)
+  return gathering.close()
+}
+
+/** Puts records in the order that a model needs. */
+class Gathering {
+  private response: { exchange: Exchange; calls: ToolCall[]; results: Map<string, ModelMessage> } | undefined
+  private said: { text: string; seq: number } | undefined
+  private deferred: Exchange[] = []
+
+  constructor(private readonly found: Exchange[]) {}
+
+  add(record: SessionRecord, session: Session): void {
+    switch (record.kind) {
+      case 'message.user':
+      case 'mail.delivered':
+      case 'message.notice':
+        this.take({
+          messages: [{ role: 'user', content: session.text(record.content) }],
+          seq: record.seq,
+          isPrompt: record.kind !== 'message.notice',
+        })
+        break
+      case 'message.agent':
+        this.flushSaid()
+        this.said = { text: session.text(record.content), seq: record.seq }
+        break
+      case 'model.responded':
+        this.respond(record.seq, (record.calls ?? []).map((call) => toolCall(call, session)))
+        break
+      case 'tool.finished':
+        this.response?.results.set(record.call_id, {
+          role: 'tool',
+          call_id: record.call_id,
+          name: record.tool,
+          content: session.text(record.content),
+          is_error: record.is_error,
+        })
+        break
     }
   }
-  return messages
+
+  close(): Exchange[] {
+    this.flushSaid()
+    this.flushResponse()
+    return this.found
+  }
+
+  private take(exchange: Exchange): void {
+    this.flushSaid()
+    if (this.response === undefined) this.found.push(exchange)
+    else this.deferred.push(exchange)
+  }
+
+  private respond(seq: number, calls: ToolCall[]): void {
+    const said = this.said
+    this.said = undefined
+    this.flushResponse()
+    const message: ModelMessage = { role: 'assistant', content: said?.text ?? '', tool_calls: calls }
+    const exchange = { messages: [message], seq: said?.seq ?? seq, isPrompt: false }
+    this.found.push(exchange)
+    if (calls.length > 0) this.response = { exchange, calls, results: new Map() }
+  }
+
+  /** The reply of an agent provider, or of a run before a fork, stands without a response. */
+  private flushSaid(): void {
+    const said = this.said
+    if (said === undefined) return
+    this.said = undefined
+    this.flushResponse()
+    this.found.push({ messages: [{ role: 'assistant', content: said.text, tool_calls: [] }], seq: said.seq, isPrompt: false })
+  }
+
+  private flushResponse(): void {
+    const { response } = this
+    if (response === undefined) return
+    this.response = undefined
+    for (const { call_id, name } of response.calls) {
+      const missing: ModelMessage = { role: 'tool', call_id, name, content: NO_RESULT, is_error: true }
+      response.exchange.messages.push(response.results.get(call_id) ?? missing)
+    }
+    this.found.push(...this.deferred)
+    this.deferred = []
+  }
+}
+
+const NO_RESULT = 'There is no result yet.'
+
+export function toolCall(call: CallRecord, session: Session): ToolCall {
+  const input = call.input_blob === undefined ? call.input : (JSON.parse(session.text(call.input_blob)) as JsonObject)
+  return { call_id: call.call_id, name: call.name, input: input ?? {} }
+}
+
+/** The calls of the open run, with their inputs. */
+export function openCalls(session: Session): ToolCall[] {
+  const at = session.state.run?.calls_at ?? null
+  const record = at === null ? undefined : session.recordAt(at)
+  return record?.kind === 'model.responded' ? (record.calls ?? []).map((call) => toolCall(call, session)) : []
 }
 
 /** What the open run, or the run that it continues, was asked. */
@@ -20,9 +137,7 @@ export function promptOf(session: Session): string {
   const at = session.state.run?.prompt ?? null
   if (at === null) return ''
   const record = session.recordAt(at)
-  return record.kind === 'message.user' || record.kind === 'mail.delivered'
-    ? session.text(record.content)
-    : ''
+  return record.kind === 'message.user' || record.kind === 'mail.delivered' ? session.text(record.content) : ''
 }
 
 /** What an agent program is told when a turn of it was interrupted: substrat cannot know how far it came. */
@@ -38,4 +153,10 @@ export function recoveryPrompt(session: Session): string {
     '',
     asked,
   ].join('\n')
+}
+
+/** What a model is told when its turn goes on by itself after it had begun to act; null where it had not. */
+export function recoveryNotice({ run }: State): string | null {
+  if (run === null || run.steps === 0) return null
+  return '[substrat] The process that ran this turn was interrupted. The turn goes on by itself, from what was recorded.'
 }

@@ -1,0 +1,79 @@
+/** What a person decides about a parked run, and the one-time key that lets it through. */
+import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
+import { SubstratError } from '../errors.js'
+import type { Decision } from '../session/records.js'
+import type { State, TokenEntry } from '../session/state.js'
+
+export interface MintedToken {
+  token_id: string
+  hash: string
+  expires_at: string
+}
+
+export interface Decided {
+  token_id: string
+  decision: Decision
+  /** Why it was denied, or the input, or the result. */
+  text: string
+  /** Fingerprint of decision and text: the same again is answered, another is refused. */
+  digest: string
+}
+
+/** `substrat-<token id>-<secret>`: shown once, and only its hash is stored. */
+export function mintToken(expiresAt: string): { token: MintedToken; secret: string } {
+  const token_id = randomUUID()
+  const secret = `st_${token_id}_${randomBytes(24).toString('base64url')}`
+  return { token: { token_id, hash: hashOf(secret), expires_at: expiresAt }, secret }
+}
+
+export function digestDecision(decision: Decision, text: string): string {
+  return createHash('sha256').update(JSON.stringify([decision, text])).digest('hex')
+}
+
+const TOKEN = /^st_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_[\w-]{32}$/
+
+/** The entry that the secret opens. Throws TOKEN_MALFORMED or TOKEN_FOREIGN. */
+export function findToken(state: State, secret: string): TokenEntry {
+  const tokenId = TOKEN.exec(secret.trim())?.[1]
+  if (tokenId === undefined) throw refused('TOKEN_MALFORMED', 'that is no resume token: it is not of the form st_<id>_<secret>', state)
+  const entry = state.tokens.find(({ token_id }) => token_id === tokenId)
+  const isOurs = entry !== undefined && timingSafeEqual(Buffer.from(entry.hash), Buffer.from(hashOf(secret.trim())))
+  if (!isOurs) throw refused('TOKEN_FOREIGN', `that token is not one of agent ${state.name ?? state.id}`, state)
+  return entry
+}
+
+/** Throws for a token that cannot be used now. A consumed one is for the caller to look at: see `digest`. */
+export function checkToken(state: State, entry: TokenEntry, now: string): void {
+  if (entry.status === 'revoked') {
+    const code = entry.reason === 'expired' ? 'TOKEN_EXPIRED' : 'TOKEN_REVOKED'
+    throw refused(code, `the token ${entry.token_id} is no longer good: ${REVOKED[entry.reason ?? ''] ?? 'it was revoked'}`, state)
+  }
+  if (entry.status === 'minted' && entry.expires_at <= now) {
+    throw refused('TOKEN_EXPIRED', `the token ${entry.token_id} expired at ${entry.expires_at}`, state)
+  }
+}
+
+export function alreadyDecided(state: State, entry: TokenEntry): SubstratError {
+  return refused('TOKEN_CONSUMED', `the token ${entry.token_id} was used already, with another decision (${entry.decision})`, state)
+}
+
+const REVOKED: Record<string, string> = {
+  rotated: 'another took its place',
+  superseded: 'a new message came first',
+  ended: 'its run has ended',
+  expired: 'its time was over',
+}
+
+type TokenCode = 'TOKEN_MALFORMED' | 'TOKEN_FOREIGN' | 'TOKEN_EXPIRED' | 'TOKEN_REVOKED' | 'TOKEN_CONSUMED'
+
+function refused(code: TokenCode, message: string, state: State): SubstratError {
+  const name = state.name ?? state.id
+  return new SubstratError(code, message, {
+    hint: `see what it waits for: substrat show ${name}; a new token: substrat token rotate ${name}`,
+    facts: { agent_id: state.id },
+  })
+}
+
+function hashOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex')
+}

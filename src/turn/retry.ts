@@ -1,0 +1,26 @@
+/** What follows a failed request to a model (design section 8). */
+import { clock } from '../clock.js'
+import type { FailureType, RunError } from '../session/records.js'
+import type { RetryPlan } from './step.js'
+
+export interface RetrySettings {
+  /** The pause before each retry; as many retries as there are pauses. */
+  delaysMs: number[]
+}
+
+const RETRIED = new Set<FailureType>(['overloaded', 'rate_limit', 'timeout', 'unreachable'])
+
+/** A provider that says to come back later than this is not waited for: the run is parked. */
+const PAUSE_MS_MAX = 60_000
+/** When a rate limit does not say how long it holds. */
+const RATE_LIMIT_MS = 60_000
+
+/** `failures`: how many attempts failed in a row before this one. */
+export function planRetry(error: RunError, failures: number, retryAfterMs: number | null, settings: RetrySettings): RetryPlan {
+  if (!RETRIED.has(error.type)) return { retryInMs: null, notBefore: null }
+  const delayMs = settings.delaysMs[failures]
+  const pauseMs = Math.max(delayMs ?? 0, retryAfterMs ?? 0)
+  if (delayMs !== undefined && pauseMs <= PAUSE_MS_MAX) return { retryInMs: pauseMs, notBefore: null }
+  if (error.type !== 'rate_limit') return { retryInMs: null, notBefore: null }
+  return { retryInMs: null, notBefore: new Date(clock.now() + (retryAfterMs ?? RATE_LIMIT_MS)).toISOString() }
+}

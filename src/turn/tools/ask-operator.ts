@@ -1,0 +1,14 @@
+/** `ask_operator`: a question to the person. It is never run: the run is parked, and the answer is its result. */
+import type { Tool } from './tool.js'
+
+export const askOperator: Tool = {
+  name: 'ask_operator',
+  description: 'Asks the person a question and waits for the answer, which may take days. Use it only where you cannot go on.',
+  input_schema: {
+    type: 'object',
+    properties: { question: { type: 'string', description: 'The question, with all that is needed to answer it.' } },
+    required: ['question'],
+  },
+  kind: 'ask',
+  run: () => Promise.reject(new Error('it is answered by a person')),
+}

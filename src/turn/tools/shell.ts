@@ -1,0 +1,66 @@
+/** `shell`: a command in the workspace, in a process group of its own that never outlives the call. */
+import { limits } from '../../limits.js'
+import type { LaunchedProgram } from '../../provider/contract.js'
+import { type Tool, textField } from './tool.js'
+
+const TERMINATE_MS = 500
+/** How long output may still come after the command's exit, from what it left running. */
+const DRAIN_MS = 100
+
+export const shell: Tool = {
+  name: 'shell',
+  description: 'Runs a command with /bin/sh in the workspace. Gives what it printed, and its exit status where that is not 0.',
+  input_schema: {
+    type: 'object',
+    properties: { command: { type: 'string', description: 'The command line.' } },
+    required: ['command'],
+  },
+  kind: 'program',
+  async run(input, { workspace, signal, launch }) {
+    const program = await launch({ argv: ['/bin/sh', '-c', textField(input, 'command')], cwd: workspace })
+    const killed = killOnAbort(program, signal)
+    try {
+      program.stdin.end()
+      const output = gather(program)
+      const { code, signal: killedBy } = await program.exited
+      await drained(program)
+      const text = output()
+      if (code === 0) return text
+      const how = killedBy === null ? `exit status ${code}` : `killed by ${killedBy}`
+      throw new Error(`${text.toString('utf8')}${text.length === 0 ? '' : '\n'}[${how}]`)
+    } finally {
+      killed.close()
+      await program.kill(0)
+    }
+  },
+}
+
+function killOnAbort(program: LaunchedProgram, signal: AbortSignal): { close(): void } {
+  const kill = (): void => void program.kill(TERMINATE_MS)
+  if (signal.aborted) kill()
+  signal.addEventListener('abort', kill, { once: true })
+  return { close: () => signal.removeEventListener('abort', kill) }
+}
+
+/** stdout and stderr as they come; what is over the bound is read and left out, so that the program is not held up. */
+function gather(program: LaunchedProgram): () => Buffer {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for (const stream of [program.stdout, program.stderr]) {
+    stream.on('data', (piece: Buffer) => {
+      const room = limits.toolOutputBytesMax - bytes
+      if (room <= 0) return
+      pieces.push(piece.subarray(0, room))
+      bytes += Math.min(piece.length, room)
+    })
+  }
+  return () => Buffer.concat(pieces)
+}
+
+function drained(program: LaunchedProgram): Promise<unknown> {
+  const ended = [program.stdout, program.stderr].map((stream) => new Promise((resolve) => {
+    if ((stream as { readableEnded?: boolean }).readableEnded === true) resolve(undefined)
+    else stream.once('end', resolve)
+  }))
+  return Promise.race([Promise.all(ended), new Promise((resolve) => setTimeout(resolve, DRAIN_MS))])
+}
