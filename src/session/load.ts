@@ -99,7 +99,9 @@ function foldLogged(state: State | undefined, logged: LoggedRecord, agentId: str
     if (record.format !== FORMAT) throw unknownTo(log, logged, `format ${record.format}`)
   }
   try {
-    return fold(state, record, logged)
+    // A place alone: what the log's record says must not find its way into the state, and so into the snapshot.
+    const { seq, offset, end } = logged
+    return fold(state, record, { seq, offset, end })
   } catch (error) {
     if (error instanceof SessionStateError) throw corrupt(log, { ...logged, reason: error.message })
     throw error
