@@ -44,10 +44,10 @@ async function launch(
     reject: false,
     encoding: 'buffer',
   })
-  const exited = child.then((result) => ({
-    code: result.exitCode ?? null,
-    signal: (result.signal ?? null) as NodeJS.Signals | null,
-  }))
+  // Not execa's own promise: that waits for the end of the output too, which what the program left running may hold open.
+  const exited = new Promise<Awaited<LaunchedProgram['exited']>>((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+  })
   const { pid } = child
   if (pid === undefined)
     throw providerFailure(
