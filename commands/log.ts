@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { describeRecord } from '../src/command/transcript.js'
+import { describeRecord, isTold } from '../src/command/transcript.js'
 import { readLog } from '../src/dispatch/read-log.js'
 import { readRecordText } from '../src/session/read.js'
 
@@ -15,7 +15,11 @@ export default class Log extends BaseCommand {
     agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
   }
   static override flags = {
-    last: Flags.integer({ char: 'n', min: 1, description: 'only the last so many records' }),
+    last: Flags.integer({
+      char: 'n',
+      min: 1,
+      description: 'only the last so many entries; with --json, records',
+    }),
     follow: Flags.boolean({ char: 'f', description: 'go on printing what is added' }),
     until: Flags.string({
       options: ['idle'] as const,
@@ -27,7 +31,13 @@ export default class Log extends BaseCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Log)
     const { store, agentId } = this.resolveForRead(args.agent)
-    const request = { agentId, last: flags.last, follow: flags.follow, untilIdle: flags.until === 'idle' }
+    const request = {
+      agentId,
+      last: flags.last,
+      counts: this.jsonEnabled() ? () => true : isTold,
+      follow: flags.follow,
+      untilIdle: flags.until === 'idle',
+    }
     await readLog(store, request, (record) => {
       if (this.jsonEnabled()) return this.printJsonLine(record)
       const entry = describeRecord(record, (message) => readRecordText(store, agentId, message))

@@ -16,7 +16,12 @@ export default class SetCommand extends BaseCommand {
     model: Flags.string({ char: 'm', description: 'model; empty for the default of the provider' }),
     system: Flags.string({ char: 's', description: 'instructions (system prompt); empty for none' }),
     workspace: Flags.string({ char: 'w', description: 'directory that the agent works in' }),
-    option: Flags.string({ char: 'o', multiple: true, description: 'option of the provider, name=value' }),
+    option: Flags.string({
+      char: 'o',
+      multiple: true,
+      multipleNonGreedy: true,
+      description: 'option of the provider, name=value; may be repeated',
+    }),
     title: Flags.string({ description: 'a line for people; empty for none' }),
     timeout: duration({ description: 'how long a busy agent is waited for' }),
   }

@@ -29,7 +29,12 @@ Once the uuid is printed the agent is on disk, and its first turn happens whatev
     model: Flags.string({ char: 'm', description: 'model, as its provider names it' }),
     system: Flags.string({ char: 's', description: 'instructions (system prompt)' }),
     workspace: Flags.string({ char: 'w', default: '.', description: 'directory that the agent works in' }),
-    option: Flags.string({ char: 'o', multiple: true, description: 'option of the provider, name=value' }),
+    option: Flags.string({
+      char: 'o',
+      multiple: true,
+      multipleNonGreedy: true,
+      description: 'option of the provider, name=value; may be repeated',
+    }),
     'if-exists': Flags.option({
       options: ['fail', 'use'] as const,
       default: 'fail',

@@ -7,6 +7,11 @@ export function timestampAfter(floor: string | undefined): string {
   return floor !== undefined && floor > now ? floor : now
 }
 
+/** An ISO 8601 time for a person: to the second, in UTC and marked so. */
+export function readableTime(iso: string): string {
+  return `${iso.slice(0, 19).replace('T', ' ')}Z`
+}
+
 export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms)

@@ -77,6 +77,11 @@ export class SessionStateError extends SubstratError {
   }
 }
 
+/** An argument of a command that a hint names, as it can be pasted into a shell. */
+export function shellWord(text: string): string {
+  return /^[\p{L}\p{N}_./:@%+=-]+$/u.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+}
+
 /** For what can only be our own bug: an invariant that does not hold before a write. */
 export function assert(condition: unknown, invariant: string): asserts condition {
   if (!condition) throw new SubstratError('UNEXPECTED', `invariant broken: ${invariant}`)

@@ -3,6 +3,8 @@ export const limits = {
   nameCharactersMax: 64,
   messageBytesMax: 10 * 1024 * 1024,
   replyBytesMax: 10 * 1024 * 1024,
+  /** What a provider wants back at its next turn; in base64 it must fit a line. */
+  providerStateBytesMax: 512 * 1024,
   lineBytesMax: 1024 * 1024,
   /** Content over this goes to a blob. */
   inlineBytesMax: 64 * 1024,

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../src/command/base.js'
-import { checkSettingKey } from '../../src/command/settings.js'
+import { checkSettingKey, Settings } from '../../src/command/settings.js'
 import { writeUserFile } from '../../src/storage/user-files.js'
 
 export default class ConfigSet extends BaseCommand {
@@ -17,8 +17,8 @@ export default class ConfigSet extends BaseCommand {
   async run(): Promise<void> {
     const { args } = await this.parse(ConfigSet)
     const key = checkSettingKey(args.key)
-    const { store } = this.context()
-    await writeUserFile(store.configPath, this.settings.withKey(key, args.value))
+    const store = this.openForWrite()
+    await writeUserFile(store.configPath, Settings.textWith(store, key, args.value))
     this.printObject({ key, value: args.value }, `${key} is ${args.value}, in ${store.configPath}`)
   }
 }

@@ -12,7 +12,7 @@ import { type PluginFacts, ProviderRegistry } from '../provider/registry.js'
 import { FileStore } from '../storage/store.js'
 import { resolveAgent } from '../tree/names.js'
 import { Shutdown } from '../turn/stop.js'
-import { asSubstratError, errorJson, errorLine, forPerson, hasResult } from './output.js'
+import { asSubstratError, errorJson, errorLine, forPerson, hasResult, onStreamError } from './output.js'
 import { ConsoleReporter } from './reporter.js'
 import { Settings } from './settings.js'
 
@@ -24,12 +24,21 @@ export interface ContextOptions {
   isStream?: boolean
 }
 
+/** What a provider has left running (a timer, a connection) gets this long after the command's end. */
+const LEFTOVERS_MS = 100
+
 export abstract class BaseCommand extends Command {
   static override enableJsonFlag = true
 
   private reporter: ConsoleReporter | undefined
+  private shutdown: Shutdown | undefined
   private isStream = false
   private knownSettings: Settings | undefined
+
+  protected override async init(): Promise<void> {
+    await super.init()
+    onStreamError((error) => this.fail(error))
+  }
 
   /** The home's root, made absolute. */
   protected get homeRoot(): string {
@@ -41,19 +50,25 @@ export abstract class BaseCommand extends Command {
     return FileStore.openForRead(this.homeRoot)
   }
 
+  /** Makes the home where it is missing. */
+  protected openForWrite(): FileStore {
+    return FileStore.openForWrite(this.homeRoot)
+  }
+
   protected get providers(): ProviderRegistry {
     return new ProviderRegistry(() => this.config.plugins.values() as Iterable<PluginFacts>)
   }
 
   /** For commands that write: makes the home where it is missing. */
   protected context(options: ContextOptions = {}): Context {
-    const store = FileStore.openForWrite(this.homeRoot)
+    const store = this.openForWrite()
     const reporter = new ConsoleReporter({ isStream: options.isStream === true, isJson: this.jsonEnabled() })
     this.reporter = reporter
     this.isStream = options.isStream === true
     const note = (text: string): void => reporter.note(text)
     const settings = options.isLenient === true ? Settings.readLeniently(store, note) : Settings.read(store)
     this.knownSettings = settings
+    this.shutdown = new Shutdown(settings.durationMs('shutdown_grace'), note)
     return {
       store,
       providers: this.providers,
@@ -63,9 +78,13 @@ export abstract class BaseCommand extends Command {
         turnTimeoutMs: settings.durationMs('turn_timeout'),
       },
       reporter,
-      shutdown: new Shutdown(settings.durationMs('shutdown_grace'), note),
-      command: `substrat ${this.id?.replaceAll(':', ' ') ?? ''}`.trim(),
+      shutdown: this.shutdown,
+      command: this.commandLine,
     }
+  }
+
+  private get commandLine(): string {
+    return `substrat ${this.id?.replaceAll(':', ' ') ?? ''}`.trim()
   }
 
   /** Of the home that `context` opened. */
@@ -147,7 +166,13 @@ export abstract class BaseCommand extends Command {
     const { oclif } = error as { oclif?: { exit?: number } }
     // oclif ends some commands by an error that is none: `--help`, and `this.exit(0)`.
     if (oclif?.exit === 0) throw error
-    this.fail(asSubstratError(error))
+    this.fail(asSubstratError(error, this.commandLine))
+  }
+
+  /** The grace period of a signal that came, and what a provider left running, do not keep the process alive. */
+  protected override async finally(): Promise<void> {
+    this.shutdown?.close()
+    setTimeout(() => process.exit(), LEFTOVERS_MS).unref()
   }
 
   /** Our results are printed where they are known; oclif prints none. */

@@ -1,4 +1,5 @@
 /** Agents as a person reads them. */
+import { readableTime } from '../clock.js'
 import type { ListedAgent, ShownAgent } from '../dispatch/look.js'
 import { table } from './table.js'
 
@@ -13,7 +14,7 @@ export function agentsTable(agents: ListedAgent[]): string {
           agent.status,
           agent.provider,
           String(agent.inbox),
-          agent.updated_at,
+          readableTime(agent.updated_at),
         ]
       : [agent.id, agent.id.slice(0, 8), '?', agent.status, '?', '?', agent.error.message],
   )
@@ -26,7 +27,7 @@ export function describeAgent(shown: ShownAgent): string {
     ['agent', agent.name === null ? agent.id : `${agent.name} (${agent.id})`],
     ['title', title],
     ['status', `${agent.status}${hold ? ', on hold' : ''}`],
-    ['session', `${agent.state}, ${agent.last_seq} records`],
+    ['session', `${agent.state}, ${agent.last_seq} ${agent.last_seq === 1 ? 'record' : 'records'}`],
     [
       'provider',
       [agent.provider, agent.model, ...Object.entries(options).map(([key, value]) => `${key}=${value}`)]
@@ -35,20 +36,20 @@ export function describeAgent(shown: ShownAgent): string {
     ],
     ['workspace', agent.workspace],
     ['instructions', instructions === null ? null : firstLine(instructions)],
-    ['created', agent.created_at],
-    ['updated', agent.updated_at],
+    ['created', readableTime(agent.created_at)],
+    ['updated', readableTime(agent.updated_at)],
     [
       'held by',
       holder === null
         ? null
-        : `pid ${holder.pid} on ${holder.host} since ${holder.since} (${holder.command})`,
+        : `pid ${holder.pid} on ${holder.host} since ${readableTime(holder.since)} (${holder.command})`,
     ],
     ['inbox', agent.inbox === 0 ? null : `${agent.inbox} waiting`],
     [
       'latest turn',
       run === null
         ? 'none yet'
-        : `${run.status}, begun ${run.started_at}${run.ended_at === null ? '' : `, ended ${run.ended_at}`}`,
+        : `${run.status}, begun ${readableTime(run.started_at)}${run.ended_at === null ? '' : `, ended ${readableTime(run.ended_at)}`}`,
     ],
     ['why', trouble],
     ['reply', shown.reply === null ? null : firstLine(shown.reply)],

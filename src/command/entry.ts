@@ -14,8 +14,14 @@ export async function start(root: string, commandIds: string[]): Promise<void> {
   settings.enableAutoTranspile = false
   const ours = commandIds.some((id) => id.split(':')[0] === argv[0])
   process.once('beforeExit', failUnfinished)
-  await run(argv, { root, pjson: ours ? withoutOclifPlugins() : pjson }).then(() => flush(), handle)
-  process.off('beforeExit', failUnfinished)
+  try {
+    await run(argv, { root, pjson: ours ? withoutOclifPlugins() : pjson })
+    // From here on only the output is left, and nobody may be reading it.
+    process.off('beforeExit', failUnfinished)
+    await flush()
+  } catch (error) {
+    await handle(error as Error)
+  }
 }
 
 /** Node would leave with status 0 (done) or 13 (which we call refused) when a promise can never settle. */

@@ -1,3 +1,4 @@
+import { readableTime } from '../clock.js'
 import type { Conversation } from '../dispatch/export.js'
 
 /** A conversation as a Markdown document. */
@@ -10,7 +11,7 @@ export function toMarkdown({ agent, instructions, messages }: Conversation): str
   const system = instructions === null ? [] : ['', '## Instructions', '', instructions]
   const body = messages.flatMap(({ role, from, at, content }) => {
     const who = role === 'assistant' ? 'Agent' : from === 'operator' ? 'You' : from
-    return ['', `## ${who}, ${at}`, '', content]
+    return ['', `## ${who}, ${readableTime(at)}`, '', content]
   })
   return `${[...head, ...system, ...body].join('\n')}\n`
 }

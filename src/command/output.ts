@@ -1,25 +1,36 @@
 /** What a person or a program is told: stdout is the result, stderr is progress and, for every non-zero exit, one line. */
 import { type ErrorCode, EXIT_STATUS, SubstratError } from '../errors.js'
 
-/** An error of any origin as one of ours. What oclif says of wrong usage is USAGE; the rest is unexpected. */
-export function asSubstratError(error: unknown): SubstratError {
+/**
+ * An error of any origin as one of ours. What oclif says of wrong usage is USAGE; the rest is unexpected. `command` is
+ * the one that is run: `substrat config get`.
+ */
+export function asSubstratError(error: unknown, command: string): SubstratError {
   if (error instanceof SubstratError) return error
   const { message, oclif } = error as Error & { oclif?: { exit?: number } }
-  const [first = 'something unexpected happened'] = String(message ?? error).split('\n')
-  if (oclif?.exit === 2) {
-    const details = String(message)
-      .split('\n')
-      .slice(1, 3)
-      .map((line) => line.trim())
-      .filter((line) => line !== '' && !line.startsWith('See more help'))
-    return new SubstratError('USAGE', [first, ...details].join(' '), {
-      hint: 'add --help to see how it is used',
-    })
-  }
-  return new SubstratError('UNEXPECTED', first, {
+  if (oclif?.exit === 2)
+    return new SubstratError('USAGE', usage(String(message)), { hint: `${command} --help` })
+  const [first = ''] = String(message ?? error).split('\n')
+  return new SubstratError('UNEXPECTED', first || 'something unexpected happened', {
     hint: 'this is a defect of substrat: run it again with DEBUG=1 and report what it prints',
     cause: error,
   })
+}
+
+/** oclif's words in one line: what is wrong, and of a list below it the first two entries. */
+function usage(message: string): string {
+  return (
+    message
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours of a terminal are taken out
+      .replace(/\u001b\[\d*m/g, '')
+      .replace(/^The following errors? occurred:\n/, '')
+      .replace('\nSee more help with --help', '')
+      .split('\n')
+      .filter((line) => line.trim() !== '')
+      .slice(0, 3)
+      .map((line) => line.trim().replace(/ {2,}/g, ': '))
+      .join(' ')
+  )
 }
 
 export function errorJson(error: SubstratError): { error: Record<string, unknown> } {
@@ -30,6 +41,25 @@ export function errorJson(error: SubstratError): { error: Record<string, unknown
 export function errorLine(error: SubstratError): string {
   const line = error.hint === undefined ? error.message : `${error.message} (${error.hint})`
   return `substrat: ${oneLine(line)}`
+}
+
+/**
+ * A closed stdout or stderr stops nothing: nobody reads it, but what was asked goes on, and is on disk. Where stdout
+ * cannot be written for another reason the result is not told, so the command has not succeeded.
+ */
+export function onStreamError(fail: (error: SubstratError) => void): void {
+  // oclif's own listener throws, which would end a turn in the middle.
+  for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error')
+  process.stderr.on('error', () => undefined)
+  process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+    // EIO is a terminal that was hung up.
+    if (code === 'EPIPE' || code === 'EIO') return
+    const details = {
+      hint: 'what was asked is done and on disk: substrat list',
+      facts: { errno: code ?? null },
+    }
+    fail(new SubstratError('STORAGE_FAILED', `cannot write the result to stdout: ${code}`, details))
+  })
 }
 
 /** The result is on stdout also for these: the command was understood, and says what to wait for. */

@@ -2,7 +2,7 @@
  * The settings: every key with its default and its environment variable. A flag of the command goes first, then the
  * environment, then config.json, then the default. docs/config.md is made from the same table, and a test compares them.
  */
-import { SubstratError } from '../errors.js'
+import { SubstratError, shellWord } from '../errors.js'
 import type { FileStore } from '../storage/store.js'
 import { parseDuration } from './durations.js'
 
@@ -55,32 +55,42 @@ export interface EffectiveSetting {
   help: string
 }
 
+type ConfigFile = Record<string, unknown>
+
 export class Settings {
-  private constructor(private readonly file: Partial<Record<SettingKey, string>>) {}
+  private constructor(
+    private readonly file: Partial<Record<SettingKey, string>>,
+    /** Told of a variable that cannot be used, which is then ignored; undefined where it is an error. */
+    private readonly note: ((text: string) => void) | undefined,
+  ) {}
 
   /** Throws CONFIG_INVALID for a config.json that is not of its form. */
   static read(store: FileStore | undefined): Settings {
-    const bytes = store?.readConfig()
-    return new Settings(
-      store === undefined || bytes === undefined ? {} : parseConfig(bytes, store.configPath),
-    )
+    return new Settings(readConfig(store), undefined)
   }
 
-  /** For what a bad file must not stop: reading and recovery. */
+  /** For what a bad file or variable must not stop: recovery. */
   static readLeniently(store: FileStore | undefined, note: (text: string) => void): Settings {
     try {
-      return Settings.read(store)
+      return new Settings(readConfig(store), note)
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
       note(`${error.message}; the defaults are used`)
-      return new Settings({})
+      return new Settings({}, note)
     }
+  }
+
+  /** The text of config.json with one more key: so that it can be mended too, the old value of that key may be wrong. */
+  static textWith(store: FileStore, key: SettingKey, value: string): string {
+    const config = { ...parseConfig(store), [key]: value }
+    checkValue(key, value, 'the value')
+    checkConfig(config, store.configPath)
+    return `${JSON.stringify(config, null, 2)}\n`
   }
 
   get(key: SettingKey): EffectiveSetting {
     const { default: byDefault, env, help } = SETTINGS[key]
-    const fromEnvironment = process.env[env] || undefined
-    if (fromEnvironment !== undefined) checkValue(key, fromEnvironment, env)
+    const fromEnvironment = this.fromEnvironment(key)
     const value = fromEnvironment ?? this.file[key] ?? byDefault
     const source =
       fromEnvironment !== undefined ? 'environment' : this.file[key] !== undefined ? 'config' : 'default'
@@ -99,10 +109,17 @@ export class Settings {
     return parseDuration(this.get(key).value as string) as number
   }
 
-  /** The text of config.json with one more key. */
-  withKey(key: SettingKey, value: string): string {
-    checkValue(key, value, key)
-    return `${JSON.stringify({ ...this.file, [key]: value }, null, 2)}\n`
+  private fromEnvironment(key: SettingKey): string | undefined {
+    const { env } = SETTINGS[key]
+    const value = process.env[env] || undefined
+    try {
+      if (value !== undefined) checkValue(key, value, `the environment variable ${env}`, `unset ${env}`)
+      return value
+    } catch (error) {
+      if (this.note === undefined) throw error
+      this.note(`${(error as Error).message}; it is ignored`)
+      return undefined
+    }
   }
 }
 
@@ -117,22 +134,34 @@ function isSettingKey(key: string): key is SettingKey {
   return Object.hasOwn(SETTINGS, key)
 }
 
-function parseConfig(bytes: Buffer, path: string): Partial<Record<SettingKey, string>> {
+function readConfig(store: FileStore | undefined): Partial<Record<SettingKey, string>> {
+  return store === undefined ? {} : checkConfig(parseConfig(store), store.configPath)
+}
+
+function parseConfig(store: FileStore): ConfigFile {
+  const bytes = store.readConfig()
+  if (bytes === undefined) return {}
+  const hint = `correct it, or move it away: mv ${shellWord(store.configPath)} ${shellWord(`${store.configPath}.bad`)}`
   let config: unknown
   try {
     config = JSON.parse(bytes.toString('utf8'))
   } catch (error) {
-    throw invalid(path, `it is not JSON: ${(error as Error).message}`)
+    throw invalid(store.configPath, `it is not JSON: ${(error as Error).message}`, hint)
   }
-  if (typeof config !== 'object' || config === null || Array.isArray(config))
-    throw invalid(path, 'it is no JSON object')
+  if (typeof config === 'object' && config !== null && !Array.isArray(config)) return config as ConfigFile
+  throw invalid(store.configPath, 'it is no JSON object', hint)
+}
+
+function checkConfig(config: ConfigFile, path: string): Partial<Record<SettingKey, string>> {
   const values: Partial<Record<SettingKey, string>> = {}
   for (const [key, value] of Object.entries(config)) {
-    if (!isSettingKey(key)) throw invalid(path, `it has a key that is no setting: ${JSON.stringify(key)}`)
-    if (typeof value !== 'string' && typeof value !== 'number')
-      throw invalid(path, `${key} is ${JSON.stringify(value)}`)
-    checkValue(key, String(value), path)
-    values[key] = String(value)
+    if (!isSettingKey(key)) {
+      const hint = `take it out of that file; the keys are ${Object.keys(SETTINGS).join(', ')}`
+      throw invalid(path, `${JSON.stringify(key)} is no setting`, hint)
+    }
+    const text = typeof value === 'number' ? String(value) : value
+    checkValue(key, text, path)
+    values[key] = text
   }
   return values
 }
@@ -143,20 +172,23 @@ const EXPECTED: Record<Kind, string> = {
   duration: 'a duration such as 30s, 10m or 2h',
 }
 
-function checkValue(key: SettingKey, value: string, where: string): void {
+function checkValue(
+  key: SettingKey,
+  value: unknown,
+  where: string,
+  hint = `substrat config set ${key} ${SETTINGS[key].default ?? "'…'"}`,
+): asserts value is string {
   const { kind } = SETTINGS[key]
-  const isGood =
-    kind === 'text'
-      ? value !== '' && value.length <= 1000
-      : kind === 'count'
-        ? /^[1-9]\d{0,3}$/.test(value) && Number(value) <= 1000
-        : parseDuration(value) !== undefined
-  if (!isGood) throw invalid(where, `${key} is ${JSON.stringify(value)}, not ${EXPECTED[kind]}`)
+  if (typeof value === 'string' && isGood(kind, value)) return
+  throw invalid(where, `${key} is ${JSON.stringify(value)}, not ${EXPECTED[kind]}`, hint)
 }
 
-function invalid(where: string, why: string): SubstratError {
-  return new SubstratError('CONFIG_INVALID', `the setting in ${where} cannot be used: ${why}`, {
-    hint: 'see every key and what it takes: substrat config list',
-    facts: { where },
-  })
+function isGood(kind: Kind, value: string): boolean {
+  if (kind === 'text') return value !== '' && value.length <= 1000
+  if (kind === 'count') return /^[1-9]\d{0,3}$/.test(value) && Number(value) <= 1000
+  return parseDuration(value) !== undefined
+}
+
+function invalid(where: string, why: string, hint: string): SubstratError {
+  return new SubstratError('CONFIG_INVALID', `${where} cannot be used: ${why}`, { hint, facts: { where } })
 }

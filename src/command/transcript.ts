@@ -1,5 +1,12 @@
 /** Records as a person reads them: one entry each, what was said in full, the rest in a line. */
+import { readableTime } from '../clock.js'
+import { whyStopped } from '../dispatch/outcome.js'
 import type { SessionRecord } from '../session/records.js'
+
+/** Whether the record says something to a person. */
+export function isTold(record: SessionRecord): boolean {
+  return say(record, () => '') !== undefined
+}
 
 /** Undefined for records that say nothing to a person. `text` gives the content of a message. */
 export function describeRecord(
@@ -9,7 +16,7 @@ export function describeRecord(
   const what = say(record, text)
   return what === undefined
     ? undefined
-    : `${record.ts.slice(0, 19).replace('T', ' ')}  ${what.replaceAll('\n', `\n${' '.repeat(21)}`)}`
+    : `${readableTime(record.ts)}  ${what.replaceAll('\n', `\n${' '.repeat(22)}`)}`
 }
 
 function say(record: SessionRecord, text: (record: SessionRecord) => string): string | undefined {
@@ -17,11 +24,14 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
     case 'session.created':
       return `created${record.name === null ? '' : ` as ${record.name}`}, provider ${record.provider}, in ${record.workspace}`
     case 'session.configured':
+      if (record.hold !== undefined) return record.hold ? 'put on hold' : 'no longer on hold'
       return `changed: ${Object.keys(record)
         .filter((field) => !PLACE_FIELDS.has(field))
         .join(', ')}`
     case 'session.suspended':
-      return record.reason === 'idle' ? undefined : `suspended (${record.reason})`
+      return record.reason === 'idle'
+        ? undefined
+        : `suspended ${record.reason === 'recovery' ? 'by recovery' : 'on request'}`
     case 'session.terminated':
       return 'terminated'
     case 'run.started':
@@ -33,13 +43,13 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
     case 'run.failed':
       return `turn failed: ${record.error.message}`
     case 'run.cancelled':
-      return `turn cancelled: ${record.reason}`
+      return `turn cancelled: ${whyStopped(record.reason)}`
     case 'run.interrupted':
-      return `turn interrupted: ${record.reason}`
+      return `turn interrupted: ${whyStopped(record.reason)}`
     case 'message.user':
       return `${record.origin === 'operator' ? 'you' : 'substrat'}: ${text(record)}`
     case 'mail.delivered':
-      return `${record.from}: ${text(record)}`
+      return `${record.from === 'operator' ? 'you' : record.from}: ${text(record)}`
     case 'message.agent':
       return `agent: ${text(record)}`
     case 'provider.started':

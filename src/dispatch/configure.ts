@@ -1,5 +1,5 @@
 /** `set`: another model, other instructions, another workspace; from the next turn on. */
-import { SessionStateError } from '../errors.js'
+import { SessionStateError, SubstratError } from '../errors.js'
 import { settingsOf } from '../recovery/settle.js'
 import type { NewRecord } from '../session/records.js'
 import type { Context } from './context.js'
@@ -10,7 +10,11 @@ import { visit } from './visit.js'
 
 export type Changes = Omit<NewRecord<'session.configured'>, 'kind' | 'hold'>
 
+/** Throws USAGE where nothing is to be changed, or what is wished cannot work. */
 export function configure(ctx: Context, agentId: string, changes: Changes): Promise<AgentView> {
+  if (Object.keys(changes).length === 0) {
+    throw new SubstratError('USAGE', 'there is nothing to change', { hint: 'substrat set --help' })
+  }
   return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: false }, async (session) => {
     const { state } = session
     if (state.state === 'terminated') {

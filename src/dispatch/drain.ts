@@ -21,7 +21,7 @@ export async function drainLater(ctx: Context, agentId: string): Promise<void> {
     } catch (error) {
       // Whoever holds it now looks at the inbox after us.
       if (error instanceof SubstratError && error.code === 'LOCKED') return
-      ctx.reporter.note(`messages still wait for ${agentId}: ${(error as Error).message}`)
+      ctx.reporter.note(`messages still wait for agent ${agentId}: ${(error as Error).message}`)
       return
     }
   }

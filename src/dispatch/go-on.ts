@@ -1,7 +1,10 @@
 /** Going on with what was interrupted, and taking what waits in the inbox. */
+import { readableTime } from '../clock.js'
 import { limits } from '../limits.js'
 import { damagedMail, nextMessage, removeDelivered, syncBeforeForgetting } from '../mail/inbox.js'
+import type { Message } from '../mail/message.js'
 import { interrupted, type Settled } from '../recovery/settle.js'
+import { readPastRun } from '../session/past-run.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { isInterrupted, isUnfinished } from '../session/status.js'
@@ -32,7 +35,8 @@ export async function goOn(ctx: Context, session: Session, options: GoOnOptions)
     return { outcome: 'exhausted' }
   }
   const isOpen = state.run?.status === 'open'
-  ctx.reporter.note(`going on with the turn that was interrupted (begun ${state.run?.started_at})`)
+  const begun = state.run === null ? '' : ` (begun ${readableTime(state.run.started_at)})`
+  ctx.reporter.note(`going on with the turn that was interrupted${begun}`)
   const run = await (isOpen ? resumeTurn : continueTurn)(ctx, session, auto, { isLast })
   return { outcome: 'ran', run }
 }
@@ -55,10 +59,15 @@ export async function takeMail(ctx: Context, session: Session, turnsMax: number)
   while (turns < turnsMax && mayBegin(ctx, session)) {
     const message = nextMessage(session)
     if (message === undefined) break
+    if (isAnswered(session, message)) {
+      ctx.reporter.note(`dropping message ${message.message_id}: it was taken before, with the same key`)
+      session.store.removeMail(session.id, message.message_id)
+      continue
+    }
     syncBeforeForgetting(session)
     const { message_id, from, kind, content, created_at, key, digest, turn_timeout_ms } = message
     const mail = { message_id, from, mail_kind: kind, content, sent_at: created_at }
-    ctx.reporter.note(`taking message ${message_id}, queued ${created_at}`)
+    ctx.reporter.note(`taking message ${message_id}, queued ${readableTime(created_at)}`)
     const run = await startTurn(
       ctx,
       session,
@@ -75,6 +84,14 @@ export async function takeMail(ctx: Context, session: Session, turnsMax: number)
   for (const path of damagedMail(ctx.store, session.state))
     ctx.reporter.note(`not delivered, because it is damaged: ${path}`)
   return turns
+}
+
+/** A message with a key that was queued while another call with that key had its turn. */
+function isAnswered(session: Session, { key, digest }: Message): boolean {
+  const entry = session.state.keys.find((known) => known.key === key)
+  if (entry === undefined) return false
+  const run = readPastRun(session.store, session.id, entry)
+  return run.status === 'completed' && run.digest === digest
 }
 
 /** Whether nothing more is going to run in this visit. */

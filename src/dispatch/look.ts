@@ -6,7 +6,7 @@ import { readMessageText, readText } from '../session/read.js'
 import type { SessionState, State } from '../session/state.js'
 import { isUnfinished, type Status } from '../session/status.js'
 import type { FileStore, Holder } from '../storage/store.js'
-import { nameOf } from './outcome.js'
+import { troubleOf, wordOf } from './outcome.js'
 import { type AgentView, statusOf, type TurnResult, viewAgent, viewTurn } from './view.js'
 
 /** An agent whose log cannot be read is in the list too, with what is wrong. */
@@ -64,7 +64,7 @@ export function showAgent(store: FileStore, agentId: string): ShownAgent {
     options: state.options,
     hold: state.hold,
     holder,
-    trouble: state.run?.error?.message ?? state.run?.reason ?? null,
+    trouble: whyUnfinished(store, state),
     next: nextCommand(store, state, holder),
   }
 }
@@ -79,8 +79,15 @@ export function readState(store: FileStore, agentId: string): State {
   })
 }
 
+/** An open run without a living holder has no record yet of what became of it. */
+function whyUnfinished(store: FileStore, state: State): string | null {
+  if (state.run === null) return null
+  const isLeft = state.run.status === 'open' && statusOf(store, state) === 'interrupted_startup'
+  return isLeft ? 'its process is gone' : troubleOf(state.run)
+}
+
 function nextCommand(store: FileStore, state: State, holder: Holder | null): string | null {
-  const name = nameOf(state)
+  const name = wordOf(state)
   if (state.state === 'terminated') return null
   if (statusOf(store, state) === 'running') return `substrat log ${name} --follow`
   if (state.hold || isUnfinished(state)) return `substrat resume ${name}`

@@ -1,5 +1,5 @@
 /** How an operation came out: what stdout shows, and why the exit status is not 0. */
-import { type ErrorCode, SubstratError } from '../errors.js'
+import { type ErrorCode, SubstratError, shellWord } from '../errors.js'
 import type { PastRun } from '../session/past-run.js'
 import type { FailureType } from '../session/records.js'
 import type { Session } from '../session/session.js'
@@ -25,6 +25,31 @@ export function nameOf(state: State): string {
   return state.name ?? state.id
 }
 
+/** The agent in a command that a hint names. The name of a terminated one may be another's by now. */
+export function wordOf(state: State): string {
+  return shellWord(state.state === 'terminated' ? state.id : nameOf(state))
+}
+
+/** Why the run did not complete, as the end of a sentence; null where it did, or is open. */
+export function troubleOf(run: Run | PastRun): string | null {
+  return run.error?.message ?? (run.reason === null ? null : whyStopped(run.reason))
+}
+
+export function whyStopped(reason: StopReason): string {
+  return WHY[reason]
+}
+
+type StopReason = NonNullable<Run['reason']>
+
+const WHY: Record<StopReason, string> = {
+  process_exit: 'its process is gone',
+  process_restart: 'the machine was started anew',
+  shutdown: 'a signal stopped it',
+  suspended: 'it was suspended by another command',
+  turn_timeout: 'it took longer than its timeout',
+  terminated: 'the agent was terminated',
+}
+
 /** Why a run that is over is no success; undefined where it is one. */
 export function failureOf(
   agent: string,
@@ -39,15 +64,11 @@ export function failureOf(
       return failed(agent, run, facts)
     case 'cancelled':
       return run.reason === 'turn_timeout'
-        ? new SubstratError(
-            'TIMED_OUT',
-            `the turn of ${agent} was stopped: it took longer than its timeout`,
-            {
-              hint: `send again with a longer one: substrat send ${agent} --turn-timeout 1h`,
-              facts,
-            },
-          )
-        : new SubstratError('CANCELLED', `the turn of ${agent} was cancelled: the agent was terminated`, {
+        ? new SubstratError('TIMED_OUT', `the turn of ${agent} was stopped: ${troubleOf(run)}`, {
+            hint: `allow it more: substrat send ${shellWord(agent)} --turn-timeout 1d '…'`,
+            facts,
+          })
+        : new SubstratError('CANCELLED', `the turn of ${agent} was cancelled: ${troubleOf(run)}`, {
             facts,
           })
     default:
@@ -67,7 +88,7 @@ function failed(agent: string, run: Run | PastRun, facts: { agent: string; run_i
     CODE_OF_FAILURE[type] ?? 'PROVIDER_FAILED',
     `the turn of ${agent} failed: ${message}`,
     {
-      hint: `see what happened: substrat log ${agent}; then send again`,
+      hint: `see what happened: substrat log ${shellWord(agent)}`,
       facts: { ...facts, type },
     },
   )
@@ -79,7 +100,7 @@ function interruption(
   signal: StopSignal | undefined,
   facts: { agent: string; run_id: string },
 ): SubstratError {
-  const hint = `go on with it: substrat resume ${agent}`
+  const hint = `go on with it: substrat resume ${shellWord(agent)}`
   if (run.reason === 'shutdown' && signal !== undefined) {
     return new SubstratError(
       `STOPPED_${signal}`,
@@ -87,9 +108,12 @@ function interruption(
       { hint, facts },
     )
   }
-  const why = run.reason === 'suspended' ? 'it was suspended by another command' : `its process is gone`
-  return new SubstratError('INTERRUPTED', `the turn of ${agent} was interrupted: ${why}`, {
-    hint,
-    facts: { ...facts, reason: run.reason },
-  })
+  return new SubstratError(
+    'INTERRUPTED',
+    `the turn of ${agent} was interrupted: ${troubleOf(run) ?? WHY.process_exit}`,
+    {
+      hint,
+      facts: { ...facts, reason: run.reason },
+    },
+  )
 }

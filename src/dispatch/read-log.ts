@@ -12,6 +12,8 @@ export interface LogRequest {
   agentId: string
   /** Only the last so many; undefined for all. */
   last: number | undefined
+  /** Whether a record is one of those. */
+  counts(record: SessionRecord): boolean
   follow: boolean
   /** Ends following once no turn runs and nothing waits. */
   untilIdle: boolean
@@ -24,8 +26,7 @@ export async function readLog(
   request: LogRequest,
   onRecord: (record: SessionRecord) => void,
 ): Promise<void> {
-  let from =
-    request.last === undefined ? { seq: 1, offset: 0 } : startOfLast(store, request.agentId, request.last)
+  let from = request.last === undefined ? { seq: 1, offset: 0 } : startOfLast(store, request, request.last)
   for (;;) {
     // Looked at before the log: what was written until it was idle is then printed.
     const isIdle = request.untilIdle && isAtRest(store, readState(store, request.agentId))
@@ -70,14 +71,14 @@ function printFrom(
 
 const WINDOW_BYTES = 64 * 1024
 
-/** Where the last `count` records begin, found from the end. */
-function startOfLast(store: FileStore, agentId: string, count: number): Position {
+/** Where the last `count` records that count begin, found from the end. */
+function startOfLast(store: FileStore, { agentId, counts }: LogRequest, count: number): Position {
   const log = store.openLogForRead(agentId)
   if (log === undefined) return { seq: 1, offset: 0 }
   try {
     for (let window = WINDOW_BYTES; ; window *= 4) {
       const from = Math.max(0, log.size() - window)
-      const found = nthLineFromEnd(log, from, count)
+      const found = nthFromEnd(log, from, counts, count)
       if (found !== undefined) return found
       if (from === 0) return { seq: 1, offset: 0 }
     }
@@ -86,19 +87,24 @@ function startOfLast(store: FileStore, agentId: string, count: number): Position
   }
 }
 
-function nthLineFromEnd(log: LogReader, from: number, count: number): Position | undefined {
+function nthFromEnd(
+  log: LogReader,
+  from: number,
+  counts: LogRequest['counts'],
+  count: number,
+): Position | undefined {
   const bytes = log.read(from, log.size())
+  let left = count
   let end = bytes.lastIndexOf(LF)
-  for (let left = count; end >= 0; left--) {
-    const before = bytes.lastIndexOf(LF, end - 1)
-    if (left === 1) {
-      if (before === -1) return undefined
-      const line = unframe(bytes.subarray(before + 1, end))
-      return 'damage' in line
-        ? { seq: 1, offset: 0 }
-        : { seq: line.object.seq as number, offset: from + before + 1 }
-    }
-    end = before
+  while (end > 0) {
+    const start = bytes.lastIndexOf(LF, end - 1) + 1
+    // It may begin before the window.
+    if (start === 0 && from > 0) return undefined
+    const line = unframe(bytes.subarray(start, end))
+    // A torn tail holds no records; damage before it is reported by whoever reads on from here.
+    if (!('damage' in line) && counts(line.object as unknown as SessionRecord)) left -= 1
+    if (!('damage' in line) && left === 0) return { seq: line.object.seq as number, offset: from + start }
+    end = start - 1
   }
   return undefined
 }

@@ -8,6 +8,7 @@ import type { Settled } from '../recovery/settle.js'
 import { RECOVERY_TABLE, type Row } from '../recovery/table.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { Session } from '../session/session.js'
+import { isInterrupted } from '../session/status.js'
 import { rebuildRootNames, resolveAgent } from '../tree/names.js'
 import type { Context } from './context.js'
 import { drainLater } from './drain.js'
@@ -55,7 +56,7 @@ export async function recover(
   if (!words.all)
     return visitEach(
       ctx,
-      words.agents.map((word) => resolveAgent(ctx.store, word)),
+      [...new Set(words.agents.map((word) => resolveAgent(ctx.store, word)))],
       policy,
       onAgent,
     )
@@ -83,6 +84,7 @@ async function visitEach(
   policy: ContinuePolicy,
   onAgent: RecoverListener,
 ): Promise<void> {
+  if (ids.length === 0) ctx.reporter.note('nothing was left to recover')
   const done: (Recovered | undefined)[] = new Array(ids.length)
   let begun = 0
   let told = 0
@@ -135,7 +137,7 @@ async function recoverSession(
   const goesOn = policy === 'all' || (policy === 'roots' && before.parent === null)
   const turns = goesOn ? await advance(ctx, session, settled, limits.turnsDrainedMax) : 0
   const { id, name, run } = session.state
-  const wasOwed = settled.row !== 'A' || before.run?.status === 'interrupted'
+  const wasOwed = settled.row !== 'A' || isInterrupted(before)
   const failure =
     run === null || !(wasOwed || turns > 0)
       ? undefined
@@ -149,7 +151,7 @@ async function recoverSession(
 
 /** A marker whose agent never came to be, or is gone. */
 function neverBorn(ctx: Context, agentId: string): Recovered {
-  ctx.store.unmark(agentId, () => false)
+  ctx.store.unmark(agentId, () => ctx.store.isSpawning(agentId) || ctx.store.hasAgent(agentId))
   return told({ agent: agentId, name: null, row: 'A', outcome: 'clean', run: null }, undefined)
 }
 

@@ -6,7 +6,7 @@ import type { Session } from '../session/session.js'
 import type { Context } from './context.js'
 import { drainLater } from './drain.js'
 import { goOn, nothingWaits, takeMail } from './go-on.js'
-import { nameOf, type Outcome, outcomeOf } from './outcome.js'
+import { nameOf, type Outcome, outcomeOf, wordOf } from './outcome.js'
 import { viewTurn } from './view.js'
 import { visit } from './visit.js'
 
@@ -35,7 +35,7 @@ export async function resume(
 function refuseTerminated({ state }: Session): void {
   if (state.state !== 'terminated') return
   throw new SessionStateError(`${nameOf(state)} is terminated: there is nothing to resume`, {
-    hint: `read what it said: substrat log ${nameOf(state)}; or start another: substrat spawn`,
+    hint: `read what it said: substrat log ${wordOf(state)}; or start another: substrat spawn`,
     facts: { agent_id: state.id, state: state.state },
   })
 }

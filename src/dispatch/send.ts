@@ -1,7 +1,6 @@
 /** `send`: a person's message, a turn of its own, and the reply. */
-
 import { randomUUID } from 'node:crypto'
-import { clock } from '../clock.js'
+import { clock, readableTime } from '../clock.js'
 import { SessionStateError, SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import { findPending, post } from '../mail/inbox.js'
@@ -10,11 +9,12 @@ import { deriveId, digestOf } from '../session/ids.js'
 import { openForRead } from '../session/open-for-read.js'
 import { readPastRun } from '../session/past-run.js'
 import type { Session } from '../session/session.js'
-import type { KeyEntry, State } from '../session/state.js'
+import type { KeyEntry, Run, State } from '../session/state.js'
+import type { StopSignal } from '../turn/stop.js'
 import type { Context } from './context.js'
 import { drainLater } from './drain.js'
 import { goOn, nothingWaits, takeMail } from './go-on.js'
-import { failureOf, nameOf, type Outcome, outcomeOf } from './outcome.js'
+import { failureOf, nameOf, type Outcome, outcomeOf, wordOf } from './outcome.js'
 import { startTurn } from './turns.js'
 import { viewTurn } from './view.js'
 import { visit } from './visit.js'
@@ -64,14 +64,20 @@ async function converse(
   onOutcome: (outcome: Outcome) => void,
 ): Promise<void> {
   refuseClosed(session.state)
-  const wentOn = await goOn(ctx, session, { auto: true, settled, isLast: () => false })
+  // A key that is sent again asks for its own turn, also where a person's suspend stopped that.
+  const isOwn = isOwnTurn(session.state, request)
+  const auto = !(isOwn && session.state.run?.reason === 'suspended')
+  const wentOn = await goOn(ctx, session, { auto, settled, isLast: () => false })
+  if (isOwn && (wentOn.outcome === 'exhausted' || wentOn.outcome === 'stranger'))
+    return onOutcome(outcomeOf(ctx, session, session.state.run as Run))
   if (wentOn.outcome === 'exhausted')
     ctx.reporter.note(
       'the interrupted turn was tried in vain too often: leaving it, and going on with this message',
     )
   const answered = answeredInLog(ctx, session.state, request)
   if (answered !== undefined) return onOutcome(answered)
-  if (ctx.shutdown.requested !== undefined) throw notBegun(session.state)
+  const { requested } = ctx.shutdown
+  if (requested !== undefined) throw notBegun(session.state, requested)
   refuseClosed(session.state)
   const { content, key, turnTimeoutMs } = request
   const run = await startTurn(
@@ -88,6 +94,10 @@ async function converse(
   onOutcome(outcomeOf(ctx, session, run))
   if (run.status !== 'interrupted' && run.reason !== 'terminated')
     await takeMail(ctx, session, limits.turnsDrainedMax)
+}
+
+function isOwnTurn({ run }: State, { key, content }: SendRequest): boolean {
+  return key !== null && run?.key === key && run.digest === digestOf(content)
 }
 
 /** Without the lock: a key that was answered is answered also while the agent is busy. */
@@ -108,7 +118,10 @@ function answerOf(ctx: Context, state: State, request: SendRequest, entry: KeyEn
   if (run.digest !== digestOf(request.content)) throw keyConflict(state, request)
   const isAnswer = run.status === 'completed' || (run.status === 'failed' && !request.retry)
   if (!isAnswer) return undefined
-  ctx.reporter.note(`this message was sent before, with the same key, and ${run.status} at ${run.ended_at}`)
+  for (const record of run.records) ctx.reporter.record(record, state.id)
+  ctx.reporter.note(
+    `this message was sent before, with the same key, and ${run.status} at ${readableTime(run.ended_at ?? run.started_at)}`,
+  )
   return {
     result: viewTurn(ctx.store, state, run, run.reply),
     failure: failureOf(nameOf(state), run, undefined),
@@ -120,8 +133,10 @@ function queue(ctx: Context, request: SendRequest): Outcome {
   const { store } = ctx
   const state = openForRead(store, request.agentId)?.state as State
   if (state.state === 'terminated') throw terminated(state)
+  const taken = answeredInLog(ctx, state, request) ?? beingAnswered(ctx, state, request)
+  if (taken !== undefined) return taken
   const { key, content } = request
-  const messageId = key === null ? randomUUID() : deriveId(state.id, 'key', key)
+  const messageId = key === null ? randomUUID() : idOfKey(state, key)
   const isNew = post(store, state, {
     message_id: messageId,
     from: 'operator',
@@ -133,24 +148,40 @@ function queue(ctx: Context, request: SendRequest): Outcome {
     turn_timeout_ms: request.turnTimeoutMs,
     created_at: new Date(clock.now()).toISOString(),
   })
-  if (!isNew && findPending(store, state, messageId)?.digest !== digestOf(content))
-    throw keyConflict(state, request)
-  ctx.reporter.note(`queued as message ${messageId}: ${nameOf(state)} takes it after the turn that it is in`)
+  const stored = isNew ? undefined : findPending(store, state, messageId)
+  if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(state, request)
+  const when = state.hold ? 'once it is resumed' : 'after the turn that it is in'
+  ctx.reporter.note(`queued as message ${messageId}: ${nameOf(state)} takes it ${when}`)
   return { result: viewTurn(store, state, null, null) }
+}
+
+/** The message is in the log already, and its turn is not over. */
+function beingAnswered(ctx: Context, state: State, request: SendRequest): Outcome | undefined {
+  const { run } = state
+  if (run === null || !isOwnTurn(state, request) || !['open', 'interrupted'].includes(run.status))
+    return undefined
+  ctx.reporter.note(`this message was sent before, with the same key, and its turn is not over`)
+  return { result: viewTurn(ctx.store, state, run, null) }
+}
+
+/** The same message is stored once; after a turn that failed the same key is another message. */
+function idOfKey(state: State, key: string): string {
+  const entry = state.keys.find((known) => known.key === key)
+  return deriveId(state.id, 'key', key, ...(entry === undefined ? [] : [String(entry.seq)]))
 }
 
 function refuseClosed(state: State): void {
   if (state.state === 'terminated') throw terminated(state)
   if (!state.hold) return
   throw new SubstratError('ON_HOLD', `${nameOf(state)} is on hold: it takes no turn until it is resumed`, {
-    hint: `substrat resume ${nameOf(state)}, or leave the message for then: --if-busy queue`,
+    hint: `let it go on: substrat resume ${wordOf(state)}; or leave the message for then: --if-busy queue`,
     facts: { agent_id: state.id },
   })
 }
 
 function terminated(state: State): SubstratError {
   return new SessionStateError(`${nameOf(state)} is terminated: it takes no more messages`, {
-    hint: `read what it said: substrat log ${nameOf(state)}; or start another: substrat spawn`,
+    hint: `read what it said: substrat log ${wordOf(state)}; or start another: substrat spawn`,
     facts: { agent_id: state.id, state: state.state },
   })
 }
@@ -166,9 +197,10 @@ function keyConflict(state: State, request: SendRequest): SubstratError {
   )
 }
 
-function notBegun(state: State): SubstratError {
-  return new SubstratError('INTERRUPTED', `stopped before the message was taken: nothing of it was stored`, {
-    hint: `send it again: substrat send ${nameOf(state)}`,
+function notBegun(state: State, signal: StopSignal): SubstratError {
+  const message = `stopped by ${signal} before the message was taken: nothing of it was stored`
+  return new SubstratError(`STOPPED_${signal}`, message, {
+    hint: `send it again: substrat send ${wordOf(state)} '…'`,
     facts: { agent_id: state.id },
   })
 }

@@ -54,6 +54,7 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
     command: ctx.command,
   })
   listener.onAgent(session.state)
+  for (const record of session.records({ seq: 1, offset: 0 })) ctx.reporter.record(record, id)
   await within(ctx, session, async () => {
     if (request.prompt === null)
       return listener.onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })

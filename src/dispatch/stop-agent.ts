@@ -11,7 +11,7 @@ import type { Session } from '../session/session.js'
 import { bootId } from '../storage/identity.js'
 import type { RequestVerb } from '../storage/store.js'
 import type { Context } from './context.js'
-import { nameOf } from './outcome.js'
+import { nameOf, wordOf } from './outcome.js'
 import { type AgentView, viewAgent } from './view.js'
 import { visit } from './visit.js'
 
@@ -21,7 +21,7 @@ export function suspend(ctx: Context, agentId: string, hold: boolean): Promise<A
     const { state } = session
     if (state.state === 'terminated') {
       throw new SessionStateError(`${nameOf(state)} is terminated: it cannot be suspended`, {
-        hint: `read what it said: substrat log ${nameOf(state)}`,
+        hint: `read what it said: substrat log ${wordOf(state)}`,
         facts: { agent_id: state.id, state: state.state },
       })
     }

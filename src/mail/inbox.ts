@@ -8,7 +8,7 @@
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import type { Session } from '../session/session.js'
-import type { State } from '../session/state.js'
+import { forgetsDelivered, type State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import { decodeMessage, encodeMessage, type Message } from './message.js'
 
@@ -18,34 +18,31 @@ export function countPending(store: FileStore, state: State): number {
 }
 
 /**
- * Stores a message for later. Returns false where one of that id is stored already. The marker is set before and after:
- * see `FileStore.unmark`.
+ * Stores a message for later. Returns false where one of that id is stored, or was delivered, already. The marker is set
+ * before and after: see `FileStore.unmark`.
  */
 export function post(store: FileStore, recipient: State, message: Omit<Message, 'sequence'>): boolean {
-  const pending = readPending(store, recipient)
-  if (pending.length >= limits.inboxMessagesMax) {
-    throw new SubstratError(
-      'QUEUE_FULL',
-      `${pending.length} messages wait for agent ${recipient.id} already`,
-      {
-        hint: `let it take them: substrat resume ${recipient.id}`,
-        facts: { agent_id: recipient.id, pending: pending.length },
-      },
-    )
+  if (recipient.delivered.includes(message.message_id)) return false
+  const ids = pendingIds(store, recipient)
+  if (ids.length >= limits.inboxMessagesMax && !ids.includes(message.message_id))
+    throw full(recipient, ids.length)
+  let highest = 0
+  for (const pending of eachPending(store, recipient)) {
+    if (pending.from === message.from) highest = Math.max(highest, pending.sequence)
   }
-  const own = pending.filter(({ from }) => from === message.from)
-  const sequence = own.reduce((highest, { sequence }) => Math.max(highest, sequence), 0) + 1
   store.mark(recipient.id)
-  const isNew = store.putMail(recipient.id, message.message_id, encodeMessage({ ...message, sequence }))
+  const bytes = encodeMessage({ ...message, sequence: highest + 1 })
+  const isNew = store.putMail(recipient.id, message.message_id, bytes)
   store.mark(recipient.id)
   return isNew
 }
 
 /** The message that is to be delivered next; undefined where none can be. */
 export function nextMessage(session: Session): Message | undefined {
-  const [first] = readPending(session.store, session.state).sort(
-    (a, b) => a.sequence - b.sequence || (a.message_id < b.message_id ? -1 : 1),
-  )
+  let first: Message | undefined
+  for (const message of eachPending(session.store, session.state)) {
+    if (first === undefined || isBefore(message, first)) first = message
+  }
   return first
 }
 
@@ -61,13 +58,9 @@ export function removeDelivered(session: Session): void {
   }
 }
 
-/**
- * Before the state may forget delivered ids, their files must be gone for good: called before each delivery, it syncs
- * once in `deliveredIdsKeptMin` of them.
- */
+/** Called before each delivery: ids are forgotten only when their files can no longer come back. */
 export function syncBeforeForgetting(session: Session): void {
-  const { length } = session.state.delivered
-  if (length > 0 && length % limits.deliveredIdsKeptMin === 0) session.store.syncMailRemovals(session.id)
+  if (forgetsDelivered(session.state)) session.store.syncMailRemovals(session.id)
 }
 
 /** Mail that no crash of ours can have left: it is kept, named, and not delivered. */
@@ -81,10 +74,23 @@ function pendingIds(store: FileStore, state: State): string[] {
   return ids.length === 0 ? ids : ids.filter((id) => !state.delivered.includes(id))
 }
 
-function readPending(store: FileStore, state: State): Message[] {
-  return pendingIds(store, state)
-    .map((id) => read(store, state.id, id))
-    .filter((message) => message !== undefined)
+/** One at a time: a full inbox of large messages is more than fits in memory. */
+function* eachPending(store: FileStore, state: State): Generator<Message> {
+  for (const id of pendingIds(store, state)) {
+    const message = read(store, state.id, id)
+    if (message !== undefined) yield message
+  }
+}
+
+function isBefore(a: Message, b: Message): boolean {
+  return a.sequence < b.sequence || (a.sequence === b.sequence && a.message_id < b.message_id)
+}
+
+function full(recipient: State, pending: number): SubstratError {
+  return new SubstratError('QUEUE_FULL', `${pending} messages wait for agent ${recipient.id} already`, {
+    hint: `let it take them: substrat resume ${recipient.id}`,
+    facts: { agent_id: recipient.id, pending },
+  })
 }
 
 function read(store: FileStore, agentId: string, messageId: string): Message | undefined {

@@ -137,7 +137,7 @@ export type Inspection = { outcome: 'finished'; reply: string } | { outcome: 'un
 export interface AgentSession {
   /** One turn. Ends after exactly one `done`; ending without one fails the turn. */
   send(prompt: string, options: CallOptions): AsyncIterable<AgentEvent>
-  /** Lets go of everything, and says what `restore` needs; null where it needs nothing. */
+  /** Lets go of everything, and says what `restore` needs, 512 KiB at most; null where it needs nothing. */
   suspend(): Promise<Uint8Array | null>
   /** Lets go of everything at once; keeps no state. Called on any other end; never throws. */
   stop(): Promise<void>
@@ -174,6 +174,6 @@ export interface LaunchedProgram {
   stderr: NodeJS.ReadableStream
   /** Settles when the program itself has exited; what it started may still hold its output open. */
   exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
-  /** Ends the whole group: SIGTERM, and SIGKILL for what is left after `graceMs`. Resolves when it is gone. */
+  /** Ends the whole group: SIGTERM, and SIGKILL for what is left after `graceMs`. Resolves when it is gone, or 5 s later. */
   kill(graceMs: number): Promise<void>
 }

@@ -14,8 +14,10 @@ import type {
 } from './contract.js'
 import { providerFailure } from './failure.js'
 
-/** How long output may still come after the program's exit, from what it left running with its stdout. */
-const DRAIN_MS = 200
+/** After the program's exit its output is whole once nothing came for so long, from what it left running with its stdout. */
+const QUIET_MS = 200
+/** And no longer than this is such output waited for. */
+const DRAIN_MS = 2000
 const TERMINATE_MS = 2000
 const STDERR_BYTES_KEPT = 2000
 
@@ -69,6 +71,7 @@ async function* runTurn(program: LaunchedProgram, prompt: string): AsyncIterable
   const errors = keepTail(program.stderr)
   program.stdin.end(prompt)
   const pieces: Buffer[] = []
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   let bytes = 0
   for await (const piece of readUntilExit(program)) {
     bytes += piece.length
@@ -76,31 +79,41 @@ async function* runTurn(program: LaunchedProgram, prompt: string): AsyncIterable
       throw providerFailure('crashed', `the command printed more than ${limits.replyBytesMax} bytes`)
     }
     pieces.push(piece)
-    yield { type: 'text', text: piece.toString('utf8') }
+    yield { type: 'text', text: decoder.decode(piece, { stream: true }) }
   }
   const { code, signal } = await program.exited
   if (code !== 0) throw failedExit(code, signal, errors())
   yield { type: 'done', reply: decode(Buffer.concat(pieces)) }
 }
 
-/** stdout until its end, or shortly after the program's exit where something that it started keeps it open. */
+/** stdout until its end; where something that the program started keeps it open, until it is quiet after the exit. */
 async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
   const iterator = (program.stdout as AsyncIterable<Buffer>)[Symbol.asyncIterator]()
-  const drained = program.exited.then(
-    () => new Promise<'drained'>((resolve) => setTimeout(resolve, DRAIN_MS, 'drained').unref()),
-  )
+  let exitedAt = Number.POSITIVE_INFINITY
+  const exited = program.exited.then(() => {
+    exitedAt = performance.now()
+  })
   for (;;) {
     const next = iterator.next()
-    const winner = await Promise.race([next, drained])
-    if (winner === 'drained') {
+    const result = await Promise.race([next, exited.then(quiet)])
+    if (result !== 'quiet') {
+      if (result.done === true) return
+      yield result.value
+    }
+    if (result === 'quiet' || performance.now() - exitedAt > DRAIN_MS) {
       // What is still to come is nobody's reply; the rejected read of a stream that we destroy is not an error either.
       next.catch(() => undefined)
       ;(program.stdout as unknown as { destroy(): void }).destroy()
       return
     }
-    if (winner.done === true) return
-    yield winner.value
   }
+}
+
+/** The pause, and then one look at the pipes: a process that was itself held up may find its timers due before its input. */
+function quiet(): Promise<'quiet'> {
+  return new Promise((resolve) => {
+    setTimeout(() => setImmediate(() => setImmediate(resolve, 'quiet')), QUIET_MS).unref()
+  })
 }
 
 function keepTail(stream: NodeJS.ReadableStream): () => string {

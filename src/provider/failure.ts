@@ -8,13 +8,15 @@ export function providerFailure(type: ProviderFailure['failure']['type'], messag
   return Object.assign(new Error(message), { failure: { type } })
 }
 
-/** Anything that a plugin may throw, as a sentence for a person and a type of ours. */
+/** Anything that a plugin may throw, as a sentence for a person and a type of ours. Never throws itself. */
 export function describeFailure(thrown: unknown): RunError {
-  const type = (thrown as Partial<ProviderFailure> | null | undefined)?.failure?.type
-  const message = thrown instanceof Error ? thrown.message : String(thrown)
-  return {
-    type: FAILURE_TYPES.includes(type as FailureType) ? (type as FailureType) : 'crashed',
-    message: plainSentence(message),
+  try {
+    const { failure, message } = Object(thrown) as { failure?: { type?: unknown }; message?: unknown }
+    const type = FAILURE_TYPES.find((known) => known === failure?.type) ?? 'crashed'
+    return { type, message: plainSentence(typeof message === 'string' ? message : String(thrown)) }
+  } catch {
+    // An object without a string form, or with getters that throw.
+    return { type: 'crashed', message: plainSentence('') }
   }
 }
 

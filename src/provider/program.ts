@@ -44,10 +44,10 @@ async function launch(
     reject: false,
     encoding: 'buffer',
   })
-  const exited = child.then((result) => ({
-    code: result.exitCode ?? null,
-    signal: (result.signal ?? null) as NodeJS.Signals | null,
-  }))
+  // Not execa's own promise: that waits for the end of the output too, which what the program left running may hold open.
+  const exited = new Promise<Awaited<LaunchedProgram['exited']>>((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+  })
   const { pid } = child
   if (pid === undefined)
     throw providerFailure(
@@ -81,7 +81,11 @@ async function startError(
   return result.originalMessage ?? result.shortMessage ?? 'it did not start'
 }
 
-export type KillOutcome = 'gone' | 'killed' | 'foreign'
+/** `foreign`: out of reach in another pid namespace. `alive`: it does not die, as in a hung file system. */
+export type KillOutcome = 'gone' | 'killed' | 'foreign' | 'alive'
+
+/** How long the death of what was sent SIGKILL is waited for. */
+const DEATH_MS_MAX = 5000
 
 /** What recovery does with the group of a run whose holder died. Resolves when its members are gone. */
 export async function killLeftGroup(group: ProcessGroup, runId: string): Promise<KillOutcome> {
@@ -91,7 +95,7 @@ export async function killLeftGroup(group: ProcessGroup, runId: string): Promise
   if (group.pid_namespace !== own.pid_namespace) return 'foreign'
   if (membersOf(group, runId).length === 0) return 'gone'
   await killGroup(group, runId, 0)
-  return 'killed'
+  return membersOf(group, runId).length === 0 ? 'killed' : 'alive'
 }
 
 async function killGroup(group: ProcessGroup, runId: string | undefined, graceMs: number): Promise<void> {
@@ -99,6 +103,7 @@ async function killGroup(group: ProcessGroup, runId: string | undefined, graceMs
   let members = membersOf(group, runId)
   if (graceMs > 0) for (const pid of members) send(pid, 'SIGTERM')
   for (let pauseMs = 1; members.length > 0; pauseMs = Math.min(pauseMs * 2, 20)) {
+    if (performance.now() >= end + DEATH_MS_MAX) return
     if (performance.now() >= end) for (const pid of members) send(pid, 'SIGKILL')
     await sleep(pauseMs)
     members = membersOf(group, runId)

@@ -114,7 +114,8 @@ function providersOf(plugin: PluginFacts): ProviderEntry[] {
 
 function isProvider(value: unknown): value is Provider {
   const provider = value as Partial<Provider> | null | undefined
-  if (typeof provider?.description !== 'string' || typeof provider.options !== 'object') return false
+  if (typeof provider?.description !== 'string') return false
+  if (typeof provider.options !== 'object' || provider.options === null) return false
   if (provider.kind === 'model') return typeof provider.complete === 'function'
   return (
     provider.kind === 'agent' &&

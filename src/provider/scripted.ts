@@ -42,13 +42,16 @@ function* respond(request: ModelRequest, entry: ScriptedResponse | undefined): I
 }
 
 function pause(ms: number, options: CallOptions): Promise<void> {
+  const { signal } = options
   if (ms === 0) return Promise.resolve()
+  if (signal.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms)
-    options.signal.addEventListener('abort', () => {
+    const onAbort = (): void => {
       clearTimeout(timer)
-      reject(options.signal.reason)
-    })
+      reject(signal.reason)
+    }
+    signal.addEventListener('abort', onAbort, { once: true })
   })
 }
 

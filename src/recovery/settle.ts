@@ -6,9 +6,11 @@
  * settle changes nothing. Nothing edits a log.
  */
 import { assert } from '../errors.js'
+import { limits } from '../limits.js'
 import { removeDelivered } from '../mail/inbox.js'
 import type { ProviderSettings } from '../provider/contract.js'
-import { killLeftGroup } from '../provider/program.js'
+import { describeFailure } from '../provider/failure.js'
+import { type KillOutcome, killLeftGroup } from '../provider/program.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
@@ -16,6 +18,9 @@ import type { Run } from '../session/state.js'
 import { ownIdentity } from '../storage/identity.js'
 import { completed, reply } from '../turn/step.js'
 import { diagnose, RECOVERY_TABLE, type Row } from './table.js'
+
+/** How long a provider may look into its own store. */
+const INSPECT_MS_MAX = 10_000
 
 export interface SettleOptions {
   providers: ProviderRegistry
@@ -26,7 +31,7 @@ export interface SettleOptions {
 
 export interface Settled {
   row: Row
-  /** A program of the run may live on in another pid namespace: nothing goes on there by itself. */
+  /** A program of the run may live on where it cannot be killed: nothing goes on there by itself. */
   hasStranger: boolean
 }
 
@@ -69,17 +74,21 @@ async function settleProgram(session: Session, { providers, note }: SettleOption
   const run = openRun(session)
   const group = run.process
   const killed = group === null ? 'gone' : await killLeftGroup(group, run.run_id)
-  if (killed === 'killed') note(`killed process group ${group?.process_group}, left by the interrupted turn`)
-  if (killed === 'foreign') {
-    note(
-      `process group ${group?.process_group} of the interrupted turn is in another pid namespace: nothing was killed`,
-    )
-  }
-  const finished = killed === 'foreign' ? undefined : await finishedReply(session, providers, note)
+  const remark = REMARKS[killed]
+  if (remark !== undefined) note(`process group ${group?.process_group} of the interrupted turn ${remark}`)
+  const hasStranger = killed === 'foreign' || killed === 'alive'
+  const finished = hasStranger ? undefined : await finishedReply(session, providers, note)
   session.append(
     finished === undefined ? interrupted(run) : [reply(run.run_id, finished), completed(run.run_id, null)],
   )
-  return killed === 'foreign'
+  return hasStranger
+}
+
+const REMARKS: Record<KillOutcome, string | undefined> = {
+  gone: undefined,
+  killed: 'was still there: killed it',
+  foreign: 'is in another pid namespace: nothing was killed',
+  alive: 'does not die: left it alone',
 }
 
 async function finishedReply(
@@ -92,14 +101,28 @@ async function finishedReply(
     const provider = await providers.load(provider_name)
     assert(provider.kind === 'agent', 'a run that launched a program is of an agent provider')
     const state = provider_state === null ? null : Buffer.from(provider_state, 'base64')
-    const inspection = await provider.inspect(state, settingsOf(session))
-    return inspection.outcome === 'finished' && typeof inspection.reply === 'string'
-      ? inspection.reply
-      : undefined
+    const inspection = await withinLimit(provider.inspect(state, settingsOf(session)))
+    if (inspection.outcome !== 'finished' || typeof inspection.reply !== 'string') return undefined
+    if (Buffer.byteLength(inspection.reply) > limits.replyBytesMax)
+      throw new Error(`its reply is larger than ${limits.replyBytesMax} bytes`)
+    return inspection.reply
   } catch (error) {
     // A provider that is gone or broken leaves the turn interrupted; it must not keep a session from being repaired.
-    note(`the provider ${provider_name} cannot say how the turn ended: ${(error as Error).message}`)
+    note(`the provider ${provider_name} cannot say how the turn ended: ${describeFailure(error).message}`)
     return undefined
+  }
+}
+
+/** A provider that hangs must not hold the lock of an agent for ever. */
+async function withinLimit<T>(promise: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('it did not answer')), INSPECT_MS_MAX)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

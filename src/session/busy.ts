@@ -1,5 +1,6 @@
 /** Contention, with its holder: pid, host, command, since when. */
-import { SubstratError } from '../errors.js'
+import { readableTime } from '../clock.js'
+import { SubstratError, shellWord } from '../errors.js'
 import type { FileStore, Holder } from '../storage/store.js'
 import { openForRead } from './open-for-read.js'
 
@@ -7,7 +8,7 @@ export function busy(store: FileStore, agentId: string): SubstratError {
   const holder = store.agentHolder(agentId)
   const agent = nameIn(store, agentId)
   return new SubstratError('LOCKED', `agent ${agent} is busy: held by ${describeHolder(holder)}`, {
-    hint: `wait for it: substrat send ${agent} --if-busy wait, or leave the message: --if-busy queue`,
+    hint: `see what it is doing: substrat show ${shellWord(agent)}; to wait for it give a longer --timeout, or leave a message: --if-busy queue`,
     facts: { agent_id: agentId, ...holderFacts(holder) },
   })
 }
@@ -23,7 +24,7 @@ function nameIn(store: FileStore, agentId: string): string {
 
 function describeHolder(holder: Holder | undefined): string {
   if (holder === undefined) return 'another process'
-  return `pid ${holder.pid} on ${holder.host} since ${holder.since} (${holder.command})`
+  return `pid ${holder.pid} on ${holder.host} since ${readableTime(holder.since)} (${holder.command})`
 }
 
 function holderFacts(holder: Holder | undefined): Record<string, string | number> {

@@ -2,7 +2,6 @@
 import { SessionStateError, SubstratError } from '../errors.js'
 import { FORMAT } from '../storage/home.js'
 import { type LogDamage, type LoggedRecord, type LogReader, readRecordAt, scanLog } from '../storage/log.js'
-import type { FileStore } from '../storage/store.js'
 import { kindIsKnown, type SessionRecord, wrongShape } from './records.js'
 import { decodeSnapshot } from './snapshot.js'
 import { fold, type Location, type State } from './state.js'
@@ -17,11 +16,19 @@ export interface Loaded {
   settledBytes: number
 }
 
-/** Throws CORRUPT for damage that no crash leaves, UNKNOWN_FORMAT for what a newer program wrote. */
-export function load(store: FileStore, agentId: string, log: LogReader): Loaded {
-  const bytes = store.readSnapshot(agentId)
-  const snapshot = bytes === undefined ? undefined : decodeSnapshot(bytes, agentId, log)
-  return loadFrom(agentId, log, snapshot)
+/**
+ * `snapshot` is what was read of it before the log was opened: a writer may go on meanwhile, and a snapshot that is newer
+ * than our view of the log would look as if records were missing.
+ *
+ * Throws CORRUPT for damage that no crash leaves, UNKNOWN_FORMAT for what a newer program wrote.
+ */
+export function load(agentId: string, log: LogReader, snapshot: Buffer | undefined): Loaded {
+  const { state, claimedBytes } = decodeSnapshot(snapshot, agentId, log)
+  const loaded = loadFrom(agentId, log, state)
+  const { damage } = loaded
+  // A snapshot is written after its records were synced: what is damaged below its end was acknowledged.
+  if (damage !== undefined && damage.offset < claimedBytes) throw corrupt(log, damage)
+  return loaded
 }
 
 /** The fold of the whole log, whatever the snapshot says. */
@@ -92,7 +99,9 @@ function foldLogged(state: State | undefined, logged: LoggedRecord, agentId: str
     if (record.format !== FORMAT) throw unknownTo(log, logged, `format ${record.format}`)
   }
   try {
-    return fold(state, record, logged)
+    // A place alone: what the log's record says must not find its way into the state, and so into the snapshot.
+    const { seq, offset, end } = logged
+    return fold(state, record, { seq, offset, end })
   } catch (error) {
     if (error instanceof SessionStateError) throw corrupt(log, { ...logged, reason: error.message })
     throw error

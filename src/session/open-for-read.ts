@@ -3,10 +3,11 @@ import { type Loaded, load } from './load.js'
 
 /** What is in the log now, complete batches only. Undefined where there is no such agent. */
 export function openForRead(store: FileStore, agentId: string): Loaded | undefined {
+  const snapshot = store.readSnapshot(agentId)
   const log = store.openLogForRead(agentId)
   if (log === undefined) return undefined
   try {
-    return load(store, agentId, log)
+    return load(agentId, log, snapshot)
   } finally {
     log.close()
   }

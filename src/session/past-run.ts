@@ -2,7 +2,7 @@
 import type { FileStore } from '../storage/store.js'
 import { recordsFrom } from './load.js'
 import { readText } from './read.js'
-import type { RunError, Usage } from './records.js'
+import type { RunError, SessionRecord, Usage } from './records.js'
 import type { KeyEntry, Run, RunStatus } from './state.js'
 
 export interface PastRun {
@@ -15,6 +15,8 @@ export interface PastRun {
   reason: Run['reason']
   error: RunError | null
   reply: string | null
+  /** From `run.started` to the record that ended it. */
+  records: SessionRecord[]
 }
 
 export function readPastRun(store: FileStore, agentId: string, entry: KeyEntry): PastRun {
@@ -29,10 +31,12 @@ export function readPastRun(store: FileStore, agentId: string, entry: KeyEntry):
     reason: null,
     error: null,
     reply: null,
+    records: [],
   }
   if (log === undefined) return run
   try {
     for (const { record } of recordsFrom(log, entry, entry.end === 0 ? undefined : entry.end)) {
+      run.records.push(record)
       if (record.kind === 'run.started')
         Object.assign(run, { run_id: record.run_id, digest: record.digest ?? null })
       if (record.kind === 'message.agent') run.reply = readText(store, agentId, record.content)
@@ -42,7 +46,8 @@ export function readPastRun(store: FileStore, agentId: string, entry: KeyEntry):
       if (record.kind === 'run.cancelled') Object.assign(run, { status: 'cancelled', reason: record.reason })
       if (record.kind === 'run.interrupted')
         Object.assign(run, { status: 'interrupted', reason: record.reason })
-      if (run.status !== 'open') run.ended_at ??= record.ts
+      // The log may have gone on since `entry` was read: what comes after is another run.
+      if (run.status !== 'open') return { ...run, ended_at: record.ts }
     }
   } finally {
     log.close()

@@ -13,8 +13,9 @@ const text = ((value: unknown) => typeof value === 'string') as Check<string>
 const uuid = ((value: unknown) => typeof value === 'string' && isUuid(value)) as Check<string>
 const integer = ((value: unknown) => Number.isSafeInteger(value)) as Check<number>
 const flag = ((value: unknown) => typeof value === 'boolean') as Check<boolean>
+/** ISO 8601 with milliseconds, in UTC: of one length, so that they compare as strings. */
 const time = ((value: unknown) =>
-  typeof value === 'string' && value.length === 24 && value.endsWith('Z')) as Check<string>
+  typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)) as Check<string>
 const content = ((value: unknown) => typeof value === 'string' || isBlob(value)) as Check<Content>
 const texts = ((value: unknown) => isPlainObject(value) && Object.values(value).every(text)) as Check<
   Record<string, string>

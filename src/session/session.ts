@@ -8,7 +8,7 @@ import { SubstratError } from '../errors.js'
 import type { FileStore, Lease, LogWriter } from '../storage/store.js'
 import { encodeBatch } from './batch.js'
 import { busy } from './busy.js'
-import { type Loaded, load, recordAt, recordsFrom } from './load.js'
+import { load, recordAt, recordsFrom } from './load.js'
 import { readText } from './read.js'
 import type { Content, NewRecord, SessionRecord } from './records.js'
 import { encodeSnapshot } from './snapshot.js'
@@ -57,14 +57,19 @@ export class Session {
   /** A session whose lock is held and whose log may have a tail that a dead writer left (durability rules 4 and 5). */
   static repair(store: FileStore, agentId: string, lease: Lease): Session {
     const log = store.openLogForAppend(agentId)
-    const { state, snapshotBytes, damage, settledBytes } = load(store, agentId, log)
-    if (damage !== undefined) store.keepCutBytes(agentId, damage.offset, log.read(damage.offset, log.size()))
-    if (log.size() > settledBytes) log.settle(settledBytes, state.log_bytes)
-    const session = new Session(store, lease, log, state, snapshotBytes)
-    for (const { runId, verb } of store.requestsTo(agentId)) {
-      if (runId !== state.run?.run_id) store.removeRequest(agentId, runId, verb)
+    try {
+      const { state, snapshotBytes, damage, settledBytes } = load(agentId, log, store.readSnapshot(agentId))
+      if (damage !== undefined)
+        store.keepCutBytes(agentId, damage.offset, log.read(damage.offset, log.size()))
+      if (log.size() > settledBytes) log.settle(settledBytes, state.log_bytes)
+      for (const { runId, verb } of store.requestsTo(agentId)) {
+        if (runId !== state.run?.run_id) store.removeRequest(agentId, runId, verb)
+      }
+      return new Session(store, lease, log, state, snapshotBytes)
+    } catch (error) {
+      log.close()
+      throw error
     }
-    return session
   }
 
   get state(): State {

@@ -16,16 +16,22 @@ export function encodeSnapshot(state: State): Buffer {
   return frame({ snapshot: SNAPSHOT_VERSION, ...state })
 }
 
-/** Undefined where it is damaged, of another version or does not fit the log: the caller folds the log instead. */
-export function decodeSnapshot(bytes: Buffer, agentId: string, log: LogReader): State | undefined {
-  const line = unframe(bytes.subarray(0, -1))
-  if ('damage' in line) return undefined
+export interface DecodedSnapshot {
+  /** Undefined where it is missing, damaged, of another version or does not fit the log: the caller folds the log. */
+  state: State | undefined
+  /** How much of the log was synced when it was written; 0 where it does not say. */
+  claimedBytes: number
+}
+
+export function decodeSnapshot(bytes: Buffer | undefined, agentId: string, log: LogReader): DecodedSnapshot {
+  const line = bytes === undefined ? { damage: 'it is missing' } : unframe(bytes.subarray(0, -1))
+  if ('damage' in line) return { state: undefined, claimedBytes: 0 }
   const { snapshot, crc: _, ...rest } = line.object as JsonObject & { snapshot: unknown }
   const state = rest as unknown as State
-  if (snapshot !== SNAPSHOT_VERSION || state.id !== agentId) return undefined
+  if (snapshot !== SNAPSHOT_VERSION || state.id !== agentId) return { state: undefined, claimedBytes: 0 }
   if (state.log_bytes > log.size()) throw aheadOfLog(state, log)
   const last = readRecordAt(log, state.last_offset, state.log_bytes)
-  return last?.seq === state.last_seq ? state : undefined
+  return { state: last?.seq === state.last_seq ? state : undefined, claimedBytes: state.log_bytes }
 }
 
 /**

@@ -406,8 +406,16 @@ function mailDelivered(next: State, record: NewRecord<'mail.delivered'>, at: Loc
   if (next.delivered.includes(record.message_id))
     throw new SessionStateError(`mail ${record.message_id} is delivered twice`)
   next.run = { ...openRun(next, record.run_id), prompt: at }
-  next.delivered = [...next.delivered, record.message_id].slice(-2 * limits.deliveredIdsKeptMin)
+  next.delivered = [
+    ...(forgetsDelivered(next) ? next.delivered.slice(-limits.deliveredIdsKeptMin) : next.delivered),
+    record.message_id,
+  ]
   return next
+}
+
+/** Whether the next delivery forgets the older half of the delivered ids: their files must be gone for good by then. */
+export function forgetsDelivered({ delivered }: State): boolean {
+  return delivered.length >= 2 * limits.deliveredIdsKeptMin
 }
 
 /** At least 1,000 keys are kept, and those of the last 30 days. */

@@ -5,9 +5,10 @@
  * What is on disk if we die: before the rename a `.spawn-` directory whose lock nobody holds (swept); after it the agent.
  * The rename is acknowledged only after the sync of `agents/`.
  */
+import { assert, SubstratError } from '../errors.js'
 import { writeBlob } from './blobs.js'
 import * as io from './io.js'
-import { tryKernelLock } from './kernel-lock.js'
+import { lockOpenFile, tryKernelLock } from './kernel-lock.js'
 import { type Lease, type LockSystem, leaseFrom } from './lease.js'
 import { type HomePaths, isSpawnLeftover } from './paths.js'
 
@@ -25,10 +26,16 @@ export interface Birth {
 export async function createAgent(paths: HomePaths, locks: LockSystem, birth: Birth): Promise<Lease> {
   const cradle = paths.spawning(birth.agentId)
   const agent = paths.agent(birth.agentId)
+  const marker = paths.marker(birth.agentId)
   io.mkdir('spawn.mkdir', cradle.root)
   let lock: io.OpenFile | undefined
   try {
-    lock = tryKernelLock(locks.kind, cradle.lock, 'exclusive')
+    // Named when it is locked: a sweep takes a lock file that nobody holds for a dead spawn's.
+    lock = tryKernelLock(locks.kind, cradle.unlocked, 'exclusive')
+    assert(lock !== undefined, 'nobody else knows the lock of an agent that is being made')
+    io.rename('spawn.lock', cradle.unlocked, cradle.lock)
+    // Behind the cradle and before the agent: whoever finds a marker finds one of the two, or the spawn is dead.
+    io.close(io.open('marker.create', marker, 'create'))
     for (const directory of [cradle.inbox, cradle.blobs, cradle.requests]) io.mkdir('spawn.mkdir', directory)
     for (const content of birth.blobs) writeBlob(cradle, content)
     writeNew('spawn.log', cradle.log, birth.log, { isSynced: true })
@@ -37,12 +44,27 @@ export async function createAgent(paths: HomePaths, locks: LockSystem, birth: Bi
     io.syncDirectory('spawn.sync_directory', cradle.root)
     io.rename('spawn.rename', cradle.root, agent.root)
   } catch (error) {
+    attempt(() => io.removeTree('spawn.remove', cradle.root))
+    attempt(() => io.unlink('marker.unlink', marker))
     if (lock !== undefined) io.close(lock)
-    removeCradle(cradle.root)
     throw error
   }
-  io.syncDirectory('spawn.sync_agents', paths.agents)
-  return (await leaseFrom(locks, lock as io.OpenFile, agent.lock, birth.command)) as Lease
+  try {
+    io.syncDirectory('spawn.sync_agents', paths.agents)
+  } catch (error) {
+    io.close(lock)
+    throw error
+  }
+  const lease = await leaseFrom(locks, lock, agent.lock, birth.command)
+  if (lease !== undefined) return lease
+  throw new SubstratError(
+    'LOCKED',
+    `agent ${birth.agentId} was taken by another machine as soon as it was made`,
+    {
+      hint: `look at it: substrat show ${birth.agentId}`,
+      facts: { agent_id: birth.agentId },
+    },
+  )
 }
 
 /** Removes what spawns that died have left. A cradle without a lock file yet is left alone for a minute. */
@@ -50,27 +72,32 @@ export function sweepCradles(paths: HomePaths, locks: LockSystem, nowMs: number)
   let swept = 0
   for (const name of io.listDirectory('sweep.list', paths.agents).filter(isSpawnLeftover)) {
     const root = `${paths.agents}/${name}`
-    const lockPath = `${root}/lock`
-    if (io.statIfThere('sweep.stat', lockPath) === undefined) {
+    // Never made here: its spawn may have finished, or another sweep be done with it, since the list was read.
+    const file = io.openIfThere('sweep.open', `${root}/lock`, 'write')
+    if (file === undefined) {
       const facts = io.statIfThere('sweep.stat', root)
       if (facts === undefined || nowMs - facts.modifiedMs < 60_000) continue
       io.removeTree('sweep.cradle', root)
     } else {
-      const lock = tryKernelLock(locks.kind, lockPath, 'exclusive')
+      const lock = lockOpenFile(locks.kind, file, 'exclusive')
       if (lock === undefined) continue
-      io.removeTree('sweep.cradle', root)
-      io.close(lock)
+      try {
+        io.removeTree('sweep.cradle', root)
+      } finally {
+        io.close(lock)
+      }
     }
     swept += 1
   }
   return swept
 }
 
-function removeCradle(root: string): void {
+/** What cannot be removed now is swept by recovery: the lock is free then. */
+function attempt(removal: () => void): void {
   try {
-    io.removeTree('spawn.remove', root)
+    removal()
   } catch {
-    // Recovery sweeps it: its lock is free now.
+    // The error that is on its way says why.
   }
 }
 

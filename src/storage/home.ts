@@ -30,7 +30,7 @@ export interface HomeFacts {
 export function readHome(paths: HomePaths): HomeFacts | undefined {
   const root = io.statIfThere('home.stat', paths.root)
   if (root === undefined) return undefined
-  if (root.kind !== 'directory') throw unusable(paths, `is a ${root.kind}, not a directory`)
+  if (root.kind !== 'directory') throw unusable(paths, 'is not a directory')
   const bytes = io.readIfThere('home.read', paths.homeFile)
   if (bytes === undefined) return undefined
   const line = unframe(bytes.subarray(0, -1))
@@ -89,9 +89,25 @@ function refuseForeign(paths: HomePaths): void {
 }
 
 function makeRoot(root: string): void {
-  if (io.statIfThere('home.stat', root) !== undefined) return
-  io.mkdirParents('home.mkdir', dirname(root))
-  if (io.mkdir('home.mkdir', root)) io.syncDirectory('home.sync_directory', dirname(root))
+  if (io.statIfThere('home.stat', root) === undefined) {
+    makeAbove(dirname(root))
+    io.mkdir('home.mkdir', root)
+  }
+  try {
+    // Also where it was there: who made it may have died before this.
+    io.syncDirectory('home.sync_directory', dirname(root))
+  } catch (error) {
+    // A directory that we may not even read is one where we did not make the home.
+    if ((error as SubstratError).facts.errno !== 'EACCES') throw error
+  }
+}
+
+/** The home is no more durable than what is above it. */
+function makeAbove(directory: string): void {
+  if (io.statIfThere('home.stat', directory) !== undefined) return
+  makeAbove(dirname(directory))
+  io.mkdirAbove('home.mkdir', directory)
+  io.syncDirectory('home.sync_directory', dirname(directory))
 }
 
 function unusable(paths: HomePaths, why: string): SubstratError {

@@ -53,7 +53,7 @@ export interface OpenFile {
 export type OpenMode = 'read' | 'write' | 'create' | 'create_exclusive'
 
 // O_NOFOLLOW: a link planted in the home is refused. O_NONBLOCK: a FIFO planted there does not hang a command.
-const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = fs.constants
+const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = fs.constants
 
 const OPEN_FLAGS: Record<OpenMode, number> = {
   read: O_RDONLY | O_NOFOLLOW | O_NONBLOCK,
@@ -147,7 +147,7 @@ export function fsync(point: string, file: OpenFile): void {
 
 export function syncDirectory(point: string, path: string): void {
   step({ point, name: 'sync_directory', path }, () => {
-    const fd = fs.openSync(path, O_RDONLY)
+    const fd = fs.openSync(path, O_RDONLY | O_DIRECTORY)
     try {
       fs.fsyncSync(fd)
     } finally {
@@ -158,6 +158,11 @@ export function syncDirectory(point: string, path: string): void {
 
 export function rename(point: string, path: string, to: string): void {
   step({ point, name: 'rename', path, to }, () => fs.renameSync(path, to))
+}
+
+/** False where there was nothing to rename. */
+export function renameIfThere(point: string, path: string, to: string): boolean {
+  return isDoneUnless('ENOENT', () => rename(point, path, to))
 }
 
 /** False where the new name is taken. */
@@ -175,9 +180,9 @@ export function mkdir(point: string, path: string): boolean {
   return isDoneUnless('EEXIST', () => step({ point, name: 'mkdir', path }, () => fs.mkdirSync(path, 0o700)))
 }
 
-/** For the directories above the home, which are not ours: with their usual modes, and not synced. */
-export function mkdirParents(point: string, path: string): void {
-  step({ point, name: 'mkdir', path }, () => fs.mkdirSync(path, { recursive: true }))
+/** For a directory above the home, which is not ours: with its usual mode. */
+export function mkdirAbove(point: string, path: string): void {
+  isDoneUnless('EEXIST', () => step({ point, name: 'mkdir', path }, () => fs.mkdirSync(path)))
 }
 
 /** Removes a directory and all that is in it. */

@@ -15,7 +15,15 @@ export type LockSharing = 'exclusive' | 'shared'
 /** Undefined where somebody else has it. Never waits. */
 export function tryKernelLock(kind: LockKind, path: string, sharing: LockSharing): io.OpenFile | undefined {
   // A probe must work on a home that this process may only read.
-  const file = io.open('lock.open', path, sharing === 'shared' ? 'read' : 'create')
+  return lockOpenFile(kind, io.open('lock.open', path, sharing === 'shared' ? 'read' : 'create'), sharing)
+}
+
+/** Locks the file that is open, or closes it. */
+export function lockOpenFile(
+  kind: LockKind,
+  file: io.OpenFile,
+  sharing: LockSharing,
+): io.OpenFile | undefined {
   let locked = false
   try {
     locked = kind === 'ofd' ? tryOfd(file, sharing) : tryFlock(file, sharing)

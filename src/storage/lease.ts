@@ -75,11 +75,12 @@ export async function leaseFrom(
   let lease: Lease | undefined
   let releaseDirectory: (() => Promise<void>) | undefined
   if (!system.isLocal) {
-    releaseDirectory = await tryLockDirectory(path, () => lease?.markCompromised())
-    if (releaseDirectory === undefined) {
-      io.close(file)
-      return undefined
+    try {
+      releaseDirectory = await tryLockDirectory(path, () => lease?.markCompromised())
+    } finally {
+      if (releaseDirectory === undefined) io.close(file)
     }
+    if (releaseDirectory === undefined) return undefined
   }
   lease = new Lease(file, releaseDirectory)
   writeHolder(file, command)
@@ -161,8 +162,17 @@ async function tryLockDirectory(
       onCompromised,
     })
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ELOCKED') return undefined
-    throw error
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ELOCKED') return undefined
+    throw new SubstratError(
+      'STORAGE_FAILED',
+      `cannot mkdir ${lockDirectory(path)}: ${code ?? String(error)}`,
+      {
+        hint: 'look at the file system of the home and its rights, then run the same command again',
+        facts: { errno: code ?? null, path: lockDirectory(path) },
+        cause: error,
+      },
+    )
   }
 }
 

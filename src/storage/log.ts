@@ -72,7 +72,7 @@ export function* scanLog(reader: LogReader, start: ScanStart): Generator<LoggedR
       const end = torn(misplaced)
       // A line that checks but does not belong here was written whole, so no crash put it there.
       const isWhole = !('damage' in parsed)
-      if (isWhole || otherBatchAfter(reader, line.end, size, end.lastSeq + 1))
+      if (isWhole || otherBatchFrom(reader, line.offset, size, batchFirst ?? expectedSeq))
         end.damage = { ...(end.damage as LogDamage), kind: 'corrupt' }
       return end
     }
@@ -131,10 +131,13 @@ export class LogWriter implements LogReader {
    */
   settle(from: number, end: number): void {
     const bytes = this.read(from, end)
+    // Until all of it is done nothing may follow.
+    this.isBroken = true
     if (end < this.end) io.truncate('log.cut', this.file, end)
     io.writeAll('log.rewrite', this.file, bytes, from)
     io.fdatasync('log.resync', this.file)
     this.end = end
+    this.isBroken = false
   }
 
   /** One batch. Durable when it returns; as if it had never been tried when it throws STORAGE_FAILED. */
@@ -198,14 +201,19 @@ function misplacedIn(
   return undefined
 }
 
-/** Whether a record that checks, of another batch than the one that begins with `firstSeq`, follows. */
-function otherBatchAfter(reader: LogReader, from: number, size: number, firstSeq: number): boolean {
+/** Whether there is a record that checks, of another batch than the one that begins with `firstSeq`. */
+function otherBatchFrom(reader: LogReader, from: number, size: number, firstSeq: number): boolean {
   for (const line of linesOf(reader, from, size)) {
-    const parsed = line.complete ? unframe(line.bytes) : { damage: '' }
-    if (!('damage' in parsed) && (parsed.object.batch as [number, number] | undefined)?.[0] !== firstSeq)
-      return true
+    const record = line.complete ? recordAtEndOf(line.bytes) : undefined
+    if (record !== undefined && (record.batch as [number, number] | undefined)?.[0] !== firstSeq) return true
   }
   return false
+}
+
+/** The record that the line is, or that it ends with: where the LF between two is lost, the later one is still whole. */
+function recordAtEndOf(line: Buffer): JsonObject | undefined {
+  const parsed = unframe(line.subarray(Math.max(0, line.lastIndexOf(RECORD_START))))
+  return 'damage' in parsed ? undefined : parsed.object
 }
 
 interface Line {
@@ -216,6 +224,8 @@ interface Line {
 }
 
 const CHUNK_BYTES = 1024 * 1024
+/** Every record begins so, and nothing within one does: in a string its quotes would be escaped. */
+const RECORD_START = '{"seq":'
 
 function* linesOf(reader: LogReader, from: number, size: number): Generator<Line> {
   let carried: Buffer = Buffer.alloc(0)
@@ -231,11 +241,13 @@ function* linesOf(reader: LogReader, from: number, size: number): Generator<Line
       start = lf + 1
     }
     carried = bytes.subarray(start)
-    // A run without LF that is longer than any line is damage whatever follows: do not gather it.
+    // A run without LF that is longer than any line is damage whatever follows: of it, only what may be the beginning
+    // of a whole line is gathered.
     if (carried.length > limits.lineBytesMax) {
-      yield { bytes: carried.subarray(0, 64), offset, end: position + chunk.length, complete: false }
-      offset = position + chunk.length
-      carried = Buffer.alloc(0)
+      const end = position + chunk.length - limits.lineBytesMax
+      yield { bytes: carried.subarray(0, 64), offset, end, complete: false }
+      offset = end
+      carried = carried.subarray(-limits.lineBytesMax)
     }
   }
   if (carried.length > 0) yield { bytes: carried, offset, end: size, complete: false }

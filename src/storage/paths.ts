@@ -93,6 +93,10 @@ export class AgentPaths {
   get lock(): string {
     return join(this.root, 'lock')
   }
+  /** The lock file before it is locked: one that has its name is free only when its holder is dead. */
+  get unlocked(): string {
+    return join(this.root, 'lock.new')
+  }
   get inbox(): string {
     return join(this.root, 'inbox')
   }

@@ -21,7 +21,7 @@ export function replace(point: string, path: string, bytes: Uint8Array, options:
   try {
     io.rename(`${point}.rename`, temp, path)
   } catch (error) {
-    io.unlink(`${point}.unlink`, temp)
+    discard(point, temp)
     throw error
   }
   if (options.durableName) io.syncDirectory(`${point}.sync_directory`, dirname(path))
@@ -37,7 +37,7 @@ export function createWhole(point: string, path: string, bytes: Uint8Array): boo
   try {
     created = io.link(`${point}.link`, temp, path)
   } finally {
-    io.unlink(`${point}.unlink`, temp)
+    discard(point, temp)
   }
   io.syncDirectory(`${point}.sync_directory`, dirname(path))
   return created
@@ -52,10 +52,19 @@ function writeTemporary(point: string, path: string, bytes: Uint8Array): string 
     io.fsync(`${point}.fsync`, file)
     return temp
   } catch (error) {
-    io.unlink(`${point}.unlink`, temp)
+    discard(point, temp)
     throw error
   } finally {
     io.close(file)
+  }
+}
+
+/** A temp that cannot be unlinked is swept later. It must not hide the error that is on its way, above all a failed sync. */
+function discard(point: string, temp: string): void {
+  try {
+    io.unlink(`${point}.unlink`, temp)
+  } catch {
+    // Swept by recovery.
   }
 }
 

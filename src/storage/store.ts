@@ -27,7 +27,7 @@ import { type LogReader, LogWriter, openLogForRead } from './log.js'
 import * as maildir from './maildir.js'
 import { NameIndex } from './names.js'
 import { HomePaths, parseAgentDirectory, parseMarker, parseRequestFile, type RequestVerb } from './paths.js'
-import { replace } from './replace.js'
+import { createWhole, replace } from './replace.js'
 
 export type { BlobReference, Holder, Lease, LogReader, LogWriter, RequestVerb }
 
@@ -76,7 +76,12 @@ export class FileStore {
     return io.statIfThere('agents.stat', this.paths.agent(agentId).root) !== undefined
   }
 
-  /** On disk with its first batch, and locked by us, when it returns. */
+  /** Whether a spawn is making it. Asked before `hasAgent`, it cannot miss one that is just born. */
+  isSpawning(agentId: string): boolean {
+    return io.statIfThere('agents.stat', this.paths.spawning(agentId).root) !== undefined
+  }
+
+  /** On disk with its first batch, marked, and locked by us, when it returns. */
   createAgent(birth: Birth): Promise<Lease> {
     return createAgent(this.paths, this.locks, birth)
   }
@@ -119,10 +124,7 @@ export class FileStore {
     try {
       io.mkdir('cut.mkdir', agent.cut)
       const hash = createHash('sha256').update(bytes).digest('hex')
-      const file = io.createExclusive('cut.open', agent.cutBytes(offset, hash))
-      if (file === undefined) return
-      io.writeAll('cut.write', file, bytes, 0)
-      io.close(file)
+      createWhole('cut', agent.cutBytes(offset, hash), bytes)
     } catch {
       // They were never acknowledged; a full disk must not keep the log from being repaired.
     }
@@ -179,8 +181,9 @@ export class FileStore {
     const marker = this.paths.marker(agentId)
     const aside = this.paths.closingMarker(agentId)
     if (isOwed()) return
-    io.rename('marker.aside', marker, aside)
-    if (isOwed()) io.rename('marker.restore', aside, marker)
+    // It may be aside already: whoever moved it there died, or is doing the same for an agent that never came to be.
+    io.renameIfThere('marker.aside', marker, aside)
+    if (isOwed()) io.renameIfThere('marker.restore', aside, marker)
     else io.unlink('marker.unlink', aside)
   }
 
@@ -276,6 +279,7 @@ export class FileStore {
     return (
       maildir.sweepLeftovers(agent.root, now) +
       maildir.sweepLeftovers(agent.blobs, now) +
+      maildir.sweepLeftovers(agent.cut, now) +
       maildir.sweepLeftovers(agent.inbox, now - LEFTOVER_AGE_MS)
     )
   }

@@ -1,10 +1,10 @@
 /** A new agent: its name reserved, its directory renamed into place, its first prompt already in its log. */
-import { SubstratError } from '../errors.js'
+import { SubstratError, shellWord } from '../errors.js'
 import { encodeBatch } from '../session/batch.js'
 import type { NewRecord } from '../session/records.js'
 import { Session } from '../session/session.js'
 import { encodeSnapshot } from '../session/snapshot.js'
-import type { FileStore } from '../storage/store.js'
+import type { FileStore, Lease } from '../storage/store.js'
 import { livingRoot, rebuildRootNames } from './names.js'
 
 export interface NewAgent {
@@ -34,11 +34,29 @@ export async function createRoot(store: FileStore, agent: NewAgent): Promise<Ses
       agent.name === null
         ? await store.createAgent(birth)
         : await createNamed(store, agent.name, agent, () => store.createAgent(birth))
-    return Session.repair(store, agent.id, lease)
+    return await open(store, agent.id, lease)
   } catch (error) {
-    if (!store.hasAgent(agent.id)) store.unmark(agent.id, () => false)
+    if (!store.hasAgent(agent.id)) unmark(store, agent.id)
     throw error
   }
+}
+
+async function open(store: FileStore, agentId: string, lease: Lease): Promise<Session> {
+  try {
+    // A recovery that runs beside us may have taken the marker of an agent that was not there yet.
+    store.mark(agentId)
+    return Session.repair(store, agentId, lease)
+  } catch (error) {
+    await lease.release()
+    throw error
+  }
+}
+
+/** What went wrong says more than that the marker stays, which only costs a recovery a look. */
+function unmark(store: FileStore, agentId: string): void {
+  try {
+    store.unmark(agentId, () => store.hasAgent(agentId))
+  } catch {}
 }
 
 async function createNamed<T>(
@@ -62,7 +80,7 @@ async function createNamed<T>(
 
 function nameTaken(name: string, owner: string): SubstratError {
   return new SubstratError('NAME_TAKEN', `the name ${JSON.stringify(name)} is taken by agent ${owner}`, {
-    hint: `send to it, choose another name, or use it as it is: substrat spawn --name '${name}' --if-exists use`,
+    hint: `send to it: substrat send ${shellWord(name)} '…'; use it as it is: substrat spawn --name ${shellWord(name)} --if-exists use; or choose another name`,
     facts: { name, agent_id: owner },
   })
 }

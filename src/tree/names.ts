@@ -6,6 +6,7 @@
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import { openForRead } from '../session/open-for-read.js'
+import type { State } from '../session/state.js'
 import { foldName, isUuid } from '../storage/paths.js'
 import type { FileStore } from '../storage/store.js'
 
@@ -37,18 +38,20 @@ export function livingRoot(store: FileStore, name: string): string | undefined {
   return id !== undefined && isAlive(store, id) ? id : undefined
 }
 
-/** Gives every living root its entry again, after the index was deleted. Under the index's lock. */
+/**
+ * Gives every living root its entry again, after the index was deleted. Under the index's lock. While an agent cannot be
+ * read nobody knows its name, so the index stays incomplete: misses are then looked for, not trusted.
+ */
 export function rebuildRootNames(store: FileStore): void {
   const index = store.rootNames()
+  let isWhole = true
   for (const id of store.agentIds()) {
-    const { name, parent, state } = openForRead(store, id)?.state ?? {
-      name: null,
-      parent: null,
-      state: 'terminated',
-    }
-    if (name !== null && parent === null && state !== 'terminated') index.reserve(name, id)
+    const agent = readable(store, id)
+    isWhole &&= agent !== undefined
+    if (agent !== undefined && agent.name !== null && agent.parent === null && agent.state !== 'terminated')
+      index.reserve(agent.name, id)
   }
-  index.markComplete()
+  if (isWhole) index.markComplete()
 }
 
 function findByName(store: FileStore, name: string): string | undefined {
@@ -58,12 +61,27 @@ function findByName(store: FileStore, name: string): string | undefined {
   return index.isComplete ? undefined : scanForName(store, name)
 }
 
+/** The living one of that name; else any that had it. */
 function scanForName(store: FileStore, name: string): string | undefined {
   const wanted = foldName(name)
-  return store.agentIds().find((id) => {
-    const found = openForRead(store, id)?.state.name ?? null
-    return found !== null && foldName(found) === wanted
-  })
+  let dead: string | undefined
+  for (const id of store.agentIds()) {
+    const agent = readable(store, id)
+    if (agent === undefined || agent.name === null || foldName(agent.name) !== wanted) continue
+    if (agent.state !== 'terminated') return id
+    dead = id
+  }
+  return dead
+}
+
+/** One agent whose log is damaged must not keep the others from being found. */
+function readable(store: FileStore, id: string): State | undefined {
+  try {
+    return openForRead(store, id)?.state
+  } catch (error) {
+    if (error instanceof SubstratError) return undefined
+    throw error
+  }
 }
 
 const PREFIX = /^[0-9a-f][0-9a-f-]{2,35}$/

@@ -3,9 +3,8 @@ import type { ModelProvider, ModelRequest, ProviderSettings, ToolCall, ToolDefin
 import { describeFailure, retryAfterOf } from '../provider/failure.js'
 import type { RunError, Usage } from '../session/records.js'
 import type { Session } from '../session/session.js'
-import { endedEarly, Gathered, offContract, untilStopped } from './events.js'
+import { endedEarly, Gathered, offContract, shown, type TurnEnds, untilStopped } from './events.js'
 import { conversation, promptOf } from './history.js'
-import type { TurnStop } from './stop.js'
 
 export interface ModelAnswer {
   reply: string
@@ -25,7 +24,7 @@ export function askModel(
   provider: ModelProvider,
   settings: ProviderSettings,
   tools: ToolDefinition[],
-  stop: TurnStop,
+  ends: TurnEnds,
   onText: (text: string) => void,
 ): Promise<ModelOutcome> {
   const request: ModelRequest = {
@@ -35,32 +34,32 @@ export function askModel(
     attempt: session.state.recovery.unanswered_requests,
     tools,
   }
-  return complete(provider, request, stop.signal, onText)
+  return complete(provider, request, ends, onText)
 }
 
 /** Any request, read to its end. Never throws. */
 export async function complete(
   provider: ModelProvider,
   request: ModelRequest,
-  signal: AbortSignal,
+  ends: TurnEnds,
   onText: (text: string) => void,
 ): Promise<ModelOutcome> {
   const gathered = new Gathered()
   const calls: ToolCall[] = []
   try {
     let stop: ModelAnswer['stop'] | undefined
-    for await (const event of untilStopped(provider.complete(request, { signal }), signal)) {
+    for await (const event of untilStopped(provider.complete(request, { signal: ends.signal }), ends)) {
       if (stop !== undefined) throw offContract('an event after its stop')
       if (event?.type === 'text') onText(gathered.add(event.text))
       else if (event?.type === 'tool_call') calls.push(checkCall(event.call, calls))
       else if (event?.type === 'usage') gathered.count(event.usage)
       else if (event?.type === 'stop' && STOPS.includes(event.reason)) stop = event.reason
-      else throw offContract(`an event ${JSON.stringify(event)?.slice(0, 100)}`)
+      else throw offContract(`an event ${shown(event)}`)
     }
     if (stop === undefined) throw endedEarly()
     return { outcome: 'answered', answer: { reply: gathered.text, stop, usage: gathered.usage, calls } }
   } catch (error) {
-    if (signal.aborted) return { outcome: 'stopped' }
+    if (ends.signal.aborted) return { outcome: 'stopped' }
     return { outcome: 'failed', error: describeFailure(error), retryAfterMs: retryAfterOf(error) }
   }
 }
@@ -72,7 +71,7 @@ function checkCall(call: ToolCall | undefined, earlier: ToolCall[]): ToolCall {
   const { call_id, name, input } = call ?? ({} as Partial<ToolCall>)
   const isWhole = typeof call_id === 'string' && call_id !== '' && typeof name === 'string' && name !== ''
   if (!isWhole || typeof input !== 'object' || input === null || Array.isArray(input)) {
-    throw offContract(`a tool call ${JSON.stringify(call)?.slice(0, 100)}`)
+    throw offContract(`a tool call ${shown(call)}`)
   }
   if (earlier.some((other) => other.call_id === call_id)) throw offContract(`two tool calls with the id ${call_id}`)
   return { call_id, name, input }

@@ -9,7 +9,7 @@ import type { Session } from '../session/session.js'
 import { complete } from './ask-model.js'
 import { type Exchange, exchanges, promptOf } from './history.js'
 import type { TurnEvent } from './step.js'
-import type { TurnStop } from './stop.js'
+import type { TurnEnds } from './events.js'
 
 const KEPT_SHARE = 1 / 3
 const EXCERPT_CHARACTERS_MAX = 4000
@@ -19,7 +19,7 @@ export async function compact(
   session: Session,
   provider: ModelProvider,
   settings: ProviderSettings,
-  stop: TurnStop,
+  ends: TurnEnds,
 ): Promise<Extract<TurnEvent, { type: 'compacted' }> | undefined> {
   const all = exchanges(session)
   const cut = cutOf(all)
@@ -27,7 +27,7 @@ export async function compact(
   const [left, first] = [all.slice(0, cut), all[cut] as Exchange]
   const messages = left.reduce((sum, exchange) => sum + exchange.messages.length, 0)
   const how = provider.summarises === false ? 'dropped' : 'summary'
-  const summary = how === 'dropped' ? droppedNotice(messages) : await summarise(provider, settings, left, stop)
+  const summary = how === 'dropped' ? droppedNotice(messages) : await summarise(provider, settings, left, ends)
   if (summary === undefined) return undefined
   const asked = left.some(({ isPrompt }) => isPrompt) ? `\n\nWhat you are working on, word for word:\n\n${promptOf(session)}` : ''
   return { type: 'compacted', content: summary + asked, how, keeps: session.placeOf(first.seq), messages }
@@ -41,11 +41,11 @@ async function summarise(
   provider: ModelProvider,
   settings: ProviderSettings,
   left: Exchange[],
-  stop: TurnStop,
+  ends: TurnEnds,
 ): Promise<string | undefined> {
   const prompt = `${SUMMARY_PROMPT}\n\n${left.map(transcriptOf).join('\n\n')}`
   const request = { ...settings, instructions: null, prompt, messages: () => [{ role: 'user' as const, content: prompt }], attempt: 1, tools: [] }
-  const result = await complete(provider, request, stop.signal, () => undefined)
+  const result = await complete(provider, request, ends, () => undefined)
   if (result.outcome !== 'answered' || result.answer.reply.trim() === '') return undefined
   return `[substrat] Summary of the conversation so far:\n\n${result.answer.reply}`
 }

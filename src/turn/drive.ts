@@ -11,6 +11,7 @@ import { askAgent } from './ask-agent.js'
 import { askModel } from './ask-model.js'
 import { type Effect, step, type TurnEvent, withRest } from './step.js'
 import type { TurnStop } from './stop.js'
+import { StrayErrors } from './stray-errors.js'
 
 export interface TurnPorts {
   provider: Provider
@@ -32,16 +33,18 @@ export async function drive(
   let effect = persist(session, first, () => false)
   const { provider, settings, stop, environment, onText, isLast } = ports(session.state.run as Run)
   const record = (event: TurnEvent): Effect | undefined => persist(session, event, isLast)
+  const strays = new StrayErrors()
   try {
     while (effect === 'ask') {
       const event =
         provider.kind === 'model'
-          ? await askModel(session, provider, settings, stop, onText)
-          : await askAgent(session, provider, settings, stop, environment, record, onText)
+          ? await askModel(session, provider, settings, stop, strays, onText)
+          : await askAgent(session, provider, settings, stop, strays, environment, record, onText)
       effect = record(event)
     }
     return session.state.run as Run
   } finally {
+    strays.close()
     stop.close()
   }
 }

@@ -2,28 +2,59 @@
  * A provider's stream, read so that nothing a provider does can hold or break a turn: it may hang, throw, end early or
  * yield what is not in the contract.
  */
+import { inspect } from 'node:util'
 import { limits } from '../limits.js'
 import { providerFailure } from '../provider/failure.js'
 import type { Usage } from '../session/records.js'
+import type { StrayErrors } from './stray-errors.js'
 
 /** How long a provider that was told to stop is waited for. */
 const STOP_GRACE_MS = 3000
 
-/** The stream's events until it ends, or until shortly after `signal` is aborted, whether or not it takes notice. */
-export async function* untilStopped<T>(stream: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+/** What ends a turn though the provider goes on. */
+export interface TurnEnds {
+  signal: AbortSignal
+  strays: StrayErrors
+}
+
+/** The stream's events until it ends, or until shortly after the turn is stopped, whether or not it takes notice. */
+export async function* untilStopped<T>(stream: AsyncIterable<T>, ends: TurnEnds): AsyncGenerator<T> {
+  if (typeof stream?.[Symbol.asyncIterator] !== 'function') throw offContract('a turn that is no stream')
   const iterator = stream[Symbol.asyncIterator]()
-  const stopped = whenAborted(signal)
+  const ended = whenEnded(ends)
+  let isDone = false
   try {
     for (;;) {
-      const next = iterator.next()
-      next.catch(() => undefined)
-      const result = await Promise.race([next, stopped])
-      if (result === 'stopped' || result.done === true) return
+      const result = await firstOf(iterator.next(), ended)
+      isDone = result !== STOPPED && result.done === true
+      if (result === STOPPED || result.done === true) return
       yield result.value
     }
   } finally {
     // A generator that is stuck in an await never settles its return(), so this is bounded too.
-    await withinGrace(Promise.resolve(iterator.return?.(undefined)).catch(() => undefined))
+    if (!isDone) await withinGrace(letReturn(iterator))
+  }
+}
+
+/** What the provider promised; a failure where the turn is stopped first. */
+export async function orStopped<T>(promise: Promise<T>, ends: TurnEnds): Promise<T> {
+  const result = await firstOf(promise, whenEnded(ends))
+  if (result === STOPPED) throw endedEarly()
+  return result
+}
+
+/** Whichever settles first; what the promise does later is nobody's business. */
+function firstOf<T>(promise: Promise<T>, ended: Promise<typeof STOPPED>): Promise<T | typeof STOPPED> {
+  const settled = Promise.resolve(promise)
+  settled.catch(() => undefined)
+  return Promise.race([settled, ended])
+}
+
+async function letReturn(iterator: AsyncIterator<unknown>): Promise<void> {
+  try {
+    await iterator.return?.(undefined)
+  } catch {
+    // Its turn is over; how it ended is decided.
   }
 }
 
@@ -75,11 +106,22 @@ export function endedEarly(): Error {
   return providerFailure('crashed', 'the provider ended without an answer')
 }
 
-function whenAborted(signal: AbortSignal): Promise<'stopped'> {
-  return new Promise((resolve) => {
+const STOPPED = Symbol('stopped')
+
+/** Rejects at once for a stray error. */
+function whenEnded({ signal, strays }: TurnEnds): Promise<typeof STOPPED> {
+  const stopped = new Promise<typeof STOPPED>((resolve) => {
     // The provider gets its chance to end by itself first: what it says then is better than silence.
-    const later = (): void => void setTimeout(resolve, STOP_GRACE_MS, 'stopped').unref()
+    const later = (): void => void setTimeout(resolve, STOP_GRACE_MS, STOPPED).unref()
     if (signal.aborted) later()
     else signal.addEventListener('abort', later, { once: true })
   })
+  const ended = Promise.race([stopped, strays.first])
+  ended.catch(() => undefined)
+  return ended
+}
+
+/** An event that the contract does not have, for a sentence. */
+export function shown(event: unknown): string {
+  return inspect(event, { depth: 1, breakLength: Number.POSITIVE_INFINITY }).slice(0, 100)
 }

@@ -75,8 +75,8 @@ export function watchForStop(
     stopped.abort()
   }
   const look = (): void => {
-    for (const request of store.requestsTo(run.agentId)) {
-      if (request.runId === run.runId) stop(request.verb === 'suspend' ? 'suspended' : 'terminated')
+    for (const { runId, verb } of requestsTo(store, run.agentId)) {
+      if (runId === run.runId) stop(verb === 'suspend' ? 'suspended' : 'terminated')
     }
   }
   const onShutdown = (): void => stop('shutdown')
@@ -96,5 +96,14 @@ export function watchForStop(
       clearTimeout(timeout)
       shutdown.signal.removeEventListener('abort', onShutdown)
     },
+  }
+}
+
+/** Requests are advisory: a directory that cannot be read now is read at the next look, and breaks no turn. */
+function requestsTo(store: FileStore, agentId: string): ReturnType<FileStore['requestsTo']> {
+  try {
+    return store.requestsTo(agentId)
+  } catch {
+    return []
   }
 }

@@ -1,0 +1,213 @@
+/**
+ * The built CLI as a real process, in a house of its own: home, HOME, XDG_* and a workspace in one temporary directory,
+ * removed after the test file. Whatever a test leaves running is killed by its pid then.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, expect } from 'vitest'
+import { checkHome, type Finding } from '../../src/recovery/check.js'
+import type { SessionRecord } from '../../src/session/records.js'
+import { FileStore } from '../../src/storage/store.js'
+import { waitFor } from './wait.js'
+
+export const RUN_JS = path.join(import.meta.dirname, '..', '..', 'bin', 'run.js')
+
+const scratch = mkdtempSync(path.join(tmpdir(), 'substrat-cli-'))
+const children = new Set<ChildProcess>()
+let houses = 0
+
+afterAll(() => {
+  for (const child of children) child.kill('SIGKILL')
+  rmSync(scratch, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 })
+})
+
+export interface RunOptions {
+  /** What stdin holds; `open` is a pipe that never ends, by default it is /dev/null. */
+  stdin?: string | Buffer | 'open'
+  env?: Record<string, string>
+  cwd?: string
+  /** `closed`: nobody reads, and the first write meets EPIPE. `unread`: a pipe that fills up. */
+  stdout?: 'closed' | 'unread'
+  stderr?: 'closed'
+}
+
+export interface Result {
+  /** As a shell says it: 128 + n where a signal killed it. */
+  exit: number
+  stdout: string
+  stderr: string
+  // biome-ignore lint/suspicious/noExplicitAny: what a command prints is compared with what is expected
+  json: any
+}
+
+export class House {
+  readonly root = path.join(scratch, String(++houses))
+  readonly home = path.join(this.root, 'home')
+  readonly workspace = path.join(this.root, 'workspace')
+  readonly env: Record<string, string>
+
+  constructor(env: Record<string, string> = {}) {
+    mkdirSync(this.workspace, { recursive: true })
+    const at = (name: string): string => path.join(this.root, name)
+    this.env = {
+      PATH: process.env.PATH ?? '',
+      TMPDIR: process.env.TMPDIR ?? '/tmp',
+      NODE_ENV: 'production',
+      SUBSTRAT_HOME: this.home,
+      // One for all houses: compiling the bundle anew takes 25 ms of every start.
+      SUBSTRAT_CACHE_DIR: path.join(scratch, 'cache'),
+      HOME: at('user'),
+      XDG_CACHE_HOME: at('cache'),
+      XDG_CONFIG_HOME: at('config'),
+      XDG_DATA_HOME: at('data'),
+      XDG_STATE_HOME: at('state'),
+      ...env,
+    }
+  }
+
+  run(args: string[], options: RunOptions = {}): Promise<Result> {
+    return this.start(args, options).result
+  }
+
+  start(args: string[], options: RunOptions = {}): Running {
+    return this.launch([process.execPath, RUN_JS, ...args], options)
+  }
+
+  /** Another program around the CLI, in the same house. */
+  launch([program, ...args]: string[], options: RunOptions = {}): Running {
+    const child = spawn(program as string, args, {
+      cwd: options.cwd ?? this.workspace,
+      env: { ...this.env, ...options.env },
+      stdio: [options.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    })
+    children.add(child)
+    child.stdin?.on('error', () => undefined)
+    if (options.stdin !== undefined && options.stdin !== 'open') child.stdin?.end(options.stdin)
+    return new Running(child, options)
+  }
+
+  /** A new agent; its uuid. */
+  async spawn(name: string, ...flags: string[]): Promise<string> {
+    const { exit, stdout, stderr } = await this.run(['spawn', '--name', name, ...flags])
+    expect(exit, stderr).toBe(0)
+    return stdout.trim()
+  }
+
+  /** Runs it and expects that it goes well. */
+  async ok(...args: string[]): Promise<Result> {
+    const result = await this.run(args)
+    expect(result.exit, `${args.join(' ')}: ${result.stderr}`).toBe(0)
+    return result
+  }
+
+  write(name: string, text: string): string {
+    const file = path.join(this.workspace, name)
+    writeFileSync(file, text)
+    return file
+  }
+
+  scenario(name: string, ...responses: object[]): string {
+    this.write(name, JSON.stringify({ responses }))
+    return `scenario=${name}`
+  }
+
+  agentFile(id: string, name: string): string {
+    return path.join(this.home, 'agents', id, name)
+  }
+
+  log(id: string): string {
+    return readFileSync(this.agentFile(id, 'events.jsonl'), 'utf8')
+  }
+
+  records(id: string): SessionRecord[] {
+    const lines = this.log(id).split('\n')
+    // What stands after the last newline is being written.
+    return lines.slice(0, -1).map((line) => JSON.parse(line) as SessionRecord)
+  }
+
+  kinds(id: string): string[] {
+    return this.records(id).map(({ kind }) => kind)
+  }
+
+  count(id: string, kind: string): number {
+    return this.kinds(id).filter((found) => found === kind).length
+  }
+
+  waitForRecord(id: string, kind: string, count = 1): Promise<void> {
+    return waitFor(() => this.count(id, kind) >= count, `${count} ${kind} in the log`)
+  }
+
+  inbox(id: string): string[] {
+    return readdirSync(this.agentFile(id, 'inbox'))
+  }
+
+  /** The log of every agent, for comparison. */
+  logs(): Record<string, string> {
+    const ids = readdirSync(path.join(this.home, 'agents')).filter((name) => !name.startsWith('.'))
+    return Object.fromEntries(ids.map((id) => [id, this.log(id)]))
+  }
+
+  findings(isRecovered = false): Finding[] {
+    return checkHome(FileStore.openForRead(this.home) as FileStore, { isRecovered })
+  }
+}
+
+export class Running {
+  stdout = ''
+  stderr = ''
+  readonly result: Promise<Result>
+
+  constructor(
+    readonly child: ChildProcess,
+    options: RunOptions,
+  ) {
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text
+    })
+    if (options.stdout === 'closed') child.stdout?.destroy()
+    if (options.stderr === 'closed') child.stderr?.destroy()
+    if (options.stdout === undefined)
+      child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+        this.stdout += text
+      })
+    this.result = new Promise((resolve, reject) => {
+      child.once('error', reject)
+      // A pipe that is held open by what the command left running must not hide that the command has ended.
+      child.once('exit', (code, signal) => {
+        children.delete(child)
+        const settle = (): void => resolve(this.settled(code, signal))
+        if (child.stdout?.readableEnded !== false && child.stderr?.readableEnded !== false) settle()
+        else setTimeout(settle, options.stdout === undefined ? 500 : 0)
+        child.once('close', settle)
+      })
+    })
+  }
+
+  get pid(): number {
+    return this.child.pid as number
+  }
+
+  async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<Result> {
+    this.child.kill(signal)
+    return this.result
+  }
+
+  says(text: string): Promise<void> {
+    return waitFor(() => this.stderr.includes(text), `${JSON.stringify(text)} on stderr`)
+  }
+
+  private settled(code: number | null, signal: NodeJS.Signals | null): Result {
+    const { stdout, stderr } = this
+    const numbers: Partial<Record<NodeJS.Signals, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }
+    return {
+      exit: code ?? 128 + (numbers[signal as NodeJS.Signals] ?? 0),
+      stdout,
+      stderr,
+      get json() {
+        return JSON.parse(stdout)
+      },
+    }
+  }
+}

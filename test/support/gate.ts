@@ -1,0 +1,41 @@
+/** A program that stands still in the middle of a turn until the test lets it go: for the exec provider. */
+import { spawnSync } from 'node:child_process'
+import { closeSync, constants, existsSync, openSync, writeSync } from 'node:fs'
+import path from 'node:path'
+import { afterAll } from 'vitest'
+import type { House } from './cli.js'
+import { waitFor } from './wait.js'
+
+const descriptors: number[] = []
+afterAll(() => {
+  for (const fd of descriptors) closeSync(fd)
+})
+
+export class Gate {
+  private readonly fd: number
+  private readonly arrived: string
+  /** Says that it is there, waits to be let go, and answers `done: <prompt>`. */
+  readonly command: string
+
+  constructor(house: House, name: string) {
+    const fifo = path.join(house.workspace, `${name}.fifo`)
+    this.arrived = path.join(house.workspace, `${name}.arrived`)
+    spawnSync('mkfifo', [fifo])
+    // For reading and writing: opening waits for nobody, and what is written waits for its reader.
+    this.fd = openSync(fifo, constants.O_RDWR)
+    descriptors.push(this.fd)
+    this.command = `: > ${name}.arrived; read _ < ${name}.fifo; printf 'done: '; cat`
+  }
+
+  get flags(): string[] {
+    return ['--provider', 'exec', '--option', `command=${this.command}`]
+  }
+
+  isReached(): Promise<void> {
+    return waitFor(() => existsSync(this.arrived), 'the program of the turn')
+  }
+
+  open(): void {
+    writeSync(this.fd, 'go\n')
+  }
+}
