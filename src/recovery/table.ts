@@ -3,31 +3,52 @@
  * row says how a crash gets there. A run's phase names its row; a phase without a row does not compile.
  */
 import type { Run, State } from '../session/state.js'
+import { waitIsGood } from '../session/status.js'
 
-export type Row = 'A' | 'B' | 'C' | 'G' | 'J'
+export type Row = 'A' | 'B' | 'C' | 'D' | 'E' | 'F' | 'G' | 'H' | 'H2' | 'I' | 'J'
 
 /**
- * `none`: nothing is owed. `ask`: going on means asking the provider. `close`: the answer is there, the run is only not
- * closed. `inspect`: the program's own store knows more than we do.
+ * `none`: nothing is owed. `go_on`: the next step of the turn is known. `settle_tools`: first the tools that were started
+ * need results. `close`: the answer is there, the run is only not closed. `keep`: it waits. `expire`: it waited in vain.
+ * `inspect`: the program's own store knows more than we do.
  */
-export type Action = 'none' | 'ask' | 'close' | 'inspect'
+export type Action = 'none' | 'go_on' | 'settle_tools' | 'close' | 'keep' | 'expire' | 'inspect'
 
 export const RECOVERY_TABLE: Record<Row, { found: string; action: Action }> = {
   // No run, or the latest is ended.
   A: { found: 'no open run', action: 'none' },
   // A kill after spawn with a prompt, or between the start of an agent's turn and its program's.
-  B: { found: 'run started, provider not yet asked', action: 'ask' },
+  B: { found: 'run started, provider not yet asked', action: 'go_on' },
   // A kill in mid-inference. Inference is repeatable.
-  C: { found: 'model asked, no response', action: 'ask' },
+  C: { found: 'model asked, no response', action: 'go_on' },
+  // A kill after a response was stored and before its first tool was. Some of its calls may have results already.
+  D: { found: 'response with tool calls, no tool started', action: 'go_on' },
+  // A kill between the start of a tool and its result: outcome unknown.
+  E: { found: 'tool started, no result', action: 'settle_tools' },
+  // A kill between the last result and the next request.
+  F: { found: 'all results there, model not asked again', action: 'go_on' },
   // A kill between an agent's reply and the end of its run.
   G: { found: 'final response there, run not closed', action: 'close' },
+  // The process of a parked run has exited by design.
+  H: { found: 'waiting, token good', action: 'keep' },
+  H2: { found: 'waiting for a time', action: 'keep' },
+  // Nobody answered in time, or the token was lost with its record.
+  I: { found: 'waiting, token bad or deadline passed', action: 'expire' },
   // A kill while an agent's program ran: only the program's own store can say how it ended.
   J: { found: 'agent provider in flight', action: 'inspect' },
 }
 
-const ROW_OF_PHASE: Record<Run['phase'], Row> = { started: 'B', asked: 'C', launched: 'J', answered: 'G' }
+/** Call with the agent's lock held: an open run then has no living holder. `now`: see `timestampAfter`. */
+export function diagnose(state: State, now: string): Row {
+  const { run } = state
+  if (run?.status !== 'open') return 'A'
+  if (run.wait !== null) return waitIsGood(state, run.wait, now) ? (run.wait.kind === 'not_before' ? 'H2' : 'H') : 'I'
+  return run.phase === 'calling' ? rowOfCalls(run) : ROW_OF_PHASE[run.phase]
+}
 
-/** Call with the agent's lock held: an open run then has no living holder. */
-export function diagnose(state: State): Row {
-  return state.run?.status === 'open' ? ROW_OF_PHASE[state.run.phase] : 'A'
+const ROW_OF_PHASE: Record<Exclude<Run['phase'], 'calling'>, Row> = { started: 'B', asked: 'C', launched: 'J', answered: 'G' }
+
+function rowOfCalls({ calls }: Run): Row {
+  if (calls.some(({ status }) => status === 'started')) return 'E'
+  return calls.every(({ status }) => status === 'finished') ? 'F' : 'D'
 }

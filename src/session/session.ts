@@ -5,7 +5,7 @@
  * transition that is refused leaves nothing on disk. Nothing is told to a listener before it is synced.
  */
 import { SubstratError } from '../errors.js'
-import type { FileStore, Lease, LogWriter } from '../storage/store.js'
+import type { BlobReference, FileStore, Lease, LogWriter } from '../storage/store.js'
 import { encodeBatch } from './batch.js'
 import { busy } from './busy.js'
 import { load, recordAt, recordsFrom } from './load.js'
@@ -81,6 +81,21 @@ export class Session {
 
   onRecord(listener: RecordListener): void {
     this.listeners.push(listener)
+  }
+
+  /** Calls back once, when the next record of that kind is durable. */
+  onceDurable(kind: SessionRecord['kind'], then: () => void): void {
+    const listener: RecordListener = (record) => {
+      if (record.kind !== kind) return
+      this.listeners.splice(this.listeners.indexOf(listener), 1)
+      then()
+    }
+    this.listeners.push(listener)
+  }
+
+  /** Content that a record is about to name. */
+  writeBlob(content: Buffer): BlobReference {
+    return this.store.writeBlob(this.id, content)
   }
 
   /** One batch, durable when it returns. Large content goes to blobs first. */

@@ -1,24 +1,47 @@
-/** The derived status: computed from the state and a look at the lock, never stored as truth (design section 6). */
+/** The derived status: computed from the state, the clock and a look at the lock, never stored as truth (design section 6). */
 import type { Interruption } from './records.js'
-import type { State } from './state.js'
+import type { State, Wait } from './state.js'
 
 export type Status = 'running' | 'waiting' | 'idle' | 'interrupted_startup' | 'interrupted_waiting'
 
-const LEFT_TO_GO_ON: Interruption[] = ['process_exit', 'process_restart', 'shutdown']
+/** What a turn goes on from by itself. */
+const GOES_ON: Interruption[] = ['process_exit', 'process_restart', 'shutdown']
+/** `unknown_tool`: a person has to say so first. */
+const INTERRUPTED_STARTUP: Interruption[] = [...GOES_ON, 'unknown_tool']
 
-/** Precedence: interrupted_startup > interrupted_waiting > waiting > running > idle. */
-export function deriveStatus(state: State, isHolderAlive: boolean): Status {
-  if (isInterrupted(state) || (state.run?.status === 'open' && !isHolderAlive)) return 'interrupted_startup'
-  return state.run?.status === 'open' ? 'running' : 'idle'
+/** Precedence: interrupted_startup > interrupted_waiting > waiting > running > idle. `now`: see `timestampAfter`. */
+export function deriveStatus(state: State, isHolderAlive: boolean, now: string): Status {
+  const { run, recovery } = state
+  const wait = run?.status === 'open' ? run.wait : null
+  const ended = state.state === 'terminated' ? undefined : recovery.interruption?.reason
+  if (ended !== undefined && INTERRUPTED_STARTUP.includes(ended)) return 'interrupted_startup'
+  if (run?.status === 'open' && wait === null && !isHolderAlive) return 'interrupted_startup'
+  if (ended === 'wait_timeout') return 'interrupted_waiting'
+  if (wait !== null) return waitIsGood(state, wait, now) ? 'waiting' : 'interrupted_waiting'
+  return run?.status === 'open' ? 'running' : 'idle'
+}
+
+/** Whether what is waited for can still come: the token can be used and the deadline is not over. */
+export function waitIsGood(state: State, wait: Wait, now: string): boolean {
+  if (wait.kind === 'not_before') return true
+  if (wait.deadline_at !== null && wait.deadline_at <= now) return false
+  const token = state.tokens.find(({ token_id }) => token_id === wait.resume_token_id)
+  return token?.status === 'minted' && token.expires_at > now
+}
+
+/** Whether a run that waits for a time may go on. */
+export function isDue(wait: Wait | null, now: string): boolean {
+  return wait?.kind === 'not_before' && (wait.not_before ?? '') <= now
 }
 
 /** Whether the latest run was interrupted by what nobody wished, and none began since. */
 export function isInterrupted(state: State): boolean {
   const { interruption } = state.recovery
-  return interruption !== null && LEFT_TO_GO_ON.includes(interruption.reason)
+  return state.state !== 'terminated' && interruption !== null && GOES_ON.includes(interruption.reason)
 }
 
 /** Whether a person's `resume` has something to go on with: also what a person's `suspend` stopped. */
 export function isUnfinished(state: State): boolean {
+  if (state.state === 'terminated') return false
   return state.run?.status === 'open' || state.recovery.interruption !== null
 }

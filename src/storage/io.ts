@@ -185,6 +185,11 @@ export function mkdirAbove(point: string, path: string): void {
   isDoneUnless('EEXIST', () => step({ point, name: 'mkdir', path }, () => fs.mkdirSync(path)))
 }
 
+/** For directories of the user's, above a file that a tool writes. */
+export function mkdirAll(point: string, path: string): void {
+  step({ point, name: 'mkdir', path }, () => fs.mkdirSync(path, { recursive: true }))
+}
+
 /** Removes a directory and all that is in it. */
 export function removeTree(point: string, path: string): void {
   step({ point, name: 'rmdir', path }, () => fs.rmSync(path, { recursive: true, force: true }))

@@ -13,9 +13,9 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const SHA256 = /^[0-9a-f]{64}$/
 const SPAWNING = /^\.spawn-/
 const CLOSING = '.closing'
-const REQUEST = /^([0-9a-f-]{36})\.(suspend|terminate)$/
+const REQUEST = /^([0-9a-f-]{36})\.(suspend|terminate|cancel)$/
 
-export type RequestVerb = 'suspend' | 'terminate'
+export type RequestVerb = 'suspend' | 'terminate' | 'cancel'
 
 export function isUuid(text: string): boolean {
   return UUID.test(text)

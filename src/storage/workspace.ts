@@ -17,7 +17,7 @@ export async function writeWorkspaceFile(workspace: string, path: string, text: 
   const file = locate(workspace, path)
   const facts = io.statIfThere('workspace.stat', file)
   if (facts !== undefined && facts.kind !== 'file') throw new Error(`${path} is no plain file`)
-  io.mkdirParents('workspace.mkdir', dirname(file))
+  io.mkdirAll('workspace.mkdir', dirname(file))
   await writeUserFile(file, text)
 }
 

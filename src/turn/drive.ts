@@ -4,54 +4,201 @@
  * What is on disk if we die: before a persist, nothing of the step; after it, the records that name what we were about
  * to do, which the recovery table has a row for.
  */
-import type { Provider, ProviderSettings } from '../provider/contract.js'
+import type { LaunchCommand, LaunchedProgram, ModelProvider, Provider, ProviderSettings } from '../provider/contract.js'
+import { createHost } from '../provider/program.js'
+import type { CallRecord, RunError } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
+import { limits } from '../limits.js'
 import { askAgent } from './ask-agent.js'
 import { askModel } from './ask-model.js'
-import { type Effect, step, type TurnEvent, withRest } from './step.js'
+import { compact } from './compact.js'
+import { mintToken } from './decision.js'
+import { openCalls } from './history.js'
+import { type Effect, type RetryPlan, step, type TurnEvent, withRest } from './step.js'
 import type { TurnStop } from './stop.js'
 import { StrayErrors } from './stray-errors.js'
+import type { Toolbox } from './tools/toolbox.js'
 
 export interface TurnPorts {
   provider: Provider
   settings: ProviderSettings
+  toolbox: Toolbox
   stop: TurnStop
   /** SUBSTRAT_* for the programs of this turn. */
   environment: Record<string, string>
+  /** A slot for one call of the provider: given back before tools run and while nothing is asked. */
+  takeSlot(): Promise<{ release(): Promise<void> }>
+  planRetry(error: RunError, failures: number, retryAfterMs: number | null): RetryPlan
+  /** ISO 8601: when a token that is minted now expires. */
+  tokenExpiry(): string
+  /** The secret of a token, once, after it is on disk. */
+  onToken(secret: string): void
   onText(text: string): void
+  note(text: string): void
   /** Whether the session comes to rest with the end of this run: asked when the run ends. */
   isLast(): boolean
 }
 
-/** The run as it ended. Throws only where storage failed; then the run is open on disk, for recovery. */
-export async function drive(
-  session: Session,
-  first: TurnEvent,
-  ports: (run: Run) => TurnPorts,
-): Promise<Run> {
-  let effect = persist(session, first, () => false)
-  const { provider, settings, stop, environment, onText, isLast } = ports(session.state.run as Run)
-  const record = (event: TurnEvent): Effect | undefined => persist(session, event, isLast)
-  const strays = new StrayErrors()
+/** The run as it ended or was parked. Throws only where storage failed; then the run is open on disk, for recovery. */
+export async function drive(session: Session, first: TurnEvent, ports: TurnPorts, openStop: (run: Run) => TurnStop): Promise<Run> {
+  // Before anything of the run is stored: where no slot becomes free, nothing has happened.
+  const slot = await ports.takeSlot()
+  const turn = new Turn(session, ports, slot)
   try {
-    while (effect === 'ask') {
-      const event =
-        provider.kind === 'model'
-          ? await askModel(session, provider, settings, stop, strays, onText)
-          : await askAgent(session, provider, settings, stop, strays, environment, record, onText)
-      effect = record(event)
-    }
+    let effect = turn.persist(first)
+    turn.stop = openStop(session.state.run as Run)
+    while (effect !== undefined) effect = turn.persist(await turn.perform(effect))
     return session.state.run as Run
   } finally {
-    strays.close()
-    stop.close()
+    await turn.close()
   }
 }
 
-function persist(session: Session, event: TurnEvent, isLast: () => boolean): Effect | undefined {
-  const { records, effect } = step(session.state, event)
-  const ends = withRest(session.state, records)
-  session.append(ends.length > records.length && isLast() ? ends : records)
-  return effect
+class Turn {
+  stop: TurnStop = { signal: new AbortController().signal, reason: () => 'shutdown', close: () => undefined }
+  private readonly strays = new StrayErrors()
+
+  constructor(
+    private readonly session: Session,
+    private readonly ports: TurnPorts,
+    private slot: { release(): Promise<void> } | undefined,
+  ) {}
+
+  persist(event: TurnEvent): Effect | undefined {
+    const { records, effect } = step(this.session.state, event, this.ports.toolbox.policy)
+    const ends = withRest(this.session.state, records)
+    this.session.append(ends.length > records.length && this.ports.isLast() ? ends : records)
+    return effect
+  }
+
+  async perform(effect: Effect): Promise<TurnEvent> {
+    if (effect.type !== 'ask') await this.releaseSlot()
+    if (this.stop.signal.aborted) return { type: 'stopped', reason: this.stop.reason(), state: null }
+    switch (effect.type) {
+      case 'ask':
+        return this.ask()
+      case 'run_tool':
+        return this.runTool(effect.call_id)
+      case 'park':
+        return this.park(effect.call_ids)
+      case 'pause':
+        return this.pause(effect.ms)
+      case 'compact':
+        return this.compact(this.ports.provider as ModelProvider)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.strays.close()
+    this.stop.close()
+    await this.releaseSlot()
+    await this.ports.toolbox.stop()
+  }
+
+  private async ask(): Promise<TurnEvent> {
+    const { provider, settings, toolbox, environment, onText, note } = this.ports
+    if (provider.kind === 'agent') {
+      return askAgent(this.session, provider, settings, this.stop, this.strays, environment, (event) => void this.persist(event), onText)
+    }
+    await toolbox.start((server, command) => this.launch(command, (group) => this.persist({ type: 'server_launched', server, group })), note)
+    this.slot ??= await this.ports.takeSlot()
+    const ends = { signal: this.stop.signal, strays: this.strays }
+    const asked = await askModel(this.session, provider, settings, toolbox.definitions, ends, onText)
+    await this.releaseSlot()
+    if (asked.outcome === 'stopped') return { type: 'stopped', reason: this.stop.reason(), state: null }
+    if (asked.outcome === 'failed') return this.failed(asked.error, asked.retryAfterMs)
+    const { reply, stop, usage, calls } = asked.answer
+    return { type: 'model_responded', reply, stop, usage, calls: calls.map((call) => this.stored(call)) }
+  }
+
+  private failed(error: RunError, retryAfterMs: number | null): TurnEvent {
+    const plan = this.ports.planRetry(error, (this.session.state.run as Run).failures, retryAfterMs)
+    if (plan.retryInMs !== null) this.ports.note(`${error.message}; trying again in ${plan.retryInMs} ms`)
+    return { type: 'model_failed', error, plan }
+  }
+
+  private async runTool(callId: string): Promise<TurnEvent> {
+    const call = openCalls(this.session).find(({ call_id }) => call_id === callId)
+    if (call === undefined) throw new Error(`the call ${callId} is not in the log`)
+    let broken: unknown
+    const launch = async (command: LaunchCommand): Promise<LaunchedProgram> => {
+      try {
+        return await this.launch(command, (group) => this.persist({ type: 'tool_launched', call_id: callId, group }))
+      } catch (error) {
+        broken = error
+        throw error
+      }
+    }
+    const { content, is_error, whole } = await this.ports.toolbox.run(call, this.stop.signal, launch)
+    if (isStorageFailure(broken)) throw broken
+    const output = whole === null ? null : this.session.writeBlob(whole)
+    const finished = { type: 'tool_finished' as const, call_id: callId, content, is_error, output }
+    if (!this.stop.signal.aborted) return finished
+    // Its result is known, so it is recorded before the turn ends: nothing about it is uncertain.
+    this.persist(finished)
+    return { type: 'stopped', reason: this.stop.reason(), state: null }
+  }
+
+  /** The secret is told once it can be used, and is nowhere else. */
+  private async park(callIds: string[]): Promise<TurnEvent> {
+    const { token, secret } = mintToken(this.ports.tokenExpiry())
+    const asks = openCalls(this.session)
+      .filter(({ call_id }) => callIds.includes(call_id))
+      .map(({ call_id, name, input }) => ({ call_id, tool: name, input: shortened(input) }))
+    this.session.onceDurable('run.waiting', () => this.ports.onToken(secret))
+    return { type: 'parked', token, asks }
+  }
+
+  private pause(ms: number): Promise<TurnEvent> {
+    const { signal } = this.stop
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms, { type: 'retry' })
+      signal.addEventListener('abort', () => {
+        clearTimeout(timer)
+        resolve({ type: 'stopped', reason: this.stop.reason(), state: null })
+      }, { once: true })
+    })
+  }
+
+  private async compact(provider: ModelProvider): Promise<TurnEvent> {
+    this.slot ??= await this.ports.takeSlot()
+    this.ports.note('the conversation is too long for the model: compacting it')
+    const compacted = await compact(this.session, provider, this.ports.settings, { signal: this.stop.signal, strays: this.strays })
+    if (this.stop.signal.aborted) return { type: 'stopped', reason: this.stop.reason(), state: null }
+    if (compacted !== undefined) return compacted
+    const message = 'the conversation is too long for the model, and could not be made shorter'
+    return { type: 'failed', error: { type: 'overflow', message } }
+  }
+
+  private launch(command: LaunchCommand, record: (group: Parameters<Parameters<typeof createHost>[0]['record']>[0]) => void): Promise<LaunchedProgram> {
+    return createHost({ environment: this.ports.environment, record }).launch(command, { signal: this.stop.signal })
+  }
+
+  private stored({ call_id, name, input }: { call_id: string; name: string; input: Record<string, unknown> }): CallRecord {
+    const bytes = Buffer.from(JSON.stringify(input))
+    return bytes.length <= limits.inlineBytesMax ? { call_id, name, input } : { call_id, name, input_blob: this.session.writeBlob(bytes) }
+  }
+
+  private async releaseSlot(): Promise<void> {
+    const { slot } = this
+    this.slot = undefined
+    await slot?.release()
+  }
+}
+
+const ASK_CHARACTERS_MAX = 4000
+
+/** What a person is asked about must fit a line of the log; the whole input is in the call. */
+function shortened(input: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(input).map(([field, value]) => {
+      const text = typeof value === 'string' ? value : JSON.stringify(value)
+      return [field, text.length <= ASK_CHARACTERS_MAX ? value : `${text.slice(0, ASK_CHARACTERS_MAX)}… (${text.length} characters)`]
+    }),
+  )
+}
+
+function isStorageFailure(error: unknown): boolean {
+  return error instanceof Error && error.name === 'SubstratError'
 }

@@ -1,7 +1,7 @@
 /** The records that a turn is made of. */
 import { deriveId } from '../session/ids.js'
-import type { NewRecord, Usage } from '../session/records.js'
-import type { State } from '../session/state.js'
+import type { NewRecord, PromptSource, Usage } from '../session/records.js'
+import type { Run, State } from '../session/state.js'
 import type { ProviderKind, RunRequest, Step } from './step.js'
 
 export function runStarted(state: State, request: RunRequest): NewRecord[] {
@@ -23,8 +23,7 @@ export function runStarted(state: State, request: RunRequest): NewRecord[] {
     ...(request.allow.length === 0 ? {} : { allow: request.allow }),
     ...(request.steps_max === null ? {} : { steps_max: request.steps_max }),
   })
-  if (sources.length > 0) records.push({ kind: 'prompt.assembled', run_id, sources })
-  return [...records, ...promptRecords(run_id, prompt)]
+  return [...records, ...assembled(run_id, sources), ...promptRecords(run_id, prompt)]
 }
 
 function promptRecords(run_id: string, prompt: RunRequest['prompt']): NewRecord[] {
@@ -40,8 +39,14 @@ export function asking(records: NewRecord[], run_id: string, provider: ProviderK
   return { records: [...records, ...asked], effect: { type: 'ask' } }
 }
 
-export function reply(run_id: string, content: string): NewRecord {
-  return { kind: 'message.agent', message_id: deriveId(run_id, 'reply', content), run_id, content }
+/** Which files went into the prompt. */
+export function assembled(run_id: string, sources: PromptSource[]): NewRecord[] {
+  return sources.length === 0 ? [] : [{ kind: 'prompt.assembled', run_id, sources }]
+}
+
+/** What the agent said at this step of its run. */
+export function reply({ run_id, steps }: Run, content: string): NewRecord {
+  return { kind: 'message.agent', message_id: deriveId(run_id, 'reply', String(steps)), run_id, content }
 }
 
 export function completed(run_id: string, usage: Usage | null): NewRecord {

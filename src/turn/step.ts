@@ -10,7 +10,7 @@ import { limits } from '../limits.js'
 import type { CallRecord, NewRecord, ProcessGroup, PromptSource, RunError, Usage } from '../session/records.js'
 import type { Call, Run, State } from '../session/state.js'
 import type { Decided, MintedToken } from './decision.js'
-import { asking, completed, reply, runStarted, stateRecord } from './step-records.js'
+import { asking, assembled, completed, reply, runStarted, stateRecord } from './step-records.js'
 
 export type ProviderKind = 'model' | 'agent'
 
@@ -60,11 +60,11 @@ export interface RetryPlan {
 export type TurnEvent =
   | { type: 'begin'; provider: ProviderKind; run: RunRequest }
   /** The first turn of a spawned agent: its run is in the log since its birth. */
-  | { type: 'ask'; provider: ProviderKind }
+  | { type: 'ask'; provider: ProviderKind; sources: PromptSource[] }
   /** The open run of a process that is gone is taken up again, or one whose time has come. */
-  | { type: 'go_on'; provider: ProviderKind; boot_id: string; auto: boolean; notice: string | null }
+  | { type: 'go_on'; provider: ProviderKind; boot_id: string; auto: boolean; notice: string | null; sources: PromptSource[] }
   /** A person has decided about the parked calls. */
-  | { type: 'decided'; boot_id: string; decided: Decided }
+  | { type: 'decided'; boot_id: string; decided: Decided; sources: PromptSource[] }
   | { type: 'launched'; group: ProcessGroup }
   | { type: 'server_launched'; server: string; group: ProcessGroup }
   | { type: 'state_known'; state: string }
@@ -103,7 +103,7 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
   const { run_id } = run
   switch (event.type) {
     case 'ask':
-      return asking([], run_id, event.provider)
+      return asking(assembled(run_id, event.sources), run_id, event.provider)
     case 'go_on':
       return goOn(state, run, event, policy)
     case 'decided':
@@ -129,7 +129,7 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
     case 'parked':
       return { records: parked(run_id, event, policy) }
     case 'agent_replied':
-      return { records: [reply(run_id, event.reply)] }
+      return { records: [reply(run, event.reply)] }
     case 'released':
       return { records: [...stateRecord(run_id, event.state), completed(run_id, event.usage)] }
     case 'failed':
@@ -141,8 +141,9 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
 
 /** Puts the session to rest in the same batch as the end of its last run, or with its parking. */
 export function withRest(state: State, records: NewRecord[]): NewRecord[] {
-  const ends = records.some(({ kind }) => ENDS.has(kind))
-  return ends && state.state === 'active' ? [...records, { kind: 'session.suspended', reason: 'idle' }] : records
+  // A run that a new one supersedes in the same batch is no rest.
+  const last = records.findLast(({ kind }) => ENDS.has(kind) || kind === 'run.started')
+  return last !== undefined && ENDS.has(last.kind) && state.state === 'active' ? [...records, { kind: 'session.suspended', reason: 'idle' }] : records
 }
 
 const ENDS = new Set(['run.completed', 'run.failed', 'run.cancelled', 'run.interrupted', 'run.waiting'])
@@ -163,6 +164,7 @@ export function withdrawn(run: Run, why: string): NewRecord[] {
 
 function begin(state: State, provider: ProviderKind, request: RunRequest, policy: ToolPolicy): Step {
   const records = runStarted(state, request)
+  if (state.run?.status === 'open') return asking(superseding(state, state.run, records), request.run_id, provider)
   const left = state.run?.calls.some(({ status }) => status !== 'finished') === true ? state.run : null
   if (left === null || request.prompt.origin !== 'continuation') {
     const closed = left === null ? [] : withdrawn({ ...left, run_id: request.run_id }, 'another message came first')
@@ -172,12 +174,32 @@ function begin(state: State, provider: ProviderKind, request: RunRequest, policy
   return proceed(records, { ...left, run_id: request.run_id, allow: request.allow }, left.calls, policy)
 }
 
+/** A person's message to a run that waits: its token is worth nothing any more, its calls are not run. */
+function superseding(state: State, run: Run, records: NewRecord[]): NewRecord[] {
+  assert(run.wait !== null, 'only a run that waits is superseded')
+  const at = records.findIndex(({ kind }) => kind === 'run.started')
+  const closed: NewRecord[] = [
+    ...revoked(state, run, 'superseded'),
+    ...withdrawn(run, 'another message came first'),
+    { kind: 'run.cancelled', run_id: run.run_id, reason: 'superseded' },
+  ]
+  return [...records.slice(0, at), ...closed, ...records.slice(at)]
+}
+
+/** The token of the run's wait, where it could still be used. */
+export function revoked(state: State, run: Run, reason: NewRecord<'token.revoked'>['reason']): NewRecord[] {
+  const token_id = run.wait?.resume_token_id ?? null
+  const token = state.tokens.find((entry) => entry.token_id === token_id)
+  return token?.status === 'minted' ? [{ kind: 'token.revoked', run_id: run.run_id, token_id: token.token_id, reason }] : []
+}
+
 function goOn(state: State, run: Run, event: Extract<TurnEvent, { type: 'go_on' }>, policy: ToolPolicy): Step {
   const { boot_id, auto, notice } = event
   const attempt = state.recovery.barren_attempts + 1
   const records: NewRecord[] = []
   if (state.state !== 'active') records.push({ kind: 'session.activated', boot_id })
   records.push({ kind: 'run.resumed', run_id: run.run_id, boot_id, auto, attempt })
+  records.push(...assembled(run.run_id, event.sources))
   if (notice !== null) records.push(noticeRecord(run, attempt, notice))
   return run.phase === 'calling' ? proceed(records, run, run.calls, policy) : asking(records, run.run_id, event.provider)
 }
@@ -196,6 +218,7 @@ function decided(state: State, run: Run, event: Extract<TurnEvent, { type: 'deci
   if (state.state !== 'active') records.push({ kind: 'session.activated', boot_id })
   records.push({ kind: 'token.consumed', run_id, token_id, decision, digest })
   records.push({ kind: 'run.resumed', run_id, boot_id, auto: false, attempt, token_id })
+  records.push(...assembled(run_id, event.sources))
   if (decision === 'approve') {
     const approved = run.calls.map((call) => (asked.includes(call.call_id) ? { ...call, isApproved: true } : call))
     return proceed(records, run, approved, policy)
@@ -213,8 +236,8 @@ function modelResponded(run: Run, event: Extract<TurnEvent, { type: 'model_respo
   const { stop, calls } = event
   const usage = event.usage === null ? {} : { usage: event.usage }
   const responded: NewRecord = { kind: 'model.responded', run_id, stop, ...usage, ...(calls.length === 0 ? {} : { calls }) }
-  if (calls.length === 0) return { records: [reply(run_id, event.reply), responded, completed(run_id, null)] }
-  const said = event.reply === '' ? [] : [reply(run_id, event.reply)]
+  if (calls.length === 0) return { records: [reply(run, event.reply), responded, completed(run_id, null)] }
+  const said = event.reply === '' ? [] : [reply(run, event.reply)]
   const pending = calls.map(({ call_id, name }): Call => ({ call_id, tool: name, status: 'pending', isApproved: false, group: null }))
   return proceed([...said, responded], { ...run, steps: run.steps + 1 }, pending, policy)
 }
@@ -222,7 +245,7 @@ function modelResponded(run: Run, event: Extract<TurnEvent, { type: 'model_respo
 /** The next thing that a run with calls does: run one, say that it is unknown, park what needs a person, ask again. */
 function proceed(records: NewRecord[], run: Run, calls: Call[], policy: ToolPolicy): Step {
   const { run_id } = run
-  const next = calls.find((call) => call.status === 'pending' && isFree(run, call, policy))
+  const next = calls.find((call) => isDue(run, call, policy))
   if (next !== undefined) {
     const { call_id, tool } = next
     const kind = policy.kindOf(tool)
@@ -232,7 +255,7 @@ function proceed(records: NewRecord[], run: Run, calls: Call[], policy: ToolPoli
       return proceed(records, run, calls.map((call) => (call === next ? finished(call) : call)), policy)
     }
     // A program is recorded with its process group, behind its gate; anything else here, before it is run.
-    if (kind !== 'program') records.push({ kind: 'tool.started', run_id, call_id, tool })
+    if (kind !== 'program' && next.status === 'pending') records.push({ kind: 'tool.started', run_id, call_id, tool })
     return { records, effect: { type: 'run_tool', call_id } }
   }
   const parkable = calls.filter(({ status }) => status === 'pending')
@@ -245,6 +268,12 @@ function proceed(records: NewRecord[], run: Run, calls: Call[], policy: ToolPoli
   if (run.steps < stepsMax) return asking(records, run_id, 'model')
   const message = `it asked the model ${stepsMax} times without coming to an end (--max-steps)`
   return { records: [...records, { kind: 'run.failed', run_id, error: { type: 'max_steps', message } }] }
+}
+
+/** A tool that only reads is run again where a crash took its result; what else was started has a result by now. */
+function isDue(run: Run, call: Call, policy: ToolPolicy): boolean {
+  if (call.status === 'started') return policy.kindOf(call.tool) === 'reads'
+  return call.status === 'pending' && isFree(run, call, policy)
 }
 
 function isFree(run: Run, call: Call, policy: ToolPolicy): boolean {

@@ -3,7 +3,7 @@
  *
  * A signal lets the turn finish within the grace period; the same signal again, or the end of the grace, stops it.
  */
-import type { FileStore } from '../storage/store.js'
+import type { FileStore, RequestVerb } from '../storage/store.js'
 import type { StopReason } from './step.js'
 
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
@@ -59,6 +59,12 @@ export interface TurnStop {
   close(): void
 }
 
+const REASON_OF: Record<RequestVerb, StopReason> = {
+  suspend: 'suspended',
+  terminate: 'terminated',
+  cancel: 'cancelled',
+}
+
 /** How often the request directory is looked at where the watch says nothing. */
 const LOOK_MS = 500
 
@@ -76,7 +82,7 @@ export function watchForStop(
   }
   const look = (): void => {
     for (const { runId, verb } of requestsTo(store, run.agentId)) {
-      if (runId === run.runId) stop(verb === 'suspend' ? 'suspended' : 'terminated')
+      if (runId === run.runId) stop(REASON_OF[verb])
     }
   }
   const onShutdown = (): void => stop('shutdown')

@@ -1,0 +1,98 @@
+/**
+ * What an agent is told before the conversation: its instructions, and files that people keep for it. Read anew for each
+ * run; which files, and how much of each, is in the log (`prompt.assembled`).
+ *
+ * Order: instructions; AGENTS.md from the repository's root down to the workspace; then from the home and from
+ * `.substrat/` of the workspace identity.md, memory.md and the list of skills. What is missing is left out in silence;
+ * what is cut for its size is said, to the model too.
+ */
+import { dirname, join } from 'node:path'
+import { limits } from '../limits.js'
+import type { PromptSource } from '../session/records.js'
+import { listFolders, pathIsThere, readTextFile } from '../storage/prompt-files.js'
+
+export interface PromptPlaces {
+  workspace: string
+  /** The home's root. */
+  home: string
+}
+
+export interface AssembledPrompt {
+  instructions: string | null
+  sources: PromptSource[]
+}
+
+export function assemblePrompt(places: PromptPlaces, instructions: string | null): AssembledPrompt {
+  const parts: string[] = instructions === null ? [] : [instructions]
+  const sources: PromptSource[] = []
+  let room: number = limits.promptBytesMax
+  for (const path of filesOf(places)) {
+    const found = readTextFile(path, Math.min(limits.promptFileBytesMax, room))
+    if (found === undefined) continue
+    const { text, bytes, cut } = found
+    sources.push({ path, bytes, cut })
+    room -= bytes - cut
+    const rest = cut === 0 ? '' : `\n[… ${cut} of its ${bytes} bytes are left out]`
+    parts.push(`<file path="${path}">\n${text}${rest}\n</file>`)
+  }
+  const skills = skillsOf(places)
+  if (skills.length > 0) {
+    parts.push(`Skills, to be read with read_skill where they help:\n${skills.map(({ name, description }) => `- ${name}: ${description}`).join('\n')}`)
+    sources.push(...skills.map(({ path, bytes }) => ({ path, bytes, cut: bytes })))
+  }
+  return { instructions: parts.length === 0 ? null : parts.join('\n\n'), sources }
+}
+
+/** The whole text of a skill; undefined where there is none of that name. */
+export function findSkill(places: PromptPlaces, name: string, bytesMax: number): string | undefined {
+  const skill = skillsOf(places).find((each) => each.name === name)
+  return skill === undefined ? undefined : readTextFile(skill.path, bytesMax)?.text
+}
+
+function filesOf({ workspace, home }: PromptPlaces): string[] {
+  const ownFolders = [home, join(workspace, '.substrat')]
+  return [
+    ...foldersUpToRepository(workspace).map((folder) => join(folder, 'AGENTS.md')),
+    ...ownFolders.flatMap((folder) => [join(folder, 'identity.md'), join(folder, 'memory.md')]),
+  ]
+}
+
+/** From the repository's root down to the workspace; the workspace alone where it is in no repository. */
+function foldersUpToRepository(workspace: string): string[] {
+  const folders: string[] = []
+  for (let folder = workspace; ; folder = dirname(folder)) {
+    folders.unshift(folder)
+    if (pathIsThere(join(folder, '.git'))) return folders
+    if (dirname(folder) === folder) return [workspace]
+  }
+}
+
+interface Skill {
+  name: string
+  description: string
+  path: string
+  bytes: number
+}
+
+/** A skill of the workspace hides one of the same name in the home. */
+function skillsOf({ workspace, home }: PromptPlaces): Skill[] {
+  const skills = new Map<string, Skill>()
+  for (const folder of [join(home, 'skills'), join(workspace, '.substrat', 'skills')]) {
+    for (const name of listFolders(folder)) {
+      const path = join(folder, name, 'SKILL.md')
+      const found = readTextFile(path, limits.promptFileBytesMax)
+      if (found !== undefined) skills.set(name, { name, description: describe(found.text), path, bytes: found.bytes })
+    }
+  }
+  return [...skills.values()]
+}
+
+const DESCRIPTION_CHARACTERS_MAX = 500
+
+/** `description:` of the front matter, else the first line that says something. */
+function describe(text: string): string {
+  const lines = text.split('\n').map((line) => line.trim())
+  const described = lines.find((line) => line.startsWith('description:'))?.slice('description:'.length)
+  const first = lines.find((line) => line !== '' && line !== '---' && !/^\w+:/.test(line))
+  return (described ?? first?.replace(/^#+/, '') ?? '').trim().slice(0, DESCRIPTION_CHARACTERS_MAX)
+}

@@ -1,0 +1,105 @@
+/**
+ * Tool servers (Model Context Protocol) from the settings: programs that run beside a turn, behind the same gate and in
+ * a recorded process group, so that a crash leaves none. Their tools are named `server__tool`.
+ */
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
+import { limits } from '../../limits.js'
+import type { JsonObject, LaunchCommand, LaunchedProgram } from '../../provider/contract.js'
+import type { Tool } from './tool.js'
+
+export interface McpServer {
+  command: string
+  args: string[]
+  env: Record<string, string>
+}
+
+export interface RunningServer {
+  tools: Tool[]
+  stop(): Promise<void>
+}
+
+const START_MS_MAX = 30_000
+const STOP_GRACE_MS = 500
+
+/** Throws an Error that says which server does not start. */
+export async function startServer(
+  name: string,
+  server: McpServer,
+  workspace: string,
+  launch: (command: LaunchCommand) => Promise<LaunchedProgram>,
+): Promise<RunningServer> {
+  const program = await launch({ argv: [server.command, ...server.args], cwd: workspace, env: server.env })
+  try {
+    const { Client } = await import('@modelcontextprotocol/sdk/client/index.js')
+    const client = new Client({ name: 'substrat', version: '1' })
+    await client.connect(transportOver(program), { timeout: START_MS_MAX })
+    const { tools } = await client.listTools(undefined, { timeout: START_MS_MAX })
+    return {
+      tools: tools.map(({ name: tool, description, inputSchema }) =>
+        serverTool(client, name, tool, description ?? '', inputSchema as JsonObject),
+      ),
+      stop: () => program.kill(STOP_GRACE_MS),
+    }
+  } catch (error) {
+    await program.kill(0)
+    throw new Error(`the tool server ${name} does not start: ${(error as Error).message}`)
+  }
+}
+
+function serverTool(client: Client, server: string, tool: string, description: string, schema: JsonObject): Tool {
+  return {
+    name: `${server}__${tool}`,
+    description,
+    input_schema: schema,
+    // A server's word that it only reads is a hint from a stranger.
+    kind: 'changes',
+    async run(input, { signal }) {
+      const result = await client.callTool({ name: tool, arguments: input }, undefined, { signal, timeout: 2 ** 31 - 1 })
+      const text = textOf(result.content)
+      if (result.isError === true) throw new Error(text)
+      return text
+    },
+  }
+}
+
+function textOf(content: unknown): string {
+  const parts = Array.isArray(content) ? (content as { type: string; text?: string; mimeType?: string }[]) : []
+  return parts.map((part) => part.text ?? `[${part.type}${part.mimeType === undefined ? '' : ` ${part.mimeType}`}]`).join('\n')
+}
+
+/** JSON-RPC, a message per LF-ended line. */
+function transportOver(program: LaunchedProgram): Transport {
+  let held = Buffer.alloc(0)
+  const transport: Transport = {
+    async start() {
+      program.stderr.resume()
+      program.stdout.on('data', (piece: Buffer) => {
+        held = Buffer.concat([held, piece])
+        for (let lf = held.indexOf(0x0a); lf !== -1; lf = held.indexOf(0x0a)) {
+          receive(transport, held.subarray(0, lf))
+          held = held.subarray(lf + 1)
+        }
+        // A server that never ends its line would fill the memory.
+        if (held.length > limits.toolOutputBytesMax) void program.kill(0)
+      })
+      void program.exited.then(() => transport.onclose?.())
+    },
+    async send(message) {
+      program.stdin.write(`${JSON.stringify(message)}\n`)
+    },
+    async close() {
+      await program.kill(STOP_GRACE_MS)
+    },
+  }
+  return transport
+}
+
+function receive(transport: Transport, line: Buffer): void {
+  try {
+    transport.onmessage?.(JSON.parse(line.toString('utf8')) as JSONRPCMessage)
+  } catch (error) {
+    transport.onerror?.(error as Error)
+  }
+}

@@ -1,0 +1,17 @@
+/** `read_skill`: the body of a skill that the prompt lists. Skills may lie outside the workspace, in the home. */
+import { limits } from '../../limits.js'
+import { findSkill } from '../prompt.js'
+import { type Tool, textField } from './tool.js'
+
+export const readSkill: Tool = {
+  name: 'read_skill',
+  description: 'Gives the whole text of one of the skills that are listed in your instructions.',
+  input_schema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+  kind: 'reads',
+  async run(input, { workspace, home }) {
+    const name = textField(input, 'name')
+    const text = findSkill({ workspace, home }, name, limits.toolOutputBytesMax)
+    if (text === undefined) throw new Error(`there is no skill ${name}`)
+    return text
+  },
+}

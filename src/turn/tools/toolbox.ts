@@ -1,0 +1,121 @@
+/** The tools of a turn: the built-in ones, and those of tool servers, which are started when the model is first asked. */
+import { limits } from '../../limits.js'
+import type { JsonObject, LaunchCommand, LaunchedProgram, ToolCall, ToolDefinition } from '../../provider/contract.js'
+import type { ToolPolicy } from '../step.js'
+import { askOperator } from './ask-operator.js'
+import { editFile, readFile, writeFile } from './files.js'
+import type { McpServer, RunningServer } from './mcp.js'
+import { readSkill } from './read-skill.js'
+import { shell } from './shell.js'
+import type { Tool } from './tool.js'
+
+export interface ToolResult {
+  /** What the model is given. */
+  content: string
+  is_error: boolean
+  /** The whole output, where `content` is a part of it. */
+  whole: Buffer | null
+}
+
+export interface ToolboxOptions {
+  workspace: string
+  home: string
+  /** A tool that takes longer is stopped. */
+  timeoutMs: number
+  servers: Record<string, McpServer>
+}
+
+const BUILT_IN: Tool[] = [shell, readFile, writeFile, editFile, readSkill, askOperator]
+
+export class Toolbox {
+  private readonly tools = new Map(BUILT_IN.map((tool) => [tool.name, tool]))
+  private running: RunningServer[] | undefined
+
+  constructor(private readonly options: ToolboxOptions) {}
+
+  readonly policy: ToolPolicy = {
+    kindOf: (name) => this.tools.get(name)?.kind ?? (this.serverOf(name) === undefined ? 'unknown' : 'changes'),
+  }
+
+  get definitions(): ToolDefinition[] {
+    return [...this.tools.values()].map(({ name, description, input_schema }) => ({ name, description, input_schema }))
+  }
+
+  /** Starts the tool servers, once. `launch` records each before it runs. A server that does not start has no tools. */
+  async start(
+    launch: (server: string, command: LaunchCommand) => Promise<LaunchedProgram>,
+    note: (text: string) => void,
+  ): Promise<void> {
+    if (this.running !== undefined) return
+    this.running = []
+    const servers = Object.entries(this.options.servers)
+    if (servers.length === 0) return
+    const { startServer } = await import('./mcp.js')
+    for (const [name, server] of servers) {
+      try {
+        const started = await startServer(name, server, this.options.workspace, (command) => launch(name, command))
+        this.running.push(started)
+        for (const tool of started.tools) this.tools.set(tool.name, tool)
+      } catch (error) {
+        note((error as Error).message)
+      }
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all((this.running ?? []).map((server) => server.stop()))
+    this.running = []
+  }
+
+  /** Never throws but for `launch`'s own failures to record: an error is a result. */
+  async run(call: ToolCall, signal: AbortSignal, launch: (command: LaunchCommand) => Promise<LaunchedProgram>): Promise<ToolResult> {
+    const tool = this.tools.get(call.name)
+    if (tool === undefined) return failed(`There is no tool ${call.name} now.`)
+    const timeout = AbortSignal.timeout(this.options.timeoutMs)
+    const stop = AbortSignal.any([signal, timeout])
+    const { workspace, home } = this.options
+    try {
+      const output = await Promise.race([tool.run(call.input as JsonObject, { workspace, home, signal: stop, launch }), whenLate(stop)])
+      if (timeout.aborted) return failed(this.timedOut())
+      return capped(Buffer.isBuffer(output) ? output : Buffer.from(output), false)
+    } catch (error) {
+      if (signal.aborted) return failed('Interrupted: the turn was stopped.')
+      const result = capped(Buffer.from((error as Error).message ?? String(error)), true)
+      return timeout.aborted ? { ...result, content: `${this.timedOut()}\n${result.content}` } : result
+    }
+  }
+
+  private timedOut(): string {
+    return `Timed out: a tool may take ${Math.round(this.options.timeoutMs / 1000)} s.`
+  }
+
+  private serverOf(name: string): McpServer | undefined {
+    const at = name.indexOf('__')
+    return at <= 0 || !Object.hasOwn(this.options.servers, name.slice(0, at)) ? undefined : this.options.servers[name.slice(0, at)]
+  }
+}
+
+/** A tool that was told to stop is waited for this long; a program is killed within it. */
+const STOP_MS_MAX = 3000
+
+function whenLate(stop: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const late = (): void => void setTimeout(() => reject(new Error('it did not stop when it was told to')), STOP_MS_MAX).unref()
+    if (stop.aborted) late()
+    else stop.addEventListener('abort', late, { once: true })
+  })
+}
+
+function failed(content: string): ToolResult {
+  return { content, is_error: true, whole: null }
+}
+
+/** The beginning and the end of what is too long: a build's errors are at its end, a file's sense at its beginning. */
+function capped(output: Buffer, is_error: boolean): ToolResult {
+  const max = limits.toolResultBytesMax
+  if (output.length <= max) return { content: output.toString('utf8'), is_error, whole: null }
+  const head = output.subarray(0, (max * 3) / 4)
+  const tail = output.subarray(output.length - max / 4)
+  const left = output.length - head.length - tail.length
+  return { content: `${head.toString('utf8')}\n[… ${left} bytes left out …]\n${tail.toString('utf8')}`, is_error, whole: output }
+}
