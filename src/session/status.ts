@@ -12,13 +12,14 @@ export function deriveStatus(state: State, isHolderAlive: boolean): Status {
   return state.run?.status === 'open' ? 'running' : 'idle'
 }
 
-/** Whether the latest run was interrupted by what nobody wished, and none began since. */
+/** Whether the latest run was interrupted by what nobody wished, and may go on: none began since. */
 export function isInterrupted(state: State): boolean {
   const { interruption } = state.recovery
-  return interruption !== null && LEFT_TO_GO_ON.includes(interruption.reason)
+  return state.state !== 'terminated' && interruption !== null && LEFT_TO_GO_ON.includes(interruption.reason)
 }
 
 /** Whether a person's `resume` has something to go on with: also what a person's `suspend` stopped. */
 export function isUnfinished(state: State): boolean {
+  if (state.state === 'terminated') return false
   return state.run?.status === 'open' || state.recovery.interruption !== null
 }
