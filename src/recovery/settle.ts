@@ -5,6 +5,7 @@
  * Invariants: there is exactly one `run.interrupted` per run, however often this runs or is itself killed. A second
  * settle changes nothing. Nothing edits a log.
  */
+import { inTime } from '../clock.js'
 import { assert } from '../errors.js'
 import { limits } from '../limits.js'
 import { removeDelivered } from '../mail/inbox.js'
@@ -19,7 +20,7 @@ import { ownIdentity } from '../storage/identity.js'
 import { completed, reply } from '../turn/step.js'
 import { diagnose, RECOVERY_TABLE, type Row } from './table.js'
 
-/** How long a provider may look into its own store. */
+/** How long a provider may look into its own store: one that hangs must not hold the lock of an agent for ever. */
 const INSPECT_MS_MAX = 10_000
 
 export interface SettleOptions {
@@ -101,7 +102,11 @@ async function finishedReply(
     const provider = await providers.load(provider_name)
     assert(provider.kind === 'agent', 'a run that launched a program is of an agent provider')
     const state = provider_state === null ? null : Buffer.from(provider_state, 'base64')
-    const inspection = await withinLimit(provider.inspect(state, settingsOf(session)))
+    const inspection = await inTime(
+      provider.inspect(state, settingsOf(session)),
+      INSPECT_MS_MAX,
+      'it did not answer',
+    )
     if (inspection.outcome !== 'finished' || typeof inspection.reply !== 'string') return undefined
     if (Buffer.byteLength(inspection.reply) > limits.replyBytesMax)
       throw new Error(`its reply is larger than ${limits.replyBytesMax} bytes`)
@@ -110,19 +115,6 @@ async function finishedReply(
     // A provider that is gone or broken leaves the turn interrupted; it must not keep a session from being repaired.
     note(`the provider ${provider_name} cannot say how the turn ended: ${describeFailure(error).message}`)
     return undefined
-  }
-}
-
-/** A provider that hangs must not hold the lock of an agent for ever. */
-async function withinLimit<T>(promise: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('it did not answer')), INSPECT_MS_MAX)
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
   }
 }
 
