@@ -300,7 +300,7 @@ describe('readRecordAt', () => {
   })
 })
 
-function newLog(bytes = Buffer.alloc(0)): string {
+function newLog(bytes: Uint8Array = new Uint8Array()): string {
   const path = join(tempDirectory(), 'events.jsonl')
   writeFileSync(path, bytes)
   return path
