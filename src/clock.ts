@@ -17,3 +17,16 @@ export function sleep(ms: number): Promise<void> {
     setTimeout(resolve, ms)
   })
 }
+
+/** The promise, or a rejection that says `why` where it has not settled in time; the timer keeps the process alive till then. */
+export async function inTime<T>(promise: T | Promise<T>, ms: number, why: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(why)), ms)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

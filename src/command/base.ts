@@ -24,9 +24,6 @@ export interface ContextOptions {
   isStream?: boolean
 }
 
-/** What a provider has left running (a timer, a connection) gets this long after the command's end. */
-const LEFTOVERS_MS = 100
-
 export abstract class BaseCommand extends Command {
   static override enableJsonFlag = true
 
@@ -169,10 +166,9 @@ export abstract class BaseCommand extends Command {
     this.fail(asSubstratError(error, this.commandLine))
   }
 
-  /** The grace period of a signal that came, and what a provider left running, do not keep the process alive. */
+  /** From here on a signal ends the process as it would any other; the entry ends it once the output is read. */
   protected override async finally(): Promise<void> {
     this.shutdown?.close()
-    setTimeout(() => process.exit(), LEFTOVERS_MS).unref()
   }
 
   /** Our results are printed where they are known; oclif prints none. */

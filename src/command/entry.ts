@@ -1,12 +1,12 @@
 // The bundle's entry: everything a start pays for, whatever the command. Imports here are evaluated every time.
-import type { Interfaces } from '@oclif/core'
-import { flush } from '@oclif/core/flush'
-import { handle } from '@oclif/core/handle'
+import type { Errors, Interfaces } from '@oclif/core'
 import { run } from '@oclif/core/run'
 import { settings } from '@oclif/core/settings'
 import packageJson from '../../package.json' with { type: 'json' }
+import { SubstratError } from '../errors.js'
+import { asSubstratError, errorJson, errorLine } from './output.js'
 
-/** Runs the command line. `commandIds` are our own commands (`config:get`), without those of plugins. */
+/** Runs the command line, and ends the process. `commandIds` are our own commands (`config:get`), without those of plugins. */
 export async function start(root: string, commandIds: string[]): Promise<void> {
   const argv = process.argv.slice(2)
   // What runs is what was compiled. Otherwise oclif looks for a TypeScript compiler where NODE_ENV is test or
@@ -16,12 +16,41 @@ export async function start(root: string, commandIds: string[]): Promise<void> {
   process.once('beforeExit', failUnfinished)
   try {
     await run(argv, { root, pjson: ours ? withoutOclifPlugins() : pjson })
-    // From here on only the output is left, and nobody may be reading it.
-    process.off('beforeExit', failUnfinished)
-    await flush()
   } catch (error) {
-    await handle(error as Error)
+    fail(error, argv)
   }
+  process.off('beforeExit', failUnfinished)
+  await Promise.all([written(process.stdout), written(process.stderr)])
+  // What a provider has left running (a timer, a connection, a turn that takes no notice of its end) keeps no process.
+  process.exit()
+}
+
+/** Settles when the reader has taken all of it, however slow it is, or is gone: exit would throw away what is in a pipe's queue. */
+function written(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => {
+    stream.write('', () => resolve())
+  })
+}
+
+/** For what is no command of ours: one that does not exist, and those of oclif's plugins. Ours say themselves why they failed. */
+function fail(thrown: unknown, argv: string[]): void {
+  const { oclif, code, message } = Object(thrown) as Partial<Errors.CLIError>
+  // oclif ends some commands by an error that is none: `--help`, and `this.exit(…)`.
+  if (code === 'EEXIT') {
+    process.exitCode = oclif?.exit
+    return
+  }
+  const [, unknown] = /^command (.+) not found$/.exec(message ?? '') ?? []
+  const error =
+    unknown === undefined
+      ? asSubstratError(thrown, `substrat ${argv[0]}`)
+      : new SubstratError('USAGE', `there is no command ${unknown.replaceAll(':', ' ')}`, {
+          hint: 'substrat help',
+        })
+  if (argv.includes('--json')) process.stdout.write(`${JSON.stringify(errorJson(error), null, 2)}\n`)
+  process.stderr.write(`${errorLine(error)}\n`)
+  if (process.env.DEBUG) process.stderr.write(`${(Object(thrown) as Error).stack}\n`)
+  process.exitCode = error.exitStatus
 }
 
 /** Node would leave with status 0 (done) or 13 (which we call refused) when a promise can never settle. */

@@ -11,11 +11,14 @@ import { isInterrupted, isUnfinished } from '../session/status.js'
 import type { Context } from './context.js'
 import { continueTurn, resumeTurn, startTurn } from './turns.js'
 
-/** `exhausted`: it stopped going on by itself; a person's `resume` tries again, a person's message goes past it. */
+/**
+ * `exhausted`: it stopped going on by itself; a person's `resume` tries again, a person's message goes past it.
+ * `held`: a person put it on hold, so only that person's `resume` takes a turn.
+ */
 export type WentOn =
   | { outcome: 'nothing' }
   | { outcome: 'ran'; run: Run }
-  | { outcome: 'exhausted' | 'stranger' }
+  | { outcome: 'exhausted' | 'stranger' | 'held' }
 
 export interface GoOnOptions {
   /** By itself, within the bound; false where a person asked for it. */
@@ -30,9 +33,10 @@ export async function goOn(ctx: Context, session: Session, options: GoOnOptions)
   if (!(auto ? state.run?.status === 'open' || isInterrupted(state) : isUnfinished(state)))
     return { outcome: 'nothing' }
   if (auto && options.settled.hasStranger) return { outcome: 'stranger' }
-  if (auto && state.recovery.barren_attempts >= limits.barrenAttemptsMax) {
+  const isExhausted = state.recovery.barren_attempts >= limits.barrenAttemptsMax
+  if (auto && (state.hold || isExhausted)) {
     if (state.run?.status === 'open') session.append(interrupted(state.run))
-    return { outcome: 'exhausted' }
+    return { outcome: state.hold ? 'held' : 'exhausted' }
   }
   const isOpen = state.run?.status === 'open'
   const begun = state.run === null ? '' : ` (begun ${readableTime(state.run.started_at)})`

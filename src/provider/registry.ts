@@ -4,9 +4,14 @@
  */
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { inTime } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import type { Provider, ProviderSettings } from './contract.js'
 import { describeFailure } from './failure.js'
+
+/** How long a plugin's module may take to load, and a provider to check settings: neither may hold a command for ever. */
+const LOAD_MS_MAX = 10_000
+const CHECK_MS_MAX = 10_000
 
 /** What oclif knows of a plugin without importing it. */
 export interface PluginFacts {
@@ -46,7 +51,7 @@ export class ProviderRegistry {
     const found = BUILT_IN.find((entry) => entry.name === name) ?? this.only(name)
     let provider: Provider
     try {
-      provider = await found.load()
+      provider = await inTime(found.load(), LOAD_MS_MAX, `it did not load within ${LOAD_MS_MAX / 1000} s`)
     } catch (error) {
       throw broken(found, `it cannot be loaded: ${describeFailure(error).message}`, error)
     }
@@ -65,7 +70,7 @@ export class ProviderRegistry {
       })
     }
     try {
-      await provider.check?.(settings)
+      await inTime(provider.check?.(settings), CHECK_MS_MAX, `its check of the settings did not end`)
     } catch (error) {
       const { type, message } = describeFailure(error)
       throw new SubstratError('PROVIDER_MISCONFIGURED', message, {

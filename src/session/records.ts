@@ -129,7 +129,7 @@ const usage = object<Usage>({ input_tokens: integer, output_tokens: integer })
 const failure = oneOf(...FAILURE_TYPES)
 const status = oneOf('running', 'waiting', 'idle', 'interrupted_startup', 'interrupted_waiting')
 
-const SHAPES = {
+export const RECORD_SHAPES = {
   'session.created': {
     agent_id: uuid,
     format: integer,
@@ -240,7 +240,7 @@ const SHAPES = {
   'status.derived': { status },
 } satisfies Record<string, Record<string, Check<never> | Check<unknown>>>
 
-type Shapes = typeof SHAPES
+type Shapes = typeof RECORD_SHAPES
 type Checked<C> = C extends (value: unknown) => value is infer T ? T : never
 type Fields<S> = { [F in keyof S as S[F] extends { optional: true } ? never : F]: Checked<S[F]> } & {
   [F in keyof S as S[F] extends { optional: true } ? F : never]?: Checked<S[F]>
@@ -264,7 +264,9 @@ export type SessionRecord<K extends RecordKind = RecordKind> = NewRecord<K> & Pl
 export function wrongShape(record: unknown): string | undefined {
   if (!isPlainObject(record)) return 'it is no object'
   if (!Number.isSafeInteger(record.seq) || !time(record.ts)) return 'it has no seq or no ts'
-  const shape = kindIsKnown(record.kind) ? (SHAPES[record.kind] as Record<string, Check<unknown>>) : undefined
+  const shape = kindIsKnown(record.kind)
+    ? (RECORD_SHAPES[record.kind] as Record<string, Check<unknown>>)
+    : undefined
   if (shape === undefined) return `its kind ${JSON.stringify(record.kind)} is unknown`
   for (const [field, check] of Object.entries(shape)) {
     if (!check(record[field])) return `its ${field} is not as ${String(record.kind)} has it`
@@ -273,7 +275,7 @@ export function wrongShape(record: unknown): string | undefined {
 }
 
 export function kindIsKnown(kind: unknown): kind is RecordKind {
-  return typeof kind === 'string' && Object.hasOwn(SHAPES, kind)
+  return typeof kind === 'string' && Object.hasOwn(RECORD_SHAPES, kind)
 }
 
 export function isBlob(value: unknown): value is { blob: string; bytes: number } {

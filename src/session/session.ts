@@ -63,7 +63,8 @@ export class Session {
         store.keepCutBytes(agentId, damage.offset, log.read(damage.offset, log.size()))
       if (log.size() > settledBytes) log.settle(settledBytes, state.log_bytes)
       for (const { runId, verb } of store.requestsTo(agentId)) {
-        if (runId !== state.run?.run_id) store.removeRequest(agentId, runId, verb)
+        if (runId !== state.run?.run_id || state.run.status !== 'open')
+          store.removeRequest(agentId, runId, verb)
       }
       return new Session(store, lease, log, state, snapshotBytes)
     } catch (error) {

@@ -34,7 +34,7 @@ export function isDue(wait: Wait | null, now: string): boolean {
   return wait?.kind === 'not_before' && (wait.not_before ?? '') <= now
 }
 
-/** Whether the latest run was interrupted by what nobody wished, and none began since. */
+/** Whether the latest run was interrupted by what nobody wished, and may go on: none began since. */
 export function isInterrupted(state: State): boolean {
   const { interruption } = state.recovery
   return state.state !== 'terminated' && interruption !== null && GOES_ON.includes(interruption.reason)

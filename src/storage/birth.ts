@@ -55,7 +55,7 @@ export async function createAgent(paths: HomePaths, locks: LockSystem, birth: Bi
     io.close(lock)
     throw error
   }
-  const lease = await leaseFrom(locks, lock, agent.lock, birth.command)
+  const lease = await leaseFrom(locks, { ...lock, path: agent.lock }, birth.command)
   if (lease !== undefined) return lease
   throw new SubstratError(
     'LOCKED',

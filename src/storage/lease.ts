@@ -62,21 +62,20 @@ export async function tryLease(
   command: string,
 ): Promise<Lease | undefined> {
   const file = tryKernelLock(system.kind, path, 'exclusive')
-  return file === undefined ? undefined : leaseFrom(system, file, path, command)
+  return file === undefined ? undefined : leaseFrom(system, file, command)
 }
 
-/** The lease of a lock file that we hold the kernel lock of, under the path that it has now. */
+/** The lease of a lock file that we hold the kernel lock of. */
 export async function leaseFrom(
   system: LockSystem,
   file: io.OpenFile,
-  path: string,
   command: string,
 ): Promise<Lease | undefined> {
   let lease: Lease | undefined
   let releaseDirectory: (() => Promise<void>) | undefined
   if (!system.isLocal) {
     try {
-      releaseDirectory = await tryLockDirectory(path, () => lease?.markCompromised())
+      releaseDirectory = await tryLockDirectory(file.path, () => lease?.markCompromised())
     } finally {
       if (releaseDirectory === undefined) io.close(file)
     }

@@ -13,7 +13,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const SHA256 = /^[0-9a-f]{64}$/
 const SPAWNING = /^\.spawn-/
 const CLOSING = '.closing'
-const REQUEST = /^([0-9a-f-]{36})\.(suspend|terminate|cancel)$/
+const REQUEST = /^(.{36})\.(suspend|terminate|cancel)$/
 
 export type RequestVerb = 'suspend' | 'terminate' | 'cancel'
 
@@ -165,8 +165,8 @@ export function parseMailFile(name: string): string | undefined {
 }
 
 export function parseRequestFile(name: string): { runId: string; verb: RequestVerb } | undefined {
-  const found = REQUEST.exec(name)
-  return found === null ? undefined : { runId: found[1] as string, verb: found[2] as RequestVerb }
+  const [, runId, verb] = REQUEST.exec(name) ?? []
+  return runId !== undefined && isUuid(runId) ? { runId, verb: verb as RequestVerb } : undefined
 }
 
 export function isLeftover(name: string): boolean {

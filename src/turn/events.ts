@@ -26,12 +26,13 @@ export async function* untilStopped<T>(stream: AsyncIterable<T>, ends: TurnEnds)
   try {
     for (;;) {
       const result = await firstOf(iterator.next(), ended)
-      isDone = result !== STOPPED && result.done === true
+      isDone = result === STOPPED || result.done === true
+      // It had its grace; a generator that is stuck in an await never settles its return() either.
+      if (result === STOPPED) void letReturn(iterator)
       if (result === STOPPED || result.done === true) return
       yield result.value
     }
   } finally {
-    // A generator that is stuck in an await never settles its return(), so this is bounded too.
     if (!isDone) await withinGrace(letReturn(iterator))
   }
 }

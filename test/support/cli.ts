@@ -12,7 +12,7 @@ import type { SessionRecord } from '../../src/session/records.js'
 import { FileStore } from '../../src/storage/store.js'
 import { waitFor } from './wait.js'
 
-export const RUN_JS = path.join(import.meta.dirname, '..', '..', 'bin', 'run.js')
+const RUN_JS = path.join(import.meta.dirname, '..', '..', 'bin', 'run.js')
 
 const scratch = mkdtempSync(path.join(tmpdir(), 'substrat-cli-'))
 const children = new Set<ChildProcess>()
@@ -72,12 +72,16 @@ export class House {
   }
 
   start(args: string[], options: RunOptions = {}): Running {
-    return this.launch([process.execPath, RUN_JS, ...args], options)
+    return this.launch(this.command(...args), options)
+  }
+
+  command(...args: string[]): [string, ...string[]] {
+    return [process.execPath, RUN_JS, ...args]
   }
 
   /** Another program around the CLI, in the same house. */
-  launch([program, ...args]: string[], options: RunOptions = {}): Running {
-    const child = spawn(program as string, args, {
+  launch([program, ...args]: [string, ...string[]], options: RunOptions = {}): Running {
+    const child = spawn(program, args, {
       cwd: options.cwd ?? this.workspace,
       env: { ...this.env, ...options.env },
       stdio: [options.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
@@ -108,9 +112,35 @@ export class House {
     return file
   }
 
+  /** Undefined where a program has not written it yet. */
+  read(name: string): string | undefined {
+    try {
+      return readFileSync(path.join(this.workspace, name), 'utf8')
+    } catch {
+      return undefined
+    }
+  }
+
   scenario(name: string, ...responses: object[]): string {
     this.write(name, JSON.stringify({ responses }))
     return `scenario=${name}`
+  }
+
+  /** A provider plugin, linked as `substrat plugins link` links it. `source` is its module. */
+  plugin(name: string, source: string): void {
+    const root = path.join(this.root, name)
+    mkdirSync(root)
+    const substrat = { providers: { [name]: './index.js' } }
+    const oclif = { commands: './commands' }
+    writeFileSync(
+      path.join(root, 'package.json'),
+      JSON.stringify({ name, version: '1.0.0', type: 'module', oclif, substrat }),
+    )
+    writeFileSync(path.join(root, 'index.js'), source)
+    const data = path.join(this.root, 'data', 'substrat')
+    mkdirSync(data, { recursive: true })
+    const plugins = [{ name, type: 'link', root }]
+    writeFileSync(path.join(data, 'package.json'), JSON.stringify({ oclif: { schema: 1, plugins } }))
   }
 
   agentFile(id: string, name: string): string {

@@ -1,0 +1,93 @@
+/**
+ * What has to hold after a kill, whatever was killed where. Each function runs real commands on a home and yields the
+ * sentences that are broken.
+ */
+import { isInterrupted } from '../../src/session/status.js'
+import type { Ended, Lab } from '../support/lab.js'
+import { audit, HomeView } from './home-view.js'
+import type { Broken, Scenario } from './scenario.js'
+
+/** Both must come out right: the next command finds what the kill left, or what recovery made of it. */
+export const ORDERS = ['next command, then recover', 'recover, then next command'] as const
+export type Order = (typeof ORDERS)[number]
+
+/** Of the home as the kill left it. `before` is the home as it was. */
+export function* rightAfter(scenario: Scenario, home: string, told: Ended, before: HomeView): Broken {
+  yield* audit(home, false)
+  const view = HomeView.read(home)
+  yield* nothingRewritten(before, view)
+  yield* scenario.acknowledged(told, view)
+}
+
+/** The home goes on by itself, in one order, until all is done. */
+export async function goOn(
+  lab: Lab,
+  scenario: Scenario,
+  home: string,
+  told: Ended,
+  order: Order,
+): Promise<string[]> {
+  const broken: string[] = []
+  const before = HomeView.read(home)
+  const next = async (): Promise<void> => {
+    const ended = await lab.run(home, scenario.next.argv)
+    broken.push(...scenario.next.check(ended, told), ...audit(home, false))
+  }
+  if (order === 'next command, then recover') await next()
+  broken.push(...(await recover(lab, home)))
+  if (order === 'recover, then next command') await next()
+  const after = HomeView.read(home)
+  broken.push(
+    ...audit(home, true),
+    ...nothingRewritten(before, after),
+    ...interruptedOnce(after),
+    ...scenario.finally(after, told),
+  )
+  return broken
+}
+
+/** Recovery ends well, leaves nothing behind, and finds nothing to do the second time. */
+async function recover(lab: Lab, home: string): Promise<string[]> {
+  const broken: string[] = []
+  const first = await lab.run(home, ['recover', '--all'])
+  if (first.code !== 0 && first.code !== INTERRUPTED)
+    broken.push(
+      `recover --all exits 0 or ${INTERRUPTED}, not ${first.code ?? first.signal}: ${first.stderr.trim()}`,
+    )
+  broken.push(...audit(home, true))
+  const once = HomeView.read(home)
+  await lab.run(home, ['recover', '--all'])
+  broken.push(...nothingAdded(once, HomeView.read(home)))
+  // Past its bound recovery leaves a turn to a person, who says this.
+  for (const { state } of once.agents.filter(({ state }) => isInterrupted(state) && !state.hold)) {
+    const { code, stderr } = await lab.run(home, ['resume', state.id])
+    if (code !== 0) broken.push(`resume goes on with what recovery left, not ${code}: ${stderr.trim()}`)
+  }
+  return broken
+}
+
+const INTERRUPTED = 6
+
+/** Logs only grow: what was a whole batch stays, byte for byte. */
+export function* nothingRewritten(before: HomeView, after: HomeView): Broken {
+  for (const { state, log } of before.agents) {
+    const now = after.agent(state.id)?.log
+    if (now?.subarray(0, log.length).equals(log) !== true)
+      yield `the log of ${state.id} begins with the ${log.length} bytes that it had`
+  }
+}
+
+function* nothingAdded(once: HomeView, twice: HomeView): Broken {
+  for (const { state, log } of once.agents) {
+    if (twice.agent(state.id)?.log.equals(log) !== true)
+      yield `a second recover --all changes no log, but that of ${state.id} was changed`
+  }
+}
+
+function* interruptedOnce(home: HomeView): Broken {
+  for (const { records } of home.agents) {
+    const interrupted = records.filter(({ kind }) => kind === 'run.interrupted')
+    const runs = new Set(interrupted.map((record) => 'run_id' in record && record.run_id))
+    if (runs.size !== interrupted.length) yield 'a run is interrupted once at most'
+  }
+}

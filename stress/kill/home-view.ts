@@ -1,0 +1,88 @@
+/** A home as the contract sees it, read without a lock: what was asked, what was answered, how each run ended. */
+import { existsSync, readFileSync } from 'node:fs'
+import { checkHome } from '../../src/recovery/check.js'
+import { recordsFrom } from '../../src/session/load.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import { readRecordText } from '../../src/session/read.js'
+import type { SessionRecord } from '../../src/session/records.js'
+import type { State } from '../../src/session/state.js'
+import { FileStore } from '../../src/storage/store.js'
+
+export interface AgentSeen {
+  state: State
+  records: SessionRecord[]
+  /** The bytes of whole batches. */
+  log: Buffer
+  /** Text of a message record. */
+  text(record: SessionRecord): string
+  /** Messages in its inbox that the log does not have. */
+  pending: string[]
+}
+
+export interface Conversation {
+  /** How often the text was taken as a message. */
+  asked: number
+  /** The replies of the runs that took it, or that continue one that did. */
+  replies: string[]
+  completed: number
+}
+
+export class HomeView {
+  private constructor(readonly agents: AgentSeen[]) {}
+
+  /** Of a home that is damaged only what can be read: the audit reports the rest. */
+  static read(home: string): HomeView {
+    const store = FileStore.openForRead(home)
+    if (store === undefined) return new HomeView([])
+    const agents = store.agentIds().map((id) => see(store, id))
+    return new HomeView(agents.filter((agent) => agent !== undefined))
+  }
+
+  living(name: string): AgentSeen[] {
+    return this.agents.filter(({ state }) => state.name === name && state.state !== 'terminated')
+  }
+
+  agent(nameOrId: string): AgentSeen | undefined {
+    return this.agents.find(({ state }) => state.name === nameOrId || state.id === nameOrId)
+  }
+}
+
+/** What the audit finds, in words. A home that is not there yet has nothing to find. */
+export function audit(home: string, isRecovered: boolean): string[] {
+  const store = existsSync(home) ? FileStore.openForRead(home) : undefined
+  const findings = store === undefined ? [] : checkHome(store, { isRecovered })
+  return findings.map(({ invariant, detail, agent_id }) => `${invariant}: ${detail} (agent ${agent_id})`)
+}
+
+export function conversation({ records, text }: AgentSeen, content: string): Conversation {
+  const runs = new Set<string>()
+  const found: Conversation = { asked: 0, replies: [], completed: 0 }
+  for (const record of records) {
+    const isPrompt = record.kind === 'message.user' || record.kind === 'mail.delivered'
+    if (isPrompt && text(record) === content) {
+      found.asked += 1
+      runs.add(record.run_id)
+    }
+    if (record.kind === 'run.started' && runs.has(record.continues ?? '')) runs.add(record.run_id)
+    if (!('run_id' in record) || !runs.has(record.run_id as string)) continue
+    if (record.kind === 'message.agent') found.replies.push(text(record))
+    if (record.kind === 'run.completed') found.completed += 1
+  }
+  return found
+}
+
+function see(store: FileStore, id: string): AgentSeen | undefined {
+  const log = store.openLogForRead(id)
+  if (log === undefined) return undefined
+  try {
+    const state = openForRead(store, id)?.state as State
+    const records = [...recordsFrom(log, { seq: 1, offset: 0 })].map(({ record }) => record)
+    const text = (record: SessionRecord): string => readRecordText(store, id, record)
+    const pending = store.mailIds(id).filter((mail) => !state.delivered.includes(mail))
+    return { state, records, text, pending, log: readFileSync(log.path).subarray(0, state.log_bytes) }
+  } catch {
+    return undefined
+  } finally {
+    log.close()
+  }
+}

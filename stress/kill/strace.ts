@@ -1,0 +1,105 @@
+/**
+ * Kill points of a real process: strace counts its system calls, and kills it before the N-th of one kind.
+ *
+ * Calls are counted per thread. Those of the file system are made by the main thread, so its calls are the points. A
+ * program that the process starts is let go at its exec (`-b execve`): only substrat itself is killed.
+ */
+import { spawnSync } from 'node:child_process'
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Ended, Lab } from '../support/lab.js'
+
+export interface KillPoint {
+  syscall: string
+  /** The process dies before its n-th call of that kind. */
+  n: number
+  /** What that call would have done, in the recorded run. */
+  what: string
+}
+
+/** Every call that changes a file, a directory or a lock, or tells somebody something. */
+const SYSCALLS = [
+  ...['openat', 'write', 'writev', 'pwrite64', 'pwritev', 'ftruncate', 'fallocate'],
+  ...['fsync', 'fdatasync', 'sync_file_range', 'msync', 'syncfs'],
+  ...['rename', 'renameat', 'renameat2', 'link', 'linkat', 'unlink', 'unlinkat', 'rmdir', 'mkdir', 'mkdirat'],
+  ...['flock', 'fcntl', 'kill'],
+]
+
+/** Calls of these kinds that do not match change nothing. */
+const COUNTS: Record<string, RegExp> = {
+  openat: /O_CREAT/,
+  fcntl: /F_OFD_SETLK|F_SETLK/,
+}
+
+/** Why there can be no kill sweep on this machine; undefined where there can. */
+export function whyNoStrace(): string | undefined {
+  const probe = spawnSync('strace', [
+    '-f',
+    '-b',
+    'execve',
+    '-qq',
+    '-o',
+    '/dev/null',
+    '-e',
+    'trace=fsync',
+    'true',
+  ])
+  if (probe.error !== undefined) return 'strace is not installed'
+  return probe.status === 0 ? undefined : 'strace may trace no process here, or is too old for -b'
+}
+
+/** Runs the command once, unharmed, and lists its kill points. */
+export async function recordPoints(
+  lab: Lab,
+  home: string,
+  argv: string[],
+): Promise<{ ended: Ended; points: KillPoint[] }> {
+  const trace = join(lab.root, `trace-${Math.random().toString(36).slice(2)}`)
+  const under = ['strace', ...FOLLOW, '-y', '-s', '0', '-o', trace, '-e', `trace=${SYSCALLS.join(',')}`]
+  const ended = await lab.run(home, argv, { under })
+  try {
+    return { ended, points: pointsIn(readFileSync(trace, 'utf8'), home) }
+  } finally {
+    rmSync(trace)
+  }
+}
+
+/** Runs the command, killed at the point. It ends by itself where it makes fewer calls this time. */
+export function runKilled(
+  lab: Lab,
+  home: string,
+  argv: string[],
+  { syscall, n }: Pick<KillPoint, 'syscall' | 'n'>,
+): Promise<Ended> {
+  const inject = ['-e', `trace=${syscall}`, '-e', `inject=${syscall}:signal=KILL:when=${n}`]
+  return lab.run(home, argv, { under: ['strace', ...FOLLOW, '-o', '/dev/null', ...inject] })
+}
+
+const FOLLOW = ['-f', '-b', 'execve', '-qq']
+
+function pointsIn(trace: string, home: string): KillPoint[] {
+  const main = /^\d+/.exec(trace)?.[0]
+  const counts = new Map<string, number>()
+  const points: KillPoint[] = []
+  for (const line of trace.split('\n')) {
+    const call = /^(\d+) +(\w+)\((.*)$/.exec(line)
+    if (call?.[1] !== main) continue
+    const [, , syscall, rest] = call as unknown as [string, string, string, string]
+    const n = (counts.get(syscall) ?? 0) + 1
+    counts.set(syscall, n)
+    if (COUNTS[syscall]?.test(rest) ?? true) points.push({ syscall, n, what: describe(rest, home) })
+  }
+  return points
+}
+
+const PLACE = /[^\s"<>]*\/([\w-]+\/)?[^/\s"<>]+/
+
+/** The last names of the path, without the ids and random parts that differ from run to run. */
+function describe(rest: string, home: string): string {
+  const path = [...rest.matchAll(/[<"]([^"<>]+)[>"]/g)]
+    .map(([, found]) => found as string)
+    .find((found) => found.includes('/'))
+  if (path === undefined) return /^\d+<(\w+):/.exec(rest)?.[1] ?? ''
+  const inHome = path.startsWith(home) ? path.slice(home.length + 1) : (PLACE.exec(path)?.[0] ?? path)
+  return inHome.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<id>').replace(/\.\d+-\w+\.tmp$/, '.tmp')
+}

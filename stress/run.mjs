@@ -1,0 +1,31 @@
+// Runs a program of this folder that is written in TypeScript: node stress/run.mjs bench|kill-sweep [OPTION…]
+// It is bundled with the parts of src/ that it uses, so that generators and oracles are the product's own code.
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
+
+const [name] = process.argv.splice(2, 1)
+const programs = readdirSync(import.meta.dirname).filter((file) => file.endsWith('.ts'))
+if (!programs.includes(`${name}.ts`)) {
+  console.error(`usage: node stress/run.mjs ${programs.map((file) => file.slice(0, -3)).join('|')} [OPTION…]`)
+  process.exit(2)
+}
+const source = path.join(import.meta.dirname, `${name}.ts`)
+const directory = mkdtempSync(path.join(tmpdir(), 'substrat-stress-'))
+process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
+const outfile = path.join(directory, `${name}.mjs`)
+await build({
+  entryPoints: [source],
+  outfile,
+  bundle: true,
+  platform: 'node',
+  target: 'node20.19',
+  format: 'esm',
+  logLevel: 'warning',
+  // The native lock is looked for from there.
+  define: { 'import.meta.url': JSON.stringify(pathToFileURL(source).href) },
+  external: ['write-file-atomic', 'proper-lockfile'],
+})
+await import(pathToFileURL(outfile).href)

@@ -1,0 +1,140 @@
+/**
+ * A place for real processes of the CLI: an installation of its own (so that a rebuild of `dist` meanwhile disturbs
+ * nothing, and a mutant can be run), a warmed code cache, and homes. All of it under one temporary directory.
+ */
+import { spawn } from 'node:child_process'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+
+export interface Ended {
+  /** Null where a signal ended it. */
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
+
+export interface RunOptions {
+  /** A program and its arguments that run the command: strace. */
+  under?: string[]
+  env?: Record<string, string>
+}
+
+const repository = dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
+
+const RUN_MS_MAX = 120_000
+
+export class Lab {
+  readonly cli: string
+  readonly workspace: string
+  private homes = 0
+
+  private constructor(readonly root: string) {
+    this.cli = join(root, 'cli', 'bin', 'run.js')
+    this.workspace = join(root, 'workspace')
+  }
+
+  /** `mutate` changes the bundled program: for the canary, which must be caught. */
+  static open(mutate: (bundle: string) => string = (bundle) => bundle): Lab {
+    const lab = new Lab(mkdtempSync(join(tmpdir(), 'substrat-lab-')))
+    for (const directory of ['cli/bin', 'cli/dist', 'user', 'workspace'])
+      mkdirSync(join(lab.root, directory), { recursive: true })
+    for (const file of ['bin/run.js', 'package.json', 'oclif.manifest.json'])
+      cpSync(join(repository, file), join(lab.root, 'cli', file))
+    const bundle = readFileSync(join(repository, 'dist/substrat.cjs'), 'utf8')
+    writeFileSync(join(lab.root, 'cli/dist/substrat.cjs'), mutate(bundle))
+    symlinkSync(join(repository, 'node_modules'), join(lab.root, 'cli/node_modules'))
+    return lab
+  }
+
+  close(): void {
+    rmSync(this.root, { recursive: true, force: true })
+  }
+
+  /** A path where no home is yet. */
+  newHome(): string {
+    this.homes += 1
+    return join(this.root, `home-${this.homes}`)
+  }
+
+  /** A fresh copy, with the times of the files; of nothing where there is no home yet. */
+  copyHome(home: string): string {
+    const copy = this.newHome()
+    if (existsSync(home)) cpSync(home, copy, { recursive: true, preserveTimestamps: true })
+    return copy
+  }
+
+  /** The environment of a person who has nothing but this lab. */
+  environment(home: string): Record<string, string> {
+    const user = join(this.root, 'user')
+    return {
+      PATH: process.env.PATH ?? '',
+      HOME: user,
+      XDG_CACHE_HOME: join(user, 'cache'),
+      XDG_CONFIG_HOME: join(user, 'config'),
+      XDG_DATA_HOME: join(user, 'data'),
+      SUBSTRAT_HOME: home,
+    }
+  }
+
+  /** Runs `substrat ARGV` to its end. */
+  run(home: string, argv: string[], { under = [], env = {} }: RunOptions = {}): Promise<Ended> {
+    const [program, ...words] = [...under, process.execPath, this.cli, ...argv] as [string, ...string[]]
+    const child = spawn(program, words, {
+      cwd: this.workspace,
+      env: { ...this.environment(home), ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: RUN_MS_MAX,
+      killSignal: 'SIGKILL',
+    })
+    const out = gather(child.stdout)
+    const err = gather(child.stderr)
+    return new Promise((resolve, reject) => {
+      child.on('error', reject)
+      child.on('close', (code, signal) => resolve({ code, signal, stdout: out(), stderr: err() }))
+    })
+  }
+
+  /** As `run`, for what must succeed: preparations. */
+  async do(home: string, ...argv: string[]): Promise<string> {
+    const ended = await this.run(home, argv)
+    if (ended.code !== 0) throw new Error(`substrat ${argv.join(' ')} exited ${ended.code}: ${ended.stderr}`)
+    return ended.stdout.trim()
+  }
+
+  /**
+   * Runs each command once, so that its compiled code is in the cache: a first run writes there, and a later one must
+   * not, or it would be measured and killed in the middle of that.
+   */
+  async warm(): Promise<void> {
+    const home = this.newHome()
+    const commands = [
+      ['spawn', '--name', 'warm'],
+      ['send', 'warm', 'hello'],
+      ['show', 'warm'],
+      ['suspend', 'warm'],
+      ['resume', 'warm'],
+      ['recover', '--all'],
+      ['terminate', 'warm'],
+    ]
+    for (const argv of commands) await this.do(home, ...argv)
+    rmSync(home, { recursive: true })
+  }
+}
+
+function gather(stream: NodeJS.ReadableStream): () => string {
+  const pieces: Buffer[] = []
+  stream.on('data', (piece: Buffer) => pieces.push(piece))
+  return () => Buffer.concat(pieces).toString('utf8')
+}

@@ -1,0 +1,92 @@
+/** How the process ends, once its command has. */
+import { expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { linkPlugin, modelProvider } from '../support/plugin.js'
+import { waitFor } from '../support/wait.js'
+
+const ANSWER = `yield { type: 'text', text: 'done' }; yield { type: 'stop', reason: 'end' }`
+
+function houseWith(body: string): House {
+  const house = new House()
+  linkPlugin(house, { name: 'substrat-provider-test', providers: { test: modelProvider(body) } })
+  return house
+}
+
+test('what a provider leaves running does not keep the process', async () => {
+  const house = houseWith(`setInterval(() => undefined, 1000); ${ANSWER}`)
+  const { exit, stdout, stderr } = await house.run(['spawn', 'hi', '--provider', 'test'])
+  expect({ exit, stdout }, stderr).toEqual({ exit: 0, stdout: 'done\n' })
+})
+
+test.concurrent.for([
+  ['takes no notice of its end', 'await new Promise(() => setInterval(() => undefined, 1000))'],
+  ['waits for what never comes', 'await new Promise(() => undefined)'],
+  ['takes no notice and blocks each tick', 'for (;;) await new Promise((resolve) => setTimeout(resolve, 5))'],
+])('a provider that %s is left where its turn is timed out', async ([, body]) => {
+  const house = houseWith(body as string)
+  const { exit, stderr } = await house.run(['spawn', 'hi', '--provider', 'test', '--turn-timeout', '1s'])
+  expect(exit, stderr).toBe(12)
+})
+
+test.concurrent('a provider that hangs is left where a signal has stopped its turn', async () => {
+  const house = houseWith('await new Promise(() => setInterval(() => undefined, 1000))')
+  const id = await house.spawn('a', '--provider', 'test')
+  const running = house.start(['send', 'a', 'hi'])
+  await house.waitForRecord(id, 'model.requested')
+  running.child.kill('SIGTERM')
+  await running.says('again to stop now')
+  expect((await running.kill('SIGTERM')).exit).toBe(143)
+  expect(house.kinds(id).at(-2)).toBe('run.interrupted')
+})
+
+test('a reader that is slow gets all of it', async () => {
+  const house = new House()
+  const reply = 'x'.repeat(1_000_000)
+  house.write('reply.txt', reply)
+  await house.spawn('a', '--provider', 'exec', '--option', 'command=cat reply.txt')
+  const running = house.start(['send', 'a', 'hi'], { stdout: 'unread' })
+  // The turn is over and the lock is free before the first byte is read: a full pipe holds nobody up.
+  await waitFor(
+    async () => (await house.run(['show', 'a', '--json'])).json.agent.state === 'suspended',
+    'rest',
+  )
+  expect((await house.run(['send', 'a', 'hi', '--if-busy', 'fail'])).exit).toBe(0)
+  let bytes = 0
+  running.child.stdout?.on('data', (piece: Buffer) => {
+    bytes += piece.length
+  })
+  expect((await running.result).exit).toBe(0)
+  await waitFor(() => running.child.stdout?.readableEnded === true, 'the end of the pipe')
+  expect(bytes).toBe(reply.length + 1)
+})
+
+test('a reader that goes away keeps neither the turn nor the process', async () => {
+  const house = new House()
+  const id = await house.spawn(
+    'a',
+    '--provider',
+    'exec',
+    '--option',
+    'command=head -c 1000000 /dev/zero; echo',
+  )
+  const { exit, stderr } = await house.run(['send', 'a', 'hi'], { stdout: 'closed' })
+  expect(exit, stderr).toBe(0)
+  expect(house.count(id, 'run.completed')).toBe(1)
+})
+
+test('a command that does not exist is said to, on one line', async () => {
+  const house = new House()
+  expect(await house.run(['frobnicate'])).toMatchObject({
+    exit: 2,
+    stdout: '',
+    stderr: 'substrat: there is no command frobnicate (substrat help)\n',
+  })
+  const { exit, json } = await house.run(['config', 'frob', '--json'])
+  expect({ exit, code: json.error.code }).toEqual({ exit: 2, code: 'USAGE' })
+})
+
+test("a command of oclif's plugins says on one line why it failed", async () => {
+  const { exit, stdout, stderr } = await new House().run(['plugins', 'uninstall', 'nowhere'])
+  expect({ exit, stdout }).toEqual({ exit: 2, stdout: '' })
+  expect(stderr).toBe('substrat: nowhere is not installed (substrat plugins --help)\n')
+})

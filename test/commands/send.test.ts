@@ -1,0 +1,314 @@
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { Gate } from '../support/gate.js'
+
+const AGENT = {
+  id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+  name: 'a',
+  path: 'a',
+  parent: null,
+  provider: 'scripted',
+  model: null,
+  state: 'suspended',
+  status: 'idle',
+  workspace: expect.any(String),
+  created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+  updated_at: expect.stringMatching(/^\d{4}-.*Z$/),
+  last_seq: expect.any(Number),
+  inbox: 0,
+}
+const RUN = {
+  id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+  status: 'completed',
+  started_at: expect.any(String),
+  ended_at: expect.any(String),
+  usage: { input_tokens: 1, output_tokens: 2 },
+}
+
+describe.concurrent('send', () => {
+  test('prints the reply alone', async () => {
+    const house = new House()
+    await house.spawn('a')
+    expect(await house.run(['send', 'a', 'hello'])).toMatchObject({
+      exit: 0,
+      stdout: 'echo: hello\n',
+      stderr: '',
+    })
+  })
+
+  test('prints with --json exactly the published object', async () => {
+    const house = new House()
+    await house.spawn('a')
+    const { json, stderr } = await house.run(['send', 'a', 'hello', '--json'])
+    expect(json).toStrictEqual({ agent: AGENT, run: RUN, reply: 'echo: hello', wait: null })
+    expect(json.agent.workspace).toBe(house.workspace)
+    expect(json.agent.last_seq).toBe(house.records(json.agent.id).length)
+    expect(stderr).toBe('')
+  })
+
+  test('prints with --stream every record of the turn, and its live text marked partial', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    const before = house.records(id).length
+    const { stdout } = await house.run(['send', 'a', 'hello', '--stream'])
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const partial = lines.filter((line) => line.partial)
+    expect(partial).toStrictEqual([
+      { agent: id, kind: 'message.agent', partial: true, run_id: expect.any(String), content: 'echo: hello' },
+    ])
+    const records = house.records(id).slice(before)
+    const printed = lines.filter((line) => !line.partial)
+    expect(printed).toStrictEqual(
+      records.map(({ crc: _, ...record }: never & { crc: string }) => ({ agent: id, ...record })),
+    )
+  })
+
+  test('appends stdin to the message after a blank line for -', async () => {
+    const house = new House()
+    await house.spawn('a')
+    expect((await house.run(['send', 'a', 'Summarise:', '-'], { stdin: 'one\ntwo\n' })).stdout).toBe(
+      'echo: Summarise:\n\none\ntwo\n',
+    )
+    expect((await house.run(['send', 'a', '-'], { stdin: 'only stdin' })).stdout).toBe('echo: only stdin\n')
+    expect((await house.run(['send', 'a'], { stdin: 'piped\n' })).stdout).toBe('echo: piped\n')
+  })
+
+  test('does not read a stdin that it was not asked for, even one that never ends', async () => {
+    const house = new House()
+    await house.spawn('a')
+    const sent = await house.run(['send', 'a', 'hello'], { stdin: 'open' })
+    expect(sent).toMatchObject({ exit: 0, stdout: 'echo: hello\n' })
+  })
+
+  test('takes a message with U+2028, quotes, NUL and emoji as it is', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    const message = 'a\u2028b\u2029"\\\u0000🙂\r\nend'
+    expect((await house.run(['send', 'a', '-'], { stdin: message })).stdout).toBe(`echo: ${message}\n`)
+    expect(house.log(id)).not.toContain('\u2028')
+    expect(house.findings()).toEqual([])
+  })
+
+  test('stores a message of 10 MiB in a blob, and refuses a larger one', async () => {
+    const house = new House()
+    const id = await house.spawn('a', '--option', house.scenario('s.json', { say: 'read' }))
+    const most = Buffer.alloc(10 * 1024 * 1024, 'x')
+    expect(await house.run(['send', 'a', '-'], { stdin: most })).toMatchObject({ exit: 0, stdout: 'read\n' })
+    const log = house.log(id)
+    expect(log.length).toBeLessThan(100_000)
+    const refused = await house.run(['send', 'a', '-'], { stdin: Buffer.alloc(50 * 1024 * 1024, 'x') })
+    expect(refused).toMatchObject({ exit: 2, stdout: '' })
+    expect(refused.stderr).toContain('larger than 10485760 bytes')
+    expect(house.log(id)).toBe(log)
+  })
+})
+
+describe.concurrent('send to a busy agent', () => {
+  test('waits by default, and its turn comes after the other', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const id = await house.spawn('a', ...gate.flags)
+    const first = house.start(['send', 'a', 'one'])
+    await gate.isReached()
+    const second = house.start(['send', 'a', 'two'])
+    gate.open()
+    gate.open()
+    expect((await first.result).stdout).toBe('done: one\n')
+    expect((await second.result).stdout).toBe('done: two\n')
+    expect(house.count(id, 'run.completed')).toBe(2)
+  })
+
+  test('gives up after --timeout with exit 4, and says who holds it', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    await house.spawn('a', ...gate.flags)
+    const first = house.start(['send', 'a', 'one'])
+    await gate.isReached()
+    const results = await Promise.all([
+      house.run(['send', 'a', 'two', '--if-busy', 'fail']),
+      house.run(['send', 'a', 'two', '--timeout', '100ms']),
+    ])
+    for (const { exit, stderr, stdout } of results) {
+      expect([exit, stdout]).toEqual([4, ''])
+      expect(stderr).toMatch(
+        /^substrat: agent a is busy: held by pid \d+ on \S+ since [-\d]+ [\d:]+Z \(substrat send\)/,
+      )
+      expect(stderr).toContain(`pid ${first.pid} `)
+    }
+    const json = (await house.run(['send', 'a', 'two', '--if-busy', 'fail', '--json'])).json
+    expect(json).toStrictEqual({
+      error: {
+        code: 'LOCKED',
+        message: expect.any(String),
+        hint: expect.any(String),
+        agent_id: expect.any(String),
+        pid: first.pid,
+        host: expect.any(String),
+        command: 'substrat send',
+        since: expect.stringMatching(/Z$/),
+      },
+    })
+    gate.open()
+    expect((await first.result).exit).toBe(0)
+  })
+
+  test('with --if-busy queue leaves the messages, which are taken in their order after the turn', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const id = await house.spawn('a', ...gate.flags)
+    const first = house.start(['send', 'a', 'one'])
+    await gate.isReached()
+    for (const message of ['two', 'three', 'four']) {
+      const queued = await house.run(['send', 'a', message, '--if-busy', 'queue', '--json'])
+      expect(queued).toMatchObject({ exit: 0 })
+      expect(queued.json).toMatchObject({ run: null, reply: null, wait: null, agent: { status: 'running' } })
+    }
+    expect(house.inbox(id)).toHaveLength(3)
+    for (let turn = 0; turn < 4; turn++) gate.open()
+    expect((await first.result).stdout).toBe('done: one\n')
+    const delivered = house
+      .records(id)
+      .flatMap((record) => (record.kind === 'mail.delivered' ? [record.content] : []))
+    expect(delivered).toEqual(['two', 'three', 'four'])
+    expect(house.count(id, 'run.completed')).toBe(4)
+    expect(house.inbox(id)).toEqual([])
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('a queued message with a key is stored once, and another body under that key is refused', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const id = await house.spawn('a', ...gate.flags)
+    const first = house.start(['send', 'a', 'one'])
+    await gate.isReached()
+    const queue = (message: string) => house.run(['send', 'a', message, '--key', 'k', '--if-busy', 'queue'])
+    expect((await queue('two')).exit).toBe(0)
+    expect((await queue('two')).exit).toBe(0)
+    expect(await queue('other')).toMatchObject({ exit: 13 })
+    expect(house.inbox(id)).toHaveLength(1)
+    gate.open()
+    gate.open()
+    await first.result
+    expect(await queue('two')).toMatchObject({ exit: 0, stdout: 'done: two\n' })
+    expect(house.count(id, 'mail.delivered')).toBe(1)
+    expect(house.count(id, 'run.started')).toBe(2)
+  })
+
+  test('a key that is queued while its own turn runs is not taken a second time', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const id = await house.spawn('a', ...gate.flags)
+    const first = house.start(['send', 'a', 'one', '--key', 'k'])
+    await gate.isReached()
+    const again = await house.run(['send', 'a', 'one', '--key', 'k', '--if-busy', 'queue', '--json'])
+    expect(again).toMatchObject({ exit: 0 })
+    expect(again.json.run.status).toBe('open')
+    expect(house.inbox(id)).toEqual([])
+    expect((await house.run(['send', 'a', 'two', '--key', 'k', '--if-busy', 'queue'])).exit).toBe(13)
+    gate.open()
+    expect((await first.result).stdout).toBe('done: one\n')
+    expect(house.count(id, 'run.started')).toBe(1)
+  })
+
+  test('a key that was answered is answered again while another turn runs', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const id = await house.spawn('a', ...gate.flags)
+    gate.open()
+    await house.ok('send', 'a', 'one', '--key', 'k')
+    const busy = house.start(['send', 'a', 'two'])
+    await house.waitForRecord(id, 'provider.started', 2)
+    const again = await house.run(['send', 'a', 'one', '--key', 'k'])
+    expect(again).toMatchObject({ exit: 0, stdout: 'done: one\n' })
+    expect(again.stderr).toMatch(/this message was sent before, with the same key, and completed at/)
+    gate.open()
+    await busy.result
+    expect(house.count(id, 'run.started')).toBe(2)
+  })
+})
+
+describe.concurrent('send --key', () => {
+  test('gives the same reply without a new turn, also with --stream and --json', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    const first = await house.run(['send', 'a', 'hello', '--key', 'k', '--json'])
+    await house.ok('send', 'a', 'something else')
+    const log = house.log(id)
+    const again = await house.run(['send', 'a', 'hello', '--key', 'k', '--json'])
+    expect(again.json.run).toStrictEqual(first.json.run)
+    expect(again.json.reply).toBe('echo: hello')
+    const stream = await house.run(['send', 'a', 'hello', '--key', 'k', '--stream'])
+    const kinds = stream.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).kind)
+    expect(kinds).toEqual([
+      'run.started',
+      'message.user',
+      'model.requested',
+      'model.responded',
+      'message.agent',
+      'run.completed',
+    ])
+    expect(house.log(id)).toBe(log)
+  })
+
+  test('refuses the key with another message, and stores nothing', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    await house.ok('send', 'a', 'hello', '--key', 'k')
+    const log = house.log(id)
+    const refused = await house.run(['send', 'a', 'other', '--key', 'k', '--json'])
+    expect(refused.exit).toBe(13)
+    expect(refused.json.error).toMatchObject({ code: 'KEY_CONFLICT', key: 'k' })
+    expect(house.log(id)).toBe(log)
+  })
+
+  test('gives the same error after a failure, and asks again with --retry', async () => {
+    const house = new House()
+    const options = house.scenario('s.json', { fail: { type: 'invalid' }, say: 'better' })
+    const id = await house.spawn('a', '--option', options)
+    const first = await house.run(['send', 'a', 'hello', '--key', 'k'])
+    const again = await house.run(['send', 'a', 'hello', '--key', 'k'])
+    expect([first.exit, again.exit]).toEqual([9, 9])
+    expect(again.stderr).toContain('the turn of a failed: the scenario says so: invalid')
+    expect(house.count(id, 'run.started')).toBe(1)
+    const retried = await house.run(['send', 'a', 'hello', '--key', 'k', '--retry'])
+    expect(retried).toMatchObject({ exit: 0, stdout: 'better\n' })
+    expect((await house.run(['send', 'a', 'hello', '--key', 'k', '--retry'])).stdout).toBe('better\n')
+    expect(house.count(id, 'run.started')).toBe(2)
+  })
+})
+
+describe.concurrent('the bounds of a turn', () => {
+  test('--turn-timeout cancels the turn with exit 12, and the next message gets its reply', async () => {
+    const house = new House()
+    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 60_000 }))
+    const sent = await house.run(['send', 'a', 'hello', '--turn-timeout', '100ms'])
+    expect(sent).toMatchObject({ exit: 12, stdout: '' })
+    expect(sent.stderr).toMatch(/the turn of a was stopped: it took longer than its timeout/)
+    expect(house.kinds(id).slice(-2)).toEqual(['run.cancelled', 'session.suspended'])
+    house.scenario('s.json', { say: 'quick' })
+    expect((await house.run(['send', 'a', 'again'])).stdout).toBe('quick\n')
+  })
+
+  test('a slot that does not become free within --timeout is exit 4, and nothing is stored', async () => {
+    const house = new House({ SUBSTRAT_SLOTS_MAX: '1' })
+    const gate = new Gate(house, 'g')
+    await house.spawn('busy', ...gate.flags)
+    const id = await house.spawn('a')
+    const log = house.log(id)
+    const busy = house.start(['send', 'busy', 'one'])
+    await gate.isReached()
+    const sent = await house.run(['send', 'a', 'hello', '--timeout', '100ms', '--json'])
+    expect(sent.exit).toBe(4)
+    expect(sent.json.error).toMatchObject({ code: 'NO_SLOT', slots_max: 1 })
+    expect(house.log(id)).toBe(log)
+    gate.open()
+    await busy.result
+    expect((await house.run(['send', 'a', 'hello'])).stdout).toBe('echo: hello\n')
+  })
+})

@@ -1,0 +1,133 @@
+/** What a provider may do wrong: a failed turn with a plain sentence, never a broken session or a process that stays. */
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { processesWith } from '../support/processes.js'
+
+const modelThat = (body: string): string => `
+export default {
+  kind: 'model', description: 'a plugin of a test', options: {},
+  async *complete(request, { signal }) { ${body} },
+}
+`
+
+const agentThat = (body: string): string => `
+const session = { async *send(prompt, { signal }) { ${body} }, async suspend() { return null }, async stop() {} }
+export default {
+  kind: 'agent', description: 'a plugin of a test', options: {},
+  create: async () => session, restore: async () => session, inspect: async () => ({ outcome: 'unknown' }),
+}
+`
+
+const failures: [string, string, RegExp][] = [
+  ['throws', modelThat(`throw new Error('no luck\\n  at all')`), /failed: no luck +at all/],
+  ['throws what is no error', modelThat(`throw null`), /failed: /],
+  ['ends without an answer', modelThat(`yield { type: 'text', text: 'half' }`), /ended without an answer/],
+  ['yields garbage', modelThat(`yield 42`), /broke its contract: an event 42/],
+  ['yields text that is none', modelThat(`yield { type: 'text', text: {} }`), /broke its contract/],
+  [
+    'goes on after its end',
+    modelThat(`yield { type: 'stop', reason: 'end' }; yield { type: 'text', text: 'x' }`),
+    /event after its stop/,
+  ],
+  ['is an agent that throws', agentThat(`throw new Error('no luck')`), /failed: no luck/],
+  ['is an agent that ends early', agentThat(``), /ended without an answer/],
+  ['is an agent that yields garbage', agentThat(`yield 'x'`), /broke its contract/],
+]
+
+describe.concurrent('a provider that', () => {
+  test.each(failures)(
+    '%s fails the turn with exit 9, and the session is good for the next',
+    async (_, source, why) => {
+      const house = new House()
+      house.plugin('bad', source)
+      const id = await house.spawn('a', '--provider', 'bad')
+      const sent = await house.run(['send', 'a', 'hello'])
+      expect(sent).toMatchObject({ exit: 9, stdout: '' })
+      expect(sent.stderr).toMatch(why)
+      expect(sent.stderr.trim().split('\n')).toHaveLength(1)
+      expect(sent.stderr).not.toMatch(/\n +at /)
+      expect(house.kinds(id).slice(-2)).toEqual(['run.failed', 'session.suspended'])
+      expect(house.findings(true)).toEqual([])
+    },
+  )
+
+  test('cannot be loaded is exit 8, named by providers, and stops no other command', async () => {
+    const house = new House()
+    house.plugin('bad', `throw new Error('broken at import')`)
+    const spawned = await house.run(['spawn', '--provider', 'bad', '--json'])
+    expect(spawned.exit).toBe(8)
+    expect(spawned.json.error).toMatchObject({
+      code: 'PROVIDER_MISCONFIGURED',
+      provider: 'bad',
+      plugin: 'bad',
+    })
+    const listed = await house.ok('providers', '--json')
+    expect(listed.json.providers[2]).toMatchObject({ name: 'bad', kind: 'broken' })
+    await house.spawn('a')
+    expect((await house.run(['send', 'a', 'hello'])).stdout).toBe('echo: hello\n')
+  })
+
+  const hanging: [string, string][] = [
+    ['a model with a timer', modelThat(`setInterval(() => {}, 10); await new Promise(() => {})`)],
+    ['a model that waits for nothing', modelThat(`await new Promise(() => {})`)],
+    ['an agent with a timer', agentThat(`setInterval(() => {}, 10); await new Promise(() => {})`)],
+  ]
+  test.each(hanging)(
+    'hangs (%s) is stopped at --turn-timeout with exit 12, and keeps no process',
+    async (_, source) => {
+      const house = new House()
+      house.plugin('bad', source)
+      const id = await house.spawn('a', '--provider', 'bad')
+      const sent = await house.run(['send', 'a', 'hello', '--turn-timeout', '50ms'])
+      expect(sent.exit).toBe(12)
+      expect(house.kinds(id).slice(-2)).toEqual(['run.cancelled', 'session.suspended'])
+      expect(processesWith(`SUBSTRAT_HOME=${house.home}`)).toEqual([])
+    },
+  )
+
+  test('leaves a timer behind after a good turn keeps no process', async () => {
+    const house = new House()
+    house.plugin(
+      'bad',
+      modelThat(
+        `setInterval(() => {}, 10); yield { type: 'text', text: 'well' }; yield { type: 'stop', reason: 'end' }`,
+      ),
+    )
+    await house.spawn('a', '--provider', 'bad')
+    expect(await house.run(['send', 'a', 'hello'])).toMatchObject({ exit: 0, stdout: 'well\n' })
+  })
+})
+
+describe.concurrent('a program of exec that', () => {
+  const programs: [string, string, number, RegExp][] = [
+    [
+      'exits non-zero',
+      'echo some; echo what went wrong >&2; exit 3',
+      9,
+      /the command exited 3: what went wrong/,
+    ],
+    ['dies of a signal', 'kill -9 $$', 9, /was killed by SIGKILL/],
+    ['is not there', 'no-such-program', 9, /exited 127: .*no-such-program/],
+    ['ignores SIGTERM', "trap '' TERM; sleep 600 & wait; sleep 600", 12, /took longer than its timeout/],
+    ['prints without end', 'yes', 9, /printed more than|larger than/],
+  ]
+  test.each(programs)('%s', async (_, command, exit, why) => {
+    const house = new House()
+    const id = await house.spawn('a', '--provider', 'exec', '--option', `command=${command}`)
+    const sent = await house.run(['send', 'a', 'hello', '--turn-timeout', exit === 12 ? '100ms' : '1m'])
+    expect(sent).toMatchObject({ exit, stdout: '' })
+    expect(sent.stderr).toMatch(why)
+    expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
+    await house.ok('set', 'a', '--option', 'command=cat')
+    expect((await house.run(['send', 'a', 'again'])).stdout).toBe('again\n')
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('does not read its prompt, or leaves something running with its stdout, still gives its reply', async () => {
+    const house = new House()
+    const id = await house.spawn('a', '--provider', 'exec', '--option', 'command=sleep 600 & echo ready')
+    const sent = await house.run(['send', 'a', '-'], { stdin: 'x'.repeat(1_000_000) })
+    expect(sent).toMatchObject({ exit: 0, stdout: 'ready\n' })
+    expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
+  })
+})

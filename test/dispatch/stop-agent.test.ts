@@ -1,0 +1,263 @@
+/** `suspend` and `terminate` of an agent whose turn runs in another process; signals to that process. */
+import { readdirSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { House, type Running } from '../support/cli.js'
+import { Gate } from '../support/gate.js'
+import { processesWith } from '../support/processes.js'
+
+describe.concurrent('suspend', () => {
+  test('asks the turn of another process to stop: its sender exits 6, and resume goes on with it', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const id = await house.spawn('a', ...gate.flags)
+    const sender = house.start(['send', 'a', 'one', '--json'])
+    await gate.isReached()
+    const suspended = await house.run(['suspend', 'a', '--json'])
+    expect(suspended.exit).toBe(0)
+    expect(suspended.json).toMatchObject({ agent: { state: 'suspended', status: 'idle' } })
+    const sent = await sender.result
+    expect(sent.exit).toBe(6)
+    expect(sent.json).toMatchObject({ run: { status: 'interrupted' }, reply: null, wait: null })
+    expect(sent.stderr.trim().split('\n')).toEqual([
+      'substrat: the turn of a was interrupted: it was suspended by another command (go on with it: substrat resume a)',
+    ])
+    expect(house.kinds(id).slice(-2)).toEqual(['run.interrupted', 'session.suspended'])
+    expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
+    const shown = await house.ok('show', 'a')
+    expect(shown.stdout).toMatch(/^why +it was suspended by another command$/m)
+    expect(shown.stdout).toMatch(/^next +substrat resume a$/m)
+    // What a person has suspended does not go on by itself.
+    expect((await house.run(['recover', 'a'])).exit).toBe(0)
+    expect(house.count(id, 'run.started')).toBe(1)
+    gate.open()
+    const resumed = await house.ok('resume', 'a')
+    expect(resumed.stdout).toMatch(/^done: Your previous turn was interrupted/)
+    expect(readdirSync(house.agentFile(id, 'requests'))).toEqual([])
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('of an agent at rest is recorded once, and changes nothing the second time', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    await house.ok('suspend', 'a')
+    const log = house.log(id)
+    expect((await house.ok('suspend', 'a')).stdout).toBe('a is suspended\n')
+    expect(house.log(id)).toBe(log)
+    expect((await house.run(['send', 'a', 'hello'])).stdout).toBe('echo: hello\n')
+  })
+
+  test('gives up after --timeout where the turn does not stop', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    await house.spawn('a', '--provider', 'exec', '--option', `command=trap '' TERM; ${gate.command}`)
+    const sender = house.start(['send', 'a', 'one'])
+    await gate.isReached()
+    sender.child.kill('SIGSTOP')
+    const suspended = await house.run(['suspend', 'a', '--timeout', '100ms'])
+    expect(suspended).toMatchObject({ exit: 4, stdout: '' })
+    expect(suspended.stderr).toContain('agent a is busy')
+    sender.child.kill('SIGCONT')
+    // The request still stands: a program that ignores SIGTERM is killed after its grace.
+    expect((await sender.result).exit).toBe(6)
+  })
+})
+
+describe.concurrent('an agent on hold', () => {
+  test('refuses messages with 13, queues them where that is asked, and delivers them on resume', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    expect((await house.ok('suspend', 'a', '--hold')).stdout).toBe('a is suspended, on hold\n')
+    const refused = await house.run(['send', 'a', 'one', '--json'])
+    expect(refused.exit).toBe(13)
+    expect(refused.json).toStrictEqual({
+      error: { code: 'ON_HOLD', message: expect.any(String), hint: expect.any(String), agent_id: id },
+    })
+    expect(refused.json.error.hint).toContain('substrat resume a')
+    const queued = await house.ok('send', 'a', 'two', '--if-busy', 'queue')
+    expect(queued.stderr).toContain('takes it once it is resumed')
+    await house.ok('send', 'a', 'three', '--if-busy', 'queue')
+    expect((await house.ok('show', 'a')).stdout).toMatch(/^status +idle, on hold$/m)
+    expect((await house.run(['recover', '--all'])).exit).toBe(0)
+    expect(house.inbox(id)).toHaveLength(2)
+    await house.ok('resume', 'a')
+    const delivered = house
+      .records(id)
+      .flatMap((record) => (record.kind === 'mail.delivered' ? [record.content] : []))
+    expect(delivered).toEqual(['two', 'three'])
+    expect((await house.ok('show', 'a', '--reply')).stdout).toBe('echo: three\n')
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('keeps its interrupted turn for resume', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const id = await house.spawn('a', ...gate.flags)
+    const sender = house.start(['send', 'a', 'one'])
+    await gate.isReached()
+    await house.ok('suspend', 'a', '--hold')
+    expect((await sender.result).exit).toBe(6)
+    gate.open()
+    expect((await house.ok('resume', 'a')).stdout).toMatch(/^done: /)
+    expect(house.count(id, 'run.completed')).toBe(1)
+    expect((await house.ok('show', 'a', '--json')).json.hold).toBe(false)
+  })
+})
+
+describe.concurrent('terminate', () => {
+  test('stops a running turn, whose sender exits 14, and frees the name', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const id = await house.spawn('a', ...gate.flags)
+    const sender = house.start(['send', 'a', 'one', '--json'])
+    await gate.isReached()
+    await house.ok('send', 'a', 'two', '--if-busy', 'queue')
+    const terminated = await house.ok('terminate', 'a')
+    expect(terminated.stdout).toBe('a is terminated\n')
+    const sent = await sender.result
+    expect(sent.exit).toBe(14)
+    expect(sent.json.error.code).toBe('CANCELLED')
+    expect(house.kinds(id).slice(-3)).toEqual(['run.cancelled', 'session.suspended', 'session.terminated'])
+    expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
+    for (const command of ['send', 'resume', 'suspend', 'set']) {
+      const args = command === 'send' ? ['hello'] : command === 'set' ? ['--title', 'x'] : []
+      const refused = await house.run([command, id, ...args])
+      expect(refused.exit, command).toBe(13)
+      expect(refused.stderr).toContain('a is terminated')
+    }
+    expect((await house.ok('terminate', id)).stdout).toBe('a is terminated\n')
+    const second = await house.spawn('a')
+    expect(second).not.toBe(id)
+    expect((await house.ok('show', 'a', '--json')).json.agent.id).toBe(second)
+    expect(house.findings(true)).toEqual([])
+  })
+})
+
+describe.concurrent('a signal in mid-turn', () => {
+  const signals: [NodeJS.Signals, number][] = [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ]
+
+  test.each(signals)('%s lets the turn finish, prints its reply and exits 0', async (signal) => {
+    const { house, id, gate, sender } = await standing()
+    sender.child.kill(signal)
+    await sender.says(`${signal}: letting the turn finish, for 30 s at most; again to stop now`)
+    gate.open()
+    const ended = performance.now()
+    expect(await sender.result).toMatchObject({ exit: 0, stdout: 'done: one\n' })
+    // The grace period must not be waited for.
+    expect(performance.now() - ended).toBeLessThan(10_000)
+    expect(house.kinds(id).slice(-2)).toEqual(['run.completed', 'session.suspended'])
+  })
+
+  test.each(signals)('%s twice stops it: interrupted, to be gone on with, exit %i', async (signal, exit) => {
+    const { house, id, gate, sender } = await standing('--json')
+    sender.child.kill(signal)
+    await sender.says('again to stop now')
+    sender.child.kill(signal)
+    const sent = await sender.result
+    expect(sent.exit).toBe(exit)
+    expect(sent.json.error).toMatchObject({
+      code: `STOPPED_${signal}`,
+      hint: 'go on with it: substrat resume a',
+    })
+    expect(house.records(id).at(-2)).toMatchObject({ kind: 'run.interrupted', reason: 'shutdown' })
+    expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
+    expect((await house.ok('list', '--json')).json.agents[0].status).toBe('interrupted_startup')
+    gate.open()
+    expect((await house.run(['recover', '--all'])).exit).toBe(0)
+    expect(house.count(id, 'run.completed')).toBe(1)
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('past the grace period stops the turn by itself', async () => {
+    const { house, id, sender } = await standingIn(new House({ SUBSTRAT_SHUTDOWN_GRACE: '200ms' }), [])
+    sender.child.kill('SIGTERM')
+    expect((await sender.result).exit).toBe(143)
+    expect(house.records(id).at(-2)).toMatchObject({ kind: 'run.interrupted', reason: 'shutdown' })
+    expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
+  })
+
+  test('takes nothing new: what is queued waits, and the marker stays', async () => {
+    const { house, id, gate, sender } = await standing()
+    await house.ok('send', 'a', 'two', '--if-busy', 'queue')
+    sender.child.kill('SIGTERM')
+    await sender.says('letting the turn finish')
+    gate.open()
+    expect((await sender.result).exit).toBe(0)
+    expect(house.inbox(id)).toHaveLength(1)
+    expect(readdirSync(`${house.home}/unclean`)).toEqual([id])
+    gate.open()
+    await house.ok('recover', '--all')
+    expect(house.inbox(id)).toEqual([])
+    expect(readdirSync(`${house.home}/unclean`)).toEqual([])
+  })
+
+  test('while it finishes an earlier turn: its own message is not taken, and it says so', async () => {
+    const { house, id, gate, sender } = await standing()
+    await sender.kill()
+    const next = house.start(['send', 'a', 'two'])
+    await house.waitForRecord(id, 'provider.started', 2)
+    next.child.kill('SIGTERM')
+    await next.says('letting the turn finish')
+    gate.open()
+    const sent = await next.result
+    expect(sent).toMatchObject({ exit: 143, stdout: '' })
+    expect(sent.stderr).toContain('stopped by SIGTERM before the message was taken: nothing of it was stored')
+    expect(house.log(id)).not.toContain('"two"')
+    expect(house.findings(true)).toEqual([])
+  })
+})
+
+describe.concurrent('a reader that goes away', () => {
+  test.each(['stdout', 'stderr'] as const)('a closed %s does not stop the turn', async (stream) => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const id = await house.spawn('a', ...gate.flags)
+    const sender = house.start(['send', 'a', 'one', '--stream'], { [stream]: 'closed' })
+    await gate.isReached()
+    // With stderr closed too, what it says of the signal meets a closed pipe in mid-turn.
+    if (stream === 'stderr') sender.child.kill('SIGTERM')
+    gate.open()
+    expect((await sender.result).exit).toBe(0)
+    expect(house.kinds(id).slice(-2)).toEqual(['run.completed', 'session.suspended'])
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('a stdout that is full is exit 11, and the reply is kept', async () => {
+    const house = new House()
+    await house.spawn('a')
+    const sender = house.launch([
+      'sh',
+      '-c',
+      `exec "$@" > /dev/full`,
+      'sh',
+      ...house.command('send', 'a', 'one'),
+    ])
+    const sent = await sender.result
+    expect(sent.exit).toBe(11)
+    expect(sent.stderr).toMatch(/^substrat: cannot write the result to stdout: ENOSPC \(.*\)\n$/)
+    expect((await house.ok('show', 'a', '--reply')).stdout).toBe('echo: one\n')
+  })
+})
+
+interface Standing {
+  house: House
+  id: string
+  gate: Gate
+  sender: Running
+}
+
+/** A sender in the middle of its turn. */
+async function standing(...flags: string[]): Promise<Standing> {
+  return standingIn(new House(), flags)
+}
+
+async function standingIn(house: House, flags: string[]): Promise<Standing> {
+  const gate = new Gate(house, 'g')
+  const id = await house.spawn('a', ...gate.flags)
+  const sender = house.start(['send', 'a', 'one', ...flags])
+  await gate.isReached()
+  return { house, id, gate, sender }
+}

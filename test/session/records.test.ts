@@ -1,0 +1,156 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { type NewRecord, RECORD_SHAPES, type RecordKind, wrongShape } from '../../src/session/records.js'
+
+const ID = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
+const BLOB = { blob: 'a'.repeat(64), bytes: 70_000 }
+const USAGE = { input_tokens: 1, output_tokens: 2 }
+
+/** Every kind with all its fields. */
+const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
+  'session.created': {
+    agent_id: ID,
+    format: 1,
+    name: 'a',
+    parent: ID,
+    instructions: BLOB,
+    provider: 'exec',
+    options: { command: 'cat' },
+    model: 'm',
+    workspace: '/w',
+  },
+  'session.configured': {
+    instructions: 'be brief',
+    options: { command: 'cat' },
+    model: null,
+    workspace: '/w',
+    title: 't',
+    hold: true,
+  },
+  'session.activated': { boot_id: 'k/1/2/3' },
+  'session.suspended': { reason: 'idle' },
+  'session.terminated': {},
+  'run.started': {
+    run_id: ID,
+    boot_id: 'k/1/2/3',
+    origin: 'continuation',
+    provider: 'exec',
+    model: null,
+    options: {},
+    key: 'k',
+    digest: 'd',
+    continues: ID,
+    auto: true,
+    turn_timeout_ms: 1000,
+  },
+  'run.resumed': { run_id: ID, boot_id: 'k/1/2/3', auto: false, attempt: 1 },
+  'run.completed': { run_id: ID, usage: USAGE },
+  'run.failed': { run_id: ID, error: { type: 'crashed', message: 'it exited 3' } },
+  'run.cancelled': { run_id: ID, reason: 'turn_timeout' },
+  'run.interrupted': { run_id: ID, reason: 'process_exit' },
+  'message.user': { message_id: ID, run_id: ID, content: 'hi', origin: 'operator' },
+  'message.agent': { message_id: ID, run_id: ID, content: BLOB },
+  'model.requested': { run_id: ID },
+  'model.responded': { run_id: ID, stop: 'end', usage: USAGE },
+  'provider.started': {
+    run_id: ID,
+    process_group: 4121,
+    start_time: 99,
+    kernel_boot_id: 'k',
+    pid_namespace: '1',
+  },
+  'provider.state': { run_id: ID, state: 'AAEC' },
+  'mail.delivered': {
+    run_id: ID,
+    message_id: ID,
+    from: 'operator',
+    mail_kind: 'request',
+    content: 'hi',
+    sent_at: '2026-11-20T10:00:00.000Z',
+  },
+  'status.derived': { status: 'interrupted_startup' },
+}
+
+const KINDS = Object.keys(RECORD_SHAPES) as RecordKind[]
+
+/** Values that are nearly right. An array is right for no field of any kind. */
+const SPOILED: Record<string, unknown[]> = {
+  agent_id: [ID.toUpperCase(), `${ID}0`, '../../etc', ''],
+  run_id: [ID.toUpperCase(), null],
+  message_id: ['1', null],
+  parent: ['root', ''],
+  continues: ['x', null],
+  format: ['1', 1.5, Number.NaN],
+  attempt: [2 ** 53, '1'],
+  process_group: [1.5, null],
+  start_time: [null],
+  turn_timeout_ms: ['10m', Number.POSITIVE_INFINITY, null],
+  name: [7],
+  title: [7],
+  model: [7],
+  provider: [null],
+  workspace: [null],
+  boot_id: [null],
+  kernel_boot_id: [7],
+  pid_namespace: [4026531836],
+  key: [null, 7],
+  digest: [null],
+  from: [null],
+  state: [null, new Uint8Array(1)],
+  content: [null, { blob: 'a'.repeat(63), bytes: 1 }, { blob: 'a'.repeat(64), bytes: '1' }, { blob: 'a' }],
+  instructions: [7, { bytes: 1 }],
+  options: [null, { command: 7 }, 'command=cat'],
+  hold: ['yes', null, 1],
+  auto: ['yes', null, 0],
+  origin: ['cron', null],
+  stop: ['stop', null],
+  reason: ['because', null],
+  status: ['asleep', null],
+  mail_kind: ['letter', null],
+  error: [null, 'it failed', { type: 'new', message: '' }, { type: 'crashed' }],
+  usage: [null, { input_tokens: 1 }, { input_tokens: 1, output_tokens: 0.5 }],
+  sent_at: ['2026-11-20', '2026-11-20T10:00:00Z', 'yesterday, about ten ooZ', 0],
+}
+
+describe.each(KINDS)('%s', (kind) => {
+  const whole = { seq: 7, ts: '2026-11-20T10:00:00.000Z', kind, batch: [7, 7], ...EXAMPLES[kind] }
+  const shape = RECORD_SHAPES[kind] as Record<string, { optional?: true }>
+
+  test('is accepted with all its fields, and with a field that a later version added', () => {
+    expect(wrongShape(whole)).toBeUndefined()
+    expect(wrongShape({ ...whole, later: [1] })).toBeUndefined()
+  })
+
+  test('is refused without its place in the log', () => {
+    expect(wrongShape({ ...whole, seq: '7' })).toBe('it has no seq or no ts')
+    expect(wrongShape({ ...whole, ts: 1 })).toBe('it has no seq or no ts')
+  })
+
+  test.each(Object.keys(shape))('%s: refused when spoiled, and when missing unless optional', (field) => {
+    for (const spoiled of [[[]], ...(SPOILED[field] as unknown[])])
+      expect(wrongShape({ ...whole, [field]: spoiled }), JSON.stringify(spoiled)).toContain(field)
+    const { [field]: _, ...without } = whole as Record<string, unknown>
+    if (shape[field]?.optional === true) expect(wrongShape(without)).toBeUndefined()
+    else expect(wrongShape(without)).toContain(field)
+  })
+})
+
+test('what is no record of a known kind is refused', () => {
+  for (const value of [null, [], 'text', 7, undefined]) expect(wrongShape(value)).toBe('it is no object')
+  const place = { seq: 1, ts: '2026-11-20T10:00:00.000Z' }
+  for (const kind of ['run.paused', '', undefined, 'toString', '__proto__'])
+    expect(wrongShape({ ...place, kind })).toContain('is unknown')
+})
+
+test('the kinds and fields of format 1 are those written down (FREEZE_RECORDS=1 writes down what was added)', () => {
+  const file = join(import.meta.dirname, '../formats/v1/records.txt')
+  const now = KINDS.flatMap((kind) => [kind, ...fieldsOf(kind).map((field) => `  ${field}`)]).join('\n')
+  if (process.env.FREEZE_RECORDS === '1') writeFileSync(file, `${now}\n`)
+  expect(now).toBe(readFileSync(file, 'utf8').trimEnd())
+})
+
+function fieldsOf(kind: RecordKind): string[] {
+  const shape = RECORD_SHAPES[kind] as Record<string, { optional?: true }>
+  return Object.entries(shape).map(([field, { optional }]) => (optional ? `${field}?` : field))
+}

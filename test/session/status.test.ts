@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest'
+import type { NewRecord } from '../../src/session/records.js'
+import { deriveStatus, isInterrupted, isUnfinished, type Status } from '../../src/session/status.js'
+import { completed } from '../../src/turn/step.js'
+import { foldAll } from '../support/folding.js'
+import { createdRecord, startedRun } from '../support/sessions.js'
+
+const AGENT = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
+const RUN = '1b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
+const LATER = '2b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
+
+const born: NewRecord[] = [createdRecord(AGENT), { kind: 'session.activated', boot_id: 'b' }]
+const running = [...born, startedRun(RUN)]
+const ended = (reason: NewRecord<'run.interrupted'>['reason']): NewRecord[] => [
+  ...running,
+  { kind: 'run.interrupted', run_id: RUN, reason },
+]
+
+/** What is in the log, the status while the lock is held, and while nobody holds it. */
+const ROWS: [string, NewRecord[], Status, Status][] = [
+  ['no run', born, 'idle', 'idle'],
+  ['an open run', running, 'running', 'interrupted_startup'],
+  ['a run that completed', [...running, completed(RUN, null)], 'idle', 'idle'],
+  [
+    'a run that failed',
+    [...running, { kind: 'run.failed', run_id: RUN, error: { type: 'crashed', message: 'm' } }],
+    'idle',
+    'idle',
+  ],
+  [
+    'a run that was cancelled',
+    [...running, { kind: 'run.cancelled', run_id: RUN, reason: 'turn_timeout' }],
+    'idle',
+    'idle',
+  ],
+  ['a run whose process died', ended('process_exit'), 'interrupted_startup', 'interrupted_startup'],
+  ['a run that a reboot ended', ended('process_restart'), 'interrupted_startup', 'interrupted_startup'],
+  ['a run that a signal ended', ended('shutdown'), 'interrupted_startup', 'interrupted_startup'],
+  ['a run that a person suspended', ended('suspended'), 'idle', 'idle'],
+  [
+    'an interrupted run, and a later one that is open',
+    [...ended('process_exit'), startedRun(LATER)],
+    'running',
+    'interrupted_startup',
+  ],
+  [
+    'an interrupted run, and a later one that completed',
+    [...ended('process_exit'), startedRun(LATER), completed(LATER, null)],
+    'idle',
+    'idle',
+  ],
+  [
+    'an interrupted run of an agent that was terminated',
+    [...ended('process_exit'), { kind: 'session.terminated' }],
+    'idle',
+    'idle',
+  ],
+  [
+    'an interrupted run, and a derived status that somebody wrote',
+    [...ended('process_exit'), { kind: 'status.derived', status: 'idle' }],
+    'interrupted_startup',
+    'interrupted_startup',
+  ],
+]
+
+describe('the derived status', () => {
+  test.each(ROWS)('of %s', (_, records, held, free) => {
+    const state = foldAll(records)
+    expect(deriveStatus(state, true)).toBe(held)
+    expect(deriveStatus(state, false)).toBe(free)
+  })
+})
+
+test('what a person suspended is unfinished, but goes on only when it is asked to', () => {
+  const state = foldAll(ended('suspended'))
+  expect(isUnfinished(state)).toBe(true)
+  expect(isInterrupted(state)).toBe(false)
+  expect(isUnfinished(foldAll(born))).toBe(false)
+})

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import {
+  messageIdsIn,
+  putMessage,
+  readMessage,
+  removeMessage,
+  sweepLeftovers,
+  syncMaildir,
+} from '../../src/storage/maildir.js'
+import { clearFaults, failStep, operationsOf, unsyncedAfter } from '../support/operations.js'
+import { tempDirectory } from '../support/temp.js'
+
+const BYTES = Buffer.from('{"a":"message"}\n')
+
+function newInbox(): string {
+  const inbox = join(tempDirectory(), 'inbox')
+  mkdirSync(inbox)
+  return inbox
+}
+
+describe('a message', () => {
+  test('is durable, with its name, when it is stored; also where its inbox was deleted by hand', () => {
+    const inbox = newInbox()
+    const id = randomUUID()
+    expect(unsyncedAfter(operationsOf(() => putMessage(join(inbox, `${id}.json`), BYTES)))).toEqual([])
+    expect(messageIdsIn(inbox)).toEqual([id])
+    expect(readMessage(join(inbox, `${id}.json`))).toEqual(BYTES)
+    rmSync(inbox, { recursive: true })
+    expect(unsyncedAfter(operationsOf(() => putMessage(join(inbox, `${id}.json`), BYTES)))).toEqual([])
+    expect(messageIdsIn(inbox)).toEqual([id])
+  })
+
+  test('of an id that is stored already is not stored twice, and the stored one is synced again', () => {
+    const path = join(newInbox(), `${randomUUID()}.json`)
+    expect(putMessage(path, BYTES)).toBe(true)
+    const operations = operationsOf(() => expect(putMessage(path, Buffer.from('other'))).toBe(false))
+    expect(operations.at(-1)).toMatchObject({ name: 'sync_directory' })
+    expect(readFileSync(path)).toEqual(BYTES)
+  })
+
+  test('is there whole or not at all, whichever step fails', () => {
+    const steps = operationsOf(() => putMessage(join(newInbox(), `${randomUUID()}.json`), BYTES))
+    for (let index = 0; index < steps.length; index++) {
+      const inbox = newInbox()
+      const path = join(inbox, `${randomUUID()}.json`)
+      failStep(index, 'EIO')
+      try {
+        putMessage(path, BYTES)
+      } catch {}
+      clearFaults()
+      for (const id of messageIdsIn(inbox)) expect(readMessage(join(inbox, `${id}.json`))).toEqual(BYTES)
+      // The sender who was refused, or died, sends the same again.
+      putMessage(path, BYTES)
+      expect(messageIdsIn(inbox)).toHaveLength(1)
+    }
+    expect(steps.length).toBeGreaterThan(5)
+  })
+
+  test('is unlinked at once, and its removal durable with the next sync of the inbox', () => {
+    const inbox = newInbox()
+    const path = join(inbox, `${randomUUID()}.json`)
+    putMessage(path, BYTES)
+    removeMessage(path)
+    removeMessage(path)
+    expect(messageIdsIn(inbox)).toEqual([])
+    expect(readMessage(path)).toBeUndefined()
+    expect(operationsOf(() => syncMaildir(inbox))).toMatchObject([{ name: 'sync_directory', path: inbox }])
+  })
+})
+
+describe('an inbox', () => {
+  test('that is not there is empty', () => {
+    expect(messageIdsIn(join(tempDirectory(), 'inbox'))).toEqual([])
+  })
+
+  test('holds nothing but what has the name of a message', () => {
+    const inbox = newInbox()
+    const id = randomUUID()
+    for (const name of [`${id}.json`, `${id}.json.12-1abc.tmp`, `${id}`, 'notes.json', `.${id}.json`])
+      writeFileSync(join(inbox, name), BYTES)
+    expect(messageIdsIn(inbox)).toEqual([id])
+  })
+})
+
+describe('the sweep', () => {
+  test('removes temps of dead writers, and nothing that is young or is no temp', () => {
+    const directory = tempDirectory()
+    const now = Date.now()
+    for (const [name, ageMs] of [
+      ['a.json.12-1abc.tmp', 20_000],
+      ['b.json.13-2abc.tmp', 0],
+      ['session.json', 20_000],
+      ['lock', 20_000],
+    ] as const) {
+      writeFileSync(join(directory, name), '')
+      utimesSync(join(directory, name), new Date(now - ageMs), new Date(now - ageMs))
+    }
+    expect(sweepLeftovers(directory, now - 10_000)).toBe(1)
+    expect(readdirSync(directory).sort()).toEqual(['b.json.13-2abc.tmp', 'lock', 'session.json'])
+    expect(sweepLeftovers(join(directory, 'missing'), now)).toBe(0)
+  })
+})

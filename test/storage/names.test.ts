@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { tryLease } from '../../src/storage/lease.js'
+import { NameIndex } from '../../src/storage/names.js'
+import { HomePaths, type NameIndexPaths } from '../../src/storage/paths.js'
+import { clearFaults, failStep, operationsOf, unsyncedAfter } from '../support/operations.js'
+import { tempStore } from '../support/temp.js'
+
+const system = { kind: 'ofd' as const, isLocal: true }
+
+function newIndex(): { index: NameIndex; paths: NameIndexPaths } {
+  const paths = new HomePaths(tempStore().root).rootNames()
+  return { index: new NameIndex(paths, system), paths }
+}
+
+describe('the index of names', () => {
+  test('finds a name in any case and composition, and nothing else', () => {
+    const { index } = newIndex()
+    const id = randomUUID()
+    index.reserve('Éclair', id)
+    expect(index.lookUp('e\u0301CLAIR')).toBe(id)
+    expect(index.lookUp('eclair')).toBeUndefined()
+  })
+
+  test('has a name on disk, with its directory, when it is reserved', () => {
+    const { index, paths } = newIndex()
+    const operations = operationsOf(() => index.reserve('build', randomUUID()))
+    expect(unsyncedAfter(operations)).toEqual([])
+    expect(operations.at(-1)).toMatchObject({ name: 'sync_directory', path: paths.directory })
+  })
+
+  test('leaves a name with the agent that had it or with the new one, whichever step fails', () => {
+    const ids = [randomUUID(), randomUUID()] as const
+    const reserveTwice = (): NameIndex => {
+      const { index } = newIndex()
+      index.reserve('build', ids[0])
+      return index
+    }
+    const steps = operationsOf(() => newIndex().index.reserve('build', ids[1]))
+    let refused = 0
+    for (let index = 0; index < steps.length; index++) {
+      const names = reserveTwice()
+      failStep(index, 'EIO')
+      try {
+        names.reserve('build', ids[1])
+      } catch {
+        refused += 1
+      }
+      clearFaults()
+      expect(ids).toContain(names.lookUp('build'))
+    }
+    expect(refused).toBeGreaterThan(4)
+  })
+
+  test('treats an entry that is damaged as one that is missing', () => {
+    const { index, paths } = newIndex()
+    index.reserve('build', randomUUID())
+    const whole = readFileSync(paths.entry('build'))
+    for (const bytes of [Buffer.alloc(0), whole.subarray(0, 30), Buffer.alloc(whole.length)]) {
+      writeFileSync(paths.entry('build'), bytes)
+      expect(index.lookUp('build')).toBeUndefined()
+    }
+  })
+
+  test('of a new home is complete, and of one that was deleted is not until it is said to be', async () => {
+    const { index, paths } = newIndex()
+    expect(index.isComplete).toBe(true)
+    rmSync(paths.directory, { recursive: true })
+    expect(index.isComplete).toBe(false)
+    expect(index.lookUp('build')).toBeUndefined()
+    const lease = await index.lock('test')
+    const operations = operationsOf(() => index.markComplete())
+    expect(index.isComplete).toBe(true)
+    expect(unsyncedAfter(operations)).toEqual([])
+    await lease.release()
+  })
+
+  test('has a lock of its own, and one holder of it', async () => {
+    const { index, paths } = newIndex()
+    const lease = await index.lock('test')
+    expect(await tryLease(system, paths.lock, 'other')).toBeUndefined()
+    await lease.release()
+    const next = await index.lock('test')
+    await next.release()
+    expect(existsSync(join(paths.directory, 'lock'))).toBe(true)
+  })
+})

@@ -1,0 +1,56 @@
+/** Provider plugins, made by a test in a directory of its own. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import type { House } from './cli.js'
+
+export interface PluginFiles {
+  name: string
+  version?: string
+  /** Provider names, with the source of the module that each is. */
+  providers: Record<string, string>
+}
+
+/** The directory of a plugin's package, as its author would have it. */
+export function writePlugin(parent: string, { name, version = '1.0.0', providers }: PluginFiles): string {
+  const directory = path.join(parent, name)
+  mkdirSync(directory, { recursive: true })
+  for (const [provider, source] of Object.entries(providers))
+    writeFileSync(path.join(directory, `${provider}.js`), source)
+  const fileOf = (provider: string): [string, string] => [provider, `./${provider}.js`]
+  const manifest = {
+    name,
+    version,
+    type: 'module',
+    files: Object.keys(providers).map((provider) => `${provider}.js`),
+    oclif: {},
+    substrat: { providers: Object.fromEntries(Object.keys(providers).map(fileOf)) },
+  }
+  writeFileSync(path.join(directory, 'package.json'), JSON.stringify(manifest))
+  return directory
+}
+
+/** What `substrat plugins link` leaves, without the second that it takes. */
+export function linkPlugin(house: House, files: PluginFiles): void {
+  const root = writePlugin(house.root, files)
+  const data = path.join(house.env.XDG_DATA_HOME as string, 'substrat')
+  mkdirSync(data, { recursive: true })
+  const plugins = [{ type: 'link', name: files.name, root }]
+  writeFileSync(
+    path.join(data, 'package.json'),
+    JSON.stringify({ name: 'substrat', private: true, dependencies: {}, oclif: { schema: 1, plugins } }),
+  )
+}
+
+/** A model provider whose `complete` has that body, with `request` and `signal` in its scope. */
+export function modelProvider(body: string, before = ''): string {
+  return `${before}
+export default {
+  kind: 'model',
+  description: 'made by a test',
+  options: {},
+  async *complete(request, { signal }) {
+    ${body}
+  },
+}
+`
+}

@@ -1,0 +1,79 @@
+/** Agents, made without the command line. */
+import { randomUUID } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import type { NewRecord } from '../../src/session/records.js'
+import { openForAppend, type Session } from '../../src/session/session.js'
+import { bootId } from '../../src/storage/identity.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { createRoot } from '../../src/tree/birth.js'
+import { completed, reply } from '../../src/turn/step.js'
+
+export interface AgentFacts {
+  name?: string | null
+  provider?: string
+  options?: Record<string, string>
+  workspace?: string
+}
+
+export function createdRecord(id: string, facts: AgentFacts = {}): NewRecord<'session.created'> {
+  return {
+    kind: 'session.created',
+    agent_id: id,
+    format: 1,
+    name: facts.name ?? null,
+    parent: null,
+    instructions: null,
+    provider: facts.provider ?? 'scripted',
+    options: facts.options ?? {},
+    model: null,
+    workspace: facts.workspace ?? tmpdir(),
+  }
+}
+
+/** A new agent, with its lock held. */
+export function newSession(store: FileStore, facts: AgentFacts = {}): Promise<Session> {
+  const id = randomUUID()
+  const name = facts.name ?? null
+  return createRoot(store, { id, name, records: [createdRecord(id, facts)], command: 'test' })
+}
+
+export function reopen(store: FileStore, agentId: string): Promise<Session> {
+  return openForAppend(store, agentId, { command: 'test', waitMs: 0 })
+}
+
+export function startedRun(runId: string, key?: string): NewRecord<'run.started'> {
+  return {
+    kind: 'run.started',
+    run_id: runId,
+    boot_id: bootId(),
+    origin: 'operator',
+    provider: 'scripted',
+    model: null,
+    options: {},
+    ...(key === undefined ? {} : { key }),
+  }
+}
+
+export function userMessage(runId: string, content: string): NewRecord<'message.user'> {
+  return { kind: 'message.user', message_id: randomUUID(), run_id: runId, content, origin: 'operator' }
+}
+
+/** The records of a run that begins; the session is activated where it must be. */
+export function beginning(session: Session, runId: string, content: string): NewRecord[] {
+  const activated: NewRecord[] =
+    session.state.state === 'active' ? [] : [{ kind: 'session.activated', boot_id: bootId() }]
+  return [...activated, startedRun(runId), userMessage(runId, content)]
+}
+
+/** A whole turn: asked, answered, at rest. */
+export function appendTurn(session: Session, content: string, answer: string): string {
+  const runId = randomUUID()
+  session.append([...beginning(session, runId, content), { kind: 'model.requested', run_id: runId }])
+  session.append([
+    { kind: 'model.responded', run_id: runId, stop: 'end' },
+    reply(runId, answer),
+    completed(runId, null),
+    { kind: 'session.suspended', reason: 'idle' },
+  ])
+  return runId
+}

@@ -1,0 +1,137 @@
+/** Processes of their own that run the storage layer (storage-child.ts), told by messages what to do. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { buildSync } from 'esbuild'
+import { afterAll, beforeAll } from 'vitest'
+import type { Order, Report } from './storage-child.js'
+
+const repository = join(import.meta.dirname, '..', '..')
+let bundle = ''
+const living = new Set<Child>()
+
+/** Once, at the top of a test file that starts children: builds them before, ends those that are left after. */
+export function useChildren(): void {
+  let directory = ''
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'substrat-test-'))
+    bundle = join(directory, 'child.mjs')
+    buildSync({
+      entryPoints: [join(import.meta.dirname, 'storage-child.ts')],
+      outfile: bundle,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      // The add-on and the lock library are looked for where the sources look for them.
+      define: { 'import.meta.url': JSON.stringify(pathToFileURL(join(repository, 'src/storage/x.js')).href) },
+      banner: {
+        js: `import { createRequire } from 'node:module'; const require = createRequire(${JSON.stringify(pathToFileURL(join(repository, 'package.json')).href)})`,
+      },
+    })
+    // Children may run as another user.
+    chmodSync(directory, 0o755)
+  })
+  afterAll(async () => {
+    await Promise.all([...living].map((child) => child.kill()))
+    rmSync(directory, { recursive: true, force: true })
+  })
+}
+
+export interface ChildOptions {
+  /** Words before the script: flags of node, or another program that runs node. */
+  command?: string[]
+  env?: NodeJS.ProcessEnv
+  uid?: number
+}
+
+export class Child {
+  readonly reports: Report[] = []
+  private readonly watchers = new Set<() => void>()
+  private hasExited = false
+
+  private constructor(private readonly process: ChildProcess) {
+    process.on('message', (report: Report) => {
+      this.reports.push(report)
+      for (const watcher of this.watchers) watcher()
+    })
+    process.on('exit', () => {
+      this.hasExited = true
+      living.delete(this)
+      for (const watcher of this.watchers) watcher()
+    })
+    living.add(this)
+  }
+
+  /** Ready for its first order when this resolves. */
+  static async start(options: ChildOptions = {}): Promise<Child> {
+    const [file = process.execPath, ...words] = options.command ?? []
+    const user = options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }
+    const child = new Child(
+      spawn(file, [...words, bundle], {
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+        env: options.env,
+        ...user,
+      }),
+    )
+    await child.heard('ready')
+    return child
+  }
+
+  get pid(): number {
+    return this.process.pid as number
+  }
+
+  send(order: Order): void {
+    this.process.send(order)
+  }
+
+  /** The order's result; throws what the child failed with. */
+  async ask(order: Order, timeoutMs?: number): Promise<unknown> {
+    const before = this.count('result') + this.count('failed')
+    this.send(order)
+    await this.until(() => this.count('result') + this.count('failed') > before, order.do, timeoutMs)
+    const last = this.reports.findLast(({ said }) => said === 'result' || said === 'failed')
+    if (last?.said === 'failed') throw last
+    return (last as Report & { said: 'result' }).result
+  }
+
+  count(said: Report['said']): number {
+    return this.reports.filter((report) => report.said === said).length
+  }
+
+  heard(said: Report['said'], times = 1): Promise<void> {
+    return this.until(() => this.count(said) >= times, said)
+  }
+
+  until(condition: () => boolean, what: string, timeoutMs = 20_000): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => done(new Error(`no "${what}" of child ${this.pid}`)), timeoutMs)
+      const done = (error?: Error): void => {
+        clearTimeout(timer)
+        this.watchers.delete(look)
+        if (error === undefined) resolve()
+        else reject(error)
+      }
+      const look = (): void => {
+        if (condition()) done()
+        else if (this.hasExited) done(new Error(`child ${this.pid} ended before "${what}"`))
+      }
+      this.watchers.add(look)
+      look()
+    })
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.process.kill(signal)
+  }
+
+  /** kill -9, and dead when it resolves. */
+  async kill(): Promise<void> {
+    const ended = new Promise((resolve) => this.process.once('exit', resolve))
+    if (this.hasExited) return
+    this.signal('SIGKILL')
+    await ended
+  }
+}
