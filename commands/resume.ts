@@ -1,29 +1,46 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { duration } from '../src/command/flags.js'
+import { parseDecision } from '../src/command/decision.js'
+import { duration, stream } from '../src/command/flags.js'
+import { decide } from '../src/dispatch/decide.js'
 import { resume } from '../src/dispatch/resume.js'
 
+const decision = ['approve', 'deny', 'input', 'result']
+const others = (name: string): string[] => decision.filter((other) => other !== name)
+
 export default class Resume extends BaseCommand {
-  static override summary = 'Go on with whatever is pending: an interrupted turn, queued messages, a hold.'
-  static override description =
-    'Prints the reply of the turn that was interrupted. Exits 0 and prints nothing where nothing is pending.'
-  static override examples = ['<%= config.bin %> resume notes']
+  static override summary =
+    'Go on with whatever is pending: an interrupted turn, a wait, queued messages, a hold.'
+  static override description = `Prints the reply. Exits 0 and prints nothing where nothing is pending.
+A turn that waits needs its token (or SUBSTRAT_TOKEN) and a decision. The same decision again is told the same outcome.`
+  static override examples = [
+    '<%= config.bin %> resume notes',
+    '<%= config.bin %> resume notes --token - --approve < token',
+  ]
   static override args = {
     agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
   }
   static override flags = {
-    timeout: duration({ description: 'how long a busy agent or slot is waited for' }),
-    stream: Flags.boolean({
-      description: 'one JSON line per record, live text marked partial',
-      exclusive: ['json'],
+    token: Flags.string({ description: 'resume token; - reads it from stdin', env: 'SUBSTRAT_TOKEN' }),
+    approve: Flags.boolean({ description: 'run what is asked', exclusive: others('approve') }),
+    deny: Flags.boolean({ description: 'do not run it; the model is told', exclusive: others('deny') }),
+    input: Flags.string({ description: 'the answer to its question', exclusive: others('input') }),
+    result: Flags.string({
+      description: 'file with the result of the call, got by other means',
+      exclusive: others('result'),
     }),
+    reason: Flags.string({ description: 'why it is denied', dependsOn: ['deny'] }),
+    timeout: duration({ description: 'how long a busy agent or slot is waited for' }),
+    stream,
   }
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Resume)
     const agentId = this.resolveForWrite(args.agent)
+    const decision = await parseDecision(flags)
     const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream })
-    await resume(ctx, agentId, (outcome) => this.report(outcome))
+    if (decision === undefined) await resume(ctx, agentId, (outcome) => this.report(outcome))
+    else await decide(ctx, { agentId, tokenId: null, ...decision }, (outcome) => this.report(outcome))
   }
 }

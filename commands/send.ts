@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { duration } from '../src/command/flags.js'
+import { allow, duration } from '../src/command/flags.js'
 import { checkKey, readMessage } from '../src/command/input.js'
 import { send } from '../src/dispatch/send.js'
 
@@ -31,6 +31,13 @@ a call that is repeated after a crash goes on with that turn, and one that is re
       default: 'wait',
       description: 'when another turn runs: wait for it, leave the message in the inbox, or exit 4',
     })(),
+    'if-waiting': Flags.option({
+      options: ['supersede', 'fail', 'queue'] as const,
+      description:
+        'when the agent waits for a decision: take its place, exit 5, or leave the message in the inbox',
+    })(),
+    allow: allow(),
+    'max-steps': Flags.integer({ min: 1, description: 'requests to the model in this turn, at most' }),
     timeout: duration({ description: 'how long a busy agent or slot is waited for' }),
     'turn-timeout': duration({ description: 'wall clock of the turn' }),
     stream: Flags.boolean({
@@ -49,6 +56,11 @@ a call that is repeated after a crash goes on with that turn, and one that is re
       retry: flags.retry,
       ifBusy: flags['if-busy'],
       turnTimeoutMs: flags['turn-timeout'] ?? null,
+      // With a key the call may be a repetition: it must not take the place of what waits.
+      ifWaiting:
+        flags['if-waiting'] ?? (flags.key === undefined ? ('supersede' as const) : ('fail' as const)),
+      allow: flags.allow ?? [],
+      stepsMax: flags['max-steps'] ?? null,
     }
     const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream })
     await send(ctx, request, (outcome) => this.report(outcome))

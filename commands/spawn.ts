@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { duration } from '../src/command/flags.js'
+import { allow, duration } from '../src/command/flags.js'
 import { parseOptions, readMessage } from '../src/command/input.js'
 import { spawn } from '../src/dispatch/spawn.js'
 
@@ -40,6 +40,7 @@ Once the uuid is printed the agent is on disk, and its first turn happens whatev
       default: 'fail',
       description: 'when an agent of that name lives: refuse, or use it as it is',
     })(),
+    allow: allow(),
     timeout: duration({ description: 'how long a slot, or a busy agent, is waited for' }),
     'turn-timeout': duration({ description: 'wall clock of the turn' }),
     stream: Flags.boolean({
@@ -62,6 +63,7 @@ Once the uuid is printed the agent is on disk, and its first turn happens whatev
       options: parseOptions(flags.option),
       prompt,
       turnTimeoutMs: flags['turn-timeout'] ?? null,
+      allow: flags.allow ?? [],
       ifExists: flags['if-exists'],
     }
     await spawn(ctx, request, {

@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path'
 import { Command } from '@oclif/core/command'
 import type { Context } from '../dispatch/context.js'
 import type { Outcome } from '../dispatch/outcome.js'
+import type { WaitView } from '../dispatch/view.js'
 import type { SubstratError } from '../errors.js'
 import { type PluginFacts, ProviderRegistry } from '../provider/registry.js'
 import { FileStore } from '../storage/store.js'
@@ -73,6 +74,14 @@ export abstract class BaseCommand extends Command {
         slotsMax: settings.count('slots_max'),
         waitMs: options.waitMs ?? settings.durationMs('timeout'),
         turnTimeoutMs: settings.durationMs('turn_timeout'),
+        toolTimeoutMs: settings.durationMs('tool_timeout'),
+        tokenLifetimeMs: settings.durationMs('token_lifetime'),
+        retryDelaysMs: settings.durationsMs('retry_delays'),
+      },
+      tools: {
+        allow: settings.names('allow'),
+        servers: settings.servers(),
+        unknownTool: settings.unknownTool(),
       },
       reporter,
       shutdown: this.shutdown,
@@ -114,11 +123,20 @@ export abstract class BaseCommand extends Command {
   /** The reply or the object, once; and why the exit status is not 0. */
   protected report({ result, failure }: Outcome): void {
     this.reporter?.done()
+    if (result.wait !== null) this.reportWait(result.wait)
     if (failure === undefined || hasResult(failure.code)) {
       if (this.jsonEnabled()) this.printJson(result)
       else if (!this.isStream && result.reply !== null) this.print(result.reply)
     }
     if (failure !== undefined) this.fail(failure, !hasResult(failure.code))
+  }
+
+  /** What is asked, and the secret of the token: shown once, to whoever runs this command. */
+  private reportWait(wait: WaitView): void {
+    wait.token = this.reporter?.secret ?? null
+    if (this.jsonEnabled() || this.isStream) return
+    for (const { tool, input } of wait.asks) this.note(`asks for ${tool}: ${JSON.stringify(input)}`)
+    if (wait.token !== null) this.note(`token ${wait.token}`)
   }
 
   /** Alone on stdout, or on stderr where stdout is for a reply. */

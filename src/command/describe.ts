@@ -1,6 +1,7 @@
 /** Agents as a person reads them. */
 import { readableTime } from '../clock.js'
 import type { ListedAgent, ShownAgent } from '../dispatch/look.js'
+import type { WaitView } from '../dispatch/view.js'
 import { table } from './table.js'
 
 export function agentsTable(agents: ListedAgent[]): string {
@@ -22,7 +23,7 @@ export function agentsTable(agents: ListedAgent[]): string {
 }
 
 export function describeAgent(shown: ShownAgent): string {
-  const { agent, run, holder, trouble, next, title, instructions, hold, options } = shown
+  const { agent, run, holder, trouble, next, title, instructions, hold, options, wait } = shown
   const lines: [string, string | null][] = [
     ['agent', agent.name === null ? agent.id : `${agent.name} (${agent.id})`],
     ['title', title],
@@ -52,10 +53,20 @@ export function describeAgent(shown: ShownAgent): string {
         : `${run.status}, begun ${readableTime(run.started_at)}${run.ended_at === null ? '' : `, ended ${readableTime(run.ended_at)}`}`,
     ],
     ['why', trouble],
+    ...(wait?.asks ?? []).map(({ tool, input }): [string, string] => [
+      'asks for',
+      `${tool} ${JSON.stringify(input)}`,
+    ]),
+    ['waits for', wait === null ? null : describeWait(wait)],
     ['reply', shown.reply === null ? null : firstLine(shown.reply)],
     ['next', next],
   ]
   return lines.flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(13)}${text}`])).join('\n')
+}
+
+function describeWait({ kind, token_id, deadline_at, not_before }: WaitView): string {
+  if (kind === 'not_before') return `the time ${readableTime(not_before ?? '')}`
+  return `${kind === 'input' ? 'an answer' : 'approval'} until ${readableTime(deadline_at ?? '')}, token ${token_id}`
 }
 
 const LINE_CHARACTERS_MAX = 100

@@ -1,7 +1,20 @@
 /** Flags that several commands have. */
-import { custom } from '@oclif/core/flags'
+import { boolean, custom } from '@oclif/core/flags'
 import { SubstratError } from '../errors.js'
 import { parseDuration } from './durations.js'
+import { parseNames } from './setting-kinds.js'
+
+/** `--stream`. */
+export const stream = boolean({
+  description: 'one JSON line per record, live text marked partial',
+  exclusive: ['json'],
+})
+
+/** Names with commas between them, or the flag several times. */
+export const allow = custom<string[]>({
+  description: 'tools that may change things without being asked about: shell,write_file or all',
+  parse: async (text) => parseNames(text),
+})
 
 /** A duration with its unit; milliseconds when parsed. */
 export const duration = custom<number>({

@@ -34,7 +34,7 @@ export function checkMessage(message: string): string {
 }
 
 /** UTF-8, less one newline at its end, which is the shell's habit. */
-async function readStdin(): Promise<string> {
+export async function readStdin(): Promise<string> {
   const pieces: Buffer[] = []
   let bytes = 0
   for await (const piece of process.stdin as AsyncIterable<Buffer>) {

@@ -10,6 +10,8 @@ const QUIET_MS = 300
 
 export class ConsoleReporter implements Reporter {
   private spinner: NodeJS.Timeout | undefined
+  /** Of the token that was minted last. */
+  secret: string | undefined
 
   constructor(private readonly options: { isStream: boolean; isJson: boolean }) {}
 
@@ -24,6 +26,10 @@ export class ConsoleReporter implements Reporter {
     if (!this.options.isStream) return
     const partial = { agent: agentId, kind: 'message.agent', partial: true, run_id: runId, content }
     process.stdout.write(`${JSON.stringify(partial)}\n`)
+  }
+
+  token(secret: string): void {
+    this.secret = secret
   }
 
   note(text: string): void {

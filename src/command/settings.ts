@@ -4,9 +4,9 @@
  */
 import { SubstratError, shellWord } from '../errors.js'
 import type { FileStore } from '../storage/store.js'
+import type { McpServer } from '../turn/tools/mcp.js'
 import { parseDuration } from './durations.js'
-
-type Kind = 'text' | 'count' | 'duration'
+import { EXPECTED, isGood, type Kind, parseDurations, parseNames, parseServers } from './setting-kinds.js'
 
 interface Setting {
   kind: Kind
@@ -41,6 +41,42 @@ export const SETTINGS = {
     default: '30s',
     env: 'SUBSTRAT_SHUTDOWN_GRACE',
     help: 'how long a turn may still run after SIGTERM, SIGINT or SIGHUP',
+  },
+  tool_timeout: {
+    kind: 'duration',
+    default: '120s',
+    env: 'SUBSTRAT_TOOL_TIMEOUT',
+    help: 'how long one tool may take',
+  },
+  token_lifetime: {
+    kind: 'duration',
+    default: '7d',
+    env: 'SUBSTRAT_TOKEN_LIFETIME',
+    help: 'how long a resume token is good',
+  },
+  retry_delays: {
+    kind: 'durations',
+    default: '2s,4s,8s',
+    env: 'SUBSTRAT_RETRY_DELAYS',
+    help: 'the pause before each retry of a failed request to a model',
+  },
+  allow: {
+    kind: 'names',
+    default: null,
+    env: 'SUBSTRAT_ALLOW',
+    help: 'tools that may change things without being asked about, for every agent',
+  },
+  'recovery.unknown_tool': {
+    kind: 'unknown_tool',
+    default: 'stop',
+    env: 'SUBSTRAT_RECOVERY_UNKNOWN_TOOL',
+    help: 'after a tool that a crash cut short: stop for a person, or let the model look for itself',
+  },
+  mcp_servers: {
+    kind: 'servers',
+    default: null,
+    env: 'SUBSTRAT_MCP_SERVERS',
+    help: 'tool servers (MCP, stdio) of every model agent, as JSON',
   },
 } as const satisfies Record<string, Setting>
 
@@ -105,8 +141,25 @@ export class Settings {
     return Number(this.get(key).value)
   }
 
-  durationMs(key: 'timeout' | 'turn_timeout' | 'shutdown_grace'): number {
+  durationMs(key: 'timeout' | 'turn_timeout' | 'shutdown_grace' | 'tool_timeout' | 'token_lifetime'): number {
     return parseDuration(this.get(key).value as string) as number
+  }
+
+  durationsMs(key: 'retry_delays'): number[] {
+    return parseDurations(this.get(key).value as string)
+  }
+
+  names(key: 'allow'): string[] {
+    return parseNames(this.get(key).value)
+  }
+
+  unknownTool(): 'stop' | 'continue' {
+    return this.get('recovery.unknown_tool').value as 'stop' | 'continue'
+  }
+
+  servers(): Record<string, McpServer> {
+    const { value } = this.get('mcp_servers')
+    return value === null ? {} : (parseServers(value) as Record<string, McpServer>)
   }
 
   private fromEnvironment(key: SettingKey): string | undefined {
@@ -138,6 +191,10 @@ function readConfig(store: FileStore | undefined): Partial<Record<SettingKey, st
   return store === undefined ? {} : checkConfig(parseConfig(store), store.configPath)
 }
 
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+}
+
 function parseConfig(store: FileStore): ConfigFile {
   const bytes = store.readConfig()
   if (bytes === undefined) return {}
@@ -159,17 +216,11 @@ function checkConfig(config: ConfigFile, path: string): Partial<Record<SettingKe
       const hint = `take it out of that file; the keys are ${Object.keys(SETTINGS).join(', ')}`
       throw invalid(path, `${JSON.stringify(key)} is no setting`, hint)
     }
-    const text = typeof value === 'number' ? String(value) : value
+    const text = typeof value === 'number' ? String(value) : isObject(value) ? JSON.stringify(value) : value
     checkValue(key, text, path)
     values[key] = text
   }
   return values
-}
-
-const EXPECTED: Record<Kind, string> = {
-  text: 'some text',
-  count: 'a whole number from 1 to 1000',
-  duration: 'a duration such as 30s, 10m or 2h',
 }
 
 function checkValue(
@@ -181,12 +232,6 @@ function checkValue(
   const { kind } = SETTINGS[key]
   if (typeof value === 'string' && isGood(kind, value)) return
   throw invalid(where, `${key} is ${JSON.stringify(value)}, not ${EXPECTED[kind]}`, hint)
-}
-
-function isGood(kind: Kind, value: string): boolean {
-  if (kind === 'text') return value !== '' && value.length <= 1000
-  if (kind === 'count') return /^[1-9]\d{0,3}$/.test(value) && Number(value) <= 1000
-  return parseDuration(value) !== undefined
 }
 
 function invalid(where: string, why: string, hint: string): SubstratError {

@@ -39,7 +39,28 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
         ? undefined
         : `going on with the interrupted turn ${record.continues.slice(0, 8)}${record.auto ? ', by itself' : ''}`
     case 'run.resumed':
+      if (record.token_id !== undefined) return 'decided: going on'
       return `going on with the interrupted turn${record.auto ? `, by itself, attempt ${record.attempt}` : ''}`
+    case 'run.waiting':
+      return record.wait === 'not_before'
+        ? `waiting until ${record.not_before}: ${record.why ?? 'the provider said so'}`
+        : `waiting for ${record.wait === 'input' ? 'an answer' : 'approval'} until ${record.deadline_at}: ${(record.asks ?? []).map(({ tool, input }) => `${tool} ${JSON.stringify(input)}`).join('; ')}`
+    case 'model.failed':
+      return `request failed: ${record.error.message}${record.retry_in_ms === null ? '' : `; trying again in ${record.retry_in_ms} ms`}`
+    case 'model.responded':
+      return record.calls === undefined
+        ? undefined
+        : `calls ${record.calls.map(({ name, input }) => `${name} ${JSON.stringify(input ?? '(large)')}`).join('; ')}`
+    case 'tool.finished':
+      return `${record.tool}${record.is_error ? ' failed' : ''}: ${text(record)}`
+    case 'token.consumed':
+      return `token ${record.token_id.slice(0, 8)} used: ${record.decision}`
+    case 'token.revoked':
+      return `token ${record.token_id.slice(0, 8)} revoked: ${record.reason}`
+    case 'context.compacted':
+      return `conversation compacted: ${record.messages} messages ${record.how === 'summary' ? 'became a summary' : 'were left out'}`
+    case 'message.notice':
+      return `substrat: ${text(record)}`
     case 'run.failed':
       return `turn failed: ${record.error.message}`
     case 'run.cancelled':

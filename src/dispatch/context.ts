@@ -3,6 +3,7 @@ import type { ProviderRegistry } from '../provider/registry.js'
 import type { SessionRecord } from '../session/records.js'
 import type { FileStore } from '../storage/store.js'
 import type { Shutdown } from '../turn/stop.js'
+import type { McpServer } from '../turn/tools/mcp.js'
 
 export interface Bounds {
   /** Provider calls at once, across processes. */
@@ -11,6 +12,21 @@ export interface Bounds {
   waitMs: number
   /** The wall clock of one turn. */
   turnTimeoutMs: number
+  /** How long one tool may take. */
+  toolTimeoutMs: number
+  /** How long a resume token is good. */
+  tokenLifetimeMs: number
+  /** The pause before each retry of a failed request. */
+  retryDelaysMs: number[]
+}
+
+export interface ToolRules {
+  /** Tools that may change things without being asked about, for every agent; `all` is every tool. */
+  allow: string[]
+  /** Tool servers, by name. */
+  servers: Record<string, McpServer>
+  /** After a tool that was cut short by a crash: stop for a person, or let the model look for itself. */
+  unknownTool: 'stop' | 'continue'
 }
 
 export interface Reporter {
@@ -18,6 +34,8 @@ export interface Reporter {
   record(record: SessionRecord, agentId: string): void
   /** A piece of a reply that is on its way, and may yet be lost. */
   text(text: string, agentId: string, runId: string): void
+  /** The secret of a resume token, once. */
+  token(secret: string, agentId: string): void
   /** Progress, in a sentence. */
   note(text: string): void
 }
@@ -26,6 +44,7 @@ export interface Context {
   store: FileStore
   providers: ProviderRegistry
   bounds: Bounds
+  tools: ToolRules
   reporter: Reporter
   shutdown: Shutdown
   /** What the lock file says of us: `substrat send`. */

@@ -1,5 +1,5 @@
 /** Going on with what was interrupted, and taking what waits in the inbox. */
-import { readableTime } from '../clock.js'
+import { readableTime, timestampAfter } from '../clock.js'
 import { limits } from '../limits.js'
 import { damagedMail, nextMessage, removeDelivered, syncBeforeForgetting } from '../mail/inbox.js'
 import type { Message } from '../mail/message.js'
@@ -7,7 +7,7 @@ import { interrupted, type Settled } from '../recovery/settle.js'
 import { readPastRun } from '../session/past-run.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
-import { isInterrupted, isUnfinished } from '../session/status.js'
+import { isDue, isInterrupted, isUnfinished } from '../session/status.js'
 import type { Context } from './context.js'
 import { continueTurn, resumeTurn, startTurn } from './turns.js'
 
@@ -18,6 +18,8 @@ import { continueTurn, resumeTurn, startTurn } from './turns.js'
 export type WentOn =
   | { outcome: 'nothing' }
   | { outcome: 'ran'; run: Run }
+  /** It waits for a decision, or for its time. */
+  | { outcome: 'waiting'; run: Run }
   | { outcome: 'exhausted' | 'stranger' | 'held' }
 
 export interface GoOnOptions {
@@ -32,6 +34,9 @@ export async function goOn(ctx: Context, session: Session, options: GoOnOptions)
   const { auto, isLast } = options
   if (!(auto ? state.run?.status === 'open' || isInterrupted(state) : isUnfinished(state)))
     return { outcome: 'nothing' }
+  const { run: found } = state
+  if (found?.status === 'open' && found.wait !== null && !isDue(found.wait, timestampAfter(state.updated_at)))
+    return { outcome: 'waiting', run: found }
   if (auto && options.settled.hasStranger) return { outcome: 'stranger' }
   const isExhausted = state.recovery.barren_attempts >= limits.barrenAttemptsMax
   if (auto && (state.hold || isExhausted)) {
@@ -40,7 +45,8 @@ export async function goOn(ctx: Context, session: Session, options: GoOnOptions)
   }
   const isOpen = state.run?.status === 'open'
   const begun = state.run === null ? '' : ` (begun ${readableTime(state.run.started_at)})`
-  ctx.reporter.note(`going on with the turn that was interrupted${begun}`)
+  const why = found?.wait == null ? 'was interrupted' : 'waited for its time'
+  ctx.reporter.note(`going on with the turn that ${why}${begun}`)
   const run = await (isOpen ? resumeTurn : continueTurn)(ctx, session, auto, { isLast })
   return { outcome: 'ran', run }
 }
@@ -75,7 +81,7 @@ export async function takeMail(ctx: Context, session: Session, turnsMax: number)
     const run = await startTurn(
       ctx,
       session,
-      { prompt: { origin: 'mail', mail }, key, digest, turn_timeout_ms },
+      { prompt: { origin: 'mail', mail }, key, digest, turn_timeout_ms, steps_max: null, allow: [] },
       {
         isLast: () => turns + 1 >= turnsMax || nothingWaits(ctx, session),
       },
@@ -83,7 +89,7 @@ export async function takeMail(ctx: Context, session: Session, turnsMax: number)
     removeDelivered(session)
     turns += 1
     if (run.status === 'cancelled' && run.reason === 'terminated') break
-    if (run.status === 'interrupted') break
+    if (run.status === 'interrupted' || run.status === 'open') break
   }
   for (const path of damagedMail(ctx.store, session.state))
     ctx.reporter.note(`not delivered, because it is damaged: ${path}`)
@@ -104,5 +110,6 @@ export function nothingWaits(ctx: Context, session: Session): boolean {
 }
 
 function mayBegin(ctx: Context, session: Session): boolean {
-  return ctx.shutdown.requested === undefined && !session.state.hold && session.state.state !== 'terminated'
+  const { state, hold, run } = session.state
+  return ctx.shutdown.requested === undefined && !hold && state !== 'terminated' && run?.status !== 'open'
 }

@@ -90,9 +90,16 @@ function nextCommand(store: FileStore, state: State, holder: Holder | null): str
   const name = wordOf(state)
   if (state.state === 'terminated') return null
   if (statusOf(store, state) === 'running') return `substrat log ${name} --follow`
+  if (statusOf(store, state) === 'waiting') return waitingCommand(state, name)
   if (state.hold || isUnfinished(state)) return `substrat resume ${name}`
   if (countPending(store, state) > 0 && holder === null) return `substrat resume ${name}`
   return `substrat send ${name} '…'`
+}
+
+function waitingCommand({ run }: State, name: string): string {
+  const kind = run?.wait?.kind
+  if (kind === 'not_before') return `substrat resume ${name}`
+  return kind === 'input' ? `substrat resume ${name} --token T --input '…'` : `substrat approve ${name}`
 }
 
 function listed(store: FileStore, id: string): ListedAgent | undefined {

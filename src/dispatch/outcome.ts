@@ -3,7 +3,7 @@ import { type ErrorCode, SubstratError, shellWord } from '../errors.js'
 import type { PastRun } from '../session/past-run.js'
 import type { FailureType } from '../session/records.js'
 import type { Session } from '../session/session.js'
-import type { Run, State } from '../session/state.js'
+import type { Run, State, Wait } from '../session/state.js'
 import type { StopSignal } from '../turn/stop.js'
 import type { Context } from './context.js'
 import { type TurnResult, viewEndedRun } from './view.js'
@@ -48,6 +48,10 @@ const WHY: Record<StopReason, string> = {
   suspended: 'it was suspended by another command',
   turn_timeout: 'it took longer than its timeout',
   terminated: 'the agent was terminated',
+  cancelled: 'it was cancelled by another command',
+  superseded: 'a new message took its place',
+  unknown_tool: 'a tool was cut short, and nobody knows how far it came',
+  wait_timeout: 'what it waited for did not come in time',
 }
 
 /** Why a run that is over is no success; undefined where it is one. */
@@ -57,6 +61,8 @@ export function failureOf(
   signal: StopSignal | undefined,
 ): SubstratError | undefined {
   const facts = { agent, run_id: run.run_id }
+  const wait = 'wait' in run ? run.wait : null
+  if (run.status === 'open' && wait !== null) return waitingFor(agent, wait, facts)
   switch (run.status) {
     case 'completed':
       return undefined
@@ -74,6 +80,27 @@ export function failureOf(
     default:
       return interruption(agent, run, signal, facts)
   }
+}
+
+/** A parked run is no failure, and no success yet. */
+function waitingFor(agent: string, wait: Wait, facts: { agent: string; run_id: string }): SubstratError {
+  const word = shellWord(agent)
+  if (wait.kind === 'not_before') {
+    const message = `the provider limits ${agent}: its turn may go on at ${wait.not_before}`
+    return new SubstratError('NOT_BEFORE', message, {
+      hint: `then: substrat resume ${word}, or substrat recover --all from cron`,
+      facts: { ...facts, not_before: wait.not_before },
+    })
+  }
+  const isQuestion = wait.kind === 'input'
+  const message = `the turn of ${agent} waits for ${isQuestion ? 'an answer' : 'approval'}, until ${wait.deadline_at}`
+  const answer = isQuestion
+    ? `substrat resume ${word} --token T --input '…'`
+    : `substrat approve ${word}, or substrat deny ${word}`
+  return new SubstratError('WAITING', message, {
+    hint: answer,
+    facts: { ...facts, token_id: wait.resume_token_id },
+  })
 }
 
 const CODE_OF_FAILURE: Partial<Record<FailureType, ErrorCode>> = {

@@ -25,7 +25,8 @@ export async function resume(
       settled,
       isLast: () => nothingWaits(ctx, session),
     })
-    if (wentOn.outcome === 'ran') onOutcome(outcomeOf(ctx, session, wentOn.run))
+    if (wentOn.outcome === 'ran' || wentOn.outcome === 'waiting')
+      onOutcome(outcomeOf(ctx, session, wentOn.run))
     else onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
     await takeMail(ctx, session, limits.turnsDrainedMax)
   })

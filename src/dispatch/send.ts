@@ -28,6 +28,11 @@ export interface SendRequest {
   retry: boolean
   ifBusy: 'wait' | 'queue' | 'fail'
   turnTimeoutMs: number | null
+  /** When the agent waits for a decision or a time: take its place, refuse, or leave the message for later. */
+  ifWaiting: 'supersede' | 'fail' | 'queue'
+  /** Tools that may change things without being asked about. */
+  allow: string[]
+  stepsMax: number | null
 }
 
 /** `onOutcome` is called once, when the message's own run has ended (or is stored for later); mail is drained after it. */
@@ -47,14 +52,17 @@ export async function send(
       converse(ctx, session, settled, request, onOutcome),
     )
   } catch (error) {
-    if (request.ifBusy !== 'queue' || !(error instanceof SubstratError) || !QUEUED_FOR.has(error.code))
-      throw error
+    const isBusy = error instanceof SubstratError && QUEUED_FOR.has(error.code)
+    if (!(error instanceof LeftForLater) && !(isBusy && request.ifBusy === 'queue')) throw error
     onOutcome(queue(ctx, request))
   }
   await drainLater(ctx, request.agentId)
 }
 
 const QUEUED_FOR = new Set(['LOCKED', 'ON_HOLD'])
+
+/** The agent waits, and the message is to be left for later. */
+class LeftForLater extends Error {}
 
 async function converse(
   ctx: Context,
@@ -76,6 +84,8 @@ async function converse(
     )
   const answered = answeredInLog(ctx, session.state, request)
   if (answered !== undefined) return onOutcome(answered)
+  if (session.state.run?.status === 'open' && !supersedes(session.state, request))
+    return onOutcome(outcomeOf(ctx, session, session.state.run))
   const { requested } = ctx.shutdown
   if (requested !== undefined) throw notBegun(session.state, requested)
   refuseClosed(session.state)
@@ -88,12 +98,21 @@ async function converse(
       key,
       digest: key === null ? null : digestOf(content),
       turn_timeout_ms: turnTimeoutMs,
+      steps_max: request.stepsMax,
+      allow: request.allow,
     },
     { isLast: () => nothingWaits(ctx, session) },
   )
   onOutcome(outcomeOf(ctx, session, run))
   if (run.status !== 'interrupted' && run.reason !== 'terminated')
     await takeMail(ctx, session, limits.turnsDrainedMax)
+}
+
+/** Whether the message takes the place of the run that waits. Throws where it is to be left for later. */
+function supersedes(state: State, request: SendRequest): boolean {
+  if (isOwnTurn(state, request)) return false
+  if (request.ifWaiting === 'queue') throw new LeftForLater()
+  return request.ifWaiting === 'supersede'
 }
 
 function isOwnTurn({ run }: State, { key, content }: SendRequest): boolean {

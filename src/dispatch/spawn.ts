@@ -16,7 +16,7 @@ import { drainLater } from './drain.js'
 import { nothingWaits, takeMail } from './go-on.js'
 import { type Outcome, outcomeOf } from './outcome.js'
 import { send } from './send.js'
-import { firstTurn } from './turns.js'
+import { allowedTools, firstTurn } from './turns.js'
 import { viewTurn } from './view.js'
 import { within } from './visit.js'
 
@@ -30,6 +30,8 @@ export interface SpawnRequest {
   options: Record<string, string>
   prompt: string | null
   turnTimeoutMs: number | null
+  /** Tools that may change things without being asked about. */
+  allow: string[]
   /** When an agent of that name lives. */
   ifExists: 'fail' | 'use'
 }
@@ -50,7 +52,7 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
   const session = await createRoot(ctx.store, {
     id,
     name,
-    records: firstRecords(id, name, request),
+    records: firstRecords(id, name, request, allowedTools(ctx, undefined, request.allow)),
     command: ctx.command,
   })
   listener.onAgent(session.state)
@@ -81,6 +83,9 @@ async function useExisting(
     content: prompt,
     key: null,
     retry: false,
+    ifWaiting: 'supersede' as const,
+    allow: request.allow,
+    stepsMax: null,
     ifBusy: 'wait' as const,
     turnTimeoutMs,
   }
@@ -101,7 +106,7 @@ export function checkWorkspace(workspace: string): void {
   })
 }
 
-function firstRecords(id: string, name: string | null, request: SpawnRequest): NewRecord[] {
+function firstRecords(id: string, name: string | null, request: SpawnRequest, allow: string[]): NewRecord[] {
   const { provider, model, instructions, workspace, options, prompt, turnTimeoutMs } = request
   const created: NewRecord = {
     kind: 'session.created',
@@ -114,10 +119,14 @@ function firstRecords(id: string, name: string | null, request: SpawnRequest): N
     options,
     model,
     workspace,
+    ...(request.allow.length === 0 ? {} : { allow: request.allow }),
   }
   if (prompt === null) return [created]
   const run_id = randomUUID()
-  const turn = turnTimeoutMs === null ? {} : { turn_timeout_ms: turnTimeoutMs }
+  const turn = {
+    ...(turnTimeoutMs === null ? {} : { turn_timeout_ms: turnTimeoutMs }),
+    ...(allow.length === 0 ? {} : { allow }),
+  }
   return [
     created,
     { kind: 'session.activated', boot_id: bootId() },

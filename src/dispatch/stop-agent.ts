@@ -10,6 +10,8 @@ import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import { bootId } from '../storage/identity.js'
 import type { RequestVerb } from '../storage/store.js'
+import { resolveAgent } from '../tree/names.js'
+import { revoked, withdrawn } from '../turn/step.js'
 import type { Context } from './context.js'
 import { nameOf, wordOf } from './outcome.js'
 import { type AgentView, viewAgent } from './view.js'
@@ -41,6 +43,56 @@ export function terminate(ctx: Context, agentId: string): Promise<AgentView> {
     if (waiting > 0)
       ctx.reporter.note(`${waiting} queued message(s) were never delivered; they stay in its inbox directory`)
   })
+}
+
+export interface CancelledAgent {
+  agent: AgentView
+  /** Whether there was a turn to cancel. */
+  cancelled: boolean
+}
+
+/** One by name, or each that has a turn. */
+export async function cancelAgents(
+  ctx: Context,
+  words: { all: boolean; agents: string[] },
+): Promise<CancelledAgent[]> {
+  if (words.all === words.agents.length > 0) {
+    throw new SubstratError('USAGE', 'cancel takes the name of an agent, or --all', {
+      hint: 'substrat cancel --all',
+    })
+  }
+  const ids = words.all
+    ? ctx.store.markedIds().filter((id) => hasTurn(ctx, id))
+    : words.agents.map((word) => resolveAgent(ctx.store, word))
+  return Promise.all(ids.map((id) => cancel(ctx, id)))
+}
+
+/** A marker may stand where nothing runs, and an agent that cannot be read has no turn that could be cancelled. */
+function hasTurn(ctx: Context, agentId: string): boolean {
+  try {
+    return openForRead(ctx.store, agentId)?.state.run?.status === 'open'
+  } catch {
+    return false
+  }
+}
+
+/** The turn that runs, or waits, comes to an end; what is in the inbox stays there. Says whether there was one. */
+async function cancel(ctx: Context, agentId: string): Promise<CancelledAgent> {
+  const before = openForRead(ctx.store, agentId)?.state.run
+  const agent = await visitStopped(ctx, agentId, 'cancel', (session) => {
+    const { state } = session
+    const { run } = state
+    if (run?.status !== 'open') return
+    session.append([
+      ...revoked(state, run, 'ended'),
+      ...withdrawn(run, 'the turn was cancelled'),
+      { kind: 'run.cancelled', run_id: run.run_id, reason: 'cancelled' },
+    ])
+  })
+  const after = openForRead(ctx.store, agentId)?.state.run
+  const cancelled =
+    before?.status === 'open' && after?.run_id === before.run_id && after.status === 'cancelled'
+  return { agent, cancelled }
 }
 
 /** Asks the holder's turn to stop until the lock is ours, or the time is up. */

@@ -1,45 +1,84 @@
-/** One turn of an agent whose lock we hold: a slot, its provider, and the loop. */
+/** One turn of an agent whose lock we hold: a slot, its provider, its tools, and the loop. */
 import { randomUUID } from 'node:crypto'
+import { clock } from '../clock.js'
 import { takeSlot } from '../provider/slots.js'
 import { settingsOf } from '../recovery/settle.js'
+import type { PromptSource } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { bootId } from '../storage/identity.js'
+import type { Decided } from '../turn/decision.js'
 import { drive, type TurnPorts } from '../turn/drive.js'
-import { recoveryPrompt } from '../turn/history.js'
+import { recoveryNotice, recoveryPrompt } from '../turn/history.js'
+import { assemblePrompt } from '../turn/prompt.js'
+import { planRetry } from '../turn/retry.js'
 import type { Continuation, ProviderKind, RunRequest, TurnEvent } from '../turn/step.js'
-import { watchForStop } from '../turn/stop.js'
+import { type TurnStop, watchForStop } from '../turn/stop.js'
 import type { Context } from './context.js'
+import { toolboxOf } from './toolbox.js'
 
 export interface TurnOptions {
   /** Whether the session comes to rest with this turn; asked when it ends. */
   isLast(): boolean
 }
 
+export type TurnRequest = Pick<RunRequest, 'prompt' | 'key' | 'digest' | 'turn_timeout_ms' | 'steps_max'> & {
+  /** Besides what the agent and the settings allow. */
+  allow: string[]
+}
+
 /** A new run. Nothing of it is stored where no slot becomes free. */
 export function startTurn(
   ctx: Context,
   session: Session,
-  request: Pick<RunRequest, 'prompt' | 'key' | 'digest' | 'turn_timeout_ms'>,
+  request: TurnRequest,
   options: TurnOptions,
 ): Promise<Run> {
-  const run: RunRequest = { run_id: randomUUID(), boot_id: bootId(), ...request }
-  return runTurn(ctx, session, (provider) => ({ type: 'begin', provider, run }), options)
+  const allow = allowedTools(ctx, session, request.allow)
+  const run = { run_id: randomUUID(), boot_id: bootId(), ...request, allow }
+  return runTurn(
+    ctx,
+    session,
+    (provider, sources) => ({ type: 'begin', provider, run: { ...run, sources } }),
+    options,
+  )
 }
 
 /** The turn that an agent was born with. */
 export function firstTurn(ctx: Context, session: Session, options: TurnOptions): Promise<Run> {
-  return runTurn(ctx, session, (provider) => ({ type: 'ask', provider }), options)
+  return runTurn(ctx, session, (provider, sources) => ({ type: 'ask', provider, sources }), options)
 }
 
-/** The open run of a process that is gone, taken up again. */
+/** The open run of a process that is gone, taken up again; or one whose time has come. */
 export function resumeTurn(
   ctx: Context,
   session: Session,
   auto: boolean,
   options: TurnOptions,
 ): Promise<Run> {
-  return runTurn(ctx, session, (provider) => ({ type: 'go_on', provider, boot_id: bootId(), auto }), options)
+  const notice = session.state.run?.wait === null ? recoveryNotice(session.state) : null
+  const boot_id = bootId()
+  return runTurn(
+    ctx,
+    session,
+    (provider, sources) => ({ type: 'go_on', provider, boot_id, auto, notice, sources }),
+    options,
+  )
+}
+
+/** The parked run, with a person's decision. */
+export function decideTurn(
+  ctx: Context,
+  session: Session,
+  decided: Decided,
+  options: TurnOptions,
+): Promise<Run> {
+  return runTurn(
+    ctx,
+    session,
+    (_, sources) => ({ type: 'decided', boot_id: bootId(), decided, sources }),
+    options,
+  )
 }
 
 /** A new run that continues the interrupted one. Its key is the same, so that who sent with that key gets this reply. */
@@ -49,45 +88,73 @@ export async function continueTurn(
   auto: boolean,
   options: TurnOptions,
 ): Promise<Run> {
-  const { run_id, key, digest, turn_timeout_ms } = session.state.run as Run
+  const { run_id, key, digest, turn_timeout_ms, steps_max, allow } = session.state.run as Run
   const { kind } = await ctx.providers.load(session.state.provider_name)
   // A model has the conversation, with the question at its end; a program must be told.
   const content = kind === 'model' ? null : recoveryPrompt(session)
   const prompt: Continuation = { origin: 'continuation', continues: run_id, auto, content }
-  return startTurn(ctx, session, { prompt, key, digest, turn_timeout_ms }, options)
+  return startTurn(ctx, session, { prompt, key, digest, turn_timeout_ms, steps_max, allow }, options)
+}
+
+/** What the run may do without being asked about: frozen when it begins. */
+export function allowedTools(ctx: Context, session: Session | undefined, more: string[]): string[] {
+  return [...new Set([...(session?.state.allow ?? []), ...ctx.tools.allow, ...more])]
 }
 
 async function runTurn(
   ctx: Context,
   session: Session,
-  first: (provider: ProviderKind) => TurnEvent,
-  { isLast }: TurnOptions,
+  first: (provider: ProviderKind, sources: PromptSource[]) => TurnEvent,
+  options: TurnOptions,
 ): Promise<Run> {
-  const { store, bounds, shutdown, reporter } = ctx
   const settings = settingsOf(session)
   const provider = await ctx.providers.check(session.state.provider_name, settings)
-  const slot = await takeSlot(store, {
-    slotsMax: bounds.slotsMax,
-    waitMs: bounds.waitMs,
-    command: ctx.command,
-    onWait: () => reporter.note(`waiting for one of ${bounds.slotsMax} slots for provider calls`),
-  })
-  const ports = (run: Run): TurnPorts => ({
+  if (provider.kind === 'agent')
+    return drive(
+      session,
+      first('agent', []),
+      portsOf(ctx, session, { provider, settings }, options),
+      stopOf(ctx, session),
+    )
+  const places = { workspace: settings.workspace, home: ctx.store.root }
+  const { instructions, sources } = assemblePrompt(places, settings.instructions)
+  const ports = portsOf(ctx, session, { provider, settings: { ...settings, instructions } }, options)
+  return drive(session, first('model', sources), ports, stopOf(ctx, session))
+}
+
+function portsOf(
+  ctx: Context,
+  session: Session,
+  { provider, settings }: Pick<TurnPorts, 'provider' | 'settings'>,
+  { isLast }: TurnOptions,
+): TurnPorts {
+  const { store, bounds, reporter, shutdown } = ctx
+  return {
     provider,
     settings,
-    stop: watchForStop(
-      store,
-      { agentId: session.id, runId: run.run_id, turnTimeoutMs: run.turn_timeout_ms ?? bounds.turnTimeoutMs },
-      shutdown,
-    ),
-    environment: environmentOf(store.root, session, run),
-    onText: (text) => reporter.text(text, session.id, run.run_id),
+    toolbox: toolboxOf(ctx, session),
+    environment: (run) => environmentOf(store.root, session, run),
+    takeSlot: () =>
+      takeSlot(store, {
+        slotsMax: bounds.slotsMax,
+        waitMs: bounds.waitMs,
+        command: ctx.command,
+        onWait: () => reporter.note(`waiting for one of ${bounds.slotsMax} slots for provider calls`),
+      }),
+    planRetry: (error, failures, retryAfterMs) =>
+      planRetry(error, failures, retryAfterMs, { delaysMs: bounds.retryDelaysMs }),
+    tokenExpiry: () => new Date(clock.now() + bounds.tokenLifetimeMs).toISOString(),
+    onToken: (secret) => reporter.token(secret, session.id),
+    onText: (text) => reporter.text(text, session.id, session.state.run?.run_id ?? ''),
+    note: (text) => reporter.note(text),
     isLast: () => isLast() || shutdown.requested !== undefined,
-  })
-  try {
-    return await drive(session, first(provider.kind), ports)
-  } finally {
-    await slot.release()
+  }
+}
+
+function stopOf(ctx: Context, session: Session): (run: Run) => TurnStop {
+  return (run) => {
+    const turnTimeoutMs = run.turn_timeout_ms ?? ctx.bounds.turnTimeoutMs
+    return watchForStop(ctx.store, { agentId: session.id, runId: run.run_id, turnTimeoutMs }, ctx.shutdown)
   }
 }
 

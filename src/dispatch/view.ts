@@ -1,9 +1,10 @@
 /** The published shapes: what `--json` prints of an agent and a run (design section 11). */
+import { timestampAfter } from '../clock.js'
 import { countPending } from '../mail/inbox.js'
 import type { PastRun } from '../session/past-run.js'
-import { readMessageText } from '../session/read.js'
+import { readMessageText, readRecord } from '../session/read.js'
 import type { Usage } from '../session/records.js'
-import type { Run, RunStatus, SessionState, State } from '../session/state.js'
+import type { Run, RunStatus, SessionState, State, Wait } from '../session/state.js'
 import { deriveStatus, type Status } from '../session/status.js'
 import type { FileStore } from '../storage/store.js'
 
@@ -36,7 +37,18 @@ export interface TurnResult {
   agent: AgentView
   run: RunView | null
   reply: string | null
-  wait: null
+  wait: WaitView | null
+}
+
+export interface WaitView {
+  kind: Wait['kind']
+  /** The secret, only where it was minted by this very command; nobody else can know it. */
+  token: string | null
+  token_id: string | null
+  deadline_at: string | null
+  /** When a run that waits for a time goes on. */
+  not_before: string | null
+  asks: { tool: string; input: { [key: string]: unknown } }[]
 }
 
 export function viewAgent(store: FileStore, state: State): AgentView {
@@ -59,7 +71,11 @@ export function viewAgent(store: FileStore, state: State): AgentView {
 
 /** Looks at the lock only where it decides: whether the holder of an open run lives. */
 export function statusOf(store: FileStore, state: State): Status {
-  return deriveStatus(state, state.run?.status === 'open' && store.isAgentHeld(state.id))
+  return deriveStatus(
+    state,
+    state.run?.status === 'open' && store.isAgentHeld(state.id),
+    timestampAfter(state.updated_at),
+  )
 }
 
 export function viewRun(run: Run | PastRun): RunView {
@@ -74,10 +90,38 @@ export function viewTurn(
   run: Run | PastRun | null,
   reply: string | null,
 ): TurnResult {
-  return { agent: viewAgent(store, state), run: run === null ? null : viewRun(run), reply, wait: null }
+  return {
+    agent: viewAgent(store, state),
+    run: run === null ? null : viewRun(run),
+    reply,
+    wait: viewWait(store, state, run),
+  }
+}
+
+/** What the run waits for; null where it waits for nothing. */
+function viewWait(store: FileStore, state: State, run: Run | PastRun | null): WaitView | null {
+  const wait =
+    run?.run_id === state.run?.run_id && state.run?.status === 'open' ? (state.run?.wait ?? null) : null
+  if (wait === null) return null
+  const record = readRecord(store, state.id, wait.at)
+  const asks = record?.kind === 'run.waiting' ? (record.asks ?? []) : []
+  const { kind, resume_token_id, deadline_at, not_before } = wait
+  return {
+    kind,
+    token: null,
+    token_id: resume_token_id,
+    deadline_at,
+    not_before,
+    asks: asks.map(({ tool, input }) => ({ tool, input })),
+  }
 }
 
 /** A run that was just ended, with its reply. */
 export function viewEndedRun(store: FileStore, state: State, run: Run): TurnResult {
-  return viewTurn(store, state, run, run.reply === null ? null : readMessageText(store, state.id, run.reply))
+  return viewTurn(
+    store,
+    state,
+    run,
+    run.reply === null || run.status !== 'completed' ? null : readMessageText(store, state.id, run.reply),
+  )
 }

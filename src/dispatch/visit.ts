@@ -11,6 +11,7 @@ import type { State } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
 import type { FileStore } from '../storage/store.js'
 import type { Context } from './context.js'
+import { toolboxOf } from './toolbox.js'
 
 export interface VisitOptions {
   waitMs: number
@@ -27,7 +28,15 @@ export async function visit<T>(
   const session = await openForAppend(ctx.store, agentId, { command: ctx.command, waitMs: options.waitMs })
   return within(ctx, session, async () => {
     const note = (text: string): void => ctx.reporter.note(text)
-    const settled = await settle(session, { providers: ctx.providers, goesOn: options.goesOn, note })
+    const { policy } = toolboxOf(ctx, session)
+    const { providers, tools } = ctx
+    const settled = await settle(session, {
+      providers,
+      policy,
+      unknownTool: tools.unknownTool,
+      goesOn: options.goesOn,
+      note,
+    })
     return work(session, settled)
   })
 }
@@ -57,7 +66,8 @@ export function isOwed(store: FileStore, state: State): boolean {
 }
 
 function rest(session: Session): void {
-  if (session.state.state !== 'active' || session.state.run?.status === 'open') return
+  const { state, run } = session.state
+  if (state !== 'active' || (run?.status === 'open' && run.wait === null)) return
   session.append([{ kind: 'session.suspended', reason: 'idle' }])
 }
 

@@ -71,7 +71,12 @@ function commonCases(provider: Provider, { settings, refused }: ConformanceFixtu
 function modelCases(provider: ModelProvider, fixture: ConformanceFixture): ConformanceCase[] {
   const ask = (settings: ProviderSettings, prompt: string, signal: AbortSignal): Promise<ModelEvent[]> => {
     const messages = (): { role: 'user'; content: string }[] => [{ role: 'user', content: prompt }]
-    return collect(provider.complete({ ...settings, prompt, messages, attempt: 1 }, { signal }))
+    return collect(
+      provider.complete(
+        { ...settings, prompt, messages, responses_before: 0, attempt: 1, tools: [] },
+        { signal },
+      ),
+    )
   }
   const answers = one(
     'it answers with text and ends after exactly one stop; asked twice, it answers twice',

@@ -79,6 +79,8 @@ export interface ModelRequest extends ProviderSettings {
   prompt: string
   /** The conversation since the last compaction, oldest first. Read from disk when it is called. */
   messages(): ModelMessage[]
+  /** Responses of this conversation that a compaction has left out of `messages()`. */
+  responses_before: number
   /** 1 for the first time that this request is asked; more after a crash, a failure or a retry. */
   attempt: number
   /** What the model may call; empty where it may call nothing (a summary, for one). */

@@ -1,5 +1,5 @@
 /** A provider's failure, from whatever it threw. */
-import { FAILURE_TYPES, type FailureType, type RunError } from '../session/records.js'
+import { FAILURE_TYPES, type RunError } from '../session/records.js'
 import type { ProviderFailure } from './contract.js'
 
 const MESSAGE_CHARACTERS_MAX = 4000

@@ -1,7 +1,7 @@
 /** The scenario file of the scripted provider. */
 import { resolve } from 'node:path'
 import * as z from 'zod/mini'
-import { FAILURE_TYPES } from '../session/records.js'
+import { PROVIDER_FAILURE_TYPES } from '../session/records.js'
 import { readUserFile } from '../storage/user-files.js'
 import { providerFailure } from './failure.js'
 
@@ -12,10 +12,12 @@ const response = z.strictObject({
   delay_ms: z.optional(milliseconds),
   /** The reply; without it the prompt is echoed. */
   say: z.optional(z.string()),
+  /** What it calls besides. */
+  tools: z.optional(z.array(z.strictObject({ name: z.string(), input: z.record(z.string(), z.unknown()) }))),
   /** The first `attempts` (1) times that this entry is asked fail so. */
   fail: z.optional(
     z.strictObject({
-      type: z.enum(FAILURE_TYPES),
+      type: z.enum(PROVIDER_FAILURE_TYPES),
       retry_after_ms: z.optional(milliseconds),
       attempts: z.optional(z.int().check(z.positive())),
     }),

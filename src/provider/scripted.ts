@@ -10,9 +10,11 @@ import { loadScenario, type ScriptedResponse } from './scenario.js'
 
 export const scripted: ModelProvider = {
   kind: 'model',
+  summarises: false,
   description: 'for rehearsals and tests: answers `echo: <prompt>`, or what a scenario file says',
   options: {
-    scenario: 'a JSON file: {"responses":[{"delay_ms":0,"say":"…","fail":{"type":"…","attempts":1}}]}',
+    scenario:
+      'a JSON file: {"responses":[{"delay_ms":0,"say":"…","tools":[{"name":"shell","input":{"command":"…"}}],"fail":{"type":"…","attempts":1}}]}',
   },
   async check(settings) {
     if (settings.options.scenario !== undefined)
@@ -28,17 +30,27 @@ export const scripted: ModelProvider = {
 
 async function entryFor(request: ModelRequest, scenario: string): Promise<ScriptedResponse | undefined> {
   const { responses } = await loadScenario(scenario, request.workspace)
-  return responses[request.messages().filter((message) => message.role === 'assistant').length]
+  const given = request.messages().filter((message) => message.role === 'assistant').length
+  return responses[request.responses_before + given]
 }
 
 function* respond(request: ModelRequest, entry: ScriptedResponse | undefined): Iterable<ModelEvent> {
   if (entry?.fail !== undefined && request.attempt <= (entry.fail.attempts ?? 1)) {
-    throw providerFailure(entry.fail.type, `the scenario says so: ${entry.fail.type}`)
+    const failure = providerFailure(entry.fail.type, `the scenario says so: ${entry.fail.type}`)
+    if (entry.fail.retry_after_ms !== undefined) failure.failure.retry_after_ms = entry.fail.retry_after_ms
+    throw failure
   }
-  const text = entry?.say ?? `echo: ${request.prompt}`
-  yield { type: 'text', text }
+  const tools = entry?.tools ?? []
+  const text = entry?.say ?? (tools.length > 0 ? '' : `echo: ${request.prompt}`)
+  if (text !== '') yield { type: 'text', text }
+  for (const [index, tool] of tools.entries()) {
+    // Unique in the conversation, and the same when it is asked again.
+    const place =
+      request.responses_before + request.messages().filter(({ role }) => role === 'assistant').length
+    yield { type: 'tool_call', call: { call_id: `call_${place}_${index}`, ...tool } }
+  }
   yield { type: 'usage', usage: { input_tokens: wordsOf(request.prompt), output_tokens: wordsOf(text) } }
-  yield { type: 'stop', reason: 'end' }
+  yield { type: 'stop', reason: tools.length > 0 ? 'tool_calls' : 'end' }
 }
 
 function pause(ms: number, options: CallOptions): Promise<void> {

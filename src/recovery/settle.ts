@@ -5,8 +5,7 @@
  * Invariants: there is exactly one `run.interrupted` per run, however often this runs or is itself killed. A second
  * settle changes nothing. Nothing edits a log.
  */
-import { inTime } from '../clock.js'
-import { timestampAfter } from '../clock.js'
+import { inTime, timestampAfter } from '../clock.js'
 import { assert } from '../errors.js'
 import { limits } from '../limits.js'
 import { removeDelivered } from '../mail/inbox.js'
@@ -97,16 +96,23 @@ function interruption(run: Run, reason: Interruption, status: Status): NewRecord
  * Row E. A tool that only reads is run again by whoever goes on. Of any other nobody knows how far it came: that is its
  * result, and by the settings a person is asked first.
  */
-function settleTools(session: Session, { policy, unknownTool, goesOn }: SettleOptions, hasStranger: boolean): void {
+function settleTools(
+  session: Session,
+  { policy, unknownTool, goesOn }: SettleOptions,
+  hasStranger: boolean,
+): void {
   const run = openRun(session)
-  const unknown = run.calls.filter(({ status, tool }) => status === 'started' && policy.kindOf(tool) !== 'reads')
+  const unknown = run.calls.filter(
+    ({ status, tool }) => status === 'started' && policy.kindOf(tool) !== 'reads',
+  )
   const results = unknown.map(
     ({ call_id, tool }): NewRecord => ({
       kind: 'tool.finished',
       run_id: run.run_id,
       call_id,
       tool,
-      content: 'Interrupted, outcome unknown: the process that ran this was killed. Look at what it did before doing it again.',
+      content:
+        'Interrupted, outcome unknown: the process that ran this was killed. Look at what it did before doing it again.',
       is_error: true,
     }),
   )
@@ -120,7 +126,9 @@ function settleTools(session: Session, { policy, unknownTool, goesOn }: SettleOp
 async function killPrograms(session: Session, { note }: SettleOptions): Promise<boolean> {
   const { run } = session.state
   if (run?.status !== 'open') return false
-  const groups = [run.process, ...run.servers, ...run.calls.map(({ group }) => group)].filter((group) => group !== null)
+  const groups = [run.process, ...run.servers, ...run.calls.map(({ group }) => group)].filter(
+    (group) => group !== null,
+  )
   let hasStranger = false
   for (const group of groups) {
     const killed = await killLeftGroup(group, run.run_id)
@@ -132,10 +140,16 @@ async function killPrograms(session: Session, { note }: SettleOptions): Promise<
 }
 
 /** Row J. The group is dead, or out of reach, before the program's store is read. */
-async function settleProgram(session: Session, { providers, note }: SettleOptions, hasStranger: boolean): Promise<void> {
+async function settleProgram(
+  session: Session,
+  { providers, note }: SettleOptions,
+  hasStranger: boolean,
+): Promise<void> {
   const run = openRun(session)
   const finished = hasStranger ? undefined : await finishedReply(session, providers, note)
-  session.append(finished === undefined ? interrupted(run) : [reply(run, finished), completed(run.run_id, null)])
+  session.append(
+    finished === undefined ? interrupted(run) : [reply(run, finished), completed(run.run_id, null)],
+  )
 }
 
 const REMARKS: Record<KillOutcome, string | undefined> = {

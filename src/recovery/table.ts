@@ -42,11 +42,17 @@ export const RECOVERY_TABLE: Record<Row, { found: string; action: Action }> = {
 export function diagnose(state: State, now: string): Row {
   const { run } = state
   if (run?.status !== 'open') return 'A'
-  if (run.wait !== null) return waitIsGood(state, run.wait, now) ? (run.wait.kind === 'not_before' ? 'H2' : 'H') : 'I'
+  if (run.wait !== null)
+    return waitIsGood(state, run.wait, now) ? (run.wait.kind === 'not_before' ? 'H2' : 'H') : 'I'
   return run.phase === 'calling' ? rowOfCalls(run) : ROW_OF_PHASE[run.phase]
 }
 
-const ROW_OF_PHASE: Record<Exclude<Run['phase'], 'calling'>, Row> = { started: 'B', asked: 'C', launched: 'J', answered: 'G' }
+const ROW_OF_PHASE: Record<Exclude<Run['phase'], 'calling'>, Row> = {
+  started: 'B',
+  asked: 'C',
+  launched: 'J',
+  answered: 'G',
+}
 
 function rowOfCalls({ calls }: Run): Row {
   if (calls.some(({ status }) => status === 'started')) return 'E'

@@ -42,6 +42,7 @@ export function waiting(record: NewRecord<'run.waiting'>, at: Location): Wait {
   return {
     kind: record.wait,
     since_seq: at.seq,
+    at,
     resume_token_id: record.token_id ?? null,
     deadline_at: record.deadline_at ?? null,
     not_before: record.not_before ?? null,
@@ -52,8 +53,10 @@ export function waiting(record: NewRecord<'run.waiting'>, at: Location): Wait {
 export function resumed(run: Run, record: NewRecord<'run.resumed'>, tokens: TokenEntry[]): Run {
   const token = tokens.find(({ token_id }) => token_id === record.token_id)
   const approved = token?.decision === 'approve' ? (run.wait?.call_ids ?? []) : []
-  const calls = run.calls.map((call) => (approved.includes(call.call_id) ? { ...call, isApproved: true } : call))
-  return { ...run, boot_id: record.boot_id, wait: null, calls }
+  const calls = run.calls.map((call) =>
+    approved.includes(call.call_id) ? { ...call, isApproved: true } : call,
+  )
+  return { ...run, boot_id: record.boot_id, wait: null, failures: 0, calls }
 }
 
 /** The calls of an ended run that have no result yet: the next run finishes them, by running them or by saying why not. */
@@ -63,14 +66,29 @@ export function leftCalls(run: Run | null): { calls: Call[]; calls_at: Location 
 }
 
 export function withToken(
+  run: Run | null,
   tokens: TokenEntry[],
   record: NewRecord<'token.minted'> | NewRecord<'token.consumed'> | NewRecord<'token.revoked'>,
 ): TokenEntry[] {
   const { token_id, run_id } = record
   if (record.kind === 'token.minted') {
-    if (tokens.some((token) => token.token_id === token_id)) throw new SessionStateError(`token ${token_id} is minted twice`)
+    if (tokens.some((token) => token.token_id === token_id))
+      throw new SessionStateError(`token ${token_id} is minted twice`)
     const { hash, expires_at } = record
-    const entry: TokenEntry = { token_id, run_id, hash, status: 'minted', expires_at, decision: null, digest: null, reason: null }
+    if (run?.run_id !== run_id)
+      throw new SessionStateError(`token ${token_id} is of run ${run_id}, which is not open`)
+    const place = { ...run.start, started_at: run.started_at, end: 0 }
+    const entry: TokenEntry = {
+      token_id,
+      run_id,
+      run: place,
+      hash,
+      status: 'minted',
+      expires_at,
+      decision: null,
+      digest: null,
+      reason: null,
+    }
     return [...tokens, entry].slice(-limits.tokensKept)
   }
   const found = tokens.find((token) => token.token_id === token_id)
@@ -83,10 +101,16 @@ export function withToken(
   return tokens.map((token) => (token === found ? changed : token))
 }
 
-function withCall(run: Run, callId: string, from: Call['status'] | undefined, change: (call: Call) => Call): Run {
+function withCall(
+  run: Run,
+  callId: string,
+  from: Call['status'] | undefined,
+  change: (call: Call) => Call,
+): Run {
   const call = run.calls.find(({ call_id }) => call_id === callId)
   if (call === undefined) throw new SessionStateError(`there is no call ${callId} in run ${run.run_id}`)
-  if (from !== undefined && call.status !== from) throw new SessionStateError(`the call ${callId} is ${call.status} already`)
+  if (from !== undefined && call.status !== from)
+    throw new SessionStateError(`the call ${callId} is ${call.status} already`)
   return { ...run, phase: 'calling', calls: run.calls.map((each) => (each === call ? change(call) : each)) }
 }
 

@@ -19,7 +19,7 @@ export interface PastRun {
   records: SessionRecord[]
 }
 
-export function readPastRun(store: FileStore, agentId: string, entry: KeyEntry): PastRun {
+export function readPastRun(store: FileStore, agentId: string, entry: Omit<KeyEntry, 'key'>): PastRun {
   const log = store.openLogForRead(agentId)
   const run: PastRun = {
     run_id: '',

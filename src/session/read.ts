@@ -9,15 +9,21 @@ export function readText(store: FileStore, agentId: string, content: Content): s
   return isBlob(content) ? store.readBlob(agentId, content).toString('utf8') : content
 }
 
-/** The text of the message record at a place that the state names; empty where its log is gone. */
-export function readMessageText(store: FileStore, agentId: string, at: Location): string {
+/** The record at a place that the state names; undefined where its log is gone. */
+export function readRecord(store: FileStore, agentId: string, at: Location): SessionRecord | undefined {
   const log = store.openLogForRead(agentId)
-  if (log === undefined) return ''
+  if (log === undefined) return undefined
   try {
-    return readRecordText(store, agentId, recordAt(log, at))
+    return recordAt(log, at)
   } finally {
     log.close()
   }
+}
+
+/** The text of the message record at a place that the state names; empty where its log is gone. */
+export function readMessageText(store: FileStore, agentId: string, at: Location): string {
+  const record = readRecord(store, agentId, at)
+  return record === undefined ? '' : readRecordText(store, agentId, record)
 }
 
 /** What a message record says; empty for records of other kinds. */

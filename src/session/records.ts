@@ -87,19 +87,20 @@ export interface PromptSource {
   cut: number
 }
 
-export const FAILURE_TYPES = [
+/** What a provider may report. */
+export const PROVIDER_FAILURE_TYPES = [
   'overloaded',
   'rate_limit',
   'invalid',
   'overflow',
   'invalid_response',
-  'max_steps',
   'authentication',
   'misconfigured',
   'unreachable',
   'timeout',
   'crashed',
 ] as const
+export const FAILURE_TYPES = [...PROVIDER_FAILURE_TYPES, 'max_steps'] as const
 export type FailureType = (typeof FAILURE_TYPES)[number]
 
 /** `process_exit`: its process is gone. `process_restart`: so is the start of the kernel that it ran under. */
@@ -118,10 +119,20 @@ const list = <T>(check: Check<T>): Check<T[]> =>
 const blob = ((value: unknown) => isBlob(value)) as Check<{ blob: string; bytes: number }>
 const json = ((value: unknown) => isPlainObject(value)) as Check<{ [key: string]: unknown }>
 
-const call = object<CallRecord>({ call_id: text, name: text, input: optional(json), input_blob: optional(blob) })
+const call = object<CallRecord>({
+  call_id: text,
+  name: text,
+  input: optional(json),
+  input_blob: optional(blob),
+})
 const ask = object<Ask>({ call_id: text, tool: text, input: json })
 const source = object<PromptSource>({ path: text, bytes: integer, cut: integer })
-const group = object<ProcessGroup>({ process_group: integer, start_time: integer, kernel_boot_id: text, pid_namespace: text })
+const group = object<ProcessGroup>({
+  process_group: integer,
+  start_time: integer,
+  kernel_boot_id: text,
+  pid_namespace: text,
+})
 const decision = oneOf('approve', 'deny', 'input', 'result')
 export type Decision = 'approve' | 'deny' | 'input' | 'result'
 
@@ -199,17 +210,32 @@ export const RECORD_SHAPES = {
     calls: optional(list(call)),
   },
   /** An attempt that failed; `retry_in_ms` where another follows. */
-  'model.failed': { run_id: uuid, error: object<RunError>({ type: failure, message: text }), retry_in_ms: orNull(integer) },
+  'model.failed': {
+    run_id: uuid,
+    error: object<RunError>({ type: failure, message: text }),
+    retry_in_ms: orNull(integer),
+  },
   /** `group` where the tool is a program: recorded before it runs. */
   'tool.started': { run_id: uuid, call_id: text, tool: text, group: optional(group) },
   /** `content` is what the model is given; `output` the whole of it, where that is more. */
-  'tool.finished': { run_id: uuid, call_id: text, tool: text, content, is_error: flag, output: optional(blob) },
+  'tool.finished': {
+    run_id: uuid,
+    call_id: text,
+    tool: text,
+    content,
+    is_error: flag,
+    output: optional(blob),
+  },
   /** A tool server (MCP) that runs beside a turn. */
   'server.started': { run_id: uuid, server: text, group },
   /** The secret itself is on no disk: `hash` is its sha256. */
   'token.minted': { run_id: uuid, token_id: uuid, hash: text, expires_at: time },
   'token.consumed': { run_id: uuid, token_id: uuid, decision, digest: text },
-  'token.revoked': { run_id: uuid, token_id: uuid, reason: oneOf('rotated', 'superseded', 'ended', 'expired') },
+  'token.revoked': {
+    run_id: uuid,
+    token_id: uuid,
+    reason: oneOf('rotated', 'superseded', 'ended', 'expired'),
+  },
   /** Everything before `keeps_seq` is given to the model as `content` from now on; the log keeps it. */
   'context.compacted': {
     run_id: uuid,
@@ -218,6 +244,8 @@ export const RECORD_SHAPES = {
     keeps_seq: integer,
     keeps_offset: integer,
     messages: integer,
+    /** How many responses of the model are before `keeps_seq`, since the beginning. */
+    responses: integer,
   },
   'prompt.assembled': { run_id: uuid, sources: list(source) },
   'provider.started': {

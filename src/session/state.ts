@@ -42,6 +42,8 @@ export interface Call {
 export interface Wait {
   kind: 'approval' | 'input' | 'not_before'
   since_seq: number
+  /** Its record, which holds what is asked. */
+  at: Location
   resume_token_id: string | null
   deadline_at: string | null
   not_before: string | null
@@ -52,6 +54,8 @@ export interface Wait {
 export interface TokenEntry {
   token_id: string
   run_id: string
+  /** Where that run is in the log. */
+  run: { seq: number; offset: number; started_at: string; end: number }
   hash: string
   status: 'minted' | 'consumed' | 'revoked'
   expires_at: string
@@ -225,9 +229,10 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'run.started':
       return runStarted(next, record, at)
     case 'run.resumed':
-      next.run = resumed(openRun(next, record.run_id), record, next.tokens)
-      if (record.auto)
+      // Going on at its time is what a run that waited for it does: no attempt that could be in vain.
+      if (record.auto && next.run?.wait == null)
         next.recovery = { ...next.recovery, barren_attempts: next.recovery.barren_attempts + 1 }
+      next.run = resumed(openRun(next, record.run_id), record, next.tokens)
       return next
     case 'run.waiting':
       next.run = { ...openRun(next, record.run_id), wait: waiting(record, at) }
@@ -285,7 +290,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'token.minted':
     case 'token.consumed':
     case 'token.revoked':
-      next.tokens = withToken(next.tokens, record)
+      next.tokens = withToken(next.run, next.tokens, record)
       return next
     case 'context.compacted':
       next.run = { ...openRun(next, record.run_id), isCompacted: true }

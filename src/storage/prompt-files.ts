@@ -14,7 +14,11 @@ export function readTextFile(path: string, bytesMax: number): TextFile | undefin
     const facts = io.statIfThere('prompt.stat', path)
     if (facts?.kind !== 'file') return undefined
     const bytes = io.readFollowing('prompt.read', path)
-    return { text: bytes.subarray(0, bytesMax).toString('utf8'), bytes: bytes.length, cut: Math.max(0, bytes.length - bytesMax) }
+    return {
+      text: bytes.subarray(0, bytesMax).toString('utf8'),
+      bytes: bytes.length,
+      cut: Math.max(0, bytes.length - bytesMax),
+    }
   } catch {
     return undefined
   }

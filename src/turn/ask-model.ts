@@ -1,10 +1,16 @@
 /** One request to a model provider, and what came of it as an event. */
-import type { ModelProvider, ModelRequest, ProviderSettings, ToolCall, ToolDefinition } from '../provider/contract.js'
+import type {
+  ModelProvider,
+  ModelRequest,
+  ProviderSettings,
+  ToolCall,
+  ToolDefinition,
+} from '../provider/contract.js'
 import { describeFailure, retryAfterOf } from '../provider/failure.js'
 import type { RunError, Usage } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import { endedEarly, Gathered, offContract, shown, type TurnEnds, untilStopped } from './events.js'
-import { conversation, promptOf } from './history.js'
+import { conversation, promptOf, responsesBefore } from './history.js'
 
 export interface ModelAnswer {
   reply: string
@@ -31,6 +37,7 @@ export function askModel(
     ...settings,
     prompt: promptOf(session),
     messages: () => conversation(session),
+    responses_before: responsesBefore(session),
     attempt: session.state.recovery.unanswered_requests,
     tools,
   }
@@ -73,6 +80,7 @@ function checkCall(call: ToolCall | undefined, earlier: ToolCall[]): ToolCall {
   if (!isWhole || typeof input !== 'object' || input === null || Array.isArray(input)) {
     throw offContract(`a tool call ${shown(call)}`)
   }
-  if (earlier.some((other) => other.call_id === call_id)) throw offContract(`two tool calls with the id ${call_id}`)
+  if (earlier.some((other) => other.call_id === call_id))
+    throw offContract(`two tool calls with the id ${call_id}`)
   return { call_id, name, input }
 }

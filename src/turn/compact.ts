@@ -7,9 +7,9 @@
 import type { ModelProvider, ProviderSettings } from '../provider/contract.js'
 import type { Session } from '../session/session.js'
 import { complete } from './ask-model.js'
-import { type Exchange, exchanges, promptOf } from './history.js'
-import type { TurnEvent } from './step.js'
 import type { TurnEnds } from './events.js'
+import { type Exchange, exchanges, promptOf, responsesBefore } from './history.js'
+import type { TurnEvent } from './step.js'
 
 const KEPT_SHARE = 1 / 3
 const EXCERPT_CHARACTERS_MAX = 4000
@@ -27,10 +27,23 @@ export async function compact(
   const [left, first] = [all.slice(0, cut), all[cut] as Exchange]
   const messages = left.reduce((sum, exchange) => sum + exchange.messages.length, 0)
   const how = provider.summarises === false ? 'dropped' : 'summary'
-  const summary = how === 'dropped' ? droppedNotice(messages) : await summarise(provider, settings, left, ends)
+  const summary =
+    how === 'dropped' ? droppedNotice(messages) : await summarise(provider, settings, left, ends)
   if (summary === undefined) return undefined
-  const asked = left.some(({ isPrompt }) => isPrompt) ? `\n\nWhat you are working on, word for word:\n\n${promptOf(session)}` : ''
-  return { type: 'compacted', content: summary + asked, how, keeps: session.placeOf(first.seq), messages }
+  const asked = left.some(({ isPrompt }) => isPrompt)
+    ? `\n\nWhat you are working on, word for word:\n\n${promptOf(session)}`
+    : ''
+  const responses =
+    responsesBefore(session) +
+    left.flatMap((each) => each.messages).filter(({ role }) => role === 'assistant').length
+  return {
+    type: 'compacted',
+    content: summary + asked,
+    how,
+    keeps: session.placeOf(first.seq),
+    messages,
+    responses,
+  }
 }
 
 function droppedNotice(messages: number): string {
@@ -44,7 +57,15 @@ async function summarise(
   ends: TurnEnds,
 ): Promise<string | undefined> {
   const prompt = `${SUMMARY_PROMPT}\n\n${left.map(transcriptOf).join('\n\n')}`
-  const request = { ...settings, instructions: null, prompt, messages: () => [{ role: 'user' as const, content: prompt }], attempt: 1, tools: [] }
+  const request = {
+    ...settings,
+    instructions: null,
+    prompt,
+    messages: () => [{ role: 'user' as const, content: prompt }],
+    responses_before: 0,
+    attempt: 1,
+    tools: [],
+  }
   const result = await complete(provider, request, ends, () => undefined)
   if (result.outcome !== 'answered' || result.answer.reply.trim() === '') return undefined
   return `[substrat] Summary of the conversation so far:\n\n${result.answer.reply}`
@@ -59,7 +80,12 @@ const SUMMARY_PROMPT = [
 function transcriptOf({ messages }: Exchange): string {
   return messages
     .map((message) => {
-      const calls = message.role === 'assistant' ? message.tool_calls.map((call) => `\n(calls ${call.name} ${excerpt(JSON.stringify(call.input))})`).join('') : ''
+      const calls =
+        message.role === 'assistant'
+          ? message.tool_calls
+              .map((call) => `\n(calls ${call.name} ${excerpt(JSON.stringify(call.input))})`)
+              .join('')
+          : ''
       return `${message.role}: ${excerpt(message.content)}${calls}`
     })
     .join('\n')

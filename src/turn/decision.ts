@@ -27,7 +27,9 @@ export function mintToken(expiresAt: string): { token: MintedToken; secret: stri
 }
 
 export function digestDecision(decision: Decision, text: string): string {
-  return createHash('sha256').update(JSON.stringify([decision, text])).digest('hex')
+  return createHash('sha256')
+    .update(JSON.stringify([decision, text]))
+    .digest('hex')
 }
 
 const TOKEN = /^st_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_[\w-]{32}$/
@@ -35,10 +37,13 @@ const TOKEN = /^st_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 /** The entry that the secret opens. Throws TOKEN_MALFORMED or TOKEN_FOREIGN. */
 export function findToken(state: State, secret: string): TokenEntry {
   const tokenId = TOKEN.exec(secret.trim())?.[1]
-  if (tokenId === undefined) throw refused('TOKEN_MALFORMED', 'that is no resume token: it is not of the form st_<id>_<secret>', state)
+  if (tokenId === undefined)
+    throw refused('TOKEN_MALFORMED', 'that is no resume token: it is not of the form st_<id>_<secret>', state)
   const entry = state.tokens.find(({ token_id }) => token_id === tokenId)
-  const isOurs = entry !== undefined && timingSafeEqual(Buffer.from(entry.hash), Buffer.from(hashOf(secret.trim())))
-  if (!isOurs) throw refused('TOKEN_FOREIGN', `that token is not one of agent ${state.name ?? state.id}`, state)
+  const isOurs =
+    entry !== undefined && timingSafeEqual(Buffer.from(entry.hash), Buffer.from(hashOf(secret.trim())))
+  if (!isOurs)
+    throw refused('TOKEN_FOREIGN', `that token is not one of agent ${state.name ?? state.id}`, state)
   return entry
 }
 
@@ -46,7 +51,11 @@ export function findToken(state: State, secret: string): TokenEntry {
 export function checkToken(state: State, entry: TokenEntry, now: string): void {
   if (entry.status === 'revoked') {
     const code = entry.reason === 'expired' ? 'TOKEN_EXPIRED' : 'TOKEN_REVOKED'
-    throw refused(code, `the token ${entry.token_id} is no longer good: ${REVOKED[entry.reason ?? ''] ?? 'it was revoked'}`, state)
+    throw refused(
+      code,
+      `the token ${entry.token_id} is no longer good: ${REVOKED[entry.reason ?? ''] ?? 'it was revoked'}`,
+      state,
+    )
   }
   if (entry.status === 'minted' && entry.expires_at <= now) {
     throw refused('TOKEN_EXPIRED', `the token ${entry.token_id} expired at ${entry.expires_at}`, state)
@@ -54,7 +63,11 @@ export function checkToken(state: State, entry: TokenEntry, now: string): void {
 }
 
 export function alreadyDecided(state: State, entry: TokenEntry): SubstratError {
-  return refused('TOKEN_CONSUMED', `the token ${entry.token_id} was used already, with another decision (${entry.decision})`, state)
+  return refused(
+    'TOKEN_CONSUMED',
+    `the token ${entry.token_id} was used already, with another decision (${entry.decision})`,
+    state,
+  )
 }
 
 const REVOKED: Record<string, string> = {

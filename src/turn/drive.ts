@@ -4,12 +4,19 @@
  * What is on disk if we die: before a persist, nothing of the step; after it, the records that name what we were about
  * to do, which the recovery table has a row for.
  */
-import type { LaunchCommand, LaunchedProgram, ModelProvider, Provider, ProviderSettings } from '../provider/contract.js'
+
+import { limits } from '../limits.js'
+import type {
+  LaunchCommand,
+  LaunchedProgram,
+  ModelProvider,
+  Provider,
+  ProviderSettings,
+} from '../provider/contract.js'
 import { createHost } from '../provider/program.js'
 import type { CallRecord, RunError } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
-import { limits } from '../limits.js'
 import { askAgent } from './ask-agent.js'
 import { askModel } from './ask-model.js'
 import { compact } from './compact.js'
@@ -24,9 +31,8 @@ export interface TurnPorts {
   provider: Provider
   settings: ProviderSettings
   toolbox: Toolbox
-  stop: TurnStop
-  /** SUBSTRAT_* for the programs of this turn. */
-  environment: Record<string, string>
+  /** SUBSTRAT_* for the programs of the run. */
+  environment(run: Run): Record<string, string>
   /** A slot for one call of the provider: given back before tools run and while nothing is asked. */
   takeSlot(): Promise<{ release(): Promise<void> }>
   planRetry(error: RunError, failures: number, retryAfterMs: number | null): RetryPlan
@@ -41,9 +47,15 @@ export interface TurnPorts {
 }
 
 /** The run as it ended or was parked. Throws only where storage failed; then the run is open on disk, for recovery. */
-export async function drive(session: Session, first: TurnEvent, ports: TurnPorts, openStop: (run: Run) => TurnStop): Promise<Run> {
+export async function drive(
+  session: Session,
+  first: TurnEvent,
+  ports: TurnPorts,
+  openStop: (run: Run) => TurnStop,
+): Promise<Run> {
   // Before anything of the run is stored: where no slot becomes free, nothing has happened.
-  const slot = await ports.takeSlot()
+  const { effect: begins } = step(session.state, first, ports.toolbox.policy)
+  const slot = begins?.type === 'ask' ? await ports.takeSlot() : undefined
   const turn = new Turn(session, ports, slot)
   try {
     let effect = turn.persist(first)
@@ -99,9 +111,22 @@ class Turn {
   private async ask(): Promise<TurnEvent> {
     const { provider, settings, toolbox, environment, onText, note } = this.ports
     if (provider.kind === 'agent') {
-      return askAgent(this.session, provider, settings, this.stop, this.strays, environment, (event) => void this.persist(event), onText)
+      return askAgent(
+        this.session,
+        provider,
+        settings,
+        this.stop,
+        this.strays,
+        environment(this.session.state.run as Run),
+        (event) => void this.persist(event),
+        onText,
+      )
     }
-    await toolbox.start((server, command) => this.launch(command, (group) => this.persist({ type: 'server_launched', server, group })), note)
+    await toolbox.start(
+      (server, command) =>
+        this.launch(command, (group) => this.persist({ type: 'server_launched', server, group })),
+      note,
+    )
     this.slot ??= await this.ports.takeSlot()
     const ends = { signal: this.stop.signal, strays: this.strays }
     const asked = await askModel(this.session, provider, settings, toolbox.definitions, ends, onText)
@@ -124,7 +149,9 @@ class Turn {
     let broken: unknown
     const launch = async (command: LaunchCommand): Promise<LaunchedProgram> => {
       try {
-        return await this.launch(command, (group) => this.persist({ type: 'tool_launched', call_id: callId, group }))
+        return await this.launch(command, (group) =>
+          this.persist({ type: 'tool_launched', call_id: callId, group }),
+        )
       } catch (error) {
         broken = error
         throw error
@@ -154,30 +181,53 @@ class Turn {
     const { signal } = this.stop
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms, { type: 'retry' })
-      signal.addEventListener('abort', () => {
-        clearTimeout(timer)
-        resolve({ type: 'stopped', reason: this.stop.reason(), state: null })
-      }, { once: true })
+      signal.addEventListener(
+        'abort',
+        () => {
+          clearTimeout(timer)
+          resolve({ type: 'stopped', reason: this.stop.reason(), state: null })
+        },
+        { once: true },
+      )
     })
   }
 
   private async compact(provider: ModelProvider): Promise<TurnEvent> {
     this.slot ??= await this.ports.takeSlot()
     this.ports.note('the conversation is too long for the model: compacting it')
-    const compacted = await compact(this.session, provider, this.ports.settings, { signal: this.stop.signal, strays: this.strays })
+    const compacted = await compact(this.session, provider, this.ports.settings, {
+      signal: this.stop.signal,
+      strays: this.strays,
+    })
     if (this.stop.signal.aborted) return { type: 'stopped', reason: this.stop.reason(), state: null }
     if (compacted !== undefined) return compacted
     const message = 'the conversation is too long for the model, and could not be made shorter'
     return { type: 'failed', error: { type: 'overflow', message } }
   }
 
-  private launch(command: LaunchCommand, record: (group: Parameters<Parameters<typeof createHost>[0]['record']>[0]) => void): Promise<LaunchedProgram> {
-    return createHost({ environment: this.ports.environment, record }).launch(command, { signal: this.stop.signal })
+  private launch(
+    command: LaunchCommand,
+    record: (group: Parameters<Parameters<typeof createHost>[0]['record']>[0]) => void,
+  ): Promise<LaunchedProgram> {
+    return createHost({ environment: this.ports.environment(this.session.state.run as Run), record }).launch(
+      command,
+      { signal: this.stop.signal },
+    )
   }
 
-  private stored({ call_id, name, input }: { call_id: string; name: string; input: Record<string, unknown> }): CallRecord {
+  private stored({
+    call_id,
+    name,
+    input,
+  }: {
+    call_id: string
+    name: string
+    input: Record<string, unknown>
+  }): CallRecord {
     const bytes = Buffer.from(JSON.stringify(input))
-    return bytes.length <= limits.inlineBytesMax ? { call_id, name, input } : { call_id, name, input_blob: this.session.writeBlob(bytes) }
+    return bytes.length <= limits.inlineBytesMax
+      ? { call_id, name, input }
+      : { call_id, name, input_blob: this.session.writeBlob(bytes) }
   }
 
   private async releaseSlot(): Promise<void> {
@@ -194,7 +244,12 @@ function shortened(input: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(input).map(([field, value]) => {
       const text = typeof value === 'string' ? value : JSON.stringify(value)
-      return [field, text.length <= ASK_CHARACTERS_MAX ? value : `${text.slice(0, ASK_CHARACTERS_MAX)}… (${text.length} characters)`]
+      return [
+        field,
+        text.length <= ASK_CHARACTERS_MAX
+          ? value
+          : `${text.slice(0, ASK_CHARACTERS_MAX)}… (${text.length} characters)`,
+      ]
     }),
   )
 }

@@ -32,8 +32,16 @@ export function exchanges(session: Session): Exchange[] {
     found.push({ messages: [{ role: 'user', content }], seq: compaction.seq, isPrompt: false })
   }
   const gathering = new Gathering(found)
-  for (const record of session.records({ seq: context_seq, offset: context_offset })) gathering.add(record, session)
+  for (const record of session.records({ seq: context_seq, offset: context_offset }))
+    gathering.add(record, session)
   return gathering.close()
+}
+
+/** How many responses the latest compaction has left out. */
+export function responsesBefore(session: Session): number {
+  const at = session.state.compaction
+  const record = at === null ? undefined : session.recordAt(at)
+  return record?.kind === 'context.compacted' ? record.responses : 0
 }
 
 /** Puts records in the order that a model needs. */
@@ -60,7 +68,10 @@ class Gathering {
         this.said = { text: session.text(record.content), seq: record.seq }
         break
       case 'model.responded':
-        this.respond(record.seq, (record.calls ?? []).map((call) => toolCall(call, session)))
+        this.respond(
+          record.seq,
+          (record.calls ?? []).map((call) => toolCall(call, session)),
+        )
         break
       case 'tool.finished':
         this.response?.results.set(record.call_id, {
@@ -102,7 +113,11 @@ class Gathering {
     if (said === undefined) return
     this.said = undefined
     this.flushResponse()
-    this.found.push({ messages: [{ role: 'assistant', content: said.text, tool_calls: [] }], seq: said.seq, isPrompt: false })
+    this.found.push({
+      messages: [{ role: 'assistant', content: said.text, tool_calls: [] }],
+      seq: said.seq,
+      isPrompt: false,
+    })
   }
 
   private flushResponse(): void {
@@ -121,7 +136,8 @@ class Gathering {
 const NO_RESULT = 'There is no result yet.'
 
 export function toolCall(call: CallRecord, session: Session): ToolCall {
-  const input = call.input_blob === undefined ? call.input : (JSON.parse(session.text(call.input_blob)) as JsonObject)
+  const input =
+    call.input_blob === undefined ? call.input : (JSON.parse(session.text(call.input_blob)) as JsonObject)
   return { call_id: call.call_id, name: call.name, input: input ?? {} }
 }
 
@@ -137,7 +153,9 @@ export function promptOf(session: Session): string {
   const at = session.state.run?.prompt ?? null
   if (at === null) return ''
   const record = session.recordAt(at)
-  return record.kind === 'message.user' || record.kind === 'mail.delivered' ? session.text(record.content) : ''
+  return record.kind === 'message.user' || record.kind === 'mail.delivered'
+    ? session.text(record.content)
+    : ''
 }
 
 /** What an agent program is told when a turn of it was interrupted: substrat cannot know how far it came. */

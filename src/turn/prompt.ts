@@ -37,7 +37,9 @@ export function assemblePrompt(places: PromptPlaces, instructions: string | null
   }
   const skills = skillsOf(places)
   if (skills.length > 0) {
-    parts.push(`Skills, to be read with read_skill where they help:\n${skills.map(({ name, description }) => `- ${name}: ${description}`).join('\n')}`)
+    parts.push(
+      `Skills, to be read with read_skill where they help:\n${skills.map(({ name, description }) => `- ${name}: ${description}`).join('\n')}`,
+    )
     sources.push(...skills.map(({ path, bytes }) => ({ path, bytes, cut: bytes })))
   }
   return { instructions: parts.length === 0 ? null : parts.join('\n\n'), sources }
@@ -81,7 +83,8 @@ function skillsOf({ workspace, home }: PromptPlaces): Skill[] {
     for (const name of listFolders(folder)) {
       const path = join(folder, name, 'SKILL.md')
       const found = readTextFile(path, limits.promptFileBytesMax)
-      if (found !== undefined) skills.set(name, { name, description: describe(found.text), path, bytes: found.bytes })
+      if (found !== undefined)
+        skills.set(name, { name, description: describe(found.text), path, bytes: found.bytes })
     }
   }
   return [...skills.values()]

@@ -16,7 +16,12 @@ const PAUSE_MS_MAX = 60_000
 const RATE_LIMIT_MS = 60_000
 
 /** `failures`: how many attempts failed in a row before this one. */
-export function planRetry(error: RunError, failures: number, retryAfterMs: number | null, settings: RetrySettings): RetryPlan {
+export function planRetry(
+  error: RunError,
+  failures: number,
+  retryAfterMs: number | null,
+  settings: RetrySettings,
+): RetryPlan {
   if (!RETRIED.has(error.type)) return { retryInMs: null, notBefore: null }
   const delayMs = settings.delaysMs[failures]
   const pauseMs = Math.max(delayMs ?? 0, retryAfterMs ?? 0)

@@ -3,10 +3,13 @@ import type { Tool } from './tool.js'
 
 export const askOperator: Tool = {
   name: 'ask_operator',
-  description: 'Asks the person a question and waits for the answer, which may take days. Use it only where you cannot go on.',
+  description:
+    'Asks the person a question and waits for the answer, which may take days. Use it only where you cannot go on.',
   input_schema: {
     type: 'object',
-    properties: { question: { type: 'string', description: 'The question, with all that is needed to answer it.' } },
+    properties: {
+      question: { type: 'string', description: 'The question, with all that is needed to answer it.' },
+    },
     required: ['question'],
   },
   kind: 'ask',

@@ -33,7 +33,8 @@ export const writeFile: Tool = {
 
 export const editFile: Tool = {
   name: 'edit_file',
-  description: 'Replaces a piece of text in a file of the workspace. The old text must be in the file exactly once.',
+  description:
+    'Replaces a piece of text in a file of the workspace. The old text must be in the file exactly once.',
   input_schema: {
     type: 'object',
     properties: {
@@ -50,8 +51,13 @@ export const editFile: Tool = {
     const before = readWorkspaceFile(workspace, file, limits.toolOutputBytesMax).toString('utf8')
     const at = before.indexOf(oldText)
     if (oldText === '' || at === -1) throw new Error('the old text is not in the file')
-    if (before.indexOf(oldText, at + 1) !== -1) throw new Error('the old text is in the file more than once: give more of it')
-    await writeWorkspaceFile(workspace, file, before.slice(0, at) + newText + before.slice(at + oldText.length))
+    if (before.indexOf(oldText, at + 1) !== -1)
+      throw new Error('the old text is in the file more than once: give more of it')
+    await writeWorkspaceFile(
+      workspace,
+      file,
+      before.slice(0, at) + newText + before.slice(at + oldText.length),
+    )
     return 'edited'
   },
 }

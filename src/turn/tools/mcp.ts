@@ -48,7 +48,13 @@ export async function startServer(
   }
 }
 
-function serverTool(client: Client, server: string, tool: string, description: string, schema: JsonObject): Tool {
+function serverTool(
+  client: Client,
+  server: string,
+  tool: string,
+  description: string,
+  schema: JsonObject,
+): Tool {
   return {
     name: `${server}__${tool}`,
     description,
@@ -56,7 +62,10 @@ function serverTool(client: Client, server: string, tool: string, description: s
     // A server's word that it only reads is a hint from a stranger.
     kind: 'changes',
     async run(input, { signal }) {
-      const result = await client.callTool({ name: tool, arguments: input }, undefined, { signal, timeout: 2 ** 31 - 1 })
+      const result = await client.callTool({ name: tool, arguments: input }, undefined, {
+        signal,
+        timeout: 2 ** 31 - 1,
+      })
       const text = textOf(result.content)
       if (result.isError === true) throw new Error(text)
       return text
@@ -65,8 +74,12 @@ function serverTool(client: Client, server: string, tool: string, description: s
 }
 
 function textOf(content: unknown): string {
-  const parts = Array.isArray(content) ? (content as { type: string; text?: string; mimeType?: string }[]) : []
-  return parts.map((part) => part.text ?? `[${part.type}${part.mimeType === undefined ? '' : ` ${part.mimeType}`}]`).join('\n')
+  const parts = Array.isArray(content)
+    ? (content as { type: string; text?: string; mimeType?: string }[])
+    : []
+  return parts
+    .map((part) => part.text ?? `[${part.type}${part.mimeType === undefined ? '' : ` ${part.mimeType}`}]`)
+    .join('\n')
 }
 
 /** JSON-RPC, a message per LF-ended line. */

@@ -9,7 +9,8 @@ const DRAIN_MS = 100
 
 export const shell: Tool = {
   name: 'shell',
-  description: 'Runs a command with /bin/sh in the workspace. Gives what it printed, and its exit status where that is not 0.',
+  description:
+    'Runs a command with /bin/sh in the workspace. Gives what it printed, and its exit status where that is not 0.',
   input_schema: {
     type: 'object',
     properties: { command: { type: 'string', description: 'The command line.' } },
@@ -58,9 +59,12 @@ function gather(program: LaunchedProgram): () => Buffer {
 }
 
 function drained(program: LaunchedProgram): Promise<unknown> {
-  const ended = [program.stdout, program.stderr].map((stream) => new Promise((resolve) => {
-    if ((stream as { readableEnded?: boolean }).readableEnded === true) resolve(undefined)
-    else stream.once('end', resolve)
-  }))
+  const ended = [program.stdout, program.stderr].map(
+    (stream) =>
+      new Promise((resolve) => {
+        if ((stream as { readableEnded?: boolean }).readableEnded === true) resolve(undefined)
+        else stream.once('end', resolve)
+      }),
+  )
   return Promise.race([Promise.all(ended), new Promise((resolve) => setTimeout(resolve, DRAIN_MS))])
 }

@@ -1,6 +1,12 @@
 /** The tools of a turn: the built-in ones, and those of tool servers, which are started when the model is first asked. */
 import { limits } from '../../limits.js'
-import type { JsonObject, LaunchCommand, LaunchedProgram, ToolCall, ToolDefinition } from '../../provider/contract.js'
+import type {
+  JsonObject,
+  LaunchCommand,
+  LaunchedProgram,
+  ToolCall,
+  ToolDefinition,
+} from '../../provider/contract.js'
 import type { ToolPolicy } from '../step.js'
 import { askOperator } from './ask-operator.js'
 import { editFile, readFile, writeFile } from './files.js'
@@ -34,11 +40,16 @@ export class Toolbox {
   constructor(private readonly options: ToolboxOptions) {}
 
   readonly policy: ToolPolicy = {
-    kindOf: (name) => this.tools.get(name)?.kind ?? (this.serverOf(name) === undefined ? 'unknown' : 'changes'),
+    kindOf: (name) =>
+      this.tools.get(name)?.kind ?? (this.serverOf(name) === undefined ? 'unknown' : 'changes'),
   }
 
   get definitions(): ToolDefinition[] {
-    return [...this.tools.values()].map(({ name, description, input_schema }) => ({ name, description, input_schema }))
+    return [...this.tools.values()].map(({ name, description, input_schema }) => ({
+      name,
+      description,
+      input_schema,
+    }))
   }
 
   /** Starts the tool servers, once. `launch` records each before it runs. A server that does not start has no tools. */
@@ -53,7 +64,9 @@ export class Toolbox {
     const { startServer } = await import('./mcp.js')
     for (const [name, server] of servers) {
       try {
-        const started = await startServer(name, server, this.options.workspace, (command) => launch(name, command))
+        const started = await startServer(name, server, this.options.workspace, (command) =>
+          launch(name, command),
+        )
         this.running.push(started)
         for (const tool of started.tools) this.tools.set(tool.name, tool)
       } catch (error) {
@@ -68,14 +81,21 @@ export class Toolbox {
   }
 
   /** Never throws but for `launch`'s own failures to record: an error is a result. */
-  async run(call: ToolCall, signal: AbortSignal, launch: (command: LaunchCommand) => Promise<LaunchedProgram>): Promise<ToolResult> {
+  async run(
+    call: ToolCall,
+    signal: AbortSignal,
+    launch: (command: LaunchCommand) => Promise<LaunchedProgram>,
+  ): Promise<ToolResult> {
     const tool = this.tools.get(call.name)
     if (tool === undefined) return failed(`There is no tool ${call.name} now.`)
     const timeout = AbortSignal.timeout(this.options.timeoutMs)
     const stop = AbortSignal.any([signal, timeout])
     const { workspace, home } = this.options
     try {
-      const output = await Promise.race([tool.run(call.input as JsonObject, { workspace, home, signal: stop, launch }), whenLate(stop)])
+      const output = await Promise.race([
+        tool.run(call.input as JsonObject, { workspace, home, signal: stop, launch }),
+        whenLate(stop),
+      ])
       if (timeout.aborted) return failed(this.timedOut())
       return capped(Buffer.isBuffer(output) ? output : Buffer.from(output), false)
     } catch (error) {
@@ -91,7 +111,9 @@ export class Toolbox {
 
   private serverOf(name: string): McpServer | undefined {
     const at = name.indexOf('__')
-    return at <= 0 || !Object.hasOwn(this.options.servers, name.slice(0, at)) ? undefined : this.options.servers[name.slice(0, at)]
+    return at <= 0 || !Object.hasOwn(this.options.servers, name.slice(0, at))
+      ? undefined
+      : this.options.servers[name.slice(0, at)]
   }
 }
 
@@ -100,7 +122,8 @@ const STOP_MS_MAX = 3000
 
 function whenLate(stop: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
-    const late = (): void => void setTimeout(() => reject(new Error('it did not stop when it was told to')), STOP_MS_MAX).unref()
+    const late = (): void =>
+      void setTimeout(() => reject(new Error('it did not stop when it was told to')), STOP_MS_MAX).unref()
     if (stop.aborted) late()
     else stop.addEventListener('abort', late, { once: true })
   })
@@ -117,5 +140,9 @@ function capped(output: Buffer, is_error: boolean): ToolResult {
   const head = output.subarray(0, (max * 3) / 4)
   const tail = output.subarray(output.length - max / 4)
   const left = output.length - head.length - tail.length
-  return { content: `${head.toString('utf8')}\n[… ${left} bytes left out …]\n${tail.toString('utf8')}`, is_error, whole: output }
+  return {
+    content: `${head.toString('utf8')}\n[… ${left} bytes left out …]\n${tail.toString('utf8')}`,
+    is_error,
+    whole: output,
+  }
 }

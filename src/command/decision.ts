@@ -1,0 +1,53 @@
+/** `resume --token … --approve|--deny|--input|--result`. */
+import { SubstratError } from '../errors.js'
+import type { Decision } from '../session/records.js'
+import { readUserFile } from '../storage/user-files.js'
+import { readStdin } from './input.js'
+
+export interface DecisionFlags {
+  token?: string | undefined
+  approve: boolean
+  deny: boolean
+  input?: string | undefined
+  result?: string | undefined
+  reason?: string | undefined
+}
+
+/** Undefined where no decision is given; a token alone, or a decision without one, is wrong usage. */
+export async function parseDecision(
+  flags: DecisionFlags,
+): Promise<{ token: string; decision: Decision; text: string } | undefined> {
+  const decision = decisionOf(flags)
+  if (decision === undefined) {
+    // SUBSTRAT_TOKEN may stand in the environment of a plain resume.
+    if (flags.token === undefined || flags.token === process.env.SUBSTRAT_TOKEN) return undefined
+    throw new SubstratError('USAGE', 'a token needs a decision', {
+      hint: 'add --approve, --deny, --input TEXT or --result FILE',
+    })
+  }
+  if (flags.token === undefined) {
+    throw new SubstratError('USAGE', 'a decision needs the token', {
+      hint: 'add --token T (or - for stdin, or SUBSTRAT_TOKEN); at the machine: substrat approve, substrat deny',
+    })
+  }
+  const token = flags.token === '-' ? (await readStdin()).trim() : flags.token
+  return { token, ...decision }
+}
+
+function decisionOf(flags: DecisionFlags): { decision: Decision; text: string } | undefined {
+  if (flags.approve) return { decision: 'approve', text: '' }
+  if (flags.deny) return { decision: 'deny', text: flags.reason ?? '' }
+  if (flags.input !== undefined) return { decision: 'input', text: flags.input }
+  if (flags.result !== undefined) return { decision: 'result', text: readResult(flags.result) }
+  return undefined
+}
+
+function readResult(path: string): string {
+  try {
+    return readUserFile(path)
+  } catch (error) {
+    throw new SubstratError('USAGE', `the result file cannot be read: ${(error as Error).message}`, {
+      hint: 'name a file that is there',
+    })
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * A person's decision about a parked run: with the token (`resume --token`), or at the machine (`approve`, `deny`).
+ *
+ * The consumption of the token, the decision and the going on are one batch, under the agent's lock: whoever is killed
+ * before it has decided nothing, and whoever comes after it is told what came of it.
+ */
+import { clock, timestampAfter } from '../clock.js'
+import { SessionStateError, SubstratError } from '../errors.js'
+import { limits } from '../limits.js'
+import type { Settled } from '../recovery/settle.js'
+import { readPastRun } from '../session/past-run.js'
+import type { Decision, NewRecord } from '../session/records.js'
+import type { Session } from '../session/session.js'
+import type { Run, State, TokenEntry, Wait } from '../session/state.js'
+import { bootId } from '../storage/identity.js'
+import { alreadyDecided, checkToken, digestDecision, findToken, mintToken } from '../turn/decision.js'
+import type { Context } from './context.js'
+import { drainLater } from './drain.js'
+import { goOn, nothingWaits, takeMail } from './go-on.js'
+import { failureOf, nameOf, type Outcome, outcomeOf, wordOf } from './outcome.js'
+import { decideTurn } from './turns.js'
+import { type TurnResult, viewTurn } from './view.js'
+import { visit } from './visit.js'
+
+export interface DecisionRequest {
+  agentId: string
+  /** The secret; null for a person at the machine, who needs none. */
+  token: string | null
+  /** For a person at the machine: only if this is what is waited for. */
+  tokenId: string | null
+  decision: Decision
+  /** Why not, or the input, or the result. */
+  text: string
+}
+
+/** `onOutcome` is called once, when the run has ended or is parked again. */
+export async function decide(
+  ctx: Context,
+  request: DecisionRequest,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
+  await visit(ctx, request.agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, async (session, settled) => {
+    const entry = request.token === null ? undefined : findToken(session.state, request.token)
+    if (entry?.status === 'consumed')
+      return onOutcome(await decidedBefore(ctx, session, settled, entry, request))
+    if (entry !== undefined) checkToken(session.state, entry, timestampAfter(session.state.updated_at))
+    const wait = waitOf(session.state, entry?.token_id ?? request.tokenId)
+    checkDecision(session.state, wait, request)
+    const token_id = entry?.token_id ?? rotateForPerson(session, wait)
+    const { decision, text } = request
+    const decided = { token_id, decision, text, digest: digestDecision(decision, text) }
+    const run = await decideTurn(ctx, session, decided, { isLast: () => nothingWaits(ctx, session) })
+    onOutcome(outcomeOf(ctx, session, run))
+    await takeMail(ctx, session, limits.turnsDrainedMax)
+  })
+  await drainLater(ctx, request.agentId)
+}
+
+/** A new token in place of one that was lost; the old one is worth nothing any more. */
+export async function rotateToken(
+  ctx: Context,
+  agentId: string,
+): Promise<{ result: TurnResult; secret: string }> {
+  return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: false }, async (session) => {
+    const wait = waitOf(session.state, null)
+    const expiresAt = new Date(clock.now() + ctx.bounds.tokenLifetimeMs).toISOString()
+    const { token, secret } = mintToken(expiresAt)
+    const run = session.state.run as Run
+    const { token_id, hash, expires_at } = token
+    session.append([
+      {
+        kind: 'token.revoked',
+        run_id: run.run_id,
+        token_id: wait.resume_token_id as string,
+        reason: 'rotated',
+      },
+      { kind: 'token.minted', run_id: run.run_id, token_id, hash, expires_at },
+      {
+        kind: 'run.waiting',
+        run_id: run.run_id,
+        wait: wait.kind,
+        asks: asksOf(session, wait),
+        token_id,
+        deadline_at: expires_at,
+      },
+    ])
+    const result = viewTurn(ctx.store, session.state, session.state.run, null)
+    return { result: { ...result, wait: result.wait && { ...result.wait, token: secret } }, secret }
+  })
+}
+
+/** The same decision again is answered with what came of it; where its process was killed, the turn goes on. */
+async function decidedBefore(
+  ctx: Context,
+  session: Session,
+  settled: Settled,
+  entry: TokenEntry,
+  { decision, text }: DecisionRequest,
+): Promise<Outcome> {
+  if (entry.digest !== digestDecision(decision, text)) throw alreadyDecided(session.state, entry)
+  const { run } = session.state
+  if (run?.run_id === entry.run_id) {
+    const wentOn = await goOn(ctx, session, {
+      auto: false,
+      settled,
+      isLast: () => nothingWaits(ctx, session),
+    })
+    return outcomeOf(ctx, session, wentOn.outcome === 'ran' ? wentOn.run : run)
+  }
+  const past = readPastRun(ctx.store, session.id, entry.run)
+  return {
+    result: viewTurn(ctx.store, session.state, past, past.reply),
+    failure: failureOf(nameOf(session.state), past, undefined),
+  }
+}
+
+function waitOf(state: State, tokenId: string | null): Wait {
+  const { run } = state
+  if (run?.status !== 'open' || run.wait === null || run.wait.resume_token_id === null) {
+    throw new SessionStateError(`${nameOf(state)} waits for no decision`, {
+      hint: `see what it does: substrat show ${wordOf(state)}`,
+      facts: { agent_id: state.id },
+    })
+  }
+  if (tokenId === null || tokenId === run.wait.resume_token_id) return run.wait
+  throw new SubstratError('TOKEN_NOT_FOUND', `${nameOf(state)} does not wait for the token ${tokenId}`, {
+    hint: `it waits for ${run.wait.resume_token_id}: substrat show ${wordOf(state)}`,
+    facts: { agent_id: state.id, token_id: run.wait.resume_token_id },
+  })
+}
+
+function checkDecision(state: State, wait: Wait, { decision }: DecisionRequest): void {
+  const isQuestion = wait.kind === 'input'
+  if (isQuestion && decision === 'approve')
+    throw wrongDecision(state, 'it asks a question: answer it with --input')
+  if (!isQuestion && decision === 'input')
+    throw wrongDecision(state, 'it asks for approval: --approve, --deny or --result')
+  if (decision === 'result' && wait.call_ids.length !== 1)
+    throw wrongDecision(state, 'a result is for one call, and it asks about several')
+}
+
+function wrongDecision(state: State, why: string): SubstratError {
+  return new SubstratError('USAGE', `that is no decision for ${nameOf(state)}: ${why}`, {
+    hint: `see what it asks: substrat show ${wordOf(state)}`,
+    facts: { agent_id: state.id },
+  })
+}
+
+/** A person at the machine has no secret, and needs none: the token that was handed out is replaced, under the same lock. */
+function rotateForPerson(session: Session, wait: Wait): string {
+  const run = session.state.run as Run
+  const { token } = mintToken(wait.deadline_at as string)
+  const { token_id, hash, expires_at } = token
+  session.append([
+    ...(session.state.state === 'active' ? [] : [{ kind: 'session.activated' as const, boot_id: bootId() }]),
+    {
+      kind: 'token.revoked',
+      run_id: run.run_id,
+      token_id: wait.resume_token_id as string,
+      reason: 'rotated',
+    },
+    { kind: 'token.minted', run_id: run.run_id, token_id, hash, expires_at },
+    {
+      kind: 'run.waiting',
+      run_id: run.run_id,
+      wait: wait.kind,
+      asks: asksOf(session, wait),
+      token_id,
+      deadline_at: expires_at,
+    },
+  ])
+  return token_id
+}
+
+function asksOf(session: Session, wait: Wait): NewRecord<'run.waiting'>['asks'] {
+  const record = session.recordAt(wait.at)
+  return record.kind === 'run.waiting' ? record.asks : undefined
+}

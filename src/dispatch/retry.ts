@@ -1,0 +1,43 @@
+/** `retry`: the prompt of the latest turn again, where that failed or was cancelled. */
+import { SessionStateError } from '../errors.js'
+import { limits } from '../limits.js'
+import type { State } from '../session/state.js'
+import type { Context } from './context.js'
+import { drainLater } from './drain.js'
+import { goOn, nothingWaits, takeMail } from './go-on.js'
+import { nameOf, type Outcome, outcomeOf, wordOf } from './outcome.js'
+import { continueTurn } from './turns.js'
+import { visit } from './visit.js'
+
+export async function retry(
+  ctx: Context,
+  agentId: string,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
+  await visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, async (session, settled) => {
+    const isLast = (): boolean => nothingWaits(ctx, session)
+    // What was interrupted is gone on with, which is the same wish.
+    const wentOn = await goOn(ctx, session, { auto: false, settled, isLast })
+    if (wentOn.outcome === 'ran' || wentOn.outcome === 'waiting')
+      onOutcome(outcomeOf(ctx, session, wentOn.run))
+    else {
+      refuseWithoutFailure(session.state)
+      onOutcome(outcomeOf(ctx, session, await continueTurn(ctx, session, false, { isLast })))
+    }
+    await takeMail(ctx, session, limits.turnsDrainedMax)
+  })
+  await drainLater(ctx, agentId)
+}
+
+function refuseWithoutFailure(state: State): void {
+  const status = state.run?.status
+  if (state.state !== 'terminated' && (status === 'failed' || status === 'cancelled')) return
+  const why = status === undefined ? 'it has had no turn yet' : `its latest turn ${status}`
+  throw new SessionStateError(
+    `there is nothing to retry for ${nameOf(state)}: ${state.state === 'terminated' ? 'it is terminated' : why}`,
+    {
+      hint: `see what it did: substrat log ${wordOf(state)}`,
+      facts: { agent_id: state.id },
+    },
+  )
+}
