@@ -245,7 +245,7 @@ describe('time goes on while an agent provider', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   })
 
-  async function after(
+  async function endOf(
     turn: Promise<Run>,
     stop: FakeStop,
     why: Parameters<FakeStop['stop']>[0],
