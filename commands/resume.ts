@@ -13,7 +13,7 @@ export default class Resume extends BaseCommand {
     agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
   }
   static override flags = {
-    timeout: duration({ description: 'how long a busy agent or slot is waited for' }),
+    timeout: duration({ description: 'how long a busy agent or slot is waited for; default: the setting' }),
     stream: Flags.boolean({
       description: 'one JSON line per record, live text marked partial',
       exclusive: ['json'],
