@@ -52,9 +52,7 @@ describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
       }
       let holder = await take(await Child.start())
       await holder.heard('in')
-      let waiters = await Promise.all(
-        Array.from({ length: WAITERS }, async () => take(await Child.start())),
-      )
+      let waiters = await Promise.all(Array.from({ length: WAITERS }, async () => take(await Child.start())))
       const entryMs: number[] = []
       for (let round = 0; round < ROUNDS; round++) {
         // Whoever gets in makes the witness, and would find that of another. Taken away before the kill, not after.
@@ -82,18 +80,21 @@ describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
     60_000,
   )
 
-  test.skipIf(!HAS[kind])('is kept by a holder that is stopped, and free when it goes on and lets it go', async () => {
-    const lock = newLock(kind)
-    const holder = await startHolder(lock)
-    holder.signal('SIGSTOP')
-    await vi.waitFor(() => expect(readFileSync(`/proc/${holder.pid}/stat`, 'latin1')).toMatch(/\) T /))
-    expect(await waitForLease(lock.system, lock.path, 'test', 300)).toBeUndefined()
-    expect(isHeld(lock.system, lock.path)).toBe(true)
-    holder.signal('SIGCONT')
-    await holder.ask({ do: 'release' })
-    expect(isHeld(lock.system, lock.path)).toBe(false)
-    await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
-  })
+  test.skipIf(!HAS[kind])(
+    'is kept by a holder that is stopped, and free when it goes on and lets it go',
+    async () => {
+      const lock = newLock(kind)
+      const holder = await startHolder(lock)
+      holder.signal('SIGSTOP')
+      await vi.waitFor(() => expect(readFileSync(`/proc/${holder.pid}/stat`, 'latin1')).toMatch(/\) T /))
+      expect(await waitForLease(lock.system, lock.path, 'test', 300)).toBeUndefined()
+      expect(isHeld(lock.system, lock.path)).toBe(true)
+      holder.signal('SIGCONT')
+      await holder.ask({ do: 'release' })
+      expect(isHeld(lock.system, lock.path)).toBe(false)
+      await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
+    },
+  )
 
   test.skipIf(!HAS[kind])('is free at once when a stopped holder is killed', async () => {
     const lock = newLock(kind)
@@ -140,40 +141,49 @@ describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
     await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
   })
 
-  test.skipIf(!HAS[kind])('is free when its holder exits without letting it go, and its file stays', async () => {
-    const lock = newLock(kind)
-    const holder = await startHolder(lock)
-    holder.signal('SIGTERM')
-    await holder.ended()
-    await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
-    expect(readHolder(lock.path)?.command).toBe('test')
-  })
+  test.skipIf(!HAS[kind])(
+    'is free when its holder exits without letting it go, and its file stays',
+    async () => {
+      const lock = newLock(kind)
+      const holder = await startHolder(lock)
+      holder.signal('SIGTERM')
+      await holder.ended()
+      await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
+      expect(readHolder(lock.path)?.command).toBe('test')
+    },
+  )
 
-  test.skipIf(!HAS[kind])('is probed where nothing may be written, and the probe writes nothing', async () => {
-    const lock = newLock(kind)
-    const directory = join(lock.path, '..')
-    const lease = expectLease(await tryLease(lock.system, lock.path, 'test'))
-    const isRoot = process.getuid?.() === 0
-    if (isRoot) chownSync(lock.path, NOBODY, NOBODY)
-    chmodSync(lock.path, 0o400)
-    chmodSync(directory, 0o555)
-    onTestFinished(() => chmodSync(directory, 0o700))
-    const reader = await Child.start(isRoot ? { uid: NOBODY } : {})
-    await expect(reader.ask({ do: 'try', ...lock })).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
-    expect(await reader.ask({ do: 'probe', ...lock })).toBe(true)
-    await lease.release()
-    expect(await reader.ask({ do: 'probe', ...lock })).toBe(false)
-    expect(await reader.ask({ do: 'probe', system: lock.system, path: `${lock.path}.none` })).toBe(false)
-    expect(readdirSync(directory)).toEqual(['lock'])
-    await reader.kill()
-  })
+  test.skipIf(!HAS[kind])(
+    'is probed where nothing may be written, and the probe writes nothing',
+    async () => {
+      const lock = newLock(kind)
+      const directory = join(lock.path, '..')
+      const lease = expectLease(await tryLease(lock.system, lock.path, 'test'))
+      const isRoot = process.getuid?.() === 0
+      if (isRoot) chownSync(lock.path, NOBODY, NOBODY)
+      chmodSync(lock.path, 0o400)
+      chmodSync(directory, 0o555)
+      onTestFinished(() => chmodSync(directory, 0o700))
+      const reader = await Child.start(isRoot ? { uid: NOBODY } : {})
+      await expect(reader.ask({ do: 'try', ...lock })).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
+      expect(await reader.ask({ do: 'probe', ...lock })).toBe(true)
+      await lease.release()
+      expect(await reader.ask({ do: 'probe', ...lock })).toBe(false)
+      expect(await reader.ask({ do: 'probe', system: lock.system, path: `${lock.path}.none` })).toBe(false)
+      expect(readdirSync(directory)).toEqual(['lock'])
+      await reader.kill()
+    },
+  )
 
-  test.skipIf(!HAS[kind])('that a living probe has keeps no writer out for longer than it looks', async () => {
-    const lock = newLock(kind)
-    writeFileSync(lock.path, '')
-    expect(isHeld(lock.system, lock.path)).toBe(false)
-    await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
-  })
+  test.skipIf(!HAS[kind])(
+    'that a living probe has keeps no writer out for longer than it looks',
+    async () => {
+      const lock = newLock(kind)
+      writeFileSync(lock.path, '')
+      expect(isHeld(lock.system, lock.path)).toBe(false)
+      await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
+    },
+  )
 })
 
 describe('a process that cannot take the kind of a lock', () => {
@@ -203,21 +213,24 @@ describe('a process that cannot take the kind of a lock', () => {
     await child.kill()
   })
 
-  test.skipIf(!HAS.flock)('gives a new home the kind that it can take, and makes none where it can take none', async () => {
-    const [full, small, none] = await Promise.all([
-      Child.start(),
-      Child.start(withoutAddons),
-      Child.start({ ...withoutAddons, ...withoutFlock }),
-    ])
-    const root = (name: string): string => join(directory, name)
-    const directory = tempDirectory()
-    if (HAS.ofd)
-      expect(await full.ask({ do: 'make home', root: root('full') })).toMatchObject({ lock: 'ofd' })
-    expect(await small.ask({ do: 'make home', root: root('small') })).toMatchObject({ lock: 'flock' })
-    await expect(none.ask({ do: 'make home', root: root('none') })).rejects.toMatchObject({
-      code: 'LOCK_UNSUPPORTED',
-    })
-    expect(readdirSync(root('none'))).toEqual([])
-    await Promise.all([full, small, none].map((child) => child.kill()))
-  })
+  test.skipIf(!HAS.flock)(
+    'gives a new home the kind that it can take, and makes none where it can take none',
+    async () => {
+      const [full, small, none] = await Promise.all([
+        Child.start(),
+        Child.start(withoutAddons),
+        Child.start({ ...withoutAddons, ...withoutFlock }),
+      ])
+      const root = (name: string): string => join(directory, name)
+      const directory = tempDirectory()
+      if (HAS.ofd)
+        expect(await full.ask({ do: 'make home', root: root('full') })).toMatchObject({ lock: 'ofd' })
+      expect(await small.ask({ do: 'make home', root: root('small') })).toMatchObject({ lock: 'flock' })
+      await expect(none.ask({ do: 'make home', root: root('none') })).rejects.toMatchObject({
+        code: 'LOCK_UNSUPPORTED',
+      })
+      expect(readdirSync(root('none'))).toEqual([])
+      await Promise.all([full, small, none].map((child) => child.kill()))
+    },
+  )
 })
