@@ -24,21 +24,47 @@ const cli = await build({
   format: 'cjs',
   // A native addon finds its binary beside itself; oclif asks for TypeScript only in plugins under development.
   external: ['fs-native-extensions', 'typescript'],
+  // Large, and for those only who have tool servers: a file of its own. By a path that holds from bin/ and from dist/.
+  plugins: [apart('@modelcontextprotocol/sdk/client/index.js', '../dist/mcp-client.js')],
   // CommonJS has no import.meta; execa reads its url.
   define: { 'import.meta.url': 'bundleUrl' },
 })
 replace('dist/substrat.cjs', scriptSource(cli.outputFiles[0].text))
+
+const mcp = await build({
+  ...shared,
+  entryPoints: ['@modelcontextprotocol/sdk/client/index.js'],
+  format: 'esm',
+  banner: {
+    js: `import { createRequire } from 'node:module'\nconst require = createRequire(import.meta.url)`,
+  },
+})
+replace('dist/mcp-client.js', mcp.outputFiles[0].text)
 
 const conformance = await build({
   ...shared,
   entryPoints: ['src/provider/conformance.ts'],
   format: 'esm',
   // Whoever runs the suite has this package and need not have what it was built from. cross-spawn calls require.
-  banner: { js: `import { createRequire } from 'node:module'\nconst require = createRequire(import.meta.url)` },
+  banner: {
+    js: `import { createRequire } from 'node:module'\nconst require = createRequire(import.meta.url)`,
+  },
 })
 replace('dist/conformance.js', conformance.outputFiles[0].text)
 
 await writeManifest()
+
+/** Leaves a module out of the bundle, to be imported from `file` when it is used. */
+function apart(module, file) {
+  return {
+    name: 'apart',
+    setup({ onResolve }) {
+      onResolve({ filter: /^@modelcontextprotocol\// }, ({ path: wanted }) =>
+        wanted === module ? { path: file, external: true } : undefined,
+      )
+    },
+  }
+}
 
 /** One getter per file of commands/, so that a start evaluates the one command it runs. */
 function entrySource() {

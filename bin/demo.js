@@ -2,7 +2,7 @@
 // The main job, for real, in a home of its own that is removed afterwards: spawn, send, kill -9 in mid-turn, look at the
 // disk, and the next command going on by itself. Every line after a `$` is a command that was run, and its output.
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -22,12 +22,16 @@ try {
 async function demo() {
   say('A slow model, played by the built-in scripted provider: it thinks for two seconds.')
   const scenario = path.join(scratch, 'slow.json')
-  writeFileSync(scenario, JSON.stringify({ responses: [{ say: 'Hello.' }, { delay_ms: 2000, say: 'Forty-two.' }] }))
+  writeFileSync(
+    scenario,
+    JSON.stringify({ responses: [{ say: 'Hello.' }, { delay_ms: 2000, say: 'Forty-two.' }] }),
+  )
   substrat('spawn', '--name', 'thinker', '--provider', 'scripted', '--option', `scenario=${scenario}`)
   substrat('send', 'thinker', 'Hello?')
 
   say('Its next turn is killed while the model thinks. The key says: take this message once.')
-  await killInMidTurn('thinker', 'model.requested', ['send', 'thinker', '--key', 'q1', 'What is the answer?'])
+  const isAsked = () => records('thinker').at(-1).kind === 'model.requested'
+  await killInMidTurn(isAsked, 'send', 'thinker', '--key', 'q1', 'What is the answer?')
   substrat('list')
   showLog('thinker')
 
@@ -37,9 +41,21 @@ async function demo() {
   substrat('send', 'thinker', '--key', 'q1', 'What is the answer?')
 
   say('Any program can be an agent. This one works for a minute, and is killed with its command.')
+  const workLog = path.join(scratch, 'work.log')
   const work = `n=$(wc -l < work.log 2>/dev/null || echo 0); date +%T >> work.log; [ "$n" -gt 0 ] || sleep 60; cat`
-  substrat('spawn', '--name', 'worker', '--provider', 'exec', '--option', `command=${work}`, '--workspace', scratch)
-  await killInMidTurn('worker', 'provider.started', ['send', 'worker', 'Tidy up.'])
+  substrat(
+    'spawn',
+    '--name',
+    'worker',
+    '--provider',
+    'exec',
+    '--option',
+    `command=${work}`,
+    '--workspace',
+    scratch,
+  )
+  const isAtWork = () => existsSync(workLog) && readFileSync(workLog, 'utf8').endsWith('\n')
+  await killInMidTurn(isAtWork, 'send', 'worker', 'Tidy up.')
   say('`recover --all` is for cron. It kills the program that was left behind, and goes on with the turn.')
   substrat('recover', '--all')
   substrat('log', 'worker')
@@ -57,13 +73,12 @@ function substrat(...argv) {
   }
 }
 
-/** Starts a command, waits for a record of that kind in the agent's log, and kills the command with SIGKILL. */
-async function killInMidTurn(agent, kind, argv) {
+/** Starts a command, and kills it with SIGKILL once that is so. */
+async function killInMidTurn(isSo, ...argv) {
   console.log(`\n$ substrat ${argv.map(quoted).join(' ')} &`)
-  const known = records(agent).length
   const child = spawn(process.execPath, [run, ...argv], { env, stdio: 'ignore' })
   const exited = new Promise((resolve) => child.once('exit', (code, signal) => resolve(signal ?? code)))
-  while (!records(agent).slice(known).some((record) => record.kind === kind)) await sleep(20)
+  while (!isSo() && child.exitCode === null) await sleep(20)
   console.log(`$ kill -9 ${child.pid}`)
   child.kill('SIGKILL')
   console.log(`it ended by ${await exited}`)

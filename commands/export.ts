@@ -15,7 +15,7 @@ export default class Export extends BaseCommand {
     agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
   }
   static override flags = {
-    output: Flags.string({ char: 'o', description: 'file to write, instead of stdout' }),
+    output: Flags.string({ char: 'o', description: 'file to write instead of stdout' }),
   }
 
   async run(): Promise<void> {

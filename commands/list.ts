@@ -10,8 +10,8 @@ export default class List extends BaseCommand {
     '<%= config.bin %> list --status interrupted_startup --json',
   ]
   static override flags = {
-    status: Flags.string({ options: STATUSES, description: 'only these' }),
-    state: Flags.string({ options: STATES, description: 'only these' }),
+    status: Flags.string({ options: STATUSES, description: 'only agents of this status' }),
+    state: Flags.string({ options: STATES, description: 'only agents in this state' }),
     roots: Flags.boolean({ description: 'only agents without a parent' }),
     all: Flags.boolean({ description: 'terminated ones too' }),
   }

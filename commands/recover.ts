@@ -9,8 +9,7 @@ export default class Recover extends BaseCommand {
   static override strict = false
   static override summary = 'Repair and mark what was interrupted, and go on with it.'
   static override description =
-    `Safe to run at any time, twice at once, and from cron at boot. Prints a line per agent that it looked at.
-Exits with the first status other than 0, in the order of those lines.`
+    'Safe to run at any time, twice at once, and from cron at boot. Prints a line per agent that it looked at, and exits with the first status other than 0, in the order of those lines.'
   static override examples = [
     '<%= config.bin %> recover --all',
     '@reboot <%= config.bin %> recover --all --json',
@@ -19,13 +18,13 @@ Exits with the first status other than 0, in the order of those lines.`
     agent: Args.string({ description: 'names, uuids or their beginnings', ignoreStdin: true }),
   }
   static override flags = {
-    all: Flags.boolean({ description: 'every agent that may be owed something' }),
+    all: Flags.boolean({ default: false, description: 'every agent that may be owed something' }),
     continue: Flags.option({
       options: ['roots', 'all', 'none'] as const,
       default: 'roots',
       description: 'which agents go on; the others are only repaired and marked',
     })(),
-    timeout: duration({ description: 'how long a slot is waited for' }),
+    timeout: duration({ description: 'how long a slot is waited for; default: the setting' }),
   }
 
   async run(): Promise<void> {

@@ -31,7 +31,7 @@ A turn that waits needs its token (or SUBSTRAT_TOKEN) and a decision. The same d
       exclusive: others('result'),
     }),
     reason: Flags.string({ description: 'why it is denied', dependsOn: ['deny'] }),
-    timeout: duration({ description: 'how long a busy agent or slot is waited for' }),
+    timeout: duration({ description: 'how long a busy agent or slot is waited for; default: the setting' }),
     stream,
   }
 

@@ -8,8 +8,7 @@ import { send } from '../src/dispatch/send.js'
 export default class Send extends BaseCommand {
   static override summary = 'Send an agent a message, and print its reply.'
   static override description =
-    `A turn that was interrupted is finished first. With --key the message is taken once, however often it is sent:
-a call that is repeated after a crash goes on with that turn, and one that is repeated later gets the same reply.`
+    'A turn that was interrupted is finished first. With --key the message is taken once, however often it is sent: a call that is repeated after a crash goes on with that turn, and one that is repeated later gets the same reply.'
   static override examples = [
     `<%= config.bin %> send notes 'What is open?'`,
     `<%= config.bin %> send report --key "$(date +%F)" 'Write the daily report.'`,
@@ -38,8 +37,8 @@ a call that is repeated after a crash goes on with that turn, and one that is re
     })(),
     allow: allow(),
     'max-steps': Flags.integer({ min: 1, description: 'requests to the model in this turn, at most' }),
-    timeout: duration({ description: 'how long a busy agent or slot is waited for' }),
-    'turn-timeout': duration({ description: 'wall clock of the turn' }),
+    timeout: duration({ description: 'how long a busy agent or slot is waited for; default: the setting' }),
+    'turn-timeout': duration({ description: 'wall clock of the turn; default: the setting' }),
     stream: Flags.boolean({
       description: 'one JSON line per record, live text marked partial',
       exclusive: ['json'],

@@ -23,7 +23,7 @@ export default class SetCommand extends BaseCommand {
       description: 'option of the provider, name=value; may be repeated',
     }),
     title: Flags.string({ description: 'a line for people; empty for none' }),
-    timeout: duration({ description: 'how long a busy agent is waited for' }),
+    timeout: duration({ description: 'how long a busy agent is waited for; default: the setting' }),
   }
 
   async run(): Promise<void> {

@@ -9,8 +9,7 @@ import { spawn } from '../src/dispatch/spawn.js'
 export default class Spawn extends BaseCommand {
   static override summary = 'Start an agent; with a prompt, run its first turn.'
   static override description =
-    `Prints the new agent's uuid alone on stdout. With PROMPT it prints the reply there, and the uuid on stderr.
-Once the uuid is printed the agent is on disk, and its first turn happens whatever dies.`
+    "Prints the new agent's uuid alone on stdout. With PROMPT it prints the reply there, and the uuid on stderr. Once the uuid is printed the agent is on disk, and its first turn happens whatever dies."
   static override examples = [
     '<%= config.bin %> spawn --name notes',
     `<%= config.bin %> spawn 'Count the files here.' --provider exec --option command='claude -p'`,
@@ -21,12 +20,15 @@ Once the uuid is printed the agent is on disk, and its first turn happens whatev
     dash: Args.string({ description: '- appends stdin to PROMPT', ignoreStdin: true, hidden: true }),
   }
   static override flags = {
-    name: Flags.string({ char: 'n', description: 'name, unique among living agents' }),
+    name: Flags.string({
+      char: 'n',
+      description: 'name, unique among living agents; default: none, the uuid stands for it',
+    }),
     provider: Flags.string({
       char: 'p',
       description: 'what thinks (substrat providers); default: the setting',
     }),
-    model: Flags.string({ char: 'm', description: 'model, as its provider names it' }),
+    model: Flags.string({ char: 'm', description: 'model, as its provider names it; default: the setting' }),
     system: Flags.string({ char: 's', description: 'instructions (system prompt)' }),
     workspace: Flags.string({ char: 'w', default: '.', description: 'directory that the agent works in' }),
     option: Flags.string({
@@ -41,8 +43,10 @@ Once the uuid is printed the agent is on disk, and its first turn happens whatev
       description: 'when an agent of that name lives: refuse, or use it as it is',
     })(),
     allow: allow(),
-    timeout: duration({ description: 'how long a slot, or a busy agent, is waited for' }),
-    'turn-timeout': duration({ description: 'wall clock of the turn' }),
+    timeout: duration({
+      description: 'how long a slot, or a busy agent, is waited for; default: the setting',
+    }),
+    'turn-timeout': duration({ description: 'wall clock of the turn; default: the setting' }),
     stream: Flags.boolean({
       description: 'one JSON line per record, live text marked partial',
       exclusive: ['json'],

@@ -12,7 +12,7 @@ export default class Suspend extends BaseCommand {
   }
   static override flags = {
     hold: Flags.boolean({ description: 'and take no turn until it is resumed; messages can be queued' }),
-    timeout: duration({ description: 'how long a running turn is waited for' }),
+    timeout: duration({ description: 'how long a running turn is waited for; default: the setting' }),
   }
 
   async run(): Promise<void> {

@@ -10,7 +10,7 @@ export default class Terminate extends BaseCommand {
     agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
   }
   static override flags = {
-    timeout: duration({ description: 'how long a running turn is waited for' }),
+    timeout: duration({ description: 'how long a running turn is waited for; default: the setting' }),
   }
 
   async run(): Promise<void> {

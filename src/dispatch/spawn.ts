@@ -5,6 +5,7 @@ import { limits } from '../limits.js'
 import { deriveId } from '../session/ids.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { NewRecord } from '../session/records.js'
+import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
 import { FORMAT } from '../storage/home.js'
 import { bootId } from '../storage/identity.js'
@@ -49,12 +50,16 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
   if (existing !== undefined) return useExisting(ctx, existing, request, listener)
   await checkSettings(ctx, request)
   const id = randomUUID()
-  const session = await createRoot(ctx.store, {
-    id,
-    name,
-    records: firstRecords(id, name, request, allowedTools(ctx, undefined, request.allow)),
-    command: ctx.command,
-  })
+  const records = firstRecords(id, name, request, allowedTools(ctx, undefined, request.allow))
+  let session: Session
+  try {
+    session = await createRoot(ctx.store, { id, name, records, command: ctx.command })
+  } catch (error) {
+    const isTaken = error instanceof SubstratError && error.code === 'NAME_TAKEN'
+    if (!isTaken || request.ifExists !== 'use') throw error
+    // Another spawn of that name was quicker.
+    return useExisting(ctx, String(error.facts.agent_id), request, listener)
+  }
   listener.onAgent(session.state)
   for (const record of session.records({ seq: 1, offset: 0 })) ctx.reporter.record(record, id)
   await within(ctx, session, async () => {

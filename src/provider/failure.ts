@@ -13,7 +13,11 @@ export function describeFailure(thrown: unknown): RunError {
   try {
     const { failure, message } = Object(thrown) as { failure?: { type?: unknown }; message?: unknown }
     const type = FAILURE_TYPES.find((known) => known === failure?.type) ?? 'crashed'
-    return { type, message: plainSentence(typeof message === 'string' ? message : String(thrown)) }
+    const sentence = typeof thrown === 'string' ? thrown : message
+    return {
+      type,
+      message: plainSentence(typeof sentence === 'string' ? sentence : `it threw ${String(thrown)}`),
+    }
   } catch {
     // An object without a string form, or with getters that throw.
     return { type: 'crashed', message: plainSentence('') }

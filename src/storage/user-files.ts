@@ -11,11 +11,13 @@ export function readUserFile(path: string): string {
   return io.readFollowing('user_file.read', path).toString('utf8')
 }
 
-export async function writeUserFile(path: string, text: string): Promise<void> {
+/** `mode` is that of a new file; by default what the user's umask says. An old one keeps its own. */
+export async function writeUserFile(path: string, text: string, mode?: number): Promise<void> {
   const { default: writeFileAtomic } = await import('write-file-atomic')
   const bytes = Buffer.from(text)
   try {
-    await writeFileAtomic(path, bytes)
+    const isNew = io.statIfThere('user_file.stat', path) === undefined
+    await writeFileAtomic(path, bytes, isNew && mode !== undefined ? { mode } : {})
     const written = io.statIfThere('user_file.stat', path)?.sizeBytes ?? 0
     if (written === bytes.length) return
     throw Object.assign(new Error(`only ${written} of ${bytes.length} bytes were written`), {

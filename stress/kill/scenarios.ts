@@ -1,8 +1,11 @@
 /** The commands that are swept, each with the home it starts from and what the contract says of it. */
-import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openForRead } from '../../src/session/open-for-read.js'
+import { frame } from '../../src/storage/frame.js'
+import { FORMAT, type HomeFacts } from '../../src/storage/home.js'
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import type { Lab } from '../support/lab.js'
@@ -38,6 +41,12 @@ export const SCENARIOS: Scenario[] = [
     reply: 'done',
     prepare: (lab, home) =>
       withAgent(lab, home, '--provider', 'exec', '--option', 'command=cat >/dev/null; echo done'),
+  }),
+  sending('send-flock', ['--key', 'k', 'hello'], {
+    prepare: async (lab, home) => {
+      makeFlockHome(home)
+      await withAgent(lab, home)
+    },
   }),
   sending('send-after-kill', ['--key', 'k', 'hello'], {
     prepare: async (lab, home) => {
@@ -294,6 +303,14 @@ function terminating(): Scenario {
 function* nothingPending(home: HomeView): Broken {
   for (const { pending, state } of home.agents)
     if (pending.length > 0 && state.state !== 'terminated') yield `${state.name} has taken its mail`
+}
+
+/** As on a machine where the add-on for the other kind of lock does not load. */
+function makeFlockHome(home: string): void {
+  mkdirSync(home, { mode: 0o700 })
+  const created_at = '2026-11-20T10:00:00.000Z'
+  const facts: HomeFacts = { format: FORMAT, home_id: randomUUID(), lock: 'flock', created_at }
+  writeFileSync(join(home, 'home.json'), frame(facts), { mode: 0o600 })
 }
 
 /** Half a batch behind the last whole one. */

@@ -12,8 +12,12 @@ import { type KillPoint, recordPoints, runKilled } from './strace.js'
 export interface SweepOptions {
   /** Every k-th point; 1 for all. */
   every: number
+  /** Only calls of these kinds. */
+  syscalls?: string[] | undefined
   /** Recovery is swept after every k-th of those kills; 0 for never. */
   nestedEvery: number
+  /** Recovery is killed only before calls of these kinds. */
+  nestedSyscalls?: string[] | undefined
   /** How many runs at once. */
   jobs: number
   /** Only this one, to replay a violation. */
@@ -69,7 +73,7 @@ async function choosePoints(
   lab: Lab,
   scenario: Scenario,
   template: string,
-  { every, point }: SweepOptions,
+  { every, syscalls, point }: SweepOptions,
 ): Promise<KillPoint[]> {
   if (point !== undefined) return [{ ...point, what: '' }]
   const home = lab.copyHome(template)
@@ -77,7 +81,8 @@ async function choosePoints(
   const { points } = await recordPoints(lab, home, scenario.argv)
   await release?.()
   rmSync(home, { recursive: true })
-  return points.filter((_, index) => index % every === 0)
+  const chosen = points.filter(({ syscall }) => syscalls?.includes(syscall) ?? true)
+  return chosen.filter((_, index) => index % every === 0)
 }
 
 /** One kill point of one scenario. */
@@ -126,8 +131,9 @@ class PointSweep {
     const copy = lab.copyHome(home)
     const { points } = await recordPoints(lab, copy, RECOVER)
     this.remove(copy)
-    const { nestedPoint } = options
-    for (const nested of nestedPoint === undefined ? points : [{ ...nestedPoint, what: '' }]) {
+    const { nestedPoint, nestedSyscalls } = options
+    const chosen = points.filter(({ syscall }) => nestedSyscalls?.includes(syscall) ?? true)
+    for (const nested of nestedPoint === undefined ? chosen : [{ ...nestedPoint, what: '' }]) {
       const again = lab.copyHome(home)
       const ended = await runKilled(lab, again, RECOVER, nested)
       if (ended.signal === 'SIGKILL') this.report.nestedKilled += 1

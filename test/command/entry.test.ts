@@ -1,14 +1,14 @@
 /** How the process ends, once its command has. */
 import { expect, test } from 'vitest'
 import { House } from '../support/cli.js'
-import { linkPlugin, modelProvider } from '../support/plugin.js'
+import { modelProvider } from '../support/plugin.js'
 import { waitFor } from '../support/wait.js'
 
 const ANSWER = `yield { type: 'text', text: 'done' }; yield { type: 'stop', reason: 'end' }`
 
 function houseWith(body: string): House {
   const house = new House()
-  linkPlugin(house, { name: 'substrat-provider-test', providers: { test: modelProvider(body) } })
+  house.plugin('test', modelProvider(body))
   return house
 }
 

@@ -18,6 +18,9 @@ export default {
 }
 `
 
+const GOOD_MODEL = modelThat(`yield { type: 'text', text: 'well' }; yield { type: 'stop', reason: 'end' }`)
+const GOOD_AGENT = agentThat(`yield { type: 'done', reply: 'well' }`)
+
 const failures: [string, string, RegExp][] = [
   ['throws', modelThat(`throw new Error('no luck\\n  at all')`), /failed: no luck +at all/],
   ['throws what is no error', modelThat(`throw null`), /failed: /],
@@ -47,6 +50,8 @@ describe.concurrent('a provider that', () => {
       expect(sent.stderr.trim().split('\n')).toHaveLength(1)
       expect(sent.stderr).not.toMatch(/\n +at /)
       expect(house.kinds(id).slice(-2)).toEqual(['run.failed', 'session.suspended'])
+      house.plugin('bad', source.startsWith('\nexport') ? GOOD_MODEL : GOOD_AGENT)
+      expect(await house.run(['send', 'a', 'again'])).toMatchObject({ exit: 0, stdout: 'well\n' })
       expect(house.findings(true)).toEqual([])
     },
   )

@@ -3,7 +3,7 @@
  * removed after the test file. Whatever a test leaves running is killed by its pid then.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, expect } from 'vitest'
@@ -38,6 +38,7 @@ export interface Result {
   exit: number
   stdout: string
   stderr: string
+  /** stdout, where it is JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: what a command prints is compared with what is expected
   json: any
 }
@@ -65,6 +66,11 @@ export class House {
       XDG_STATE_HOME: at('state'),
       ...env,
     }
+  }
+
+  /** Whether a command has made the home. */
+  exists(): boolean {
+    return existsSync(this.home)
   }
 
   run(args: string[], options: RunOptions = {}): Promise<Result> {
@@ -129,7 +135,7 @@ export class House {
   /** A provider plugin, linked as `substrat plugins link` links it. `source` is its module. */
   plugin(name: string, source: string): void {
     const root = path.join(this.root, name)
-    mkdirSync(root)
+    mkdirSync(root, { recursive: true })
     const substrat = { providers: { [name]: './index.js' } }
     const oclif = { commands: './commands' }
     writeFileSync(
@@ -154,7 +160,10 @@ export class House {
   records(id: string): SessionRecord[] {
     const lines = this.log(id).split('\n')
     // What stands after the last newline is being written.
-    return lines.slice(0, -1).map((line) => JSON.parse(line) as SessionRecord)
+    return lines.slice(0, -1).map((line) => {
+      const { crc: _, ...record } = JSON.parse(line)
+      return record as SessionRecord
+    })
   }
 
   kinds(id: string): string[] {
@@ -171,6 +180,20 @@ export class House {
 
   inbox(id: string): string[] {
     return readdirSync(this.agentFile(id, 'inbox'))
+  }
+
+  /** Says, as a writer that died would have, that something may be owed to the agent. */
+  mark(id: string): void {
+    this.writeHome(`unclean/${id}`, '')
+  }
+
+  writeHome(name: string, bytes: string | Buffer): void {
+    writeFileSync(path.join(this.home, name), bytes)
+  }
+
+  /** Changes the log behind substrat's back. */
+  damage(id: string, change: (log: string) => string | Buffer): void {
+    writeFileSync(this.agentFile(id, 'events.jsonl'), change(this.log(id)))
   }
 
   /** The log of every agent, for comparison. */
@@ -231,13 +254,16 @@ export class Running {
   private settled(code: number | null, signal: NodeJS.Signals | null): Result {
     const { stdout, stderr } = this
     const numbers: Partial<Record<NodeJS.Signals, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }
-    return {
-      exit: code ?? 128 + (numbers[signal as NodeJS.Signals] ?? 0),
-      stdout,
-      stderr,
-      get json() {
-        return JSON.parse(stdout)
-      },
-    }
+    const exit = code ?? 128 + (numbers[signal as NodeJS.Signals] ?? 0)
+    // Not enumerable, so that it is no part of a comparison.
+    return Object.defineProperty({ exit, stdout, stderr }, 'json', { value: parsed(stdout) }) as Result
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }

@@ -17,18 +17,15 @@ export function useChildren(): void {
   let directory = ''
   beforeAll(() => {
     directory = mkdtempSync(join(tmpdir(), 'substrat-test-'))
-    bundle = join(directory, 'child.mjs')
+    bundle = join(directory, 'child.cjs')
     buildSync({
       entryPoints: [join(import.meta.dirname, 'storage-child.ts')],
       outfile: bundle,
       bundle: true,
       platform: 'node',
-      format: 'esm',
-      // The add-on and the lock library are looked for where the sources look for them.
+      format: 'cjs',
+      // The add-on is looked for where the sources look for it.
       define: { 'import.meta.url': JSON.stringify(pathToFileURL(join(repository, 'src/storage/x.js')).href) },
-      banner: {
-        js: `import { createRequire } from 'node:module'; const require = createRequire(${JSON.stringify(pathToFileURL(join(repository, 'package.json')).href)})`,
-      },
     })
     // Children may run as another user.
     chmodSync(directory, 0o755)
@@ -105,12 +102,18 @@ export class Child {
     return this.until(() => this.count(said) >= times, said)
   }
 
+  /** Calls back on each report and on the end. Returns what stops that. */
+  watch(watcher: () => void): () => void {
+    this.watchers.add(watcher)
+    return () => this.watchers.delete(watcher)
+  }
+
   until(condition: () => boolean, what: string, timeoutMs = 20_000): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => done(new Error(`no "${what}" of child ${this.pid}`)), timeoutMs)
       const done = (error?: Error): void => {
         clearTimeout(timer)
-        this.watchers.delete(look)
+        unwatch()
         if (error === undefined) resolve()
         else reject(error)
       }
@@ -118,7 +121,7 @@ export class Child {
         if (condition()) done()
         else if (this.hasExited) done(new Error(`child ${this.pid} ended before "${what}"`))
       }
-      this.watchers.add(look)
+      const unwatch = this.watch(look)
       look()
     })
   }
@@ -127,11 +130,32 @@ export class Child {
     this.process.kill(signal)
   }
 
-  /** kill -9, and dead when it resolves. */
-  async kill(): Promise<void> {
-    const ended = new Promise((resolve) => this.process.once('exit', resolve))
-    if (this.hasExited) return
-    this.signal('SIGKILL')
-    await ended
+  async ended(): Promise<void> {
+    if (!this.hasExited) await new Promise((resolve) => this.process.once('exit', resolve))
   }
+
+  /** kill -9, and dead when it resolves. */
+  kill(): Promise<void> {
+    this.signal('SIGKILL')
+    return this.ended()
+  }
+}
+
+/** The first of them to say so from now on, or to have said so already. */
+export function firstToSay(children: Child[], said: Report['said'], timeoutMs = 20_000): Promise<Child> {
+  return new Promise((resolve, reject) => {
+    const stop: (() => void)[] = []
+    const settle = (act: () => void): void => {
+      clearTimeout(timer)
+      for (const each of stop) each()
+      act()
+    }
+    const timer = setTimeout(() => settle(() => reject(new Error(`nobody said "${said}"`))), timeoutMs)
+    const look = (): void => {
+      const child = children.find((child) => child.count(said) > 0)
+      if (child !== undefined) settle(() => resolve(child))
+    }
+    for (const child of children) stop.push(child.watch(look))
+    look()
+  })
 }

@@ -1,0 +1,129 @@
+// npm run bench -- [--rounds 25] [--records 1000000] [--agents 20000] [--json FILE] [--check]
+// Prints what a command costs beside a bare `node -e 0` in the same run. Exits 0 also where a target is missed, unless
+// --check is given.
+import { execFileSync } from 'node:child_process'
+import { statfsSync, writeFileSync } from 'node:fs'
+import { cpus, release, tmpdir, totalmem } from 'node:os'
+import { parseArgs } from 'node:util'
+import { addAgents, lengthenLog } from './bench/homes.js'
+import { countSyncs, median, type Sample, type Subject, sampleInTurn } from './bench/measure.js'
+import { Lab } from './support/lab.js'
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '25' },
+    records: { type: 'string', default: '1000000' },
+    agents: { type: 'string', default: '20000' },
+    json: { type: 'string' },
+    check: { type: 'boolean', default: false },
+  },
+})
+const [rounds, records, agents] = [values.rounds, values.records, values.agents].map(Number) as [
+  number,
+  number,
+  number,
+]
+
+interface Row {
+  what: string
+  measured: string
+  value: number | null
+  target: number
+  isMet: boolean | null
+}
+
+const lab = Lab.open()
+try {
+  await lab.warm()
+  const subjects = await prepare()
+  const { node, show, send, sendLong, sendMany } = subjects
+  const samples = sampleInTurn(lab, Object.values(subjects), rounds)
+  const wall = (subject: Subject): number => medianOf(samples, subject, 'wallMs')
+  const peak = (subject: Subject): number => medianOf(samples, subject, 'peakKb')
+  const ratio = (what: string, a: number, b: number, unit: string, target: number): Row =>
+    row(what, a / b, `${(a / b).toFixed(2)}x (${a.toFixed(0)} : ${b.toFixed(0)} ${unit})`, target)
+  const toMb = (kb: number): number => kb / 1024
+  const syncs = countSyncs(lab, send)
+  const rows = [
+    ratio('show: wall, to node -e 0', wall(show), wall(node), 'ms', 3.2),
+    ratio('send: wall, to node -e 0', wall(send), wall(node), 'ms', 3.8),
+    ratio('show: peak memory, to node -e 0', toMb(peak(show)), toMb(peak(node)), 'MB', 1.8),
+    ratio('send: peak memory, to node -e 0', toMb(peak(send)), toMb(peak(node)), 'MB', 1.8),
+    row('send: calls that sync', syncs, syncs === undefined ? 'not counted: no strace' : String(syncs), 4),
+    ratio(`send: ${records} records, to 10`, wall(sendLong), wall(send), 'ms', 1.2),
+    ratio(`send: home of ${agents} agents, to 10`, wall(sendMany), wall(send), 'ms', 1.2),
+  ]
+  report(rows)
+} finally {
+  lab.close()
+}
+
+async function prepare(): Promise<Record<'node' | 'show' | 'send' | 'sendLong' | 'sendMany', Subject>> {
+  const small = await homeOfTen()
+  const long = await homeOfTen()
+  console.error(`writing a log of ${lengthenLog(long, 'a', records)} records`)
+  await lab.do(long, 'send', 'a', 'hello')
+  const many = await homeOfTen()
+  console.error(`making a home of ${agents} agents`)
+  addAgents(many, agents - 10, lab.workspace)
+  // What was written without syncs would slow down those that are measured.
+  execFileSync('sync')
+  const send = [lab.cli, 'send', 'a', 'hello']
+  return {
+    node: { name: 'node', home: small, argv: ['-e', '0'] },
+    show: { name: 'show', home: small, argv: [lab.cli, 'show', 'a'] },
+    send: { name: 'send', home: small, argv: send },
+    sendLong: { name: 'sendLong', home: long, argv: send },
+    sendMany: { name: 'sendMany', home: many, argv: send },
+  }
+}
+
+/** Ten agents, the one that is asked with a first turn behind it. */
+async function homeOfTen(): Promise<string> {
+  const home = lab.newHome()
+  await lab.do(home, 'spawn', '--name', 'a')
+  await lab.do(home, 'send', 'a', 'hello')
+  addAgents(home, 9, lab.workspace)
+  return home
+}
+
+function medianOf(samples: Map<string, Sample[]>, { name }: Subject, of: keyof Sample): number {
+  return median((samples.get(name) ?? []).map((sample) => sample[of]))
+}
+
+function row(what: string, value: number | undefined, measured: string, target: number): Row {
+  return { what, measured, value: value ?? null, target, isMet: value === undefined ? null : value <= target }
+}
+
+function report(rows: Row[]): void {
+  const machine = describeMachine()
+  const widths = [36, 24, 8]
+  const line = (...cells: string[]): string =>
+    cells.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join('  ')
+  console.log(line('what', 'measured', 'target', 'met'))
+  for (const { what, measured, target, isMet } of rows)
+    console.log(line(what, measured, `<= ${target}`, isMet === null ? 'unknown' : isMet ? 'yes' : 'NO'))
+  console.log(`\nmedians of ${rounds} interleaved rounds. ${Object.values(machine).join(', ')}`)
+  if (values.json !== undefined)
+    writeFileSync(values.json, `${JSON.stringify({ machine, rounds, rows }, null, 2)}\n`)
+  if (values.check && rows.some(({ isMet }) => isMet === false)) process.exitCode = 1
+}
+
+function describeMachine(): Record<string, string> {
+  const [cpu] = cpus()
+  return {
+    node: `node ${process.version} ${process.arch}`,
+    system: `${process.platform} ${release()}`,
+    cpu: `${cpus().length} x ${cpu?.model.trim()}`,
+    memory: `${Math.round(totalmem() / 2 ** 30)} GB`,
+    file_system: fileSystemOf(tmpdir()),
+  }
+}
+
+function fileSystemOf(path: string): string {
+  try {
+    return execFileSync('stat', ['-f', '-c', '%T', path], { encoding: 'utf8' }).trim()
+  } catch {
+    return `file system ${statfsSync(path).type.toString(16)}`
+  }
+}

@@ -1,0 +1,86 @@
+/** What one process costs: wall clock, peak memory, calls that make the disk wait. */
+import { spawnSync } from 'node:child_process'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Lab } from '../support/lab.js'
+
+export interface Subject {
+  name: string
+  home: string
+  /** Arguments of node: a script with its own, or `-e 0`. */
+  argv: string[]
+}
+
+export interface Sample {
+  wallMs: number
+  peakKb: number
+}
+
+/**
+ * The samples of each subject, taken in turn so that all of them see the same machine. A round that is not counted
+ * comes first.
+ */
+export function sampleInTurn(lab: Lab, subjects: Subject[], rounds: number): Map<string, Sample[]> {
+  const samples = new Map<string, Sample[]>(subjects.map(({ name }) => [name, []]))
+  for (let round = -1; round < rounds; round++) {
+    for (const subject of subjects) {
+      const wallMs = wallOf(lab, subject)
+      const peakKb = peakOf(lab, subject)
+      if (round >= 0) samples.get(subject.name)?.push({ wallMs, peakKb })
+    }
+  }
+  return samples
+}
+
+export function median(values: number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = Math.floor(sorted.length / 2)
+  return sorted.length % 2 === 1
+    ? (sorted[middle] as number)
+    : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2
+}
+
+/** Undefined where strace cannot count them here. */
+export function countSyncs(lab: Lab, subject: Subject): number | undefined {
+  const trace = join(lab.root, 'syncs')
+  const calls = ['fsync', 'fdatasync', 'sync_file_range', 'msync', 'syncfs', 'sync']
+  const strace = ['-f', '-qq', '-o', trace, '-e', `trace=${calls.join(',')}`, process.execPath]
+  const { status } = start(lab, 'strace', [...strace, ...subject.argv], subject)
+  if (status !== 0) return undefined
+  const lines = readFileSync(trace, 'utf8').split('\n')
+  rmSync(trace)
+  return lines.filter((line) => /^\d+ +\w*sync\w*\(/.test(line)).length
+}
+
+function wallOf(lab: Lab, subject: Subject): number {
+  const begin = performance.now()
+  expectWell(start(lab, process.execPath, subject.argv, subject), subject)
+  return performance.now() - begin
+}
+
+/**
+ * In a run of its own, which reports itself at its end. From /proc, because the peak that getrusage(2) reports can be
+ * that of this process, out of which it was started.
+ */
+function peakOf(lab: Lab, subject: Subject): number {
+  const file = join(lab.root, 'peak')
+  const probe = join(lab.root, 'peak.cjs')
+  writeFileSync(
+    probe,
+    `const fs = require('node:fs')
+process.once('exit', () => {
+  const found = /VmHWM:\\s+(\\d+)/.exec(fs.readFileSync('/proc/self/status', 'utf8'))
+  fs.writeFileSync(${JSON.stringify(file)}, found[1])
+})`,
+  )
+  expectWell(start(lab, process.execPath, ['--require', probe, ...subject.argv], subject), subject)
+  return Number(readFileSync(file, 'utf8'))
+}
+
+function start(lab: Lab, program: string, argv: string[], { home }: Subject): { status: number | null } {
+  return spawnSync(program, argv, { cwd: lab.workspace, env: lab.environment(home), stdio: 'ignore' })
+}
+
+function expectWell({ status }: { status: number | null }, { name, argv }: Subject): void {
+  if (status !== 0) throw new Error(`${name}: node ${argv.join(' ')} exited ${status}`)
+}

@@ -1,0 +1,114 @@
+import { readFileSync, statSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { Gate } from '../support/gate.js'
+
+describe.concurrent('config', () => {
+  test('get and list print exactly the published objects', async () => {
+    const house = new House()
+    const { json } = await house.ok('config', 'get', 'timeout', '--json')
+    expect(json).toStrictEqual({
+      key: 'timeout',
+      value: '10m',
+      source: 'default',
+      default: '10m',
+      env: 'SUBSTRAT_TIMEOUT',
+      help: expect.any(String),
+    })
+    const listed = await house.ok('config', 'list', '--json')
+    expect(Object.keys(listed.json)).toEqual(['settings'])
+    expect(listed.json.settings.find(({ key }: { key: string }) => key === 'timeout')).toStrictEqual(json)
+    expect((await house.ok('config', 'get', 'timeout')).stdout).toBe('10m\n')
+    expect((await house.ok('config', 'list')).stdout).toMatch(
+      /^timeout +10m +default +10m +SUBSTRAT_TIMEOUT/m,
+    )
+    expect(house.exists()).toBe(false)
+  })
+
+  test('the environment goes before config.json, and that before the default', async () => {
+    const house = new House()
+    const get = async (env = {}) => (await house.run(['config', 'get', 'model', '--json'], { env })).json
+    expect(await get()).toMatchObject({ value: null, source: 'default' })
+    const set = await house.ok('config', 'set', 'model', 'from-file', '--json')
+    expect(set.json).toStrictEqual({ key: 'model', value: 'from-file' })
+    expect(await get()).toMatchObject({ value: 'from-file', source: 'config' })
+    expect(await get({ SUBSTRAT_MODEL: 'from-env' })).toMatchObject({
+      value: 'from-env',
+      source: 'environment',
+    })
+    expect(await get({ SUBSTRAT_MODEL: '' })).toMatchObject({ value: 'from-file' })
+    const spawn = async (args: string[], env = {}) =>
+      (await house.run(['spawn', '--json', ...args], { env })).json.agent.model
+    expect(await spawn([])).toBe('from-file')
+    expect(await spawn([], { SUBSTRAT_MODEL: 'from-env' })).toBe('from-env')
+    expect(await spawn(['--model', 'from-flag'], { SUBSTRAT_MODEL: 'from-env' })).toBe('from-flag')
+  })
+
+  test('a flag goes before the environment for a duration too', async () => {
+    const house = new House({ SUBSTRAT_TIMEOUT: '10m' })
+    const gate = new Gate(house, 'g')
+    await house.spawn('a', ...gate.flags)
+    const sender = house.start(['send', 'a', 'one'])
+    await gate.isReached()
+    expect((await house.run(['send', 'a', 'two', '--timeout', '50ms'])).exit).toBe(4)
+    expect((await house.run(['send', 'a', 'two'], { env: { SUBSTRAT_TIMEOUT: '50ms' } })).exit).toBe(4)
+    gate.open()
+    await sender.result
+  })
+
+  test('a setting of a wrong type is exit 2 for what needs it, and not for reading', async () => {
+    const house = new House()
+    await house.spawn('a')
+    for (const [config, why] of [
+      ['{"timeout": "soon"}', /timeout is "soon", not a duration/],
+      ['{"slots_max": true}', /slots_max is true, not a whole number/],
+      ['{"slots_max": 0}', /slots_max is "0", not a whole number/],
+      ['{"provider": null}', /provider is null, not some text/],
+      ['{"nonsense": 1}', /"nonsense" is no setting/],
+      ['[]', /it is no JSON object/],
+      ['{"timeout": ', /it is not JSON/],
+      ['', /it is not JSON/],
+    ] as const) {
+      house.writeHome('config.json', config)
+      const logs = house.logs()
+      const [send, get, ...reading] = await Promise.all([
+        house.run(['send', 'a', 'hello', '--json']),
+        house.run(['config', 'get', 'timeout']),
+        ...['show', 'log', 'export'].map((command) => house.run([command, 'a'])),
+        house.run(['list']),
+      ])
+      expect([send.exit, get.exit, ...reading.map(({ exit }) => exit)], config).toEqual([2, 2, 0, 0, 0, 0])
+      expect(send.json.error).toMatchObject({ code: 'CONFIG_INVALID', where: `${house.home}/config.json` })
+      expect(send.json.error.message).toMatch(why)
+      expect(house.logs()).toEqual(logs)
+    }
+  })
+
+  test('the hint for a wrong setting mends it', async () => {
+    const house = new House()
+    await house.spawn('a')
+    house.writeHome('config.json', '{"timeout": "soon", "model": "kept"}')
+    const { json } = await house.run(['send', 'a', 'hello', '--json'])
+    expect(json.error.hint).toBe('substrat config set timeout 10m')
+    await house.ok('config', 'set', 'timeout', '10m')
+    expect(JSON.parse(readFileSync(`${house.home}/config.json`, 'utf8'))).toEqual({
+      timeout: '10m',
+      model: 'kept',
+    })
+    expect((await house.run(['send', 'a', 'hello'])).exit).toBe(0)
+    const variable = await house.run(['send', 'a', 'x', '--json'], { env: { SUBSTRAT_SLOTS_MAX: 'many' } })
+    expect(variable.exit).toBe(2)
+    expect(variable.json.error.hint).toBe('unset SUBSTRAT_SLOTS_MAX')
+  })
+
+  test('set refuses an unknown key and a bad value, and changes nothing', async () => {
+    const house = new House()
+    await house.ok('config', 'set', 'slots_max', '8')
+    const before = readFileSync(`${house.home}/config.json`, 'utf8')
+    expect(await house.run(['config', 'set', 'slots', '8'])).toMatchObject({ exit: 2 })
+    expect(await house.run(['config', 'set', 'slots_max', 'many'])).toMatchObject({ exit: 2 })
+    expect(await house.run(['config', 'get', '__proto__'])).toMatchObject({ exit: 2 })
+    expect(readFileSync(`${house.home}/config.json`, 'utf8')).toBe(before)
+    expect(statSync(`${house.home}/config.json`).mode & 0o077, 'for its owner alone').toBe(0)
+  })
+})

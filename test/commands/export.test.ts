@@ -1,0 +1,52 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+
+describe.concurrent('export', () => {
+  test('prints the conversation as Markdown, and with --json as exactly the published object', async () => {
+    const house = new House()
+    const id = await house.spawn('a', '--system', 'Be brief.')
+    const sent = await house.run(['send', 'a', 'hello', '--json'])
+    const time = '[-\\d]{10} [:\\d]{8}Z'
+    expect((await house.ok('export', 'a')).stdout).toMatch(
+      new RegExp(
+        `^# a\n\nAgent ${id}, provider scripted\\.\n\n## Instructions\n\nBe brief\\.\n\n## You, ${time}\n\nhello\n\n## Agent, ${time}\n\necho: hello\n$`,
+      ),
+    )
+    const { json } = await house.ok('export', 'a', '--json')
+    const at = expect.stringMatching(/Z$/)
+    const run_id = sent.json.run.id
+    expect(json).toStrictEqual({
+      agent: sent.json.agent,
+      instructions: 'Be brief.',
+      messages: [
+        { role: 'user', from: 'operator', at, run_id, content: 'hello' },
+        { role: 'assistant', from: id, at, run_id, content: 'echo: hello' },
+      ],
+    })
+  })
+
+  test('-o writes a file, replaces one that is there, and says so', async () => {
+    const house = new House()
+    await house.spawn('a')
+    await house.ok('send', 'a', 'hello')
+    const file = house.write('a.md', 'old')
+    expect((await house.ok('export', 'a', '-o', 'a.md')).stdout).toBe('wrote 2 messages to a.md\n')
+    expect(readFileSync(file, 'utf8')).toBe((await house.ok('export', 'a')).stdout)
+    const written = await house.ok('export', 'a', '-o', 'a.json', '--json')
+    expect(written.json).toStrictEqual({ output: 'a.json', messages: 2 })
+    const exported = JSON.parse(readFileSync(`${house.workspace}/a.json`, 'utf8'))
+    expect(exported).toStrictEqual((await house.ok('export', 'a', '--json')).json)
+  })
+
+  test('-o to where nothing can be written is exit 11, and leaves nothing', async () => {
+    const house = new House()
+    await house.spawn('a')
+    for (const path of ['no/such/directory/a.md', '.', '/dev/full/a.md', '/proc/a.md']) {
+      const refused = await house.run(['export', 'a', '-o', path])
+      expect(refused, path).toMatchObject({ exit: 11, stdout: '' })
+      expect(refused.stderr).toMatch(/^substrat: cannot write .*\n$/)
+    }
+    expect(readdirSync(house.workspace)).toEqual([])
+  })
+})

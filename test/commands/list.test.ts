@@ -1,0 +1,57 @@
+import { rmSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+
+const names = (result: { json: { agents: { name: string }[] } }): string[] =>
+  result.json.agents.map(({ name }) => name)
+
+describe.concurrent('list', () => {
+  test('of no home is empty, and makes none', async () => {
+    const house = new House()
+    expect((await house.ok('list')).stdout).toBe('no agents (substrat spawn starts one)\n')
+    expect((await house.ok('list', '--json')).json).toStrictEqual({ agents: [] })
+    expect(house.exists()).toBe(false)
+  })
+
+  test('shows agents oldest first, and filters by state, status and life', async () => {
+    const house = new House()
+    for (const name of ['a', 'b', 'c']) await house.spawn(name)
+    await house.ok('send', 'b', 'hello')
+    await house.ok('terminate', 'c')
+    const list = (...flags: string[]) => house.ok('list', '--json', ...flags).then(names)
+    expect(await list()).toEqual(['a', 'b'])
+    expect(await list('--all')).toEqual(['a', 'b', 'c'])
+    expect(await list('--roots')).toEqual(['a', 'b'])
+    expect(await list('--state', 'created')).toEqual(['a'])
+    expect(await list('--state', 'suspended')).toEqual(['b'])
+    expect(await list('--state', 'terminated')).toEqual(['c'])
+    expect(await list('--status', 'idle')).toEqual(['a', 'b'])
+    expect(await list('--status', 'running')).toEqual([])
+    const [head, first, ...rest] = (await house.ok('list')).stdout.split('\n')
+    expect(head).toMatch(/^AGENT +ID +STATE +STATUS +PROVIDER +INBOX +UPDATED$/)
+    expect(first).toMatch(/^a +[0-9a-f]{8} +created +idle +scripted +0 +[-\d]{10} [:\d]{8}Z$/)
+    expect(rest).toHaveLength(2)
+  })
+
+  test('has the agent of send --json as each of its entries', async () => {
+    const house = new House()
+    await house.spawn('a')
+    const { json } = await house.run(['send', 'a', 'hello', '--json'])
+    expect((await house.ok('list', '--json')).json).toStrictEqual({ agents: [json.agent] })
+  })
+
+  test('shows an agent that cannot be read, beside the others', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    await house.spawn('b')
+    house.damage(id, (log) => log.replace('session.created', 'session.creaked'))
+    rmSync(house.agentFile(id, 'session.json'))
+    const { json } = await house.ok('list', '--json')
+    expect(json.agents).toMatchObject([
+      { id, status: 'corrupt', error: { code: 'CORRUPT', message: expect.any(String) } },
+      { name: 'b', status: 'idle' },
+    ])
+    expect(Object.keys(json.agents[0])).toEqual(['id', 'status', 'error'])
+    expect((await house.ok('list')).stdout).toContain(id)
+  })
+})

@@ -1,0 +1,133 @@
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { Gate } from '../support/gate.js'
+
+describe.concurrent('show', () => {
+  test('prints with --json exactly the published object', async () => {
+    const house = new House()
+    const id = await house.spawn('a', '--system', 'Be brief.', '--model', 'm')
+    await house.ok('set', 'a', '--title', 'A line')
+    await house.ok('send', 'a', 'hello')
+    const { json } = await house.ok('show', 'a', '--json')
+    expect(json).toStrictEqual({
+      agent: {
+        id,
+        name: 'a',
+        path: 'a',
+        parent: null,
+        provider: 'scripted',
+        model: 'm',
+        state: 'suspended',
+        status: 'idle',
+        workspace: house.workspace,
+        created_at: expect.any(String),
+        updated_at: expect.any(String),
+        last_seq: house.records(id).length,
+        inbox: 0,
+      },
+      run: {
+        id: expect.any(String),
+        status: 'completed',
+        started_at: expect.any(String),
+        ended_at: expect.any(String),
+        usage: { input_tokens: 1, output_tokens: 2 },
+      },
+      reply: 'echo: hello',
+      wait: null,
+      title: 'A line',
+      instructions: 'Be brief.',
+      options: {},
+      hold: false,
+      holder: null,
+      trouble: null,
+      next: "substrat send a '…'",
+    })
+  })
+
+  test('of a running turn says who holds it and since when, and what to do next', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    await house.spawn('a', ...gate.flags)
+    const sender = house.start(['send', 'a', 'one'])
+    await gate.isReached()
+    const [person, program] = await Promise.all([house.ok('show', 'a'), house.ok('show', 'a', '--json')])
+    expect(person.stdout).toMatch(/^status +running$/m)
+    expect(person.stdout).toMatch(
+      new RegExp(`^held by +pid ${sender.pid} on \\S+ since [-\\d]+ [\\d:]+Z \\(substrat send\\)$`, 'm'),
+    )
+    expect(person.stdout).toMatch(/^latest turn +open, begun [-\d]+ [\d:]+Z$/m)
+    expect(person.stdout).toMatch(/^next +substrat log a --follow$/m)
+    expect(program.json.holder).toStrictEqual({
+      pid: sender.pid,
+      host: expect.any(String),
+      command: 'substrat send',
+      since: expect.any(String),
+      boot_id: expect.any(String),
+    })
+    expect(program.json).toMatchObject({
+      agent: { state: 'active', status: 'running' },
+      run: { status: 'open' },
+    })
+    gate.open()
+    await sender.result
+  })
+
+  test('of a turn whose process is gone says so, and writes nothing', async () => {
+    const house = new House()
+    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const sender = house.start(['send', 'a', 'one'])
+    await house.waitForRecord(id, 'model.requested')
+    await sender.kill()
+    const log = house.log(id)
+    const [shown, listed, interrupted, running] = await Promise.all([
+      house.ok('show', 'a'),
+      house.ok('list'),
+      house.ok('list', '--status', 'interrupted_startup', '--json'),
+      house.ok('list', '--status', 'running', '--json'),
+    ])
+    expect(shown.stdout).toMatch(/^status +interrupted_startup$/m)
+    expect(shown.stdout).toMatch(/^why +its process is gone$/m)
+    expect(shown.stdout).toMatch(/^next +substrat resume a$/m)
+    expect(shown.stdout).not.toContain('held by')
+    expect(listed.stdout).toContain('interrupted_startup')
+    expect([interrupted.json.agents.length, running.json.agents.length]).toEqual([1, 0])
+    expect(house.log(id)).toBe(log)
+    house.scenario('s.json', { say: 'late' })
+    // The hint works as it is.
+    expect((await house.ok('resume', 'a')).stdout).toBe('late\n')
+  })
+
+  test('of a failed turn says why', async () => {
+    const house = new House()
+    await house.spawn('a', '--option', house.scenario('s.json', { fail: { type: 'invalid' } }))
+    await house.run(['send', 'a', 'one'])
+    const { stdout } = await house.ok('show', 'a')
+    expect(stdout).toMatch(/^latest turn +failed, begun .*Z, ended .*Z$/m)
+    expect(stdout).toMatch(/^why +the scenario says so: invalid$/m)
+  })
+
+  test('--reply prints the latest reply alone, in full', async () => {
+    const house = new House()
+    await house.spawn('a')
+    expect((await house.ok('show', 'a', '--reply')).stdout).toBe('\n')
+    await house.ok('send', 'a', 'one\ntwo')
+    expect((await house.ok('show', 'a', '--reply')).stdout).toBe('echo: one\ntwo\n')
+  })
+
+  test('names an agent by uuid, its beginning, or its name in any case', async () => {
+    const house = new House()
+    const id = await house.spawn('Näme')
+    for (const word of [id, id.toUpperCase(), id.slice(0, 8), 'näme', 'NÄME', 'Na\u0308me']) {
+      expect((await house.ok('show', word, '--json')).json.agent.id, word).toBe(id)
+    }
+  })
+
+  test('quotes a name that a shell would take apart, so that its hint can be pasted', async () => {
+    const house = new House()
+    await house.spawn("it's $HOME")
+    const { json } = await house.ok('show', "it's $HOME", '--json')
+    expect(json.next).toBe(`substrat send 'it'\\''s $HOME' '…'`)
+    const pasted = house.launch(['sh', '-c', json.next.replace('substrat', house.command().join(' '))])
+    expect((await pasted.result).stdout).toBe('echo: …\n')
+  })
+})

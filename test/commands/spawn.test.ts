@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { Gate } from '../support/gate.js'
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+describe.concurrent('spawn', () => {
+  test('prints the uuid alone, and says that nothing is configured', async () => {
+    const house = new House()
+    const { exit, stdout, stderr } = await house.run(['spawn', '--name', 'a'], { stdin: 'open' })
+    expect(exit).toBe(0)
+    expect(stdout.trim()).toMatch(UUID)
+    expect(stderr).toMatch(
+      /^substrat: no provider is configured: using scripted, which only echoes \(.*\)\n$/,
+    )
+    expect(house.kinds(stdout.trim())).toEqual(['session.created'])
+    expect((await house.run(['spawn', '--provider', 'scripted'])).stderr).toBe('')
+  })
+
+  test('with a prompt prints the reply alone, and the uuid on stderr', async () => {
+    const house = new House()
+    const spawned = await house.run(['spawn', 'hello', '--provider', 'scripted'])
+    expect(spawned).toMatchObject({ exit: 0, stdout: 'echo: hello\n' })
+    expect(spawned.stderr.trim()).toMatch(UUID)
+    expect(house.kinds(spawned.stderr.trim()).at(-2)).toBe('run.completed')
+  })
+
+  test('prints with --json the object of send, run null without a prompt', async () => {
+    const house = new House()
+    const spawned = await house.run([
+      'spawn',
+      '--name',
+      'a',
+      '--model',
+      'm',
+      '--provider',
+      'scripted',
+      '--json',
+    ])
+    const agent = {
+      id: expect.stringMatching(UUID),
+      name: 'a',
+      path: 'a',
+      parent: null,
+      provider: 'scripted',
+      model: 'm',
+      state: 'created',
+      status: 'idle',
+      workspace: house.workspace,
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+      last_seq: 1,
+      inbox: 0,
+    }
+    expect(spawned.json).toStrictEqual({ agent, run: null, reply: null, wait: null })
+    const prompted = await house.run(['spawn', 'hello', '--provider', 'scripted', '--json'])
+    expect(prompted.json).toStrictEqual({
+      agent: {
+        ...agent,
+        name: null,
+        path: prompted.json.agent.id,
+        model: null,
+        state: 'suspended',
+        last_seq: 9,
+      },
+      run: {
+        id: expect.any(String),
+        status: 'completed',
+        started_at: expect.any(String),
+        ended_at: expect.any(String),
+        usage: { input_tokens: 1, output_tokens: 2 },
+      },
+      reply: 'echo: hello',
+      wait: null,
+    })
+  })
+
+  test('prints with --stream every record from the first', async () => {
+    const house = new House()
+    const { stdout, stderr } = await house.run(['spawn', 'hello', '--provider', 'scripted', '--stream'])
+    const records = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+      .filter((line) => !line.partial)
+    const id = stderr.trim()
+    expect(records).toStrictEqual(house.records(id).map((record) => ({ agent: id, ...record })))
+  })
+
+  test('takes a prompt from stdin for -, and not otherwise', async () => {
+    const house = new House()
+    const both = await house.run(['spawn', 'Review:', '-'], { stdin: 'a diff\n' })
+    expect(both.stdout).toBe('echo: Review:\n\na diff\n')
+    expect((await house.run(['spawn', '-'], { stdin: 'only this' })).stdout).toBe('echo: only this\n')
+    expect((await house.run(['spawn', '-'], { stdin: '' })).exit).toBe(2)
+  })
+
+  test('refuses a name that a living agent has, says whose it is, and makes nothing', async () => {
+    const house = new House()
+    const id = await house.spawn('Ünïted')
+    const refused = await house.run(['spawn', '--name', 'U\u0308NI\u0308TED', '--json'])
+    expect(refused.exit).toBe(13)
+    expect(refused.json.error).toMatchObject({ code: 'NAME_TAKEN', agent_id: id })
+    expect(Object.keys(house.logs())).toEqual([id])
+  })
+
+  test('--if-exists use takes the living agent as it is, and a prompt as a message to it', async () => {
+    const house = new House()
+    const id = await house.spawn('a', '--model', 'm')
+    const again = await house.run([
+      'spawn',
+      '--name',
+      'a',
+      '--if-exists',
+      'use',
+      '--model',
+      'other',
+      '--json',
+    ])
+    expect(again.json).toMatchObject({ agent: { id, model: 'm' }, run: null })
+    const prompted = await house.run(['spawn', 'hello', '--name', 'a', '--if-exists', 'use'])
+    expect(prompted).toMatchObject({ exit: 0, stdout: 'echo: hello\n' })
+    expect(prompted.stderr).toContain(id)
+  })
+
+  test('--if-exists use by several at once makes one agent', async () => {
+    const house = new House()
+    const use = () => house.run(['spawn', '--name', 'a', '--if-exists', 'use'])
+    const spawned = await Promise.all([use(), use(), use(), use()])
+    expect(spawned.map(({ exit }) => exit)).toEqual([0, 0, 0, 0])
+    expect(new Set(spawned.map(({ stdout }) => stdout))).toEqual(new Set([`${Object.keys(house.logs())}\n`]))
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('several first commands that race to make the home all succeed in one home', async () => {
+    const house = new House()
+    const spawned = await Promise.all(
+      ['a', 'b', 'c', 'd'].map((name) => house.run(['spawn', '--name', name])),
+    )
+    expect(spawned.map(({ exit }) => exit)).toEqual([0, 0, 0, 0])
+    const listed = await house.ok('list', '--json')
+    expect(listed.json.agents.map(({ name }: { name: string }) => name).sort()).toEqual(['a', 'b', 'c', 'd'])
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('killed once its uuid is printed, its first turn happens all the same', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const spawning = house.start(['spawn', 'hello', '--name', 'a', ...gate.flags])
+    await gate.isReached()
+    await spawning.kill()
+    const id = spawning.stderr.trim()
+    expect(id).toMatch(UUID)
+    // The program that is left may take the first.
+    gate.open()
+    gate.open()
+    expect((await house.run(['recover', '--all'])).exit).toBe(0)
+    expect((await house.run(['show', id, '--reply'])).stdout).toMatch(/^done: [\s\S]*hello\n$/)
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('--option may be given before the prompt, and more than once', async () => {
+    const house = new House()
+    house.plugin(
+      'two',
+      `
+      export default { kind: 'model', description: 'd', options: { a: 'one', b: 'two' }, async *complete(request) {
+        yield { type: 'text', text: JSON.stringify(request.options) + request.prompt }
+        yield { type: 'stop', reason: 'end' }
+      } }`,
+    )
+    const spawned = await house.run(['spawn', '-p', 'two', '-o', 'a=1', '-o', 'b=x=y', 'hello'])
+    expect(spawned).toMatchObject({ exit: 0, stdout: '{"a":"1","b":"x=y"}hello\n' })
+  })
+})

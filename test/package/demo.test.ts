@@ -1,0 +1,32 @@
+/** The demo of the README. */
+import { readdirSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+
+test('npm run demo kills two turns for real, and shows each of them going on', async () => {
+  const house = new House()
+  const repository = `${import.meta.dirname}/../..`
+  const demo = house.launch(['npm', 'run', 'demo'], { cwd: repository, env: { TMPDIR: house.workspace } })
+  const { exit, stdout, stderr } = await demo.result
+  expect(exit, stdout + stderr).toBe(0)
+  const lines = [
+    /^\$ kill -9 \d+\nit ended by SIGKILL$/m,
+    /^thinker +\w+ +active +interrupted_startup /m,
+    /^\{"seq":\d+,.*"kind":"model.requested"\}$/m,
+    /^substrat: going on with the turn that was interrupted/m,
+    /^Forty-two\.$/m,
+    /^\$ substrat send thinker --key q1 'What is the answer\?'$/m,
+    /^Forty-two\.$/m,
+    /^\$ substrat send worker 'Tidy up\.' &\n\$ kill -9 \d+\nit ended by SIGKILL$/m,
+    /^substrat: process group \d+ .* killed it$/m,
+    /^worker \(\w+\): went on, completed/m,
+    /^status +idle$/m,
+  ]
+  let rest = stdout
+  for (const line of lines) {
+    expect(rest).toMatch(line)
+    rest = rest.slice(rest.search(line) + 1)
+  }
+  // Its scratch home is gone with it.
+  expect(readdirSync(house.workspace)).toEqual([])
+})

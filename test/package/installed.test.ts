@@ -1,0 +1,223 @@
+/** What a person gets: the package packed, installed from its tarball, and run by somebody who has nothing else. */
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { execa } from 'execa'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { npm, npmGlobalConfig, pack } from '../support/npm.js'
+import { modelProvider, writePlugin } from '../support/plugin.js'
+
+const repository = path.join(import.meta.dirname, '..', '..')
+const scratch = realpathSync(mkdtempSync(path.join(tmpdir(), 'substrat-package-')))
+const prefix = path.join(scratch, 'prefix')
+const installed = path.join(prefix, 'lib', 'node_modules', 'substrat')
+
+beforeAll(async () => {
+  const tarball = await pack(repository, scratch)
+  mkdirSync(prefix)
+  const config = `--globalconfig=${await npmGlobalConfig()}`
+  const flags = ['--global', '--prefix', prefix, config, '--prefer-offline', '--no-audit', '--no-fund']
+  await npm(scratch, 'install', ...flags, tarball)
+  const kilobytes = (bytes: number): string => `${Math.round(bytes / 1000)} kB`
+  console.log(`npm pack: ${kilobytes(statSync(tarball).size)}; installed: ${kilobytes(bytesIn(prefix))}`)
+}, 120_000)
+
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+/** The house of a person with an empty home directory, who has set nothing. */
+class Newcomer extends House {
+  override readonly home = path.join(this.root, 'user', '.substrat')
+
+  constructor() {
+    super()
+    const { PATH = '', HOME = '' } = this.env
+    mkdirSync(HOME)
+    for (const name of Object.keys(this.env)) delete this.env[name]
+    Object.assign(this.env, { PATH, HOME })
+  }
+
+  override command(...args: string[]): [string, ...string[]] {
+    return [path.join(prefix, 'bin', 'substrat'), ...args]
+  }
+}
+
+test('it says its version and what it can do, and writes no home for that', async () => {
+  const person = new Newcomer()
+  const { version } = JSON.parse(readFileSync(path.join(repository, 'package.json'), 'utf8'))
+  expect((await person.ok('--version')).stdout).toMatch(`substrat/${version} `)
+  const { stdout } = await person.ok('help')
+  for (const command of ['spawn', 'send', 'recover', 'plugins', 'autocomplete'])
+    expect(stdout).toMatch(new RegExp(`^  ${command} `, 'm'))
+  expect((await person.ok('help', 'send')).stdout).toContain('--if-busy')
+  expect((await person.ok('send', '--help')).stdout).toContain('--if-busy')
+  expect((await person.ok('plugins')).stdout).toBe('No plugins installed.\n')
+  const { providers } = (await person.ok('providers', '--json')).json
+  expect(providers.map(({ name }: { name: string }) => name)).toEqual(['scripted', 'exec'])
+  expect(existsSync(person.home)).toBe(false)
+})
+
+test('an agent is spawned, sent to, killed in mid-turn and goes on, with everything under ~/.substrat', async () => {
+  const person = new Newcomer()
+  const scenario = person.scenario('slow.json', { say: 'Hello.' }, { delay_ms: 2000, say: 'Forty-two.' })
+  const id = await person.spawn('thinker', '--option', scenario)
+  expect((await person.ok('send', 'thinker', 'Hello?')).stdout).toBe('Hello.\n')
+
+  const ask = ['send', 'thinker', 'What is the answer?', '--key', 'q1']
+  const running = person.start(ask)
+  await person.waitForRecord(id, 'model.requested', 2)
+  expect((await running.kill('SIGKILL')).exit).toBe(137)
+  expect((await person.ok('list', '--json')).json.agents[0].status).toBe('interrupted_startup')
+
+  const goneOn = await person.ok(...ask)
+  expect(goneOn.stdout).toBe('Forty-two.\n')
+  expect(goneOn.stderr).toContain('going on with the turn that was interrupted')
+  expect((await person.ok(...ask)).stdout).toBe('Forty-two.\n')
+  expect(person.count(id, 'message.user')).toBe(2)
+  expect(person.findings(true)).toEqual([])
+  // Its cache is the one other thing that it leaves.
+  expect(readdirSync(path.dirname(person.home)).sort()).toEqual(['.cache', '.substrat'])
+})
+
+test('a program is its agent through the exec provider', async () => {
+  const person = new Newcomer()
+  await person.spawn('upper', '--provider', 'exec', '--option', 'command=tr a-z A-Z')
+  expect((await person.ok('send', 'upper', 'hi')).stdout).toBe('HI\n')
+})
+
+test('a plugin is installed by the npm that comes with it', async () => {
+  const person = new Newcomer()
+  person.env.npm_config_registry = 'http://127.0.0.1:9/'
+  const source = modelProvider(`yield { type: 'text', text: 'yo' }; yield { type: 'stop', reason: 'end' }`)
+  const plugin = writePlugin(person.root, { name: 'substrat-provider-yo', providers: { yo: source } })
+  await person.ok('plugins', 'install', `file:${await pack(plugin, person.root)}`)
+  expect((await person.ok('spawn', 'hi', '--provider', 'yo')).stdout).toBe('yo\n')
+})
+
+/** A project that depends on the package, with these files. */
+function consumer(name: string, files: Record<string, string>): string {
+  const root = path.join(scratch, name)
+  mkdirSync(path.join(root, 'node_modules', '@types'), { recursive: true })
+  symlinkSync(installed, path.join(root, 'node_modules', 'substrat'))
+  const nodeTypes = path.join(repository, 'node_modules', '@types', 'node')
+  symlinkSync(nodeTypes, path.join(root, 'node_modules', '@types', 'node'))
+  writeFileSync(path.join(root, 'package.json'), JSON.stringify({ name, type: 'module' }))
+  for (const [file, text] of Object.entries(files)) writeFileSync(path.join(root, file), text)
+  return root
+}
+
+const CONFORMANCE = `
+import { conformanceCases } from 'substrat/conformance'
+
+const base = { description: 'copies', options: {}, check() {} }
+const agent = {
+  ...base,
+  kind: 'agent',
+  create: async (settings, host) => session(settings, host),
+  restore: async (state, settings, host) => session(settings, host),
+  inspect: async () => ({ outcome: 'unknown' }),
+}
+const model = {
+  ...base,
+  kind: 'model',
+  async *complete(request) {
+    yield { type: 'text', text: request.prompt }
+    yield { type: 'stop', reason: 'end' }
+  },
+}
+const mute = { ...model, async *complete() {} }
+
+function session(settings, host) {
+  let program
+  return {
+    async *send(prompt, { signal }) {
+      program = await host.launch({ argv: ['cat'], cwd: settings.workspace }, { signal })
+      program.stdin.end(prompt)
+      let reply = ''
+      for await (const piece of program.stdout) reply += piece
+      yield { type: 'done', reply }
+    },
+    suspend: async () => Buffer.from('kept'),
+    stop: async () => program?.kill(0),
+  }
+}
+
+const settings = { workspace: process.cwd(), model: null, instructions: null, options: {} }
+for (const [name, provider] of Object.entries({ agent, model, mute })) {
+  for (const { title, run } of conformanceCases(provider, { settings, prompt: 'hi', expected: 'hi' }))
+    console.log(name, await run().then(() => 'passes', ({ message }) => 'fails: ' + message), '|', title)
+}
+`
+
+test("substrat/conformance runs on a project's own providers, and finds the one that does not conform", async () => {
+  const root = consumer('runs-conformance', { 'conform.js': CONFORMANCE })
+  const { stdout } = await execa(process.execPath, ['conform.js'], { cwd: root })
+  const lines = stdout.split('\n')
+  expect(lines.filter((line) => line.startsWith('agent passes')).length).toBeGreaterThanOrEqual(6)
+  expect(lines.filter((line) => line.startsWith('model passes')).length).toBeGreaterThanOrEqual(3)
+  expect(lines.filter((line) => line.includes('fails'))).toEqual([
+    expect.stringMatching(/^mute fails: the provider contract does not hold: one stop, at the end/),
+  ])
+})
+
+const TYPED = `
+import { conformanceCases, type ConformanceFixture } from 'substrat/conformance'
+import type { AgentSession, ModelProvider, Provider, ProviderSettings } from 'substrat/provider'
+
+const settings: ProviderSettings = { workspace: '/', model: null, instructions: null, options: {} }
+const fixture: ConformanceFixture = { settings, prompt: 'hi', expected: 'HI' }
+
+export const shout: ModelProvider = {
+  kind: 'model',
+  description: 'answers in capitals',
+  options: {},
+  async *complete(request, { signal }) {
+    signal.throwIfAborted()
+    yield { type: 'text', text: request.prompt.toUpperCase() }
+    yield { type: 'stop', reason: 'end' }
+  },
+}
+export const titles: string[] = conformanceCases(shout, fixture).map(({ title }) => title)
+export const state = (session: AgentSession): Promise<Uint8Array | null> => session.suspend()
+
+// @ts-expect-error a provider of neither kind
+export const neither: Provider = { description: 'x', options: {} }
+`
+
+test('the types of substrat/provider and substrat/conformance resolve in a strict project', async () => {
+  const tsconfig = {
+    compilerOptions: { strict: true, noEmit: true, skipLibCheck: false, module: 'nodenext', types: ['node'] },
+    files: ['typed.ts'],
+  }
+  const root = consumer('typed', { 'typed.ts': TYPED, 'tsconfig.json': JSON.stringify(tsconfig) })
+  const tsc = path.join(repository, 'node_modules', '.bin', 'tsc')
+  const { stdout, exitCode } = await execa(tsc, [], { cwd: root, reject: false })
+  expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 0 })
+})
+
+test('what its README and documents link to is in the package', () => {
+  const documents = ['README.md', ...readdirSync(path.join(installed, 'docs')).map((name) => `docs/${name}`)]
+  const missing = documents.flatMap((file) => {
+    const text = readFileSync(path.join(installed, file), 'utf8')
+    const links = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, link]) => link as string)
+    return links.filter((link) => !existsSync(path.join(installed, path.dirname(file), link)))
+  })
+  expect(missing).toEqual([])
+})
+
+function bytesIn(directory: string): number {
+  const entries = readdirSync(directory, { recursive: true, withFileTypes: true })
+  return entries.reduce((sum, entry) => sum + lstatSync(path.join(entry.parentPath, entry.name)).size, 0)
+}

@@ -1,0 +1,265 @@
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { SubstratError } from '../../src/errors.js'
+import { frame } from '../../src/storage/frame.js'
+import { FORMAT, type HomeFacts, makeHome, readHome } from '../../src/storage/home.js'
+import { HomePaths } from '../../src/storage/paths.js'
+import { isTemporaryName } from '../../src/storage/replace.js'
+import { failing, withFaults } from '../support/faults.js'
+import { clearFaults, failStep, isSync, operationsOf, unsyncedAfter } from '../support/operations.js'
+import { Child, useChildren } from '../support/storage-process.js'
+import { tempDirectory } from '../support/temp.js'
+
+useChildren()
+
+const NOBODY = 65534
+const isRoot = process.getuid?.() === 0
+if (!isRoot) console.log('skipped: tests that need another user (this is not root)')
+
+const kind = (): 'ofd' => 'ofd'
+
+function newPaths(...below: string[]): HomePaths {
+  return new HomePaths(join(tempDirectory(), ...below, 'home'))
+}
+
+const NAMES = ['agents', 'boots', 'home.json', 'operator', 'roots', 'slots', 'unclean']
+
+describe('a home', () => {
+  test('is made by the first command, with all of its directories, for its owner only', () => {
+    const paths = newPaths()
+    const facts = makeHome(paths, kind)
+    expect(facts).toMatchObject({ format: FORMAT, lock: 'ofd' })
+    expect(readdirSync(paths.root).sort()).toEqual(NAMES)
+    expect(readdirSync(paths.roots)).toEqual(['complete'])
+    expect(existsSync(paths.operatorInbox)).toBe(true)
+    for (const name of NAMES) {
+      const { mode } = statSync(join(paths.root, name))
+      expect(mode & 0o777).toBe(name === 'home.json' ? 0o600 : 0o700)
+    }
+    expect(statSync(paths.root).mode & 0o777).toBe(0o700)
+  })
+
+  test('is only opened by the commands after that, which write and sync nothing', () => {
+    const paths = newPaths()
+    const facts = makeHome(paths, kind)
+    const operations = operationsOf(() => expect(makeHome(paths, () => 'flock')).toEqual(facts))
+    expect(operations.filter(({ name }) => name !== 'read' && name !== 'open')).toEqual([])
+    expect(readHome(paths)).toEqual(facts)
+  })
+
+  test('is not made by reading', () => {
+    const paths = newPaths()
+    expect(readHome(paths)).toBeUndefined()
+    mkdirSync(paths.root)
+    expect(readHome(paths)).toBeUndefined()
+    expect(readdirSync(paths.root)).toEqual([])
+  })
+
+  test('has boots/ made last, when every other name in it, and above it, is synced', () => {
+    const paths = newPaths('some', 'where')
+    const operations = operationsOf(() => makeHome(paths, kind))
+    const ready = operations.findIndex(({ point }) => point === 'home.ready')
+    expect(operations[ready]).toMatchObject({ name: 'mkdir', path: paths.boots })
+    expect(operations.slice(ready + 1).filter(({ name }) => name !== 'read' && name !== 'open')).toEqual([])
+    expect(unsyncedAfter(operations.slice(0, ready))).toEqual([])
+    // What the model above relies on: it saw the home and the two directories above it come into being.
+    const made = operations
+      .filter(({ name, wasThere }) => name === 'mkdir' && !wasThere)
+      .map(({ path }) => path)
+    expect(made).toEqual(
+      expect.arrayContaining([dirname(dirname(paths.root)), dirname(paths.root), paths.root]),
+    )
+  })
+
+  test('whose maker died half-way is finished by the next command, which syncs the names that it finds', () => {
+    const rehearsal = newPaths()
+    const steps = operationsOf(() => makeHome(rehearsal, kind))
+    for (const howOften of ['once', 'from then on'] as const) {
+      for (const [index, step] of steps.entries()) {
+        const paths = newPaths()
+        failStep(index, 'EIO', howOften)
+        let facts: HomeFacts | undefined
+        try {
+          facts = makeHome(paths, kind)
+        } catch (error) {
+          expect(error).toBeInstanceOf(SubstratError)
+          const isSyncFailure = isSync(step) || step.point === 'home.create.unlink'
+          expect((error as SubstratError).code).toBe(isSyncFailure ? 'SYNC_FAILED' : 'STORAGE_FAILED')
+        }
+        clearFaults()
+        const before = existsSync(paths.homeFile) ? readFileSync(paths.homeFile) : undefined
+        const wasReady = existsSync(paths.boots)
+        const operations = operationsOf(() => makeHome(paths, kind))
+        if (before !== undefined) expect(readFileSync(paths.homeFile)).toEqual(before)
+        if (facts !== undefined) expect(readHome(paths)).toEqual(facts)
+        if (!wasReady) {
+          const synced = operations.filter(({ name }) => name === 'sync_directory').map(({ path }) => path)
+          expect(synced).toEqual(
+            expect.arrayContaining([dirname(paths.root), paths.root, paths.roots, paths.operator]),
+          )
+        }
+        const names = readdirSync(paths.root).filter((name) => !isTemporaryName(name))
+        expect(names.sort()).toEqual(NAMES)
+        expect(readdirSync(paths.roots)).toEqual(['complete'])
+      }
+    }
+    expect(steps.length).toBeGreaterThan(20)
+  })
+
+  test('is one home where several first commands race to make it', async () => {
+    const children = await Promise.all(Array.from({ length: 4 }, () => Child.start()))
+    const directory = tempDirectory()
+    for (let round = 0; round < 15; round++) {
+      const root = join(directory, `some${round}`, 'home')
+      const facts = await Promise.all(children.map((child) => child.ask({ do: 'make home', root })))
+      for (const each of facts) expect(each).toEqual(facts[0])
+      expect(readHome(new HomePaths(root))).toEqual(facts[0])
+      expect(readdirSync(root).sort()).toEqual(NAMES)
+    }
+    await Promise.all(children.map((child) => child.kill()))
+  })
+
+  test('that has agents but lost its index is not called complete', () => {
+    const paths = newPaths()
+    makeHome(paths, kind)
+    mkdirSync(paths.agent('0b9f3c0e-7a3e-4c55-9d6e-1d8a4f8f2a11').root)
+    for (const path of [paths.roots, paths.boots]) rmSync(path, { recursive: true })
+    makeHome(paths, kind)
+    expect(readdirSync(paths.roots)).toEqual([])
+  })
+
+  test('may be reached through a link of its owner', () => {
+    const paths = newPaths()
+    const facts = makeHome(paths, kind)
+    const link = join(dirname(paths.root), 'link')
+    symlinkSync(paths.root, link)
+    expect(makeHome(new HomePaths(link), kind)).toEqual(facts)
+    rmSync(paths.boots, { recursive: true })
+    expect(makeHome(new HomePaths(link), kind)).toEqual(facts)
+  })
+})
+
+describe('what cannot be a home', () => {
+  test('is a file, or is below one', () => {
+    const paths = newPaths()
+    writeFileSync(paths.root, 'precious')
+    for (const act of [() => readHome(paths), () => makeHome(paths, kind)])
+      expect(act).toThrow(
+        expect.objectContaining({
+          code: 'HOME_UNUSABLE',
+          message: `the home ${paths.root} is not a directory`,
+          hint: 'set SUBSTRAT_HOME to a directory of your own',
+        }),
+      )
+    const below = new HomePaths(join(paths.root, 'home'))
+    for (const act of [() => readHome(below), () => makeHome(below, kind)])
+      expect(act).toThrow(
+        expect.objectContaining({
+          code: 'STORAGE_FAILED',
+          hint: expect.stringContaining('a file stands where'),
+        }),
+      )
+    expect(readFileSync(paths.root, 'utf8')).toBe('precious')
+  })
+
+  test.skipIf(!isRoot)(
+    'belongs to another user (needs root): it may be read, and nothing is made in it',
+    () => {
+      const paths = newPaths()
+      makeHome(paths, kind)
+      rmSync(paths.slots, { recursive: true })
+      chownSync(paths.root, NOBODY, NOBODY)
+      expect(readHome(paths)).toMatchObject({ format: FORMAT })
+      expect(() => makeHome(paths, kind)).toThrow(
+        expect.objectContaining({
+          code: 'HOME_UNUSABLE',
+          message: `the home ${paths.root} belongs to user ${NOBODY}, and this runs as user 0`,
+        }),
+      )
+      expect(existsSync(paths.slots)).toBe(false)
+      const empty = newPaths()
+      mkdirSync(empty.root)
+      chownSync(empty.root, NOBODY, NOBODY)
+      expect(() => makeHome(empty, kind)).toThrow(expect.objectContaining({ code: 'HOME_UNUSABLE' }))
+      expect(readdirSync(empty.root)).toEqual([])
+    },
+  )
+
+  test('may not be written in', async () => {
+    const directory = tempDirectory()
+    chmodSync(directory, 0o755)
+    const root = join(directory, 'home')
+    mkdirSync(root, { mode: 0o500 })
+    if (isRoot) chownSync(root, NOBODY, NOBODY)
+    const child = await Child.start(isRoot ? { uid: NOBODY } : {})
+    await expect(child.ask({ do: 'make home', root })).rejects.toMatchObject({
+      code: 'STORAGE_FAILED',
+      message: expect.stringMatching(/^cannot open .*home\.json.*: EACCES$/),
+      hint: expect.stringContaining('run as its owner, or set SUBSTRAT_HOME to another place'),
+    })
+    await expect(child.ask({ do: 'make home', root: join(root, 'deeper') })).rejects.toMatchObject({
+      code: 'STORAGE_FAILED',
+    })
+    expect(readdirSync(root)).toEqual([])
+    await child.kill()
+  })
+
+  test('is on a file system that is read-only', () => {
+    withFaults(failing('EROFS', ({ name }) => name === 'mkdir'))
+    expect(() => makeHome(newPaths(), kind)).toThrow(
+      expect.objectContaining({
+        code: 'STORAGE_FAILED',
+        hint: expect.stringContaining('read-only: remount it'),
+      }),
+    )
+  })
+
+  test.each([0, 2, '1', null, undefined])('has format %j', (format) => {
+    const paths = newPaths()
+    const facts = makeHome(paths, kind)
+    const bytes = frame({ ...facts, format })
+    writeFileSync(paths.homeFile, bytes)
+    for (const act of [() => readHome(paths), () => makeHome(paths, kind)])
+      expect(act).toThrow(
+        expect.objectContaining({
+          code: 'UNKNOWN_FORMAT',
+          message: expect.stringContaining(`has format ${format}; this program knows 1`),
+        }),
+      )
+    expect(readFileSync(paths.homeFile)).toEqual(bytes)
+  })
+
+  test('has a kind of lock that nobody knows', () => {
+    const paths = newPaths()
+    writeFileSync(paths.homeFile, frame({ ...makeHome(paths, kind), lock: 'hope' }))
+    expect(() => makeHome(paths, kind)).toThrow(
+      expect.objectContaining({ code: 'CORRUPT', message: expect.stringContaining('names no lock kind') }),
+    )
+  })
+
+  test('has a home.json that is damaged: it is named, and never made anew', () => {
+    const paths = newPaths()
+    makeHome(paths, kind)
+    const whole = readFileSync(paths.homeFile)
+    const flipped = Buffer.from(whole)
+    flipped[20] = (flipped[20] as number) ^ 1
+    for (const bytes of [flipped, whole.subarray(0, 40), Buffer.alloc(0), Buffer.alloc(whole.length)]) {
+      writeFileSync(paths.homeFile, bytes)
+      for (const act of [() => readHome(paths), () => makeHome(paths, kind)])
+        expect(act).toThrow(expect.objectContaining({ code: 'CORRUPT', facts: { path: paths.homeFile } }))
+      expect(readFileSync(paths.homeFile)).toEqual(bytes)
+    }
+  })
+})

@@ -1,0 +1,306 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { SubstratError } from '../../src/errors.js'
+import { frame } from '../../src/storage/frame.js'
+import { HomePaths } from '../../src/storage/paths.js'
+import { FileStore } from '../../src/storage/store.js'
+import { failing, withFaults } from '../support/faults.js'
+import { clearFaults } from '../support/operations.js'
+import { tempStore } from '../support/temp.js'
+
+const MAIL = Buffer.from('{"a":"message"}\n')
+
+function pathsOf(store: FileStore): HomePaths {
+  return new HomePaths(store.root)
+}
+
+/** An agent without a holder. */
+async function newAgent(store: FileStore, agentId: string = randomUUID()): Promise<string> {
+  const log = frame({ seq: 1, batch: [1, 1], kind: 'session.created' })
+  const birth = { agentId, log, snapshot: frame({ snapshot: 1 }), blobs: [], command: 'test' }
+  await (await store.createAgent(birth)).release()
+  return agentId
+}
+
+describe('the marker of an agent', () => {
+  test('is there from its birth until nothing is owed', async () => {
+    const store = tempStore()
+    const id = await newAgent(store)
+    expect(store.markedIds()).toEqual([id])
+    store.unmark(id, () => true)
+    expect(store.markedIds()).toEqual([id])
+    store.unmark(id, () => false)
+    expect(store.markedIds()).toEqual([])
+    store.mark(id)
+    store.mark(id)
+    expect(store.markedIds()).toEqual([id])
+  })
+
+  test('that cannot be made is a failure of storage', () => {
+    const store = tempStore()
+    withFaults(failing('ENOSPC', ({ point }) => point === 'marker.create'))
+    expect(() => store.mark(randomUUID())).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
+  })
+
+  test('counts while it is moved aside, and is taken away by whoever finds it so', () => {
+    const store = tempStore()
+    const id = randomUUID()
+    writeFileSync(pathsOf(store).closingMarker(id), '')
+    expect(store.markedIds()).toEqual([id])
+    store.unmark(id, () => true)
+    expect(store.markedIds()).toEqual([id])
+    store.unmark(id, () => false)
+    expect(readdirSync(pathsOf(store).unclean)).toEqual([])
+    store.unmark(id, () => false)
+  })
+
+  test('of a spawn that lives is kept, of one that died it goes', async () => {
+    const store = tempStore()
+    const id = randomUUID()
+    const isOwed = (): boolean => store.isSpawning(id) || store.hasAgent(id)
+    let looks = 0
+    // What a recovery does with a marker that has no agent, at every step of a spawn.
+    withFaults(({ point }) => {
+      if (point.startsWith('marker.') || point.startsWith('agents.')) return undefined
+      const wasMarked = store.markedIds().includes(id)
+      store.unmark(id, isOwed)
+      expect(store.markedIds().includes(id)).toBe(wasMarked)
+      looks += wasMarked ? 1 : 0
+      return undefined
+    })
+    await newAgent(store, id)
+    clearFaults()
+    expect(looks).toBeGreaterThan(5)
+    expect(store.markedIds()).toEqual([id])
+    const dead = randomUUID()
+    store.mark(dead)
+    store.unmark(dead, () => store.isSpawning(dead) || store.hasAgent(dead))
+    expect(store.markedIds()).toEqual([id])
+  })
+})
+
+describe('a sender beside a holder that takes the marker away', () => {
+  /** What the holder does to the disk, in order. The sender's steps come before any of these, or after all of them. */
+  const HOLDER_STEPS = 4
+  const SENDER_STEPS = 3
+
+  /** Every way to place the sender's steps, in order, among those of the holder. */
+  function interleavings(steps: number, from = 0): number[][] {
+    if (steps === 0) return [[]]
+    const all: number[][] = []
+    for (let place = from; place <= HOLDER_STEPS; place++)
+      for (const rest of interleavings(steps - 1, place)) all.push([place, ...rest])
+    return all
+  }
+
+  async function interleave(places: number[], holderDiesAt: number) {
+    const store = tempStore()
+    const id = await newAgent(store)
+    const message = randomUUID()
+    const sender = [() => store.mark(id), () => store.putMail(id, message, MAIL), () => store.mark(id)]
+    let sent = 0
+    let step = 0
+    let isSending = false
+    const sendUpTo = (place: number): void => {
+      isSending = true
+      while (sent < SENDER_STEPS && (places[sent] as number) <= place) (sender[sent++] as () => void)()
+      isSending = false
+    }
+    const ofHolder = new Set(['mail.list', 'marker.aside', 'marker.restore', 'marker.unlink'])
+    withFaults(({ point }) => {
+      if (isSending || !ofHolder.has(point)) return undefined
+      sendUpTo(step)
+      if (step === holderDiesAt) throw Object.assign(new Error('the holder was killed here'), { code: 'EIO' })
+      step += 1
+      return undefined
+    })
+    let died = false
+    try {
+      store.unmark(id, () => store.mailIds(id).length > 0)
+    } catch (error) {
+      if (!(error instanceof SubstratError)) throw error
+      died = true
+    }
+    clearFaults()
+    sendUpTo(HOLDER_STEPS)
+    expect(store.mailIds(id)).toEqual([message])
+    return { isMarked: store.markedIds().includes(id), died }
+  }
+
+  const ways = interleavings(SENDER_STEPS)
+
+  test(`is never lost, in any of the ${ways.length} orders of their steps`, async () => {
+    expect(ways).toHaveLength(35)
+    for (const places of ways) {
+      const { isMarked, died } = await interleave(places, Number.POSITIVE_INFINITY)
+      expect({ places, isMarked, died }).toEqual({ places, isMarked: true, died: false })
+    }
+  })
+
+  test.each(Array.from({ length: HOLDER_STEPS }, (_, step) => step))(
+    'is never lost, in any order, where the holder dies at its step %i',
+    async (holderDiesAt) => {
+      let deaths = 0
+      for (const places of ways) {
+        const { isMarked, died } = await interleave(places, holderDiesAt)
+        expect({ places, isMarked }).toEqual({ places, isMarked: true })
+        deaths += died ? 1 : 0
+      }
+      expect(deaths).toBeGreaterThan(0)
+    },
+  )
+})
+
+describe('what a start of the kernel has scanned', () => {
+  test('is known on that device, and after another start it is not', () => {
+    const store = tempStore()
+    const boots = pathsOf(store).boots
+    expect(store.isScanned()).toBe(false)
+    writeFileSync(join(boots, 'an-earlier-start'), '1')
+    store.markScanned()
+    expect(store.isScanned()).toBe(true)
+    const [only, ...others] = readdirSync(boots)
+    expect(others).toEqual([])
+    writeFileSync(join(boots, only as string), 'another device')
+    expect(store.isScanned()).toBe(false)
+  })
+})
+
+describe('requests to a holder', () => {
+  test('are listed and removed by run and verb; what is no request is passed over', async () => {
+    const store = tempStore()
+    const id = await newAgent(store)
+    const run = randomUUID()
+    store.putRequest(id, run, 'suspend')
+    store.putRequest(id, run, 'suspend')
+    store.putRequest(id, run, 'terminate')
+    writeFileSync(join(pathsOf(store).agent(id).requests, `${'-'.repeat(36)}.suspend`), '')
+    expect(store.requestsTo(id)).toHaveLength(2)
+    store.removeRequest(id, run, 'terminate')
+    store.removeRequest(id, run, 'terminate')
+    expect(store.requestsTo(id)).toEqual([{ runId: run, verb: 'suspend' }])
+  })
+
+  test('are noticed by who watches', async () => {
+    const store = tempStore()
+    const id = await newAgent(store)
+    const watcher: { close(): void }[] = []
+    const noticed = new Promise<void>((resolve) => {
+      watcher.push(store.watchRequests(id, resolve))
+    })
+    onTestFinished(() => watcher[0]?.close())
+    store.putRequest(id, randomUUID(), 'suspend')
+    await noticed
+  })
+
+  test('can be watched for where there is nothing to watch', () => {
+    tempStore()
+      .watchRequests(randomUUID(), () => undefined)
+      .close()
+  })
+})
+
+describe('slots', () => {
+  test('are as many as are asked for, and one is free again when it is released', async () => {
+    const store = tempStore()
+    const take = () => store.trySlot('default', 3, 'test')
+    const leases = [await take(), await take(), await take()]
+    expect(leases).not.toContain(undefined)
+    expect(await take()).toBeUndefined()
+    await leases[1]?.release()
+    const again = await take()
+    expect(again).toBeDefined()
+    for (const lease of [leases[0], leases[2], again]) await lease?.release()
+  })
+})
+
+describe('leftovers', () => {
+  const OLD = new Date(Date.now() - 11 * 60_000)
+
+  function leave(path: string, modified?: Date): string {
+    writeFileSync(path, '')
+    if (modified !== undefined) utimesSync(path, modified, modified)
+    return path
+  }
+
+  test('of the home are swept when they are old enough that nobody is still writing them', () => {
+    const store = tempStore()
+    const paths = pathsOf(store)
+    const directories = [paths.root, paths.roots, paths.boots, paths.operatorInbox]
+    const old = directories.map((directory) => leave(join(directory, 'a.json.12-1abc.tmp'), OLD))
+    const young = directories.map((directory) => leave(join(directory, 'b.json.12-1abc.tmp')))
+    expect(store.sweepHome()).toBe(4)
+    expect(old.filter(existsSync)).toEqual([])
+    expect(young.filter(existsSync)).toEqual(young)
+  })
+
+  test('of an agent are swept under its lock, but a young one in the inbox, which others write', async () => {
+    const store = tempStore()
+    const id = await newAgent(store)
+    const agent = pathsOf(store).agent(id)
+    mkdirSync(agent.cut)
+    // Made before the sweep looks at the clock.
+    const before = new Date(Date.now() - 1000)
+    for (const directory of [agent.root, agent.blobs, agent.cut])
+      leave(join(directory, 'a.12-1abc.tmp'), before)
+    const young = leave(join(agent.inbox, 'b.json.12-1abc.tmp'), before)
+    leave(join(agent.inbox, 'c.json.12-1abc.tmp'), OLD)
+    expect(store.sweepAgent(id)).toBe(4)
+    expect(existsSync(young)).toBe(true)
+    expect(existsSync(agent.log) && existsSync(agent.snapshot) && existsSync(agent.lock)).toBe(true)
+  })
+})
+
+describe('bytes that are cut from a log', () => {
+  test('are kept whole beside it, under the place that they had, and once', async () => {
+    const store = tempStore()
+    const id = await newAgent(store)
+    store.keepCutBytes(id, 117, Buffer.from('half a line'))
+    store.keepCutBytes(id, 117, Buffer.from('half a line'))
+    const { cut } = pathsOf(store).agent(id)
+    const names = readdirSync(cut)
+    expect(names).toEqual([expect.stringMatching(/^117-[0-9a-f]{16}$/)])
+    expect(readFileSync(join(cut, names[0] as string), 'utf8')).toBe('half a line')
+  })
+
+  test('never keep a log from being repaired', async () => {
+    const store = tempStore()
+    const id = await newAgent(store)
+    withFaults(failing('ENOSPC', ({ name }) => name === 'write' || name === 'mkdir'))
+    store.keepCutBytes(id, 117, Buffer.from('half a line'))
+  })
+})
+
+describe('agents', () => {
+  test('are listed by their directories, and by nothing else that stands there', async () => {
+    const store = tempStore()
+    const id = await newAgent(store)
+    for (const name of ['notes.txt', `.spawn-${randomUUID()}`]) leave(join(pathsOf(store).agents, name))
+    expect(store.agentIds()).toEqual([id])
+    expect(store.hasAgent(id)).toBe(true)
+    expect(store.hasAgent(randomUUID())).toBe(false)
+  })
+
+  test('are of no use where there is no home to read', () => {
+    const store = tempStore()
+    expect(FileStore.openForRead(join(store.root, 'none'))).toBeUndefined()
+    expect(FileStore.openForRead(store.root)?.home).toEqual(store.home)
+  })
+
+  test('that are held say by whom', async () => {
+    const store = tempStore()
+    const id = await newAgent(store)
+    const lease = await store.lockAgent(id, 'substrat send', 0)
+    expect(store.isAgentHeld(id)).toBe(true)
+    expect(store.agentHolder(id)).toMatchObject({ pid: process.pid, command: 'substrat send' })
+    expect(await store.lockAgent(id, 'other', 0)).toBeUndefined()
+    await lease?.release()
+    expect(store.isAgentHeld(id)).toBe(false)
+  })
+
+  function leave(path: string): void {
+    writeFileSync(path, '')
+  }
+})

@@ -1,0 +1,56 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { MUTANTS, mutate } from '../../stress/kill/mutants.js'
+import { describeViolation } from '../../stress/kill/report.js'
+import type { Scenario } from '../../stress/kill/scenario.js'
+import { SCENARIOS } from '../../stress/kill/scenarios.js'
+import { whyNoStrace } from '../../stress/kill/strace.js'
+import { type ScenarioReport, type SweepOptions, sweep } from '../../stress/kill/sweep.js'
+import { Lab } from '../../stress/support/lab.js'
+
+const why = whyNoStrace()
+if (why !== undefined) console.log(`skipped: the kill sweep (${why})`)
+const unless = why === undefined ? '' : ` (skipped: ${why})`
+
+// Hundreds of processes, on a machine that runs other tests too.
+vi.setConfig({ testTimeout: 180_000 })
+
+let lab: Lab
+
+afterEach(() => lab?.close())
+
+// `npm run stress:kill` sweeps every command and every call; this is a sample of the same, on each run of the tests.
+describe.skipIf(why !== undefined)(`commands killed before their system calls${unless}`, () => {
+  test.each(['spawn-prompt', 'send-key', 'send-queue', 'recover'])('%s keeps the contract', async (name) => {
+    lab = Lab.open()
+    const report = await sweepOf(name, { every: name === 'recover' ? 40 : 12, nestedEvery: 0, jobs: 2 })
+    expect(report.killed).toBeGreaterThan(1)
+    expect(report.violations.map(describeViolation)).toEqual([])
+  })
+
+  test('a recovery that is itself killed keeps the contract', async () => {
+    lab = Lab.open()
+    const report = await sweepOf('send-key', {
+      every: 1,
+      nestedEvery: 1,
+      jobs: 2,
+      point: { syscall: 'fdatasync', n: 1 },
+      nestedSyscalls: ['fdatasync', 'rename'],
+    })
+    expect(report.nestedKilled).toBeGreaterThan(1)
+    expect(report.violations.map(describeViolation)).toEqual([])
+  })
+})
+
+describe.skipIf(why !== undefined)(`the sweep catches a program that is broken${unless}`, () => {
+  test.each(MUTANTS.map((mutant) => [mutant.name, mutant] as const))('%s', async (_, mutant) => {
+    lab = Lab.open((bundle) => mutate(bundle, mutant))
+    const { syscalls } = mutant
+    const { violations } = await sweepOf(mutant.scenario, { every: 1, syscalls, nestedEvery: 0, jobs: 2 })
+    expect(violations).not.toEqual([])
+  })
+})
+
+async function sweepOf(name: string, options: SweepOptions): Promise<ScenarioReport> {
+  await lab.warm()
+  return sweep(lab, SCENARIOS.find((scenario) => scenario.name === name) as Scenario, options)
+}

@@ -1,0 +1,60 @@
+/** npm as a person has it, and a registry of this machine's own. */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { execa } from 'execa'
+import { onTestFinished } from 'vitest'
+
+/** With the settings of whoever runs the tests: the cache that `npm ci` has filled, the registry, its certificates. */
+export async function npm(cwd: string, ...args: string[]): Promise<string> {
+  const options = { cwd, env: { npm_config_logs_max: '0', npm_config_update_notifier: 'false' } }
+  return (await execa('npm', args, options)).stdout
+}
+
+/** Where npm's settings are for all users; --prefix would have it look for them in there. */
+export async function npmGlobalConfig(): Promise<string> {
+  return (await npm('/', 'config', 'get', 'globalconfig')).trim()
+}
+
+/** The tarball of the package in that directory. */
+export async function pack(directory: string, destination: string): Promise<string> {
+  const output = await npm(directory, 'pack', '--json', '--pack-destination', destination)
+  // What its scripts print comes first.
+  const [{ filename }] = JSON.parse(output.slice(output.search(/^\[/m))) as [{ filename: string }]
+  return path.join(destination, filename)
+}
+
+export interface Package {
+  name: string
+  version: string
+  tarball: string
+}
+
+/** Serves these packages and no other on the loopback interface until the test is over; its address. */
+export async function serveRegistry(packages: Package[]): Promise<string> {
+  const server = createServer((request, response) => {
+    const found = packages.find(({ name }) => request.url?.split('/')[1] === name)
+    const end = (status: number, body: string | Buffer): void => void response.writeHead(status).end(body)
+    if (found === undefined) end(404, '{}')
+    else if (request.url?.endsWith('.tgz')) end(200, readFileSync(found.tarball))
+    else end(200, JSON.stringify(packument(found, `http://${request.headers.host}`)))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}
+
+function packument({ name, version, tarball }: Package, registry: string): object {
+  const bytes = readFileSync(tarball)
+  const dist = {
+    tarball: `${registry}/${name}/-/${name}-${version}.tgz`,
+    integrity: `sha512-${createHash('sha512').update(bytes).digest('base64')}`,
+    shasum: createHash('sha1').update(bytes).digest('hex'),
+  }
+  return { name, 'dist-tags': { latest: version }, versions: { [version]: { name, version, dist } } }
+}

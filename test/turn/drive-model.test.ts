@@ -1,0 +1,422 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { limits } from '../../src/limits.js'
+import type { ModelProvider, ModelRequest } from '../../src/provider/contract.js'
+import { providerFailure } from '../../src/provider/failure.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import { readMessageText } from '../../src/session/read.js'
+import type { Session } from '../../src/session/session.js'
+import type { Run } from '../../src/session/state.js'
+import { failing, withFaults } from '../support/faults.js'
+import { newSession, reopen } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+import { FakeStop, hang, kindsOf, model, runTurn, says } from '../support/turns.js'
+
+const END = { type: 'stop', reason: 'end' } as const
+let session: Session
+
+beforeEach(async () => {
+  session = await newSession(tempStore())
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+function replyOf(run: Run): string | null {
+  return run.reply === null ? null : readMessageText(session.store, session.id, run.reply)
+}
+
+/** The sentence of a run that failed; the session is whole, at rest, and answers the next message. */
+async function sentenceOf(provider: ModelProvider): Promise<string> {
+  const run = await runTurn(session, provider)
+  expect(run.status).toBe('failed')
+  await expectWhole()
+  expect(run.error?.message).toMatch(/^[^\n]{5,4001}$/)
+  return run.error?.message ?? ''
+}
+
+async function expectWhole(): Promise<void> {
+  expect(session.state.state).toBe('suspended')
+  expect(openForRead(session.store, session.id)?.state).toEqual(session.state)
+  const next = await runTurn(
+    session,
+    model(() => says({ type: 'text', text: 'fine' }, END)),
+  )
+  expect(next.status).toBe('completed')
+}
+
+test('the reply is its pieces in order, recorded with its usage in one batch with the end and the rest', async () => {
+  const usage = { input_tokens: 1, output_tokens: 2 }
+  const pieces: string[] = []
+  const events = says(
+    { type: 'text', text: 'one ' },
+    { type: 'usage', usage },
+    { type: 'text', text: 'two' },
+    END,
+  )
+  const run = await runTurn(
+    session,
+    model(() => events),
+    { onText: (text) => void pieces.push(text) },
+  )
+  expect(run).toMatchObject({ status: 'completed', usage })
+  expect(replyOf(run)).toBe('one two')
+  expect(pieces).toEqual(['one ', 'two'])
+  const last = [...session.records({ seq: 1, offset: 0 })].slice(-4)
+  const kinds = ['model.responded', 'message.agent', 'run.completed', 'session.suspended']
+  expect(last.map(({ kind }) => kind)).toEqual(kinds)
+  expect(new Set(last.map(({ batch }) => String(batch)))).toEqual(new Set(['6,9']))
+})
+
+test('the request is durable before the model is asked', async () => {
+  let seen: string[] = []
+  await runTurn(
+    session,
+    model(() => {
+      seen = kindsOf(session)
+      return says(END)
+    }),
+  )
+  expect(seen.at(-1)).toBe('model.requested')
+})
+
+test('the model gets the conversation without failed answers, and how often it was asked', async () => {
+  const requests: ModelRequest[] = []
+  const heard: object[] = []
+  const provider = model((request) => {
+    requests.push(request)
+    heard.push(request.messages())
+    if (requests.length === 2) throw new Error('not now')
+    return says({ type: 'text', text: `answer ${requests.length}` }, END)
+  })
+  for (const prompt of ['a', 'b', 'c']) await runTurn(session, provider, { prompt })
+  expect(requests.map(({ attempt, prompt }) => [prompt, attempt])).toEqual([
+    ['a', 1],
+    ['b', 1],
+    ['c', 2],
+  ])
+  expect(heard[2]).toEqual([
+    { role: 'user', content: 'a' },
+    { role: 'assistant', content: 'answer 1' },
+    { role: 'user', content: 'b' },
+    { role: 'user', content: 'c' },
+  ])
+})
+
+describe('a provider that', () => {
+  const unspeakable = Object.create(null) as object
+  const booby = {
+    get failure(): never {
+      throw new Error('trap')
+    },
+  }
+  const unmessaged = Object.assign(new Error('x'), { message: { not: 'a string' } })
+  const THROWN: [string, unknown, string][] = [
+    ['an error', new Error('the lamp is out'), 'the lamp is out'],
+    ['a string', 'the lamp is out', 'the lamp is out'],
+    ['nothing', undefined, 'it threw undefined'],
+    ['null', null, 'it threw null'],
+    ['a number', 7, 'it threw 7'],
+    ['a symbol', Symbol('lamp'), 'it threw Symbol(lamp)'],
+    ['an empty error', new Error(''), 'it failed without saying why'],
+    ['an object without a string form', unspeakable, 'it failed without saying why'],
+    ['an object whose getters throw', booby, 'it failed without saying why'],
+    ['an error whose message is no text', unmessaged, 'it threw Error: [object Object]'],
+    ['what would steer a terminal', new Error('\u001b[2Jgone\r\n\u0007'), '[2Jgone'],
+    ['a very long error', new Error('x'.repeat(100_000)), `${'x'.repeat(4000)}…`],
+  ]
+
+  test.each(THROWN)('throws %s: a failed turn with a sentence', async (_, thrown, sentence) => {
+    expect(
+      await sentenceOf(
+        model(() => {
+          throw thrown
+        }),
+      ),
+    ).toBe(sentence)
+    const inStream = async function* (): AsyncIterable<unknown> {
+      yield { type: 'text', text: 'so far' }
+      throw thrown
+    }
+    expect(await sentenceOf(model(inStream))).toBe(sentence)
+  })
+
+  test('fails as the contract has it: with its type', async () => {
+    const run = await runTurn(
+      session,
+      model(() => {
+        throw providerFailure('overloaded', 'come back later')
+      }),
+    )
+    expect(run.error).toEqual({ type: 'overloaded', message: 'come back later' })
+    const unknown = Object.assign(new Error('odd'), { failure: { type: 'tired' } })
+    const other = await runTurn(
+      session,
+      model(() => {
+        throw unknown
+      }),
+    )
+    expect(other.error?.type).toBe('crashed')
+  })
+
+  const circular: Record<string, unknown> = { type: 'odd' }
+  circular.self = circular
+  const GARBAGE: [string, unknown[]][] = [
+    ['nothing', []],
+    ['no stop', [{ type: 'text', text: 'x' }]],
+    ['null', [null, END]],
+    ['a string', ['text', END]],
+    ['an unknown event', [{ type: 'tool', name: 'shell' }, END]],
+    ['a cyclic object', [circular, END]],
+    ['a bigint', [{ type: 'odd', value: 7n }, END]],
+    ['a text without text', [{ type: 'text' }, END]],
+    ['a usage without counts', [{ type: 'usage', usage: { input_tokens: 'many' } }, END]],
+    ['a usage of nothing', [{ type: 'usage' }, END]],
+    ['a stop without a reason', [{ type: 'stop' }]],
+    ['a text after the stop', [END, { type: 'text', text: 'and another thing' }]],
+    ['two stops', [END, END]],
+  ]
+
+  test.each(GARBAGE)('yields %s: a failed turn with a sentence', async (_, events) => {
+    const sentence = await sentenceOf(
+      model(async function* () {
+        yield* events
+      }),
+    )
+    expect(sentence).toMatch(/^the provider (broke its contract: .+|ended without an answer)$/)
+    expect(session.state.run?.reply).not.toBeNull()
+  })
+
+  const iterator = (parts: object): object => ({ [Symbol.asyncIterator]: () => parts })
+  const NO_STREAMS: [string, unknown][] = [
+    ['nothing', undefined],
+    ['a promise', Promise.resolve('x')],
+    ['a text', 'hello'],
+    ['an iterator without next', iterator({})],
+    ['an iterator whose next is no promise', iterator({ next: () => 7 })],
+    ['an iterator whose next gives nothing', iterator({ next: async () => undefined })],
+    [
+      'an iterator whose next and return throw at once',
+      iterator({
+        next: () => {
+          throw new Error('no next')
+        },
+        return: () => {
+          throw new Error('no return')
+        },
+      }),
+    ],
+  ]
+
+  test.each(NO_STREAMS)('returns %s: a failed turn with a sentence', async (_, returned) => {
+    await sentenceOf(model(() => returned))
+  })
+
+  test('returns 50 MB: a failed turn, and nothing of it is stored', async () => {
+    const piece = 'x'.repeat(1024 * 1024)
+    const sentence = await sentenceOf(
+      model(async function* () {
+        for (let i = 0; i < 50; i++) yield { type: 'text', text: piece }
+        yield END
+      }),
+    )
+    expect(sentence).toBe(`the reply is larger than ${limits.replyBytesMax} bytes`)
+    expect(session.state.log_bytes).toBeLessThan(10_000)
+  })
+
+  test('ends with an error after its stop: a failed turn', async () => {
+    const sentence = await sentenceOf(
+      model(async function* () {
+        yield END
+        throw new Error('too late')
+      }),
+    )
+    expect(sentence).toBe('too late')
+  })
+
+  test('fails to clean up: what it answered counts', async () => {
+    const events = [{ type: 'text', text: 'x' }, END][Symbol.iterator]()
+    const careless = {
+      next: async () => events.next(),
+      return: () => {
+        throw new Error('cannot clean up')
+      },
+    }
+    const run = await runTurn(
+      session,
+      model(() => iterator(careless)),
+    )
+    expect(run.status).toBe('completed')
+  })
+})
+
+describe('a turn that is stopped', () => {
+  /** Asked, then stopped after a second; time goes on as far as it must. */
+  async function stopped(provider: ModelProvider, why: Parameters<FakeStop['stop']>[0]): Promise<Run> {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const stop = new FakeStop()
+    const turn = runTurn(session, provider, { stop })
+    await vi.advanceTimersByTimeAsync(1000)
+    stop.stop(why)
+    await vi.advanceTimersByTimeAsync(7000)
+    const run = await turn
+    vi.useRealTimers()
+    expect(stop.isClosed).toBe(true)
+    return run
+  }
+
+  const REASONS = [
+    ['turn_timeout', 'cancelled'],
+    ['terminated', 'cancelled'],
+    ['suspended', 'interrupted'],
+    ['shutdown', 'interrupted'],
+  ] as const
+
+  const STUBBORN: [string, () => unknown][] = [
+    [
+      'hangs before its first event',
+      () =>
+        (async function* () {
+          yield await hang()
+        })(),
+    ],
+    [
+      'hangs after some text',
+      () =>
+        (async function* () {
+          yield { type: 'text', text: 'so far' }
+          yield await hang()
+        })(),
+    ],
+    ['has no way to be let go', () => ({ [Symbol.asyncIterator]: () => ({ next: hang }) })],
+    [
+      'throws when it is let go',
+      () => ({
+        [Symbol.asyncIterator]: () => ({
+          next: hang,
+          return: () => {
+            throw new Error('cannot')
+          },
+        }),
+      }),
+    ],
+    [
+      'rejects long after',
+      () => ({
+        [Symbol.asyncIterator]: () => ({
+          next: () => new Promise((_, reject) => setTimeout(reject, 5500, new Error('late'))),
+          return: () => new Promise((_, reject) => setTimeout(reject, 6500, new Error('later still'))),
+        }),
+      }),
+    ],
+  ]
+
+  for (const [reason, status] of REASONS) {
+    test(`by ${reason} is ${status}, though the provider takes no notice`, async () => {
+      const run = await stopped(model(STUBBORN[0]?.[1] as () => unknown), reason)
+      expect(run).toMatchObject({ status, reason })
+      await expectWhole()
+    })
+  }
+
+  test.each(STUBBORN)('is over though the provider %s', async (_, complete) => {
+    expect(await stopped(model(complete), 'turn_timeout')).toMatchObject({ status: 'cancelled' })
+    await expectWhole()
+  })
+
+  test('keeps an answer whose stream does not end', async () => {
+    const provider = model(async function* () {
+      yield { type: 'text', text: 'all of it' }
+      yield END
+      await hang()
+    })
+    const run = await stopped(provider, 'turn_timeout')
+    expect(run.status).toBe('completed')
+    expect(replyOf(run)).toBe('all of it')
+  })
+
+  test('keeps the answer of a provider that finishes within its grace', async () => {
+    const provider = model(async function* (_: unknown, { signal }: { signal: AbortSignal }) {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      yield { type: 'text', text: 'just in time' }
+      yield END
+    })
+    const run = await stopped(provider, 'shutdown')
+    expect(run.status).toBe('completed')
+    expect(replyOf(run)).toBe('just in time')
+  })
+
+  test('gives the provider 3 s to end by itself', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const stop = new FakeStop()
+    let isOver = false
+    const turn = runTurn(session, model(STUBBORN[3]?.[1] as () => unknown), { stop }).finally(() => {
+      isOver = true
+    })
+    stop.stop('shutdown')
+    await vi.advanceTimersByTimeAsync(2999)
+    expect(isOver).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    expect((await turn).status).toBe('interrupted')
+  })
+})
+
+describe('what a provider throws astray, where no call of ours catches it,', () => {
+  const originals = process.listeners('uncaughtException')
+  const rejections = process.listeners('unhandledRejection')
+
+  beforeEach(() => {
+    // Those of vitest, which would fail the run.
+    process.removeAllListeners('uncaughtException')
+    process.removeAllListeners('unhandledRejection')
+  })
+  afterEach(() => {
+    for (const listener of originals) process.on('uncaughtException', listener)
+    for (const listener of rejections) process.on('unhandledRejection', listener)
+  })
+
+  const throwAstray = (): never => {
+    throw new Error('astray')
+  }
+  const STRAYS: [string, () => void][] = [
+    ['from a callback', () => void setImmediate(throwAstray)],
+    ['in a promise that nobody awaits', () => void Promise.reject(new Error('astray'))],
+  ]
+
+  test.each(STRAYS)('%s is a failed turn, and the process goes on', async (_, stray) => {
+    const provider = model(() => {
+      stray()
+      return { [Symbol.asyncIterator]: () => ({ next: hang }) }
+    })
+    expect(await sentenceOf(provider)).toBe('astray')
+    expect(process.listenerCount('uncaughtException')).toBe(0)
+  })
+})
+
+describe('a record that cannot be written', () => {
+  test('is no failure of the provider: the turn throws, the run stays open for the next writer', async () => {
+    withFaults(failing('ENOSPC', ({ point, offset }) => point === 'log.append' && (offset ?? 0) > 1500))
+    const stop = new FakeStop()
+    const answer = model(() => says({ type: 'text', text: 'x'.repeat(2000) }, END))
+    const error = await runTurn(session, answer, { stop, prompt: 'x'.repeat(1500) }).catch((e: unknown) => e)
+    expect(error).toMatchObject({ code: 'STORAGE_FAILED' })
+    expect(stop.isClosed).toBe(true)
+    withFaults(() => undefined)
+    expect(session.state.run).toMatchObject({ status: 'open', phase: 'asked' })
+    await session.abandon()
+    session = await reopen(session.store, session.id)
+    expect(session.state.run).toMatchObject({ status: 'open', phase: 'asked' })
+  })
+
+  test('before the turn means that nobody is asked', async () => {
+    let isAsked = false
+    withFaults(failing('ENOSPC', ({ point }) => point === 'log.append'))
+    const provider = model(() => {
+      isAsked = true
+      return says(END)
+    })
+    await expect(runTurn(session, provider)).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
+    expect(isAsked).toBe(false)
+    expect(session.state.run).toBeNull()
+  })
+})

@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Session } from '../../src/session/session.js'
+import { Shutdown, type StopSignal, type TurnStop, watchForStop } from '../../src/turn/stop.js'
+import { failing, withFaults } from '../support/faults.js'
+import { beginning, newSession } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+import { waitFor } from '../support/wait.js'
+
+const SIGNALS: StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
+let session: Session
+let runId: string
+let shutdown: Shutdown
+let notes: string[]
+const watches: TurnStop[] = []
+
+beforeEach(async () => {
+  session = await newSession(tempStore())
+  runId = randomUUID()
+  session.append(beginning(session, runId, 'hi'))
+  notes = []
+  shutdown = new Shutdown(30_000, (text) => void notes.push(text))
+})
+
+afterEach(() => {
+  for (const watch of watches.splice(0)) watch.close()
+  shutdown.close()
+  vi.useRealTimers()
+})
+
+function watch(turnTimeoutMs: number | null = null): TurnStop {
+  const stop = watchForStop(session.store, { agentId: session.id, runId, turnTimeoutMs }, shutdown)
+  watches.push(stop)
+  return stop
+}
+
+/** As the kernel would deliver it to a process that listens. */
+function signal(name: StopSignal): void {
+  process.emit(name, name)
+}
+
+describe('a request file', () => {
+  test.each([
+    ['suspend', 'suspended'],
+    ['terminate', 'terminated'],
+  ] as const)('to %s stops the turn', async (verb, reason) => {
+    const stop = watch()
+    expect(stop.signal.aborted).toBe(false)
+    session.store.putRequest(session.id, runId, verb)
+    await waitFor(() => stop.signal.aborted, 'the turn to be stopped')
+    expect(stop.reason()).toBe(reason)
+  })
+
+  test('that was there before the turn looked stops it at once', () => {
+    session.store.putRequest(session.id, runId, 'suspend')
+    expect(watch().signal.aborted).toBe(true)
+  })
+
+  test('is found though nothing watches the directory', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    vi.spyOn(session.store, 'watchRequests').mockReturnValue({ close: () => undefined })
+    const stop = watch()
+    session.store.putRequest(session.id, runId, 'suspend')
+    await vi.advanceTimersByTimeAsync(500)
+    expect(stop.signal.aborted).toBe(true)
+  })
+
+  test('to another run stops nothing', () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    session.store.putRequest(session.id, randomUUID(), 'terminate')
+    const stop = watch()
+    vi.advanceTimersByTime(5000)
+    expect(stop.signal.aborted).toBe(false)
+  })
+
+  test('that cannot be looked for now is found later, and breaks no turn', () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    withFaults(failing('EMFILE', ({ point }) => point === 'request.list'))
+    const stop = watch()
+    vi.advanceTimersByTime(1000)
+    withFaults(() => undefined)
+    session.store.putRequest(session.id, runId, 'suspend')
+    vi.advanceTimersByTime(500)
+    expect(stop.signal.aborted).toBe(true)
+  })
+})
+
+test('the wall clock of a turn stops it, and the first reason stays', () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const stop = watch(60_000)
+  vi.advanceTimersByTime(59_999)
+  expect(stop.signal.aborted).toBe(false)
+  vi.advanceTimersByTime(1)
+  expect(stop.signal.aborted).toBe(true)
+  signal('SIGINT')
+  signal('SIGINT')
+  expect(stop.reason()).toBe('turn_timeout')
+})
+
+describe('a signal', () => {
+  test.each(SIGNALS)('%s asks for an end; the same again stops the turn', (name) => {
+    const stop = watch()
+    signal(name)
+    expect(shutdown.requested).toBe(name)
+    expect(stop.signal.aborted).toBe(false)
+    expect(notes).toEqual([expect.stringMatching(new RegExp(`^${name}: .*30 s at most; again to stop now$`))])
+    signal(name)
+    expect(stop.signal.aborted).toBe(true)
+    expect(stop.reason()).toBe('shutdown')
+  })
+
+  test('stops the turn at the end of its grace', () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const stop = watch()
+    signal('SIGTERM')
+    vi.advanceTimersByTime(29_999)
+    expect(stop.signal.aborted).toBe(false)
+    vi.advanceTimersByTime(1)
+    expect(stop.signal.aborted).toBe(true)
+  })
+
+  test('that came before the turn lets it run; past the grace it is stopped at once', () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    shutdown.listen()
+    signal('SIGTERM')
+    expect(watch().signal.aborted).toBe(false)
+    vi.advanceTimersByTime(30_000)
+    expect(watch().signal.aborted).toBe(true)
+  })
+
+  test('is listened to once, however many turns there are, and not after the command', () => {
+    const before = SIGNALS.map((name) => process.listenerCount(name))
+    watch()
+    watch()
+    expect(SIGNALS.map((name) => process.listenerCount(name))).toEqual(before.map((count) => count + 1))
+    shutdown.close()
+    expect(SIGNALS.map((name) => process.listenerCount(name))).toEqual(before)
+  })
+})
+
+test('a turn that is over is stopped by nothing', () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
+  const stop = watch(1000)
+  stop.close()
+  session.store.putRequest(session.id, runId, 'suspend')
+  signal('SIGINT')
+  signal('SIGINT')
+  vi.advanceTimersByTime(60_000)
+  expect(stop.signal.aborted).toBe(false)
+})
