@@ -18,8 +18,9 @@ import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 import type { Status } from '../session/status.js'
 import { ownIdentity } from '../storage/identity.js'
-import { revoked, type ToolPolicy } from '../turn/step.js'
+import { revoked } from '../turn/step-calls.js'
 import { completed, reply } from '../turn/step-records.js'
+import type { ToolPolicy } from '../turn/turn-event.js'
 import { diagnose, RECOVERY_TABLE, type Row } from './table.js'
 
 /** How long a provider may look into its own store: one that hangs must not hold the lock of an agent for ever. */

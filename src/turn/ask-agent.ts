@@ -19,9 +19,9 @@ import {
   withinGrace,
 } from './events.js'
 import { promptOf } from './history.js'
-import type { TurnEvent } from './step.js'
 import type { TurnStop } from './stop.js'
 import type { StrayErrors } from './stray-errors.js'
+import type { TurnEvent } from './turn-event.js'
 
 /** `persist` makes what happens in mid-turn durable before it returns; what it throws is a failure of storage. */
 export async function askAgent(
@@ -60,7 +60,7 @@ export async function askAgent(
     const isStopped = stop.signal.aborted && !storage.hasFailed
     const state = await letGo(agent, isStopped && stop.reason() === 'suspended' ? 'suspend' : 'stop')
     if (storage.hasFailed) throw storage.failure
-    if (isStopped) return { type: 'stopped', reason: stop.reason(), state }
+    if (isStopped) return { type: 'stopped', reason: stop.reason(), state, result: null }
     const failure: RunError = describeFailure(error)
     return { type: 'failed', error: failure }
   }

@@ -9,7 +9,7 @@ import type { Session } from '../session/session.js'
 import { complete } from './ask-model.js'
 import type { TurnEnds } from './events.js'
 import { type Exchange, exchanges, promptOf, responsesBefore } from './history.js'
-import type { TurnEvent } from './step.js'
+import type { TurnEvent } from './turn-event.js'
 
 const KEPT_SHARE = 1 / 3
 const EXCERPT_CHARACTERS_MAX = 4000

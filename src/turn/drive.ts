@@ -22,10 +22,11 @@ import { askModel } from './ask-model.js'
 import { compact } from './compact.js'
 import { mintToken } from './decision.js'
 import { openCalls } from './history.js'
-import { type Effect, type RetryPlan, step, type TurnEvent, withRest } from './step.js'
+import { step, withRest } from './step.js'
 import type { TurnStop } from './stop.js'
 import { StrayErrors } from './stray-errors.js'
 import type { Toolbox } from './tools/toolbox.js'
+import type { Effect, RetryPlan, TurnEvent } from './turn-event.js'
 
 export interface TurnPorts {
   provider: Provider
@@ -86,7 +87,8 @@ class Turn {
 
   async perform(effect: Effect): Promise<TurnEvent> {
     if (effect.type !== 'ask') await this.releaseSlot()
-    if (this.stop.signal.aborted) return { type: 'stopped', reason: this.stop.reason(), state: null }
+    if (this.stop.signal.aborted)
+      return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
     switch (effect.type) {
       case 'ask':
         return this.ask()
@@ -131,7 +133,8 @@ class Turn {
     const ends = { signal: this.stop.signal, strays: this.strays }
     const asked = await askModel(this.session, provider, settings, toolbox.definitions, ends, onText)
     await this.releaseSlot()
-    if (asked.outcome === 'stopped') return { type: 'stopped', reason: this.stop.reason(), state: null }
+    if (asked.outcome === 'stopped')
+      return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
     if (asked.outcome === 'failed') return this.failed(asked.error, asked.retryAfterMs)
     const { reply, stop, usage, calls } = asked.answer
     return { type: 'model_responded', reply, stop, usage, calls: calls.map((call) => this.stored(call)) }
@@ -160,11 +163,9 @@ class Turn {
     const { content, is_error, whole } = await this.ports.toolbox.run(call, this.stop.signal, launch)
     if (isStorageFailure(broken)) throw broken
     const output = whole === null ? null : this.session.writeBlob(whole)
-    const finished = { type: 'tool_finished' as const, call_id: callId, content, is_error, output }
-    if (!this.stop.signal.aborted) return finished
-    // Its result is known, so it is recorded before the turn ends: nothing about it is uncertain.
-    this.persist(finished)
-    return { type: 'stopped', reason: this.stop.reason(), state: null }
+    const result = { call_id: callId, content, is_error, output }
+    if (!this.stop.signal.aborted) return { type: 'tool_finished', ...result }
+    return { type: 'stopped', reason: this.stop.reason(), state: null, result }
   }
 
   /** The secret is told once it can be used, and is nowhere else. */
@@ -185,7 +186,7 @@ class Turn {
         'abort',
         () => {
           clearTimeout(timer)
-          resolve({ type: 'stopped', reason: this.stop.reason(), state: null })
+          resolve({ type: 'stopped', reason: this.stop.reason(), state: null, result: null })
         },
         { once: true },
       )
@@ -199,7 +200,8 @@ class Turn {
       signal: this.stop.signal,
       strays: this.strays,
     })
-    if (this.stop.signal.aborted) return { type: 'stopped', reason: this.stop.reason(), state: null }
+    if (this.stop.signal.aborted)
+      return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
     if (compacted !== undefined) return compacted
     const message = 'the conversation is too long for the model, and could not be made shorter'
     return { type: 'failed', error: { type: 'overflow', message } }

@@ -1,7 +1,7 @@
 /** What follows a failed request to a model (design section 8). */
 import { clock } from '../clock.js'
 import type { FailureType, RunError } from '../session/records.js'
-import type { RetryPlan } from './step.js'
+import type { RetryPlan } from './turn-event.js'
 
 export interface RetrySettings {
   /** The pause before each retry; as many retries as there are pauses. */

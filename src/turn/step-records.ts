@@ -2,7 +2,7 @@
 import { deriveId } from '../session/ids.js'
 import type { NewRecord, PromptSource, Usage } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
-import type { ProviderKind, RunRequest, Step } from './step.js'
+import type { ProviderKind, RunRequest, Step } from './turn-event.js'
 
 export function runStarted(state: State, request: RunRequest): NewRecord[] {
   const { run_id, boot_id, prompt, sources } = request

@@ -4,7 +4,7 @@
  * A signal lets the turn finish within the grace period; the same signal again, or the end of the grace, stops it.
  */
 import type { FileStore, RequestVerb } from '../storage/store.js'
-import type { StopReason } from './step.js'
+import type { StopReason } from './turn-event.js'
 
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
 const SIGNALS: StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP']

@@ -5,7 +5,7 @@ import { SessionStateError } from '../../src/errors.js'
 import { limits } from '../../src/limits.js'
 import type { NewRecord } from '../../src/session/records.js'
 import { fold, type SessionState, type State } from '../../src/session/state.js'
-import { completed, reply } from '../../src/turn/step.js'
+import { completed, reply } from '../../src/turn/step-records.js'
 import { foldAll, locationOf, placed, timeOf } from '../support/folding.js'
 import { createdRecord, startedRun, userMessage } from '../support/sessions.js'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { NewRecord } from '../../src/session/records.js'
 import { deriveStatus, isInterrupted, isUnfinished, type Status } from '../../src/session/status.js'
-import { completed } from '../../src/turn/step.js'
+import { completed } from '../../src/turn/step-records.js'
 import { foldAll } from '../support/folding.js'
 import { createdRecord, startedRun } from '../support/sessions.js'
 

@@ -12,7 +12,7 @@ import type { Session } from '../../src/session/session.js'
 import type { Run } from '../../src/session/state.js'
 import { bootId } from '../../src/storage/identity.js'
 import { drive } from '../../src/turn/drive.js'
-import type { StopReason, TurnEvent } from '../../src/turn/step.js'
+import type { StopReason, TurnEvent } from '../../src/turn/turn-event.js'
 
 export class FakeStop {
   private readonly controller = new AbortController()

@@ -6,15 +6,9 @@ import { diagnose } from '../../src/recovery/table.js'
 import { deriveId } from '../../src/session/ids.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Run, State } from '../../src/session/state.js'
-import {
-  completed,
-  type ProviderKind,
-  reply,
-  type StopReason,
-  step,
-  type TurnEvent,
-  withRest,
-} from '../../src/turn/step.js'
+import { completed, reply } from '../../src/turn/step-records.js'
+import type { ProviderKind, StopReason, TurnEvent } from '../../src/turn/turn-event.js'
+import { step, withRest } from '../../src/turn/step.js'
 import { foldAll } from '../support/folding.js'
 import { createdRecord, startedRun, userMessage } from '../support/sessions.js'
 

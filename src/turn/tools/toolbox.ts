@@ -7,7 +7,7 @@ import type {
   ToolCall,
   ToolDefinition,
 } from '../../provider/contract.js'
-import type { ToolPolicy } from '../step.js'
+import type { ToolPolicy } from '../turn-event.js'
 import { askOperator } from './ask-operator.js'
 import { editFile, readFile, writeFile } from './files.js'
 import type { McpServer, RunningServer } from './mcp.js'

@@ -1,0 +1,58 @@
+/** The part of `step` that is about the model: its responses, its failures, and a conversation too long for it. */
+import type { NewRecord } from '../session/records.js'
+import type { Call, Run } from '../session/state.js'
+import { proceed } from './step-calls.js'
+import { completed, reply } from './step-records.js'
+import type { Step, ToolPolicy, TurnEvent } from './turn-event.js'
+
+export function modelResponded(
+  run: Run,
+  event: Extract<TurnEvent, { type: 'model_responded' }>,
+  policy: ToolPolicy,
+): Step {
+  const { run_id } = run
+  const { stop, calls } = event
+  const usage = event.usage === null ? {} : { usage: event.usage }
+  const responded: NewRecord = {
+    kind: 'model.responded',
+    run_id,
+    stop,
+    ...usage,
+    ...(calls.length === 0 ? {} : { calls }),
+  }
+  if (calls.length === 0) return { records: [reply(run, event.reply), responded, completed(run_id, null)] }
+  const said = event.reply === '' ? [] : [reply(run, event.reply)]
+  const pending = calls.map(
+    ({ call_id, name }): Call => ({ call_id, tool: name, status: 'pending', isApproved: false, group: null }),
+  )
+  return proceed([...said, responded], { ...run, steps: run.steps + 1 }, pending, policy)
+}
+
+export function modelFailed(run: Run, { error, plan }: Extract<TurnEvent, { type: 'model_failed' }>): Step {
+  const { run_id } = run
+  const attempt: NewRecord = { kind: 'model.failed', run_id, error, retry_in_ms: plan.retryInMs }
+  if (error.type === 'overflow' && !run.isCompacted)
+    return { records: [attempt], effect: { type: 'compact' } }
+  if (plan.retryInMs !== null) return { records: [attempt], effect: { type: 'pause', ms: plan.retryInMs } }
+  if (plan.notBefore === null) return { records: [attempt, { kind: 'run.failed', run_id, error }] }
+  return {
+    records: [
+      attempt,
+      { kind: 'run.waiting', run_id, wait: 'not_before', not_before: plan.notBefore, why: error.message },
+    ],
+  }
+}
+
+export function compacted(run_id: string, event: Extract<TurnEvent, { type: 'compacted' }>): NewRecord {
+  const { content, how, keeps, messages, responses } = event
+  return {
+    kind: 'context.compacted',
+    run_id,
+    content,
+    how,
+    keeps_seq: keeps.seq,
+    keeps_offset: keeps.offset,
+    messages,
+    responses,
+  }
+}

@@ -1,0 +1,128 @@
+/** What happens in a turn, and what it can lead to: the words of `step`. */
+import type {
+  CallRecord,
+  NewRecord,
+  ProcessGroup,
+  PromptSource,
+  RunError,
+  Usage,
+} from '../session/records.js'
+import type { Decided, MintedToken } from './decision.js'
+
+export type ProviderKind = 'model' | 'agent'
+
+/** The mail that a run answers. */
+export interface DeliveredMail {
+  message_id: string
+  from: string
+  mail_kind: NewRecord<'mail.delivered'>['mail_kind']
+  content: string
+  sent_at: string
+}
+
+export interface RunRequest {
+  run_id: string
+  boot_id: string
+  /** What is asked: a person's message, a mail, or the going on with an interrupted run (a model needs no new message). */
+  prompt: { origin: 'operator'; content: string } | { origin: 'mail'; mail: DeliveredMail } | Continuation
+  key: string | null
+  digest: string | null
+  turn_timeout_ms: number | null
+  allow: string[]
+  steps_max: number | null
+  sources: PromptSource[]
+}
+
+export interface Continuation {
+  origin: 'continuation'
+  continues: string
+  auto: boolean
+  content: string | null
+}
+
+/** What the loop must know of the tools to decide; the tools themselves are `drive`'s. */
+export interface ToolPolicy {
+  /** `program` starts a process, and is recorded with it. `ask` is answered by a person. */
+  kindOf(tool: string): 'reads' | 'changes' | 'program' | 'ask' | 'unknown'
+}
+
+/** What follows a failed attempt: decided by `retry`, from the settings. */
+export interface RetryPlan {
+  /** Ask again after so long; null: no more. */
+  retryInMs: number | null
+  /** Park until then; null: the run fails. */
+  notBefore: string | null
+}
+
+/** What came of a call. `output` is the whole, where `content` is a part of it. */
+export interface ToolOutcome {
+  call_id: string
+  content: string
+  is_error: boolean
+  output: { blob: string; bytes: number } | null
+}
+
+export type TurnEvent =
+  | { type: 'begin'; provider: ProviderKind; run: RunRequest }
+  /** The first turn of a spawned agent: its run is in the log since its birth. */
+  | { type: 'ask'; provider: ProviderKind; sources: PromptSource[] }
+  /** The open run of a process that is gone is taken up again, or one whose time has come. */
+  | {
+      type: 'go_on'
+      provider: ProviderKind
+      boot_id: string
+      auto: boolean
+      notice: string | null
+      sources: PromptSource[]
+    }
+  /** A person has decided about the parked calls. */
+  | { type: 'decided'; boot_id: string; decided: Decided; sources: PromptSource[] }
+  | { type: 'launched'; group: ProcessGroup }
+  | { type: 'server_launched'; server: string; group: ProcessGroup }
+  | { type: 'state_known'; state: string }
+  | {
+      type: 'model_responded'
+      reply: string
+      stop: 'end' | 'length' | 'tool_calls'
+      usage: Usage | null
+      calls: CallRecord[]
+    }
+  | { type: 'model_failed'; error: RunError; plan: RetryPlan }
+  | { type: 'retry' }
+  | {
+      type: 'compacted'
+      content: string
+      how: 'summary' | 'dropped'
+      keeps: { seq: number; offset: number }
+      messages: number
+      responses: number
+    }
+  | { type: 'tool_launched'; call_id: string; group: ProcessGroup }
+  | ({ type: 'tool_finished' } & ToolOutcome)
+  | {
+      type: 'parked'
+      token: MintedToken
+      asks: { call_id: string; tool: string; input: { [key: string]: unknown } }[]
+    }
+  | { type: 'agent_replied'; reply: string }
+  /** An agent provider has let go after its reply. */
+  | { type: 'released'; state: string | null; usage: Usage | null }
+  | { type: 'failed'; error: RunError }
+  /** `result`: of the tool that was running; it is known, because the tool was stopped first. */
+  | { type: 'stopped'; reason: StopReason; state: string | null; result: ToolOutcome | null }
+
+export type StopReason = 'turn_timeout' | 'terminated' | 'cancelled' | 'suspended' | 'shutdown'
+
+/** Undefined: go on waiting for what is under way, or the run is over or parked. */
+export type Effect =
+  | { type: 'ask' }
+  | { type: 'run_tool'; call_id: string }
+  /** Mint a token and park, about these calls. */
+  | { type: 'park'; call_ids: string[] }
+  | { type: 'pause'; ms: number }
+  | { type: 'compact' }
+
+export interface Step {
+  records: NewRecord[]
+  effect?: Effect
+}
