@@ -1,0 +1,37 @@
+// Builds one file from the provider in a plugin's folder: node build.mjs <plugin folder> [<output file>].
+// What it bundles of others stays under their licences, which are put at its head.
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { build } from 'esbuild'
+
+const root = path.resolve(process.argv[2] ?? '.')
+const output = path.resolve(process.argv[3] ?? path.join(root, 'dist/index.js'))
+const { name, version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'))
+
+const { outputFiles, metafile } = await build({
+  absWorkingDir: root,
+  entryPoints: ['src/index.ts'],
+  bundle: true,
+  platform: 'node',
+  target: 'node20.19',
+  format: 'esm',
+  define: { USER_AGENT: JSON.stringify(`${name}/${version}`) },
+  logLevel: 'warning',
+  metafile: true,
+  write: false,
+})
+
+// Whole or not at all: a session may be loading the file that is being replaced.
+mkdirSync(path.dirname(output), { recursive: true })
+writeFileSync(`${output}.${process.pid}.tmp`, licences(Object.keys(metafile.inputs)) + outputFiles[0].text)
+renameSync(`${output}.${process.pid}.tmp`, output)
+
+function licences(inputs) {
+  const folders = inputs.flatMap((input) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0] ?? [])
+  return [...new Set(folders)]
+    .map((folder) => {
+      const text = readFileSync(path.resolve(root, folder, 'LICENSE'), 'utf8').trim()
+      return `/*! ${path.basename(folder)}\n\n${text}\n*/\n`
+    })
+    .join('')
+}

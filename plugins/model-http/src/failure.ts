@@ -1,0 +1,13 @@
+/** The failures that a provider may report (`ProviderFailure` of the contract). */
+import type { ProviderFailure } from 'substrat/provider'
+
+export type FailureType = ProviderFailure['failure']['type']
+
+export function failure(type: FailureType, message: string, retryAfterMs?: number): ProviderFailure {
+  const facts = retryAfterMs === undefined ? { type } : { type, retry_after_ms: retryAfterMs }
+  return Object.assign(new Error(message), { failure: facts })
+}
+
+export function isFailure(error: unknown): error is ProviderFailure {
+  return error instanceof Error && typeof (error as Partial<ProviderFailure>).failure?.type === 'string'
+}

@@ -1,0 +1,153 @@
+/**
+ * How a request gets to its host: directly on a connection that is kept, through a proxy as an absolute-form request
+ * (http), or through a proxy's tunnel (https). `node:https` is loaded only where it is needed: most of its 15 ms is TLS.
+ */
+import { readFileSync } from 'node:fs'
+import { Agent, type ClientRequest, request as httpRequest, type RequestOptions } from 'node:http'
+import type { Agent as SecureAgent } from 'node:https'
+import { isIP, type Socket } from 'node:net'
+import { failure } from './failure.js'
+import { bareHost, type Environment, proxyAuthorization, proxyFor } from './proxy.js'
+
+export interface Route {
+  /** For sentences: the host, and the proxy without its credentials. */
+  target: string
+  open(options: RequestOptions): ClientRequest
+}
+
+export interface RouteOptions {
+  environment: Environment
+  signal: AbortSignal
+  /** False: on a connection of its own. */
+  reuse: boolean
+}
+
+const agent = new Agent({ keepAlive: true })
+let secureAgent: SecureAgent | undefined
+
+export async function routeTo(url: URL, options: RouteOptions): Promise<Route> {
+  const proxy = proxyOf(url, options.environment)
+  if (proxy !== undefined) {
+    const target = `${url.host} (through the proxy ${proxy.host})`
+    return {
+      target,
+      open: await (url.protocol === 'https:' ? tunnelled : forwarded)(url, proxy, target, options),
+    }
+  }
+  const kept = options.reuse ? {} : { agent: false as const }
+  if (url.protocol === 'http:') {
+    return { target: url.host, open: (request) => httpRequest(url, { agent, ...request, ...kept }) }
+  }
+  const https = await import('node:https')
+  secureAgent ??= new https.Agent({ keepAlive: true })
+  const trust = { agent: secureAgent, ...trusted(options.environment) }
+  return { target: url.host, open: (request) => https.request(url, { ...trust, ...request, ...kept }) }
+}
+
+export function proxyOf(url: URL, environment: Environment): URL | undefined {
+  try {
+    return proxyFor(url, environment)
+  } catch (error) {
+    throw failure('misconfigured', (error as Error).message)
+  }
+}
+
+async function forwarded(
+  url: URL,
+  proxy: URL,
+  _target: string,
+  { environment }: RouteOptions,
+): Promise<Route['open']> {
+  const request = await requestOf(proxy, environment)
+  return (options) =>
+    request({
+      ...options,
+      path: url.href,
+      headers: { ...options.headers, host: url.host, ...authorization(proxy) },
+    })
+}
+
+async function tunnelled(
+  url: URL,
+  proxy: URL,
+  target: string,
+  options: RouteOptions,
+): Promise<Route['open']> {
+  const socket = await openTunnel(url, proxy, target, options)
+  const [https, tls] = await Promise.all([import('node:https'), import('node:tls')])
+  const host = bareHost(url)
+  const createConnection = (): Socket =>
+    tls.connect({
+      socket,
+      host,
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+      ...trusted(options.environment),
+    })
+  return (request) => https.request(url, { ...request, createConnection })
+}
+
+async function openTunnel(url: URL, proxy: URL, target: string, options: RouteOptions): Promise<Socket> {
+  const open = await requestOf(proxy, options.environment)
+  const authority = `${url.hostname}:${url.port || 443}`
+  return new Promise((resolve, reject) => {
+    const request = open({
+      method: 'CONNECT',
+      path: authority,
+      headers: { host: authority, ...authorization(proxy) },
+      signal: options.signal,
+    })
+    request.once('connect', ({ statusCode = 0 }, socket) => {
+      if (statusCode >= 200 && statusCode < 300) return resolve(socket)
+      socket.destroy()
+      reject(refusedByProxy(statusCode, target))
+    })
+    request.once('response', (response) => {
+      response.destroy()
+      reject(refusedByProxy(response.statusCode ?? 0, target))
+    })
+    request.once('error', reject)
+    request.end()
+  })
+}
+
+export function refusedByProxy(status: number, target: string): Error {
+  return status === 407
+    ? failure('misconfigured', `${target}: the proxy asks for a user and a password: put them into its URL`)
+    : failure('unreachable', `${target}: the proxy answered ${status}`)
+}
+
+/** A request to the proxy itself. */
+async function requestOf(
+  proxy: URL,
+  environment: Environment,
+): Promise<(options: RequestOptions) => ClientRequest> {
+  const address = { hostname: bareHost(proxy), port: proxy.port || undefined, agent: false as const }
+  if (proxy.protocol === 'http:') return (options) => httpRequest({ ...options, ...address })
+  const https = await import('node:https')
+  return (options) => https.request({ ...options, ...address, ...trusted(environment) })
+}
+
+function authorization(proxy: URL): Record<string, string> {
+  const value = proxyAuthorization(proxy)
+  return value === undefined ? {} : { 'proxy-authorization': value }
+}
+
+/**
+ * `SSL_CERT_FILE` takes the place of the roots that Node brings, as it does for OpenSSL. What is in `NODE_EXTRA_CA_CERTS`
+ * stays trusted: Node adds it only to its own roots, so it is added here.
+ */
+function trusted(environment: Environment): { ca?: string[] } {
+  const { SSL_CERT_FILE: file, NODE_EXTRA_CA_CERTS: extra } = environment
+  if (!file) return {}
+  return {
+    ca: [certificates('SSL_CERT_FILE', file), ...(extra ? [certificates('NODE_EXTRA_CA_CERTS', extra)] : [])],
+  }
+}
+
+function certificates(name: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw failure('misconfigured', `${name}: ${(error as Error).message}`)
+  }
+}

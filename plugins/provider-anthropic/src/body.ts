@@ -1,0 +1,99 @@
+/**
+ * The body of a request to the Messages API.
+ *
+ * Invariants: roles alternate and begin with the user; no text is empty; the results of one response are the first blocks
+ * of the message right after it; calls are never sent without a list of tools.
+ */
+import type Anthropic from '@anthropic-ai/sdk'
+import type { ModelMessage, ModelRequest } from 'substrat/provider'
+import { isBlank, NOTHING, wireHistory } from '../../model-http/src/history.js'
+import type { Settings } from './settings.js'
+
+/** The SDK's types leave `temperature` out, because the newest models refuse it; older ones take it. */
+type Body = Anthropic.MessageCreateParamsStreaming & { temperature?: number }
+
+type Content = (Anthropic.TextBlockParam | Anthropic.ToolUseBlockParam | Anthropic.ToolResultBlockParam)[]
+type Message = { role: 'user' | 'assistant'; content: Content }
+
+const ID_CHARACTERS_MAX = 64
+/** Where what came before was compacted away and the rest begins with an answer. */
+const EARLIER = '(What was said before this is left out.)'
+
+export function messagesBody(request: ModelRequest, settings: Settings): Body {
+  const history = wireHistory(request.messages(), { idCharactersMax: ID_CHARACTERS_MAX })
+  const messages = merged(history)
+  if (settings.isCached) markForCache(messages)
+  return {
+    model: settings.model,
+    max_tokens: settings.maxTokens,
+    stream: true,
+    messages,
+    ...(request.instructions !== null && !isBlank(request.instructions) && { system: request.instructions }),
+    ...(settings.temperature !== undefined && { temperature: settings.temperature }),
+    ...toolsOf(request, history),
+  }
+}
+
+function merged(history: ModelMessage[]): Message[] {
+  const messages: Message[] = []
+  for (const message of history) {
+    const role = message.role === 'assistant' ? 'assistant' : 'user'
+    if (messages.length === 0 && role === 'assistant') {
+      messages.push({ role: 'user', content: [{ type: 'text', text: EARLIER }] })
+    }
+    const latest = messages.at(-1)
+    if (latest?.role === role) latest.content.push(...blocksOf(message))
+    else messages.push({ role, content: blocksOf(message) })
+  }
+  return messages
+}
+
+function blocksOf(message: ModelMessage): Content {
+  if (message.role === 'user')
+    return [{ type: 'text', text: isBlank(message.content) ? NOTHING : message.content }]
+  if (message.role === 'tool') {
+    const { call_id, content, is_error } = message
+    return [
+      {
+        type: 'tool_result',
+        tool_use_id: call_id,
+        content: isBlank(content) ? NOTHING : content,
+        ...(is_error && { is_error }),
+      },
+    ]
+  }
+  const calls: Content = message.tool_calls.map(({ call_id, name, input }) => ({
+    type: 'tool_use',
+    id: call_id,
+    name,
+    input,
+  }))
+  return isBlank(message.content) ? calls : [{ type: 'text', text: message.content }, ...calls]
+}
+
+/** All before the end of the latest message is kept for the next request, which begins with the same. */
+function markForCache(messages: Message[]): void {
+  const block = messages.at(-1)?.content.at(-1)
+  if (block !== undefined) block.cache_control = { type: 'ephemeral' }
+}
+
+/** Where the model may call nothing but once has, the API still wants to know the tools of the calls it is shown. */
+function toolsOf({ tools }: ModelRequest, history: ModelMessage[]): Pick<Body, 'tools' | 'tool_choice'> {
+  if (tools.length > 0) {
+    return {
+      tools: tools.map(({ name, description, input_schema }) => ({
+        name,
+        description,
+        input_schema: { ...input_schema, type: 'object' },
+      })),
+    }
+  }
+  const names = history.flatMap((message) =>
+    message.role === 'assistant' ? message.tool_calls.map(({ name }) => name) : [],
+  )
+  if (names.length === 0) return {}
+  return {
+    tools: [...new Set(names)].map((name) => ({ name, input_schema: { type: 'object' } })),
+    tool_choice: { type: 'none' },
+  }
+}

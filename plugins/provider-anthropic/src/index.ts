@@ -1,0 +1,38 @@
+/** `anthropic`: the Messages API of Anthropic, and whatever speaks as it does. */
+import type { ModelProvider } from 'substrat/provider'
+import { ask, guarded } from '../../model-http/src/ask.js'
+import { scrubber } from '../../model-http/src/settings.js'
+import { isLast, readAnswer } from './answer.js'
+import { messagesBody } from './body.js'
+import { OPTIONS, readSettings } from './settings.js'
+
+/** Put in by the build: the package's name and version. */
+declare const USER_AGENT: string
+
+const API_VERSION = '2023-06-01'
+
+const provider: ModelProvider = {
+  kind: 'model',
+  description: 'models of Anthropic, by its Messages API',
+  options: OPTIONS,
+  check(settings) {
+    const { key, endpoint } = readSettings(settings, process.env)
+    scrubber(key, endpoint.url, process.env)
+  },
+  async *complete(request, { signal }) {
+    const environment = process.env
+    const settings = readSettings(request, environment)
+    const { key, endpoint } = settings
+    const events = ask({
+      endpoint,
+      headers: { 'x-api-key': key, 'anthropic-version': API_VERSION, 'user-agent': USER_AGENT },
+      body: messagesBody(request, settings),
+      signal,
+      environment,
+      isLast,
+    })
+    yield* guarded(readAnswer(events, endpoint), signal, scrubber(key, endpoint.url, environment))
+  },
+}
+
+export default provider

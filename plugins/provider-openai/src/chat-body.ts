@@ -1,0 +1,56 @@
+/** The body of a request to Chat Completions, of OpenAI or of a server that speaks as it does. */
+import type OpenAI from 'openai'
+import type { ModelMessage, ModelRequest } from 'substrat/provider'
+import { isBlank, NOTHING } from '../../model-http/src/history.js'
+import { instructionsOf, openaiHistory, resultText } from './history.js'
+import type { Settings } from './settings.js'
+
+type Body = OpenAI.Chat.ChatCompletionCreateParamsStreaming
+type Message = OpenAI.Chat.ChatCompletionMessageParam
+
+export function chatBody(request: ModelRequest, settings: Settings): Body {
+  const { model, temperature, effort } = settings
+  const instructions = instructionsOf(request)
+  return {
+    model,
+    stream: true,
+    stream_options: { include_usage: true },
+    messages: [
+      ...(instructions === undefined ? [] : [{ role: 'system', content: instructions } satisfies Message]),
+      ...openaiHistory(request).map(messageOf),
+    ],
+    ...(request.tools.length > 0 && { tools: request.tools.map(toolOf) }),
+    ...tokenLimit(settings),
+    ...(temperature !== undefined && { temperature }),
+    ...(effort !== undefined && { reasoning_effort: effort }),
+  }
+}
+
+/** OpenAI's newer models refuse the old name; many other servers know no other. */
+function tokenLimit({ maxTokens, isOpenAI }: Settings): Pick<Body, 'max_tokens' | 'max_completion_tokens'> {
+  if (maxTokens === undefined) return {}
+  return isOpenAI ? { max_completion_tokens: maxTokens } : { max_tokens: maxTokens }
+}
+
+function messageOf(message: ModelMessage): Message {
+  if (message.role === 'user')
+    return { role: 'user', content: isBlank(message.content) ? NOTHING : message.content }
+  if (message.role === 'tool')
+    return { role: 'tool', tool_call_id: message.call_id, content: resultText(message) }
+  const content = isBlank(message.content) ? null : message.content
+  if (message.tool_calls.length === 0) return { role: 'assistant', content }
+  const tool_calls = message.tool_calls.map(({ call_id, name, input }) => ({
+    id: call_id,
+    type: 'function' as const,
+    function: { name, arguments: JSON.stringify(input) },
+  }))
+  return { role: 'assistant', content, tool_calls }
+}
+
+function toolOf({
+  name,
+  description,
+  input_schema,
+}: ModelRequest['tools'][number]): OpenAI.Chat.ChatCompletionTool {
+  return { type: 'function', function: { name, description, parameters: input_schema } }
+}

@@ -1,0 +1,19 @@
+/** What both APIs of OpenAI need of a conversation. */
+import type { ModelMessage, ModelRequest } from 'substrat/provider'
+import { isBlank, wireHistory } from '../../model-http/src/history.js'
+
+// What Chat Completions takes.
+const ID_CHARACTERS_MAX = 40
+
+export function openaiHistory(request: ModelRequest): ModelMessage[] {
+  return wireHistory(request.messages(), { idCharactersMax: ID_CHARACTERS_MAX })
+}
+
+export function instructionsOf({ instructions }: ModelRequest): string | undefined {
+  return instructions === null || isBlank(instructions) ? undefined : instructions
+}
+
+/** The APIs have no field for it. */
+export function resultText({ content, is_error }: Extract<ModelMessage, { role: 'tool' }>): string {
+  return is_error ? `Error: ${content}` : content
+}

@@ -1,0 +1,45 @@
+/** `openai`: models of OpenAI, and of every server that speaks one of its two APIs. */
+import type { ModelProvider } from 'substrat/provider'
+import { ask, guarded } from '../../model-http/src/ask.js'
+import { scrubber } from '../../model-http/src/settings.js'
+import { readChat } from './chat-answer.js'
+import { chatBody } from './chat-body.js'
+import { isLast, readResponses } from './responses-answer.js'
+import { responsesBody } from './responses-body.js'
+import { OPTIONS, readSettings } from './settings.js'
+
+/** Put in by the build: the package's name and version. */
+declare const USER_AGENT: string
+
+const APIS = {
+  responses: { body: responsesBody, read: readResponses, isLast },
+  // Its last event is `[DONE]`, which is no JSON.
+  chat: { body: chatBody, read: readChat, isLast: () => false },
+}
+
+const provider: ModelProvider = {
+  kind: 'model',
+  description: 'models of OpenAI, Ollama, vLLM, OpenRouter, llama.cpp and others with the same API',
+  options: OPTIONS,
+  check(settings) {
+    const { key, endpoint } = readSettings(settings, process.env)
+    scrubber(key, endpoint.url, process.env)
+  },
+  async *complete(request, { signal }) {
+    const environment = process.env
+    const settings = readSettings(request, environment)
+    const { key, endpoint } = settings
+    const api = APIS[settings.api]
+    const events = ask({
+      endpoint,
+      headers: { 'user-agent': USER_AGENT, ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) },
+      body: api.body(request, settings),
+      signal,
+      environment,
+      isLast: api.isLast,
+    })
+    yield* guarded(api.read(events, endpoint), signal, scrubber(key, endpoint.url, environment))
+  },
+}
+
+export default provider

@@ -1,0 +1,102 @@
+/** The events of the Responses API as events of the contract. */
+import type OpenAI from 'openai'
+import type { ModelEvent } from 'substrat/provider'
+import { apiErrorOf } from '../../model-http/src/api-error.js'
+import { cutShort, streamFailure, type WireEvent } from '../../model-http/src/ask.js'
+import type { Endpoint } from '../../model-http/src/settings.js'
+import { ToolCalls } from '../../model-http/src/tool-calls.js'
+import { countOf, textOf, type Wire } from '../../model-http/src/wire.js'
+
+type Events = OpenAI.Responses.ResponseStreamEvent
+type Known<T extends Events['type']> = Wire<Extract<Events, { type: T }>>
+type Event =
+  | Known<'response.output_item.added'>
+  | Known<'response.output_item.done'>
+  | Known<'response.output_text.delta'>
+  | Known<'response.refusal.delta'>
+  | Known<'response.function_call_arguments.delta'>
+  | Known<'response.function_call_arguments.done'>
+  | Ended
+  | Known<'response.failed'>
+  | Known<'error'>
+type Ended = Known<'response.completed'> | Known<'response.incomplete'>
+
+export function isLast({ type }: WireEvent): boolean {
+  const last: Events['type'][] = ['response.completed', 'response.incomplete', 'response.failed', 'error']
+  return last.some((one) => one === type)
+}
+
+export async function* readResponses(
+  events: AsyncIterable<WireEvent>,
+  endpoint: Endpoint,
+): AsyncGenerator<ModelEvent, void, undefined> {
+  const calls = new ToolCalls()
+  const text = new Text()
+  for await (const wireEvent of events) {
+    const event = wireEvent as Event
+    switch (event.type) {
+      case 'response.output_text.delta':
+      case 'response.refusal.delta':
+        yield* text.add(event.output_index ?? 0, textOf(event.delta))
+        break
+      case 'response.output_item.added':
+      case 'response.output_item.done':
+        takeItem(event, calls)
+        break
+      case 'response.function_call_arguments.delta':
+        calls.append(event.output_index ?? 0, textOf(event.delta))
+        break
+      case 'response.function_call_arguments.done':
+        calls.replaceInput(event.output_index ?? 0, textOf(event.arguments))
+        break
+      case 'response.completed':
+      case 'response.incomplete':
+        yield* finish(event, calls)
+        return
+      case 'response.failed':
+        throw streamFailure(endpoint, apiErrorOf({ error: event.response?.error ?? {} }))
+      case 'error':
+        // The API has the error's fields in the event itself; others nest them.
+        throw streamFailure(
+          endpoint,
+          apiErrorOf('error' in event ? event : { error: { code: event.code, message: event.message } }),
+        )
+    }
+  }
+  throw cutShort(endpoint)
+}
+
+function takeItem(
+  { item, output_index }: Known<'response.output_item.added' | 'response.output_item.done'>,
+  calls: ToolCalls,
+): void {
+  if (item?.type !== 'function_call') return
+  const key = output_index ?? 0
+  if (calls.has(key)) calls.replaceInput(key, textOf(item.arguments))
+  else calls.start(key, item.call_id ?? undefined, item.name ?? undefined, textOf(item.arguments))
+}
+
+function* finish({ response }: Ended, calls: ToolCalls): Iterable<ModelEvent> {
+  const isCut = response?.incomplete_details?.reason === 'max_output_tokens'
+  for (const call of calls.finish(isCut)) yield { type: 'tool_call', call }
+  if (response?.usage) {
+    const { input_tokens, output_tokens } = response.usage
+    yield {
+      type: 'usage',
+      usage: { input_tokens: countOf(input_tokens), output_tokens: countOf(output_tokens) },
+    }
+  }
+  yield { type: 'stop', reason: calls.count > 0 ? 'tool_calls' : isCut ? 'length' : 'end' }
+}
+
+/** A response may have several messages: they are kept apart by an empty line. */
+class Text {
+  private latest: number | undefined;
+
+  *add(item: number, piece: string): Iterable<ModelEvent> {
+    if (piece === '') return
+    const isNext = this.latest !== undefined && this.latest !== item
+    this.latest = item
+    yield { type: 'text', text: isNext ? `\n\n${piece}` : piece }
+  }
+}

@@ -1,0 +1,73 @@
+/** What the options and the environment say, or why that cannot work. */
+import type OpenAI from 'openai'
+import type { ProviderSettings } from 'substrat/provider'
+import { failure } from '../../model-http/src/failure.js'
+import type { Environment } from '../../model-http/src/proxy.js'
+import {
+  apiKey,
+  baseUrlOf,
+  COMMON_OPTIONS,
+  type Endpoint,
+  endpointOf,
+  modelOf,
+  oneOf,
+  positiveInteger,
+  temperatureOf,
+} from '../../model-http/src/settings.js'
+
+type Effort = NonNullable<OpenAI.ReasoningEffort>
+
+export interface Settings {
+  api: 'responses' | 'chat'
+  /** OpenAI's own, and not one that speaks as it does. */
+  isOpenAI: boolean
+  endpoint: Endpoint
+  /** Local servers mostly want none. */
+  key: string | undefined
+  model: string
+  maxTokens: number | undefined
+  temperature: number | undefined
+  effort: Effort | undefined
+}
+
+export const OPTIONS = {
+  ...COMMON_OPTIONS,
+  base_url: 'where the API is, with its /v1 (OPENAI_BASE_URL, else https://api.openai.com/v1)',
+  api: 'responses or chat (responses for api.openai.com, chat for any other)',
+  reasoning_effort: 'none, minimal, low, medium, high, xhigh or max, where the model takes it',
+} satisfies Record<string, string>
+
+const EFFORTS = [
+  'none',
+  'minimal',
+  'low',
+  'medium',
+  'high',
+  'xhigh',
+  'max',
+] as const satisfies readonly Effort[]
+const OPENAI_HOST = 'api.openai.com'
+
+export function readSettings(settings: ProviderSettings, environment: Environment): Settings {
+  const { options } = settings
+  const base = baseUrlOf(options.base_url, 'OPENAI_BASE_URL', environment, `https://${OPENAI_HOST}/v1`)
+  const isOpenAI = base.hostname === OPENAI_HOST
+  const key = apiKey(settings, environment, 'OPENAI_API_KEY')
+  if (key === undefined && isOpenAI) {
+    throw failure(
+      'authentication',
+      'there is no API key: set OPENAI_API_KEY, or give --option key_env=… or key_file=…',
+    )
+  }
+  const api = oneOf(options, 'api', ['responses', 'chat']) ?? (isOpenAI ? 'responses' : 'chat')
+  return {
+    api,
+    isOpenAI,
+    endpoint: endpointOf(settings, base, api === 'responses' ? 'responses' : 'chat/completions'),
+    key,
+    model: modelOf(settings),
+    maxTokens: positiveInteger(options, 'max_tokens'),
+    temperature: temperatureOf(options),
+    effort: oneOf(options, 'reasoning_effort', EFFORTS),
+  }
+}

@@ -1,0 +1,238 @@
+/** What the model says, over a real socket: text, calls, usage, and why the answer ends. */
+import { createServer, request as httpRequest } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type ModelServer, startModelServer } from '../support/model-server/server.js'
+import {
+  assistant,
+  call,
+  callsOf,
+  collect,
+  failureOf,
+  requestFor,
+  result,
+  textOf,
+  user,
+  VARIANTS,
+} from './support.js'
+
+let server: ModelServer
+beforeEach(async () => {
+  server = await startModelServer()
+})
+afterEach(() => server.close())
+
+describe.each(VARIANTS)('$api', ({ provider, options }) => {
+  const ask = (...args: Parameters<typeof requestFor> extends [unknown, ...infer Rest] ? Rest : never) =>
+    collect(provider, requestFor(options(server.url), ...args))
+
+  test('text comes in the pieces in which it is sent, whole and in order', async () => {
+    const text = 'Grüße, 世界 🌍: everything that was said, also \u2028 and "quotes"\n'
+    server.setScenario({ responses: [{ text, event_characters: 3 }] })
+    const events = await ask()
+    expect(textOf(events)).toBe(text)
+    expect(events.filter(({ type }) => type === 'text').length).toBeGreaterThan(10)
+    expect(events.at(-1)).toEqual({ type: 'stop', reason: 'end' })
+  })
+
+  test('text arrives while the model is still speaking', async () => {
+    server.setScenario({ responses: [{ text: 'a'.repeat(40), event_characters: 10, event_delay_ms: 60 }] })
+    const start = performance.now()
+    const times: number[] = []
+    for await (const event of provider.complete(requestFor(options(server.url)), { signal: never() })) {
+      if (event.type === 'text') times.push(performance.now() - start)
+    }
+    expect(times).toHaveLength(4)
+    expect((times[3] as number) - (times[0] as number)).toBeGreaterThan(120)
+  })
+
+  test('parallel calls are put together from their pieces, in order', async () => {
+    const inputs = [
+      { command: 'ls -la "ä"' },
+      {},
+      { command: 'x'.repeat(100), deep: { list: [1, null, true] } },
+    ]
+    server.setScenario({
+      responses: [
+        {
+          text: 'let me look',
+          tool_calls: inputs.map((input) => ({ name: 'shell', input })),
+          event_characters: 5,
+        },
+      ],
+    })
+    const events = await ask()
+    expect(callsOf(events).map(({ name, input }) => ({ name, input }))).toEqual(
+      inputs.map((input) => ({ name: 'shell', input })),
+    )
+    expect(new Set(callsOf(events).map(({ call_id }) => call_id)).size).toBe(3)
+    expect(textOf(events)).toBe('let me look')
+    expect(events.at(-1)).toEqual({ type: 'stop', reason: 'tool_calls' })
+  })
+
+  test('a call with no input at all is a call with no parameters', async () => {
+    server.setScenario({ responses: [{ tool_calls: [{ name: 'list', raw_input: '' }] }] })
+    expect(callsOf(await ask()).map(({ input }) => input)).toEqual([{}])
+  })
+
+  test.each(['{"command": ', '[1]', '"ls"', 'null', 'ls -la'])(
+    'an input of %s is an invalid response',
+    async (raw_input) => {
+      server.setScenario({ responses: [{ tool_calls: [{ name: 'shell', raw_input }] }] })
+      const { failure, message } = await failureOf(() => ask())
+      expect(failure).toEqual({ type: 'invalid_response' })
+      expect(message).toContain('shell')
+    },
+  )
+
+  test('usage counts what was read from a cache too', async () => {
+    const usage = { input_tokens: 100, cached_tokens: 23, output_tokens: 7 }
+    server.setScenario({ responses: [{ text: 'hi', usage }] })
+    expect((await ask()).filter(({ type }) => type === 'usage')).toEqual([
+      { type: 'usage', usage: { input_tokens: 123, output_tokens: 7 } },
+    ])
+  })
+
+  test('an answer that reached the token limit ends for its length', async () => {
+    server.setScenario({ responses: [{ text: 'and then', stop: 'length' }] })
+    const events = await ask()
+    expect(textOf(events)).toBe('and then')
+    expect(events.at(-1)).toEqual({ type: 'stop', reason: 'length' })
+  })
+
+  test.each(['', '{"command":"rm -r'])(
+    'a call cut off at %j by the token limit is not made',
+    async (raw_input) => {
+      server.setScenario({ responses: [{ tool_calls: [{ name: 'shell', raw_input }], stop: 'length' }] })
+      const { failure, message } = await failureOf(() => ask())
+      expect(failure.type).toBe('invalid_response')
+      expect(message).toContain('max_tokens')
+    },
+  )
+
+  test('a refusal ends with the text that it gave', async () => {
+    server.setScenario({ responses: [{ text: 'I cannot do that.', stop: 'refusal' }] })
+    const events = await ask()
+    expect(textOf(events)).toBe('I cannot do that.')
+    expect(events.at(-1)).toEqual({ type: 'stop', reason: 'end' })
+  })
+
+  test('a conversation goes on over one connection, at the place that its history has', async () => {
+    server.setScenario({
+      responses: [{ tool_calls: [{ name: 'shell', input: { command: 'ls' } }] }, { text: 'two files' }],
+    })
+    const [first] = callsOf(await ask('look'))
+    if (first === undefined) throw new Error('no call')
+    const history = [user('look'), assistant('', first), result(first.call_id, 'a b')]
+    // The end of an answer is read after its last event has been given out.
+    await sleep(50)
+    expect(textOf(await ask(history))).toBe('two files')
+    await sleep(50)
+    expect(textOf(await ask([...history, assistant('two files'), user('thanks')]))).toBe('echo: thanks')
+    expect(server.refusals()).toEqual([])
+    expect(server.requests.map(({ place }) => place)).toEqual([0, 1, 2])
+    expect(server.connections).toBe(1)
+  })
+
+  test('a kept connection that the server closes on the next request is no failure', async () => {
+    const closing = await startClosingProxy(server.port)
+    const request = requestFor(options(`http://127.0.0.1:${closing.port}`))
+    await collect(provider, request)
+    await sleep(50)
+    expect(textOf(await collect(provider, request))).toBe('echo: hello')
+    expect(closing.closed()).toBe(1)
+    await closing.close()
+  })
+
+  test('who stops reading lets go of the connection', async () => {
+    server.setScenario({ responses: [{ text: 'x'.repeat(1000), event_characters: 10, event_delay_ms: 20 }] })
+    for await (const event of provider.complete(requestFor(options(server.url)), { signal: never() })) {
+      if (event.type === 'text') break
+    }
+    await expect.poll(() => server.requests[0]?.hungUpAt).toBeTypeOf('number')
+  })
+
+  test('the key, the model, the instructions and the options are sent', async () => {
+    const more = { instructions: 'Be brief.', model: 'model-7' }
+    const limits = { max_tokens: '77', temperature: '0.5' }
+    await collect(provider, requestFor({ ...options(server.url), ...limits }, 'hello', more))
+    const [recorded] = server.requests
+    if (recorded === undefined) throw new Error('nothing was asked')
+    const { body, headers } = recorded
+    expect(JSON.stringify(body)).toContain('"Be brief."')
+    expect(body).toMatchObject({ model: 'model-7', temperature: 0.5, stream: true })
+    expect(Object.entries(body).find(([name]) => /^max_(output_)?tokens$/.test(name))?.[1]).toBe(77)
+    expect(headers['x-api-key'] ?? headers.authorization).toContain('sk-test-')
+    expect(headers['user-agent']).toMatch(/^substrat-provider-(openai|anthropic)\/\d/)
+  })
+})
+
+test('reasoning_effort is sent as each of the two APIs has it', async () => {
+  for (const { provider, options } of VARIANTS.slice(1)) {
+    await collect(provider, requestFor({ ...options(server.url), reasoning_effort: 'low' }))
+  }
+  expect(server.requests[0]?.body).toMatchObject({ reasoning: { effort: 'low' } })
+  expect(server.requests[1]?.body).toMatchObject({ reasoning_effort: 'low' })
+  expect(server.refusals()).toEqual([])
+})
+
+test('the conversation is marked for the cache of the Messages API, unless that is off', async () => {
+  const [variant] = VARIANTS
+  if (variant === undefined) throw new Error('no variant')
+  const { provider, options } = variant
+  await collect(provider, requestFor(options(server.url)))
+  await collect(provider, requestFor({ ...options(server.url), prompt_cache: 'off' }))
+  const [marked, plain] = server.requests.map(({ body }) => JSON.stringify(body).includes('cache_control'))
+  expect([marked, plain]).toEqual([true, false])
+})
+
+test('the calls of a call_0 that means another each time stay apart', async () => {
+  const [first, second] = [call('call_0', { command: 'a' }), call('call_0', { command: 'b' })]
+  for (const { provider, options } of VARIANTS) {
+    const history = [
+      user('go'),
+      assistant('', first),
+      result('call_0', '1'),
+      assistant('', second),
+      result('call_0', '2'),
+    ]
+    await collect(provider, requestFor(options(server.url), history))
+  }
+  expect(server.refusals()).toEqual([])
+})
+
+/** Passes the first request of each connection on, and hangs up on the second. */
+async function startClosingProxy(
+  target: number,
+): Promise<{ port: number; closed(): number; close(): Promise<void> }> {
+  const served = new WeakSet<Socket>()
+  let closed = 0
+  const proxy = createServer((request, response) => {
+    if (served.has(request.socket)) {
+      closed += 1
+      request.socket.destroy()
+      return
+    }
+    served.add(request.socket)
+    const { method, headers, url } = request
+    const forwarded = httpRequest(
+      { port: target, host: '127.0.0.1', path: url, method, headers },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 0, { 'content-type': answer.headers['content-type'] })
+        answer.pipe(response)
+      },
+    )
+    request.pipe(forwarded)
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  return {
+    port: (proxy.address() as AddressInfo).port,
+    closed: () => closed,
+    close: () => new Promise((resolve) => void proxy.close(() => resolve()).closeAllConnections()),
+  }
+}
+
+function never(): AbortSignal {
+  return new AbortController().signal
+}

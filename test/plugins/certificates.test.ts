@@ -1,0 +1,80 @@
+/** Whom https trusts: a server with a certificate of its own, over a real socket. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { certificate } from '../support/model-server/certificate.js'
+import { type ModelServer, startModelServer } from '../support/model-server/server.js'
+import { buildPlugin, collect, failureOf, KEY, requestFor, textOf, VARIANTS } from './support.js'
+
+const run = promisify(execFile)
+
+describe.skipIf(certificate === undefined)('with a certificate made by openssl', () => {
+  const tls = certificate as NonNullable<typeof certificate>
+  let server: ModelServer
+  beforeAll(async () => {
+    server = await startModelServer({ responses: [] }, { tls })
+  })
+  afterAll(() => server.close())
+  afterEach(() => vi.unstubAllEnvs())
+
+  describe.each(VARIANTS)('$api', ({ provider, options }) => {
+    const ask = () => collect(provider, requestFor(options(server.url)))
+
+    test('a certificate that nobody vouches for is refused, once and for all', async () => {
+      const { failure, message } = await failureOf(ask)
+      expect(failure).toEqual({ type: 'misconfigured' })
+      expect(message).toContain('NODE_EXTRA_CA_CERTS')
+    })
+
+    test('SSL_CERT_FILE vouches for it, also on a kept connection', async () => {
+      vi.stubEnv('SSL_CERT_FILE', tls.file)
+      expect(textOf(await ask())).toBe('echo: hello')
+      expect(textOf(await ask())).toBe('echo: hello')
+      vi.unstubAllEnvs()
+      expect((await failureOf(ask)).failure.type).toBe('misconfigured')
+    })
+
+    test('a file that is not there is named', async () => {
+      vi.stubEnv('SSL_CERT_FILE', '/nonexistent/ca.pem')
+      const { failure, message } = await failureOf(ask)
+      expect(failure.type).toBe('misconfigured')
+      expect(message).toContain('/nonexistent/ca.pem')
+    })
+
+    test('a certificate for another name is refused', async () => {
+      vi.stubEnv('SSL_CERT_FILE', tls.file)
+      const url = server.url.replace('127.0.0.1', 'localhost')
+      const { failure, message } = await failureOf(() => collect(provider, requestFor(options(url))))
+      expect(failure.type).toBe('misconfigured')
+      expect(message).toContain('ALTNAME')
+    })
+  })
+
+  test('NODE_EXTRA_CA_CERTS vouches for it, also beside a SSL_CERT_FILE of others', async () => {
+    const file = await buildPlugin('provider-anthropic')
+    const request = { ...requestFor({ base_url: server.url }), messages: undefined }
+    const script = `
+      const { default: provider } = await import(${JSON.stringify(file)})
+      const request = { ...${JSON.stringify(request)}, messages: () => [{ role: 'user', content: 'hello' }] }
+      for await (const event of provider.complete(request, { signal: new AbortController().signal })) {
+        if (event.type === 'text') process.stdout.write(event.text)
+      }`
+    const other = await otherAuthority()
+    for (const more of [{}, { SSL_CERT_FILE: other }]) {
+      const env = { PATH: process.env.PATH, ANTHROPIC_API_KEY: KEY, NODE_EXTRA_CA_CERTS: tls.file, ...more }
+      const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { env })
+      expect(stdout).toBe('echo: hello')
+    }
+  })
+})
+
+/** A file with a root that has signed nothing here. */
+async function otherAuthority(): Promise<string> {
+  const { rootCertificates } = await import('node:tls')
+  const { mkdtempSync, writeFileSync } = await import('node:fs')
+  const { tmpdir } = await import('node:os')
+  const { join } = await import('node:path')
+  const file = join(mkdtempSync(join(tmpdir(), 'substrat-roots-')), 'ca.pem')
+  writeFileSync(file, String(rootCertificates[0]))
+  return file
+}

@@ -1,0 +1,28 @@
+/** The suite that every provider passes. */
+import { afterAll, describe, test } from 'vitest'
+import { conformanceCases } from '../../src/provider/conformance.js'
+import { startModelServer } from '../support/model-server/server.js'
+import { requestFor, VARIANTS } from './support.js'
+
+const server = await startModelServer({
+  responses: [],
+  rules: [{ includes: 'be slow', text: 'slow', delay_ms: 8000 }],
+})
+const failing = await startModelServer({ responses: [{ fault: { error: 'server_error' } }] })
+afterAll(() => Promise.all([server.close(), failing.close()]))
+
+describe.each(VARIANTS)('$api', ({ provider, options }) => {
+  const settings = (url: string, model: string | null = 'model-1') => {
+    const { workspace, instructions, options: all } = requestFor(options(url))
+    return { workspace, instructions, options: all, model }
+  }
+  const cases = conformanceCases(provider, {
+    settings: settings(server.url),
+    prompt: 'say hello',
+    expected: 'echo: say hello',
+    slow: { settings: settings(server.url), prompt: 'be slow' },
+    failing: settings(failing.url),
+    refused: settings(server.url, null),
+  })
+  for (const { title, run } of cases) test(title, run)
+})

@@ -1,0 +1,328 @@
+/** Every way that an answer can fail, over a real socket, and what the provider makes of it. */
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Fault } from '../support/model-server/scenario.js'
+import { type ModelServer, startModelServer } from '../support/model-server/server.js'
+import { collect, failureOf, KEY, requestFor, textOf, VARIANTS } from './support.js'
+
+let server: ModelServer
+beforeEach(async () => {
+  server = await startModelServer()
+})
+afterEach(() => server.close())
+
+describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
+  const failWith = (fault: Fault, more: Record<string, string> = {}) => {
+    server.setScenario({
+      responses: [{ text: 'a long answer that is never whole', event_characters: 4, fault }],
+    })
+    return failureOf(() => collect(provider, requestFor({ ...options(server.url), ...more })))
+  }
+
+  test.each([
+    ['authentication', 'authentication'],
+    ['permission', 'authentication'],
+    ['quota', 'misconfigured'],
+    ['invalid', 'invalid'],
+    ['not_found', 'invalid'],
+    ['overflow', 'overflow'],
+    ['too_large', 'overflow'],
+    ['rate_limit', 'rate_limit'],
+    ['server_error', 'overloaded'],
+    ['overloaded', 'overloaded'],
+  ] as const)('an error of kind %s is a failure of type %s', async (error, type) => {
+    const { failure, message } = await failWith({ error })
+    expect(failure).toEqual({ type })
+    expect(message).toMatch(/^127\.0\.0\.1:\d+ answered [45]\d\d: \S/)
+  })
+
+  test.each([
+    ['rate_limit', 'rate_limit'],
+    ['overloaded', 'overloaded'],
+    ['server_error', 'overloaded'],
+    ['authentication', 'authentication'],
+    ['overflow', 'overflow'],
+  ] as const)('an error of kind %s in the middle of an answer is one of type %s', async (error, type) => {
+    // The Messages API tells an overflow only by its words, and the Responses API by its code.
+    const words = error === 'overflow' ? { message: 'prompt is too long: 9 tokens > 8 maximum' } : {}
+    const { failure, message } = await failWith({ error, after_events: 4, ...words })
+    expect(failure).toEqual({ type })
+    expect(message).toContain('in the middle of its answer')
+  })
+
+  test.each([
+    [{ 'retry-after': '7' }, 7000, 7000],
+    [{ 'retry-after-ms': '1234', 'retry-after': '7' }, 1234, 1234],
+    [{ 'retry-after': new Date(Date.now() + 60_000).toUTCString() }, 50_000, 60_000],
+    [
+      {
+        'x-ratelimit-remaining-tokens': '0',
+        'x-ratelimit-reset-tokens': '6m0s',
+        'x-ratelimit-reset-requests': '1s',
+      },
+      360_000,
+      360_000,
+    ],
+    [
+      {
+        'anthropic-ratelimit-tokens-remaining': '0',
+        'anthropic-ratelimit-tokens-reset': new Date(Date.now() + 30_000).toISOString(),
+      },
+      20_000,
+      30_000,
+    ],
+  ] as const)('%j says when to ask again', async (headers, least, most) => {
+    const { failure } = await failWith({ error: 'rate_limit', headers })
+    expect(failure.type).toBe('rate_limit')
+    expect(failure.retry_after_ms).toBeGreaterThanOrEqual(least)
+    expect(failure.retry_after_ms).toBeLessThanOrEqual(most)
+  })
+
+  test('an overload says when to ask again too, and a refusal never does', async () => {
+    const headers = { 'retry-after': '3' }
+    expect((await failWith({ error: 'overloaded', headers })).failure.retry_after_ms).toBe(3000)
+    expect((await failWith({ error: 'invalid', headers })).failure.retry_after_ms).toBeUndefined()
+  })
+
+  test('what the API says is passed on, in one line and at most 500 characters of it', async () => {
+    const { message } = await failWith({ error: 'invalid', message: `first\nsecond ${'x'.repeat(2000)}` })
+    expect(message).toContain('first second xxx')
+    expect(message.length).toBeLessThan(550)
+  })
+
+  test('a fault that passes is over on the next attempt', async () => {
+    await failWith({ error: 'overloaded', attempts: 1 })
+    expect(textOf(await collect(provider, requestFor(options(server.url))))).toBe(
+      'a long answer that is never whole',
+    )
+  })
+
+  test.each(['cut', 'end'] as const)('a stream that is %s in the middle is unreachable', async (stream) => {
+    const { failure, message } = await failWith({ stream, after_events: 5 })
+    expect(failure).toEqual({ type: 'unreachable' })
+    expect(message).toMatch(/127\.0\.0\.1:\d+.* in the middle/)
+  })
+
+  test('a stream cut before its first event is unreachable', async () => {
+    expect((await failWith({ stream: 'cut', after_events: 0 })).failure.type).toBe('unreachable')
+  })
+
+  test('a stall in the middle ends after the stall timeout, and hangs up', async () => {
+    const start = performance.now()
+    const { failure, message } = await failWith(
+      { stream: 'stall', after_events: 5 },
+      { stall_timeout: '200ms' },
+    )
+    expect(failure).toEqual({ type: 'timeout' })
+    expect(message).toContain('sent nothing for 0.2 s')
+    expect(performance.now() - start).toBeLessThan(1500)
+    await expect.poll(() => server.requests[0]?.hungUpAt).toBeTypeOf('number')
+  })
+
+  test('a server that never answers ends after the stall timeout', async () => {
+    server.setScenario({ responses: [{ text: 'late', delay_ms: 20_000 }] })
+    const request = requestFor({ ...options(server.url), stall_timeout: '150ms' })
+    expect((await failureOf(() => collect(provider, request))).failure.type).toBe('timeout')
+  })
+
+  test('a slow answer is none, as long as something comes', async () => {
+    server.setScenario({ responses: [{ text: 'abcdef', event_characters: 1, event_delay_ms: 80 }] })
+    const request = requestFor({ ...options(server.url), stall_timeout: '400ms' })
+    expect(textOf(await collect(provider, request))).toBe('abcdef')
+  })
+
+  test('a slow reader is not taken for a stall', async () => {
+    server.setScenario({ responses: [{ text: 'abc', event_characters: 1 }] })
+    const request = requestFor({ ...options(server.url), stall_timeout: '100ms' })
+    let text = ''
+    for await (const event of provider.complete(request, { signal: new AbortController().signal })) {
+      await new Promise((resolve) => setTimeout(resolve, 150))
+      if (event.type === 'text') text += event.text
+    }
+    expect(text).toBe('abc')
+  })
+
+  test.each(['no json', '[]', '7'])('an event of %j is an invalid response', async (raw_event) => {
+    expect((await failWith({ raw_event, after_events: 3 })).failure).toEqual({ type: 'invalid_response' })
+  })
+
+  test('a page in the place of a stream is an invalid response', async () => {
+    await withHttp(200, 'text/html', '<h1>Log in</h1>', async (url) => {
+      const { failure, message } = await failureOf(() => collect(provider, requestFor(options(url))))
+      expect(failure.type).toBe('invalid_response')
+      expect(message).toContain('text/html')
+    })
+  })
+
+  test.each([
+    [502, 'text/html', '<html><h1>Bad Gateway</h1></html>', 'overloaded', 'Bad Gateway'],
+    [
+      400,
+      'application/json',
+      '{"object":"error","message":"This model\'s maximum context length is 4096 tokens","code":400}',
+      'overflow',
+      '4096',
+    ],
+    [
+      400,
+      'application/json',
+      '{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}',
+      'overflow',
+      'context size',
+    ],
+    [
+      404,
+      'application/json',
+      '{"error":"model \\"x\\" not found, try pulling it first"}',
+      'invalid',
+      'try pulling',
+    ],
+    [
+      402,
+      'application/json',
+      '{"error":{"code":402,"message":"Insufficient credits"}}',
+      'misconfigured',
+      'credits',
+    ],
+    [408, 'text/plain', 'Request timed out', 'timeout', 'timed out'],
+    [
+      429,
+      'application/json',
+      '{"error":{"code":"rate_limit_exceeded","message":"Request too large for gpt-x on tokens per min"}}',
+      'overflow',
+      'too large',
+    ],
+    [302, 'text/plain', 'elsewhere', 'invalid', '302'],
+    [500, 'text/plain', '', 'overloaded', '500'],
+  ])('a compatible server that answers %i with %s %s: %s', async (status, kind, body, type, words) => {
+    await withHttp(status, kind, body, async (url) => {
+      const { failure, message } = await failureOf(() => collect(provider, requestFor(options(url))))
+      expect(failure.type).toBe(type)
+      expect(message).toContain(words)
+    })
+  })
+
+  test('a refused connection is unreachable, and so is a name that nobody knows', async () => {
+    const { port } = server
+    await server.close()
+    const refused = await failureOf(() => collect(provider, requestFor(options(`http://127.0.0.1:${port}`))))
+    expect(refused.failure).toEqual({ type: 'unreachable' })
+    expect(refused.message).toContain(`127.0.0.1:${port} cannot be reached (ECONNREFUSED)`)
+    const local = await failureOf(() => collect(provider, requestFor(options(`http://localhost:${port}`))))
+    expect(local.message).toContain('ECONNREFUSED')
+    const unknown = await failureOf(() => collect(provider, requestFor(options('http://model.invalid'))))
+    expect(unknown.failure).toEqual({ type: 'unreachable' })
+  })
+
+  test('a connection that is reset before any answer is unreachable', async () => {
+    const resetting = createServer((socket) => socket.on('data', () => socket.resetAndDestroy()))
+    const url = await listen(resetting)
+    expect((await failureOf(() => collect(provider, requestFor(options(url))))).failure.type).toBe(
+      'unreachable',
+    )
+    resetting.close()
+  })
+
+  test.each([
+    ['before the first byte', { delay_ms: 10_000 }],
+    ['in the middle of a stall', { fault: { stream: 'stall' as const, after_events: 5 } }],
+  ])('an abort %s hangs up and throws its reason, within milliseconds', async (_, answer) => {
+    server.setScenario({ responses: [{ text: 'some text that goes on', event_characters: 2, ...answer }] })
+    const controller = new AbortController()
+    const asked = collect(provider, requestFor(options(server.url)), controller.signal)
+    asked.catch(() => {})
+    await expect.poll(() => server.requests.length).toBe(1)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const reason = new Error('cancelled')
+    const start = performance.now()
+    controller.abort(reason)
+    await expect(asked).rejects.toBe(reason)
+    expect(performance.now() - start).toBeLessThan(50)
+    await expect.poll(() => server.requests[0]?.hungUpAt, { interval: 1 }).toBeTypeOf('number')
+    expect((server.requests[0]?.hungUpAt ?? Number.POSITIVE_INFINITY) - start).toBeLessThan(100)
+  })
+
+  test('an abort while the reader is busy stops the stream', async () => {
+    server.setScenario({ responses: [{ text: 'x'.repeat(400), event_characters: 2, event_delay_ms: 5 }] })
+    const controller = new AbortController()
+    const reading = async (): Promise<void> => {
+      for await (const event of provider.complete(requestFor(options(server.url)), controller)) {
+        if (event.type === 'text') controller.abort()
+      }
+    }
+    await expect(reading()).rejects.toMatchObject({ name: 'AbortError' })
+    await expect.poll(() => server.requests[0]?.hungUpAt).toBeTypeOf('number')
+  })
+
+  test('what is aborted already asks nobody', async () => {
+    await expect(collect(provider, requestFor(options(server.url)), AbortSignal.abort())).rejects.toThrow()
+    expect(server.requests).toEqual([])
+  })
+
+  test('the key is in no message, however the API repeats it', async () => {
+    const forms = [
+      KEY,
+      encodeURIComponent(KEY),
+      `Bearer ${KEY}`,
+      'sk-test-********************cdef',
+      `${KEY}${KEY}`,
+    ]
+    const messages: string[] = []
+    for (const form of forms) {
+      for (const fault of [
+        { error: 'authentication' },
+        { error: 'server_error', after_events: 3 },
+      ] as const) {
+        messages.push((await failWith({ ...fault, message: `The key ${form} is not known.` })).message)
+      }
+    }
+    server.setScenario({ responses: [], key: 'another' })
+    const refused = await failureOf(() => collect(provider, requestFor(options(server.url))))
+    expect(refused.failure.type).toBe('authentication')
+    messages.push(refused.message, String(refused.stack), JSON.stringify(refused))
+    for (const message of messages) {
+      expect(message).not.toContain('0123456789abcdef')
+      expect(message).not.toContain('cdef is')
+    }
+    expect(messages[0]).toContain('The key [secret] is not known.')
+    expect(server.requests.at(-1)?.headers[api === 'messages' ? 'x-api-key' : 'authorization']).toContain(KEY)
+  })
+
+  test('a key of any form is taken out, also one that JSON or a URL write differently', async () => {
+    const odd = 'k%"y\\+/=0'
+    process.env[keyVariable] = odd
+    try {
+      const { message } = await failWith({
+        error: 'invalid',
+        message: `${odd} ${encodeURIComponent(odd)} ${JSON.stringify(odd)}`,
+      })
+      expect(message).toContain('[secret] [secret] "[secret]"')
+    } finally {
+      process.env[keyVariable] = KEY
+    }
+  })
+})
+
+async function withHttp(
+  status: number,
+  kind: string,
+  body: string,
+  act: (url: string) => Promise<void>,
+): Promise<void> {
+  const http = createHttpServer((_, response) =>
+    response.writeHead(status, { 'content-type': kind }).end(body),
+  )
+  const url = await listen(http)
+  try {
+    await act(url)
+  } finally {
+    http.closeAllConnections()
+    http.close()
+  }
+}
+
+async function listen(listener: Server): Promise<string> {
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(listener.address() as AddressInfo).port}`
+}

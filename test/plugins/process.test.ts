@@ -1,0 +1,65 @@
+/** What one call costs as a whole process: node, the plugin's one file, a model that answers at once. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { startServerProcess } from '../support/model-server/process.js'
+import { buildPlugin, KEY, requestFor, VARIANTS } from './support.js'
+
+const server = await startServerProcess()
+afterAll(() => server.stop())
+const ROUNDS = 15
+
+test.each(VARIANTS)('$api: less than four times a bare node', async ({ api, provider, options }) => {
+  const file = await buildPlugin(api === 'messages' ? 'provider-anthropic' : 'provider-openai')
+  const request = requestFor(options(server.url))
+  const script = `
+    const { default: provider } = await import(${JSON.stringify(file)})
+    const request = { ...${JSON.stringify({ ...request, messages: undefined })}, messages: () => [{ role: 'user', content: 'hello' }] }
+    for await (const event of provider.complete(request, { signal: new AbortController().signal })) {
+      if (event.type === 'text') process.stdout.write(event.text)
+    }`
+  expect(run('-e', '0')).toBe('')
+  const times = { bare: [] as number[], call: [] as number[] }
+  for (let round = 0; round < ROUNDS; round += 1) {
+    times.bare.push(timed(() => run('-e', '0')))
+    times.call.push(timed(() => expect(run('--input-type=module', '-e', script)).toBe('echo: hello')))
+  }
+  // The least of each: what else the machine does only adds.
+  const [bare, call] = [Math.min(...times.bare), Math.min(...times.call)]
+  console.log(
+    `${api} (${provider.description}): ${call.toFixed(0)} ms, ${(call / bare).toFixed(2)} x node -e 0 (${bare.toFixed(0)} ms)`,
+  )
+  expect(call / bare).toBeLessThan(4)
+})
+
+test.each(['provider-anthropic', 'provider-openai'])(
+  '%s is one file that needs nothing but node',
+  async (name) => {
+    const text = readFileSync(await buildPlugin(name), 'utf8')
+    const imports = [...text.matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map(
+      ([, specifier]) => specifier as string,
+    )
+    expect(imports.length).toBeGreaterThan(3)
+    expect(imports.filter((specifier) => !specifier.startsWith('node:'))).toEqual([])
+    // Its licence asks for its notice in every copy.
+    expect(text).toContain('Espen Hovlandsdal')
+    const root = join(import.meta.dirname, '../../plugins', name)
+    const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    expect(Object.values(manifest.substrat.providers)).toEqual(['./dist/index.js'])
+    expect(manifest.oclif).toEqual({})
+    expect(Object.keys(manifest.scripts).filter((script) => script.includes('install'))).toEqual([])
+    expect(existsSync(join(root, 'README.md'))).toBe(true)
+  },
+)
+
+function run(...args: string[]): string {
+  const env = { PATH: process.env.PATH, ANTHROPIC_API_KEY: KEY, OPENAI_API_KEY: KEY }
+  return execFileSync(process.execPath, args, { env, encoding: 'utf8' })
+}
+
+function timed(act: () => void): number {
+  const start = performance.now()
+  act()
+  return performance.now() - start
+}

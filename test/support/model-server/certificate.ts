@@ -1,0 +1,28 @@
+/** A certificate that signs itself, for 127.0.0.1 and model.test; undefined where there is no openssl to make one. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export interface Certificate {
+  key: string
+  cert: string
+  /** Of the certificate. */
+  file: string
+}
+
+export const certificate: Certificate | undefined = make()
+
+function make(): Certificate | undefined {
+  const folder = mkdtempSync(join(tmpdir(), 'substrat-certificate-'))
+  const [keyFile, file] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+  const subject = ['-subj', '/CN=model.test', '-addext', 'subjectAltName=DNS:model.test,IP:127.0.0.1']
+  const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
+  try {
+    execFileSync('openssl', ['req', ...kind, ...subject, '-keyout', keyFile, '-out', file], { stdio: 'pipe' })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+  return { key: readFileSync(keyFile, 'utf8'), cert: readFileSync(file, 'utf8'), file }
+}

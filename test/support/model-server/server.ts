@@ -1,0 +1,265 @@
+/**
+ * A model server on the loopback: the Messages API, the Responses API and Chat Completions over real HTTP, by a scenario,
+ * and as strict as the real ones: what they refuse with 400 is refused here with 400, and counted.
+ */
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { anthropic } from './anthropic.js'
+import { chat } from './chat.js'
+import { DEFAULT_MESSAGE, type Dialect, isObject, type Json, type SentEvent } from './dialect.js'
+import { responses } from './responses.js'
+import { answerFor, type ErrorKind, type Fault, type Scenario, type ScriptedAnswer } from './scenario.js'
+
+export interface RecordedRequest {
+  api: Api
+  headers: IncomingHttpHeaders
+  body: Json
+  /** How often this history has been asked, from 1. */
+  attempt: number
+  /** Responses in the history before this one. */
+  place: number
+  status: number
+  /** What a 400 of strictness said. */
+  refusal?: string
+  /** By `performance.now()`, where the client hung up before the end. */
+  hungUpAt?: number
+}
+
+export interface ModelServer {
+  /** Without a path: the base URL of the Messages API; with `/v1`, of the others. */
+  url: string
+  port: number
+  requests: RecordedRequest[]
+  /** Histories that a real API would have refused. */
+  refusals(): string[]
+  connections: number
+  setScenario(scenario: Scenario | AnswerFunction): void
+  close(): Promise<void>
+}
+
+export type AnswerFunction = (request: RecordedRequest) => ScriptedAnswer
+export type Api = 'messages' | 'responses' | 'chat'
+
+export interface ModelServerOptions {
+  port?: number
+  tls?: { key: string; cert: string }
+}
+
+const DIALECTS: Record<string, [api: Api, dialect: Dialect]> = {
+  '/v1/messages': ['messages', anthropic],
+  '/v1/responses': ['responses', responses],
+  '/v1/chat/completions': ['chat', chat],
+}
+const CHARACTERS_PER_TOKEN = 4
+
+export async function startModelServer(
+  scenario: Scenario | AnswerFunction = { responses: [] },
+  options: ModelServerOptions = {},
+): Promise<ModelServer> {
+  const state = { scenario, requests: [] as RecordedRequest[], attempts: new Map<string, number>() }
+  const sockets = new Set<Socket>()
+  const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    serve(state, request, response).catch((error: unknown) => response.destroy(error as Error))
+  }
+  const server = options.tls === undefined ? createServer(handle) : createSecureServer(options.tls, handle)
+  server.on('connection', (socket: Socket) => {
+    result.connections += 1
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const result: ModelServer = {
+    url: `${options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    port,
+    requests: state.requests,
+    refusals: () => state.requests.flatMap(({ refusal }) => (refusal === undefined ? [] : [refusal])),
+    connections: 0,
+    setScenario(next) {
+      state.scenario = next
+    },
+    close() {
+      for (const socket of sockets) socket.destroy()
+      return new Promise((resolve) => server.close(() => resolve()))
+    },
+  }
+  return result
+}
+
+interface State {
+  scenario: Scenario | AnswerFunction
+  requests: RecordedRequest[]
+  attempts: Map<string, number>
+}
+
+async function serve(state: State, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const path = request.url ?? ''
+  if (path === '/__requests') return sendJson(response, 200, recordsWithoutKeys(state.requests))
+  const [api, dialect] = DIALECTS[path] ?? []
+  const text = await bodyOf(request)
+  if (api === undefined || dialect === undefined || request.method !== 'POST') {
+    return sendJson(response, 404, {
+      error: { message: `no such path: ${path}`, type: 'invalid_request_error' },
+    })
+  }
+  const body = parsed(text)
+  const attempt = (state.attempts.get(path + text) ?? 0) + 1
+  state.attempts.set(path + text, attempt)
+  const record: RecordedRequest = {
+    api,
+    headers: request.headers,
+    body: body ?? {},
+    attempt,
+    place: body === undefined ? 0 : dialect.responsesIn(body),
+    status: 200,
+  }
+  state.requests.push(record)
+  response.on('close', () => {
+    if (!response.writableFinished) record.hungUpAt = performance.now()
+  })
+  const scenario = typeof state.scenario === 'function' ? { responses: [] } : state.scenario
+  const refusal = refusalOf(record, dialect, body, text.length, scenario)
+  if (refusal !== undefined) {
+    const [kind, message] = refusal
+    if (kind === 'invalid') record.refusal = message
+    return sendError(record, response, dialect, kind, message, {})
+  }
+  const latest = dialect.latestUserText(record.body)
+  const answer =
+    typeof state.scenario === 'function'
+      ? answerFor({ responses: [], rules: [{ includes: '', ...state.scenario(record) }] }, 0, latest)
+      : answerFor(scenario, record.place, latest)
+  await perform(record, response, dialect, answer)
+}
+
+function refusalOf(
+  { headers }: RecordedRequest,
+  dialect: Dialect,
+  body: Json | undefined,
+  characters: number,
+  { key, context_tokens_max = Number.POSITIVE_INFINITY }: Scenario,
+): [ErrorKind, string] | undefined {
+  const given = dialect.keyOf(headers)
+  if (key !== undefined && given !== key) {
+    // As OpenAI does: the key that was given is repeated.
+    return ['authentication', `Incorrect API key provided: ${given ?? 'none'}.`]
+  }
+  if (dialect === anthropic && headers['anthropic-version'] === undefined) {
+    return ['invalid', 'anthropic-version: header is required']
+  }
+  if (!headers['content-type']?.startsWith('application/json'))
+    return ['invalid', 'content-type is not application/json']
+  if (body === undefined) return ['invalid', 'the body is no JSON object']
+  const message = dialect.refusal(body)
+  if (message !== undefined) return ['invalid', message]
+  const tokens = Math.ceil(characters / CHARACTERS_PER_TOKEN)
+  if (tokens <= context_tokens_max) return undefined
+  return [
+    'overflow',
+    dialect === anthropic
+      ? `prompt is too long: ${tokens} tokens > ${context_tokens_max} maximum`
+      : `This model's maximum context length is ${context_tokens_max} tokens. However, your messages resulted in ${tokens} tokens.`,
+  ]
+}
+
+async function perform(
+  record: RecordedRequest,
+  response: ServerResponse,
+  dialect: Dialect,
+  answer: ScriptedAnswer,
+): Promise<void> {
+  const fault =
+    record.attempt <= (answer.fault?.attempts ?? Number.POSITIVE_INFINITY) ? answer.fault : undefined
+  if (answer.delay_ms !== undefined) await sleep(answer.delay_ms)
+  if (fault?.error !== undefined && fault.after_events === undefined) {
+    return sendError(record, response, dialect, fault.error, fault.message, fault.headers)
+  }
+  const events = withFault(dialect.events(answer, record.place, record.body), fault, dialect)
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', ...fault?.headers })
+  response.flushHeaders()
+  for (const { name, data } of events) {
+    if (response.destroyed) return
+    response.write(`${name === undefined ? '' : `event: ${name}\n`}data: ${data}\n\n`)
+    if (answer.event_delay_ms !== undefined) await sleep(answer.event_delay_ms)
+  }
+  if (fault?.stream === 'stall') return
+  if (fault?.stream === 'cut') await cut(response)
+  else response.end()
+}
+
+function withFault(events: SentEvent[], fault: Fault | undefined, dialect: Dialect): SentEvent[] {
+  if (fault?.after_events === undefined) return events
+  const first = events.slice(0, fault.after_events)
+  if (fault.raw_event !== undefined)
+    return [...first, { data: fault.raw_event }, ...events.slice(fault.after_events)]
+  return fault.error === undefined
+    ? first
+    : [...first, dialect.errorEvent(fault.error, fault.message ?? DEFAULT_MESSAGE[fault.error])]
+}
+
+/** What was written is let out first: the client is to see an answer that ends in the middle. */
+async function cut(response: ServerResponse): Promise<void> {
+  await sleep(20)
+  response.socket?.destroy()
+}
+
+function sendError(
+  record: RecordedRequest,
+  response: ServerResponse,
+  dialect: Dialect,
+  kind: ErrorKind,
+  message: string = standardMessage(dialect, kind),
+  headers: Record<string, string> = {},
+): void {
+  const { status, body } = dialect.error(kind, message)
+  record.status = status
+  sendJson(response, status, body, headers)
+}
+
+function standardMessage(dialect: Dialect, kind: ErrorKind): string {
+  if (kind === 'overflow') {
+    return dialect === responses
+      ? 'Your input exceeds the context window of this model. Please adjust your input and try again.'
+      : dialect === chat
+        ? "This model's maximum context length is 128000 tokens. However, your messages resulted in 140000 tokens."
+        : 'prompt is too long: 208310 tokens > 200000 maximum'
+  }
+  if (kind === 'quota' && dialect === anthropic)
+    return 'Your credit balance is too low to access the Anthropic API.'
+  return DEFAULT_MESSAGE[kind]
+}
+
+function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers })
+  response.end(JSON.stringify(body))
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  request.setEncoding('utf8')
+  let text = ''
+  for await (const chunk of request) text += chunk
+  return text
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function recordsWithoutKeys(requests: RecordedRequest[]): unknown[] {
+  return requests.map(({ headers, ...rest }) => {
+    const { authorization, 'x-api-key': key, ...others } = headers
+    return { ...rest, headers: others, has_key: authorization !== undefined || key !== undefined }
+  })
+}
