@@ -120,7 +120,10 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
 
   test('a conversation goes on over one connection, at the place that its history has', async () => {
     server.setScenario({
-      responses: [{ tool_calls: [{ name: 'shell', input: { command: 'ls' } }] }, { text: 'two files' }],
+      responses: [
+        { tool_calls: [{ name: 'shell', input: { command: 'ls' } }], end_delay_ms: 10 },
+        { text: 'two files' },
+      ],
     })
     const [first] = callsOf(await ask('look'))
     if (first === undefined) throw new Error('no call')
@@ -143,6 +146,14 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     expect(textOf(await collect(provider, request))).toBe('echo: hello')
     expect(closing.closed()).toBe(1)
     await closing.close()
+  })
+
+  test('a server that does not end its stream is not waited for, and is left after a second', async () => {
+    server.setScenario({ responses: [{ text: 'all', fault: { stream: 'stall', after_events: 999 } }] })
+    const start = performance.now()
+    expect((await ask()).at(-1)?.type).toBe('stop')
+    expect(performance.now() - start).toBeLessThan(500)
+    await expect.poll(() => server.requests[0]?.hungUpAt, { timeout: 3000 }).toBeTypeOf('number')
   })
 
   test('who stops reading lets go of the connection', async () => {

@@ -1,9 +1,13 @@
 /** Whom https trusts: a server with a certificate of its own, over a real socket. */
 import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { rootCertificates } from 'node:tls'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { certificate } from '../support/model-server/certificate.js'
 import { type ModelServer, startModelServer } from '../support/model-server/server.js'
+import { tempDirectory } from '../support/temp.js'
 import { buildPlugin, collect, failureOf, KEY, requestFor, textOf, VARIANTS } from './support.js'
 
 const run = promisify(execFile)
@@ -59,7 +63,7 @@ describe.skipIf(certificate === undefined)('with a certificate made by openssl',
       for await (const event of provider.complete(request, { signal: new AbortController().signal })) {
         if (event.type === 'text') process.stdout.write(event.text)
       }`
-    const other = await otherAuthority()
+    const other = otherAuthority()
     for (const more of [{}, { SSL_CERT_FILE: other }]) {
       const env = { PATH: process.env.PATH, ANTHROPIC_API_KEY: KEY, NODE_EXTRA_CA_CERTS: tls.file, ...more }
       const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { env })
@@ -69,12 +73,8 @@ describe.skipIf(certificate === undefined)('with a certificate made by openssl',
 })
 
 /** A file with a root that has signed nothing here. */
-async function otherAuthority(): Promise<string> {
-  const { rootCertificates } = await import('node:tls')
-  const { mkdtempSync, writeFileSync } = await import('node:fs')
-  const { tmpdir } = await import('node:os')
-  const { join } = await import('node:path')
-  const file = join(mkdtempSync(join(tmpdir(), 'substrat-roots-')), 'ca.pem')
+function otherAuthority(): string {
+  const file = join(tempDirectory(), 'ca.pem')
   writeFileSync(file, String(rootCertificates[0]))
   return file
 }

@@ -124,6 +124,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
     server.setScenario({ responses: [{ text: 'late', delay_ms: 20_000 }] })
     const request = requestFor({ ...options(server.url), stall_timeout: '150ms' })
     expect((await failureOf(() => collect(provider, request))).failure.type).toBe('timeout')
+    await expect.poll(() => server.requests[0]?.hungUpAt).toBeTypeOf('number')
   })
 
   test('a slow answer is none, as long as something comes', async () => {

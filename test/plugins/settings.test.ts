@@ -1,13 +1,12 @@
 /** What `check` takes and refuses, before anybody is asked; and where the keys come from. */
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { startModelServer } from '../support/model-server/server.js'
+import { tempDirectory } from '../support/temp.js'
 import { anthropic, collect, failureOf, KEY, openai, requestFor, VARIANTS } from './support.js'
 
 afterEach(() => vi.unstubAllEnvs())
-const folder = mkdtempSync(join(tmpdir(), 'substrat-keys-'))
 
 describe.each(VARIANTS)('$api', ({ provider, options, keyVariable }) => {
   const base = options('http://127.0.0.1:1')
@@ -50,6 +49,7 @@ describe.each(VARIANTS)('$api', ({ provider, options, keyVariable }) => {
 
   test('a key comes from a variable or a file of any name, and only from one of them', async () => {
     const server = await startModelServer({ responses: [], key: 'other-key' })
+    const folder = tempDirectory()
     const file = join(folder, 'key')
     writeFileSync(file, 'other-key\n')
     vi.stubEnv('MY_KEY', 'other-key')

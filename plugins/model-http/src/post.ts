@@ -102,7 +102,7 @@ function answer(route: Route, response: IncomingMessage, options: PostOptions): 
 async function* chunksOf(
   response: IncomingMessage,
   target: string,
-  { stallTimeoutMs, signal }: PostOptions,
+  { stallTimeoutMs }: PostOptions,
 ): AsyncGenerator<string, void, undefined> {
   const iterator = response.iterator({ destroyOnReturn: false })
   for (;;) {
@@ -111,11 +111,17 @@ async function* chunksOf(
     try {
       next = await stall.race(iterator.next(), () => response.destroy())
     } catch (error) {
-      signal.throwIfAborted()
       throw networkFailure(error, target, 'was lost in the middle of the answer')
     }
     if (next.done === true) return
-    yield next.value
+    let isRead = false
+    try {
+      yield next.value
+      isRead = true
+    } finally {
+      // Who reads no further lets go of the stream, or nobody could drain it.
+      if (!isRead) await iterator.return?.()
+    }
   }
 }
 

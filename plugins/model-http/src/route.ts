@@ -73,8 +73,9 @@ async function tunnelled(
   target: string,
   options: RouteOptions,
 ): Promise<Route['open']> {
-  const socket = await openTunnel(url, proxy, target, options)
   const [https, tls] = await Promise.all([import('node:https'), import('node:tls')])
+  // Last of all: until its request begins, an abort would not close it.
+  const socket = await openTunnel(url, proxy, target, options)
   const host = bareHost(url)
   const createConnection = (): Socket =>
     tls.connect({

@@ -1,8 +1,9 @@
 /** A certificate that signs itself, for 127.0.0.1 and model.test; undefined where there is no openssl to make one. */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { afterAll } from 'vitest'
 
 export interface Certificate {
   key: string
@@ -15,6 +16,7 @@ export const certificate: Certificate | undefined = make()
 
 function make(): Certificate | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'substrat-certificate-'))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
   const [keyFile, file] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
   const subject = ['-subj', '/CN=model.test', '-addext', 'subjectAltName=DNS:model.test,IP:127.0.0.1']
   const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']

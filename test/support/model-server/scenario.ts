@@ -23,6 +23,8 @@ export interface ScriptedAnswer {
   delay_ms?: number
   /** Between events. */
   event_delay_ms?: number
+  /** After the last event, before the stream ends. */
+  end_delay_ms?: number
   /** In one event; 12 without it. */
   event_characters?: number
   fault?: Fault

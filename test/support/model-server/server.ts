@@ -185,6 +185,7 @@ async function perform(
     if (answer.event_delay_ms !== undefined) await sleep(answer.event_delay_ms)
   }
   if (fault?.stream === 'stall') return
+  if (answer.end_delay_ms !== undefined) await sleep(answer.end_delay_ms)
   if (fault?.stream === 'cut') await cut(response)
   else response.end()
 }

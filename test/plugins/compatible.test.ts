@@ -1,0 +1,211 @@
+/** Servers that speak almost as the real APIs do: what they send is written out here, byte for byte. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, test } from 'vitest'
+import type { ModelEvent, ModelProvider } from '../../src/provider/contract.js'
+import { anthropic, callsOf, collect, failureOf, openai, requestFor, textOf } from './support.js'
+
+const chatChunk = (delta: object, finish_reason: string | null = null) => ({
+  choices: [{ delta, finish_reason }],
+})
+const chatCall = (index: number, id: string | undefined, name: string | undefined, input: string) =>
+  chatChunk({ tool_calls: [{ index, id, function: { name, arguments: input } }] })
+
+test('chat: parallel calls that all have the index 0, told apart by their ids', async () => {
+  const events = await chat([
+    chatCall(0, 'a', 'shell', '{"command":'),
+    chatCall(0, undefined, undefined, '"ls"}'),
+    chatCall(0, 'b', 'shell', '{"command":"pwd"}'),
+    chatChunk({}, 'tool_calls'),
+  ])
+  expect(callsOf(events)).toEqual([
+    { call_id: 'a', name: 'shell', input: { command: 'ls' } },
+    { call_id: 'b', name: 'shell', input: { command: 'pwd' } },
+  ])
+})
+
+test('chat: calls without an id, or with the same one, get ids of their own', async () => {
+  const events = await chat([
+    chatCall(0, undefined, 'one', '{}'),
+    chatCall(1, 'x', 'two', '{}'),
+    chatCall(2, 'x', 'three', '{}'),
+    chatChunk({}, 'stop'),
+  ])
+  expect(new Set(callsOf(events).map(({ call_id }) => call_id)).size).toBe(3)
+  expect(callsOf(events).map(({ name }) => name)).toEqual(['one', 'two', 'three'])
+  expect(events.at(-1)).toEqual({ type: 'stop', reason: 'tool_calls' })
+})
+
+test('chat: a call without a name is an invalid response', async () => {
+  const { failure } = await failureOf(() => chat([chatCall(0, 'a', '', '{}'), chatChunk({}, 'stop')]))
+  expect(failure.type).toBe('invalid_response')
+})
+
+test('chat: no [DONE], the usage beside the last choice, thoughts, nulls and comments', async () => {
+  const events = await chat(
+    [
+      chatChunk({ role: 'assistant', content: null, reasoning_content: 'hm', tool_calls: null }),
+      chatChunk({ content: 'yes' }),
+      { ...chatChunk({}, 'stop'), usage: { prompt_tokens: 3, completion_tokens: 4 } },
+    ],
+    { before: ': OPENROUTER PROCESSING\r\n\r\n', done: '' },
+  )
+  expect(events).toEqual([
+    { type: 'text', text: 'yes' },
+    { type: 'usage', usage: { input_tokens: 3, output_tokens: 4 } },
+    { type: 'stop', reason: 'end' },
+  ])
+})
+
+test('chat: a filtered answer ends with the text that it gave', async () => {
+  const events = await chat([chatChunk({ content: 'so far' }), chatChunk({}, 'content_filter')])
+  expect(textOf(events)).toBe('so far')
+  expect(events.at(-1)).toEqual({ type: 'stop', reason: 'end' })
+})
+
+test('chat: [DONE] without a reason is an answer that ended in the middle', async () => {
+  const { failure } = await failureOf(() => chat([chatChunk({ content: 'so far' })]))
+  expect(failure.type).toBe('unreachable')
+})
+
+test.each([
+  [502, 'overloaded'],
+  [429, 'rate_limit'],
+  [400, 'invalid'],
+])('chat: a status of %i as the code of an error in the middle is one of type %s', async (code, type) => {
+  const error = { error: { code, message: 'upstream' }, choices: [{ delta: {}, finish_reason: 'error' }] }
+  const { failure } = await failureOf(() => chat([chatChunk({ content: 'so far' }), error]))
+  expect(failure.type).toBe(type)
+})
+
+test('chat: an error in a body of status 200', async () => {
+  const body = JSON.stringify({ error: { message: 'Rate limit', code: 429 } })
+  const { failure } = await failureOf(() => answer(openai, { api: 'chat' }, body, 'application/json'))
+  expect(failure.type).toBe('rate_limit')
+})
+
+test('responses: the input of a call that comes in pieces only', async () => {
+  const item = { type: 'function_call', call_id: 'a', name: 'shell' }
+  const events = await answer(
+    openai,
+    { api: 'responses' },
+    sse([
+      { type: 'response.output_item.added', output_index: 0, item },
+      { type: 'response.function_call_arguments.delta', output_index: 0, delta: '{"command":' },
+      { type: 'response.function_call_arguments.delta', output_index: 0, delta: '"ls"}' },
+      { type: 'response.completed', response: {} },
+    ]),
+  )
+  expect(callsOf(events)).toEqual([{ call_id: 'a', name: 'shell', input: { command: 'ls' } }])
+})
+
+test('responses: several messages are kept apart, and unknown events and items are passed over', async () => {
+  const text = (output_index: number, delta: string) => ({
+    type: 'response.output_text.delta',
+    output_index,
+    delta,
+  })
+  const events = await answer(
+    openai,
+    { api: 'responses' },
+    sse([
+      { type: 'response.reasoning_summary_text.delta', output_index: 0, delta: 'hm' },
+      { type: 'response.output_item.done', output_index: 0, item: { type: 'reasoning', id: 'rs' } },
+      text(1, 'first'),
+      text(1, ' one'),
+      text(2, 'second'),
+      { type: 'response.completed', response: { usage: { input_tokens: 1, output_tokens: 2 } } },
+    ]),
+  )
+  expect(textOf(events)).toBe('first one\n\nsecond')
+})
+
+test('responses: a response that failed', async () => {
+  const response = { error: { code: 'server_error', message: 'it broke' } }
+  const failed = await failureOf(() =>
+    answer(openai, { api: 'responses' }, sse([{ type: 'response.failed', response }])),
+  )
+  expect(failed.failure.type).toBe('overloaded')
+  expect(failed.message).toContain('it broke')
+})
+
+test('responses: one that was filtered ends with the text that it gave', async () => {
+  const events = await answer(
+    openai,
+    { api: 'responses' },
+    sse([
+      { type: 'response.output_text.delta', output_index: 0, delta: 'so far' },
+      { type: 'response.incomplete', response: { incomplete_details: { reason: 'content_filter' } } },
+    ]),
+  )
+  expect(textOf(events)).toBe('so far')
+  expect(events.at(-1)).toEqual({ type: 'stop', reason: 'end' })
+})
+
+test('messages: the whole input at the start of a call, thoughts, and a window that is full', async () => {
+  const events = await answer(
+    anthropic,
+    {},
+    sse([
+      { type: 'message_start', message: { usage: { input_tokens: 5, output_tokens: 1 } } },
+      { type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'hm' } },
+      { type: 'content_block_start', index: 1, content_block: { type: 'text', text: 'now' } },
+      {
+        type: 'content_block_start',
+        index: 2,
+        content_block: { type: 'tool_use', id: 'a', name: 'shell', input: { command: 'ls' } },
+      },
+      { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 9 } },
+      { type: 'message_stop' },
+    ]),
+  )
+  expect(events).toEqual([
+    { type: 'text', text: 'now' },
+    { type: 'tool_call', call: { call_id: 'a', name: 'shell', input: { command: 'ls' } } },
+    { type: 'usage', usage: { input_tokens: 5, output_tokens: 9 } },
+    { type: 'stop', reason: 'tool_calls' },
+  ])
+  const full = await answer(
+    anthropic,
+    {},
+    sse([
+      { type: 'message_delta', delta: { stop_reason: 'model_context_window_exceeded' } },
+      { type: 'message_stop' },
+    ]),
+  )
+  expect(full.at(-1)).toEqual({ type: 'stop', reason: 'length' })
+})
+
+test('an event that never ends is not read on for ever', async () => {
+  const { failure, message } = await failureOf(() =>
+    answer(openai, { api: 'chat' }, `data: ${'x'.repeat(17_000_000)}`),
+  )
+  expect(failure.type).toBe('invalid_response')
+  expect(message).toContain('sent an event of more than')
+})
+
+function chat(chunks: object[], { before = '', done = 'data: [DONE]\n\n' } = {}): Promise<ModelEvent[]> {
+  return answer(openai, { api: 'chat' }, before + sse(chunks) + done)
+}
+
+function sse(events: object[]): string {
+  return events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
+}
+
+async function answer(
+  provider: ModelProvider,
+  options: Record<string, string>,
+  body: string,
+  kind = 'text/event-stream',
+): Promise<ModelEvent[]> {
+  const server = createServer((_, response) => response.writeHead(200, { 'content-type': kind }).end(body))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  try {
+    return await collect(provider, requestFor({ base_url: `http://127.0.0.1:${port}`, ...options }))
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+}
