@@ -17,7 +17,7 @@ export interface ServerProcess {
   stop(): Promise<number | null>
 }
 
-export interface RequestSummary {
+interface RequestSummary {
   api: string
   body: { [key: string]: unknown }
   attempt: number
@@ -53,7 +53,7 @@ export async function startServerProcess(scenario: Scenario = { responses: [] })
   }
 }
 
-export function bundleServer(outfile: string): Promise<unknown> {
+function bundleServer(outfile: string): Promise<unknown> {
   const entry = join(import.meta.dirname, 'main.ts')
   return build({
     entryPoints: [entry],

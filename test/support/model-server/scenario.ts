@@ -51,20 +51,17 @@ export interface Fault {
   after_events?: number
 }
 
-export const ERROR_KINDS = [
-  'invalid',
-  'authentication',
-  'permission',
-  'quota',
-  'not_found',
-  'overflow',
-  'too_large',
-  'rate_limit',
-  'server_error',
-  'overloaded',
-] as const
-
-export type ErrorKind = (typeof ERROR_KINDS)[number]
+export type ErrorKind =
+  | 'invalid'
+  | 'authentication'
+  | 'permission'
+  | 'quota'
+  | 'not_found'
+  | 'overflow'
+  | 'too_large'
+  | 'rate_limit'
+  | 'server_error'
+  | 'overloaded'
 
 export function answerFor(scenario: Scenario, place: number, latestUserText: string): ScriptedAnswer {
   const answer =

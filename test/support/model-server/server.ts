@@ -12,7 +12,7 @@ import { DEFAULT_MESSAGE, type Dialect, isObject, type Json, type SentEvent } fr
 import { responses } from './responses.js'
 import { answerFor, type ErrorKind, type Fault, type Scenario, type ScriptedAnswer } from './scenario.js'
 
-export interface RecordedRequest {
+interface RecordedRequest {
   api: Api
   headers: IncomingHttpHeaders
   body: Json
