@@ -34,7 +34,9 @@ const conformance = await build({
   entryPoints: ['src/provider/conformance.ts'],
   format: 'esm',
   // Whoever runs the suite has this package and need not have what it was built from. cross-spawn calls require.
-  banner: { js: `import { createRequire } from 'node:module'\nconst require = createRequire(import.meta.url)` },
+  banner: {
+    js: `import { createRequire } from 'node:module'\nconst require = createRequire(import.meta.url)`,
+  },
 })
 replace('dist/conformance.js', conformance.outputFiles[0].text)
 
