@@ -1,6 +1,7 @@
 /** The scenario file of the scripted provider. */
 import { resolve } from 'node:path'
 import * as z from 'zod/mini'
+import { SubstratError } from '../errors.js'
 import { FAILURE_TYPES } from '../session/records.js'
 import { readUserFile } from '../storage/user-files.js'
 import { providerFailure } from './failure.js'
@@ -34,7 +35,8 @@ export async function loadScenario(path: string, workspace: string): Promise<Sce
   try {
     value = JSON.parse(readUserFile(file))
   } catch (error) {
-    throw providerFailure('misconfigured', `the scenario ${file} cannot be read: ${(error as Error).message}`)
+    const why = error instanceof SubstratError ? String(error.facts.errno) : (error as Error).message
+    throw providerFailure('misconfigured', `the scenario ${file} cannot be read: ${why}`)
   }
   const parsed = scenario.safeParse(value)
   if (parsed.success) return parsed.data
