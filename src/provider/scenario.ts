@@ -44,6 +44,22 @@ export async function loadScenario(path: string, workspace: string): Promise<Sce
   const where = issue?.path.join('.') ?? ''
   throw providerFailure(
     'misconfigured',
-    `the scenario ${file} is not of its form at ${where || 'its top'}: ${issue?.message}`,
+    `the scenario ${file} is not of its form at ${where || 'its top'}: ${wrongIn(issue)}`,
   )
+}
+
+/** In words: zod/mini has none. */
+function wrongIn(issue: z.core.$ZodIssue | undefined): string {
+  switch (issue?.code) {
+    case 'invalid_type':
+      return `it must be ${issue.expected}`
+    case 'invalid_value':
+      return `it must be one of ${issue.values.join(', ')}`
+    case 'too_small':
+      return `it must be at least ${issue.minimum}`
+    case 'unrecognized_keys':
+      return `there is no ${issue.keys.join(', ')}`
+    default:
+      return issue?.message ?? 'it is wrong'
+  }
 }

@@ -29,7 +29,7 @@ export function useScripts(...scripts: string[]): Scripts {
       // The add-on of the locks is looked for where the sources look for it.
       define: { 'import.meta.url': JSON.stringify(pathToFileURL(join(repository, 'src/x.js')).href) },
       banner: {
-        js: `import { createRequire } from 'node:module'; const require = createRequire(${JSON.stringify(pathToFileURL(join(repository, 'package.json')).href)})`,
+        js: `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(${JSON.stringify(pathToFileURL(join(repository, 'package.json')).href)})`,
       },
     })
   })
