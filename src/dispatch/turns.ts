@@ -1,5 +1,6 @@
 /** One turn of an agent whose lock we hold: a slot, its provider, and the loop. */
 import { randomUUID } from 'node:crypto'
+import { SubstratError } from '../errors.js'
 import { takeSlot } from '../provider/slots.js'
 import { settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
@@ -8,7 +9,7 @@ import { bootId } from '../storage/identity.js'
 import { drive, type TurnPorts } from '../turn/drive.js'
 import { recoveryPrompt } from '../turn/history.js'
 import type { Continuation, ProviderKind, RunRequest, TurnEvent } from '../turn/step.js'
-import { watchForStop } from '../turn/stop.js'
+import { type StopSignal, watchForStop } from '../turn/stop.js'
 import type { Context } from './context.js'
 
 export interface TurnOptions {
@@ -70,7 +71,10 @@ async function runTurn(
     slotsMax: bounds.slotsMax,
     waitMs: bounds.waitMs,
     command: ctx.command,
+    signal: shutdown.whenRequested,
     onWait: () => reporter.note(`waiting for one of ${bounds.slotsMax} slots for provider calls`),
+  }).catch((error) => {
+    throw shutdown.requested === undefined ? error : stoppedWaiting(shutdown.requested)
   })
   const ports = (run: Run): TurnPorts => ({
     provider,
@@ -84,11 +88,23 @@ async function runTurn(
     onText: (text) => reporter.text(text, session.id, run.run_id),
     isLast: () => isLast() || shutdown.requested !== undefined,
   })
+  // From the first record on, so that no signal finds a turn that nobody ends.
+  shutdown.listen()
   try {
     return await drive(session, first(provider.kind), ports)
   } finally {
     await slot.release()
   }
+}
+
+function stoppedWaiting(signal: StopSignal): SubstratError {
+  return new SubstratError(
+    `STOPPED_${signal}`,
+    `stopped by ${signal} while waiting for a slot: no turn was begun`,
+    {
+      hint: 'run the same command again later',
+    },
+  )
 }
 
 function environmentOf(root: string, session: Session, run: Run): Record<string, string> {
