@@ -25,7 +25,8 @@ export async function writeUserFile(path: string, text: string, mode?: number): 
     })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    throw new SubstratError('STORAGE_FAILED', `cannot write ${path}: ${message}`, {
+    // Without its "open '…'": the temporary file is nobody's business.
+    throw new SubstratError('STORAGE_FAILED', `cannot write ${path}: ${message.replace(/, \w+ '.*'$/, '')}`, {
       hint: 'check the space and the rights there, then run the same command again',
       facts: { path, errno: code ?? null },
       cause: error,
