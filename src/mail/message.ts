@@ -3,7 +3,7 @@ import { isTime } from '../session/records.js'
 import { frame, unframe } from '../storage/frame.js'
 import { isUuid } from '../storage/paths.js'
 
-export type MailKind = 'request' | 'response' | 'notification' | 'error'
+type MailKind = 'request' | 'response' | 'notification' | 'error'
 
 export interface Message {
   message_id: string

@@ -75,7 +75,7 @@ export const FAILURE_TYPES = [
 export type FailureType = (typeof FAILURE_TYPES)[number]
 
 /** `process_exit`: its process is gone. `process_restart`: so is the start of the kernel that it ran under. */
-export const INTERRUPTIONS = ['process_exit', 'process_restart', 'shutdown', 'suspended'] as const
+const INTERRUPTIONS = ['process_exit', 'process_restart', 'shutdown', 'suspended'] as const
 export type Interruption = (typeof INTERRUPTIONS)[number]
 
 const usage = object<Usage>({ input_tokens: integer, output_tokens: integer })
