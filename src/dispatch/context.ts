@@ -4,7 +4,7 @@ import type { SessionRecord } from '../session/records.js'
 import type { FileStore } from '../storage/store.js'
 import type { Shutdown } from '../turn/stop.js'
 
-export interface Bounds {
+interface Bounds {
   /** Provider calls at once, across processes. */
   slotsMax: number
   /** How long a lock or a slot is waited for. */
