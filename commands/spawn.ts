@@ -60,7 +60,7 @@ export default class Spawn extends BaseCommand {
     const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream })
     const request = {
       name: flags.name ?? null,
-      provider: flags.provider ?? this.defaultProvider(),
+      provider: flags.provider ?? (this.settings.text('provider') as string),
       model: flags.model ?? this.settings.text('model'),
       instructions: flags.system ?? null,
       workspace: resolve(flags.workspace),
@@ -71,7 +71,10 @@ export default class Spawn extends BaseCommand {
       ifExists: flags['if-exists'],
     }
     await spawn(ctx, request, {
-      onAgent: ({ id }) => this.printAgentId(id, prompt !== null),
+      onAgent: (agent) => {
+        if (flags.provider === undefined) this.noteDefaultProvider(agent.provider_name)
+        this.printAgentId(agent.id, prompt !== null)
+      },
       onOutcome: (outcome) => this.report(outcome),
     })
   }

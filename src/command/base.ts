@@ -99,13 +99,13 @@ export abstract class BaseCommand extends Command {
     return this.knownSettings
   }
 
-  protected defaultProvider(): string {
+  /** Once an agent has that provider because nothing else was said: the default thinks nothing. */
+  protected noteDefaultProvider(provider: string): void {
     const { value, source } = this.settings.get('provider')
-    if (source === 'default')
-      this.note(
-        `no provider is configured: using ${value}, which only echoes (substrat config set provider <name>)`,
-      )
-    return value as string
+    if (source !== 'default' || provider !== value) return
+    this.note(
+      `no provider is configured: using ${value}, which only echoes (substrat config set provider <name>)`,
+    )
   }
 
   protected resolveForRead(word: string): { store: FileStore; agentId: string } {

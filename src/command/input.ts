@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
+import { readProc } from '../storage/io.js'
 
 /**
  * stdin is read to its end for `-` (after a message it is appended, a blank line between) or when there is no message
@@ -17,13 +18,21 @@ export async function readMessage(words: {
       hint: 'put a message of several words in quotes',
     })
   }
+  refuseBadArguments(message)
   const readsStdin = message === '-' || dash === '-' || (message === undefined && !process.stdin.isTTY)
   const typed = message === '-' ? undefined : message
   const piped = readsStdin ? await readStdin() : undefined
   return checkMessage([typed, piped].filter((part) => part !== undefined && part !== '').join('\n\n'))
 }
 
-export function checkMessage(message: string): string {
+/** Node gives arguments that are no UTF-8 with replacement characters in them: what was meant is lost. */
+function refuseBadArguments(message: string | undefined): void {
+  if (message === undefined || !message.includes('\ufffd')) return
+  const given = readProc('/proc/self/cmdline')
+  if (given !== undefined && !isUtf8(given)) throw notUtf8('the message')
+}
+
+function checkMessage(message: string): string {
   if (message.trim() === '') {
     throw new SubstratError('USAGE', 'the message is empty', {
       hint: 'give it as an argument, or on stdin with -',
@@ -43,12 +52,14 @@ export async function readStdin(): Promise<string> {
     pieces.push(piece)
   }
   const all = Buffer.concat(pieces)
-  if (!isUtf8(all)) {
-    throw new SubstratError('USAGE', 'the message on stdin is not UTF-8', {
-      hint: 'convert it first (iconv -t UTF-8), or name the file in the message',
-    })
-  }
+  if (!isUtf8(all)) throw notUtf8('the message on stdin')
   return all.toString('utf8').replace(/\r?\n$/, '')
+}
+
+function notUtf8(what: string): SubstratError {
+  return new SubstratError('USAGE', `${what} is not UTF-8`, {
+    hint: 'convert it first (iconv -t UTF-8), or put it in a file and name that in the message',
+  })
 }
 
 function tooLarge(): SubstratError {

@@ -5,7 +5,7 @@ import type { FileStore } from '../storage/store.js'
 import type { Shutdown } from '../turn/stop.js'
 import type { McpServer } from '../turn/tools/mcp.js'
 
-export interface Bounds {
+interface Bounds {
   /** Provider calls at once, across processes. */
   slotsMax: number
   /** How long a lock or a slot is waited for. */

@@ -8,23 +8,54 @@ import { countPending } from '../mail/inbox.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { Context } from './context.js'
 import { advance } from './go-on.js'
+import type { Outcome } from './outcome.js'
 import { visit } from './visit.js'
+
+/**
+ * The work of a command on one agent, and then what waits for that agent. The exit status is that of the command's own
+ * turn: what fails behind its outcome, in the turns of queued messages, is only said.
+ */
+export async function withDrain(
+  ctx: Context,
+  agentId: string,
+  onOutcome: (outcome: Outcome) => void,
+  work: (onOutcome: (outcome: Outcome) => void) => Promise<void>,
+): Promise<void> {
+  let told: Outcome | undefined
+  try {
+    await work((outcome) => {
+      told = outcome
+      onOutcome(outcome)
+    })
+  } catch (error) {
+    if (told === undefined) throw error
+    noteRemaining(ctx, agentId, error)
+    return
+  }
+  // Who has stopped the turn wants the agent at rest.
+  if (told?.result.run?.status !== 'interrupted') await drainLater(ctx, agentId)
+}
 
 export async function drainLater(ctx: Context, agentId: string): Promise<void> {
   for (let turnsLeft = limits.turnsDrainedMax; turnsLeft > 0 && hasMail(ctx, agentId); ) {
     try {
-      const turns = await visit(ctx, agentId, { waitMs: 0, goesOn: true }, (session, settled) =>
-        advance(ctx, session, settled, turnsLeft),
-      )
+      const turns = await visit(ctx, agentId, { waitMs: 0, goesOn: true }, async (session, settled) => {
+        const taken = await advance(ctx, session, settled, turnsLeft)
+        return session.state.run?.status === 'interrupted' ? 0 : taken
+      })
       if (turns === 0) return
       turnsLeft -= turns
     } catch (error) {
       // Whoever holds it now looks at the inbox after us.
       if (error instanceof SubstratError && error.code === 'LOCKED') return
-      ctx.reporter.note(`messages still wait for agent ${agentId}: ${(error as Error).message}`)
+      noteRemaining(ctx, agentId, error)
       return
     }
   }
+}
+
+function noteRemaining(ctx: Context, agentId: string, error: unknown): void {
+  ctx.reporter.note(`messages may still wait for agent ${agentId}: ${(error as Error).message}`)
 }
 
 function hasMail(ctx: Context, agentId: string): boolean {

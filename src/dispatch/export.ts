@@ -5,7 +5,7 @@ import type { FileStore } from '../storage/store.js'
 import { readState } from './look.js'
 import { type AgentView, viewAgent } from './view.js'
 
-export interface ExportedMessage {
+interface ExportedMessage {
   role: 'user' | 'assistant'
   /** `operator`, or an agent's id. */
   from: string

@@ -9,6 +9,7 @@ import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { isDue, isInterrupted, isUnfinished } from '../session/status.js'
 import type { Context } from './context.js'
+import { failureOf, nameOf } from './outcome.js'
 import { continueTurn, resumeTurn, startTurn } from './turns.js'
 
 /**
@@ -88,6 +89,8 @@ export async function takeMail(ctx: Context, session: Session, turnsMax: number)
     )
     removeDelivered(session)
     turns += 1
+    const failure = failureOf(nameOf(session.state), run, ctx.shutdown.requested)
+    if (failure !== undefined) ctx.reporter.note(failure.message)
     if (run.status === 'cancelled' && run.reason === 'terminated') break
     if (run.status === 'interrupted' || run.status === 'open') break
   }

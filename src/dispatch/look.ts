@@ -34,9 +34,7 @@ export const STATUSES: (Status | 'corrupt')[] = [
 
 /** Oldest first. */
 export function listAgents(store: FileStore | undefined, filter: ListFilter): ListedAgent[] {
-  const agents = (store?.agentIds() ?? [])
-    .map((id) => listed(store as FileStore, id))
-    .filter((agent) => agent !== undefined)
+  const agents = (store?.agentIds() ?? []).map((id) => listed(store as FileStore, id))
   return agents.filter((agent) => matches(agent, filter)).sort(byBirth)
 }
 
@@ -73,9 +71,14 @@ export function showAgent(store: FileStore, agentId: string): ShownAgent {
 export function readState(store: FileStore, agentId: string): State {
   const state = openForRead(store, agentId)?.state
   if (state !== undefined) return state
-  throw new SubstratError('CORRUPT', `the agent ${agentId} has no events.jsonl`, {
-    hint: 'restore its directory from a backup',
-    facts: { agent_id: agentId },
+  throw missingLog(store, agentId)
+}
+
+export function missingLog(store: FileStore, agentId: string): SubstratError {
+  const path = store.logPath(agentId)
+  return new SubstratError('CORRUPT', `${path} is missing`, {
+    hint: 'restore it from a backup',
+    facts: { path },
   })
 }
 
@@ -102,10 +105,9 @@ function waitingCommand({ run }: State, name: string): string {
   return kind === 'input' ? `substrat resume ${name} --token T --input '…'` : `substrat approve ${name}`
 }
 
-function listed(store: FileStore, id: string): ListedAgent | undefined {
+function listed(store: FileStore, id: string): ListedAgent {
   try {
-    const state = openForRead(store, id)?.state
-    return state === undefined ? undefined : viewAgent(store, state)
+    return viewAgent(store, readState(store, id))
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error
     return { id, status: 'corrupt', error: { code: error.code, message: error.message } }

@@ -5,7 +5,7 @@ import type { SessionRecord } from '../session/records.js'
 import type { State } from '../session/state.js'
 import { LF, unframe } from '../storage/frame.js'
 import type { FileStore, LogReader } from '../storage/store.js'
-import { readState } from './look.js'
+import { missingLog, readState } from './look.js'
 import { statusOf } from './view.js'
 
 export interface LogRequest {
@@ -52,11 +52,9 @@ function printFrom(
   onRecord: (record: SessionRecord) => void,
 ): Position {
   const log = store.openLogForRead(agentId)
-  if (log === undefined || log.size() <= from.offset) {
-    log?.close()
-    return from
-  }
+  if (log === undefined) throw missingLog(store, agentId)
   try {
+    if (log.size() <= from.offset) return from
     const next = { ...from }
     for (const { record, end } of recordsFrom(log, from)) {
       onRecord(record)

@@ -1,36 +1,43 @@
 /** `resume`: the provider restored, the hold lifted, and whatever is pending gone on with, because a person asked for it. */
 import { SessionStateError } from '../errors.js'
 import { limits } from '../limits.js'
-import { settingsOf } from '../recovery/settle.js'
+import { type Settled, settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { Context } from './context.js'
-import { drainLater } from './drain.js'
+import { withDrain } from './drain.js'
 import { goOn, nothingWaits, takeMail } from './go-on.js'
 import { nameOf, type Outcome, outcomeOf, wordOf } from './outcome.js'
 import { viewTurn } from './view.js'
 import { visit } from './visit.js'
 
-/** `onOutcome` is called once: when the interrupted turn has ended, or at once where there was none. */
+/** `onOutcome` is called once: when the interrupted turn has ended; where there was none, when nothing waits any more. */
 export async function resume(
   ctx: Context,
   agentId: string,
   onOutcome: (outcome: Outcome) => void,
 ): Promise<void> {
-  await visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, async (session, settled) => {
-    refuseTerminated(session)
-    await ctx.providers.check(session.state.provider_name, settingsOf(session))
-    if (session.state.hold) session.append([{ kind: 'session.configured', hold: false }])
-    const wentOn = await goOn(ctx, session, {
-      auto: false,
-      settled,
-      isLast: () => nothingWaits(ctx, session),
-    })
-    if (wentOn.outcome === 'ran' || wentOn.outcome === 'waiting')
-      onOutcome(outcomeOf(ctx, session, wentOn.run))
-    else onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
-    await takeMail(ctx, session, limits.turnsDrainedMax)
-  })
-  await drainLater(ctx, agentId)
+  await withDrain(ctx, agentId, onOutcome, (told) =>
+    visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, (session, settled) =>
+      resumeSession(ctx, session, settled, told),
+    ),
+  )
+}
+
+async function resumeSession(
+  ctx: Context,
+  session: Session,
+  settled: Settled,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
+  refuseTerminated(session)
+  await ctx.providers.check(session.state.provider_name, settingsOf(session))
+  if (session.state.hold) session.append([{ kind: 'session.configured', hold: false }])
+  const isLast = (): boolean => nothingWaits(ctx, session)
+  const wentOn = await goOn(ctx, session, { auto: false, settled, isLast })
+  const hasOutcome = wentOn.outcome === 'ran' || wentOn.outcome === 'waiting'
+  if (hasOutcome) onOutcome(outcomeOf(ctx, session, wentOn.run))
+  await takeMail(ctx, session, limits.turnsDrainedMax)
+  if (!hasOutcome) onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
 }
 
 function refuseTerminated({ state }: Session): void {

@@ -12,7 +12,7 @@ import type { Session } from '../session/session.js'
 import type { KeyEntry, Run, State } from '../session/state.js'
 import type { StopSignal } from '../turn/stop.js'
 import type { Context } from './context.js'
-import { drainLater } from './drain.js'
+import { withDrain } from './drain.js'
 import { goOn, nothingWaits, takeMail } from './go-on.js'
 import { failureOf, nameOf, type Outcome, outcomeOf, wordOf } from './outcome.js'
 import { startTurn } from './turns.js'
@@ -46,17 +46,28 @@ export async function send(
     onOutcome(answered)
     return
   }
+  await withDrain(ctx, request.agentId, onOutcome, (told) => converseOrQueue(ctx, request, told))
+}
+
+async function converseOrQueue(
+  ctx: Context,
+  request: SendRequest,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
   const waitMs = request.ifBusy === 'wait' ? ctx.bounds.waitMs : 0
+  let hasBegun = false
   try {
-    await visit(ctx, request.agentId, { waitMs, goesOn: true }, (session, settled) =>
-      converse(ctx, session, settled, request, onOutcome),
-    )
+    await visit(ctx, request.agentId, { waitMs, goesOn: true }, (session, settled) => {
+      hasBegun = !session.state.hold
+      return converse(ctx, session, settled, request, onOutcome)
+    })
   } catch (error) {
-    const isBusy = error instanceof SubstratError && QUEUED_FOR.has(error.code)
-    if (!(error instanceof LeftForLater) && !(isBusy && request.ifBusy === 'queue')) throw error
+    if (!(error instanceof LeftForLater)) {
+      const isKept = error instanceof SubstratError && QUEUED_FOR.has(error.code)
+      if (hasBegun || request.ifBusy !== 'queue' || !isKept) throw error
+    }
     onOutcome(queue(ctx, request))
   }
-  await drainLater(ctx, request.agentId)
 }
 
 const QUEUED_FOR = new Set(['LOCKED', 'ON_HOLD'])
@@ -76,8 +87,9 @@ async function converse(
   const isOwn = isOwnTurn(session.state, request)
   const auto = !(isOwn && session.state.run?.reason === 'suspended')
   const wentOn = await goOn(ctx, session, { auto, settled, isLast: () => false })
-  if (isOwn && (wentOn.outcome === 'exhausted' || wentOn.outcome === 'stranger'))
+  if (isOwn && wentOn.outcome !== 'nothing')
     return onOutcome(outcomeOf(ctx, session, session.state.run as Run))
+  if (wentOn.outcome === 'ran' && wentOn.run.reason === 'suspended') throw notTaken(session.state)
   if (wentOn.outcome === 'exhausted')
     ctx.reporter.note(
       'the interrupted turn was tried in vain too often: leaving it, and going on with this message',
@@ -214,6 +226,14 @@ function keyConflict(state: State, request: SendRequest): SubstratError {
       facts: { agent_id: state.id, key: request.key },
     },
   )
+}
+
+function notTaken(state: State): SubstratError {
+  const message = `${nameOf(state)} was suspended before the message was taken: nothing of it was stored`
+  return new SubstratError('INTERRUPTED', message, {
+    hint: `send it again: substrat send ${wordOf(state)} '…'`,
+    facts: { agent_id: state.id },
+  })
 }
 
 function notBegun(state: State, signal: StopSignal): SubstratError {

@@ -13,7 +13,7 @@ import { isDirectory } from '../storage/user-files.js'
 import { createRoot } from '../tree/birth.js'
 import { checkName, livingRoot } from '../tree/names.js'
 import type { Context } from './context.js'
-import { drainLater } from './drain.js'
+import { withDrain } from './drain.js'
 import { nothingWaits, takeMail } from './go-on.js'
 import { type Outcome, outcomeOf } from './outcome.js'
 import { send } from './send.js'
@@ -62,14 +62,15 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
   }
   listener.onAgent(session.state)
   for (const record of session.records({ seq: 1, offset: 0 })) ctx.reporter.record(record, id)
-  await within(ctx, session, async () => {
-    if (request.prompt === null)
-      return listener.onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
-    const run = await firstTurn(ctx, session, { isLast: () => nothingWaits(ctx, session) })
-    listener.onOutcome(outcomeOf(ctx, session, run))
-    await takeMail(ctx, session, limits.turnsDrainedMax)
-  })
-  await drainLater(ctx, id)
+  await withDrain(ctx, id, listener.onOutcome, (onOutcome) =>
+    within(ctx, session, async () => {
+      if (request.prompt === null)
+        return onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
+      const run = await firstTurn(ctx, session, { isLast: () => nothingWaits(ctx, session) })
+      onOutcome(outcomeOf(ctx, session, run))
+      await takeMail(ctx, session, limits.turnsDrainedMax)
+    }),
+  )
 }
 
 /** `--if-exists use`: the agent as it is; a prompt is a message to it. */

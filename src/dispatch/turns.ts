@@ -1,6 +1,7 @@
 /** One turn of an agent whose lock we hold: a slot, its provider, its tools, and the loop. */
 import { randomUUID } from 'node:crypto'
 import { clock } from '../clock.js'
+import { SubstratError } from '../errors.js'
 import { takeSlot } from '../provider/slots.js'
 import { settingsOf } from '../recovery/settle.js'
 import type { PromptSource } from '../session/records.js'
@@ -12,7 +13,7 @@ import { drive, type TurnPorts } from '../turn/drive.js'
 import { recoveryNotice, recoveryPrompt } from '../turn/history.js'
 import { assemblePrompt } from '../turn/prompt.js'
 import { planRetry } from '../turn/retry.js'
-import { type TurnStop, watchForStop } from '../turn/stop.js'
+import { type StopSignal, type TurnStop, watchForStop } from '../turn/stop.js'
 import type { Continuation, ProviderKind, RunRequest, TurnEvent } from '../turn/turn-event.js'
 import type { Context } from './context.js'
 import { toolboxOf } from './toolbox.js'
@@ -109,6 +110,8 @@ async function runTurn(
 ): Promise<Run> {
   const settings = settingsOf(session)
   const provider = await ctx.providers.check(session.state.provider_name, settings)
+  // From the first record on, so that no signal finds a turn that nobody ends.
+  ctx.shutdown.listen()
   if (provider.kind === 'agent')
     return drive(
       session,
@@ -134,12 +137,17 @@ function portsOf(
     settings,
     toolbox: toolboxOf(ctx, session),
     environment: (run) => environmentOf(store.root, session, run),
-    takeSlot: () =>
+    takeSlot: (signal) =>
       takeSlot(store, {
         slotsMax: bounds.slotsMax,
         waitMs: bounds.waitMs,
         command: ctx.command,
+        signal: signal ?? shutdown.whenRequested,
         onWait: () => reporter.note(`waiting for one of ${bounds.slotsMax} slots for provider calls`),
+      }).catch((error) => {
+        throw shutdown.requested === undefined || signal !== undefined
+          ? error
+          : stoppedWaiting(shutdown.requested)
       }),
     planRetry: (error, failures, retryAfterMs) =>
       planRetry(error, failures, retryAfterMs, { delaysMs: bounds.retryDelaysMs }),
@@ -156,6 +164,16 @@ function stopOf(ctx: Context, session: Session): (run: Run) => TurnStop {
     const turnTimeoutMs = run.turn_timeout_ms ?? ctx.bounds.turnTimeoutMs
     return watchForStop(ctx.store, { agentId: session.id, runId: run.run_id, turnTimeoutMs }, ctx.shutdown)
   }
+}
+
+function stoppedWaiting(signal: StopSignal): SubstratError {
+  return new SubstratError(
+    `STOPPED_${signal}`,
+    `stopped by ${signal} while waiting for a slot: no turn was begun`,
+    {
+      hint: 'run the same command again later',
+    },
+  )
 }
 
 function environmentOf(root: string, session: Session, run: Run): Record<string, string> {

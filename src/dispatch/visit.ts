@@ -57,7 +57,7 @@ export async function within<T>(ctx: Context, session: Session, work: () => Prom
 }
 
 /** Whether the agent needs another visit, so that its marker stays. */
-export function isOwed(store: FileStore, state: State): boolean {
+function isOwed(store: FileStore, state: State): boolean {
   return (
     state.run?.status === 'open' ||
     isInterrupted(state) ||

@@ -1,8 +1,9 @@
 /** A message between agents, or between the operator and an agent, as it waits in an inbox: one framed line. */
+import { isTime } from '../session/records.js'
 import { frame, unframe } from '../storage/frame.js'
 import { isUuid } from '../storage/paths.js'
 
-export type MailKind = 'request' | 'response' | 'notification' | 'error'
+type MailKind = 'request' | 'response' | 'notification' | 'error'
 
 export interface Message {
   message_id: string
@@ -29,12 +30,28 @@ export function decodeMessage(bytes: Buffer, messageId: string): Message | undef
   const line = unframe(bytes.subarray(0, -1))
   if ('damage' in line) return undefined
   const message = line.object as unknown as Message
-  const isWhole =
-    message.message_id === messageId &&
-    isUuid(message.to) &&
-    [message.from, message.kind, message.content, message.digest, message.created_at].every(
-      (text) => typeof text === 'string',
-    ) &&
-    Number.isSafeInteger(message.sequence)
-  return isWhole ? message : undefined
+  return message.message_id === messageId && isUuid(message.to) && isWhole(message) ? message : undefined
+}
+
+const KINDS: MailKind[] = ['request', 'response', 'notification', 'error']
+
+/** Whether its delivery can be recorded: a message that no record takes would stand in the way of all others. */
+function isWhole({
+  from,
+  kind,
+  content,
+  key,
+  digest,
+  turn_timeout_ms,
+  created_at,
+  sequence,
+}: Message): boolean {
+  return (
+    [from, content, digest].every((text) => typeof text === 'string') &&
+    KINDS.includes(kind) &&
+    isTime(created_at) &&
+    (key === null || typeof key === 'string') &&
+    (turn_timeout_ms === null || Number.isSafeInteger(turn_timeout_ms)) &&
+    Number.isSafeInteger(sequence)
+  )
 }

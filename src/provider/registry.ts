@@ -65,7 +65,7 @@ export class ProviderRegistry {
     const unknown = Object.keys(settings.options).find((option) => !Object.hasOwn(provider.options, option))
     if (unknown !== undefined) {
       throw new SubstratError('USAGE', `the provider ${name} has no option ${JSON.stringify(unknown)}`, {
-        hint: `its options: ${Object.keys(provider.options).join(', ') || 'none'} (substrat providers)`,
+        hint: `its options: ${Object.keys(provider.options).join(', ') || 'none'}; see substrat providers`,
         facts: { provider: name, option: unknown },
       })
     }

@@ -1,6 +1,7 @@
 /** The scenario file of the scripted provider. */
 import { resolve } from 'node:path'
 import * as z from 'zod/mini'
+import { SubstratError } from '../errors.js'
 import { PROVIDER_FAILURE_TYPES } from '../session/records.js'
 import { readUserFile } from '../storage/user-files.js'
 import { providerFailure } from './failure.js'
@@ -36,7 +37,8 @@ export async function loadScenario(path: string, workspace: string): Promise<Sce
   try {
     value = JSON.parse(readUserFile(file))
   } catch (error) {
-    throw providerFailure('misconfigured', `the scenario ${file} cannot be read: ${(error as Error).message}`)
+    const why = error instanceof SubstratError ? String(error.facts.errno) : (error as Error).message
+    throw providerFailure('misconfigured', `the scenario ${file} cannot be read: ${why}`)
   }
   const parsed = scenario.safeParse(value)
   if (parsed.success) return parsed.data
@@ -44,6 +46,22 @@ export async function loadScenario(path: string, workspace: string): Promise<Sce
   const where = issue?.path.join('.') ?? ''
   throw providerFailure(
     'misconfigured',
-    `the scenario ${file} is not of its form at ${where || 'its top'}: ${issue?.message}`,
+    `the scenario ${file} is not of its form at ${where || 'its top'}: ${wrongIn(issue)}`,
   )
+}
+
+/** In words: zod/mini has none. */
+function wrongIn(issue: z.core.$ZodIssue | undefined): string {
+  switch (issue?.code) {
+    case 'invalid_type':
+      return `it must be ${issue.expected}`
+    case 'invalid_value':
+      return `it must be one of ${issue.values.join(', ')}`
+    case 'too_small':
+      return `it must be at least ${issue.minimum}`
+    case 'unrecognized_keys':
+      return `there is no ${issue.keys.join(', ')}`
+    default:
+      return issue?.message ?? 'it is wrong'
+  }
 }

@@ -80,7 +80,7 @@ export function* recordsFrom(
   }
 }
 
-export function corrupt(log: LogReader, at: { offset: number; seq: number; reason: string }): SubstratError {
+function corrupt(log: LogReader, at: { offset: number; seq: number; reason: string }): SubstratError {
   return new SubstratError(
     'CORRUPT',
     `${log.path} is damaged at byte ${at.offset}, record ${at.seq}: ${at.reason}`,

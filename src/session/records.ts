@@ -13,9 +13,7 @@ const text = ((value: unknown) => typeof value === 'string') as Check<string>
 const uuid = ((value: unknown) => typeof value === 'string' && isUuid(value)) as Check<string>
 const integer = ((value: unknown) => Number.isSafeInteger(value)) as Check<number>
 const flag = ((value: unknown) => typeof value === 'boolean') as Check<boolean>
-/** ISO 8601 with milliseconds, in UTC: of one length, so that they compare as strings. */
-const time = ((value: unknown) =>
-  typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)) as Check<string>
+const time = isTime as Check<string>
 const content = ((value: unknown) => typeof value === 'string' || isBlob(value)) as Check<Content>
 const texts = ((value: unknown) => isPlainObject(value) && Object.values(value).every(text)) as Check<
   Record<string, string>
@@ -104,7 +102,7 @@ export const FAILURE_TYPES = [...PROVIDER_FAILURE_TYPES, 'max_steps'] as const
 export type FailureType = (typeof FAILURE_TYPES)[number]
 
 /** `process_exit`: its process is gone. `process_restart`: so is the start of the kernel that it ran under. */
-export const INTERRUPTIONS = [
+const INTERRUPTIONS = [
   'process_exit',
   'process_restart',
   'shutdown',
@@ -313,6 +311,11 @@ export function isBlob(value: unknown): value is { blob: string; bytes: number }
     /^[0-9a-f]{64}$/.test(value.blob) &&
     integer(value.bytes)
   )
+}
+
+/** ISO 8601 with milliseconds, in UTC: of one length, so that they compare as strings. */
+export function isTime(value: unknown): value is string {
+  return typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)
 }
 
 function isPlainObject(value: unknown): value is { [key: string]: JsonValue } {

@@ -142,6 +142,7 @@ export class Session {
    */
   async close(isOwed: (state: State) => boolean): Promise<void> {
     try {
+      this.lease.assertHeld()
       if (this.snapshotBytes !== this.current.log_bytes)
         this.store.writeSnapshot(this.id, encodeSnapshot(this.current))
       this.store.unmark(this.id, () => isOwed(this.current))

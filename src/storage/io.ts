@@ -9,7 +9,7 @@
 import * as fs from 'node:fs'
 import { SubstratError } from '../errors.js'
 
-export type OperationName =
+type OperationName =
   | 'open'
   | 'read'
   | 'write'

@@ -119,7 +119,8 @@ export function isHeld(system: LockSystem, path: string): boolean {
 /** What the lock file says of its holder; undefined where it says nothing readable. */
 export function readHolder(path: string): Holder | undefined {
   try {
-    return JSON.parse(io.readIfThere('lock.read', path)?.toString('utf8') ?? '') as Holder
+    const holder = JSON.parse(io.readIfThere('lock.read', path)?.toString('utf8') ?? '') as Holder | null
+    return typeof holder?.pid === 'number' && typeof holder.since === 'string' ? holder : undefined
   } catch {
     return undefined
   }

@@ -110,7 +110,12 @@ export class LogWriter implements LogReader {
   }
 
   static open(path: string): LogWriter {
-    return new LogWriter(io.open('log.open', path, 'write'))
+    const file = io.openIfThere('log.open', path, 'write')
+    if (file !== undefined) return new LogWriter(file)
+    throw new SubstratError('CORRUPT', `${path} is missing`, {
+      hint: 'restore it from a backup',
+      facts: { path },
+    })
   }
 
   get path(): string {

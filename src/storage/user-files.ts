@@ -16,8 +16,8 @@ export async function writeUserFile(path: string, text: string, mode?: number): 
   const { default: writeFileAtomic } = await import('write-file-atomic')
   const bytes = Buffer.from(text)
   try {
-    const isNew = io.statIfThere('user_file.stat', path) === undefined
-    await writeFileAtomic(path, bytes, isNew && mode !== undefined ? { mode } : {})
+    const isNew = mode !== undefined && io.statIfThere('user_file.stat', path) === undefined
+    await writeFileAtomic(path, bytes, isNew ? { mode } : {})
     const written = io.statIfThere('user_file.stat', path)?.sizeBytes ?? 0
     if (written === bytes.length) return
     throw Object.assign(new Error(`only ${written} of ${bytes.length} bytes were written`), {
@@ -25,7 +25,8 @@ export async function writeUserFile(path: string, text: string, mode?: number): 
     })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    throw new SubstratError('STORAGE_FAILED', `cannot write ${path}: ${message}`, {
+    // Without its "open '…'": the temporary file is nobody's business.
+    throw new SubstratError('STORAGE_FAILED', `cannot write ${path}: ${message.replace(/, \w+ '.*'$/, '')}`, {
       hint: 'check the space and the rights there, then run the same command again',
       facts: { path, errno: code ?? null },
       cause: error,

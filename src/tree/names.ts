@@ -127,7 +127,8 @@ function notFound(word: string): SubstratError {
   })
 }
 
-/** As JSON writes it, so that control characters reach no terminal, and not too long. */
+/** As JSON writes it, with nothing in it that steers a terminal (JSON leaves C1 controls as they are), and not too long. */
 function shown(word: string): string {
-  return JSON.stringify(word.length > 80 ? `${word.slice(0, 80)}…` : word)
+  const json = JSON.stringify(word.length > 80 ? `${word.slice(0, 80)}…` : word)
+  return json.replace(/[\p{C}\u2028\u2029]/gu, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`)
 }

@@ -5,6 +5,7 @@
  * to do, which the recovery table has a row for.
  */
 
+import { type ErrorCode, SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import type {
   LaunchCommand,
@@ -35,7 +36,7 @@ export interface TurnPorts {
   /** SUBSTRAT_* for the programs of the run. */
   environment(run: Run): Record<string, string>
   /** A slot for one call of the provider: given back before tools run and while nothing is asked. */
-  takeSlot(): Promise<{ release(): Promise<void> }>
+  takeSlot(signal?: AbortSignal): Promise<{ release(): Promise<void> }>
   planRetry(error: RunError, failures: number, retryAfterMs: number | null): RetryPlan
   /** ISO 8601: when a token that is minted now expires. */
   tokenExpiry(): string
@@ -85,7 +86,17 @@ class Turn {
     return effect
   }
 
+  /** What came of the effect. A turn that is stopped while it waits for a slot is stopped, not failed. */
   async perform(effect: Effect): Promise<TurnEvent> {
+    try {
+      return await this.act(effect)
+    } catch (error) {
+      if (!this.stop.signal.aborted || !isCode(error, 'NO_SLOT')) throw error
+      return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
+    }
+  }
+
+  private async act(effect: Effect): Promise<TurnEvent> {
     if (effect.type !== 'ask') await this.releaseSlot()
     if (this.stop.signal.aborted)
       return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
@@ -129,7 +140,7 @@ class Turn {
         this.launch(command, (group) => this.persist({ type: 'server_launched', server, group })),
       note,
     )
-    this.slot ??= await this.ports.takeSlot()
+    this.slot ??= await this.ports.takeSlot(this.stop.signal)
     const ends = { signal: this.stop.signal, strays: this.strays }
     const asked = await askModel(this.session, provider, settings, toolbox.definitions, ends, onText)
     await this.releaseSlot()
@@ -161,7 +172,7 @@ class Turn {
       }
     }
     const { content, is_error, whole } = await this.ports.toolbox.run(call, this.stop.signal, launch)
-    if (isStorageFailure(broken)) throw broken
+    if (broken instanceof SubstratError) throw broken
     const output = whole === null ? null : this.session.writeBlob(whole)
     const result = { call_id: callId, content, is_error, output }
     if (!this.stop.signal.aborted) return { type: 'tool_finished', ...result }
@@ -194,7 +205,7 @@ class Turn {
   }
 
   private async compact(provider: ModelProvider): Promise<TurnEvent> {
-    this.slot ??= await this.ports.takeSlot()
+    this.slot ??= await this.ports.takeSlot(this.stop.signal)
     this.ports.note('the conversation is too long for the model: compacting it')
     const compacted = await compact(this.session, provider, this.ports.settings, {
       signal: this.stop.signal,
@@ -256,6 +267,6 @@ function shortened(input: Record<string, unknown>): Record<string, unknown> {
   )
 }
 
-function isStorageFailure(error: unknown): boolean {
-  return error instanceof Error && error.name === 'SubstratError'
+function isCode(error: unknown, code: ErrorCode): boolean {
+  return error instanceof SubstratError && error.code === code
 }

@@ -13,6 +13,7 @@ const SIGNALS: StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
 export class Shutdown {
   /** The first signal: nothing new is begun. */
   requested: StopSignal | undefined
+  private readonly asked = new AbortController()
   private readonly stopped = new AbortController()
   private timer: NodeJS.Timeout | undefined
   private isListening = false
@@ -21,6 +22,11 @@ export class Shutdown {
     private readonly graceMs: number,
     private readonly note: (text: string) => void,
   ) {}
+
+  /** Aborted with the first signal: what only waits ends. */
+  get whenRequested(): AbortSignal {
+    return this.asked.signal
+  }
 
   /** Aborted when a turn in flight must stop now. */
   get signal(): AbortSignal {
@@ -45,6 +51,7 @@ export class Shutdown {
       return
     }
     this.requested = name
+    this.asked.abort()
     this.note(
       `${name}: letting the turn finish, for ${Math.round(this.graceMs / 1000)} s at most; again to stop now`,
     )

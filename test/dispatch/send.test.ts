@@ -1,4 +1,5 @@
 /** What `send` promises when the process is killed with SIGKILL at a known point. */
+import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
@@ -58,7 +59,7 @@ describe.concurrent('a send --key whose process is killed', () => {
     const house = new House()
     const id = await house.spawn('a')
     const message = 'x'.repeat(200_000)
-    // Nobody reads its stdout, so it stands in the middle of printing: the outcome is on disk, the snapshot is not.
+    // Nobody reads its stdout, so it cannot end.
     const first = house.start(['send', 'a', '-', '--key', 'k'], { stdin: message, stdout: 'unread' })
     await house.waitForRecord(id, 'session.suspended')
     await first.kill()
@@ -68,6 +69,23 @@ describe.concurrent('a send --key whose process is killed', () => {
     expect(house.log(id)).toBe(log)
     expect((await house.run(['recover', '--all'])).exit).toBe(0)
     expect(house.log(id)).toBe(log)
+    expect(house.findings(true)).toEqual([])
+  })
+
+  const hasStrace = spawnSync('strace', ['-V']).status === 0
+  test.skipIf(!hasStrace)('after the outcome and before the snapshot (needs strace): the same', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    const rename = process.arch === 'x64' ? 'rename' : 'renameat'
+    const inject = ['-e', `trace=${rename}`, '-e', `inject=${rename}:signal=KILL:when=1`]
+    const command = house.command('send', 'a', 'hello', '--key', 'k')
+    const first = house.launch(['strace', '-f', '-qq', '-o', '/dev/null', ...inject, ...command])
+    expect((await first.result).exit).toBe(137)
+    const log = house.log(id)
+    expect(house.kinds(id).at(-1)).toBe('session.suspended')
+    expect((await house.run(['send', 'a', 'hello', '--key', 'k'])).stdout).toBe('echo: hello\n')
+    expect(house.log(id)).toBe(log)
+    expect((await house.run(['recover', '--all'])).exit).toBe(0)
     expect(house.findings(true)).toEqual([])
   })
 

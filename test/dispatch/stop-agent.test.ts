@@ -210,6 +210,37 @@ describe.concurrent('a signal in mid-turn', () => {
   })
 })
 
+describe.concurrent('what waits behind a turn', () => {
+  test('is not taken by a sender whose turn was suspended', async () => {
+    const { house, id, gate, sender } = await standing()
+    await house.ok('send', 'a', 'two', '--if-busy', 'queue')
+    await house.ok('suspend', 'a')
+    expect((await sender.result).exit).toBe(6)
+    expect(house.count(id, 'run.started')).toBe(1)
+    expect(house.inbox(id)).toHaveLength(1)
+    gate.open()
+    gate.open()
+    await house.ok('resume', 'a')
+    expect(house.inbox(id)).toEqual([])
+  })
+
+  test('changes nothing of the exit status of a sender whose own turn went well', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const command = `{ ${gate.command}; } > reply; grep -q two reply && exit 3; cat reply`
+    const id = await house.spawn('a', '--provider', 'exec', '--option', `command=${command}`)
+    const sender = house.start(['send', 'a', 'one'])
+    await gate.isReached()
+    await house.ok('send', 'a', 'two', '--if-busy', 'queue')
+    gate.open()
+    gate.open()
+    const sent = await sender.result
+    expect(sent).toMatchObject({ exit: 0, stdout: 'done: one\n' })
+    expect(sent.stderr).toContain('the turn of a failed: the command exited 3')
+    expect(house.kinds(id)).toContain('run.failed')
+  })
+})
+
 describe.concurrent('a reader that goes away', () => {
   test.each(['stdout', 'stderr'] as const)('a closed %s does not stop the turn', async (stream) => {
     const house = new House()

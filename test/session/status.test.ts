@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { NewRecord } from '../../src/session/records.js'
 import { deriveStatus, isInterrupted, isUnfinished, type Status } from '../../src/session/status.js'
@@ -69,7 +71,22 @@ describe('the derived status', () => {
     expect(deriveStatus(state, true)).toBe(held)
     expect(deriveStatus(state, false)).toBe(free)
   })
+
+  test('by precedence, as a table (UPDATE_CASES=1 writes it anew)', () => {
+    const file = join(import.meta.dirname, '../cases/status.txt')
+    const table = [line('what is in the log', 'lock held', 'nobody holds it'), '']
+    for (const [found, records] of ROWS) {
+      const state = foldAll(records)
+      table.push(line(found, deriveStatus(state, true), deriveStatus(state, false)))
+    }
+    if (process.env.UPDATE_CASES === '1') writeFileSync(file, `${table.join('\n')}\n`)
+    expect(`${table.join('\n')}\n`).toBe(readFileSync(file, 'utf8'))
+  })
 })
+
+function line(found: string, held: string, free: string): string {
+  return `${found.padEnd(64)}${held.padEnd(22)}${free}`
+}
 
 test('what a person suspended is unfinished, but goes on only when it is asked to', () => {
   const state = foldAll(ended('suspended'))

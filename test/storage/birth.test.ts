@@ -13,6 +13,7 @@ import { describe, expect, test } from 'vitest'
 import { SubstratError } from '../../src/errors.js'
 import { type Birth, createAgent, sweepCradles } from '../../src/storage/birth.js'
 import { frame } from '../../src/storage/frame.js'
+import { tryKernelLock } from '../../src/storage/kernel-lock.js'
 import { tryLease } from '../../src/storage/lease.js'
 import { HomePaths } from '../../src/storage/paths.js'
 import { failing, withFaults } from '../support/faults.js'
@@ -182,6 +183,14 @@ describe('the sweep of cradles', () => {
   ])('leaves the cradle of a living spawn alone, at %s too', async (point) => {
     await duringBirth(point, (paths) => {
       expect(sweepCradles(paths, system, Date.now())).toBe(0)
+    })
+  })
+
+  test("never sees a lock file by its name before it is locked: it would take it for a dead spawn's", async () => {
+    await duringBirth('spawn.lock', (paths, birth) => {
+      const cradle = paths.spawning(birth.agentId)
+      expect(existsSync(cradle.lock)).toBe(false)
+      expect(tryKernelLock('ofd', cradle.unlocked, 'exclusive')).toBeUndefined()
     })
   })
 

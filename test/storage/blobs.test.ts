@@ -6,7 +6,7 @@ import { AgentPaths } from '../../src/storage/paths.js'
 import { clearFaults, failStep, operationsOf, unsyncedAfter } from '../support/operations.js'
 import { tempDirectory } from '../support/temp.js'
 
-const CONTENT = Buffer.from('a long output\n'.repeat(10_000))
+const CONTENT = Buffer.from('a long output\n'.repeat(1000))
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex')
 
 function newAgent(): AgentPaths {

@@ -49,6 +49,13 @@ describe('a sync that fails', () => {
   })
 })
 
+test('a directory is synced as one: a file, or a FIFO that would hang us, in its place is refused', () => {
+  const path = newFile()
+  expect(() => io.syncDirectory('point', path)).toThrow(
+    expect.objectContaining({ facts: expect.objectContaining({ errno: 'ENOTDIR' }) }),
+  )
+})
+
 describe('any other step that fails', () => {
   test.each([
     ['ENOSPC', 'free some space'],

@@ -3,7 +3,17 @@
  * removed after the test file. Whatever a test leaves running is killed by its pid then.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, expect } from 'vitest'
@@ -15,6 +25,8 @@ import { waitFor } from './wait.js'
 const RUN_JS = path.join(import.meta.dirname, '..', '..', 'bin', 'run.js')
 
 const scratch = mkdtempSync(path.join(tmpdir(), 'substrat-cli-'))
+// A test may run the CLI as another user.
+chmodSync(scratch, 0o755)
 const children = new Set<ChildProcess>()
 let houses = 0
 
@@ -28,6 +40,8 @@ export interface RunOptions {
   stdin?: string | Buffer | 'open'
   env?: Record<string, string>
   cwd?: string
+  /** Another user, where we are root. */
+  uid?: number
   /** `closed`: nobody reads, and the first write meets EPIPE. `unread`: a pipe that fills up. */
   stdout?: 'closed' | 'unread'
   stderr?: 'closed'
@@ -68,6 +82,13 @@ export class House {
     }
   }
 
+  /** Another house with a copy of this home. */
+  copy(env: Record<string, string> = {}): House {
+    const house = new House(env)
+    cpSync(this.home, house.home, { recursive: true })
+    return house
+  }
+
   /** Whether a command has made the home. */
   exists(): boolean {
     return existsSync(this.home)
@@ -90,6 +111,7 @@ export class House {
     const child = spawn(program, args, {
       cwd: options.cwd ?? this.workspace,
       env: { ...this.env, ...options.env },
+      ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
       stdio: [options.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     })
     children.add(child)
@@ -155,6 +177,10 @@ export class House {
 
   log(id: string): string {
     return readFileSync(this.agentFile(id, 'events.jsonl'), 'utf8')
+  }
+
+  logBytes(id: string): Buffer {
+    return readFileSync(this.agentFile(id, 'events.jsonl'))
   }
 
   records(id: string): SessionRecord[] {

@@ -50,10 +50,6 @@ export function isSync(operation: Operation): boolean {
   return SYNCS.has(operation.name)
 }
 
-export function changesDisk(operation: Operation): boolean {
-  return operation.name !== 'read' && !(operation.name === 'open' && existsSync(operation.path))
-}
-
 interface Unsynced {
   bytes: boolean
   name: boolean

@@ -38,7 +38,7 @@ export function useChildren(): void {
 
 export interface ChildOptions {
   /** Words before the script: flags of node, or another program that runs node. */
-  command?: string[]
+  command?: readonly string[]
   env?: NodeJS.ProcessEnv
   uid?: number
 }

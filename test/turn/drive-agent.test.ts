@@ -9,10 +9,10 @@ import { readMessageText } from '../../src/session/read.js'
 import type { Session } from '../../src/session/session.js'
 import type { Run } from '../../src/session/state.js'
 import { failing, withFaults } from '../support/faults.js'
+import { isAlive } from '../support/programs.js'
 import { newSession } from '../support/sessions.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
 import { agent, FakeStop, hang, kindsOf, runTurn } from '../support/turns.js'
-import { waitFor } from '../support/wait.js'
 
 const DONE = { type: 'done', reply: 'fine' }
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -405,14 +405,6 @@ describe('a record that cannot be written in mid-turn', () => {
     })
     await expect(runTurn(session, exec)).rejects.toMatchObject(FULL)
     const pid = Number(readFileSync(join(directory, 'pid'), 'utf8'))
-    await waitFor(() => !isAlive(pid), 'the death of what the program left')
+    expect(isAlive(pid)).toBe(false)
   })
 })
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}

@@ -1,0 +1,377 @@
+/** What people, scripts and broken disks put in: an exit code, one sentence with the next step, and nothing lost. */
+import { spawnSync } from 'node:child_process'
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { frame, unframe } from '../../src/storage/frame.js'
+import { House, type Result, type RunOptions } from '../support/cli.js'
+
+/** A home with an agent `a` that has had two turns. Only copied, never changed. */
+const template = new House()
+let a = ''
+beforeAll(async () => {
+  a = await template.spawn('a')
+  for (const message of ['one', 'two']) await template.ok('send', 'a', message)
+})
+
+function expectRefusal(result: Result, exit: number, why: RegExp): void {
+  expect(result.exit, result.stderr).toBe(exit)
+  expect(result.stdout).toBe('')
+  expect(result.stderr).toMatch(why)
+  expectSentence(result)
+}
+
+/** One line: what is wrong, and in parentheses what to do. No stack. */
+function expectSentence({ stderr }: Result): void {
+  expect(stderr).toMatch(/^substrat: [^\n]+ \([^\n]+\)\n$/)
+  expect(stderr).not.toMatch(/\bat .*:\d+:\d+|node:internal|dist\/substrat/)
+}
+
+const long = 'n'.repeat(300)
+const wrongWords: [string, string[], number, RegExp, RunOptions?][] = [
+  ['an unknown agent', ['send', 'nobody', 'hello'], 3, /no agent "nobody"/],
+  ['an unknown uuid', ['show', '00000000-0000-4000-8000-000000000000'], 3, /no agent "0000/],
+  ['a bad uuid', ['log', '0000-zzzz'], 3, /no agent/],
+  ['an id that walks out of the home', ['show', '../../../etc/passwd'], 3, /no agent/],
+  ['an id that is a path in the home', ['export', '../agents/x'], 3, /no agent/],
+  ['an id of dots', ['terminate', '..'], 3, /no agent/],
+  ['an id with a NUL byte in its place', ['show', 'a%00'], 3, /no agent/],
+  ['an empty id', ['show', ''], 3, /no agent ""/],
+  ['a name with a slash', ['spawn', '--name', 'a/b'], 2, /it has a slash/],
+  ['a name that walks out of the home', ['spawn', '--name', '../x'], 2, /it has a slash/],
+  ['a name with a control character', ['spawn', '--name', 'a\u0007b'], 2, /"a\\u0007b" .* control character/],
+  ['a name with a newline', ['spawn', '--name', 'a\nb'], 2, /control character/],
+  ['a name of 300 characters', ['spawn', '--name', long], 2, /longer than 64 characters/],
+  ['an empty name', ['spawn', '--name', ''], 2, /it is empty/],
+  ['a name that is a uuid', ['spawn', '--name', '00000000-0000-4000-8000-000000000000'], 2, /it is a uuid/],
+  ['a name that a living agent has', ['spawn', '--name', 'A'], 13, /the name "A" is taken by agent/],
+  ['a lookup of 300 characters', ['show', long], 3, /no agent "n{80}…"/],
+  ['an empty message', ['send', 'a', ''], 2, /the message is empty/],
+  ['a blank message', ['send', 'a', ' \n\t '], 2, /the message is empty/],
+  ['an empty stdin', ['send', 'a'], 2, /the message is empty/],
+  ['an empty stdin for -', ['send', 'a', '-'], 2, /the message is empty/],
+  [
+    '50 MB on stdin',
+    ['send', 'a', '-'],
+    2,
+    /larger than 10485760 bytes/,
+    { stdin: Buffer.alloc(50_000_000, 'x') },
+  ],
+  ['stdin that is no UTF-8', ['send', 'a', '-'], 2, /not UTF-8/, { stdin: Buffer.from([0x61, 0xff, 0xfe]) }],
+  [
+    'half a UTF-8 character at the end',
+    ['send', 'a'],
+    2,
+    /not UTF-8/,
+    { stdin: Buffer.from([0x61, 0xe2, 0x82]) },
+  ],
+  ['too many words', ['send', 'a', 'one', 'two'], 2, /one argument too many: "two"/],
+  ['an unknown provider', ['spawn', '--provider', 'nonsense'], 3, /no provider "nonsense"/],
+  ['an option that is none', ['spawn', '--option', 'x=1'], 2, /no option "x"/],
+  ['an option without a value', ['spawn', '--option', 'x'], 2, /not name=value/],
+  ['exec without a command', ['spawn', '--provider', 'exec'], 8, /needs a command/],
+  ['a scenario that is not there', ['spawn', '-o', 'scenario=no.json'], 8, /no\.json cannot be read/],
+  ['a workspace that is not there', ['spawn', '--workspace', '/no/such'], 2, /is no directory/],
+  ['a duration without a unit', ['send', 'a', 'x', '--timeout', '5'], 2, /"5" is no duration/],
+  ['a negative duration', ['send', 'a', 'x', '--timeout=-1s'], 2, /"-1s" is no duration/],
+  ['a duration of years', ['send', 'a', 'x', '--turn-timeout', '900d'], 2, /"900d" is no duration/],
+  ['an empty key', ['send', 'a', 'x', '--key', ''], 2, /the key "" cannot be used/],
+  ['a key of 300 characters', ['send', 'a', 'x', '--key', long], 2, /cannot be used/],
+  ['--retry without --key', ['send', 'a', 'x', '--retry'], 2, /--retry: --key/],
+  ['--json with --stream', ['send', 'a', 'x', '--json', '--stream'], 2, /stream/],
+  [
+    'an unknown flag',
+    ['send', 'a', 'x', '--nonsense'],
+    2,
+    /Nonexistent flag: --nonsense \(substrat send --help\)/,
+  ],
+  ['an unknown choice', ['send', 'a', 'x', '--if-busy', 'maybe'], 2, /one of: wait, queue, fail/],
+  [
+    'a missing argument',
+    ['config', 'set', 'timeout'],
+    2,
+    /Missing 1 required arg.* \(substrat config set --help\)/,
+  ],
+  ['a number that is none', ['log', 'a', '-n', '0'], 2, /greater than or equal to 1/],
+  ['an unknown setting', ['config', 'get', 'nonsense'], 2, /no setting "nonsense"/],
+]
+
+describe.concurrent('wrong words', () => {
+  test.each(wrongWords)('%s: refused, and nothing is stored', async (_, args, exit, why, options) => {
+    const house = template.copy()
+    const logs = house.logs()
+    const result = await house.run(args, options)
+    if (args.includes('--json')) expect(result.json.error.code).toBe('USAGE')
+    else expectRefusal(result, exit, why)
+    expect(house.logs()).toEqual(logs)
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('an argument that is no UTF-8 is refused, not changed', async () => {
+    const house = template.copy()
+    const run = house.command('send', 'a').map((word) => `'${word}'`)
+    const sent = await house.launch(['sh', '-c', `${run.join(' ')} "$(printf 'a\\377')"`]).result
+    expectRefusal(sent, 2, /the message is not UTF-8/)
+    expect((await house.run(['send', 'a', 'a\ufffd'])).stdout).toBe('echo: a\ufffd\n')
+  })
+
+  test('the beginning of several ids names them', async () => {
+    const house = template.copy()
+    const twin = `${a.slice(0, 8)}-0000-4000-8000-000000000000`
+    cpSync(house.agentFile(a, '.'), house.agentFile(twin, '.'), { recursive: true })
+    const refused = await house.run(['send', a.slice(0, 8), 'hello'])
+    expectRefusal(refused, 3, /is the beginning of 2 agents' ids/)
+    for (const id of [a, twin]) expect(refused.stderr).toContain(id)
+  })
+
+  test('a stack is printed with DEBUG, and only then', async () => {
+    const house = template.copy()
+    const refused = await house.run(['show', 'nobody'], { env: { DEBUG: '1' } })
+    expect(refused.exit).toBe(3)
+    expect(refused.stderr).toMatch(/\n +at /)
+  })
+})
+
+describe.concurrent('a home that cannot be used', () => {
+  const commands = [['list'], ['show', 'a'], ['spawn'], ['send', 'a', 'hello'], ['recover', '--all']]
+
+  test('because it is a file: exit 11, and the file is as it was', async () => {
+    const house = new House()
+    writeFileSync(house.home, 'precious')
+    for (const args of commands) expectRefusal(await house.run(args), 11, /is not a directory/)
+    expect(readFileSync(house.home, 'utf8')).toBe('precious')
+  })
+
+  const isRoot = process.getuid?.() === 0
+  const nobody = 65534
+
+  test.skipIf(!isRoot)("because it is another user's (needs root): exit 11", async () => {
+    const house = template.copy()
+    chownSync(house.home, nobody, nobody)
+    for (const args of commands.slice(2)) expectRefusal(await house.run(args), 11, /belongs to user 65534/)
+    expect(house.logs()).toEqual(template.logs())
+  })
+
+  test.skipIf(!isRoot)(
+    'because it is read-only (needs root, to be somebody else): exit 11, and reading works',
+    async () => {
+      const house = template.copy()
+      expect(spawnSync('chown', ['-R', `${nobody}:${nobody}`, house.root]).status).toBe(0)
+      for (const file of readdirSync(house.home, { recursive: true, encoding: 'utf8' })) {
+        const path = `${house.home}/${file}`
+        chmodSync(path, statSync(path).isDirectory() ? 0o500 : 0o400)
+      }
+      chmodSync(house.home, 0o500)
+      const as = { uid: nobody }
+      expect((await house.run(['list'], as)).stdout).toContain('idle')
+      expect((await house.run(['log', 'a'], as)).stdout).toContain('echo: two')
+      const refused = [
+        ['send', 'a', 'hello'],
+        ['spawn', '--provider', 'scripted'],
+        ['terminate', 'a'],
+        ['config', 'set', 'model', 'm'],
+      ]
+      for (const args of refused) expectRefusal(await house.run(args, as), 11, /cannot .*EACCES/)
+      expect(house.logs()).toEqual(template.logs())
+    },
+  )
+
+  test('because a newer program made it: exit 10', async () => {
+    const house = template.copy()
+    const file = `${house.home}/home.json`
+    const { crc: _, ...facts } = JSON.parse(readFileSync(file, 'utf8'))
+    writeFileSync(file, frame({ ...facts, format: 2 }))
+    for (const args of commands)
+      expectRefusal(await house.run(args), 10, /has format 2; this program knows 1/)
+    expect(house.logs()).toEqual(template.logs())
+  })
+
+  test('because home.json is damaged: exit 10', async () => {
+    const house = template.copy()
+    writeFileSync(`${house.home}/home.json`, '{"format":1')
+    for (const args of commands) expectRefusal(await house.run(args), 10, /home\.json is damaged/)
+  })
+})
+
+const path = (house: House, name = 'events.jsonl'): string => house.agentFile(a, name)
+const withoutSnapshot = (house: House): void => rmSync(path(house, 'session.json'))
+
+function reframed(log: string, change: (record: Record<string, unknown>) => object): string {
+  const [first = '', ...rest] = log.split('\n')
+  const line = unframe(Buffer.from(first)) as { object: Record<string, unknown> }
+  const { crc: _, ...record } = line.object
+  return [frame(change(record)).toString().trimEnd(), ...rest].join('\n')
+}
+
+const damages: [string, (house: House) => void, RegExp][] = [
+  [
+    'a flipped byte in the middle of the log',
+    (house) => {
+      house.damage(a, (log) => log.replace('"echo: one"', '"echo: onf"'))
+      withoutSnapshot(house)
+    },
+    /events\.jsonl is damaged at byte \d+, record \d+: its checksum is wrong/,
+  ],
+  [
+    'a record that is missing in the middle',
+    (house) => {
+      house.damage(a, (log) => log.split('\n').toSpliced(3, 1).join('\n'))
+      withoutSnapshot(house)
+    },
+    /is damaged at byte \d+, record 2: its seq is 5, not 4/,
+  ],
+  [
+    'the log of another agent',
+    (house) => {
+      house.damage(a, (log) =>
+        reframed(log, (record) => ({ ...record, agent_id: a.replace(/.$/, a.endsWith('0') ? '1' : '0') })),
+      )
+      withoutSnapshot(house)
+    },
+    /it is the log of agent/,
+  ],
+  [
+    'a log of an unknown format',
+    (house) => {
+      house.damage(a, (log) => reframed(log, (record) => ({ ...record, format: 2 })))
+      withoutSnapshot(house)
+    },
+    /record 1: this program does not know format 2/,
+  ],
+  [
+    'a record of an unknown kind',
+    (house) => {
+      house.damage(a, (log) => reframed(log, (record) => ({ ...record, kind: 'session.dreamt' })))
+      withoutSnapshot(house)
+    },
+    /does not know kind "session\.dreamt"/,
+  ],
+  [
+    'a snapshot ahead of its log',
+    (house) => truncateSync(path(house), Math.floor(house.log(a).length / 2)),
+    /its snapshot knows 17 records .* acknowledged records are missing/,
+  ],
+  [
+    'an empty log',
+    (house) => {
+      truncateSync(path(house), 0)
+      withoutSnapshot(house)
+    },
+    /it is empty/,
+  ],
+]
+
+describe.concurrent('a session that is damaged', () => {
+  test.each(damages)(
+    '%s: exit 10 from whoever reads or writes, and no byte is changed',
+    async (_, damage, why) => {
+      const house = template.copy()
+      damage(house)
+      const log = house.log(a)
+      const commands = [
+        ['send', 'a', 'hello'],
+        ['show', 'a'],
+        ['resume', 'a'],
+        ['terminate', a],
+      ]
+      for (const args of commands) expectRefusal(await house.run(args), 10, why)
+      expect((await house.ok('list')).stdout).toContain('corrupt')
+      expect(house.log(a)).toBe(log)
+    },
+  )
+
+  test('a log that is not there: exit 10', async () => {
+    const house = template.copy()
+    rmSync(path(house))
+    for (const args of [
+      ['send', 'a', 'hello'],
+      ['show', 'a'],
+      ['log', 'a'],
+    ])
+      expectRefusal(await house.run(args), 10, /events\.jsonl/)
+    expect(existsSync(path(house))).toBe(false)
+  })
+})
+
+const leftovers: [string, (house: House) => void][] = [
+  ['half a line at the end', (house) => appendFileSync(path(house), '{"seq":18,"ts":"2026-')],
+  ['a NUL tail', (house) => appendFileSync(path(house), Buffer.alloc(4096))],
+  [
+    'half a batch',
+    (house) => {
+      const ts = '2026-11-20T10:00:00.000Z'
+      appendFileSync(
+        path(house),
+        frame({ seq: 18, ts, kind: 'session.activated', batch: [18, 20], boot_id: 'x' }),
+      )
+    },
+  ],
+  ['a missing snapshot', withoutSnapshot],
+  ['a damaged snapshot', (house) => writeFileSync(path(house, 'session.json'), '{"format":1')],
+  ['an empty snapshot', (house) => writeFileSync(path(house, 'session.json'), '')],
+  [
+    'temps of writers that died',
+    (house) => {
+      writeFileSync(path(house, 'session.json.4711-1abc.tmp'), 'half')
+      writeFileSync(path(house, 'inbox/00000000-0000-4000-8000-000000000000.json.4711-2abc.tmp'), 'half')
+      const cradle = `${house.home}/agents/.spawn-00000000-0000-4000-8000-000000000000`
+      mkdirSync(cradle)
+      writeFileSync(`${cradle}/lock`, '')
+      writeFileSync(`${house.home}/unclean/00000000-0000-4000-8000-000000000000`, '')
+    },
+  ],
+  ['no name index', (house) => rmSync(`${house.home}/roots`, { recursive: true })],
+  [
+    'no inbox, blobs and requests',
+    (house) => {
+      for (const name of ['inbox', 'blobs', 'requests']) rmSync(path(house, name), { recursive: true })
+    },
+  ],
+]
+
+describe.concurrent('what a crash, or a hand, may leave', () => {
+  test.each(leftovers)(
+    '%s: shown without a write, repaired by the next send, and nothing is lost',
+    async (_, leave) => {
+      const house = template.copy()
+      leave(house)
+      const before = house.logBytes(a)
+      expect((await house.ok('show', 'a')).stdout).toMatch(/^reply +echo: two$/m)
+      expect(house.logBytes(a).equals(before)).toBe(true)
+      expect((await house.ok('send', 'a', 'three')).stdout).toBe('echo: three\n')
+      expect(house.log(a).startsWith(template.log(a))).toBe(true)
+      expect(existsSync(path(house, 'session.json'))).toBe(true)
+      await house.ok('recover', '--all')
+      expect(house.findings(true)).toEqual([])
+      expect(readdirSync(`${house.home}/unclean`)).toEqual([])
+    },
+  )
+})
+
+test('an agent whose provider is gone keeps its session: exit 3, and nothing is stored', async () => {
+  const house = new House()
+  house.plugin(
+    'gone',
+    `
+    export default { kind: 'model', description: 'd', options: {}, async *complete() { yield { type: 'stop', reason: 'end' } } }`,
+  )
+  const id = await house.spawn('a', '--provider', 'gone')
+  rmSync(`${house.root}/data`, { recursive: true })
+  const log = house.log(id)
+  expectRefusal(await house.run(['send', 'a', 'hello']), 3, /no provider "gone"/)
+  expect((await house.ok('show', 'a')).stdout).toContain('gone')
+  expect(house.log(id)).toBe(log)
+  expect(house.findings(true)).toEqual([])
+})

@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+
+async function interrupted(house: House): Promise<string> {
+  const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+  const sender = house.start(['send', 'a', 'one'])
+  await house.waitForRecord(id, 'model.requested')
+  await sender.kill()
+  house.scenario('s.json', { say: 'late' })
+  return id
+}
+
+describe.concurrent('resume', () => {
+  test('goes on with the interrupted turn and prints its reply', async () => {
+    const house = new House()
+    const id = await interrupted(house)
+    expect(await house.run(['resume', 'a'])).toMatchObject({ exit: 0, stdout: 'late\n' })
+    expect(house.records(id).find(({ kind }) => kind === 'run.resumed')).toMatchObject({ auto: false })
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('prints with --json the object of send, run null where nothing was interrupted', async () => {
+    const house = new House()
+    await interrupted(house)
+    const resumed = await house.run(['resume', 'a', '--json'])
+    expect(resumed.json).toMatchObject({ run: { status: 'completed' }, reply: 'late', wait: null })
+    const nothing = await house.run(['resume', 'a', '--json'])
+    expect(nothing).toMatchObject({ exit: 0, stderr: '' })
+    expect(nothing.json).toStrictEqual({ agent: resumed.json.agent, run: null, reply: null, wait: null })
+    expect(await house.run(['resume', 'a'])).toMatchObject({ exit: 0, stdout: '', stderr: '' })
+  })
+
+  test('goes on with the interrupted turn of an agent that recovery has only marked', async () => {
+    const house = new House()
+    const id = await interrupted(house)
+    expect((await house.run(['recover', 'a', '--continue', 'none'])).exit).toBe(6)
+    expect((await house.run(['resume', 'a'])).stdout).toBe('late\n')
+    const runs = house.records(id).filter(({ kind }) => kind === 'run.started')
+    expect(runs).toMatchObject([{ origin: 'operator' }, { origin: 'continuation', auto: false }])
+    expect(house.count(id, 'message.user')).toBe(1)
+  })
+
+  test('streams with --stream what is recorded', async () => {
+    const house = new House()
+    await interrupted(house)
+    const { stdout } = await house.run(['resume', 'a', '--stream'])
+    const kinds = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).kind)
+    expect(kinds[0]).toBe('run.resumed')
+    expect(kinds).toContain('run.completed')
+  })
+})

@@ -1,0 +1,57 @@
+/** docs/commands.md shows the shapes that programs depend on: what the commands print has those fields, and no others. */
+import { readFileSync } from 'node:fs'
+import { beforeAll, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { Gate } from '../support/gate.js'
+import { examplesOf } from '../support/markdown.js'
+
+const examples = examplesOf(readFileSync('docs/commands.md', 'utf8'))
+const printed: Record<string, unknown> = {}
+
+beforeAll(async () => {
+  const house = new House()
+  const gate = new Gate(house, 'g')
+  const id = await house.spawn('a')
+  const sent = await house.ok('send', 'a', 'hello', '--json')
+  await house.ok('set', 'a', '--title', 'T')
+  await house.spawn('b', ...gate.flags)
+  const sender = house.start(['send', 'b', 'hello'])
+  await gate.isReached()
+  house.mark(id)
+  const commands = {
+    show: ['show', 'b'],
+    list: ['list'],
+    recover: ['recover', 'a'],
+    export: ['export', 'a'],
+    config: ['config', 'list'],
+    providers: ['providers'],
+  }
+  printed['spawn, send, resume'] = sent.json
+  const results = await Promise.all(
+    Object.entries(commands).map(async ([name, args]) => [name, (await house.ok(...args, '--json')).json]),
+  )
+  Object.assign(printed, Object.fromEntries(results))
+  gate.open()
+  await sender.result
+})
+
+test('every shape of docs/commands.md is of a command here, and the other way round', () => {
+  expect(Object.keys(printed).sort()).toEqual(Object.keys(examples).sort())
+})
+
+test.each(Object.keys(examples))('%s', (name) => {
+  expect(fieldsOf(printed[name], examples[name])).toEqual(fieldsOf(examples[name], examples[name]))
+})
+
+/** The fields of an object in their order, deeply; of an array its first element. `{}` in the example is shown elsewhere. */
+function fieldsOf(value: unknown, example: unknown): unknown {
+  if (Array.isArray(value)) return [fieldsOf(value[0], (example as unknown[] | undefined)?.[0])]
+  if (typeof value !== 'object' || value === null) return null
+  if (typeof example !== 'object' || example === null || Object.keys(example).length === 0) return null
+  return Object.fromEntries(
+    Object.entries(value).map(([key, field]) => [
+      key,
+      fieldsOf(field, (example as Record<string, unknown>)[key]),
+    ]),
+  )
+}

@@ -1,0 +1,46 @@
+/** On a terminal: script(1) gives the commands one. */
+import { spawnSync } from 'node:child_process'
+import { describe, expect, test } from 'vitest'
+import { House, type Running } from '../support/cli.js'
+import { Gate } from '../support/gate.js'
+import { waitFor } from '../support/wait.js'
+
+const hasScript = spawnSync('script', ['--version']).status === 0
+if (!hasScript) console.warn('skipped: tests on a terminal, because script(1) is not here')
+
+/** stdin, stdout and stderr are one terminal; what it shows is the stdout of the result. */
+function onTerminal(house: House, ...args: string[]): Running {
+  const words = house.command(...args).map((word) => `'${word}'`)
+  return house.launch(['script', '-qefc', words.join(' '), '/dev/null'], { stdin: 'open' })
+}
+
+describe.skipIf(!hasScript).concurrent('on a terminal (needs script)', () => {
+  test('send without a message does not wait for one to be typed', async () => {
+    const house = new House()
+    await house.spawn('a')
+    const sent = await onTerminal(house, 'send', 'a').result
+    expect(sent.exit).toBe(2)
+    expect(sent.stdout).toContain('the message is empty')
+  })
+
+  test('a turn that takes long shows a sign of life, which is gone when the reply is printed', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    await house.spawn('a', ...gate.flags)
+    const sender = onTerminal(house, 'send', 'a', 'one')
+    await waitFor(() => /thinking, \d+ s/.test(sender.stdout), 'the spinner')
+    gate.open()
+    const sent = await sender.result
+    expect(sent.exit).toBe(0)
+    expect(sent.stdout.endsWith('\r\u001b[Kdone: one\r\n'), sent.stdout).toBe(true)
+  })
+
+  test('what would steer the terminal is shown, not obeyed', async () => {
+    const house = new House()
+    await house.spawn('a')
+    const title = '\u001b]0;owned\u0007'
+    const sent = await onTerminal(house, 'send', 'a', title).result
+    expect(sent.stdout).toContain('echo: \\x1b]0;owned\\x07')
+    expect((await house.run(['show', 'a', '--reply'])).stdout).toBe(`echo: ${title}\n`)
+  })
+})

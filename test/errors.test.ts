@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { type ErrorCode, EXIT_STATUS, SubstratError, shellWord } from '../src/errors.js'
+import { rowsOf } from './support/markdown.js'
+
+test('docs/errors.md has every code with its exit status and a meaning, and no other', () => {
+  const documented = rowsOf(readFileSync('docs/errors.md', 'utf8'))
+  expect(Object.fromEntries(documented.map(([code, exit]) => [code, Number(exit)]))).toEqual(EXIT_STATUS)
+  expect(documented).toHaveLength(Object.keys(EXIT_STATUS).length)
+  for (const [code, , meaning] of documented) expect(meaning, code).toMatch(/\w/)
+})
+
+test('an error exits with the status of its code', () => {
+  for (const code of Object.keys(EXIT_STATUS) as ErrorCode[]) {
+    expect(new SubstratError(code, 'x').exitStatus).toBe(EXIT_STATUS[code])
+  }
+})
+
+test.each([
+  ['notes', 'notes'],
+  ['заметки-2', 'заметки-2'],
+  ['my notes', "'my notes'"],
+  ["it's", `'it'\\''s'`],
+  ['$HOME', "'$HOME'"],
+  ['a;b', "'a;b'"],
+  ['', "''"],
+])('%j in a command to be pasted is %s', (text, word) => {
+  expect(shellWord(text)).toBe(word)
+})

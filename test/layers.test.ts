@@ -1,0 +1,149 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { builtinModules } from 'node:module'
+import { dirname, join, relative, resolve } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '..')
+
+/** Each imports only from itself and from those before it. */
+const LAYERS = [
+  'src',
+  'src/storage',
+  'src/session',
+  'src/provider',
+  'src/tree',
+  'src/mail',
+  'src/turn',
+  'src/recovery',
+  'src/dispatch',
+  'src/command',
+  'commands',
+]
+
+interface Import {
+  specifier: string
+  /** The file within the repository; undefined for packages and built-in modules. */
+  file: string | undefined
+  isType: boolean
+}
+
+function sourcesIn(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => join(folder, name))
+}
+
+const FROM =
+  /^\s*(?:import|export)\s+(type\s)?[^'"`;]*?from\s*['"]([^'"]+)['"]|^\s*import\s*['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]\s*\)|getBuiltinModule\(\s*['"]([^'"]+)['"]|require\(\s*['"]([^'"]+)['"]/gm
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(join(root, file), 'utf8')
+  return [...text.matchAll(FROM)].map(([, type, from, bare, dynamic, builtin, required]) => {
+    const specifier = (from ?? bare ?? dynamic ?? builtin ?? required) as string
+    const path = specifier.startsWith('.') ? resolve(root, dirname(file), specifier) : undefined
+    return {
+      specifier,
+      file: path === undefined ? undefined : relative(root, path.replace(/\.js$/, '.ts')),
+      isType: type !== undefined,
+    }
+  })
+}
+
+const files = ['src', 'commands'].flatMap(sourcesIn)
+const imports = new Map(files.map((file) => [file, importsOf(file)]))
+
+function layerOf(file: string): number {
+  const folder = file.startsWith('commands/') ? 'commands' : dirname(file)
+  return LAYERS.indexOf(folder)
+}
+
+test('the sources and their imports are seen', () => {
+  expect(files.length).toBeGreaterThan(60)
+  expect([...imports.values()].flat().length).toBeGreaterThan(300)
+  for (const file of files) expect(layerOf(file), `${file} is in a layer`).toBeGreaterThanOrEqual(0)
+  expect(importsOf('src/turn/drive.ts').map(({ file }) => file)).toContain('src/turn/step.ts')
+  expect(importsOf('src/provider/registry.ts').map(({ file }) => file)).toContain('src/provider/exec.ts')
+})
+
+test('data goes one way: a file imports from its own layer and those before it', () => {
+  const upward = [...imports].flatMap(([file, found]) =>
+    found
+      .filter((target) => target.file?.startsWith('src/') || target.file?.startsWith('commands/'))
+      .filter((target) => layerOf(target.file as string) > layerOf(file))
+      .map((target) => `${file} imports ${target.file}`),
+  )
+  expect(upward).toEqual([])
+})
+
+test('every import within the repository leads to a file', () => {
+  for (const [file, found] of imports)
+    for (const target of found)
+      if (target.file !== undefined)
+        expect(statSync(join(root, target.file)).isFile(), `${file}: ${target.file}`).toBe(true)
+})
+
+test('only src/storage/io.ts has node:fs', () => {
+  const users = [...imports].filter(([, found]) =>
+    found.some(({ specifier }) => /^(node:)?fs(\/promises)?$/.test(specifier)),
+  )
+  expect(users.map(([file]) => file)).toEqual(['src/storage/io.ts'])
+})
+
+test('no layer above storage names a file of the home', () => {
+  const names = /events\.jsonl|session\.json\b|home\.json|unclean\/|\.closing|\/inbox\//
+  const above = files.filter((file) => layerOf(file) > layerOf('src/storage/io.ts'))
+  const found = above.filter((file) => names.test(withoutComments(readFileSync(join(root, file), 'utf8'))))
+  expect(found.filter((file) => !MESSAGES.includes(file))).toEqual([])
+})
+
+/** They only tell a person which file it is. */
+const MESSAGES = ['src/session/snapshot.ts', 'src/dispatch/look.ts', 'src/recovery/check.ts']
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
+}
+
+test('the provider contract imports nothing that runs', () => {
+  expect(importsOf('src/provider/contract.ts').filter(({ isType }) => !isType)).toEqual([])
+})
+
+describe('cycles', () => {
+  test('there are none between files', () => {
+    expect(cyclesIn(imports)).toEqual([])
+  })
+
+  test('would be found', () => {
+    const to = (file: string): Import => ({ specifier: './x.js', file, isType: false })
+    const looped = new Map([
+      ['a', [to('b')]],
+      ['b', [to('c')]],
+      ['c', [to('b')]],
+    ])
+    expect(cyclesIn(looped)).toEqual(['b -> c -> b'])
+  })
+})
+
+/** Imports of types count too: who needs another's types to be read, depends on it. */
+function cyclesIn(graph: Map<string, Import[]>): string[] {
+  const found = new Set<string>()
+  const done = new Set<string>()
+  const visit = (file: string, path: string[]): void => {
+    const index = path.indexOf(file)
+    if (index !== -1) found.add([...path.slice(index), file].join(' -> '))
+    if (index !== -1 || done.has(file)) return
+    for (const target of graph.get(file) ?? [])
+      if (target.file !== undefined) visit(target.file, [...path, file])
+    done.add(file)
+  }
+  for (const file of graph.keys()) visit(file, [])
+  return [...found]
+}
+
+test('built-in modules are imported with node:', () => {
+  const bare = [...imports].flatMap(([file, found]) =>
+    found
+      .filter(({ specifier }) => builtinModules.includes(specifier))
+      .map(({ specifier }) => `${file}: ${specifier}`),
+  )
+  expect(bare).toEqual([])
+})

@@ -1,0 +1,240 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { limits } from '../../src/limits.js'
+import type { AgentEvent, ProviderSettings } from '../../src/provider/contract.js'
+import { exec } from '../../src/provider/exec.js'
+import { describeFailure } from '../../src/provider/failure.js'
+import type { RunError } from '../../src/session/records.js'
+import { isAlive, type RecordedHost, recordedHost } from '../support/programs.js'
+import { tempDirectory } from '../support/temp.js'
+import { waitFor } from '../support/wait.js'
+
+let directory: string
+let recorded: RecordedHost
+
+beforeEach(() => {
+  directory = tempDirectory()
+  recorded = recordedHost()
+})
+
+function settings(command: string, over: Partial<ProviderSettings> = {}): ProviderSettings {
+  return { workspace: directory, model: null, instructions: null, options: { command }, ...over }
+}
+
+interface Turn {
+  reply: string
+  texts: string[]
+}
+
+async function turn(command: string, prompt = 'hi', signal?: AbortSignal, over?: object): Promise<Turn> {
+  const session = await exec.create(settings(command, over), recorded.host)
+  const texts: string[] = []
+  let reply: string | undefined
+  for await (const event of session.send(prompt, { signal: signal ?? new AbortController().signal })) {
+    if (event.type === 'text') texts.push(event.text)
+    if (event.type === 'done') reply = event.reply
+  }
+  await session.stop()
+  return { reply: reply as string, texts }
+}
+
+async function failure(command: string, prompt?: string, over?: object): Promise<RunError> {
+  const thrown = await turn(command, prompt, undefined, over).then(
+    ({ reply }) => `it replied ${reply}`,
+    (error: unknown) => error,
+  )
+  expect(thrown).toBeInstanceOf(Error)
+  return describeFailure(thrown)
+}
+
+function pidIn(name: string): number {
+  return Number(readFileSync(join(directory, name), 'utf8'))
+}
+
+describe('the reply', () => {
+  const REPLIES: [string, string, string][] = [
+    ['is what the program printed, its prompt on stdin', "printf 'you said: '; cat", 'you said: hi'],
+    ['loses one newline at its end, not two', "printf 'a\\n\\n'", 'a\n'],
+    ['loses one CRLF at its end', "printf 'a\\r\\n'", 'a'],
+    ['may be empty', ':', ''],
+    ['keeps NUL bytes', "printf 'a\\0b'", 'a\0b'],
+    ['has U+FFFD for what is not UTF-8', "printf 'a\\377b'", 'a\ufffdb'],
+    ['keeps a byte order mark', "printf '\\357\\273\\277a'", '\ufeffa'],
+    ['is without what went to stderr', 'echo out; echo err >&2', 'out'],
+  ]
+  test.each(REPLIES)('%s', async (_, command, reply) => {
+    expect((await turn(command)).reply).toBe(reply)
+  })
+
+  test('comes as text while it is printed, whole characters only', async () => {
+    const { reply, texts } = await turn("printf 'a\\303'; sleep 0.05; printf '\\274b'")
+    expect(reply).toBe('aüb')
+    expect(texts.join('')).toBe('aüb')
+  })
+
+  test('may have as many bytes as the bound, and not one more', async () => {
+    const { reply } = await turn(`head -c ${limits.replyBytesMax} /dev/zero | tr '\\0' x`)
+    expect(reply).toHaveLength(limits.replyBytesMax)
+    const { message } = await failure(`head -c ${limits.replyBytesMax + 1} /dev/zero`)
+    expect(message).toBe(`the command printed more than ${limits.replyBytesMax} bytes`)
+  })
+
+  test('of a program that prints for ever ends at the bound, and the program with it', async () => {
+    expect((await failure('echo $$ > pid; exec yes')).message).toMatch(/more than/)
+    expect(isAlive(pidIn('pid'))).toBe(false)
+  })
+})
+
+describe('the program', () => {
+  test('runs in the workspace with SUBSTRAT_* in its environment', async () => {
+    const { reply } = await turn('pwd -P; echo $SUBSTRAT_HOME $SUBSTRAT_AGENT $SUBSTRAT_RUN $SUBSTRAT_LOG')
+    expect(reply).toBe(`${directory}\n/h a ${recorded.runId} /l`)
+  })
+
+  test.skipIf(process.platform !== 'linux')(
+    'has no descriptor but those of any child: the gate is closed (needs /proc)',
+    async () => {
+      const any = spawnSync('/bin/sh', ['-c', 'ls /proc/self/fd'], { encoding: 'utf8' }).stdout
+      expect(`${(await turn('ls /proc/self/fd')).reply}\n`).toBe(any)
+    },
+  )
+
+  test('that does not read a huge prompt is not waited for', async () => {
+    expect((await turn('echo done', 'x'.repeat(20 << 20))).reply).toBe('done')
+    expect((await turn('exec <&-; sleep 0.1; echo done', 'x'.repeat(20 << 20))).reply).toBe('done')
+  })
+
+  test('reads a huge prompt whole', async () => {
+    expect((await turn('wc -c', 'x'.repeat(10 << 20))).reply.trim()).toBe(String(10 << 20))
+  })
+
+  test('is the leader of the group that was recorded before it ran', async () => {
+    const { reply } = await turn('echo $$; cut -d" " -f5 /proc/$$/stat')
+    const [group] = recorded.groups
+    expect(reply).toBe(`${group?.process_group}\n${group?.process_group}`)
+  })
+})
+
+describe('a program that', () => {
+  const FAILURES: [string, string, RegExp][] = [
+    ['exits non-zero', 'exit 3', /^the command exited 3$/],
+    ['exits non-zero after output', 'echo half; exit 1', /^the command exited 1$/],
+    ['says why on stderr', 'echo "no key" >&2; exit 3', /^the command exited 3: no key$/],
+    ['is killed by a signal', 'kill -9 $$', /^the command was killed by SIGKILL$/],
+    ['kills itself otherwise', 'kill -TERM $$', /^the command was killed by SIGTERM$/],
+    ['is not there', 'no-such-program-here', /^the command exited 127: .*no-such-program-here/],
+  ]
+  test.each(FAILURES)('%s fails its turn', async (_, command, message) => {
+    const error = await failure(command)
+    expect(error.type).toBe('crashed')
+    expect(error.message).toMatch(message)
+  })
+
+  test('says much on stderr: the end of it is in the sentence', async () => {
+    const { message } = await failure(
+      'i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done >&2; exit 1',
+    )
+    expect(message).toMatch(/line 19998 line 19999$/)
+    expect(message.length).toBeLessThan(2100)
+  })
+
+  test('leaves something running that holds its stdout: the turn ends, and it is killed', async () => {
+    const { reply } = await turn('sleep 60 & echo $! > pid; echo done')
+    expect(reply).toBe('done')
+    expect(isAlive(pidIn('pid'))).toBe(false)
+  })
+
+  test('leaves something that goes on printing: what comes soon after is the reply too, but not for ever', async () => {
+    const { reply } = await turn('(sleep 0.05; echo late; sleep 0.05; echo later) & echo done')
+    expect(reply).toBe('done\nlate\nlater')
+    const start = performance.now()
+    expect((await turn('while :; do echo tick; sleep 0.05; done & echo done')).reply).toMatch(
+      /^done\n(tick\n?)*$/,
+    )
+    expect(performance.now() - start).toBeLessThan(10_000)
+  })
+
+  test('ignores SIGTERM is killed two seconds after it was told to stop', async () => {
+    const stop = new AbortController()
+    const running = turn('trap "" TERM; echo $$ > pid; while :; do sleep 0.05; done', 'hi', stop.signal)
+    await waitFor(() => existsSync(join(directory, 'pid')), 'the program')
+    const pid = pidIn('pid')
+    stop.abort()
+    await expect(running).rejects.toThrow('was killed by SIGKILL')
+    expect(isAlive(pid)).toBe(false)
+  })
+
+  test('ends cleanly when it is told to stop has answered', async () => {
+    const stop = new AbortController()
+    const command = 'trap "echo cleaned up; exit 0" TERM; : > ready; while :; do sleep 0.02; done'
+    const running = turn(command, 'hi', stop.signal)
+    await waitFor(() => existsSync(join(directory, 'ready')), 'the program')
+    stop.abort()
+    expect((await running).reply).toBe('cleaned up')
+  })
+
+  test('is to be stopped before it was started is not started', async () => {
+    await expect(turn(': > ran', 'hi', AbortSignal.abort())).rejects.toThrow()
+    expect(existsSync(join(directory, 'ran'))).toBe(false)
+    expect(recorded.groups).toEqual([])
+  })
+
+  test('is not read to its end is ended with its turn', async () => {
+    const session = await exec.create(settings('echo $$ > pid; echo one; sleep 60'), recorded.host)
+    for await (const _ of session.send('hi', { signal: new AbortController().signal })) break
+    expect(isAlive(pidIn('pid'))).toBe(false)
+  })
+})
+
+describe('a workspace', () => {
+  test('that is gone fails the turn with its path', async () => {
+    const workspace = join(directory, 'gone')
+    const { message } = await failure('echo hi', 'hi', { workspace })
+    expect(message).toContain(workspace)
+    expect(message).toMatch(/^cannot start /)
+  })
+
+  test('that is a file fails the turn with its path', async () => {
+    const workspace = join(directory, 'file')
+    writeFileSync(workspace, '')
+    expect((await failure('echo hi', 'hi', { workspace })).message).toContain(workspace)
+  })
+})
+
+test.each([{}, { command: '' }, { command: ' \n' }])(
+  'without a command it is misconfigured: %j',
+  (options) => {
+    const { type, message } = describeFailure(
+      thrownBy(() => exec.check?.({ ...settings(''), options } as ProviderSettings)),
+    )
+    expect(type).toBe('misconfigured')
+    expect(message).toContain('--option command=')
+  },
+)
+
+test('a command that is longer than the kernel takes fails the turn', async () => {
+  const { message } = await failure(`: ${'x'.repeat(3 << 20)}`)
+  expect(message).toMatch(/^cannot start /)
+})
+
+test('it keeps no state, and knows nothing of a turn that died', async () => {
+  const session = await exec.create(settings('cat'), recorded.host)
+  expect(await session.suspend()).toBeNull()
+  const events: AgentEvent[] = []
+  const restored = await exec.restore(new Uint8Array(), settings('cat'), recorded.host)
+  for await (const event of restored.send('again', { signal: new AbortController().signal }))
+    events.push(event)
+  expect(events.at(-1)).toEqual({ type: 'done', reply: 'again' })
+  expect(await exec.inspect(null, settings('cat'))).toEqual({ outcome: 'unknown' })
+})
+
+function thrownBy(act: () => unknown): unknown {
+  try {
+    act()
+    return undefined
+  } catch (error) {
+    return error
+  }
+}

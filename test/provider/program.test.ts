@@ -1,0 +1,199 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { killLeftGroup } from '../../src/provider/program.js'
+import type { ProcessGroup } from '../../src/session/records.js'
+import { ownIdentity, processStartTime } from '../../src/storage/identity.js'
+import { isAlive, recordedHost } from '../support/programs.js'
+import { useScripts } from '../support/scripts.js'
+import { tempDirectory } from '../support/temp.js'
+import { waitFor } from '../support/wait.js'
+
+const scripts = useScripts('launch-child.ts')
+const signal = new AbortController().signal
+let directory: string
+
+beforeEach(() => {
+  directory = tempDirectory()
+})
+
+function there(name: string): boolean {
+  return existsSync(join(directory, name)) && readFileSync(join(directory, name), 'utf8').endsWith('\n')
+}
+
+function pidIn(name: string): number {
+  return Number(readFileSync(join(directory, name), 'utf8'))
+}
+
+describe('the gate', () => {
+  const touch: [string, ...string[]] = ['/bin/sh', '-c', 'echo ran > ran']
+
+  test('opens when the record of the group is durable, not before', async () => {
+    let hadRun: boolean | undefined
+    const { host, groups } = recordedHost(() => {
+      // Long enough for a program that does not wait to show itself.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
+      hadRun = there('ran')
+    })
+    const program = await host.launch({ argv: touch, cwd: directory }, { signal })
+    expect(await program.exited).toEqual({ code: 0, signal: null })
+    expect(hadRun).toBe(false)
+    expect(there('ran')).toBe(true)
+    expect(groups).toHaveLength(1)
+  })
+
+  test('stays shut where the record cannot be written, and the one who waited is gone', async () => {
+    const { host, groups } = recordedHost(() => {
+      throw new Error('the disk is full')
+    })
+    await expect(host.launch({ argv: touch, cwd: directory }, { signal })).rejects.toThrow('the disk is full')
+    expect(isAlive(groups[0]?.process_group as number)).toBe(false)
+    expect(there('ran')).toBe(false)
+  })
+
+  test('of a substrat that is killed before the record stays shut: nothing runs', async () => {
+    const child = scripts.start('launch-child.ts', [directory, 'hold the record'])
+    await waitFor(() => there('group'), 'the fork')
+    const group = pidIn('group')
+    expect(isAlive(group)).toBe(true)
+    child.kill('SIGKILL')
+    await waitFor(() => !isAlive(group), 'the end of what waited at the gate')
+    expect(existsSync(join(directory, 'ran'))).toBe(false)
+  })
+
+  test('of a substrat that is killed after the record has let its program through, and recovery finds it', async () => {
+    const child = scripts.start('launch-child.ts', [directory, 'record'])
+    await waitFor(() => there('ran'), 'the program')
+    child.kill('SIGKILL')
+    const group = JSON.parse(readFileSync(join(directory, 'record'), 'utf8')) as ProcessGroup & {
+      run: string
+    }
+    expect(isAlive(group.process_group)).toBe(true)
+    expect(await killLeftGroup(group, group.run)).toBe('killed')
+    expect(isAlive(group.process_group)).toBe(false)
+  })
+})
+
+describe('a launched program', () => {
+  test('settles its exit though what it started holds its output', async () => {
+    const { host } = recordedHost()
+    const argv: [string, ...string[]] = ['/bin/sh', '-c', 'sleep 60 & exit 3']
+    const program = await host.launch({ argv, cwd: directory }, { signal })
+    expect(await program.exited).toEqual({ code: 3, signal: null })
+    await program.kill(0)
+  })
+
+  test('is killed with all its group; killed again, nothing happens', async () => {
+    const { host } = recordedHost()
+    const command = 'sleep 60 & echo $! > child; sh -c "sleep 60 & wait" & echo $$ > self; wait'
+    const program = await host.launch({ argv: ['/bin/sh', '-c', command], cwd: directory }, { signal })
+    await waitFor(() => there('child') && there('self'), 'the program')
+    await program.kill(0)
+    expect([pidIn('child'), pidIn('self')].map(isAlive)).toEqual([false, false])
+    expect((await program.exited).signal).toBe('SIGKILL')
+    await program.kill(1000)
+  })
+
+  test('gets SIGTERM first where there is grace, and is waited for', async () => {
+    const { host } = recordedHost()
+    const command = 'trap "echo bye > bye; exit 0" TERM; echo > ready; while :; do sleep 0.02; done'
+    const program = await host.launch({ argv: ['/bin/sh', '-c', command], cwd: directory }, { signal })
+    await waitFor(() => there('ready'), 'the program')
+    await program.kill(10_000)
+    expect(there('bye')).toBe(true)
+  })
+
+  test('that is not there exits as a shell says it', async () => {
+    const { host } = recordedHost()
+    const program = await host.launch({ argv: ['/no/such/program'], cwd: directory }, { signal })
+    expect((await program.exited).code).toBe(127)
+  })
+
+  test('takes its arguments as they are', async () => {
+    const { host } = recordedHost()
+    const argv: [string, ...string[]] = ['/bin/echo', '$(id)', "it's", '-n', 'a  b']
+    const program = await host.launch({ argv, cwd: directory, env: { X: '1' } }, { signal })
+    const pieces: Buffer[] = []
+    for await (const piece of program.stdout) pieces.push(piece as Buffer)
+    expect(Buffer.concat(pieces).toString()).toBe("$(id) it's -n a  b\n")
+  })
+})
+
+describe('recovery kills of a group', () => {
+  const runId = randomUUID()
+
+  /** A group of its own: `leader` with our SUBSTRAT_RUN unless `env` says otherwise. */
+  async function group(
+    command: string,
+    env: Record<string, string> = { SUBSTRAT_RUN: runId },
+  ): Promise<ProcessGroup> {
+    const child = spawn('/bin/sh', ['-c', `${command}\necho > ready; wait`], {
+      detached: true,
+      cwd: directory,
+      stdio: 'ignore',
+      env: { PATH: process.env.PATH, ...env },
+    })
+    onTestFinished(() => end(child))
+    await waitFor(() => there('ready'), 'the group')
+    const { kernel_boot_id, pid_namespace } = ownIdentity()
+    const pid = child.pid as number
+    return { process_group: pid, start_time: processStartTime(pid) ?? 0, kernel_boot_id, pid_namespace }
+  }
+
+  test('what carries our SUBSTRAT_RUN, all of it', async () => {
+    const left = await group('sleep 60 & echo $! > child')
+    expect(await killLeftGroup(left, runId)).toBe('killed')
+    expect([left.process_group, pidIn('child')].map(isAlive)).toEqual([false, false])
+    expect(await killLeftGroup(left, runId)).toBe('gone')
+  })
+
+  test('nothing that carries another run, as after a reuse of its number', async () => {
+    const left = await group('sleep 60 & echo $! > child', { SUBSTRAT_RUN: randomUUID() })
+    expect(await killLeftGroup(left, runId)).toBe('gone')
+    expect([left.process_group, pidIn('child')].map(isAlive)).toEqual([true, true])
+  })
+
+  test('not what cleared its environment: that cannot be told from a stranger', async () => {
+    const left = await group('env -i sleep 60 & echo $! > child')
+    await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the exec of the child')
+    expect(await killLeftGroup(left, runId)).toBe('killed')
+    expect(isAlive(left.process_group)).toBe(false)
+    expect(isAlive(pidIn('child'))).toBe(true)
+    process.kill(pidIn('child'), 'SIGKILL')
+  })
+
+  test('not what left the group for a session of its own', async () => {
+    const left = await group('setsid sleep 60 & echo $! > child')
+    await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the new session')
+    expect(await killLeftGroup(left, runId)).toBe('killed')
+    expect(isAlive(pidIn('child'))).toBe(true)
+    process.kill(pidIn('child'), 'SIGKILL')
+  })
+
+  test('nothing that is older than the record', async () => {
+    const left = await group('sleep 60 &')
+    expect(await killLeftGroup({ ...left, start_time: left.start_time + 1_000_000 }, runId)).toBe('gone')
+    expect(isAlive(left.process_group)).toBe(true)
+  })
+
+  test('nothing after a reboot, and nothing in another pid namespace', async () => {
+    const left = await group('sleep 60 &')
+    expect(await killLeftGroup({ ...left, kernel_boot_id: randomUUID() }, runId)).toBe('gone')
+    expect(await killLeftGroup({ ...left, pid_namespace: '1' }, runId)).toBe('foreign')
+    expect(isAlive(left.process_group)).toBe(true)
+  })
+})
+
+function commandOf(pid: number): string {
+  return readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
+}
+
+function end(child: ChildProcess): void {
+  try {
+    process.kill(-(child.pid as number), 'SIGKILL')
+  } catch {
+    // It is gone already.
+  }
+}

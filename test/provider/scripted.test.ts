@@ -1,0 +1,163 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { ModelEvent, ModelMessage, ModelRequest } from '../../src/provider/contract.js'
+import { describeFailure } from '../../src/provider/failure.js'
+import { scripted } from '../../src/provider/scripted.js'
+import { FAILURE_TYPES } from '../../src/session/records.js'
+import { tempDirectory } from '../support/temp.js'
+
+let directory: string
+
+beforeEach(() => {
+  directory = tempDirectory()
+})
+
+function scenario(content: unknown, name = 'scenario.json'): string {
+  writeFileSync(join(directory, name), typeof content === 'string' ? content : JSON.stringify(content))
+  return name
+}
+
+/** The request that follows so many answers. */
+function request(over: Partial<ModelRequest> & { answers?: number; scenario?: string } = {}): ModelRequest {
+  const history: ModelMessage[] = Array.from({ length: over.answers ?? 0 }).flatMap(() => [
+    { role: 'user', content: 'earlier' },
+    { role: 'assistant', content: 'answer' },
+  ])
+  return {
+    workspace: directory,
+    model: null,
+    instructions: null,
+    options: over.scenario === undefined ? {} : { scenario: over.scenario },
+    prompt: 'hi there',
+    messages: () => [...history, { role: 'user', content: 'hi there' }],
+    attempt: 1,
+    ...over,
+  }
+}
+
+async function answer(asked: ModelRequest, signal = new AbortController().signal): Promise<string> {
+  const events: ModelEvent[] = []
+  for await (const event of scripted.complete(asked, { signal })) events.push(event)
+  expect(events.map(({ type }) => type)).toEqual(['text', 'usage', 'stop'])
+  const [text] = events
+  return text?.type === 'text' ? text.text : ''
+}
+
+describe('without a scenario', () => {
+  test('it echoes the prompt, and counts its words', async () => {
+    expect(await answer(request())).toBe('echo: hi there')
+    const events: ModelEvent[] = []
+    for await (const event of scripted.complete(request(), { signal: new AbortController().signal }))
+      events.push(event)
+    expect(events[1]).toEqual({ type: 'usage', usage: { input_tokens: 2, output_tokens: 3 } })
+  })
+
+  test('it does not read the conversation', async () => {
+    const messages = (): never => {
+      throw new Error('the log was read')
+    }
+    expect(await answer(request({ messages }))).toBe('echo: hi there')
+  })
+})
+
+describe('with a scenario', () => {
+  test('its place is what the conversation says: asked again after a crash, it answers the same', async () => {
+    const file = scenario({ responses: [{ say: 'one' }, {}, { say: 'three' }] })
+    expect(await answer(request({ scenario: file }))).toBe('one')
+    expect(await answer(request({ scenario: file, attempt: 2 }))).toBe('one')
+    expect(await answer(request({ scenario: file, answers: 1 }))).toBe('echo: hi there')
+    expect(await answer(request({ scenario: file, answers: 2 }))).toBe('three')
+    expect(await answer(request({ scenario: file, answers: 3 }))).toBe('echo: hi there')
+  })
+
+  test('it is found in the workspace or where its absolute path says, and read anew each time', async () => {
+    mkdirSync(join(directory, 'sub'))
+    const file = scenario({ responses: [{ say: 'one' }] })
+    expect(await answer(request({ scenario: join(directory, file), workspace: '/' }))).toBe('one')
+    expect(await answer(request({ scenario: `../${file}`, workspace: join(directory, 'sub') }))).toBe('one')
+    scenario({ responses: [{ say: 'changed' }] })
+    expect(await answer(request({ scenario: file }))).toBe('changed')
+  })
+
+  test.each(FAILURE_TYPES)('an entry fails with %s, as often as it says', async (type) => {
+    const file = scenario({ responses: [{ say: 'at last', fail: { type, attempts: 2 } }] })
+    for (const attempt of [1, 2]) {
+      const error = await answer(request({ scenario: file, attempt })).catch((error: unknown) => error)
+      expect(describeFailure(error)).toEqual({ type, message: `the scenario says so: ${type}` })
+    }
+    expect(await answer(request({ scenario: file, attempt: 3 }))).toBe('at last')
+  })
+
+  test('an entry that fails without a number fails once', async () => {
+    const file = scenario({ responses: [{ fail: { type: 'overloaded' } }] })
+    await expect(answer(request({ scenario: file }))).rejects.toThrow('overloaded')
+    expect(await answer(request({ scenario: file, attempt: 2 }))).toBe('echo: hi there')
+  })
+
+  test('a delay is waited for, and ended when the turn is stopped', async () => {
+    const file = scenario({ responses: [{ delay_ms: 20, say: 'soon' }, { delay_ms: 600_000 }] })
+    expect(await answer(request({ scenario: file }))).toBe('soon')
+    const stop = new AbortController()
+    const slow = answer(request({ scenario: file, answers: 1 }), stop.signal)
+    setImmediate(() => stop.abort(new Error('stopped')))
+    await expect(slow).rejects.toThrow('stopped')
+    await expect(answer(request({ scenario: file, answers: 1 }), stop.signal)).rejects.toThrow('stopped')
+  })
+})
+
+describe('a scenario file', () => {
+  const BAD: [string, unknown, RegExp][] = [
+    ['that is no JSON', '{"responses":', /cannot be read: .*JSON/],
+    ['that is empty', '', /cannot be read/],
+    ['that is a list', [], /is not of its form at its top: it must be object$/],
+    ['without responses', {}, /at responses: it must be array$/],
+    ['with another key', { responses: [], more: 1 }, /at its top: there is no more$/],
+    ['whose entry has another key', { responses: [{ says: 'x' }] }, /at responses\.0: there is no says$/],
+    ['whose text is a number', { responses: [{}, { say: 7 }] }, /at responses\.1\.say: it must be string$/],
+    [
+      'whose delay is negative',
+      { responses: [{ delay_ms: -1 }] },
+      /at responses\.0\.delay_ms: it must be at least 0$/,
+    ],
+    [
+      'whose failure is unknown',
+      { responses: [{ fail: { type: 'tired' } }] },
+      /at responses\.0\.fail\.type: it must be one of overloaded, .*, crashed$/,
+    ],
+    [
+      'whose failure never happens',
+      { responses: [{ fail: { type: 'invalid', attempts: 0 } }] },
+      /fail\.attempts: it must be at least 0$/,
+    ],
+  ]
+
+  test.each(BAD)('%s is misconfigured, with what is wrong where', async (_, content, message) => {
+    const options = { scenario: scenario(content) }
+    const settings = { workspace: directory, model: null, instructions: null, options }
+    for (const act of [
+      () => scripted.check?.(settings),
+      () => answer(request({ scenario: 'scenario.json' })),
+    ]) {
+      const error = describeFailure(await Promise.resolve(act()).catch((error: unknown) => error))
+      expect(error.type).toBe('misconfigured')
+      expect(error.message).toContain(join(directory, 'scenario.json'))
+      expect(error.message).toMatch(message)
+    }
+  })
+
+  test.each(['gone.json', '.'])('that cannot be read is misconfigured: %s', async (name) => {
+    const settings = { workspace: directory, model: null, instructions: null, options: { scenario: name } }
+    const error = await Promise.resolve(scripted.check?.(settings)).catch((error: unknown) => error)
+    expect(describeFailure(error)).toMatchObject({ type: 'misconfigured' })
+  })
+
+  test('that is right is accepted', async () => {
+    const options = {
+      scenario: scenario({
+        responses: [{ delay_ms: 0, say: '', fail: { type: 'overflow', retry_after_ms: 5, attempts: 1 } }],
+      }),
+    }
+    await scripted.check?.({ workspace: directory, model: null, instructions: null, options })
+  })
+})

@@ -1,0 +1,113 @@
+import type { ChildProcess } from 'node:child_process'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { takeSlot } from '../../src/provider/slots.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { useScripts } from '../support/scripts.js'
+import { tempStore } from '../support/temp.js'
+import { waitFor } from '../support/wait.js'
+
+const scripts = useScripts('slot-child.ts')
+let store: FileStore
+
+beforeEach(() => {
+  store = tempStore()
+})
+
+const options = (slotsMax: number, waitMs = 0): Parameters<typeof takeSlot>[1] => ({
+  slotsMax,
+  waitMs,
+  command: 'test',
+})
+
+test('as many as there are are taken, and one more is busy with the next step', async () => {
+  const held = [await takeSlot(store, options(2)), await takeSlot(store, options(2))]
+  await expect(takeSlot(store, options(2))).rejects.toMatchObject({
+    code: 'NO_SLOT',
+    message: 'all 2 slots for provider calls were taken for 0 ms',
+    hint: expect.stringContaining('slots_max'),
+    facts: { slots_max: 2 },
+  })
+  await held[0]?.release()
+  await (await takeSlot(store, options(2))).release()
+  await held[1]?.release()
+})
+
+test('who waits is told once, and gets in when one is given back', async () => {
+  const first = await takeSlot(store, options(1))
+  let told = 0
+  const second = takeSlot(store, {
+    ...options(1, 60_000),
+    onWait: () => {
+      told += 1
+    },
+  })
+  await waitFor(() => told > 0, 'the note')
+  await first.release()
+  await (await second).release()
+  expect(told).toBe(1)
+})
+
+test('who is stopped waits no longer', async () => {
+  const first = await takeSlot(store, options(1))
+  const stop = new AbortController()
+  const second = takeSlot(store, { ...options(1, 60_000), signal: stop.signal })
+  stop.abort()
+  await expect(second).rejects.toMatchObject({ code: 'NO_SLOT' })
+  await first.release()
+})
+
+test('fewer slots than before count the ones in use', async () => {
+  const held = [
+    await takeSlot(store, options(3)),
+    await takeSlot(store, options(3)),
+    await takeSlot(store, options(3)),
+  ]
+  await expect(takeSlot(store, options(1))).rejects.toMatchObject({ code: 'NO_SLOT' })
+  for (const slot of held) await slot.release()
+})
+
+describe('across processes', () => {
+  class Holder {
+    output = ''
+    private readonly child: ChildProcess
+
+    constructor(slotsMax: number, waitMs: number) {
+      this.child = scripts.start('slot-child.ts', [store.root, String(slotsMax), String(waitMs)])
+      this.child.stdout?.on('data', (piece: Buffer) => {
+        this.output += piece.toString()
+      })
+    }
+    get isIn(): boolean {
+      return this.output === 'in\n'
+    }
+    leave(): void {
+      this.child.stdin?.write('\n')
+    }
+    kill(signal: NodeJS.Signals): void {
+      this.child.kill(signal)
+    }
+  }
+
+  test('no more are in than there are slots, and each gets in', async () => {
+    const holders = Array.from({ length: 5 }, () => new Holder(2, 60_000))
+    const inside = (): Holder[] => holders.filter(({ isIn }) => isIn)
+    for (let through = 0; through < holders.length; through++) {
+      await waitFor(() => inside().length > 0, 'one to get in')
+      expect(inside().length).toBeLessThanOrEqual(2)
+      const [first] = inside()
+      first?.leave()
+      await waitFor(() => first?.output === 'in\nout\n', 'it to leave')
+    }
+  })
+
+  test('the slot of a process that is killed is free at once, that of one that is stopped is not', async () => {
+    const holder = new Holder(1, 0)
+    await waitFor(() => holder.isIn, 'the slot')
+    holder.kill('SIGSTOP')
+    await expect(takeSlot(store, options(1, 100))).rejects.toMatchObject({ code: 'NO_SLOT' })
+    const late = new Holder(1, 0)
+    await waitFor(() => late.output === 'NO_SLOT\n', 'the other to be told')
+    holder.kill('SIGKILL')
+    await (await takeSlot(store, options(1, 10_000))).release()
+  })
+})

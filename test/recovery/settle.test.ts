@@ -1,0 +1,252 @@
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { type Settled, settle } from '../../src/recovery/settle.js'
+import { RECOVERY_TABLE } from '../../src/recovery/table.js'
+import type { SessionRecord } from '../../src/session/records.js'
+import type { Session } from '../../src/session/session.js'
+import { deriveStatus } from '../../src/session/status.js'
+import { ownIdentity, processGroup, processStartTime } from '../../src/storage/identity.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { withFaults } from '../support/faults.js'
+import { beginning, newSession, reopen } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+import { CASES, hanging, providersOf, type RecoveryCase } from './cases.js'
+
+let store: FileStore
+
+beforeEach(() => {
+  store = tempStore()
+})
+
+/** The agent of a case as its dead process left it. */
+async function left({ provider, before }: RecoveryCase): Promise<string> {
+  const session = await newSession(store, { provider, workspace: '/w' })
+  for (const batch of before(randomUUID(), session)) session.append(batch)
+  await session.abandon()
+  return session.id
+}
+
+interface Visited {
+  settled: Settled
+  notes: string[]
+  before: SessionRecord[]
+  after: SessionRecord[]
+}
+
+/** A visit that does nothing but settle, and dies. */
+async function visit(agentId: string, { inspect, goesOn }: RecoveryCase): Promise<Visited> {
+  const session = await reopen(store, agentId)
+  const notes: string[] = []
+  try {
+    const before = records(session)
+    const settled = await settle(session, {
+      providers: providersOf(inspect),
+      goesOn,
+      note: (text) => void notes.push(text),
+    })
+    return { settled, notes, before, after: records(session) }
+  } finally {
+    await session.abandon()
+  }
+}
+
+function records(session: Session): SessionRecord[] {
+  return [...session.records({ seq: 1, offset: 0 })]
+}
+
+describe('the recovery table', () => {
+  test.each(CASES)('$name: $story', async (recovery) => {
+    const id = await left(recovery)
+    const first = await visit(id, recovery)
+    const second = await visit(id, recovery)
+    expect(second.after).toEqual(first.after)
+    const file = join(import.meta.dirname, '../cases', `${recovery.name}.txt`)
+    const transcript = await transcriptOf(recovery, id, first)
+    if (process.env.UPDATE_CASES === '1') {
+      mkdirSync(dirname(file), { recursive: true })
+      writeFileSync(file, transcript)
+    }
+    expect(transcript).toBe(readFileSync(file, 'utf8'))
+  })
+
+  test('has a case for each of its rows', () => {
+    const rows = new Set(CASES.map(({ name }) => name.split('-')[0]))
+    expect([...rows]).toEqual(Object.keys(RECOVERY_TABLE))
+  })
+})
+
+describe('killed at any step, as often as there are steps, settling ends as if it had never been killed:', () => {
+  test.each(CASES)('$name', async (recovery) => {
+    const twin = (await visit(await left(recovery), recovery)).after.map(({ kind }) => kind)
+    const id = await left(recovery)
+    let killed = 0
+    for (let step = 1; ; step++) {
+      if (!(await diesAt(step, () => visit(id, recovery)))) break
+      killed += 1
+    }
+    expect(killed).toBeGreaterThan(3)
+    const { after } = await visit(id, recovery)
+    expect(after.map(({ kind }) => kind)).toEqual(twin)
+  })
+
+  test.each(CASES)('$name, from the same beginning each time', async (recovery) => {
+    const twin = (await visit(await left(recovery), recovery)).after.map(({ kind }) => kind)
+    for (let step = 1; ; step++) {
+      const id = await left(recovery)
+      const isKilled = await diesAt(step, () => visit(id, recovery))
+      const { after } = await visit(id, recovery)
+      expect(
+        after.map(({ kind }) => kind),
+        `killed at step ${step}`,
+      ).toEqual(twin)
+      if (!isKilled) break
+    }
+  })
+})
+
+test('what a dead turn left running is dead before its provider is asked', async () => {
+  const session = await newSession(store, { provider: 'agent', workspace: '/w' })
+  const run: string = randomUUID()
+  const left = spawn('sleep', ['60'], { detached: true, stdio: 'ignore', env: { SUBSTRAT_RUN: run } })
+  const pid = left.pid as number
+  const { kernel_boot_id, pid_namespace } = ownIdentity()
+  const start_time = processStartTime(pid) ?? 0
+  session.append(beginning(session, run, 'hi'))
+  session.append([
+    { kind: 'provider.started', run_id: run, process_group: pid, start_time, kernel_boot_id, pid_namespace },
+  ])
+  let wasAlive: boolean | undefined
+  const inspect = async (): Promise<object> => {
+    wasAlive = processGroup(pid) !== undefined
+    return { outcome: 'unfinished' }
+  }
+  const notes: string[] = []
+  const options = {
+    providers: providersOf(inspect),
+    goesOn: true,
+    note: (text: string) => void notes.push(text),
+  }
+  expect(await settle(session, options)).toEqual({ row: 'J', hasStranger: false })
+  expect(wasAlive).toBe(false)
+  expect(notes).toEqual([`process group ${pid} of the interrupted turn was still there: killed it`])
+})
+
+test('a provider that never answers leaves the turn interrupted', async () => {
+  const recovery = CASES.find(({ name }) => name === 'J-finished') as RecoveryCase
+  const session = await reopen(store, await left(recovery))
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const notes: string[] = []
+  const settling = settle(session, {
+    providers: providersOf(hanging),
+    goesOn: true,
+    note: (text) => void notes.push(text),
+  })
+  await vi.advanceTimersByTimeAsync(10_000)
+  vi.useRealTimers()
+  expect(await settling).toEqual({ row: 'J', hasStranger: false })
+  expect(session.state.run).toMatchObject({ status: 'interrupted', reason: 'process_exit' })
+  expect(notes).toEqual([expect.stringContaining('cannot say how the turn ended')])
+})
+
+test('a reply of the provider that is too large is no reply', async () => {
+  const recovery = CASES.find(({ name }) => name === 'J-finished') as RecoveryCase
+  const reply = 'x'.repeat(11 * 1024 * 1024)
+  const inspect = async (): Promise<object> => ({ outcome: 'finished', reply })
+  const { after } = await visit(await left(recovery), { ...recovery, inspect })
+  expect(after.map(({ kind }) => kind)).not.toContain('message.agent')
+})
+
+test('mail that the log has is gone from the inbox, mail that it has not stays (row K)', async () => {
+  const session = await newSession(store)
+  const [delivered, pending] = [randomUUID(), randomUUID()]
+  const run: string = randomUUID()
+  const [activated, started] = beginning(session, run, '')
+  session.append([
+    activated as never,
+    started as never,
+    {
+      kind: 'mail.delivered',
+      run_id: run,
+      message_id: delivered,
+      from: 'operator',
+      mail_kind: 'request',
+      content: 'hi',
+      sent_at: '2026-01-01T00:00:00.000Z',
+    },
+  ])
+  for (const id of [delivered, pending]) store.putMail(session.id, id, Buffer.from('x'))
+  await settle(session, { providers: providersOf(undefined), goesOn: false, note: () => undefined })
+  expect(store.mailIds(session.id)).toEqual([pending])
+})
+
+/** Whether `act` came as far as its n-th step of storage; it dies there, and nothing of it happens after. */
+async function diesAt(n: number, act: () => Promise<unknown>): Promise<boolean> {
+  let left = n
+  withFaults(() => {
+    left -= 1
+    if (left <= 0) throw new Error('killed')
+    return undefined
+  })
+  try {
+    await act()
+    return false
+  } catch (error) {
+    if ((error as Error).message !== 'killed') throw error
+    return true
+  } finally {
+    withFaults(() => undefined)
+  }
+}
+
+async function transcriptOf(recovery: RecoveryCase, agentId: string, visited: Visited): Promise<string> {
+  const { settled, notes, before, after } = visited
+  const session = await reopen(store, agentId)
+  const { state } = session
+  await session.abandon()
+  const { found, action } = RECOVERY_TABLE[settled.row]
+  const appended = after.slice(before.length)
+  return [
+    recovery.story,
+    '',
+    'the log before',
+    ...before.map(lineOf),
+    '',
+    `settle${recovery.goesOn ? ', and the caller goes on' : ''}`,
+    `  row ${settled.row}: ${found} -> ${action}`,
+    ...notes.map((note) => `  note: ${plain(note)}`),
+    ...(settled.hasStranger ? ['  a program may live on where it cannot be killed'] : []),
+    '',
+    'the log after',
+    ...(appended.length === 0 ? ['  the same'] : ['  …', ...appended.map(lineOf)]),
+    '',
+    `session ${state.state}, run ${state.run?.status ?? 'none'}, status ${deriveStatus(state, false)}`,
+    '',
+  ].join('\n')
+}
+
+/** Seq, batch, kind and what is the same each time. */
+function lineOf(record: SessionRecord): string {
+  const { seq, batch, kind, ts: _, ...fields } = record as SessionRecord & Record<string, unknown>
+  const told = Object.entries(fields)
+    .filter(
+      ([field]) =>
+        !['crc', 'agent_id', 'run_id', 'message_id', 'options', 'workspace', 'format'].includes(field),
+    )
+    .filter(([, value]) => value !== null)
+    .map(([field, value]) => `${field}=${plain(typeof value === 'string' ? value : JSON.stringify(value))}`)
+  const place = `${String(seq).padStart(3)} [${batch.join('-')}]`.padEnd(12)
+  return `${place}${kind.padEnd(22)}${told.join(' ')}`.trimEnd()
+}
+
+function plain(text: string): string {
+  const { kernel_boot_id, pid_namespace } = ownIdentity()
+  return text
+    .replace(new RegExp(`${kernel_boot_id}/\\S+`), 'this-boot')
+    .replace(new RegExp(kernel_boot_id), 'this-kernel')
+    .replace(/[0-9a-f]{8}-[0-9a-f-]{27}(\/\S+)?/, 'another-kernel')
+    .replace(pid_namespace, 'this-namespace')
+    .replace(new RegExp(`^${process.pid}$`), 'our-own-pid')
+}

@@ -1,0 +1,143 @@
+/**
+ * The frozen home of format 1 (test/formats/v1/home, made by make.sh beside it): every later program reads it, and
+ * writes to it.
+ */
+import { cpSync, readFileSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { nextMessage } from '../../src/mail/inbox.js'
+import { ProviderRegistry } from '../../src/provider/registry.js'
+import { checkHome } from '../../src/recovery/check.js'
+import { settle } from '../../src/recovery/settle.js'
+import { recordsFrom } from '../../src/session/load.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import { readPastRun } from '../../src/session/past-run.js'
+import { readRecordText } from '../../src/session/read.js'
+import type { SessionRecord } from '../../src/session/records.js'
+import type { State } from '../../src/session/state.js'
+import { deriveStatus } from '../../src/session/status.js'
+import { FileStore } from '../../src/storage/store.js'
+import { resolveAgent } from '../../src/tree/names.js'
+import { appendTurn, newSession, reopen } from '../support/sessions.js'
+import { tempDirectory } from '../support/temp.js'
+
+const FROZEN = join(import.meta.dirname, '../formats/v1')
+const NAMES = ['completed', 'blob', 'failed', 'terminated', 'queued', 'interrupted', 'open']
+let store: FileStore
+
+beforeEach(() => {
+  // Reading takes a look at locks, and git keeps no empty directory: a copy, as a backup would give it back.
+  const root = join(tempDirectory(), 'home')
+  cpSync(join(FROZEN, 'home'), root, { recursive: true })
+  store = FileStore.openForRead(root) as FileStore
+})
+
+function stateOf(name: string): State {
+  return openForRead(store, resolveAgent(store, name))?.state as State
+}
+
+function recordsOf(id: string): SessionRecord[] {
+  const log = store.openLogForRead(id)
+  if (log === undefined) return []
+  try {
+    return [...recordsFrom(log, { seq: 1, offset: 0 })].map(({ record }) => record)
+  } finally {
+    log.close()
+  }
+}
+
+/** What each agent says, for a comparison with what was written down when it was frozen. */
+function told(): string {
+  const lines: string[] = []
+  for (const id of [...store.agentIds()].sort()) {
+    const state = openForRead(store, id)?.state as State
+    lines.push(
+      `${id} ${state.name ?? '-'}: ${state.state}, ${state.last_seq} records, ${deriveStatus(state, false)}`,
+    )
+    for (const record of recordsOf(id)) {
+      const text = readRecordText(store, id, record)
+      lines.push(`  ${record.seq} ${record.ts} ${record.kind}${text === '' ? '' : ` ${shortened(text)}`}`)
+    }
+  }
+  return `${lines.join('\n')}\n`
+}
+
+function shortened(text: string): string {
+  return text.length > 40 ? `${text.slice(0, 40)}… (${text.length})` : text
+}
+
+describe('the frozen home of format 1 is read', () => {
+  test('record by record, as it was when it was frozen', () => {
+    const file = join(FROZEN, 'told.txt')
+    expect(told()).toBe(readFileSync(file, 'utf8'))
+  })
+
+  test('by the names of its agents, alike with its snapshots and without', () => {
+    const withSnapshots = NAMES.map(stateOf)
+    for (const id of store.agentIds()) rmSync(join(dirname(store.logPath(id)), 'session.json'))
+    rmSync(join(store.root, 'roots'), { recursive: true })
+    expect(NAMES.map(stateOf)).toEqual(withSnapshots)
+  })
+
+  test('with all that it has', () => {
+    expect(NAMES.map((name) => stateOf(name).run?.status ?? 'none')).toEqual([
+      'completed',
+      'completed',
+      'failed',
+      'completed',
+      'none',
+      'interrupted',
+      'open',
+    ])
+    expect(stateOf('completed')).toMatchObject({
+      instructions: 'You are frozen.',
+      keys: [{ key: '2026-01' }],
+    })
+    expect(stateOf('failed').run?.error).toEqual({ type: 'crashed', message: 'the command exited 3: no oil' })
+    expect(stateOf('terminated').state).toBe('terminated')
+    expect(stateOf('queued').hold).toBe(true)
+    expect(stateOf('open').run?.process).not.toBeNull()
+    const { id, keys } = stateOf('completed')
+    expect(readPastRun(store, id, keys[0] as never)).toMatchObject({
+      status: 'completed',
+      reply: 'echo: second question',
+    })
+  })
+
+  test('and nothing in it is found wrong', () => {
+    expect(checkHome(store, { isRecovered: false })).toEqual([])
+  })
+})
+
+describe('the frozen home of format 1 is written to', () => {
+  test('each living agent is settled and takes a turn', async () => {
+    store = FileStore.openForWrite(store.root)
+    const providers = new ProviderRegistry(() => [])
+    for (const id of store.agentIds()) {
+      const session = await reopen(store, id)
+      await settle(session, { providers, goesOn: false, note: () => undefined })
+      if (session.state.state !== 'terminated') appendTurn(session, 'after the thaw', 'echo: after the thaw')
+      await session.close((state) => state.name === 'queued')
+    }
+    expect(checkHome(store, { isRecovered: true })).toEqual([])
+    expect(stateOf('open').run?.status).toBe('completed')
+    expect(recordsOf(stateOf('open').id).filter(({ kind }) => kind === 'run.interrupted')).toHaveLength(1)
+  })
+
+  test('the message that waits is delivered next', async () => {
+    const session = await reopen(store, resolveAgent(store, 'queued'))
+    expect(nextMessage(session)).toMatchObject({
+      content: 'for later',
+      key: '2026-02',
+      from: 'operator',
+      kind: 'request',
+    })
+    await session.abandon()
+  })
+
+  test('a name that is taken stays taken, that of a terminated agent is free', async () => {
+    store = FileStore.openForWrite(store.root)
+    await expect(newSession(store, { name: 'Completed' })).rejects.toMatchObject({ code: 'NAME_TAKEN' })
+    await (await newSession(store, { name: 'terminated' })).close(() => false)
+  })
+})

@@ -1,0 +1,314 @@
+/**
+ * The durability rules of the design (section 5), each at the lowest level where it can be broken. Rule 2, intent before
+ * effect, is of the layers that have effects: test/turn. What each rule means in detail is in the file of each part.
+ */
+import { randomUUID } from 'node:crypto'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { Session } from '../../src/session/session.js'
+import { frame } from '../../src/storage/frame.js'
+import { HomePaths } from '../../src/storage/paths.js'
+import { FileStore } from '../../src/storage/store.js'
+import { resolveAgent } from '../../src/tree/names.js'
+import { failing, withFaults } from '../support/faults.js'
+import { clearFaults, operationsOf, recordOperations, unsyncedAfter } from '../support/operations.js'
+import { beginning, newSession, reopen } from '../support/sessions.js'
+import { Child, useChildren } from '../support/storage-process.js'
+import { tempStore } from '../support/temp.js'
+
+useChildren()
+
+const MAIL = Buffer.from('{"a":"message"}\n')
+
+function pathsOf(store: FileStore): HomePaths {
+  return new HomePaths(store.root)
+}
+
+async function restingAgent(store: FileStore, name: string | null = null): Promise<string> {
+  const session = await newSession(store, { name })
+  await session.close(() => false)
+  return session.id
+}
+
+/** An agent whose writer died after one turn had begun: the snapshot is that of its birth. */
+async function interruptedAgent(store: FileStore): Promise<string> {
+  const session = await newSession(store)
+  session.append(beginning(session, randomUUID(), 'a prompt'))
+  await session.abandon()
+  return session.id
+}
+
+/** What a power cut could take behind it, as paths in the home. */
+async function lostOf(store: FileStore, act: () => unknown): Promise<string[]> {
+  const operations = recordOperations()
+  await act()
+  clearFaults()
+  return unsyncedAfter(operations).map((path) => path.slice(store.root.length + 1))
+}
+
+describe('1: nothing is acknowledged before it is on disk', () => {
+  test.each<[string, (store: FileStore, id: string) => unknown]>([
+    [
+      'a batch',
+      async (store, id) => {
+        const session = await reopen(store, id)
+        session.append(beginning(session, randomUUID(), 'a prompt'))
+        await session.abandon()
+      },
+    ],
+    [
+      'a batch with a blob',
+      async (store, id) => {
+        const session = await reopen(store, id)
+        session.append(beginning(session, randomUUID(), 'long '.repeat(50_000)))
+        await session.abandon()
+      },
+    ],
+    ['a message', (store, id) => store.putMail(id, randomUUID(), MAIL)],
+    ['a name', (store, id) => store.rootNames().reserve('build', id)],
+  ])('%s', async (_, act) => {
+    const store = tempStore()
+    const id = await restingAgent(store)
+    const lost = await lostOf(store, () => act(store, id))
+    expect(lost.filter((path) => !['lock', 'unclean'].some((part) => path.includes(part)))).toEqual([])
+  })
+
+  test('an agent: only its lock, its snapshot and its marker may be lost', async () => {
+    const store = tempStore()
+    const lost = await lostOf(store, async () => (await newSession(store)).abandon())
+    expect(lost.map((path) => path.replace(/[0-9a-f-]{36}/, 'ID')).sort()).toEqual([
+      'agents/ID/lock',
+      'agents/ID/session.json',
+      'unclean/ID',
+    ])
+  })
+})
+
+describe('3: who relies on a name syncs its directory first', () => {
+  test('also where another process made the name and may have died before it synced', async () => {
+    const store = tempStore()
+    const id = await restingAgent(store)
+    const message = randomUUID()
+    // What the dead process has left: a name, not synced.
+    store.writeBlob(id, MAIL)
+    writeFileSync(store.mailPath(id, message), MAIL)
+    const synced = operationsOf(() => {
+      store.putMail(id, message, MAIL)
+      store.writeBlob(id, MAIL)
+      rmSync(pathsOf(store).boots, { recursive: true })
+      FileStore.openForWrite(store.root)
+    }).filter(({ name }) => name === 'sync_directory')
+    const agent = pathsOf(store).agent(id)
+    expect(synced.map(({ path }) => path)).toEqual(
+      expect.arrayContaining([agent.inbox, agent.blobs, store.root, join(store.root, '..')]),
+    )
+  })
+})
+
+describe('4: there is never an append while an earlier batch is unsynced', () => {
+  test('the next opener rewrites what the killed writer left and syncs it before anything else', async () => {
+    const store = tempStore()
+    const id = await interruptedAgent(store)
+    const log = pathsOf(store).agent(id).log
+    const before = readFileSync(log)
+    const operations = recordOperations()
+    const session = await reopen(store, id)
+    session.append([{ kind: 'session.suspended', reason: 'recovery' }])
+    clearFaults()
+    const ofLog = operations.filter(({ path, name }) => path === log && name !== 'read' && name !== 'open')
+    expect(ofLog.map(({ point }) => point)).toEqual(['log.rewrite', 'log.resync', 'log.append', 'log.sync'])
+    expect(ofLog[0]?.offset).toBeLessThan(before.length)
+    expect(Buffer.from(ofLog[0]?.bytes ?? [])).toEqual(before.subarray(ofLog[0]?.offset))
+    await session.abandon()
+  })
+})
+
+describe('5: damage in the last batch, behind the snapshot, is cut; anywhere else it is corruption', () => {
+  test('a torn tail is cut under the lock before the first append, and its bytes are kept', async () => {
+    const store = tempStore()
+    const id = await restingAgent(store)
+    const { log, cut } = pathsOf(store).agent(id)
+    const whole = readFileSync(log)
+    const half = frame({ seq: 99, batch: [99, 99], kind: 'run.started' }).subarray(0, 30)
+    writeFileSync(log, Buffer.concat([whole, half]))
+    const session = await reopen(store, id)
+    expect(readFileSync(log)).toEqual(whole)
+    await session.abandon()
+    expect(readdirSync(cut).map((name) => readFileSync(join(cut, name)))).toEqual([half])
+  })
+
+  test.each([
+    ['below the end of the snapshot', restingAgent, { isSnapshotKept: true }],
+    ['before the last batch, without a snapshot', interruptedAgent, { isSnapshotKept: false }],
+  ])(
+    '%s it is refused for writing, named, and nothing is changed',
+    async (_, agentIn, { isSnapshotKept }) => {
+      const store = tempStore()
+      const id = await agentIn(store)
+      const { log, snapshot } = pathsOf(store).agent(id)
+      if (!isSnapshotKept) rmSync(snapshot)
+      const bytes = readFileSync(log)
+      bytes[20] = (bytes[20] as number) ^ 1
+      writeFileSync(log, bytes)
+      await expect(reopen(store, id)).rejects.toMatchObject({
+        code: 'CORRUPT',
+        exitStatus: 10,
+        facts: { path: log, offset: 0, seq: 1 },
+      })
+      expect(readFileSync(log)).toEqual(bytes)
+    },
+  )
+})
+
+describe('6: a failed sync is never tried again', () => {
+  test('nothing is acknowledged, the session stays marked, and the next opener rewrites', async () => {
+    const store = tempStore()
+    const id = await restingAgent(store)
+    const { log } = pathsOf(store).agent(id)
+    const session = await reopen(store, id)
+    withFaults(failing('EIO', ({ point }) => point === 'log.sync', 1))
+    const prompt = beginning(session, randomUUID(), 'a prompt')
+    expect(() => session.append(prompt)).toThrow(
+      expect.objectContaining({ code: 'SYNC_FAILED', exitStatus: 15 }),
+    )
+    const operations = recordOperations()
+    expect(() => session.append(prompt)).toThrow(expect.objectContaining({ code: 'SYNC_FAILED' }))
+    await session.abandon()
+    expect(operations.filter(({ path }) => path === log)).toEqual([])
+    expect(store.markedIds()).toEqual([id])
+    await (await reopen(store, id)).abandon()
+    expect(operations.filter(({ path }) => path === log).map(({ point }) => point)).toEqual(
+      expect.arrayContaining(['log.rewrite', 'log.resync']),
+    )
+  })
+})
+
+describe('7: a full disk leaves the session as it was before the batch', () => {
+  test.each([
+    ['no byte', 0],
+    ['half of the batch', 100],
+  ])('where %s went in, and it goes on when there is space', async (_, writtenBytesMax) => {
+    const store = tempStore()
+    const id = await restingAgent(store)
+    const { log } = pathsOf(store).agent(id)
+    const before = readFileSync(log)
+    const session = await reopen(store, id)
+    const state = session.state
+    let writes = 0
+    withFaults(({ point }) => {
+      if (point !== 'log.append') return undefined
+      return { writtenBytesMax: writes++ === 0 ? writtenBytesMax : 0 }
+    })
+    const prompt = beginning(session, randomUUID(), 'a prompt')
+    expect(() => session.append(prompt)).toThrow(
+      expect.objectContaining({ code: 'STORAGE_FAILED', exitStatus: 11 }),
+    )
+    clearFaults()
+    expect(readFileSync(log)).toEqual(before)
+    expect(session.state).toEqual(state)
+    session.append(prompt)
+    expect(readFileSync(log).subarray(0, before.length)).toEqual(before)
+    await session.abandon()
+  })
+
+  test('where the marker cannot be made nothing starts', async () => {
+    const store = tempStore()
+    const id = await restingAgent(store)
+    const operations = recordOperations()
+    await (await reopen(store, id)).close(() => false)
+    clearFaults()
+    expect(operations.some(({ point }) => point === 'marker.create')).toBe(true)
+    withFaults(failing('ENOSPC', ({ point }) => point === 'marker.create'))
+    await expect(reopen(store, id)).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
+    expect(store.isAgentHeld(id)).toBe(false)
+  })
+})
+
+describe('8: there is one writer per agent', () => {
+  test('across processes, for as long as it lives and no longer', async () => {
+    const store = tempStore()
+    const agentId = await restingAgent(store)
+    const order = { do: 'lock agent', root: store.root, agentId } as const
+    const [holder, other] = await Promise.all([Child.start(), Child.start()])
+    expect(await holder.ask(order)).toBe(true)
+    expect(await other.ask(order)).toBe(false)
+    await expect(reopen(store, agentId)).rejects.toMatchObject({
+      code: 'LOCKED',
+      facts: expect.objectContaining({ pid: holder.pid }),
+    })
+    await holder.kill()
+    await (await reopen(store, agentId)).abandon()
+    expect(await other.ask(order)).toBe(true)
+    await other.kill()
+  })
+
+  test.each([
+    ['ofd', { command: [process.execPath, '--no-addons'] }],
+    ['flock', { env: { ...process.env, PATH: '/nonexistent' } }],
+  ] as const)('a process that cannot take the %s locks of a home refuses', async (lock, options) => {
+    const store = tempStore()
+    const agentId = await restingAgent(store)
+    writeFileSync(pathsOf(store).homeFile, frame({ ...store.home, lock }))
+    const child = await Child.start(options)
+    await expect(child.ask({ do: 'lock agent', root: store.root, agentId })).rejects.toMatchObject({
+      code: 'LOCK_UNSUPPORTED',
+      message: expect.stringContaining(`this home is locked with ${lock} locks`),
+    })
+    await child.kill()
+  })
+})
+
+test('8: a lock that was lost stops all writing, the clean end too', async () => {
+  const store = tempStore()
+  const id = await restingAgent(store)
+  store.mark(id)
+  const lease = await store.lockAgent(id, 'test', 0)
+  if (lease === undefined) throw new Error('the lock should have been free')
+  const session = Session.repair(store, id, lease)
+  session.append([{ kind: 'session.activated', boot_id: 'b' }])
+  lease.markCompromised()
+  const operations = recordOperations()
+  expect(() => session.append([{ kind: 'session.suspended', reason: 'idle' }])).toThrow(
+    expect.objectContaining({ code: 'LOCKED' }),
+  )
+  await session.close(() => false)
+  expect(operations).toEqual([])
+})
+
+describe('9: an unlinked file may come back', () => {
+  test('until the inbox is synced, and then it has the id that it had', async () => {
+    const store = tempStore()
+    const id = await restingAgent(store)
+    const message = randomUUID()
+    store.putMail(id, message, MAIL)
+    const removal = operationsOf(() => store.removeMail(id, message))
+    expect(removal.map(({ name }) => name)).toEqual(['unlink'])
+    writeFileSync(store.mailPath(id, message), MAIL)
+    expect(store.mailIds(id)).toEqual([message])
+    expect(store.putMail(id, message, MAIL)).toBe(false)
+    store.removeMail(id, message)
+    expect(operationsOf(() => store.syncMailRemovals(id))).toMatchObject([
+      { name: 'sync_directory', path: pathsOf(store).agent(id).inbox },
+    ])
+  })
+})
+
+describe('10: markers, snapshots and indexes may be lost without losing anything but time', () => {
+  test('the agent is found by its name, with all that it had', async () => {
+    const store = tempStore()
+    const session = await newSession(store, { name: 'build' })
+    session.append(beginning(session, randomUUID(), 'a prompt'))
+    const { state } = session
+    await session.close(() => true)
+    const paths = pathsOf(store)
+    for (const path of [paths.unclean, paths.roots, paths.boots, paths.agent(session.id).snapshot])
+      rmSync(path, { recursive: true })
+    expect(resolveAgent(FileStore.openForRead(store.root), 'build')).toBe(session.id)
+    const after = FileStore.openForWrite(store.root)
+    expect(after.isScanned()).toBe(false)
+    const again = await reopen(after, session.id)
+    expect(again.state).toEqual(state)
+    await again.abandon()
+  })
+})

@@ -1,0 +1,21 @@
+/** The cells of the table in a page of docs/, without its head and without backticks. */
+export function rowsOf(page: string): string[][] {
+  const rows = page.split('\n').filter((line) => line.startsWith('| '))
+  return rows.slice(1).map((row) =>
+    row
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim().replaceAll('`', '')),
+  )
+}
+
+/** The JSON examples of a page, by the heading that each stands under. */
+export function examplesOf(page: string): Record<string, unknown> {
+  const sections = page.split(/^## /m).slice(1)
+  const found = sections.flatMap((section) => {
+    const heading = section.slice(0, section.indexOf('\n'))
+    const json = /```json\n([\s\S]*?)```/.exec(section)?.[1]
+    return json === undefined ? [] : [[heading, JSON.parse(json)]]
+  })
+  return Object.fromEntries(found)
+}

@@ -1,0 +1,36 @@
+/** Programs launched as a turn launches them, without a session. */
+import { randomUUID } from 'node:crypto'
+import { onTestFinished } from 'vitest'
+import type { AgentHost } from '../../src/provider/contract.js'
+import { createHost, killLeftGroup } from '../../src/provider/program.js'
+import type { ProcessGroup } from '../../src/session/records.js'
+import { processGroup } from '../../src/storage/identity.js'
+
+export interface RecordedHost {
+  host: AgentHost
+  runId: string
+  groups: ProcessGroup[]
+}
+
+/** What it launches is dead when the test is over. */
+export function recordedHost(record: (group: ProcessGroup) => void = () => undefined): RecordedHost {
+  const runId = randomUUID()
+  const groups: ProcessGroup[] = []
+  onTestFinished(async () => {
+    for (const group of groups) await killLeftGroup(group, runId)
+  })
+  const environment = { SUBSTRAT_HOME: '/h', SUBSTRAT_AGENT: 'a', SUBSTRAT_RUN: runId, SUBSTRAT_LOG: '/l' }
+  const host = createHost({
+    environment,
+    record: (group) => {
+      groups.push(group)
+      record(group)
+    },
+  })
+  return { host, runId, groups }
+}
+
+/** A zombie, which only waits for its parent to look, is dead. */
+export function isAlive(pid: number): boolean {
+  return processGroup(pid) !== undefined
+}

@@ -1,0 +1,18 @@
+/** Takes a slot, says so, and holds it until a line comes or it is killed. */
+import { takeSlot } from '../../src/provider/slots.js'
+import { FileStore } from '../../src/storage/store.js'
+
+const [root, slotsMax, waitMs] = process.argv.slice(2) as [string, string, string]
+const options = { slotsMax: Number(slotsMax), waitMs: Number(waitMs), command: 'slot-child' }
+try {
+  const slot = await takeSlot(FileStore.openForWrite(root), options)
+  process.stdout.write('in\n')
+  process.stdin.once('data', async () => {
+    process.stdout.write('out\n')
+    await slot.release()
+    process.exit()
+  })
+} catch (error) {
+  process.stdout.write(`${(error as { code: string }).code}\n`)
+  process.exit()
+}

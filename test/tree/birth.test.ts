@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { clock } from '../../src/clock.js'
+import { limits } from '../../src/limits.js'
+import { checkHome } from '../../src/recovery/check.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import type { Operation } from '../../src/storage/io.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { createRoot, type NewAgent } from '../../src/tree/birth.js'
+import { failing, withFaults } from '../support/faults.js'
+import { createdRecord, startedRun, userMessage } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+let store: FileStore
+
+beforeEach(() => {
+  store = tempStore()
+})
+
+/** With a prompt that needs a blob. */
+function born(): NewAgent {
+  const id: string = randomUUID()
+  const run: string = randomUUID()
+  const records = [
+    createdRecord(id, { name: 'a' }),
+    { kind: 'session.activated' as const, boot_id: 'b' },
+    startedRun(run),
+    userMessage(run, 'x'.repeat(limits.inlineBytesMax + 1)),
+  ]
+  return { id, name: 'a', records, command: 'test' }
+}
+
+const agentFolders = (): string[] => readdirSync(join(store.root, 'agents'))
+
+test('an agent is there whole, with its prompt, locked and marked, or not at all', async () => {
+  const agent = born()
+  withFaults(({ point }) => {
+    if (point === 'spawn.rename') expect(store.markedIds()).toEqual([agent.id])
+    return undefined
+  })
+  const session = await createRoot(store, agent)
+  expect(session.state.run?.status).toBe('open')
+  expect(store.isAgentHeld(agent.id)).toBe(true)
+  expect(store.markedIds()).toEqual([agent.id])
+  expect(openForRead(store, agent.id)?.state).toEqual(session.state)
+})
+
+describe('killed at any step', () => {
+  test('a birth leaves an agent that owes its first turn and is marked, or none; and its name is free then', async () => {
+    for (let step = 1; ; step++) {
+      store = tempStore()
+      const agent = born()
+      const died = await killedAt(step, agent)
+      const { state } = openForRead(store, agent.id) ?? {}
+      if (state === undefined) {
+        sweepLater()
+        expect(agentFolders(), `killed at step ${step}`).toEqual([])
+        const again = born()
+        await (await createRoot(store, again)).close(() => true)
+      } else {
+        expect(state.run?.status, `killed at step ${step}`).toBe('open')
+        expect(store.markedIds(), `killed at step ${step}`).toEqual([agent.id])
+      }
+      expect(checkHome(store, { isRecovered: false }), `killed at step ${step}`).toEqual([])
+      if (!died) return
+    }
+  })
+})
+
+describe('a disk that fails at any step', () => {
+  test.each(['ENOSPC', 'EIO'])(
+    'with %s: the birth says so, and leaves nothing that is owed',
+    async (errno) => {
+      const steps: Operation[] = []
+      withFaults((operation) => {
+        steps.push(operation)
+        return undefined
+      })
+      await (await createRoot(store, born())).close(() => true)
+      const points = [...new Set(steps.map(({ point }) => point))].filter(
+        (point) => !point.startsWith('lock.'),
+      )
+      expect(points.length).toBeGreaterThan(15)
+      for (const point of points) {
+        store = tempStore()
+        const agent = born()
+        withFaults(failing(errno, (operation) => operation.point === point))
+        const session = await createRoot(store, agent).catch((error: unknown) => error)
+        withFaults(() => undefined)
+        if (!(session instanceof Error))
+          await (session as { close(isOwed: () => boolean): Promise<void> }).close(() => true)
+        expect(checkHome(store, { isRecovered: false }), point).toEqual([])
+        if (store.hasAgent(agent.id)) expect(store.markedIds(), point).toEqual([agent.id])
+      }
+    },
+  )
+})
+
+test('a recovery beside it that takes the marker of an agent that is not there yet does it no harm', async () => {
+  const agent = born()
+  withFaults(({ point }) => {
+    if (point === 'spawn.rename' && store.markedIds().includes(agent.id)) store.unmark(agent.id, () => false)
+    return undefined
+  })
+  const session = await createRoot(store, agent)
+  expect(store.markedIds()).toEqual([agent.id])
+  await session.abandon()
+})
+
+/** What may belong to a birth that is under way is swept when it is old. */
+function sweepLater(): void {
+  const now = vi.spyOn(clock, 'now').mockReturnValue(Date.now() + 3_600_000)
+  store.sweepHome()
+  now.mockRestore()
+}
+
+/** Whether it came as far as its n-th step; nothing of it happens after. */
+async function killedAt(n: number, agent: NewAgent): Promise<boolean> {
+  let left = n
+  let died = false
+  withFaults(() => {
+    left -= 1
+    if (left > 0) return undefined
+    died = true
+    throw new Error('killed')
+  })
+  try {
+    const session = await createRoot(store, agent)
+    await session.abandon()
+  } catch (error) {
+    if ((error as Error).message !== 'killed') throw error
+  } finally {
+    withFaults(() => undefined)
+  }
+  return died
+}

@@ -1,0 +1,286 @@
+import { randomUUID } from 'node:crypto'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { HomePaths } from '../../src/storage/paths.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { createRoot } from '../../src/tree/birth.js'
+import { checkName, livingRoot, rebuildRootNames, resolveAgent } from '../../src/tree/names.js'
+import { createdRecord, newSession, reopen } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+let store: FileStore
+
+beforeEach(() => {
+  store = tempStore()
+})
+
+async function spawned(name: string | null, id: string = randomUUID()): Promise<string> {
+  const records = [createdRecord(id, { name })]
+  const session = await createRoot(store, { id, name, records, command: 'test' })
+  await session.close(() => false)
+  return id
+}
+
+async function terminate(id: string): Promise<void> {
+  const session = await reopen(store, id)
+  session.append([{ kind: 'session.terminated' }])
+  await session.close(() => false)
+}
+
+const indexEntry = (name: string): string => new HomePaths(store.root).rootNames().entry(name)
+
+describe('a name', () => {
+  const BAD: [string, string, RegExp][] = [
+    ['', 'nothing', /it is empty/],
+    ['   ', 'spaces', /it is empty/],
+    [' a', 'a space before it', /begins or ends with a space/],
+    ['a\u00a0', 'a no-break space behind it', /begins or ends with a space/],
+    ['a/b', 'a slash', /it has a slash/],
+    ['..' + '/x', 'a way out', /it has a slash/],
+    ['a\nb', 'a line feed', /control character/],
+    ['a\u0000', 'a NUL', /control character/],
+    ['a\u001b[2J', 'an escape sequence', /control character/],
+    ['a\u0085', 'a C1 control', /control character/],
+    ['a\u202eb', 'a reversal of the direction', /control character/],
+    ['a\u200bb', 'a space of no width', /control character/],
+    ['a\u2028b', 'a line separator', /control character/],
+    ['a\ud800', 'half a character', /control character/],
+    ['-a', 'a dash before it', /begins with a dash/],
+    ['--help', 'the form of a flag', /begins with a dash/],
+    ['x'.repeat(65), '65 characters', /longer than 64 characters/],
+    ['x'.repeat(300), '300 characters', /longer than 64 characters/],
+    [randomUUID(), 'a uuid', /it is a uuid/],
+    [randomUUID().toUpperCase(), 'a uuid in capitals', /it is a uuid/],
+    ['operator', 'the operator', /the person at the machine/],
+    ['Operator', 'the operator in capitals', /the person at the machine/],
+  ]
+
+  test.each(BAD)('%j is refused: %s', (name, _, why) => {
+    expect(() => checkName(name)).toThrow(
+      expect.objectContaining({
+        code: 'USAGE',
+        message: expect.stringMatching(why),
+        hint: expect.stringContaining('64'),
+      }),
+    )
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is the matter
+    expect(messageOf(() => checkName(name))).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
+  })
+
+  test.each([
+    'a',
+    'review 2',
+    'ä',
+    '日本',
+    '😀',
+    'a.b',
+    '..',
+    "it's",
+    'a\\b',
+    '123',
+    'deadbeef',
+    '$(id)',
+    'x'.repeat(64),
+    '😀'.repeat(64),
+  ])('%j is accepted as it is', (name) => {
+    expect(checkName(name)).toBe(name)
+  })
+
+  test('is kept in one form, whichever way it was composed', () => {
+    expect(checkName('a\u0308')).toBe('ä')
+  })
+})
+
+describe('a name leads to its agent', () => {
+  test('in any case and composition', async () => {
+    const id = await spawned('Ärger')
+    for (const word of ['Ärger', 'ärger', 'ÄRGER', 'a\u0308rger', 'A\u0308RGER'])
+      expect(resolveAgent(store, word)).toBe(id)
+  })
+
+  test('before the beginning of another id', async () => {
+    const id = 'abcdef00-0000-4000-8000-000000000000'
+    await spawned(null, id)
+    expect(resolveAgent(store, 'abcdef')).toBe(id)
+    const named = await spawned('abcdef')
+    expect(resolveAgent(store, 'abcdef')).toBe(named)
+  })
+
+  test('also when the agent is terminated, until another has the name', async () => {
+    const first = await spawned('a')
+    await terminate(first)
+    expect(resolveAgent(store, 'a')).toBe(first)
+    expect(livingRoot(store, 'a')).toBeUndefined()
+    const second = await spawned('a')
+    expect(resolveAgent(store, 'a')).toBe(second)
+    expect(resolveAgent(store, first)).toBe(first)
+  })
+
+  test('and to nobody where the agent never came to be', async () => {
+    store.rootNames().reserve('ghost', randomUUID())
+    expect(() => resolveAgent(store, 'ghost')).toThrow(expect.objectContaining({ code: 'AGENT_NOT_FOUND' }))
+    const id = await spawned('ghost')
+    expect(resolveAgent(store, 'ghost')).toBe(id)
+  })
+
+  test.each(['nothing', '', '{"name":"a"}\n', `{"agent_id":"../../etc","crc":"00000000"}\n`])(
+    'and a damaged entry to nobody: %j',
+    async (bytes) => {
+      await spawned('a')
+      writeFileSync(indexEntry('a'), bytes)
+      expect(() => resolveAgent(store, 'a')).toThrow(expect.objectContaining({ code: 'AGENT_NOT_FOUND' }))
+    },
+  )
+})
+
+describe('a word', () => {
+  test('may be an id, in any case', async () => {
+    const id = await spawned('a')
+    expect(resolveAgent(store, id)).toBe(id)
+    expect(resolveAgent(store, id.toUpperCase())).toBe(id)
+  })
+
+  test('may be the beginning of one id, of three characters at least', async () => {
+    const id = await spawned(null, 'abcd0000-0000-4000-8000-000000000001')
+    for (const word of ['abc', 'ABCD', 'abcd0000-00', id.slice(0, 35)])
+      expect(resolveAgent(store, word)).toBe(id)
+    expect(() => resolveAgent(store, 'ab')).toThrow(expect.objectContaining({ code: 'AGENT_NOT_FOUND' }))
+  })
+
+  test('that begins several ids is ambiguous, with the ids', async () => {
+    const ids = ['1', '2'].map((last) => `abcd0000-0000-4000-8000-00000000000${last}`)
+    for (const id of ids) await spawned(null, id)
+    expect(() => resolveAgent(store, 'abcd')).toThrow(
+      expect.objectContaining({
+        code: 'AGENT_AMBIGUOUS',
+        message: expect.stringContaining(ids.join(', ')),
+        facts: { candidates: ids },
+      }),
+    )
+    expect(resolveAgent(store, ids[1] as string)).toBe(ids[1])
+  })
+
+  const NOBODY = [
+    'nobody',
+    randomUUID(),
+    '',
+    '../../etc/passwd',
+    'a/b',
+    'x'.repeat(100_000),
+    '\u001b[2J',
+    '.spawn-abc',
+    '*',
+    '%s',
+  ]
+  test.each(NOBODY.map((word) => [word.slice(0, 40), word]))(
+    'that names nobody is not found: %j',
+    async (_, word) => {
+      await spawned('a')
+      expect(() => resolveAgent(store, word)).toThrow(
+        expect.objectContaining({ code: 'AGENT_NOT_FOUND', hint: expect.stringContaining('substrat list') }),
+      )
+      expect(messageOf(() => resolveAgent(store, word)).length).toBeLessThan(200)
+      expect(messageOf(() => resolveAgent(store, word))).not.toContain('\u001b')
+    },
+  )
+
+  test('names nobody where there is no home', () => {
+    expect(() => resolveAgent(undefined, 'a')).toThrow(expect.objectContaining({ code: 'AGENT_NOT_FOUND' }))
+  })
+})
+
+describe('a name is unique among the living', () => {
+  test('a second agent of it is refused, and nothing of it is left', async () => {
+    const first = await spawned('a')
+    const error = await spawned('A').catch((error: unknown) => error)
+    expect(error).toMatchObject({ code: 'NAME_TAKEN', facts: { agent_id: first } })
+    expect((error as { hint: string }).hint).toContain('--if-exists use')
+    expect(store.agentIds()).toEqual([first])
+    expect(store.markedIds()).toEqual([])
+  })
+
+  test('of two that are born at once one is', async () => {
+    const outcomes = await Promise.allSettled(['a', 'A', 'a', 'A'].map((name) => spawned(name)))
+    const born = outcomes.filter(({ status }) => status === 'fulfilled')
+    expect(born).toHaveLength(1)
+    for (const outcome of outcomes)
+      if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'NAME_TAKEN' })
+    expect(store.agentIds()).toHaveLength(1)
+  })
+
+  test('agents without a name do not mind each other', async () => {
+    await Promise.all([spawned(null), spawned(null)])
+    expect(store.agentIds()).toHaveLength(2)
+  })
+})
+
+describe('an index that was deleted by hand', () => {
+  const forget = (): void => rmSync(join(store.root, 'roots'), { recursive: true })
+
+  test('is not trusted for a miss: the agents are looked through', async () => {
+    const id = await spawned('a')
+    forget()
+    expect(resolveAgent(store, 'A')).toBe(id)
+    expect(() => resolveAgent(store, 'b')).toThrow(expect.objectContaining({ code: 'AGENT_NOT_FOUND' }))
+  })
+
+  test('is rebuilt by the next birth, which still finds the name taken', async () => {
+    const id = await spawned('a')
+    forget()
+    await expect(spawned('a')).rejects.toMatchObject({ code: 'NAME_TAKEN', facts: { agent_id: id } })
+    expect(store.rootNames().isComplete).toBe(true)
+    expect(store.rootNames().lookUp('a')).toBe(id)
+  })
+
+  test('leads to the living one of a name that a dead one had too', async () => {
+    const ids: string[] = []
+    for (let i = 0; i < 3; i++) {
+      const id = await spawned('a')
+      ids.push(id)
+      if (i < 2) await terminate(id)
+    }
+    forget()
+    expect(resolveAgent(store, 'a')).toBe(ids[2])
+    expect(livingRoot(store, 'a')).toBe(ids[2])
+    rebuildRootNames(store)
+    expect(store.rootNames().lookUp('a')).toBe(ids[2])
+  })
+
+  test('stays incomplete while an agent cannot be read; the others are found all the same', async () => {
+    const id = await spawned('a')
+    const damaged = await spawned('b')
+    writeFileSync(store.logPath(damaged), 'garbage\n')
+    rmSync(join(store.root, 'agents', damaged, 'session.json'))
+    forget()
+    expect(resolveAgent(store, 'a')).toBe(id)
+    const other = await spawned('c')
+    expect(store.rootNames().isComplete).toBe(false)
+    expect([resolveAgent(store, 'a'), resolveAgent(store, 'c')]).toEqual([id, other])
+  })
+})
+
+test('a birth that fails leaves neither agent nor marker, and its name is free', async () => {
+  const other = await newSession(store)
+  await other.close(() => false)
+  const id: string = randomUUID()
+  const birth = {
+    id,
+    name: 'a',
+    records: [createdRecord(id, { name: 'a' }), { kind: 'run.paused' } as never],
+    command: 'test',
+  }
+  await expect(createRoot(store, birth)).rejects.toMatchObject({ code: 'UNEXPECTED' })
+  expect(store.agentIds()).toEqual([other.id])
+  expect(store.markedIds()).toEqual([])
+  await spawned('a')
+})
+
+function messageOf(act: () => unknown): string {
+  try {
+    act()
+    return ''
+  } catch (error) {
+    return (error as Error).message
+  }
+}
