@@ -7,8 +7,9 @@
  */
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
+import { forgetsDelivered } from '../session/fold.js'
 import type { Session } from '../session/session.js'
-import { forgetsDelivered, type State } from '../session/state.js'
+import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import { decodeMessage, encodeMessage, type Message } from './message.js'
 

@@ -7,8 +7,9 @@ import { timestampAfter } from '../clock.js'
 import { assert } from '../errors.js'
 import { limits } from '../limits.js'
 import { frame } from '../storage/frame.js'
+import { fold } from './fold.js'
 import { type Content, type NewRecord, type SessionRecord, wrongShape } from './records.js'
-import { fold, type State } from './state.js'
+import type { State } from './state.js'
 
 export interface EncodedBatch {
   bytes: Buffer

@@ -2,9 +2,10 @@
 import { SessionStateError, SubstratError } from '../errors.js'
 import { FORMAT } from '../storage/home.js'
 import { type LogDamage, type LoggedRecord, type LogReader, readRecordAt, scanLog } from '../storage/log.js'
+import { fold } from './fold.js'
 import { kindIsKnown, type SessionRecord, wrongShape } from './records.js'
 import { decodeSnapshot } from './snapshot.js'
-import { fold, type Location, type State } from './state.js'
+import type { Location, State } from './state.js'
 
 export interface Loaded {
   state: State

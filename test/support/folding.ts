@@ -1,6 +1,8 @@
 /** Records folded without a disk: each in a line of a made-up length. */
+
+import { fold } from '../../src/session/fold.js'
 import type { NewRecord, SessionRecord } from '../../src/session/records.js'
-import { fold, type Location, type State } from '../../src/session/state.js'
+import type { Location, State } from '../../src/session/state.js'
 
 const LINE_BYTES = 100
 

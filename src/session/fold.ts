@@ -1,0 +1,294 @@
+/**
+ * What the log says, folded: records -> state, pure.
+ *
+ * Invariants: seq is dense from 1. The first record is `session.created`. A session has at most one open run, the
+ * latest; a run is ended by exactly one of completed, failed, cancelled, interrupted. Mail is delivered at most once.
+ * A transition that the state machine does not have throws SessionStateError: before a write that is our bug or the
+ * user's wish refused, after a read it is corruption.
+ */
+import { SessionStateError } from '../errors.js'
+import { limits } from '../limits.js'
+import { leftCalls, responded, resumed, toolFinished, toolStarted, waiting, withToken } from './fold-turn.js'
+import type { NewRecord, Place, SessionRecord } from './records.js'
+import type { KeyEntry, Location, Run, SessionState, State } from './state.js'
+
+/** The state after one more record. `state` is undefined before the first. Never changes what it is given. */
+export function fold(state: State | undefined, record: SessionRecord, at: Location): State {
+  if (state === undefined) {
+    if (record.kind !== 'session.created')
+      throw new SessionStateError('the first record is not session.created')
+    return created(record, at)
+  }
+  if (state.state === 'terminated' && record.kind !== 'status.derived') {
+    throw new SessionStateError(`the session is terminated: no ${record.kind} after that`)
+  }
+  const next = apply({ ...state }, record, at)
+  next.updated_at = record.ts
+  next.last_seq = at.seq
+  next.last_offset = at.offset
+  next.log_bytes = at.end
+  return next
+}
+
+function created(record: NewRecord<'session.created'> & Place, at: Location): State {
+  return {
+    format: record.format,
+    id: record.agent_id,
+    name: record.name,
+    title: null,
+    parent: record.parent,
+    state: 'created',
+    hold: false,
+    provider_name: record.provider,
+    options: record.options,
+    model: record.model,
+    workspace: record.workspace,
+    instructions: record.instructions,
+    allow: record.allow ?? [],
+    created_at: record.ts,
+    updated_at: record.ts,
+    suspended_at: null,
+    provider_state: null,
+    last_seq: at.seq,
+    last_offset: at.offset,
+    log_bytes: at.end,
+    context_offset: at.offset,
+    context_seq: at.seq,
+    compaction: null,
+    run: null,
+    reply: null,
+    keys: [],
+    tokens: [],
+    delivered: [],
+    recovery: { interruption: null, barren_attempts: 0, unanswered_requests: 0 },
+  }
+}
+
+function apply(next: State, record: SessionRecord, at: Location): State {
+  switch (record.kind) {
+    case 'session.created':
+      throw new SessionStateError('the session is created twice')
+    case 'session.configured':
+      return configured(next, record)
+    case 'session.activated':
+      return moved(next, 'active')
+    case 'session.suspended':
+      return { ...moved(next, 'suspended'), suspended_at: record.ts }
+    case 'session.terminated':
+      if (next.run?.status === 'open')
+        throw new SessionStateError('a session with an open run cannot be terminated')
+      return moved(next, 'terminated')
+    case 'run.started':
+      return runStarted(next, record, at)
+    case 'run.resumed':
+      // Going on at its time is what a run that waited for it does: no attempt that could be in vain.
+      if (record.auto && next.run?.wait == null)
+        next.recovery = { ...next.recovery, barren_attempts: next.recovery.barren_attempts + 1 }
+      next.run = resumed(openRun(next, record.run_id), record, next.tokens)
+      return next
+    case 'run.waiting':
+      next.run = { ...openRun(next, record.run_id), wait: waiting(record, at) }
+      return next
+    case 'run.completed':
+      return runEnded(next, record, at, {
+        status: 'completed',
+        usage: record.usage ?? next.run?.usage ?? null,
+      })
+    case 'run.failed':
+      return runEnded(next, record, at, { status: 'failed', error: record.error })
+    case 'run.cancelled':
+      return runEnded(next, record, at, { status: 'cancelled', reason: record.reason })
+    case 'run.interrupted':
+      next.recovery = {
+        ...next.recovery,
+        interruption: { run_id: record.run_id, reason: record.reason, at: record.ts },
+      }
+      return runEnded(next, record, at, { status: 'interrupted', reason: record.reason })
+    case 'message.user':
+      next.run = { ...openRun(next, record.run_id), prompt: at }
+      return next
+    case 'mail.delivered':
+      return mailDelivered(next, record, at)
+    case 'message.agent':
+      next.run = { ...openRun(next, record.run_id), phase: 'answered', reply: at }
+      next.reply = at
+      next.recovery = { ...next.recovery, barren_attempts: 0 }
+      return next
+    case 'model.requested':
+      next.run = { ...openRun(next, record.run_id), phase: 'asked' }
+      next.recovery = { ...next.recovery, unanswered_requests: next.recovery.unanswered_requests + 1 }
+      return next
+    case 'model.responded':
+      next.run = responded(openRun(next, record.run_id), record, at)
+      next.recovery = { ...next.recovery, barren_attempts: 0, unanswered_requests: 0 }
+      return next
+    case 'model.failed': {
+      const run = openRun(next, record.run_id)
+      next.run = { ...run, phase: 'started', failures: run.failures + 1 }
+      return next
+    }
+    case 'tool.started':
+      next.run = toolStarted(openRun(next, record.run_id), record)
+      return next
+    case 'tool.finished':
+      next.run = toolFinished(openRun(next, record.run_id), record)
+      next.recovery = { ...next.recovery, barren_attempts: 0 }
+      return next
+    case 'server.started': {
+      const run = openRun(next, record.run_id)
+      next.run = { ...run, servers: [...run.servers, record.group] }
+      return next
+    }
+    case 'token.minted':
+    case 'token.consumed':
+    case 'token.revoked':
+      next.tokens = withToken(next.run, next.tokens, record)
+      return next
+    case 'context.compacted':
+      next.run = { ...openRun(next, record.run_id), isCompacted: true }
+      return { ...next, compaction: at, context_seq: record.keeps_seq, context_offset: record.keeps_offset }
+    case 'prompt.assembled':
+    case 'message.notice':
+      openRun(next, record.run_id)
+      return next
+    case 'provider.started': {
+      const { process_group, start_time, kernel_boot_id, pid_namespace } = record
+      const process = { process_group, start_time, kernel_boot_id, pid_namespace }
+      next.run = { ...openRun(next, record.run_id), phase: 'launched', process }
+      return next
+    }
+    case 'provider.state':
+      return { ...next, provider_state: record.state }
+    case 'status.derived':
+      return next
+  }
+}
+
+const MOVES: Record<SessionState, SessionState[]> = {
+  created: ['active', 'terminated'],
+  active: ['suspended', 'terminated'],
+  suspended: ['active', 'terminated'],
+  terminated: [],
+}
+
+function moved(next: State, to: SessionState): State {
+  if (!MOVES[next.state].includes(to))
+    throw new SessionStateError(`a session that is ${next.state} cannot become ${to}`)
+  return { ...next, state: to }
+}
+
+function configured(next: State, record: NewRecord<'session.configured'>): State {
+  const { instructions, options, model, workspace, title, hold, allow } = record
+  return {
+    ...next,
+    ...(instructions === undefined ? {} : { instructions }),
+    ...(options === undefined ? {} : { options: { ...next.options, ...options } }),
+    ...(model === undefined ? {} : { model }),
+    ...(workspace === undefined ? {} : { workspace }),
+    ...(title === undefined ? {} : { title }),
+    ...(hold === undefined ? {} : { hold }),
+    ...(allow === undefined ? {} : { allow }),
+  }
+}
+
+function runStarted(next: State, record: NewRecord<'run.started'> & Place, at: Location): State {
+  if (next.state !== 'active')
+    throw new SessionStateError(`a run cannot start while the session is ${next.state}`)
+  if (next.run?.status === 'open') throw new SessionStateError('a run cannot start while another is open')
+  const isAutomatic = record.continues !== undefined && record.auto === true
+  return {
+    ...next,
+    run: {
+      run_id: record.run_id,
+      boot_id: record.boot_id,
+      status: 'open',
+      origin: record.origin,
+      phase: leftCalls(next.run).calls.length > 0 ? 'calling' : 'started',
+      started_at: record.ts,
+      ended_at: null,
+      continues: record.continues ?? null,
+      key: record.key ?? null,
+      digest: record.digest ?? null,
+      turn_timeout_ms: record.turn_timeout_ms ?? null,
+      // A model that goes on needs no new message: it is asked what was asked.
+      prompt: record.continues === undefined ? null : (next.run?.prompt ?? null),
+      reply: null,
+      reason: null,
+      error: null,
+      usage: null,
+      process: null,
+      servers: [],
+      allow: record.allow ?? [],
+      steps_max: record.steps_max ?? null,
+      steps: 0,
+      failures: 0,
+      ...leftCalls(next.run),
+      isCompacted: false,
+      wait: null,
+      start: { seq: at.seq, offset: at.offset },
+    },
+    keys:
+      record.key === undefined
+        ? next.keys
+        : withKey(next.keys, {
+            key: record.key,
+            seq: at.seq,
+            offset: at.offset,
+            started_at: record.ts,
+            end: 0,
+          }),
+    recovery: {
+      ...next.recovery,
+      interruption: null,
+      barren_attempts: isAutomatic ? next.recovery.barren_attempts + 1 : 0,
+    },
+  }
+}
+
+function runEnded(
+  next: State,
+  record: SessionRecord & { run_id: string },
+  at: Location,
+  end: Partial<Run>,
+): State {
+  const run = openRun(next, record.run_id)
+  next.run = { ...run, ended_at: record.ts, process: null, servers: [], wait: null, ...end }
+  if (run.key !== null) {
+    next.keys = next.keys.map((entry) => (entry.key === run.key ? { ...entry, end: at.end } : entry))
+  }
+  return next
+}
+
+function mailDelivered(next: State, record: NewRecord<'mail.delivered'>, at: Location): State {
+  if (next.delivered.includes(record.message_id))
+    throw new SessionStateError(`mail ${record.message_id} is delivered twice`)
+  next.run = { ...openRun(next, record.run_id), prompt: at }
+  next.delivered = [
+    ...(forgetsDelivered(next) ? next.delivered.slice(-limits.deliveredIdsKeptMin) : next.delivered),
+    record.message_id,
+  ]
+  return next
+}
+
+/** Whether the next delivery forgets the older half of the delivered ids: their files must be gone for good by then. */
+export function forgetsDelivered({ delivered }: State): boolean {
+  return delivered.length >= 2 * limits.deliveredIdsKeptMin
+}
+
+/** At least 1,000 keys are kept, and those of the last 30 days. */
+function withKey(entries: KeyEntry[], added: KeyEntry): KeyEntry[] {
+  const kept = entries.filter((entry) => entry.key !== added.key)
+  const oldest = new Date(Date.parse(added.started_at) - limits.keysKeptMs).toISOString()
+  let forgotten = 0
+  while (kept.length - forgotten >= limits.keysKeptMin && (kept[forgotten] as KeyEntry).started_at < oldest)
+    forgotten += 1
+  return [...kept.slice(forgotten), added]
+}
+
+function openRun(state: State, runId: string): Run {
+  if (state.run === null || state.run.status !== 'open')
+    throw new SessionStateError(`run ${runId} is not open`)
+  if (state.run.run_id !== runId)
+    throw new SessionStateError(`run ${runId} is not the open run ${state.run.run_id}`)
+  return state.run
+}
