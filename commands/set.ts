@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { duration } from '../src/command/flags.js'
+import { allow, duration } from '../src/command/flags.js'
 import { parseOptions } from '../src/command/input.js'
 import { configure } from '../src/dispatch/configure.js'
 
@@ -22,6 +22,7 @@ export default class SetCommand extends BaseCommand {
       multipleNonGreedy: true,
       description: 'option of the provider, name=value; may be repeated',
     }),
+    allow: allow({ description: 'tools that may change things without being asked about; empty for none' }),
     title: Flags.string({ description: 'a line for people; empty for none' }),
     timeout: duration({ description: 'how long a busy agent is waited for; default: the setting' }),
   }
@@ -32,6 +33,7 @@ export default class SetCommand extends BaseCommand {
     const changes = {
       ...(flags.model === undefined ? {} : { model: flags.model || null }),
       ...(flags.system === undefined ? {} : { instructions: flags.system || null }),
+      ...(flags.allow === undefined ? {} : { allow: flags.allow }),
       ...(flags.title === undefined ? {} : { title: flags.title || null }),
       ...(flags.workspace === undefined ? {} : { workspace: resolve(flags.workspace) }),
       ...(flags.option === undefined ? {} : { options: parseOptions(flags.option) }),

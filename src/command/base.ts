@@ -5,6 +5,7 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Command } from '@oclif/core/command'
+import { askText } from '../dispatch/ask-text.js'
 import type { Context } from '../dispatch/context.js'
 import type { Outcome } from '../dispatch/outcome.js'
 import type { WaitView } from '../dispatch/view.js'
@@ -123,7 +124,7 @@ export abstract class BaseCommand extends Command {
   /** The reply or the object, once; and why the exit status is not 0. */
   protected report({ result, failure }: Outcome): void {
     this.reporter?.done()
-    if (result.wait !== null) this.reportWait(result.wait)
+    if (result.wait !== null) this.reportWait(result.wait, result.agent.id)
     if (failure === undefined || hasResult(failure.code)) {
       if (this.jsonEnabled()) this.printJson(result)
       else if (!this.isStream && result.reply !== null) this.print(result.reply)
@@ -132,10 +133,10 @@ export abstract class BaseCommand extends Command {
   }
 
   /** What is asked, and the secret of the token: shown once, to whoever runs this command. */
-  private reportWait(wait: WaitView): void {
-    wait.token = this.reporter?.secret ?? null
-    if (this.jsonEnabled() || this.isStream) return
-    for (const { tool, input } of wait.asks) this.note(`asks for ${tool}: ${JSON.stringify(input)}`)
+  private reportWait(wait: WaitView, agentId: string): void {
+    wait.token = this.reporter?.takeSecret(agentId) ?? null
+    if (this.jsonEnabled()) return
+    for (const ask of wait.asks) this.note(`asks for ${askText(ask)}`)
     if (wait.token !== null) this.note(`token ${wait.token}`)
   }
 
@@ -186,6 +187,7 @@ export abstract class BaseCommand extends Command {
 
   /** From here on a signal ends the process as it would any other; the entry ends it once the output is read. */
   protected override async finally(): Promise<void> {
+    this.reporter?.noteSecrets()
     this.shutdown?.close()
   }
 

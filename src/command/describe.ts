@@ -1,5 +1,6 @@
 /** Agents as a person reads them. */
 import { readableTime } from '../clock.js'
+import { askText } from '../dispatch/ask-text.js'
 import type { ListedAgent, ShownAgent } from '../dispatch/look.js'
 import type { WaitView } from '../dispatch/view.js'
 import { table } from './table.js'
@@ -55,7 +56,7 @@ export function describeAgent(shown: ShownAgent): string {
     ['why', trouble],
     ...(wait?.asks ?? []).map(({ tool, input }): [string, string] => [
       'asks for',
-      `${tool} ${JSON.stringify(input)}`,
+      indented(askText({ tool, input })),
     ]),
     ['waits for', wait === null ? null : describeWait(wait)],
     ['reply', shown.reply === null ? null : firstLine(shown.reply)],
@@ -67,6 +68,11 @@ export function describeAgent(shown: ShownAgent): string {
 function describeWait({ kind, token_id, deadline_at, not_before }: WaitView): string {
   if (kind === 'not_before') return `the time ${readableTime(not_before ?? '')}`
   return `${kind === 'input' ? 'an answer' : 'approval'} until ${readableTime(deadline_at ?? '')}, token ${token_id}`
+}
+
+/** Under the first line, where it has more. */
+function indented(text: string): string {
+  return text.replaceAll('\n', `\n${' '.repeat(13)}`)
 }
 
 const LINE_CHARACTERS_MAX = 100

@@ -2,7 +2,7 @@
 import { boolean, custom } from '@oclif/core/flags'
 import { SubstratError } from '../errors.js'
 import { parseDuration } from './durations.js'
-import { parseNames } from './setting-kinds.js'
+import { isGood, parseNames } from './setting-kinds.js'
 
 /** `--stream`. */
 export const stream = boolean({
@@ -13,7 +13,12 @@ export const stream = boolean({
 /** Names with commas between them, or the flag several times. */
 export const allow = custom<string[]>({
   description: 'tools that may change things without being asked about: shell,write_file or all',
-  parse: async (text) => parseNames(text),
+  async parse(text) {
+    if (text === '' || isGood('names', text)) return parseNames(text)
+    throw new SubstratError('USAGE', `${JSON.stringify(text)} are no names of tools`, {
+      hint: 'write them with commas between them: --allow shell,write_file; or --allow all',
+    })
+  },
 })
 
 /** A duration with its unit; milliseconds when parsed. */

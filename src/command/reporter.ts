@@ -10,8 +10,8 @@ const QUIET_MS = 300
 
 export class ConsoleReporter implements Reporter {
   private spinner: NodeJS.Timeout | undefined
-  /** Of the token that was minted last. */
-  secret: string | undefined
+  /** Of each agent the token that was minted last, until it is told. */
+  private readonly secrets = new Map<string, string>()
 
   constructor(private readonly options: { isStream: boolean; isJson: boolean }) {}
 
@@ -28,8 +28,22 @@ export class ConsoleReporter implements Reporter {
     process.stdout.write(`${JSON.stringify(partial)}\n`)
   }
 
-  token(secret: string): void {
-    this.secret = secret
+  token(secret: string, agentId: string): void {
+    this.secrets.set(agentId, secret)
+  }
+
+  /** The agent's token, to be told now and never again. */
+  takeSecret(agentId: string): string | null {
+    const secret = this.secrets.get(agentId) ?? null
+    this.secrets.delete(agentId)
+    return secret
+  }
+
+  /** Those that no result told: of turns that a command ran besides its own. */
+  noteSecrets(): void {
+    for (const [agentId, secret] of this.secrets)
+      this.note(`agent ${agentId} waits for a decision; token ${secret}`)
+    this.secrets.clear()
   }
 
   note(text: string): void {

@@ -34,7 +34,7 @@ export function parseDurations(value: string): number[] {
 }
 
 export function parseNames(value: string | null): string[] {
-  return value === null ? [] : value.split(',').map((name) => name.trim())
+  return value === null || value === '' ? [] : value.split(',').map((name) => name.trim())
 }
 
 const SERVER_NAME = /^[a-zA-Z0-9-]{1,32}$/

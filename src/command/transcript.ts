@@ -1,5 +1,6 @@
 /** Records as a person reads them: one entry each, what was said in full, the rest in a line. */
 import { readableTime } from '../clock.js'
+import { askText } from '../dispatch/ask-text.js'
 import { whyStopped } from '../dispatch/outcome.js'
 import type { SessionRecord } from '../session/records.js'
 
@@ -37,24 +38,27 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
     case 'run.started':
       return record.continues === undefined
         ? undefined
-        : `going on with the interrupted turn ${record.continues.slice(0, 8)}${record.auto ? ', by itself' : ''}`
+        : `going on with the turn ${record.continues.slice(0, 8)}${record.auto ? ', by itself' : ''}`
     case 'run.resumed':
-      if (record.token_id !== undefined) return 'decided: going on'
+      // What was decided is said of the token.
+      if (record.token_id !== undefined) return undefined
       return `going on with the interrupted turn${record.auto ? `, by itself, attempt ${record.attempt}` : ''}`
     case 'run.waiting':
       return record.wait === 'not_before'
-        ? `waiting until ${record.not_before}: ${record.why ?? 'the provider said so'}`
-        : `waiting for ${record.wait === 'input' ? 'an answer' : 'approval'} until ${record.deadline_at}: ${(record.asks ?? []).map(({ tool, input }) => `${tool} ${JSON.stringify(input)}`).join('; ')}`
+        ? `waiting until ${readableTime(record.not_before ?? '')}: ${record.why ?? 'the provider said so'}`
+        : waitingFor(record)
     case 'model.failed':
-      return `request failed: ${record.error.message}${record.retry_in_ms === null ? '' : `; trying again in ${record.retry_in_ms} ms`}`
+      return `request failed: ${record.error.message}${record.retry_in_ms === null ? '' : `; trying again in ${record.retry_in_ms / 1000} s`}`
     case 'model.responded':
       return record.calls === undefined
         ? undefined
-        : `calls ${record.calls.map(({ name, input }) => `${name} ${JSON.stringify(input ?? '(large)')}`).join('; ')}`
+        : record.calls
+            .map(({ name, input }) => `calls ${askText({ tool: name, input: input ?? LARGE })}`)
+            .join('\n')
     case 'tool.finished':
-      return `${record.tool}${record.is_error ? ' failed' : ''}: ${text(record)}`
+      return `${record.tool}${record.is_error ? ' failed' : ''}: ${text(record).trimEnd()}`
     case 'token.consumed':
-      return `token ${record.token_id.slice(0, 8)} used: ${record.decision}`
+      return `decided: ${record.decision} (token ${record.token_id.slice(0, 8)})`
     case 'token.revoked':
       return `token ${record.token_id.slice(0, 8)} revoked: ${record.reason}`
     case 'context.compacted':
@@ -78,6 +82,15 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
     default:
       return undefined
   }
+}
+
+const LARGE = { input: '(large)' }
+
+/** What is asked stands right above it, in the calls of the response. */
+function waitingFor({ wait, asks, deadline_at }: SessionRecord<'run.waiting'>): string {
+  const what =
+    wait === 'input' ? 'an answer' : `approval of ${(asks ?? []).map(({ tool }) => tool).join(', ')}`
+  return `waiting for ${what}, until ${readableTime(deadline_at ?? '')}`
 }
 
 const PLACE_FIELDS = new Set(['seq', 'ts', 'kind', 'batch', 'crc'])

@@ -8,12 +8,13 @@ import { clock, timestampAfter } from '../clock.js'
 import { SessionStateError, SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import type { Settled } from '../recovery/settle.js'
-import { readPastRun } from '../session/past-run.js'
+import { readContinuedRun } from '../session/past-run.js'
 import type { Decision, NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run, State, TokenEntry, Wait } from '../session/state.js'
 import { bootId } from '../storage/identity.js'
 import { alreadyDecided, checkToken, digestDecision, findToken, mintToken } from '../turn/decision.js'
+import { askText } from './ask-text.js'
 import type { Context } from './context.js'
 import { drainLater } from './drain.js'
 import { goOn, nothingWaits, takeMail } from './go-on.js'
@@ -46,14 +47,23 @@ export async function decide(
     if (entry !== undefined) checkToken(session.state, entry, timestampAfter(session.state.updated_at))
     const wait = waitOf(session.state, entry?.token_id ?? request.tokenId)
     checkDecision(session.state, wait, request)
-    const token_id = entry?.token_id ?? rotateForPerson(session, wait)
     const { decision, text } = request
+    if (request.token === null)
+      for (const ask of asksOf(session, wait) ?? []) ctx.reporter.note(`${WORDS[decision]} ${askText(ask)}`)
+    const token_id = entry?.token_id ?? rotateForPerson(session, wait)
     const decided = { token_id, decision, text, digest: digestDecision(decision, text) }
     const run = await decideTurn(ctx, session, decided, { isLast: () => nothingWaits(ctx, session) })
     onOutcome(outcomeOf(ctx, session, run))
     await takeMail(ctx, session, limits.turnsDrainedMax)
   })
   await drainLater(ctx, request.agentId)
+}
+
+const WORDS: Record<Decision, string> = {
+  approve: 'approved',
+  deny: 'denied',
+  input: 'answered',
+  result: 'given the result of',
 }
 
 /** A new token in place of one that was lost; the old one is worth nothing any more. */
@@ -99,7 +109,8 @@ async function decidedBefore(
 ): Promise<Outcome> {
   if (entry.digest !== digestDecision(decision, text)) throw alreadyDecided(session.state, entry)
   const { run } = session.state
-  if (run?.run_id === entry.run_id) {
+  const past = readContinuedRun(ctx.store, session.id, entry.run)
+  if (run?.run_id === past.run_id) {
     const wentOn = await goOn(ctx, session, {
       auto: false,
       settled,
@@ -107,7 +118,6 @@ async function decidedBefore(
     })
     return outcomeOf(ctx, session, wentOn.outcome === 'ran' ? wentOn.run : run)
   }
-  const past = readPastRun(ctx.store, session.id, entry.run)
   return {
     result: viewTurn(ctx.store, session.state, past, past.reply),
     failure: failureOf(nameOf(session.state), past, undefined),

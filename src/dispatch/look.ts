@@ -6,7 +6,7 @@ import { readMessageText, readText } from '../session/read.js'
 import type { SessionState, State } from '../session/state.js'
 import { isUnfinished, type Status } from '../session/status.js'
 import type { FileStore, Holder } from '../storage/store.js'
-import { troubleOf, wordOf } from './outcome.js'
+import { answerCommand, troubleOf, wordOf } from './outcome.js'
 import { type AgentView, statusOf, type TurnResult, viewAgent, viewTurn } from './view.js'
 
 /** An agent whose log cannot be read is in the list too, with what is wrong. */
@@ -102,7 +102,7 @@ function nextCommand(store: FileStore, state: State, holder: Holder | null): str
 function waitingCommand({ run }: State, name: string): string {
   const kind = run?.wait?.kind
   if (kind === 'not_before') return `substrat resume ${name}`
-  return kind === 'input' ? `substrat resume ${name} --token T --input '…'` : `substrat approve ${name}`
+  return kind === 'input' ? answerCommand(name) : `substrat approve ${name}`
 }
 
 function listed(store: FileStore, id: string): ListedAgent {

@@ -1,4 +1,5 @@
 /** How an operation came out: what stdout shows, and why the exit status is not 0. */
+import { readableTime } from '../clock.js'
 import { type ErrorCode, SubstratError, shellWord } from '../errors.js'
 import type { PastRun } from '../session/past-run.js'
 import type { FailureType } from '../session/records.js'
@@ -86,21 +87,25 @@ export function failureOf(
 function waitingFor(agent: string, wait: Wait, facts: { agent: string; run_id: string }): SubstratError {
   const word = shellWord(agent)
   if (wait.kind === 'not_before') {
-    const message = `the provider limits ${agent}: its turn may go on at ${wait.not_before}`
+    const message = `the provider limits ${agent}: its turn may go on at ${readableTime(wait.not_before ?? '')}`
     return new SubstratError('NOT_BEFORE', message, {
       hint: `then: substrat resume ${word}, or substrat recover --all from cron`,
       facts: { ...facts, not_before: wait.not_before },
     })
   }
   const isQuestion = wait.kind === 'input'
-  const message = `the turn of ${agent} waits for ${isQuestion ? 'an answer' : 'approval'}, until ${wait.deadline_at}`
-  const answer = isQuestion
-    ? `substrat resume ${word} --token T --input '…'`
-    : `substrat approve ${word}, or substrat deny ${word}`
+  const until = readableTime(wait.deadline_at ?? '')
+  const message = `the turn of ${agent} waits for ${isQuestion ? 'an answer' : 'approval'}, until ${until}`
+  const answer = isQuestion ? answerCommand(word) : `substrat approve ${word}, or substrat deny ${word}`
   return new SubstratError('WAITING', message, {
     hint: answer,
-    facts: { ...facts, token_id: wait.resume_token_id },
+    facts: { ...facts, token_id: wait.resume_token_id, deadline_at: wait.deadline_at },
   })
+}
+
+/** A person at the machine has no token, and gets one by rotation. */
+export function answerCommand(word: string): string {
+  return `substrat token rotate ${word} | substrat resume ${word} --token - --input '…'`
 }
 
 const CODE_OF_FAILURE: Partial<Record<FailureType, ErrorCode>> = {

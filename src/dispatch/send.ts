@@ -56,48 +56,54 @@ async function converseOrQueue(
 ): Promise<void> {
   const waitMs = request.ifBusy === 'wait' ? ctx.bounds.waitMs : 0
   let hasBegun = false
+  let isLeft = false
   try {
-    await visit(ctx, request.agentId, { waitMs, goesOn: true }, (session, settled) => {
+    await visit(ctx, request.agentId, { waitMs, goesOn: true }, async (session, settled) => {
       hasBegun = !session.state.hold
-      return converse(ctx, session, settled, request, onOutcome)
+      isLeft = (await converse(ctx, session, settled, request, onOutcome)) === 'left'
     })
   } catch (error) {
-    if (!(error instanceof LeftForLater)) {
-      const isKept = error instanceof SubstratError && QUEUED_FOR.has(error.code)
-      if (hasBegun || request.ifBusy !== 'queue' || !isKept) throw error
-    }
-    onOutcome(queue(ctx, request))
+    const isKept = error instanceof SubstratError && QUEUED_FOR.has(error.code)
+    if (hasBegun || request.ifBusy !== 'queue' || !isKept) throw error
+    isLeft = true
   }
+  if (isLeft) onOutcome(queue(ctx, request))
 }
 
 const QUEUED_FOR = new Set(['LOCKED', 'ON_HOLD'])
 
-/** The agent waits, and the message is to be left for later. */
-class LeftForLater extends Error {}
-
+/** `left`: the agent waits, and the message is to be left for later. */
 async function converse(
   ctx: Context,
   session: Session,
   settled: Settled,
   request: SendRequest,
   onOutcome: (outcome: Outcome) => void,
-): Promise<void> {
+): Promise<'left' | undefined> {
   refuseClosed(session.state)
   // A key that is sent again asks for its own turn, also where a person's suspend stopped that.
   const isOwn = isOwnTurn(session.state, request)
   const auto = !(isOwn && session.state.run?.reason === 'suspended')
   const wentOn = await goOn(ctx, session, { auto, settled, isLast: () => false })
-  if (isOwn && wentOn.outcome !== 'nothing')
-    return onOutcome(outcomeOf(ctx, session, session.state.run as Run))
+  if (isOwn && wentOn.outcome !== 'nothing') {
+    onOutcome(outcomeOf(ctx, session, session.state.run as Run))
+    return
+  }
   if (wentOn.outcome === 'ran' && wentOn.run.reason === 'suspended') throw notTaken(session.state)
   if (wentOn.outcome === 'exhausted')
     ctx.reporter.note(
       'the interrupted turn was tried in vain too often: leaving it, and going on with this message',
     )
   const answered = answeredInLog(ctx, session.state, request)
-  if (answered !== undefined) return onOutcome(answered)
-  if (session.state.run?.status === 'open' && !supersedes(session.state, request))
-    return onOutcome(outcomeOf(ctx, session, session.state.run))
+  if (answered !== undefined) {
+    onOutcome(answered)
+    return
+  }
+  if (session.state.run?.status === 'open' && request.ifWaiting !== 'supersede') {
+    if (request.ifWaiting === 'queue') return 'left'
+    onOutcome(notTakenByWaiting(ctx, session, session.state.run))
+    return
+  }
   const { requested } = ctx.shutdown
   if (requested !== undefined) throw notBegun(session.state, requested)
   refuseClosed(session.state)
@@ -120,11 +126,11 @@ async function converse(
     await takeMail(ctx, session, limits.turnsDrainedMax)
 }
 
-/** Whether the message takes the place of the run that waits. Throws where it is to be left for later. */
-function supersedes(state: State, request: SendRequest): boolean {
-  if (isOwnTurn(state, request)) return false
-  if (request.ifWaiting === 'queue') throw new LeftForLater()
-  return request.ifWaiting === 'supersede'
+/** The exit status and the wait are those of the run that waits; that run is not this message's. */
+function notTakenByWaiting(ctx: Context, session: Session, run: Run): Outcome {
+  const { result, failure } = outcomeOf(ctx, session, run)
+  ctx.reporter.note('the message was not taken, because an earlier turn waits (--if-waiting)')
+  return { result: { ...result, run: null, reply: null }, failure }
 }
 
 function isOwnTurn({ run }: State, { key, content }: SendRequest): boolean {
@@ -181,9 +187,15 @@ function queue(ctx: Context, request: SendRequest): Outcome {
   })
   const stored = isNew ? undefined : findPending(store, state, messageId)
   if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(state, request)
-  const when = state.hold ? 'once it is resumed' : 'after the turn that it is in'
+  const when = state.hold ? 'once it is resumed' : whenDone(state)
   ctx.reporter.note(`queued as message ${messageId}: ${nameOf(state)} takes it ${when}`)
   return { result: viewTurn(store, state, null, null) }
+}
+
+function whenDone({ run }: State): string {
+  return run?.status === 'open' && run.wait !== null
+    ? 'after the turn that waits'
+    : 'after the turn that it is in'
 }
 
 /** The message is in the log already, and its turn is not over. */

@@ -8,6 +8,7 @@ import { countPending } from '../mail/inbox.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
+import type { State } from '../session/state.js'
 import { bootId } from '../storage/identity.js'
 import type { RequestVerb } from '../storage/store.js'
 import { resolveAgent } from '../tree/names.js'
@@ -37,9 +38,10 @@ export function suspend(ctx: Context, agentId: string, hold: boolean): Promise<A
 
 export function terminate(ctx: Context, agentId: string): Promise<AgentView> {
   return visitStopped(ctx, agentId, 'terminate', (session) => {
-    if (session.state.state === 'terminated') return
-    const waiting = countPending(ctx.store, session.state)
-    session.append([{ kind: 'session.terminated' }])
+    const { state } = session
+    if (state.state === 'terminated') return
+    const waiting = countPending(ctx.store, state)
+    session.append([...cancelled(state, 'terminated'), { kind: 'session.terminated' }])
     if (waiting > 0)
       ctx.reporter.note(`${waiting} queued message(s) were never delivered; they stay in its inbox directory`)
   })
@@ -79,20 +81,25 @@ function hasTurn(ctx: Context, agentId: string): boolean {
 /** The turn that runs, or waits, comes to an end; what is in the inbox stays there. Says whether there was one. */
 async function cancel(ctx: Context, agentId: string): Promise<CancelledAgent> {
   const before = openForRead(ctx.store, agentId)?.state.run
-  const agent = await visitStopped(ctx, agentId, 'cancel', (session) => {
-    const { state } = session
-    const { run } = state
-    if (run?.status !== 'open') return
-    session.append([
-      ...revoked(state, run, 'ended'),
-      ...withdrawn(run, 'the turn was cancelled'),
-      { kind: 'run.cancelled', run_id: run.run_id, reason: 'cancelled' },
-    ])
-  })
+  const agent = await visitStopped(ctx, agentId, 'cancel', (session) =>
+    session.append(cancelled(session.state, 'cancelled')),
+  )
   const after = openForRead(ctx.store, agentId)?.state.run
-  const cancelled =
+  const isCancelled =
     before?.status === 'open' && after?.run_id === before.run_id && after.status === 'cancelled'
-  return { agent, cancelled }
+  return { agent, cancelled: isCancelled }
+}
+
+/** The end of a run that waits, or that a dead process left: its token is worth nothing, each of its calls has a result. */
+function cancelled(state: State, reason: NewRecord<'run.cancelled'>['reason']): NewRecord[] {
+  const { run } = state
+  if (run?.status !== 'open') return []
+  const why = reason === 'terminated' ? 'the agent was terminated' : 'the turn was cancelled'
+  return [
+    ...revoked(state, run, 'ended'),
+    ...withdrawn(run, why),
+    { kind: 'run.cancelled', run_id: run.run_id, reason },
+  ]
 }
 
 /** Asks the holder's turn to stop until the lock is ours, or the time is up. */
@@ -105,7 +112,9 @@ async function visitStopped(
   const end = performance.now() + ctx.bounds.waitMs
   for (let asked: string | undefined; ; await sleep(20)) {
     try {
-      return await visit(ctx, agentId, { waitMs: 0, goesOn: false }, async (session) => {
+      // What a dead process left open is ended by the command itself, not only marked: nothing goes on with it later.
+      const goesOn = verb !== 'suspend'
+      return await visit(ctx, agentId, { waitMs: 0, goesOn }, async (session) => {
         work(session)
         return viewAgent(ctx.store, session.state)
       })

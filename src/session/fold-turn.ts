@@ -6,7 +6,7 @@
  */
 import { SessionStateError } from '../errors.js'
 import { limits } from '../limits.js'
-import type { NewRecord, ProcessGroup } from './records.js'
+import type { NewRecord, ProcessGroup, Usage } from './records.js'
 import type { Call, Location, Run, TokenEntry, Wait } from './state.js'
 
 export function responded(run: Run, record: NewRecord<'model.responded'>, at: Location): Run {
@@ -20,7 +20,7 @@ export function responded(run: Run, record: NewRecord<'model.responded'>, at: Lo
   if (new Set(calls.map(({ call_id }) => call_id)).size !== calls.length) {
     throw new SessionStateError('two calls of one response have the same call_id')
   }
-  const counts = { steps: run.steps + 1, failures: 0, usage: sum(run, record) }
+  const counts = { steps: run.steps + 1, failures: 0, usage: addUsage(run.usage, record.usage) }
   return calls.length === 0
     ? { ...run, ...counts, phase: 'answered', calls: [], calls_at: null }
     : { ...run, ...counts, phase: 'calling', calls, calls_at: at }
@@ -114,10 +114,11 @@ function withCall(
   return { ...run, phase: 'calling', calls: run.calls.map((each) => (each === call ? change(call) : each)) }
 }
 
-function sum(run: Run, record: NewRecord<'model.responded'>): Run['usage'] {
-  if (record.usage === undefined) return run.usage
+/** What a run's requests to its model have taken together. */
+export function addUsage(sum: Usage | null, added: Usage | undefined): Usage | null {
+  if (added === undefined) return sum
   return {
-    input_tokens: (run.usage?.input_tokens ?? 0) + record.usage.input_tokens,
-    output_tokens: (run.usage?.output_tokens ?? 0) + record.usage.output_tokens,
+    input_tokens: (sum?.input_tokens ?? 0) + added.input_tokens,
+    output_tokens: (sum?.output_tokens ?? 0) + added.output_tokens,
   }
 }

@@ -1,5 +1,6 @@
 /** A run that is over, read back from its place in the log: what `send --key` answers when it is asked again. */
 import type { FileStore } from '../storage/store.js'
+import { addUsage } from './fold-turn.js'
 import { recordsFrom } from './load.js'
 import { readText } from './read.js'
 import type { RunError, SessionRecord, Usage } from './records.js'
@@ -17,6 +18,35 @@ export interface PastRun {
   reply: string | null
   /** From `run.started` to the record that ended it. */
   records: SessionRecord[]
+}
+
+/** The run that the one at `entry` came to: an interrupted one is gone on with by another run. */
+export function readContinuedRun(store: FileStore, agentId: string, entry: Omit<KeyEntry, 'key'>): PastRun {
+  const run = readPastRun(store, agentId, entry)
+  if (run.status !== 'interrupted') return run
+  const next = findContinuation(store, agentId, entry, run.run_id)
+  return next === undefined ? run : readContinuedRun(store, agentId, next)
+}
+
+function findContinuation(
+  store: FileStore,
+  agentId: string,
+  from: Omit<KeyEntry, 'key'>,
+  runId: string,
+): Omit<KeyEntry, 'key'> | undefined {
+  const log = store.openLogForRead(agentId)
+  if (log === undefined) return undefined
+  try {
+    let { offset } = from
+    for (const { record, end } of recordsFrom(log, from)) {
+      if (record.kind === 'run.started' && record.continues === runId)
+        return { seq: record.seq, offset, started_at: record.ts, end: 0 }
+      offset = end
+    }
+  } finally {
+    log.close()
+  }
+  return undefined
 }
 
 export function readPastRun(store: FileStore, agentId: string, entry: Omit<KeyEntry, 'key'>): PastRun {
@@ -40,8 +70,9 @@ export function readPastRun(store: FileStore, agentId: string, entry: Omit<KeyEn
       if (record.kind === 'run.started')
         Object.assign(run, { run_id: record.run_id, digest: record.digest ?? null })
       if (record.kind === 'message.agent') run.reply = readText(store, agentId, record.content)
+      if (record.kind === 'model.responded') run.usage = addUsage(run.usage, record.usage)
       if (record.kind === 'run.completed')
-        Object.assign(run, { status: 'completed', usage: record.usage ?? null })
+        Object.assign(run, { status: 'completed', usage: record.usage ?? run.usage })
       if (record.kind === 'run.failed') Object.assign(run, { status: 'failed', error: record.error })
       if (record.kind === 'run.cancelled') Object.assign(run, { status: 'cancelled', reason: record.reason })
       if (record.kind === 'run.interrupted')

@@ -1,6 +1,7 @@
 /** What a person decides about a parked run, and the one-time key that lets it through. */
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
-import { SubstratError } from '../errors.js'
+import { readableTime } from '../clock.js'
+import { SubstratError, shellWord } from '../errors.js'
 import type { Decision } from '../session/records.js'
 import type { State, TokenEntry } from '../session/state.js'
 
@@ -58,7 +59,11 @@ export function checkToken(state: State, entry: TokenEntry, now: string): void {
     )
   }
   if (entry.status === 'minted' && entry.expires_at <= now) {
-    throw refused('TOKEN_EXPIRED', `the token ${entry.token_id} expired at ${entry.expires_at}`, state)
+    throw refused(
+      'TOKEN_EXPIRED',
+      `the token ${entry.token_id} expired at ${readableTime(entry.expires_at)}`,
+      state,
+    )
   }
 }
 
@@ -80,7 +85,7 @@ const REVOKED: Record<string, string> = {
 type TokenCode = 'TOKEN_MALFORMED' | 'TOKEN_FOREIGN' | 'TOKEN_EXPIRED' | 'TOKEN_REVOKED' | 'TOKEN_CONSUMED'
 
 function refused(code: TokenCode, message: string, state: State): SubstratError {
-  const name = state.name ?? state.id
+  const name = shellWord(state.name ?? state.id)
   return new SubstratError(code, message, {
     hint: `see what it waits for: substrat show ${name}; a new token: substrat token rotate ${name}`,
     facts: { agent_id: state.id },

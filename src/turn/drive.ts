@@ -153,7 +153,8 @@ class Turn {
 
   private failed(error: RunError, retryAfterMs: number | null): TurnEvent {
     const plan = this.ports.planRetry(error, (this.session.state.run as Run).failures, retryAfterMs)
-    if (plan.retryInMs !== null) this.ports.note(`${error.message}; trying again in ${plan.retryInMs} ms`)
+    if (plan.retryInMs !== null)
+      this.ports.note(`${error.message}; trying again in ${plan.retryInMs / 1000} s`)
     return { type: 'model_failed', error, plan }
   }
 

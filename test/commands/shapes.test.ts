@@ -26,7 +26,11 @@ beforeAll(async () => {
     config: ['config', 'list'],
     providers: ['providers'],
   }
-  printed['spawn, send, resume'] = sent.json
+  const option = house.scenario('s.json', { tools: [{ name: 'shell', input: { command: 'npm test' } }] })
+  await house.spawn('c', '--option', option)
+  printed['spawn, send, resume, approve, deny, retry'] = sent.json
+  printed.wait = (await house.run(['send', 'c', 'hello', '--json'])).json.wait
+  printed.cancel = (await house.ok('cancel', 'c', '--json')).json
   const results = await Promise.all(
     Object.entries(commands).map(async ([name, args]) => [name, (await house.ok(...args, '--json')).json]),
   )
