@@ -13,6 +13,10 @@ import { HomePaths } from '../../src/storage/paths.js'
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { step, withRest } from '../../src/turn/step.js'
+import type { ToolPolicy } from '../../src/turn/turn-event.js'
+
+/** Nothing here calls a tool. */
+const NO_TOOLS: ToolPolicy = { kindOf: () => 'unknown' }
 
 const CHUNK_BYTES = 8 * 1024 * 1024
 
@@ -88,12 +92,21 @@ function question(state: State): NewRecord[] {
     key: null,
     digest: null,
     turn_timeout_ms: null,
+    allow: [],
+    steps_max: null,
+    sources: [],
   }
-  return step(state, { type: 'begin', provider: 'model', run }).records
+  return step(state, { type: 'begin', provider: 'model', run }, NO_TOOLS).records
 }
 
 function answer(state: State): NewRecord[] {
   const usage = { input_tokens: 11, output_tokens: 12 }
-  const event = { type: 'model_responded' as const, reply: `echo: ${MESSAGE}`, stop: 'end' as const, usage }
-  return withRest(state, step(state, event).records)
+  const event = {
+    type: 'model_responded' as const,
+    reply: `echo: ${MESSAGE}`,
+    stop: 'end' as const,
+    usage,
+    calls: [],
+  }
+  return withRest(state, step(state, event, NO_TOOLS).records)
 }

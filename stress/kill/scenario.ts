@@ -5,10 +5,14 @@ import { openForAppend, type Session } from '../../src/session/session.js'
 import { bootId, ownIdentity } from '../../src/storage/identity.js'
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
-import { reply } from '../../src/turn/step-records.js'
 import { step } from '../../src/turn/step.js'
+import { reply } from '../../src/turn/step-records.js'
+import type { ToolPolicy } from '../../src/turn/turn-event.js'
 import type { Ended, Lab } from '../support/lab.js'
 import { type AgentSeen, conversation, type HomeView } from './home-view.js'
+
+/** Nothing here calls a tool. */
+const NO_TOOLS: ToolPolicy = { kindOf: () => 'unknown' }
 
 /** Sentences that say what of the contract does not hold. */
 export type Broken = Iterable<string>
@@ -84,15 +88,18 @@ export async function leaveOpen(home: string, name: string, row: OpenRow, conten
       key: null,
       digest: digestOf(content),
       turn_timeout_ms: null,
+      allow: [],
+      steps_max: null,
+      sources: [],
     }
     const provider = row === 'C' ? 'model' : 'agent'
-    session.append(step(session.state, { type: 'begin', provider, run }).records)
-    if (row === 'G') session.append([reply(run.run_id, `answered: ${content}`)])
+    session.append(step(session.state, { type: 'begin', provider, run }, NO_TOOLS).records)
+    if (row === 'G') session.append([reply({ run_id: run.run_id, steps: 0 }, `answered: ${content}`)])
     if (row !== 'J') return
     const { kernel_boot_id, pid_namespace } = ownIdentity()
     // No process has this id: the program died with its turn.
     const group = { process_group: 2 ** 22 - 1, start_time: 1, kernel_boot_id, pid_namespace }
-    session.append(step(session.state, { type: 'launched', group }).records)
+    session.append(step(session.state, { type: 'launched', group }, NO_TOOLS).records)
   })
 }
 

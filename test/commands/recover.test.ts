@@ -115,7 +115,10 @@ describe.concurrent('recover', () => {
     gate.open()
     gate.open()
     const both = await Promise.all([1, 2, 3].map(() => house.run(['recover', '--all', '--json'])))
-    expect(both.map(({ exit }) => exit)).toEqual([0, 0, 0])
+    expect(
+      both.map(({ exit }) => exit),
+      both.map(({ stdout, stderr }) => stdout + stderr).join(''),
+    ).toEqual([0, 0, 0])
     const outcomes = both.map((result) => byName(result))
     for (const [name, id] of [
       ['model', model],

@@ -247,8 +247,8 @@ describe.concurrent('send --key', () => {
       'run.started',
       'message.user',
       'model.requested',
-      'model.responded',
       'message.agent',
+      'model.responded',
       'run.completed',
     ])
     expect(house.log(id)).toBe(log)

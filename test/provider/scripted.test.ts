@@ -22,7 +22,7 @@ function scenario(content: unknown, name = 'scenario.json'): string {
 function request(over: Partial<ModelRequest> & { answers?: number; scenario?: string } = {}): ModelRequest {
   const history: ModelMessage[] = Array.from({ length: over.answers ?? 0 }).flatMap(() => [
     { role: 'user', content: 'earlier' },
-    { role: 'assistant', content: 'answer' },
+    { role: 'assistant', content: 'answer', tool_calls: [] },
   ])
   return {
     workspace: directory,
@@ -32,6 +32,8 @@ function request(over: Partial<ModelRequest> & { answers?: number; scenario?: st
     prompt: 'hi there',
     messages: () => [...history, { role: 'user', content: 'hi there' }],
     attempt: 1,
+    responses_before: 0,
+    tools: [],
     ...over,
   }
 }

@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Provider } from '../../src/provider/contract.js'
 import { type PluginFacts, ProviderRegistry } from '../../src/provider/registry.js'
+import { deriveId } from '../../src/session/ids.js'
 import type { NewRecord, ProcessGroup } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import { ownIdentity } from '../../src/storage/identity.js'
-import { reply } from '../../src/turn/step.js'
-import { beginning } from '../support/sessions.js'
+
+import { beginning, replied } from '../support/sessions.js'
 import { agent, hang } from '../support/turns.js'
 
 export interface RecoveryCase {
@@ -20,7 +21,14 @@ export interface RecoveryCase {
   /** Batches after session.created. */
   before: (run: string, session: Session) => NewRecord[][]
   goesOn: boolean
+  /** Default `stop`. */
+  unknownTool?: 'stop' | 'continue'
+  /** Ids of mail whose files are in the inbox. */
+  inbox?: string[]
 }
+
+export const DELIVERED = '6f1c7d52-97a5-4a38-9d0e-0f3b1c2d4e5f'
+export const PENDING = '7f1c7d52-97a5-4a38-9d0e-0f3b1c2d4e5f'
 
 const own = ownIdentity()
 const elsewhere = randomUUID()
@@ -37,6 +45,67 @@ function launched(run: string, over?: Partial<ProcessGroup>): NewRecord {
 
 const asked = (run: string): NewRecord => ({ kind: 'model.requested', run_id: run })
 const state = (run: string): NewRecord => ({ kind: 'provider.state', run_id: run, state: btoa('native-1') })
+
+const PAST = '2001-01-01T00:00:00.000Z'
+const FUTURE = '2999-01-01T00:00:00.000Z'
+
+/** A model that has called `tools`, in one response. */
+function calling(run: string, session: Session, ...tools: string[]): NewRecord[][] {
+  const calls = tools.map((name, index) => ({ call_id: `c${index + 1}`, name, input: {} }))
+  return [
+    [...beginning(session, run, 'fix it'), asked(run)],
+    [replied(run, 'I will look.'), { kind: 'model.responded', run_id: run, stop: 'tool_calls', calls }],
+  ]
+}
+
+const toolStarted = (run: string, call_id: string, tool: string): NewRecord => ({
+  kind: 'tool.started',
+  run_id: run,
+  call_id,
+  tool,
+  ...(tool === 'shell' ? { group: group() } : {}),
+})
+
+const toolFinished = (run: string, call_id: string, tool: string): NewRecord => ({
+  kind: 'tool.finished',
+  run_id: run,
+  call_id,
+  tool,
+  content: 'done',
+  is_error: false,
+})
+
+/** A run that waits for approval of its one call. */
+function parked(run: string, session: Session, deadline_at: string): NewRecord[][] {
+  const token_id = deriveId(run, 'token')
+  return [
+    ...calling(run, session, 'write_file'),
+    [
+      { kind: 'token.minted', run_id: run, token_id, hash: 'a'.repeat(64), expires_at: deadline_at },
+      {
+        kind: 'run.waiting',
+        run_id: run,
+        wait: 'approval',
+        asks: [{ call_id: 'c1', tool: 'write_file', input: {} }],
+        token_id,
+        deadline_at,
+      },
+      { kind: 'session.suspended', reason: 'idle' },
+    ],
+  ]
+}
+
+function limited(run: string, session: Session, not_before: string): NewRecord[][] {
+  const error = { type: 'rate_limit' as const, message: 'too many requests' }
+  return [
+    [...beginning(session, run, 'fix it'), asked(run)],
+    [
+      { kind: 'model.failed', run_id: run, error, retry_in_ms: null },
+      { kind: 'run.waiting', run_id: run, wait: 'not_before', not_before, why: error.message },
+      { kind: 'session.suspended', reason: 'idle' },
+    ],
+  ]
+}
 
 const inFlight: RecoveryCase['before'] = (run, session) => [
   beginning(session, run, 'build it'),
@@ -60,7 +129,7 @@ export const CASES: RecoveryCase[] = [
       [...beginning(session, run, 'hi'), asked(run)],
       [
         { kind: 'model.responded', run_id: run, stop: 'end' },
-        reply(run, 'echo: hi'),
+        replied(run, 'echo: hi'),
         { kind: 'run.completed', run_id: run },
       ],
     ],
@@ -109,11 +178,210 @@ export const CASES: RecoveryCase[] = [
     goesOn: false,
   },
   {
+    name: 'C-retry',
+    story: 'killed in the pause before a retry',
+    provider: 'scripted',
+    before: (run, session) => [
+      [...beginning(session, run, 'hi'), asked(run)],
+      [
+        {
+          kind: 'model.failed',
+          run_id: run,
+          error: { type: 'overloaded', message: 'busy' },
+          retry_in_ms: 2000,
+        },
+      ],
+    ],
+    goesOn: true,
+  },
+  {
+    name: 'D-none-started',
+    story: 'killed after a response with calls was stored and before its first tool was',
+    provider: 'scripted',
+    before: (run, session) => calling(run, session, 'read_file', 'shell'),
+    goesOn: true,
+  },
+  {
+    name: 'D-some-finished',
+    story: 'killed between one tool and the next; the caller does not go on',
+    provider: 'scripted',
+    before: (run, session) => [
+      ...calling(run, session, 'read_file', 'read_file'),
+      [toolStarted(run, 'c1', 'read_file')],
+      [toolFinished(run, 'c1', 'read_file')],
+    ],
+    goesOn: false,
+  },
+  {
+    name: 'E-stop',
+    story: 'killed while a command ran; the settings say to ask a person',
+    provider: 'scripted',
+    before: (run, session) => [
+      ...calling(run, session, 'shell', 'read_file'),
+      [toolStarted(run, 'c1', 'shell')],
+    ],
+    goesOn: true,
+    unknownTool: 'stop',
+  },
+  {
+    name: 'E-continue',
+    story: 'killed while a command ran; the settings say to let the model look for itself',
+    provider: 'scripted',
+    before: (run, session) => [
+      ...calling(run, session, 'shell', 'read_file'),
+      [toolStarted(run, 'c1', 'shell')],
+    ],
+    goesOn: true,
+    unknownTool: 'continue',
+  },
+  {
+    name: 'E-continue-mark',
+    story: 'killed while a file was written; the model may look for itself, but the caller does not go on',
+    provider: 'scripted',
+    before: (run, session) => [
+      ...calling(run, session, 'write_file'),
+      [toolStarted(run, 'c1', 'write_file')],
+    ],
+    goesOn: false,
+    unknownTool: 'continue',
+  },
+  {
+    name: 'E-reads',
+    story: 'killed while a tool ran that only reads: it is run again',
+    provider: 'scripted',
+    before: (run, session) => [...calling(run, session, 'read_file'), [toolStarted(run, 'c1', 'read_file')]],
+    goesOn: true,
+  },
+  {
+    name: 'E-foreign',
+    story: 'killed while a command ran in a container, which may still run it; recovered outside',
+    provider: 'scripted',
+    before: (run, session) => [
+      ...calling(run, session, 'shell'),
+      [
+        {
+          kind: 'tool.started',
+          run_id: run,
+          call_id: 'c1',
+          tool: 'shell',
+          group: group({ pid_namespace: '1' }),
+        },
+      ],
+    ],
+    goesOn: true,
+    unknownTool: 'continue',
+  },
+  {
+    name: 'F-ask',
+    story: 'killed between the last result and the next request',
+    provider: 'scripted',
+    before: (run, session) => [
+      ...calling(run, session, 'read_file'),
+      [toolStarted(run, 'c1', 'read_file')],
+      [toolFinished(run, 'c1', 'read_file')],
+    ],
+    goesOn: true,
+  },
+  {
+    name: 'F-mark',
+    story: 'killed between the last result and the next request; the caller does not go on',
+    provider: 'scripted',
+    before: (run, session) => [
+      ...calling(run, session, 'read_file'),
+      [toolStarted(run, 'c1', 'read_file')],
+      [toolFinished(run, 'c1', 'read_file')],
+    ],
+    goesOn: false,
+  },
+  {
+    name: 'G-model',
+    story: 'the final response of a model is there, its run not closed: by a program that wrote them apart',
+    provider: 'scripted',
+    before: (run, session) => [
+      [...beginning(session, run, 'hi'), asked(run)],
+      [replied(run, 'hello'), { kind: 'model.responded', run_id: run, stop: 'end' }],
+    ],
+    goesOn: true,
+  },
+  {
     name: 'G-close',
     story: 'killed between the reply of a program and the end of its run, while the provider let go',
     provider: 'exec',
-    before: (run, session) => [beginning(session, run, 'hi'), [launched(run)], [reply(run, 'hello')]],
+    before: (run, session) => [beginning(session, run, 'hi'), [launched(run)], [replied(run, 'hello')]],
     goesOn: true,
+  },
+  {
+    name: 'H-keep',
+    story: 'parked for approval, and its process has exited; the token is good',
+    provider: 'scripted',
+    before: (run, session) => parked(run, session, FUTURE),
+    goesOn: true,
+  },
+  {
+    name: 'H-killed',
+    story: 'parked for approval, and killed before the session came to rest',
+    provider: 'scripted',
+    before: (run, session) => {
+      const [first, second, third] = parked(run, session, FUTURE) as [NewRecord[], NewRecord[], NewRecord[]]
+      return [first, second, third.slice(0, -1)]
+    },
+    goesOn: false,
+  },
+  {
+    name: 'H-decided',
+    story: 'approved, and killed before the tool was started: the decision is not asked for again',
+    provider: 'scripted',
+    before: (run, session) => {
+      const token_id = deriveId(run, 'token')
+      return [
+        ...parked(run, session, FUTURE),
+        [
+          { kind: 'session.activated', boot_id: 'x' },
+          { kind: 'token.consumed', run_id: run, token_id, decision: 'approve', digest: 'd' },
+          { kind: 'run.resumed', run_id: run, boot_id: 'x', auto: false, attempt: 1, token_id },
+        ],
+      ]
+    },
+    goesOn: true,
+  },
+  {
+    name: 'H2-before',
+    story: 'a rate limit parked the run, and its time has not come',
+    provider: 'scripted',
+    before: (run, session) => limited(run, session, FUTURE),
+    goesOn: true,
+  },
+  {
+    name: 'H2-after',
+    story: 'a rate limit parked the run, and its time has come',
+    provider: 'scripted',
+    before: (run, session) => limited(run, session, PAST),
+    goesOn: true,
+  },
+  {
+    name: 'I-deadline',
+    story: 'parked for approval, and nobody answered in time',
+    provider: 'scripted',
+    before: (run, session) => parked(run, session, PAST),
+    goesOn: true,
+  },
+  {
+    name: 'I-revoked',
+    story: 'parked for approval, and its token was revoked without another in its place',
+    provider: 'scripted',
+    before: (run, session) => [
+      ...parked(run, session, FUTURE),
+      [{ kind: 'token.revoked', run_id: run, token_id: deriveId(run, 'token'), reason: 'rotated' }],
+    ],
+    goesOn: true,
+  },
+  {
+    name: 'I-missing',
+    story: 'parked for approval, with a token that no record minted',
+    provider: 'scripted',
+    before: (run, session) =>
+      parked(run, session, FUTURE).map((batch) => batch.filter(({ kind }) => kind !== 'token.minted')),
+    goesOn: false,
   },
   {
     name: 'J-finished',
@@ -181,6 +449,26 @@ export const CASES: RecoveryCase[] = [
       ),
       [launched(run, { kernel_boot_id: elsewhere, process_group: process.pid })],
     ],
+    goesOn: true,
+  },
+  {
+    name: 'K',
+    story: 'a mail is delivered in the log, and its file is still in the inbox; another is not',
+    provider: 'scripted',
+    before: (run, session) => {
+      const [activated, started] = beginning(session, run, '') as [NewRecord, NewRecord]
+      const mail: NewRecord = {
+        kind: 'mail.delivered',
+        run_id: run,
+        message_id: DELIVERED,
+        from: 'operator',
+        mail_kind: 'request',
+        content: 'hi',
+        sent_at: '2026-01-01T00:00:00.000Z',
+      }
+      return [[activated, started, mail, asked(run)]]
+    },
+    inbox: [DELIVERED, PENDING],
     goesOn: true,
   },
 ]

@@ -3,17 +3,23 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { type Settled, settle } from '../../src/recovery/settle.js'
+import { timestampAfter } from '../../src/clock.js'
+import { type Settled, type SettleOptions, settle } from '../../src/recovery/settle.js'
 import { RECOVERY_TABLE } from '../../src/recovery/table.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
-import { deriveStatus } from '../../src/session/status.js'
-import { ownIdentity, processGroup, processStartTime } from '../../src/storage/identity.js'
+import type { Run, State } from '../../src/session/state.js'
+import { deriveStatus, isDue, isInterrupted, isUnfinished } from '../../src/session/status.js'
+import { bootId, ownIdentity, processGroup, processStartTime } from '../../src/storage/identity.js'
 import type { FileStore } from '../../src/storage/store.js'
+import { recoveryNotice } from '../../src/turn/history.js'
+import { step } from '../../src/turn/step.js'
+import type { Effect, ProviderKind, TurnEvent } from '../../src/turn/turn-event.js'
 import { withFaults } from '../support/faults.js'
 import { beginning, newSession, reopen } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
-import { CASES, hanging, providersOf, type RecoveryCase } from './cases.js'
+import { POLICY } from '../support/turns.js'
+import { CASES, DELIVERED, hanging, PENDING, providersOf, type RecoveryCase } from './cases.js'
 
 let store: FileStore
 
@@ -22,11 +28,22 @@ beforeEach(() => {
 })
 
 /** The agent of a case as its dead process left it. */
-async function left({ provider, before }: RecoveryCase): Promise<string> {
+async function left({ provider, before, inbox = [] }: RecoveryCase): Promise<string> {
   const session = await newSession(store, { provider, workspace: '/w' })
   for (const batch of before(randomUUID(), session)) session.append(batch)
+  for (const id of inbox) store.putMail(session.id, id, Buffer.from('x'))
   await session.abandon()
   return session.id
+}
+
+function optionsOf(inspect: Parameters<typeof providersOf>[0], notes: string[]): SettleOptions {
+  return {
+    providers: providersOf(inspect),
+    policy: POLICY,
+    unknownTool: 'stop',
+    goesOn: true,
+    note: (text) => void notes.push(text),
+  }
 }
 
 interface Visited {
@@ -37,15 +54,18 @@ interface Visited {
 }
 
 /** A visit that does nothing but settle, and dies. */
-async function visit(agentId: string, { inspect, goesOn }: RecoveryCase): Promise<Visited> {
+async function visit(
+  agentId: string,
+  { inspect, goesOn, unknownTool = 'stop' }: RecoveryCase,
+): Promise<Visited> {
   const session = await reopen(store, agentId)
   const notes: string[] = []
   try {
     const before = records(session)
     const settled = await settle(session, {
-      providers: providersOf(inspect),
+      ...optionsOf(inspect, notes),
+      unknownTool,
       goesOn,
-      note: (text) => void notes.push(text),
     })
     return { settled, notes, before, after: records(session) }
   } finally {
@@ -74,7 +94,8 @@ describe('the recovery table', () => {
 
   test('has a case for each of its rows', () => {
     const rows = new Set(CASES.map(({ name }) => name.split('-')[0]))
-    expect([...rows]).toEqual(Object.keys(RECOVERY_TABLE))
+    // Row K is about the inbox, and stands beside any other.
+    expect([...rows].sort()).toEqual([...Object.keys(RECOVERY_TABLE), 'K'].sort())
   })
 })
 
@@ -124,12 +145,7 @@ test('what a dead turn left running is dead before its provider is asked', async
     return { outcome: 'unfinished' }
   }
   const notes: string[] = []
-  const options = {
-    providers: providersOf(inspect),
-    goesOn: true,
-    note: (text: string) => void notes.push(text),
-  }
-  expect(await settle(session, options)).toEqual({ row: 'J', hasStranger: false })
+  expect(await settle(session, optionsOf(inspect, notes))).toEqual({ row: 'J', hasStranger: false })
   expect(wasAlive).toBe(false)
   expect(notes).toEqual([`process group ${pid} of the interrupted turn was still there: killed it`])
 })
@@ -139,11 +155,7 @@ test('a provider that never answers leaves the turn interrupted', async () => {
   const session = await reopen(store, await left(recovery))
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const notes: string[] = []
-  const settling = settle(session, {
-    providers: providersOf(hanging),
-    goesOn: true,
-    note: (text) => void notes.push(text),
-  })
+  const settling = settle(session, optionsOf(hanging, notes))
   await vi.advanceTimersByTimeAsync(10_000)
   vi.useRealTimers()
   expect(await settling).toEqual({ row: 'J', hasStranger: false })
@@ -157,29 +169,6 @@ test('a reply of the provider that is too large is no reply', async () => {
   const inspect = async (): Promise<object> => ({ outcome: 'finished', reply })
   const { after } = await visit(await left(recovery), { ...recovery, inspect })
   expect(after.map(({ kind }) => kind)).not.toContain('message.agent')
-})
-
-test('mail that the log has is gone from the inbox, mail that it has not stays (row K)', async () => {
-  const session = await newSession(store)
-  const [delivered, pending] = [randomUUID(), randomUUID()]
-  const run: string = randomUUID()
-  const [activated, started] = beginning(session, run, '')
-  session.append([
-    activated as never,
-    started as never,
-    {
-      kind: 'mail.delivered',
-      run_id: run,
-      message_id: delivered,
-      from: 'operator',
-      mail_kind: 'request',
-      content: 'hi',
-      sent_at: '2026-01-01T00:00:00.000Z',
-    },
-  ])
-  for (const id of [delivered, pending]) store.putMail(session.id, id, Buffer.from('x'))
-  await settle(session, { providers: providersOf(undefined), goesOn: false, note: () => undefined })
-  expect(store.mailIds(session.id)).toEqual([pending])
 })
 
 /** Whether `act` came as far as its n-th step of storage; it dies there, and nothing of it happens after. */
@@ -205,6 +194,7 @@ async function transcriptOf(recovery: RecoveryCase, agentId: string, visited: Vi
   const { settled, notes, before, after } = visited
   const session = await reopen(store, agentId)
   const { state } = session
+  const next = nextStep(state, recovery)
   await session.abandon()
   const { found, action } = RECOVERY_TABLE[settled.row]
   const appended = after.slice(before.length)
@@ -214,7 +204,7 @@ async function transcriptOf(recovery: RecoveryCase, agentId: string, visited: Vi
     'the log before',
     ...before.map(lineOf),
     '',
-    `settle${recovery.goesOn ? ', and the caller goes on' : ''}`,
+    `settle${recovery.unknownTool === 'continue' ? ' (unknown_tool=continue)' : ''}${recovery.goesOn ? ', and the caller goes on' : ''}`,
     `  row ${settled.row}: ${found} -> ${action}`,
     ...notes.map((note) => `  note: ${plain(note)}`),
     ...(settled.hasStranger ? ['  a program may live on where it cannot be killed'] : []),
@@ -222,9 +212,58 @@ async function transcriptOf(recovery: RecoveryCase, agentId: string, visited: Vi
     'the log after',
     ...(appended.length === 0 ? ['  the same'] : ['  …', ...appended.map(lineOf)]),
     '',
-    `session ${state.state}, run ${state.run?.status ?? 'none'}, status ${deriveStatus(state, false)}`,
+    ...(recovery.inbox === undefined ? [] : inboxLines(agentId, recovery.inbox)),
+    ...next,
+    `session ${state.state}, run ${state.run?.status ?? 'none'}, status ${deriveStatus(state, false, timestampAfter(state.updated_at))}`,
     '',
   ].join('\n')
+}
+
+function inboxLines(agentId: string, before: string[]): string[] {
+  const left = store.mailIds(agentId)
+  const names: Record<string, string> = { [DELIVERED]: 'the delivered one', [PENDING]: 'the other' }
+  return ['the inbox', ...before.map((id) => `  ${names[id]}${left.includes(id) ? '' : ': removed'}`), '']
+}
+
+/** What the turn does next, where the caller goes on: by itself, or where a person has to say so first. */
+function nextStep(state: State, { goesOn, provider: name }: RecoveryCase): string[] {
+  const { run } = state
+  const provider = name === 'scripted' ? 'model' : 'agent'
+  const isParked = run?.status === 'open' && run.wait !== null && !isDue(run.wait, timestampAfter(undefined))
+  if (!goesOn || run === null || isParked || !isUnfinished(state)) return []
+  const isOpen = run.status === 'open'
+  const who = isOpen || isInterrupted(state) ? 'by itself' : 'once a person says so'
+  const { records, effect } = step(
+    state,
+    isOpen ? goingOn(state, provider) : continuing(state, provider),
+    POLICY,
+  )
+  const batch: [number, number] = [state.last_seq + 1, state.last_seq + records.length]
+  const lines = records.map((record, index) => lineOf({ ...record, seq: batch[0] + index, ts: '', batch }))
+  return [
+    `the turn goes on, ${who}`,
+    ...lines,
+    `  -> ${effect === undefined ? 'nothing' : effectOf(effect)}`,
+    '',
+  ]
+}
+
+function goingOn(state: State, provider: ProviderKind): TurnEvent {
+  const notice = state.run?.wait === null ? recoveryNotice(state) : null
+  return { type: 'go_on', provider, boot_id: bootId(), auto: true, notice, sources: [] }
+}
+
+function continuing(state: State, provider: ProviderKind): TurnEvent {
+  const { run_id, key, digest, turn_timeout_ms, steps_max, allow } = state.run as Run
+  const content = provider === 'model' ? null : 'the recovery prompt'
+  const auto = isInterrupted(state)
+  const prompt = { origin: 'continuation' as const, continues: run_id, auto, content }
+  const again = { key, digest, turn_timeout_ms, steps_max, allow, sources: [] }
+  return { type: 'begin', provider, run: { run_id: randomUUID(), boot_id: bootId(), prompt, ...again } }
+}
+
+function effectOf({ type, ...fields }: Effect): string {
+  return [type, ...Object.values(fields).map(String)].join(' ')
 }
 
 /** Seq, batch, kind and what is the same each time. */
@@ -233,7 +272,18 @@ function lineOf(record: SessionRecord): string {
   const told = Object.entries(fields)
     .filter(
       ([field]) =>
-        !['crc', 'agent_id', 'run_id', 'message_id', 'options', 'workspace', 'format'].includes(field),
+        ![
+          'crc',
+          'agent_id',
+          'run_id',
+          'message_id',
+          'options',
+          'workspace',
+          'format',
+          'token_id',
+          'hash',
+          'continues',
+        ].includes(field),
     )
     .filter(([, value]) => value !== null)
     .map(([field, value]) => `${field}=${plain(typeof value === 'string' ? value : JSON.stringify(value))}`)

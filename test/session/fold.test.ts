@@ -6,9 +6,9 @@ import { limits } from '../../src/limits.js'
 import { fold } from '../../src/session/fold.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { SessionState, State } from '../../src/session/state.js'
-import { completed, reply } from '../../src/turn/step-records.js'
+import { completed } from '../../src/turn/step-records.js'
 import { foldAll, locationOf, placed, timeOf } from '../support/folding.js'
-import { createdRecord, startedRun, userMessage } from '../support/sessions.js'
+import { createdRecord, replied, startedRun, userMessage } from '../support/sessions.js'
 
 const AGENT = randomUUID()
 const RUN: string = randomUUID()
@@ -123,7 +123,7 @@ describe('a run', () => {
     { kind: 'run.resumed', run_id: RUN, boot_id: 'b', auto: true, attempt: 1 },
     userMessage(RUN, 'hi'),
     mail(randomUUID()),
-    reply(RUN, 'hello'),
+    replied(RUN, 'hello'),
     asked,
     responded,
     launched,
@@ -148,13 +148,13 @@ describe('a run', () => {
     [[started, asked], 'asked'],
     [[started, launched], 'launched'],
     [[started, asked, responded], 'answered'],
-    [[started, launched, reply(RUN, 'hello')], 'answered'],
+    [[started, launched, replied(RUN, 'hello')], 'answered'],
   ] as [NewRecord[], string][])('comes as far as its records say (%#)', (records, phase) => {
     expect(foldAll([created, activated, ...records]).run?.phase).toBe(phase)
   })
 
   test('keeps the place of its prompt and its reply, and its usage to the end', () => {
-    const state = foldAll([...running, userMessage(RUN, 'hi'), asked, responded, reply(RUN, 'hello')])
+    const state = foldAll([...running, userMessage(RUN, 'hi'), asked, responded, replied(RUN, 'hello')])
     expect(state.run).toMatchObject({ prompt: locationOf(4), reply: locationOf(7) })
     expect(state.reply).toEqual(locationOf(7))
     expect(foldAll([completed(RUN, null)], state).run?.usage).toEqual({ input_tokens: 3, output_tokens: 4 })
@@ -187,7 +187,7 @@ describe('what recovery goes by', () => {
     const twice = foldAll([...running, resumed(true), resumed(true)])
     expect(twice.recovery.barren_attempts).toBe(2)
     expect(foldAll([resumed(false)], twice).recovery.barren_attempts).toBe(2)
-    expect(foldAll([reply(RUN, 'x')], twice).recovery.barren_attempts).toBe(0)
+    expect(foldAll([replied(RUN, 'x')], twice).recovery.barren_attempts).toBe(0)
     expect(foldAll([asked, responded], twice).recovery.barren_attempts).toBe(0)
     const auto: NewRecord = { ...startedRun(OTHER_RUN), continues: RUN, auto: true }
     expect(foldAll([interrupted, auto], twice).recovery.barren_attempts).toBe(3)
@@ -353,7 +353,7 @@ function recordsOf(word: string, run_id: string, index: number): NewRecord[] {
     case 'respond':
       return [{ kind: 'model.responded', run_id, stop: 'end' }]
     case 'reply':
-      return [reply(run_id, 'x'), { kind: 'provider.state', run_id, state: 'AA==' }]
+      return [replied(run_id, 'x'), { kind: 'provider.state', run_id, state: 'AA==' }]
     case 'end':
       return [completed(run_id, null)]
     case 'fail':

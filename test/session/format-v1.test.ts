@@ -20,10 +20,13 @@ import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { appendTurn, newSession, reopen } from '../support/sessions.js'
 import { tempDirectory } from '../support/temp.js'
+import { POLICY } from '../support/turns.js'
 
 const FROZEN = join(import.meta.dirname, '../formats/v1')
 const NAMES = ['completed', 'blob', 'failed', 'terminated', 'queued', 'interrupted', 'open']
 let store: FileStore
+/** When it was frozen. */
+const NOW = '2026-11-20T12:00:00.000Z'
 
 beforeEach(() => {
   // Reading takes a look at locks, and git keeps no empty directory: a copy, as a backup would give it back.
@@ -52,7 +55,7 @@ function told(): string {
   for (const id of [...store.agentIds()].sort()) {
     const state = openForRead(store, id)?.state as State
     lines.push(
-      `${id} ${state.name ?? '-'}: ${state.state}, ${state.last_seq} records, ${deriveStatus(state, false)}`,
+      `${id} ${state.name ?? '-'}: ${state.state}, ${state.last_seq} records, ${deriveStatus(state, false, NOW)}`,
     )
     for (const record of recordsOf(id)) {
       const text = readRecordText(store, id, record)
@@ -115,7 +118,13 @@ describe('the frozen home of format 1 is written to', () => {
     const providers = new ProviderRegistry(() => [])
     for (const id of store.agentIds()) {
       const session = await reopen(store, id)
-      await settle(session, { providers, goesOn: false, note: () => undefined })
+      await settle(session, {
+        providers,
+        policy: POLICY,
+        unknownTool: 'stop',
+        goesOn: false,
+        note: () => undefined,
+      })
       if (session.state.state !== 'terminated') appendTurn(session, 'after the thaw', 'echo: after the thaw')
       await session.close((state) => state.name === 'queued')
     }

@@ -5,6 +5,7 @@ import { type NewRecord, RECORD_SHAPES, type RecordKind, wrongShape } from '../.
 
 const ID = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 const BLOB = { blob: 'a'.repeat(64), bytes: 70_000 }
+const GROUP = { process_group: 4121, start_time: 99, kernel_boot_id: 'k', pid_namespace: '1' }
 const USAGE = { input_tokens: 1, output_tokens: 2 }
 
 /** Every kind with all its fields. */
@@ -19,6 +20,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     options: { command: 'cat' },
     model: 'm',
     workspace: '/w',
+    allow: ['shell'],
   },
   'session.configured': {
     instructions: 'be brief',
@@ -27,6 +29,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     workspace: '/w',
     title: 't',
     hold: true,
+    allow: ['all'],
   },
   'session.activated': { boot_id: 'k/1/2/3' },
   'session.suspended': { reason: 'idle' },
@@ -43,16 +46,53 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     continues: ID,
     auto: true,
     turn_timeout_ms: 1000,
+    allow: ['shell', 'notes__add'],
+    steps_max: 20,
   },
-  'run.resumed': { run_id: ID, boot_id: 'k/1/2/3', auto: false, attempt: 1 },
+  'run.resumed': { run_id: ID, boot_id: 'k/1/2/3', auto: false, attempt: 1, token_id: ID },
+  'run.waiting': {
+    run_id: ID,
+    wait: 'approval',
+    asks: [{ call_id: 'c', tool: 'shell', input: { command: 'make' } }],
+    token_id: ID,
+    deadline_at: '2026-11-27T10:00:00.000Z',
+    not_before: '2026-11-20T11:00:00.000Z',
+    why: 'too many requests',
+  },
   'run.completed': { run_id: ID, usage: USAGE },
   'run.failed': { run_id: ID, error: { type: 'crashed', message: 'it exited 3' } },
   'run.cancelled': { run_id: ID, reason: 'turn_timeout' },
   'run.interrupted': { run_id: ID, reason: 'process_exit' },
   'message.user': { message_id: ID, run_id: ID, content: 'hi', origin: 'operator' },
+  'message.notice': { run_id: ID, content: 'it was interrupted', attempt: 1 },
   'message.agent': { message_id: ID, run_id: ID, content: BLOB },
   'model.requested': { run_id: ID },
-  'model.responded': { run_id: ID, stop: 'end', usage: USAGE },
+  'model.responded': {
+    run_id: ID,
+    stop: 'tool_calls',
+    usage: USAGE,
+    calls: [
+      { call_id: 'c', name: 'shell', input: { command: 'make' } },
+      { call_id: 'd', name: 'write_file', input_blob: BLOB },
+    ],
+  },
+  'model.failed': { run_id: ID, error: { type: 'rate_limit', message: 'slow down' }, retry_in_ms: 2000 },
+  'tool.started': { run_id: ID, call_id: 'c', tool: 'shell', group: GROUP },
+  'tool.finished': { run_id: ID, call_id: 'c', tool: 'shell', content: 'ok', is_error: false, output: BLOB },
+  'server.started': { run_id: ID, server: 'notes', group: GROUP },
+  'token.minted': { run_id: ID, token_id: ID, hash: 'a'.repeat(64), expires_at: '2026-11-27T10:00:00.000Z' },
+  'token.consumed': { run_id: ID, token_id: ID, decision: 'approve', digest: 'd' },
+  'token.revoked': { run_id: ID, token_id: ID, reason: 'rotated' },
+  'context.compacted': {
+    run_id: ID,
+    content: 'the summary',
+    how: 'summary',
+    keeps_seq: 7,
+    keeps_offset: 900,
+    messages: 12,
+    responses: 5,
+  },
+  'prompt.assembled': { run_id: ID, sources: [{ path: '/w/AGENTS.md', bytes: 70_000, cut: 10 }] },
   'provider.started': {
     run_id: ID,
     process_group: 4121,
@@ -74,7 +114,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
 
 const KINDS = Object.keys(RECORD_SHAPES) as RecordKind[]
 
-/** Values that are nearly right. An array is right for no field of any kind. */
+/** Values that are nearly right. */
 const SPOILED: Record<string, unknown[]> = {
   agent_id: [ID.toUpperCase(), `${ID}0`, '../../etc', ''],
   run_id: [ID.toUpperCase(), null],
@@ -110,6 +150,31 @@ const SPOILED: Record<string, unknown[]> = {
   mail_kind: ['letter', null],
   error: [null, 'it failed', { type: 'new', message: '' }, { type: 'crashed' }],
   usage: [null, { input_tokens: 1 }, { input_tokens: 1, output_tokens: 0.5 }],
+  allow: ['all', [7]],
+  steps_max: ['20', 1.5],
+  token_id: ['1', null],
+  wait: ['patience', null],
+  asks: [{}, [{ call_id: 'c', tool: 'shell', input: 'make' }], [{ tool: 'shell', input: {} }]],
+  deadline_at: ['2026-11-20', 0],
+  not_before: ['later', 0],
+  expires_at: ['2026-11-20T10:00:00Z', null],
+  why: [7, null],
+  calls: [{}, [{ call_id: 'c' }], [{ call_id: 1, name: 'shell' }], [{ call_id: 'c', name: 'x', input: [] }]],
+  retry_in_ms: ['2s', 0.5],
+  call_id: [7, null],
+  tool: [7, null],
+  group: [null, { process_group: 1 }, { ...GROUP, start_time: '99' }],
+  is_error: ['no', null],
+  output: ['text', { blob: 'b', bytes: 1 }],
+  server: [null, 7],
+  hash: [null],
+  decision: ['maybe', null],
+  how: ['somehow', null],
+  keeps_seq: ['1', null],
+  keeps_offset: ['1', null],
+  messages: ['1', null],
+  responses: ['1', null],
+  sources: [{}, [{ path: '/w/AGENTS.md', bytes: 1 }], null],
   sent_at: ['2026-11-20', '2026-11-20T10:00:00Z', 'yesterday, about ten ooZ', 0],
 }
 
@@ -128,7 +193,7 @@ describe.each(KINDS)('%s', (kind) => {
   })
 
   test.each(Object.keys(shape))('%s: refused when spoiled, and when missing unless optional', (field) => {
-    for (const spoiled of [[[]], ...(SPOILED[field] as unknown[])])
+    for (const spoiled of [[null], ...(SPOILED[field] as unknown[])])
       expect(wrongShape({ ...whole, [field]: spoiled }), JSON.stringify(spoiled)).toContain(field)
     const { [field]: _, ...without } = whole as Record<string, unknown>
     if (shape[field]?.optional === true) expect(wrongShape(without)).toBeUndefined()

@@ -4,12 +4,15 @@ import { describe, expect, test } from 'vitest'
 import type { NewRecord } from '../../src/session/records.js'
 import { deriveStatus, isInterrupted, isUnfinished, type Status } from '../../src/session/status.js'
 import { completed } from '../../src/turn/step-records.js'
-import { foldAll } from '../support/folding.js'
+import { foldAll, timeOf } from '../support/folding.js'
 import { createdRecord, startedRun } from '../support/sessions.js'
 
 const AGENT = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 const RUN = '1b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 const LATER = '2b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
+
+/** Before any token of these expires. */
+const NOW = timeOf(1000)
 
 const born: NewRecord[] = [createdRecord(AGENT), { kind: 'session.activated', boot_id: 'b' }]
 const running = [...born, startedRun(RUN)]
@@ -68,8 +71,8 @@ const ROWS: [string, NewRecord[], Status, Status][] = [
 describe('the derived status', () => {
   test.each(ROWS)('of %s', (_, records, held, free) => {
     const state = foldAll(records)
-    expect(deriveStatus(state, true)).toBe(held)
-    expect(deriveStatus(state, false)).toBe(free)
+    expect(deriveStatus(state, true, NOW)).toBe(held)
+    expect(deriveStatus(state, false, NOW)).toBe(free)
   })
 
   test('by precedence, as a table (UPDATE_CASES=1 writes it anew)', () => {
@@ -77,7 +80,7 @@ describe('the derived status', () => {
     const table = [line('what is in the log', 'lock held', 'nobody holds it'), '']
     for (const [found, records] of ROWS) {
       const state = foldAll(records)
-      table.push(line(found, deriveStatus(state, true), deriveStatus(state, false)))
+      table.push(line(found, deriveStatus(state, true, NOW), deriveStatus(state, false, NOW)))
     }
     if (process.env.UPDATE_CASES === '1') writeFileSync(file, `${table.join('\n')}\n`)
     expect(`${table.join('\n')}\n`).toBe(readFileSync(file, 'utf8'))

@@ -65,13 +65,17 @@ export function beginning(session: Session, runId: string, content: string): New
   return [...activated, startedRun(runId), userMessage(runId, content)]
 }
 
+export function replied(runId: string, content: string, steps = 0): NewRecord {
+  return reply({ run_id: runId, steps }, content)
+}
+
 /** A whole turn: asked, answered, at rest. */
 export function appendTurn(session: Session, content: string, answer: string): string {
   const runId = randomUUID()
   session.append([...beginning(session, runId, content), { kind: 'model.requested', run_id: runId }])
   session.append([
     { kind: 'model.responded', run_id: runId, stop: 'end' },
-    reply(runId, answer),
+    replied(runId, answer),
     completed(runId, null),
     { kind: 'session.suspended', reason: 'idle' },
   ])

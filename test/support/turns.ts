@@ -11,8 +11,10 @@ import { settingsOf } from '../../src/recovery/settle.js'
 import type { Session } from '../../src/session/session.js'
 import type { Run } from '../../src/session/state.js'
 import { bootId } from '../../src/storage/identity.js'
-import { drive } from '../../src/turn/drive.js'
-import type { StopReason, TurnEvent } from '../../src/turn/turn-event.js'
+import { drive, type TurnPorts } from '../../src/turn/drive.js'
+import { planRetry } from '../../src/turn/retry.js'
+import { Toolbox, type ToolboxOptions } from '../../src/turn/tools/toolbox.js'
+import type { StopReason, ToolPolicy, TurnEvent } from '../../src/turn/turn-event.js'
 
 export class FakeStop {
   private readonly controller = new AbortController()
@@ -39,6 +41,10 @@ export interface TurnFacts {
   stop?: FakeStop
   onText?: (text: string) => void
   first?: TurnEvent
+  allow?: string[]
+  stepsMax?: number
+  toolbox?: Toolbox
+  ports?: Partial<TurnPorts>
 }
 
 export function runTurn(session: Session, provider: Provider, facts: TurnFacts = {}): Promise<Run> {
@@ -52,21 +58,60 @@ export function runTurn(session: Session, provider: Provider, facts: TurnFacts =
       key: null,
       digest: null,
       turn_timeout_ms: null,
+      allow: facts.allow ?? [],
+      steps_max: facts.stepsMax ?? null,
+      sources: [],
     },
   }
-  return drive(session, facts.first ?? begin, (run) => ({
+  const ports: TurnPorts = {
     provider,
     settings: settingsOf(session),
-    stop: facts.stop ?? new FakeStop(),
-    environment: {
+    toolbox: facts.toolbox ?? toolboxAt(session),
+    environment: (run) => ({
       SUBSTRAT_HOME: session.store.root,
       SUBSTRAT_AGENT: session.id,
       SUBSTRAT_RUN: run.run_id,
       SUBSTRAT_LOG: session.store.logPath(session.id),
-    },
+    }),
+    takeSlot: async () => ({ release: async () => undefined }),
+    planRetry: (error, failures, retryAfterMs) =>
+      planRetry(error, failures, retryAfterMs, { delaysMs: [0, 0, 0] }),
+    tokenExpiry: () => TOKEN_EXPIRY,
+    onToken: () => undefined,
     onText: facts.onText ?? (() => undefined),
+    note: () => undefined,
     isLast: () => true,
-  }))
+    ...facts.ports,
+  }
+  return drive(session, facts.first ?? begin, ports, () => facts.stop ?? new FakeStop())
+}
+
+/** When a token of these turns expires. */
+export const TOKEN_EXPIRY = '2999-01-01T00:00:00.000Z'
+
+export function toolboxAt(session: Session, over: Partial<ToolboxOptions> = {}): Toolbox {
+  const { workspace } = session.state
+  return new Toolbox({ workspace, home: session.store.root, timeoutMs: 60_000, servers: {}, ...over })
+}
+
+/** The tools that tests speak of, without any that runs. */
+export const POLICY: ToolPolicy = {
+  kindOf: (tool) => {
+    switch (tool) {
+      case 'read_file':
+      case 'read_skill':
+        return 'reads'
+      case 'write_file':
+      case 'edit_file':
+        return 'changes'
+      case 'shell':
+        return 'program'
+      case 'ask_operator':
+        return 'ask'
+      default:
+        return 'unknown'
+    }
+  },
 }
 
 export function model(
