@@ -1,0 +1,339 @@
+/** Turns that wait for a person: parked with exit 5, decided about with the token or at the machine. */
+import { execFileSync } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { decides, MARKS, parked, ran } from '../support/parked.js'
+import { waitFor } from '../support/wait.js'
+
+const TOKEN = /st_[0-9a-f-]{36}_[\w-]{32}/g
+const QUESTION = { name: 'ask_operator', input: { question: 'Which branch?' } }
+
+describe.concurrent('a tool that may change things', () => {
+  test('parks the turn: exit 5, what is asked and the token once on stderr, nothing on stdout', async () => {
+    const house = new House()
+    await house.spawn('a', '--option', house.scenario('s.json', { tools: [MARKS] }))
+    const sent = await house.run(['send', 'a', 'go'])
+    expect(sent).toMatchObject({ exit: 5, stdout: '' })
+    expect(sent.stderr).toContain('substrat: asks for shell: echo ran >> ran; echo done\n')
+    expect(sent.stderr.match(TOKEN)).toHaveLength(1)
+    expect(sent.stderr).toMatch(
+      /\nsubstrat: the turn of a waits for approval, until \S+ \S+Z \(substrat approve a, or substrat deny a\)\n$/,
+    )
+    expect(ran(house)).toBe(0)
+    // Another look tells what is asked, and no token.
+    const shown = await house.ok('show', 'a')
+    expect(shown.stdout).toMatch(/^asks for +shell: echo ran >> ran; echo done$/m)
+    expect(shown.stdout).toMatch(/^next +substrat approve a$/m)
+    expect(shown.stdout).not.toMatch(TOKEN)
+    expect((await house.run(['resume', 'a', '--json'])).json.wait).toMatchObject({ token: null })
+    expect((await house.ok('list', '--json')).json.agents[0].status).toBe('waiting')
+  })
+
+  test('has with --json the token in the object, and only its hash is on disk', async () => {
+    const house = new House()
+    const { id, token, told } = await parked(house)
+    expect(told.json.wait).toStrictEqual({
+      kind: 'approval',
+      token: expect.stringMatching(TOKEN),
+      token_id: token.slice(3, 39),
+      deadline_at: expect.any(String),
+      not_before: null,
+      asks: [{ tool: 'shell', input: MARKS.input }],
+    })
+    expect(told.json).toMatchObject({ run: { status: 'open' }, reply: null, agent: { status: 'waiting' } })
+    expect(told.stderr).not.toMatch(TOKEN)
+    const secret = token.slice(40)
+    expect(() => execFileSync('grep', ['-r', '-e', secret, house.home])).toThrow()
+    expect(execFileSync('grep', ['-r', '-l', '-e', token.slice(3, 39), house.home]).toString()).toContain(id)
+  })
+
+  test('tells the token on stderr with --stream too', async () => {
+    const house = new House()
+    await house.spawn('a', '--option', house.scenario('s.json', { tools: [MARKS] }))
+    const sent = await house.run(['send', 'a', 'go', '--stream'])
+    expect(sent.exit).toBe(5)
+    expect(sent.stderr.match(TOKEN)).toHaveLength(1)
+    expect(sent.stdout).not.toMatch(TOKEN)
+  })
+
+  test('that a queued message leads to is asked about as well, with its own token', async () => {
+    const house = new House()
+    const option = house.scenario('s.json', { delay_ms: 300, say: 'first' }, { tools: [MARKS] })
+    const id = await house.spawn('a', '--option', option)
+    const sender = house.start(['send', 'a', 'one'])
+    await house.waitForRecord(id, 'model.requested')
+    await house.ok('send', 'a', 'two', '--if-busy', 'queue')
+    const sent = await sender.result
+    expect(sent).toMatchObject({ exit: 0, stdout: 'first\n' })
+    await waitFor(() => house.count(id, 'run.waiting') === 1, 'the second turn to wait')
+    const [token] = sent.stderr.match(TOKEN) ?? []
+    expect(await house.run(decides(token as string, '--approve'))).toMatchObject({ exit: 0 })
+    expect(ran(house)).toBe(1)
+  })
+})
+
+describe.concurrent('resume with a token', () => {
+  test.each([
+    ['its value', (token: string) => ({ args: ['--token', token] })],
+    ['- on stdin', (token: string) => ({ args: ['--token', '-'], options: { stdin: `${token}\n` } })],
+    ['SUBSTRAT_TOKEN', (token: string) => ({ args: [], options: { env: { SUBSTRAT_TOKEN: token } } })],
+  ])('takes it as %s; --approve runs the tool once, and the model goes on', async (_, given) => {
+    const house = new House()
+    const { id, token } = await parked(house)
+    const { args, options } = given(token) as { args: string[]; options?: object }
+    expect(await house.run(['resume', 'a', ...args, '--approve'], options)).toMatchObject({
+      exit: 0,
+      stdout: 'finished\n',
+      stderr: '',
+    })
+    expect(ran(house)).toBe(1)
+    const kinds = house.kinds(id)
+    const at = kinds.indexOf('token.consumed')
+    expect(kinds[at + 1]).toBe('run.resumed')
+    // One batch: consumed, decided, going on.
+    const records = house.records(id)
+    expect(records[at + 1]?.batch).toEqual(records[at]?.batch)
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('--deny tells the model why, and runs nothing', async () => {
+    const house = new House()
+    const { id, token } = await parked(house)
+    const denied = await house.run(decides(token, '--deny', '--reason', 'Not on a Friday'))
+    expect(denied).toMatchObject({ exit: 0, stdout: 'finished\n' })
+    expect(ran(house)).toBe(0)
+    expect(house.records(id).find(({ kind }) => kind === 'tool.finished')).toMatchObject({
+      content: 'Denied by the operator: Not on a Friday.',
+      is_error: true,
+    })
+  })
+
+  test('--result gives the result of the call from a file, and runs nothing', async () => {
+    const house = new House()
+    const { id, token } = await parked(house)
+    const file = house.write('result.txt', 'by hand')
+    expect((await house.run(decides(token, '--result', file))).exit).toBe(0)
+    expect(ran(house)).toBe(0)
+    expect(house.records(id).find(({ kind }) => kind === 'tool.finished')).toMatchObject({
+      content: 'by hand',
+      is_error: false,
+    })
+  })
+
+  test('--input answers a question; approving it is refused, and so is answering a tool', async () => {
+    const house = new House()
+    const { id, token, told } = await parked(house, { tools: [QUESTION] })
+    expect(told.json.wait.kind).toBe('input')
+    expect(told.stderr).toMatch(/substrat token rotate a \| substrat resume a --token - --input '…'/)
+    const approved = await house.run(decides(token, '--approve'))
+    expect(approved).toMatchObject({ exit: 2, stdout: '' })
+    expect(approved.stderr).toContain('it asks a question: answer it with --input')
+    expect((await house.run(decides(token, '--input', 'main'))).stdout).toBe('finished\n')
+    expect(house.records(id).find(({ kind }) => kind === 'tool.finished')).toMatchObject({ content: 'main' })
+    const other = new House()
+    const tool = await parked(other)
+    expect((await other.run(decides(tool.token, '--input', 'main'))).exit).toBe(2)
+    expect(other.count(tool.id, 'token.consumed')).toBe(0)
+  })
+
+  test('one decision covers all parked calls of a response; a result is for one call', async () => {
+    const house = new House()
+    const { id, token, told } = await parked(house, { tools: [MARKS, MARKS] })
+    expect(told.json.wait.asks).toHaveLength(2)
+    expect((await house.run(decides(token, '--result', house.write('r', 'x')))).exit).toBe(2)
+    expect((await house.run(decides(token, '--approve'))).exit).toBe(0)
+    expect(ran(house)).toBe(2)
+    expect(house.count(id, 'token.minted')).toBe(1)
+  })
+
+  test('a decision without a token and a token without a decision are wrong usage', async () => {
+    const house = new House()
+    const { token } = await parked(house)
+    expect(await house.run(['resume', 'a', '--approve'])).toMatchObject({ exit: 2, stdout: '' })
+    expect(await house.run(['resume', 'a', '--token', token])).toMatchObject({ exit: 2, stdout: '' })
+    // A token in the environment of a plain resume decides nothing.
+    expect((await house.run(['resume', 'a'], { env: { SUBSTRAT_TOKEN: token } })).exit).toBe(5)
+  })
+})
+
+describe.concurrent('at the machine', () => {
+  test('approve says what it approves, and makes the token that was handed out worthless', async () => {
+    const house = new House()
+    const { token } = await parked(house)
+    const approved = await house.run(['approve', 'a'])
+    expect(approved).toMatchObject({ exit: 0, stdout: 'finished\n' })
+    expect(approved.stderr).toBe('substrat: approved shell: echo ran >> ran; echo done\n')
+    expect(ran(house)).toBe(1)
+    const late = await house.run(decides(token, '--approve', '--json'))
+    expect([late.exit, late.json.error.code]).toEqual([13, 'TOKEN_REVOKED'])
+    expect(await house.run(['approve', 'a'])).toMatchObject({ exit: 13, stdout: '' })
+  })
+
+  test('deny tells the model why', async () => {
+    const house = new House()
+    const { id } = await parked(house)
+    expect((await house.ok('deny', 'a', '--reason', 'no')).stderr).toContain(
+      'substrat: denied shell: echo ran',
+    )
+    expect(ran(house)).toBe(0)
+    expect(house.records(id).find(({ kind }) => kind === 'tool.finished')).toMatchObject({
+      content: 'Denied by the operator: no.',
+    })
+  })
+
+  test('with a TOKEN_ID it decides only if that is waited for', async () => {
+    const house = new House()
+    const { id, told } = await parked(house)
+    const other = '00000000-0000-4000-8000-000000000000'
+    const refused = await house.run(['approve', 'a', other, '--json'])
+    expect([refused.exit, refused.json.error.code]).toEqual([3, 'TOKEN_NOT_FOUND'])
+    expect(house.count(id, 'token.consumed')).toBe(0)
+    expect((await house.run(['approve', 'a', told.json.wait.token_id])).exit).toBe(0)
+  })
+
+  test('of an agent that waits for nothing it is refused', async () => {
+    const house = new House()
+    await house.spawn('a')
+    for (const words of [
+      ['approve', 'a'],
+      ['deny', 'a'],
+      ['token', 'rotate', 'a'],
+    ]) {
+      const refused = await house.run(words)
+      expect(refused).toMatchObject({ exit: 13, stdout: '' })
+      expect(refused.stderr).toBe('substrat: a waits for no decision (see what it does: substrat show a)\n')
+    }
+  })
+})
+
+describe.concurrent('a turn that waits', () => {
+  test('survives recovery and the loss of its snapshot, and is decided as before', async () => {
+    const house = new House()
+    const { id, token } = await parked(house)
+    const log = house.log(id)
+    rmSync(house.agentFile(id, 'session.json'))
+    const recovered = await house.run(['recover', '--all', '--json'])
+    expect(recovered).toMatchObject({ exit: 5 })
+    expect(JSON.parse(recovered.stdout)).toMatchObject({ row: 'H', outcome: 'marked', exit: 5 })
+    expect(house.log(id)).toBe(log)
+    expect(await house.run(decides(token, '--approve'))).toMatchObject({ exit: 0, stdout: 'finished\n' })
+  })
+
+  test('survives the kill of its process in the moment that it is parked', async () => {
+    const house = new House()
+    const id = await house.spawn('a', '--option', house.scenario('s.json', { tools: [MARKS] }, { say: 'ok' }))
+    const sender = house.start(['send', 'a', 'go'])
+    await house.waitForRecord(id, 'run.waiting')
+    await sender.kill()
+    expect((await house.ok('list', '--json')).json.agents[0].status).toBe('waiting')
+    // Its token may be lost with it: another takes its place.
+    const { stdout } = await house.ok('token', 'rotate', 'a')
+    expect(await house.run(decides(stdout.trim(), '--approve'))).toMatchObject({ exit: 0, stdout: 'ok\n' })
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('can be suspended, and ends with its agent', async () => {
+    const house = new House()
+    const { id, token } = await parked(house)
+    await house.ok('suspend', 'a')
+    await house.ok('terminate', 'a')
+    expect(house.kinds(id).slice(-4)).toEqual([
+      'token.revoked',
+      'tool.finished',
+      'run.cancelled',
+      'session.terminated',
+    ])
+    const late = await house.run(['resume', id, '--token', token, '--approve', '--json'])
+    expect([late.exit, late.json.error.code]).toEqual([13, 'TOKEN_REVOKED'])
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('past its deadline is interrupted_waiting for readers, recorded once by recovery, and asks anew', async () => {
+    const house = new House()
+    const { id, token } = await parked(house, { env: { SUBSTRAT_TOKEN_LIFETIME: '1ms' } })
+    const log = house.log(id)
+    expect((await house.ok('list', '--json')).json.agents[0].status).toBe('interrupted_waiting')
+    expect((await house.ok('show', 'a')).stdout).toMatch(/^next +substrat resume a$/m)
+    expect(house.log(id)).toBe(log)
+    expect((await house.run(['recover', '--all'])).exit).toBe(6)
+    expect((await house.run(['recover', '--all'])).exit).toBe(0)
+    expect((await house.run(['recover', 'a'])).exit).toBe(0)
+    const ends = house.records(id).filter(({ kind }) => kind === 'run.interrupted')
+    expect(ends).toMatchObject([{ reason: 'wait_timeout' }])
+    expect((await house.ok('list', '--json')).json.agents[0].status).toBe('interrupted_waiting')
+    const late = await house.run(decides(token, '--approve', '--json'))
+    expect([late.exit, late.json.error.code]).toEqual([13, 'TOKEN_EXPIRED'])
+    const asked = await house.run(['resume', 'a', '--json'])
+    expect(asked.exit).toBe(5)
+    expect(asked.json.wait.asks).toEqual([{ tool: 'shell', input: MARKS.input }])
+    expect((await house.run(decides(asked.json.wait.token, '--approve'))).stdout).toBe('finished\n')
+    expect(ran(house)).toBe(1)
+    expect(house.findings(true)).toEqual([])
+  })
+})
+
+describe.concurrent('a message to an agent that waits', () => {
+  test('takes the place of the turn that waits: cancelled, its token revoked, its calls answered', async () => {
+    const house = new House()
+    const { id, token } = await parked(house)
+    expect(await house.run(['send', 'a', 'never mind'])).toMatchObject({ exit: 0, stdout: 'finished\n' })
+    expect(house.records(id).find(({ kind }) => kind === 'run.cancelled')).toMatchObject({
+      reason: 'superseded',
+    })
+    const late = await house.run(decides(token, '--approve', '--json'))
+    expect([late.exit, late.json.error.code]).toEqual([13, 'TOKEN_REVOKED'])
+    expect(house.count(id, 'tool.finished')).toBe(1)
+    expect(ran(house)).toBe(0)
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('with --if-waiting fail, or with --key, is not taken: exit 5, and no run of its own', async () => {
+    const house = new House()
+    const { id, token } = await parked(house)
+    const log = house.log(id)
+    for (const flags of [
+      ['--if-waiting', 'fail'],
+      ['--key', 'k'],
+    ]) {
+      const refused = await house.run(['send', 'a', 'other', ...flags, '--json'])
+      expect(refused.exit).toBe(5)
+      expect(refused.json).toMatchObject({ run: null, reply: null, wait: { kind: 'approval', token: null } })
+      expect(refused.stderr).toContain('substrat: the message was not taken')
+    }
+    expect(house.log(id)).toBe(log)
+    expect(house.inbox(id)).toEqual([])
+    expect((await house.run(decides(token, '--approve'))).exit).toBe(0)
+  })
+
+  test('with --if-waiting queue is taken after the turn that waits', async () => {
+    const house = new House()
+    const { id, token } = await parked(house)
+    const queued = await house.run(['send', 'a', 'later', '--if-waiting', 'queue', '--json'])
+    expect(queued.json).toMatchObject({ run: null, agent: { inbox: 1, status: 'waiting' } })
+    expect(queued.exit).toBe(0)
+    // Mail never takes the place of a turn, whoever comes by.
+    expect((await house.run(['recover', '--all'])).exit).toBe(5)
+    expect((await house.run(['resume', 'a'])).exit).toBe(5)
+    expect(house.count(id, 'mail.delivered')).toBe(0)
+    expect((await house.run(decides(token, '--approve'))).stdout).toBe('finished\n')
+    expect(house.count(id, 'mail.delivered')).toBe(1)
+    expect(house.inbox(id)).toEqual([])
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('with the key of the very turn that waits is exit 5 with that run', async () => {
+    const house = new House()
+    await house.spawn('a', '--option', house.scenario('s.json', { tools: [MARKS] }, { say: 'finished' }))
+    const first = await house.run(['send', 'a', 'go', '--key', 'k', '--json'])
+    const again = await house.run(['send', 'a', 'go', '--key', 'k', '--json'])
+    expect([first.exit, again.exit]).toEqual([5, 5])
+    expect(again.json.run).toStrictEqual(first.json.run)
+    expect((await house.run(['approve', 'a'])).exit).toBe(0)
+    expect(await house.run(['send', 'a', 'go', '--key', 'k'])).toMatchObject({
+      exit: 0,
+      stdout: 'finished\n',
+    })
+    expect(ran(house)).toBe(1)
+  })
+})
