@@ -27,7 +27,7 @@ import { type LogReader, LogWriter, openLogForRead } from './log.js'
 import * as maildir from './maildir.js'
 import { NameIndex } from './names.js'
 import { HomePaths, parseAgentDirectory, parseMarker, parseRequestFile, type RequestVerb } from './paths.js'
-import { createWhole, replace } from './replace.js'
+import { createWhole, isTemporaryName, replace } from './replace.js'
 
 export type { BlobReference, Holder, Lease, LogReader, LogWriter, RequestVerb }
 
@@ -202,7 +202,9 @@ export class FileStore {
     const path = this.paths.boot(ownIdentity().kernel_boot_id)
     replace('boot', path, Buffer.from(this.device()), { durableName: false })
     for (const name of io.listDirectory('boot.list', this.paths.boots)) {
-      if (`${this.paths.boots}/${name}` !== path) io.unlink('boot.unlink', `${this.paths.boots}/${name}`)
+      // A temporary one may be another recovery's, which is about to rename it.
+      if (isTemporaryName(name) || `${this.paths.boots}/${name}` === path) continue
+      io.unlink('boot.unlink', `${this.paths.boots}/${name}`)
     }
   }
 
