@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { duration } from '../src/command/flags.js'
-import { cancelAgents } from '../src/dispatch/stop-agent.js'
+import { cancelAgents } from '../src/dispatch/cancel.js'
 
 export default class Cancel extends BaseCommand {
   static override summary = 'Stop the turn that an agent is in, or the wait that it is parked in.'
@@ -13,7 +13,7 @@ export default class Cancel extends BaseCommand {
     agent: Args.string({ description: 'name, uuid or its beginning', ignoreStdin: true }),
   }
   static override flags = {
-    all: Flags.boolean({ description: 'every agent that has a turn' }),
+    all: Flags.boolean({ default: false, description: 'every agent that has a turn' }),
     timeout: duration({ description: 'how long the turn is waited for' }),
   }
 

@@ -16,8 +16,8 @@ import { bootId } from '../storage/identity.js'
 import { alreadyDecided, checkToken, digestDecision, findToken, mintToken } from '../turn/decision.js'
 import { askText } from './ask-text.js'
 import type { Context } from './context.js'
-import { drainLater } from './drain.js'
-import { goOn, nothingWaits, takeMail } from './go-on.js'
+import { withDrain } from './drain.js'
+import { goOn, letsMailFollow, nothingWaits, takeMail } from './go-on.js'
 import { failureOf, nameOf, type Outcome, outcomeOf, wordOf } from './outcome.js'
 import { decideTurn } from './turns.js'
 import { type TurnResult, viewTurn } from './view.js'
@@ -40,23 +40,34 @@ export async function decide(
   request: DecisionRequest,
   onOutcome: (outcome: Outcome) => void,
 ): Promise<void> {
-  await visit(ctx, request.agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, async (session, settled) => {
-    const entry = request.token === null ? undefined : findToken(session.state, request.token)
-    if (entry?.status === 'consumed')
-      return onOutcome(await decidedBefore(ctx, session, settled, entry, request))
-    if (entry !== undefined) checkToken(session.state, entry, timestampAfter(session.state.updated_at))
-    const wait = waitOf(session.state, entry?.token_id ?? request.tokenId)
-    checkDecision(session.state, wait, request)
-    const { decision, text } = request
-    if (request.token === null)
-      for (const ask of asksOf(session, wait) ?? []) ctx.reporter.note(`${WORDS[decision]} ${askText(ask)}`)
-    const token_id = entry?.token_id ?? rotateForPerson(session, wait)
-    const decided = { token_id, decision, text, digest: digestDecision(decision, text) }
-    const run = await decideTurn(ctx, session, decided, { isLast: () => nothingWaits(ctx, session) })
-    onOutcome(outcomeOf(ctx, session, run))
-    await takeMail(ctx, session, limits.turnsDrainedMax)
-  })
-  await drainLater(ctx, request.agentId)
+  await withDrain(ctx, request.agentId, onOutcome, (told) =>
+    visit(ctx, request.agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, (session, settled) =>
+      decideIn(ctx, session, settled, request, told),
+    ),
+  )
+}
+
+async function decideIn(
+  ctx: Context,
+  session: Session,
+  settled: Settled,
+  request: DecisionRequest,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
+  const entry = request.token === null ? undefined : findToken(session.state, request.token)
+  if (entry?.status === 'consumed')
+    return onOutcome(await decidedBefore(ctx, session, settled, entry, request))
+  if (entry !== undefined) checkToken(session.state, entry, timestampAfter(session.state.updated_at))
+  const wait = waitOf(session.state, entry?.token_id ?? request.tokenId)
+  checkDecision(session.state, wait, request)
+  const { decision, text } = request
+  if (request.token === null)
+    for (const ask of asksOf(session, wait) ?? []) ctx.reporter.note(`${WORDS[decision]} ${askText(ask)}`)
+  const token_id = entry?.token_id ?? rotateForPerson(session, wait)
+  const decided = { token_id, decision, text, digest: digestDecision(decision, text) }
+  const run = await decideTurn(ctx, session, decided, { isLast: () => nothingWaits(ctx, session) })
+  onOutcome(outcomeOf(ctx, session, run))
+  if (letsMailFollow(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
 }
 
 const WORDS: Record<Decision, string> = {

@@ -7,7 +7,7 @@ import { limits } from '../limits.js'
 import { countPending } from '../mail/inbox.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { Context } from './context.js'
-import { advance } from './go-on.js'
+import { advance, letsMailFollow } from './go-on.js'
 import type { Outcome } from './outcome.js'
 import { visit } from './visit.js'
 
@@ -32,8 +32,8 @@ export async function withDrain(
     noteRemaining(ctx, agentId, error)
     return
   }
-  // Who has stopped the turn wants the agent at rest.
-  if (told?.result.run?.status !== 'interrupted') await drainLater(ctx, agentId)
+  const isStopped = told?.result.run?.status === 'interrupted' || told?.failure?.code === 'CANCELLED'
+  if (!isStopped) await drainLater(ctx, agentId)
 }
 
 export async function drainLater(ctx: Context, agentId: string): Promise<void> {
@@ -41,7 +41,8 @@ export async function drainLater(ctx: Context, agentId: string): Promise<void> {
     try {
       const turns = await visit(ctx, agentId, { waitMs: 0, goesOn: true }, async (session, settled) => {
         const taken = await advance(ctx, session, settled, turnsLeft)
-        return session.state.run?.status === 'interrupted' ? 0 : taken
+        const { run } = session.state
+        return run === null || letsMailFollow(run) ? taken : 0
       })
       if (turns === 0) return
       turnsLeft -= turns

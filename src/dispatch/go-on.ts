@@ -3,7 +3,8 @@ import { readableTime, timestampAfter } from '../clock.js'
 import { limits } from '../limits.js'
 import { damagedMail, nextMessage, removeDelivered, syncBeforeForgetting } from '../mail/inbox.js'
 import type { Message } from '../mail/message.js'
-import { interrupted, type Settled } from '../recovery/settle.js'
+import type { Settled } from '../recovery/settle.js'
+import { interrupted } from '../recovery/settlement.js'
 import { readPastRun } from '../session/past-run.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
@@ -61,6 +62,7 @@ export async function advance(
 ): Promise<number> {
   const wentOn = await goOn(ctx, session, { auto: true, settled, isLast: () => nothingWaits(ctx, session) })
   const turns = wentOn.outcome === 'ran' ? 1 : 0
+  if (wentOn.outcome === 'ran' && !letsMailFollow(wentOn.run)) return turns
   return turns + (await takeMail(ctx, session, turnsMax - turns))
 }
 
@@ -91,12 +93,16 @@ export async function takeMail(ctx: Context, session: Session, turnsMax: number)
     turns += 1
     const failure = failureOf(nameOf(session.state), run, ctx.shutdown.requested)
     if (failure !== undefined) ctx.reporter.note(failure.message)
-    if (run.status === 'cancelled' && run.reason === 'terminated') break
-    if (run.status === 'interrupted' || run.status === 'open') break
+    if (!letsMailFollow(run) || run.status === 'open') break
   }
   for (const path of damagedMail(ctx.store, session.state))
     ctx.reporter.note(`not delivered, because it is damaged: ${path}`)
   return turns
+}
+
+/** Who stops a turn, or cancels it, wants the agent at rest: what is queued stays so until somebody comes by. */
+export function letsMailFollow({ status, reason }: Run): boolean {
+  return status !== 'interrupted' && reason !== 'terminated' && reason !== 'cancelled'
 }
 
 /** A message with a key that was queued while another call with that key had its turn. */

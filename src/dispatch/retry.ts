@@ -1,10 +1,12 @@
 /** `retry`: the prompt of the latest turn again, where that failed or was cancelled. */
 import { SessionStateError } from '../errors.js'
 import { limits } from '../limits.js'
+import type { Settled } from '../recovery/settle.js'
+import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
 import type { Context } from './context.js'
-import { drainLater } from './drain.js'
-import { goOn, nothingWaits, takeMail } from './go-on.js'
+import { withDrain } from './drain.js'
+import { goOn, letsMailFollow, nothingWaits, takeMail } from './go-on.js'
 import { nameOf, type Outcome, outcomeOf, wordOf } from './outcome.js'
 import { continueTurn } from './turns.js'
 import { visit } from './visit.js'
@@ -14,19 +16,27 @@ export async function retry(
   agentId: string,
   onOutcome: (outcome: Outcome) => void,
 ): Promise<void> {
-  await visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, async (session, settled) => {
-    const isLast = (): boolean => nothingWaits(ctx, session)
-    // What was interrupted is gone on with, which is the same wish.
-    const wentOn = await goOn(ctx, session, { auto: false, settled, isLast })
-    if (wentOn.outcome === 'ran' || wentOn.outcome === 'waiting')
-      onOutcome(outcomeOf(ctx, session, wentOn.run))
-    else {
-      refuseWithoutFailure(session.state)
-      onOutcome(outcomeOf(ctx, session, await continueTurn(ctx, session, false, { isLast })))
-    }
-    await takeMail(ctx, session, limits.turnsDrainedMax)
-  })
-  await drainLater(ctx, agentId)
+  await withDrain(ctx, agentId, onOutcome, (told) =>
+    visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, (session, settled) =>
+      retryIn(ctx, session, settled, told),
+    ),
+  )
+}
+
+async function retryIn(
+  ctx: Context,
+  session: Session,
+  settled: Settled,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
+  const isLast = (): boolean => nothingWaits(ctx, session)
+  // What was interrupted is gone on with, which is the same wish.
+  const wentOn = await goOn(ctx, session, { auto: false, settled, isLast })
+  const hasRun = wentOn.outcome === 'ran' || wentOn.outcome === 'waiting'
+  if (!hasRun) refuseWithoutFailure(session.state)
+  const run = hasRun ? wentOn.run : await continueTurn(ctx, session, false, { isLast })
+  onOutcome(outcomeOf(ctx, session, run))
+  if (letsMailFollow(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
 }
 
 function refuseWithoutFailure(state: State): void {

@@ -13,7 +13,7 @@ import type { KeyEntry, Run, State } from '../session/state.js'
 import type { StopSignal } from '../turn/stop.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
-import { goOn, nothingWaits, takeMail } from './go-on.js'
+import { goOn, letsMailFollow, nothingWaits, takeMail } from './go-on.js'
 import { failureOf, nameOf, type Outcome, outcomeOf, wordOf } from './outcome.js'
 import { startTurn } from './turns.js'
 import { viewTurn } from './view.js'
@@ -122,8 +122,7 @@ async function converse(
     { isLast: () => nothingWaits(ctx, session) },
   )
   onOutcome(outcomeOf(ctx, session, run))
-  if (run.status !== 'interrupted' && run.reason !== 'terminated')
-    await takeMail(ctx, session, limits.turnsDrainedMax)
+  if (letsMailFollow(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
 }
 
 /** The exit status and the wait are those of the run that waits; that run is not this message's. */

@@ -1,0 +1,90 @@
+/**
+ * `cancel`: the turn that an agent is in, is parked in, or was left in by a crash comes to an end. What is queued stays
+ * queued. A later turn is never touched: what is asked for names the run that was found.
+ */
+import { sleep } from '../clock.js'
+import { SubstratError } from '../errors.js'
+import { openForRead } from '../session/open-for-read.js'
+import { readPastRun } from '../session/past-run.js'
+import type { NewRecord } from '../session/records.js'
+import type { Run, State } from '../session/state.js'
+import { resolveAgent } from '../tree/names.js'
+import { revoked, withdrawn } from '../turn/step-calls.js'
+import type { Context } from './context.js'
+import { readState } from './look.js'
+import { type AgentView, viewAgent } from './view.js'
+import { visit } from './visit.js'
+
+export interface CancelledAgent {
+  agent: AgentView
+  /** Whether there was a turn to cancel. */
+  cancelled: boolean
+}
+
+/** One by name, or each that has a turn. */
+export async function cancelAgents(
+  ctx: Context,
+  words: { all: boolean; agents: string[] },
+): Promise<CancelledAgent[]> {
+  if (words.all === words.agents.length > 0) {
+    throw new SubstratError('USAGE', 'cancel takes the name of an agent, or --all', {
+      hint: 'substrat cancel --all',
+    })
+  }
+  const ids = words.all
+    ? ctx.store.markedIds().filter((id) => hasTurn(ctx, id))
+    : words.agents.map((word) => resolveAgent(ctx.store, word))
+  return Promise.all(ids.map((id) => cancel(ctx, id)))
+}
+
+/** The end of a run that nobody works on: its token is worth nothing any more, and each of its calls has a result. */
+export function cancelRecords(state: State, reason: NewRecord<'run.cancelled'>['reason']): NewRecord[] {
+  const { run } = state
+  if (run?.status !== 'open') return []
+  const why = reason === 'terminated' ? 'the agent was terminated' : 'the turn was cancelled'
+  return [
+    ...revoked(state, run, 'ended'),
+    ...withdrawn(run, why),
+    { kind: 'run.cancelled', run_id: run.run_id, reason },
+  ]
+}
+
+/** A marker may stand where nothing runs, and an agent that cannot be read has no turn that could be cancelled. */
+function hasTurn(ctx: Context, agentId: string): boolean {
+  try {
+    return openForRead(ctx.store, agentId)?.state.run?.status === 'open'
+  } catch {
+    return false
+  }
+}
+
+async function cancel(ctx: Context, agentId: string): Promise<CancelledAgent> {
+  const { run } = readState(ctx.store, agentId)
+  if (run?.status === 'open') await end(ctx, agentId, run)
+  const place = run === null ? undefined : { ...run.start, started_at: run.started_at, end: 0 }
+  const isCancelled =
+    run?.status === 'open' &&
+    place !== undefined &&
+    readPastRun(ctx.store, agentId, place).status === 'cancelled'
+  return { agent: viewAgent(ctx.store, readState(ctx.store, agentId)), cancelled: isCancelled }
+}
+
+/** By its holder, who is asked to; or by us, where it waits or its holder is dead. */
+async function end(ctx: Context, agentId: string, { run_id }: Run): Promise<void> {
+  const until = performance.now() + ctx.bounds.waitMs
+  for (let isAsked = false; ; await sleep(20)) {
+    try {
+      return await visit(ctx, agentId, { waitMs: 0, goesOn: true }, async (session) => {
+        if (session.state.run?.run_id === run_id) session.append(cancelRecords(session.state, 'cancelled'))
+      })
+    } catch (error) {
+      if (!(error instanceof SubstratError) || error.code !== 'LOCKED' || performance.now() >= until)
+        throw error
+    }
+    if (readState(ctx.store, agentId).run?.run_id !== run_id) return
+    if (isAsked) continue
+    ctx.reporter.note('a turn is running: asking it to stop')
+    ctx.store.putRequest(agentId, run_id, 'cancel')
+    isAsked = true
+  }
+}

@@ -1,0 +1,118 @@
+/** Tools that may change things without being asked about: who may say so, and for how long it holds. */
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { MARKS, ran } from '../support/parked.js'
+
+const WRITES = { name: 'write_file', input: { path: 'made.txt', content: 'hello' } }
+const READS = { name: 'read_file', input: { path: 's.json' } }
+
+async function agent(house: House, tools: object[], ...flags: string[]): Promise<string> {
+  const option = house.scenario('s.json', { tools }, { say: 'one' }, { tools }, { say: 'two' })
+  return house.spawn('a', '--option', option, ...flags)
+}
+
+describe.concurrent('a tool that changes things runs without being asked about', () => {
+  test('where spawn allows it, in every turn', async () => {
+    const house = new House()
+    await agent(house, [MARKS], '--allow', 'shell')
+    for (const reply of ['one\n', 'two\n']) expect((await house.ok('send', 'a', 'go')).stdout).toBe(reply)
+    expect(ran(house)).toBe(2)
+  })
+
+  test('where send allows it, in that turn alone', async () => {
+    const house = new House()
+    await agent(house, [MARKS, WRITES])
+    expect((await house.run(['send', 'a', 'go', '--allow', 'shell,write_file'])).exit).toBe(0)
+    expect((await house.run(['send', 'a', 'go'])).exit).toBe(5)
+    expect(ran(house)).toBe(1)
+  })
+
+  test('where the settings allow it, for every agent', async () => {
+    const house = new House()
+    await agent(house, [MARKS])
+    await house.ok('config', 'set', 'allow', 'shell')
+    expect((await house.run(['send', 'a', 'go'])).exit).toBe(0)
+    expect((await house.run(['send', 'a', 'go'], { env: { SUBSTRAT_ALLOW: 'write_file' } })).exit).toBe(5)
+  })
+
+  test('where set allows it, from the next turn on; empty takes that back', async () => {
+    const house = new House()
+    await agent(house, [MARKS])
+    await house.ok('set', 'a', '--allow', 'shell')
+    expect((await house.run(['send', 'a', 'go'])).exit).toBe(0)
+    await house.ok('set', 'a', '--allow', '')
+    expect((await house.run(['send', 'a', 'go'])).exit).toBe(5)
+  })
+
+  test('where all are allowed', async () => {
+    const house = new House()
+    await agent(house, [MARKS, WRITES])
+    expect((await house.run(['send', 'a', 'go', '--allow', 'all'])).exit).toBe(0)
+    expect(house.read('made.txt')).toBe('hello')
+  })
+
+  test('where it only reads, whatever is allowed', async () => {
+    const house = new House()
+    await agent(house, [READS])
+    expect((await house.run(['send', 'a', 'go'])).exit).toBe(0)
+  })
+})
+
+describe.concurrent('what is not allowed', () => {
+  test('is asked about, and what is allowed runs before', async () => {
+    const house = new House()
+    await agent(house, [WRITES, MARKS], '--allow', 'shell')
+    const sent = await house.run(['send', 'a', 'go', '--json'])
+    expect(sent.exit).toBe(5)
+    expect(sent.json.wait.asks).toEqual([{ tool: 'write_file', input: WRITES.input }])
+    expect(ran(house)).toBe(1)
+    expect(house.read('made.txt')).toBeUndefined()
+  })
+
+  test('stays so for a run that began before it was allowed: what it may is frozen in run.started', async () => {
+    const house = new House()
+    const id = await agent(house, [MARKS])
+    expect((await house.run(['send', 'a', 'go', '--allow', 'write_file'])).exit).toBe(5)
+    await house.ok('config', 'set', 'allow', 'all')
+    expect((await house.run(['resume', 'a'])).exit).toBe(5)
+    expect(ran(house)).toBe(0)
+    expect(house.records(id).find(({ kind }) => kind === 'run.started')).toMatchObject({
+      allow: ['write_file'],
+    })
+  })
+
+  test.each(['sh ell', ',', '../x'])('cannot be named %j', async (name) => {
+    const house = new House()
+    await house.spawn('a')
+    const refused = await house.run(['send', 'a', 'go', '--allow', name])
+    expect(refused).toMatchObject({ exit: 2, stdout: '' })
+    expect(refused.stderr).toContain('names of tools')
+  })
+})
+
+test('a tool that does not exist gives the model an error, and asks nobody', async () => {
+  const house = new House()
+  const id = await agent(house, [{ name: 'teleport', input: {} }])
+  expect((await house.ok('send', 'a', 'go')).stdout).toBe('one\n')
+  expect(house.records(id).find(({ kind }) => kind === 'tool.finished')).toMatchObject({
+    content: 'There is no tool teleport.',
+    is_error: true,
+  })
+})
+
+test('--max-steps bounds the requests of a turn: exit 9, and its calls have their results', async () => {
+  const house = new House()
+  const id = await house.spawn(
+    'a',
+    '--option',
+    house.scenario('s.json', ...Array(5).fill({ tools: [READS] })),
+  )
+  const sent = await house.run(['send', 'a', 'go', '--max-steps', '3', '--json'])
+  expect([sent.exit, sent.json.error.code]).toEqual([9, 'PROVIDER_FAILED'])
+  expect(sent.json.error.message).toContain(
+    'it asked the model 3 times without coming to an end (--max-steps)',
+  )
+  expect(house.count(id, 'model.requested')).toBe(3)
+  expect(house.count(id, 'tool.finished')).toBe(3)
+  expect(house.findings(true)).toEqual([])
+})

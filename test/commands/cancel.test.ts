@@ -1,0 +1,200 @@
+/** `cancel` and `retry`: the turn that runs, waits or was left by a crash, ended from elsewhere, and asked again. */
+import { describe, expect, test } from 'vitest'
+import { House, type Running } from '../support/cli.js'
+import { Gate } from '../support/gate.js'
+import { parked, ran } from '../support/parked.js'
+import { processesWith } from '../support/processes.js'
+import { waitFor } from '../support/wait.js'
+
+/** A turn in the middle of a shell command that has children of its own. */
+const TREE = 'sleep 600 & (sleep 600; true) & echo some output; : > started; wait'
+
+async function inTool(
+  house: House,
+  command: string,
+  ...flags: string[]
+): Promise<{ id: string; sender: Running }> {
+  const option = house.scenario(
+    's.json',
+    { tools: [{ name: 'shell', input: { command } }] },
+    { say: 'finished' },
+  )
+  const id = await house.spawn('a', '--option', option, '--allow', 'shell')
+  const sender = house.start(['send', 'a', 'go', '--json', ...flags])
+  await waitFor(() => house.read('started') !== undefined, 'the tool')
+  return { id, sender }
+}
+
+function expectWhole(house: House, id: string): void {
+  const records = house.records(id)
+  const calls = records.flatMap((record) => (record.kind === 'model.responded' ? (record.calls ?? []) : []))
+  const results = records.filter(({ kind }) => kind === 'tool.finished')
+  expect(results).toHaveLength(calls.length)
+  expect(house.findings(true)).toEqual([])
+}
+
+describe.concurrent('cancel', () => {
+  test('of a running turn ends its tools with all their children: exit 14 for the sender', async () => {
+    const house = new House()
+    const { id, sender } = await inTool(house, TREE)
+    await house.ok('send', 'a', 'later', '--if-busy', 'queue')
+    expect(processesWith(`SUBSTRAT_AGENT=${id}`).length).toBeGreaterThan(2)
+    expect(await house.ok('cancel', 'a')).toMatchObject({ stdout: 'a: cancelled\n' })
+    expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
+    const sent = await sender.result
+    expect([sent.exit, sent.json.error.code]).toEqual([14, 'CANCELLED'])
+    expect(house.records(id).find(({ kind }) => kind === 'tool.finished')).toMatchObject({
+      content: 'Interrupted: the turn was stopped.',
+      is_error: true,
+    })
+    expect(house.inbox(id)).toHaveLength(1)
+    expectWhole(house, id)
+  })
+
+  test('leaves what is queued in the inbox, for whoever comes by next', async () => {
+    const house = new House()
+    const { id, sender } = await inTool(house, TREE)
+    await house.ok('send', 'a', 'later', '--if-busy', 'queue')
+    await house.ok('cancel', 'a')
+    await sender.result
+    expect(house.count(id, 'mail.delivered')).toBe(0)
+    await house.run(['resume', 'a'])
+    expect(house.records(id).find(({ kind }) => kind === 'mail.delivered')).toMatchObject({
+      content: 'later',
+    })
+  })
+
+  test('reaches a tool that ignores SIGTERM', async () => {
+    const house = new House()
+    const { id, sender } = await inTool(house, `trap '' TERM; : > started; while :; do sleep 0.05; done`)
+    await house.ok('cancel', 'a')
+    expect((await sender.result).exit).toBe(14)
+    expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
+  })
+
+  test('of a model that is being asked, and of an agent program', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const program = await house.spawn('program', ...gate.flags)
+    const model = await house.spawn('model', '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const senders = ['program', 'model'].map((name) => house.start(['send', name, 'go']))
+    await gate.isReached()
+    await house.waitForRecord(model, 'model.requested')
+    const { json } = await house.ok('cancel', '--all', '--json')
+    expect(json.agents).toHaveLength(2)
+    expect(json.agents.every(({ cancelled }: { cancelled: boolean }) => cancelled)).toBe(true)
+    for (const sender of senders) expect((await sender.result).exit).toBe(14)
+    for (const id of [program, model]) {
+      expect(house.count(id, 'run.cancelled')).toBe(1)
+      expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
+    }
+  })
+
+  test('of a turn that waits revokes its token and answers its calls', async () => {
+    const house = new House()
+    const { id } = await parked(house)
+    expect((await house.ok('cancel', 'a', '--json')).json).toMatchObject({
+      agents: [{ agent: { status: 'idle' }, cancelled: true }],
+    })
+    expect(house.kinds(id).slice(-3)).toEqual(['token.revoked', 'tool.finished', 'run.cancelled'])
+    expect((await house.run(['resume', 'a'])).stdout).toBe('')
+    expectWhole(house, id)
+  })
+
+  test('of a turn that a crash left open ends it, so that nothing goes on with it', async () => {
+    const house = new House()
+    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const sender = house.start(['send', 'a', 'go'])
+    await house.waitForRecord(id, 'model.requested')
+    await sender.kill()
+    expect((await house.ok('cancel', 'a')).stdout).toBe('a: cancelled\n')
+    expect((await house.ok('recover', '--all')).exit).toBe(0)
+    expect(house.count(id, 'run.started')).toBe(1)
+    expect(house.count(id, 'run.interrupted')).toBe(0)
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('of an agent at rest changes nothing, and says so', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    await house.ok('send', 'a', 'hello')
+    const log = house.log(id)
+    expect((await house.ok('cancel', 'a')).stdout).toBe('a: nothing to cancel\n')
+    expect((await house.ok('cancel', '--all')).stdout).toBe('nothing to cancel\n')
+    expect(house.log(id)).toBe(log)
+    expect((await house.run(['cancel'])).exit).toBe(2)
+    expect((await house.run(['cancel', 'a', '--all'])).exit).toBe(2)
+  })
+})
+
+describe.concurrent('--turn-timeout during a tool', () => {
+  test('is exit 12, and the whole group of the tool is gone', async () => {
+    const house = new House()
+    const { id, sender } = await inTool(house, TREE, '--turn-timeout', '3s')
+    const sent = await sender.result
+    expect([sent.exit, sent.json.error.code]).toEqual([12, 'TIMED_OUT'])
+    expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
+    expectWhole(house, id)
+  })
+
+  test('is not tool_timeout, which only ends the tool: the model is told, and goes on', async () => {
+    const house = new House({ SUBSTRAT_TOOL_TIMEOUT: '500ms' })
+    const { id, sender } = await inTool(house, TREE)
+    const sent = await sender.result
+    expect(sent.json).toMatchObject({ reply: 'finished', run: { status: 'completed' } })
+    expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
+    const result = house.records(id).find(({ kind }) => kind === 'tool.finished')
+    expect(result).toMatchObject({ is_error: true })
+    expect(JSON.stringify(result)).toMatch(/Timed out: .*some output/)
+  })
+})
+
+describe.concurrent('retry', () => {
+  test('asks again what failed', async () => {
+    const house = new House({ SUBSTRAT_RETRY_DELAYS: 'none' })
+    const id = await house.spawn(
+      'a',
+      '--option',
+      house.scenario('s.json', { fail: { type: 'invalid' }, say: 'ok' }),
+    )
+    expect((await house.run(['send', 'a', 'go'])).exit).toBe(9)
+    expect(await house.run(['retry', 'a'])).toMatchObject({ exit: 0, stdout: 'ok\n' })
+    expect(house.count(id, 'message.user')).toBe(1)
+    expect(house.records(id).filter(({ kind }) => kind === 'run.started')).toMatchObject([
+      { origin: 'operator' },
+      { origin: 'continuation', auto: false },
+    ])
+  })
+
+  test('asks again what was cancelled, with the key of the first', async () => {
+    const house = new House()
+    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const sender = house.start(['send', 'a', 'go', '--key', 'k'])
+    await house.waitForRecord(id, 'model.requested')
+    await house.ok('cancel', 'a')
+    expect((await sender.result).exit).toBe(14)
+    house.scenario('s.json', { say: 'ok' })
+    expect((await house.run(['retry', 'a'])).stdout).toBe('ok\n')
+    expect((await house.run(['send', 'a', 'go', '--key', 'k'])).stdout).toBe('ok\n')
+    expect(house.count(id, 'message.user')).toBe(1)
+  })
+
+  test('is refused where nothing failed, and where there was no turn', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    const early = await house.run(['retry', 'a'])
+    expect(early).toMatchObject({ exit: 13, stdout: '' })
+    expect(early.stderr).toContain('there is nothing to retry for a: it has had no turn yet')
+    await house.ok('send', 'a', 'hello')
+    const log = house.log(id)
+    expect((await house.run(['retry', 'a'])).stderr).toContain('its latest turn completed')
+    expect(house.log(id)).toBe(log)
+  })
+
+  test('of a turn that waits is exit 5, and runs nothing', async () => {
+    const house = new House()
+    await parked(house)
+    expect((await house.run(['retry', 'a'])).exit).toBe(5)
+    expect(ran(house)).toBe(0)
+  })
+})

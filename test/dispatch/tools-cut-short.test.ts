@@ -1,0 +1,108 @@
+/** A turn that is stopped or killed while a tool runs: by a signal to its process, or with SIGKILL. */
+import { describe, expect, test } from 'vitest'
+import { House, type Running } from '../support/cli.js'
+import { isAlive, processesWith } from '../support/processes.js'
+import { waitFor } from '../support/wait.js'
+
+const ENDLESS = ': > started; sleep 600'
+
+async function inTool(house: House, command: string): Promise<{ id: string; sender: Running }> {
+  const tools = [{ name: 'shell', input: { command } }]
+  const id = await house.spawn(
+    'a',
+    '--option',
+    house.scenario('s.json', { tools }, { say: 'finished' }),
+    '--allow',
+    'all',
+  )
+  const sender = house.start(['send', 'a', 'go'])
+  await waitFor(() => house.read('started') !== undefined, 'the tool')
+  return { id, sender }
+}
+
+/** The one result of the one call, as the model is given it. */
+function results(house: House, id: string): object[] {
+  return house.records(id).filter(({ kind }) => kind === 'tool.finished')
+}
+
+describe.concurrent('a signal during a tool', () => {
+  test('lets the tool and the turn finish within the grace: the reply, and exit 0', async () => {
+    const house = new House()
+    const { id, sender } = await inTool(house, ': > started; until [ -e go ]; do sleep 0.02; done; echo done')
+    sender.child.kill('SIGTERM')
+    await sender.says('SIGTERM: letting the turn finish')
+    house.write('go', '')
+    expect(await sender.result).toMatchObject({ exit: 0, stdout: 'finished\n' })
+    expect(results(house, id)).toMatchObject([{ content: 'done\n', is_error: false }])
+  })
+
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)(
+    '%s twice stops it: the result is recorded as interrupted, and recovery goes on',
+    async (signal, exit) => {
+      const house = new House()
+      const { id, sender } = await inTool(house, ENDLESS)
+      sender.child.kill(signal)
+      await sender.says('again to stop now')
+      sender.child.kill(signal)
+      expect((await sender.result).exit).toBe(exit)
+      expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
+      expect(house.kinds(id).slice(-3)).toEqual(['tool.finished', 'run.interrupted', 'session.suspended'])
+      expect(results(house, id)).toMatchObject([
+        { content: 'Interrupted: the turn was stopped.', is_error: true },
+      ])
+      expect((await house.ok('list', '--json')).json.agents[0].status).toBe('interrupted_startup')
+      expect((await house.ok('recover', '--all')).stdout).toMatch(/went on, completed/)
+      expect(results(house, id)).toHaveLength(1)
+      expect((await house.ok('show', 'a', '--reply')).stdout).toBe('finished\n')
+      expect(house.findings(true)).toEqual([])
+    },
+  )
+
+  test('past the grace stops it as well', async () => {
+    const house = new House({ SUBSTRAT_SHUTDOWN_GRACE: '50ms' })
+    const { sender } = await inTool(house, ENDLESS)
+    sender.child.kill('SIGTERM')
+    expect((await sender.result).exit).toBe(143)
+  })
+})
+
+describe.concurrent('a turn that is killed during a tool', () => {
+  test('is, by default, left to a person: exit 6 once, and resume hands the outcome to the model', async () => {
+    const house = new House()
+    const { id, sender } = await inTool(house, ENDLESS)
+    const left = processesWith(`SUBSTRAT_AGENT=${id}`).filter((pid) => pid !== sender.pid)
+    await sender.kill()
+    expect(left.some(isAlive)).toBe(true)
+    expect((await house.run(['recover', '--all'])).exit).toBe(6)
+    // What the dead process had left is gone.
+    expect(left.filter(isAlive)).toEqual([])
+    expect((await house.run(['recover', '--all'])).exit).toBe(0)
+    expect(results(house, id)).toMatchObject([{ is_error: true }])
+    expect(house.records(id).find(({ kind }) => kind === 'run.interrupted')).toMatchObject({
+      reason: 'unknown_tool',
+    })
+    const shown = await house.ok('show', 'a')
+    expect(shown.stdout).toMatch(/^status +interrupted_startup$/m)
+    expect(shown.stdout).toMatch(/^next +substrat resume a$/m)
+    expect(await house.run(['resume', 'a'])).toMatchObject({ exit: 0, stdout: 'finished\n' })
+    expect(results(house, id)).toHaveLength(1)
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('goes on by itself with recovery.unknown_tool continue, and the model is told', async () => {
+    const house = new House({ SUBSTRAT_RECOVERY_UNKNOWN_TOOL: 'continue' })
+    const { id, sender } = await inTool(house, ENDLESS)
+    await sender.kill()
+    expect((await house.ok('recover', '--all')).stdout).toMatch(
+      /went on, completed \[E: tool started, no result\]/,
+    )
+    expect(results(house, id)).toMatchObject([{ is_error: true }])
+    expect(house.count(id, 'message.notice')).toBe(1)
+    expect(house.count(id, 'run.interrupted')).toBe(0)
+    expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
+  })
+})
