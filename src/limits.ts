@@ -17,9 +17,18 @@ export const limits = {
   tokensKept: 100,
   /** Requests to the model in one run, where nothing else is said. */
   stepsMax: 200,
+  /** Tool calls of one response, and the length of the name or id of one: together they must fit a line. */
+  callsMax: 128,
+  callNameCharactersMax: 256,
+  /** Inputs of the calls of one response that are in its line; the others go to blobs. */
+  callInputsBytesMax: 256 * 1024,
+  /** Characters of the inputs that a person is asked about, of all calls together. */
+  asksCharactersMax: 64 * 1024,
   /** Bytes of a tool's output that the model is given; the whole goes to a blob, up to toolOutputBytesMax. */
   toolResultBytesMax: 32 * 1024,
   toolOutputBytesMax: 10 * 1024 * 1024,
+  /** A provider that says to come back later than this is asked again then. */
+  retryAfterMsMax: 30 * 24 * 3600 * 1000,
   /** A file that goes into the prompt. */
   promptFileBytesMax: 64 * 1024,
   promptBytesMax: 256 * 1024,

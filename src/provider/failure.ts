@@ -24,10 +24,14 @@ export function describeFailure(thrown: unknown): RunError {
   }
 }
 
-/** When the provider said to try again, in milliseconds from now; null where it did not. */
+/** When the provider said to try again, in milliseconds from now; null where it did not. Never throws itself. */
 export function retryAfterOf(thrown: unknown): number | null {
-  const ms = (thrown as Partial<ProviderFailure> | null | undefined)?.failure?.retry_after_ms
-  return typeof ms === 'number' && Number.isFinite(ms) && ms >= 0 ? Math.ceil(ms) : null
+  try {
+    const ms = (thrown as Partial<ProviderFailure> | null | undefined)?.failure?.retry_after_ms
+    return typeof ms === 'number' && Number.isFinite(ms) && ms >= 0 ? Math.ceil(ms) : null
+  } catch {
+    return null
+  }
 }
 
 /** One line, of a length that a log and a terminal can take, with nothing that steers a terminal. */

@@ -252,7 +252,7 @@ function runEnded(
   end: Partial<Run>,
 ): State {
   const run = openRun(next, record.run_id)
-  next.run = { ...run, ended_at: record.ts, process: null, servers: [], wait: null, ...end }
+  next.run = { ...run, ended_at: record.ts, process: null, wait: null, ...end }
   if (run.key !== null) {
     next.keys = next.keys.map((entry) => (entry.key === run.key ? { ...entry, end: at.end } : entry))
   }

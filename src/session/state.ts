@@ -67,7 +67,7 @@ export interface Run {
   error: RunError | null
   usage: Usage | null
   process: ProcessGroup | null
-  /** Tool servers that run beside it. */
+  /** Tool servers that run beside it; they are stopped after its end, so a kill may leave them behind it. */
   servers: ProcessGroup[]
   allow: string[]
   steps_max: number | null

@@ -112,6 +112,19 @@ export function readFollowing(point: string, path: string): Buffer {
   return step({ point, name: 'read', path }, () => fs.readFileSync(path))
 }
 
+/** Its beginning, where it may be of any size. */
+export function readFollowingUpTo(point: string, path: string, bytesMax: number): Buffer {
+  const file = step({ point, name: 'open', path }, () => ({
+    fd: fs.openSync(path, O_RDONLY | O_NONBLOCK),
+    path,
+  }))
+  try {
+    return readRange(point, file, 0, bytesMax)
+  } finally {
+    close(file)
+  }
+}
+
 /** Writes all of `bytes` at `offset`; a short write is continued, and is an error when nothing more goes in. */
 export function writeAll(point: string, file: OpenFile, bytes: Uint8Array, offset: number): void {
   let written = 0

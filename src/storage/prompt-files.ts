@@ -13,12 +13,8 @@ export function readTextFile(path: string, bytesMax: number): TextFile | undefin
   try {
     const facts = io.statIfThere('prompt.stat', path)
     if (facts?.kind !== 'file') return undefined
-    const bytes = io.readFollowing('prompt.read', path)
-    return {
-      text: bytes.subarray(0, bytesMax).toString('utf8'),
-      bytes: bytes.length,
-      cut: Math.max(0, bytes.length - bytesMax),
-    }
+    const read = io.readFollowingUpTo('prompt.read', path, Math.min(bytesMax, facts.sizeBytes))
+    return { text: read.toString('utf8'), bytes: facts.sizeBytes, cut: facts.sizeBytes - read.length }
   } catch {
     return undefined
   }

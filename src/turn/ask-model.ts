@@ -1,5 +1,7 @@
 /** One request to a model provider, and what came of it as an event. */
+import { limits } from '../limits.js'
 import type {
+  JsonObject,
   ModelProvider,
   ModelRequest,
   ProviderSettings,
@@ -73,14 +75,29 @@ export async function complete(
 
 const STOPS = ['end', 'length', 'tool_calls']
 
-/** What is stored must be what the next request may hold: an id, a name, an object. */
+/** What is stored must be what the next request may hold, and a line of the log: an id, a name, an object. */
 function checkCall(call: ToolCall | undefined, earlier: ToolCall[]): ToolCall {
-  const { call_id, name, input } = call ?? ({} as Partial<ToolCall>)
-  const isWhole = typeof call_id === 'string' && call_id !== '' && typeof name === 'string' && name !== ''
-  if (!isWhole || typeof input !== 'object' || input === null || Array.isArray(input)) {
+  const { call_id, name } = call ?? ({} as Partial<ToolCall>)
+  const input = plainObject(call?.input)
+  if (!isWord(call_id) || !isWord(name) || input === undefined)
     throw offContract(`a tool call ${shown(call)}`)
-  }
+  if (earlier.length === limits.callsMax) throw offContract(`more than ${limits.callsMax} tool calls at once`)
   if (earlier.some((other) => other.call_id === call_id))
     throw offContract(`two tool calls with the id ${call_id}`)
   return { call_id, name, input }
+}
+
+function isWord(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= limits.callNameCharactersMax
+}
+
+/** As JSON has it; undefined for what JSON has not. */
+function plainObject(value: unknown): JsonObject | undefined {
+  try {
+    const plain = JSON.parse(JSON.stringify(value)) as unknown
+    const isObject = typeof plain === 'object' && plain !== null && !Array.isArray(plain)
+    return isObject ? (plain as JsonObject) : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -8,7 +8,7 @@ import type { ModelProvider, ProviderSettings } from '../provider/contract.js'
 import type { Session } from '../session/session.js'
 import { complete } from './ask-model.js'
 import type { TurnEnds } from './events.js'
-import { type Exchange, exchanges, promptOf, responsesBefore } from './history.js'
+import { compactionOf, type Exchange, exchanges, promptOf } from './history.js'
 import type { TurnEvent } from './turn-event.js'
 
 const KEPT_SHARE = 1 / 3
@@ -23,18 +23,25 @@ export async function compact(
 ): Promise<Extract<TurnEvent, { type: 'compacted' }> | undefined> {
   const all = exchanges(session)
   const cut = cutOf(all)
-  if (cut === 0) return undefined
+  if (cut <= 0) return undefined
   const [left, first] = [all.slice(0, cut), all[cut] as Exchange]
-  const messages = left.reduce((sum, exchange) => sum + exchange.messages.length, 0)
+  const earlier = compactionOf(session)
+  // The summary of an earlier compaction stands for what that left out.
+  const messages =
+    left.reduce((sum, { messages }) => sum + messages.length, 0) +
+    (earlier === undefined ? 0 : earlier.messages - 1)
   const how = provider.summarises === false ? 'dropped' : 'summary'
   const summary =
     how === 'dropped' ? droppedNotice(messages) : await summarise(provider, settings, left, ends)
   if (summary === undefined) return undefined
-  const asked = left.some(({ isPrompt }) => isPrompt)
-    ? `\n\nWhat you are working on, word for word:\n\n${promptOf(session)}`
-    : ''
+  // Also where an earlier compaction left it out: the summary that has it is left out now.
+  const prompt = session.state.run?.prompt ?? null
+  const asked =
+    prompt !== null && prompt.seq < first.seq
+      ? `\n\nWhat you are working on, word for word:\n\n${promptOf(session)}`
+      : ''
   const responses =
-    responsesBefore(session) +
+    (earlier?.responses ?? 0) +
     left.flatMap((each) => each.messages).filter(({ role }) => role === 'assistant').length
   return {
     type: 'compacted',

@@ -20,7 +20,7 @@ export interface Decided {
   digest: string
 }
 
-/** `substrat-<token id>-<secret>`: shown once, and only its hash is stored. */
+/** `st_<token id>_<secret>`: shown once, and only its hash is stored. */
 export function mintToken(expiresAt: string): { token: MintedToken; secret: string } {
   const token_id = randomUUID()
   const secret = `st_${token_id}_${randomBytes(24).toString('base64url')}`

@@ -13,6 +13,7 @@ import type {
   ModelProvider,
   Provider,
   ProviderSettings,
+  ToolCall,
 } from '../provider/contract.js'
 import { createHost } from '../provider/program.js'
 import type { CallRecord, RunError } from '../session/records.js'
@@ -122,7 +123,7 @@ class Turn {
   }
 
   private async ask(): Promise<TurnEvent> {
-    const { provider, settings, toolbox, environment, onText, note } = this.ports
+    const { provider, settings, toolbox, environment, onText } = this.ports
     if (provider.kind === 'agent') {
       return askAgent(
         this.session,
@@ -135,11 +136,9 @@ class Turn {
         onText,
       )
     }
-    await toolbox.start(
-      (server, command) =>
-        this.launch(command, (group) => this.persist({ type: 'server_launched', server, group })),
-      note,
-    )
+    await this.startServers()
+    if (this.stop.signal.aborted)
+      return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
     this.slot ??= await this.ports.takeSlot(this.stop.signal)
     const ends = { signal: this.stop.signal, strays: this.strays }
     const asked = await askModel(this.session, provider, settings, toolbox.definitions, ends, onText)
@@ -148,7 +147,18 @@ class Turn {
       return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
     if (asked.outcome === 'failed') return this.failed(asked.error, asked.retryAfterMs)
     const { reply, stop, usage, calls } = asked.answer
-    return { type: 'model_responded', reply, stop, usage, calls: calls.map((call) => this.stored(call)) }
+    return { type: 'model_responded', reply, stop, usage, calls: this.stored(calls) }
+  }
+
+  /** Once in a turn; also where it begins with a call, after a decision or a crash. */
+  private startServers(): Promise<void> {
+    const { toolbox, note } = this.ports
+    return toolbox.start(
+      (server, command) =>
+        this.launch(command, (group) => this.persist({ type: 'server_launched', server, group })),
+      this.stop.signal,
+      note,
+    )
   }
 
   private failed(error: RunError, retryAfterMs: number | null): TurnEvent {
@@ -161,6 +171,7 @@ class Turn {
   private async runTool(callId: string): Promise<TurnEvent> {
     const call = openCalls(this.session).find(({ call_id }) => call_id === callId)
     if (call === undefined) throw new Error(`the call ${callId} is not in the log`)
+    if (!this.ports.toolbox.has(call.name)) await this.startServers()
     let broken: unknown
     const launch = async (command: LaunchCommand): Promise<LaunchedProgram> => {
       try {
@@ -183,9 +194,13 @@ class Turn {
   /** The secret is told once it can be used, and is nowhere else. */
   private async park(callIds: string[]): Promise<TurnEvent> {
     const { token, secret } = mintToken(this.ports.tokenExpiry())
-    const asks = openCalls(this.session)
-      .filter(({ call_id }) => callIds.includes(call_id))
-      .map(({ call_id, name, input }) => ({ call_id, tool: name, input: shortened(input) }))
+    const asked = openCalls(this.session).filter(({ call_id }) => callIds.includes(call_id))
+    const room = Math.floor(limits.asksCharactersMax / asked.length)
+    const asks = asked.map(({ call_id, name, input }) => ({
+      call_id,
+      tool: name,
+      input: shortened(input, room),
+    }))
     this.session.onceDurable('run.waiting', () => this.ports.onToken(secret))
     return { type: 'parked', token, asks }
   }
@@ -229,19 +244,16 @@ class Turn {
     )
   }
 
-  private stored({
-    call_id,
-    name,
-    input,
-  }: {
-    call_id: string
-    name: string
-    input: Record<string, unknown>
-  }): CallRecord {
-    const bytes = Buffer.from(JSON.stringify(input))
-    return bytes.length <= limits.inlineBytesMax
-      ? { call_id, name, input }
-      : { call_id, name, input_blob: this.session.writeBlob(bytes) }
+  /** As they fit a line together. */
+  private stored(calls: ToolCall[]): CallRecord[] {
+    let room: number = limits.callInputsBytesMax
+    return calls.map(({ call_id, name, input }) => {
+      const bytes = Buffer.from(JSON.stringify(input))
+      if (bytes.length > Math.min(limits.inlineBytesMax, room))
+        return { call_id, name, input_blob: this.session.writeBlob(bytes) }
+      room -= bytes.length
+      return { call_id, name, input }
+    })
   }
 
   private async releaseSlot(): Promise<void> {
@@ -251,21 +263,27 @@ class Turn {
   }
 }
 
-const ASK_CHARACTERS_MAX = 4000
-
-/** What a person is asked about must fit a line of the log; the whole input is in the call. */
-function shortened(input: Record<string, unknown>): Record<string, unknown> {
+/** What a person is asked about must fit a line of the log, with the others; the whole input is in the call. */
+function shortened(input: Record<string, unknown>, room: number): Record<string, unknown> {
+  const whole = JSON.stringify(input)
+  if (whole.length <= room) return input
+  const fields = Object.entries(input)
+  const each = Math.floor(room / fields.length)
+  const names = fields.reduce((sum, [name]) => sum + name.length, 0)
+  if (names > room / 2 || each < ASK_CHARACTERS_MIN) return { input: cut(whole, room) }
   return Object.fromEntries(
-    Object.entries(input).map(([field, value]) => {
+    fields.map(([name, value]) => {
       const text = typeof value === 'string' ? value : JSON.stringify(value)
-      return [
-        field,
-        text.length <= ASK_CHARACTERS_MAX
-          ? value
-          : `${text.slice(0, ASK_CHARACTERS_MAX)}… (${text.length} characters)`,
-      ]
+      return [name, text.length <= each ? value : cut(text, each)]
     }),
   )
+}
+
+/** Below this a piece of a field says nothing. */
+const ASK_CHARACTERS_MIN = 100
+
+function cut(text: string, characters: number): string {
+  return `${text.slice(0, characters)}… (${text.length} characters)`
 }
 
 function isCode(error: unknown, code: ErrorCode): boolean {

@@ -9,6 +9,9 @@ import type { CallRecord, SessionRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
 
+/** What a conversation is read from. */
+export type Readable = Pick<Session, 'state' | 'recordAt' | 'records' | 'text'>
+
 /** Messages that belong together: a message of the user, or a response with its results. */
 export interface Exchange {
   messages: ModelMessage[]
@@ -18,17 +21,17 @@ export interface Exchange {
   isPrompt: boolean
 }
 
-export function conversation(session: Session): ModelMessage[] {
+export function conversation(session: Readable): ModelMessage[] {
   return exchanges(session).flatMap(({ messages }) => messages)
 }
 
 /** The summary of what was compacted, and then everything since. */
-export function exchanges(session: Session): Exchange[] {
-  const { context_seq, context_offset, compaction } = session.state
+export function exchanges(session: Readable): Exchange[] {
+  const { context_seq, context_offset } = session.state
+  const compaction = compactionOf(session)
   const found: Exchange[] = []
-  if (compaction !== null) {
-    const record = session.recordAt(compaction)
-    const content = 'content' in record ? session.text(record.content) : ''
+  if (compaction !== undefined) {
+    const content = session.text(compaction.content)
     found.push({ messages: [{ role: 'user', content }], seq: compaction.seq, isPrompt: false })
   }
   const gathering = new Gathering(found)
@@ -38,21 +41,24 @@ export function exchanges(session: Session): Exchange[] {
 }
 
 /** How many responses the latest compaction has left out. */
-export function responsesBefore(session: Session): number {
+export function responsesBefore(session: Readable): number {
+  return compactionOf(session)?.responses ?? 0
+}
+
+export function compactionOf(session: Readable): SessionRecord<'context.compacted'> | undefined {
   const at = session.state.compaction
   const record = at === null ? undefined : session.recordAt(at)
-  return record?.kind === 'context.compacted' ? record.responses : 0
+  return record?.kind === 'context.compacted' ? record : undefined
 }
 
 /** Puts records in the order that a model needs. */
 class Gathering {
   private response: { exchange: Exchange; calls: ToolCall[]; results: Map<string, ModelMessage> } | undefined
   private said: { text: string; seq: number } | undefined
-  private deferred: Exchange[] = []
 
   constructor(private readonly found: Exchange[]) {}
 
-  add(record: SessionRecord, session: Session): void {
+  add(record: SessionRecord, session: Readable): void {
     switch (record.kind) {
       case 'message.user':
       case 'mail.delivered':
@@ -93,12 +99,14 @@ class Gathering {
 
   private take(exchange: Exchange): void {
     this.flushSaid()
-    if (this.response === undefined) this.found.push(exchange)
-    else this.deferred.push(exchange)
+    // Behind the response, whose results are gathered within its exchange.
+    this.found.push(exchange)
   }
 
   private respond(seq: number, calls: ToolCall[]): void {
     const said = this.said
+    // A final response whose reply comes after it: logs were written so before there were tools.
+    if (said === undefined && calls.length === 0) return
     this.said = undefined
     this.flushResponse()
     const message: ModelMessage = { role: 'assistant', content: said?.text ?? '', tool_calls: calls }
@@ -128,28 +136,26 @@ class Gathering {
       const missing: ModelMessage = { role: 'tool', call_id, name, content: NO_RESULT, is_error: true }
       response.exchange.messages.push(response.results.get(call_id) ?? missing)
     }
-    this.found.push(...this.deferred)
-    this.deferred = []
   }
 }
 
 const NO_RESULT = 'There is no result yet.'
 
-export function toolCall(call: CallRecord, session: Session): ToolCall {
+export function toolCall(call: CallRecord, session: Readable): ToolCall {
   const input =
     call.input_blob === undefined ? call.input : (JSON.parse(session.text(call.input_blob)) as JsonObject)
   return { call_id: call.call_id, name: call.name, input: input ?? {} }
 }
 
 /** The calls of the open run, with their inputs. */
-export function openCalls(session: Session): ToolCall[] {
+export function openCalls(session: Readable): ToolCall[] {
   const at = session.state.run?.calls_at ?? null
   const record = at === null ? undefined : session.recordAt(at)
   return record?.kind === 'model.responded' ? (record.calls ?? []).map((call) => toolCall(call, session)) : []
 }
 
 /** What the open run, or the run that it continues, was asked. */
-export function promptOf(session: Session): string {
+export function promptOf(session: Readable): string {
   const at = session.state.run?.prompt ?? null
   if (at === null) return ''
   const record = session.recordAt(at)
@@ -159,7 +165,7 @@ export function promptOf(session: Session): string {
 }
 
 /** What an agent program is told when a turn of it was interrupted: substrat cannot know how far it came. */
-export function recoveryPrompt(session: Session): string {
+export function recoveryPrompt(session: Readable): string {
   const at = session.state.run?.prompt ?? null
   const record = at === null ? undefined : session.recordAt(at)
   const asked = promptOf(session)

@@ -36,11 +36,16 @@ export function assemblePrompt(places: PromptPlaces, instructions: string | null
     parts.push(`<file path="${path}">\n${text}${rest}\n</file>`)
   }
   const skills = skillsOf(places)
+  const listed = skills.filter(({ name, description }) => {
+    room -= Buffer.byteLength(name) + Buffer.byteLength(description)
+    return room >= 0
+  })
   if (skills.length > 0) {
-    parts.push(
-      `Skills, to be read with read_skill where they help:\n${skills.map(({ name, description }) => `- ${name}: ${description}`).join('\n')}`,
-    )
-    sources.push(...skills.map(({ path, bytes }) => ({ path, bytes, cut: bytes })))
+    const more = skills.length - listed.length
+    const lines = listed.map(({ name, description }) => `- ${name}: ${description}`)
+    if (more > 0) lines.push(`[… ${more} more skills are left out]`)
+    parts.push(`Skills, to be read with read_skill where they help:\n${lines.join('\n')}`)
+    sources.push(...listed.map(({ path, bytes }) => ({ path, bytes, cut: bytes })))
   }
   return { instructions: parts.length === 0 ? null : parts.join('\n\n'), sources }
 }

@@ -1,5 +1,6 @@
 /** What follows a failed request to a model (design section 8). */
 import { clock } from '../clock.js'
+import { limits } from '../limits.js'
 import type { FailureType, RunError } from '../session/records.js'
 import type { RetryPlan } from './turn-event.js'
 
@@ -24,8 +25,10 @@ export function planRetry(
 ): RetryPlan {
   if (!RETRIED.has(error.type)) return { retryInMs: null, notBefore: null }
   const delayMs = settings.delaysMs[failures]
-  const pauseMs = Math.max(delayMs ?? 0, retryAfterMs ?? 0)
-  if (delayMs !== undefined && pauseMs <= PAUSE_MS_MAX) return { retryInMs: pauseMs, notBefore: null }
-  if (error.type !== 'rate_limit') return { retryInMs: null, notBefore: null }
-  return { retryInMs: null, notBefore: new Date(clock.now() + (retryAfterMs ?? RATE_LIMIT_MS)).toISOString() }
+  const isLong = retryAfterMs !== null && retryAfterMs > PAUSE_MS_MAX
+  if (delayMs !== undefined && !isLong)
+    return { retryInMs: Math.max(delayMs, retryAfterMs ?? 0), notBefore: null }
+  if (error.type !== 'rate_limit' && !isLong) return { retryInMs: null, notBefore: null }
+  const waitMs = Math.min(retryAfterMs ?? RATE_LIMIT_MS, limits.retryAfterMsMax)
+  return { retryInMs: null, notBefore: new Date(clock.now() + waitMs).toISOString() }
 }

@@ -1,5 +1,5 @@
 /** The part of `step` that is about the model: its responses, its failures, and a conversation too long for it. */
-import type { NewRecord } from '../session/records.js'
+import type { NewRecord, Usage } from '../session/records.js'
 import type { Call, Run } from '../session/state.js'
 import { proceed } from './step-calls.js'
 import { completed, reply } from './step-records.js'
@@ -20,12 +20,22 @@ export function modelResponded(
     ...usage,
     ...(calls.length === 0 ? {} : { calls }),
   }
-  if (calls.length === 0) return { records: [reply(run, event.reply), responded, completed(run_id, null)] }
+  if (calls.length === 0)
+    return { records: [reply(run, event.reply), responded, completed(run_id, total(run.usage, event.usage))] }
   const said = event.reply === '' ? [] : [reply(run, event.reply)]
   const pending = calls.map(
     ({ call_id, name }): Call => ({ call_id, tool: name, status: 'pending', isApproved: false, group: null }),
   )
   return proceed([...said, responded], { ...run, steps: run.steps + 1 }, pending, policy)
+}
+
+/** What the whole run has used. */
+function total(before: Usage | null, more: Usage | null): Usage | null {
+  if (before === null || more === null) return more ?? before
+  return {
+    input_tokens: before.input_tokens + more.input_tokens,
+    output_tokens: before.output_tokens + more.output_tokens,
+  }
 }
 
 export function modelFailed(run: Run, { error, plan }: Extract<TurnEvent, { type: 'model_failed' }>): Step {

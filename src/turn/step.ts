@@ -20,7 +20,7 @@ import {
 } from './step-calls.js'
 import { compacted, modelFailed, modelResponded } from './step-model.js'
 import { asking, assembled, completed, reply, runStarted, stateRecord } from './step-records.js'
-import type { ProviderKind, RunRequest, Step, ToolPolicy, TurnEvent } from './turn-event.js'
+import type { ProviderKind, RunRequest, Step, ToolOutcome, ToolPolicy, TurnEvent } from './turn-event.js'
 
 export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
   if (event.type === 'begin') return begin(state, event.provider, event.run, policy)
@@ -75,7 +75,7 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
         ],
       }
     case 'stopped':
-      return { records: stopped(run, event) }
+      return { records: stopped(run, event, policy) }
   }
 }
 
@@ -101,7 +101,8 @@ function begin(state: State, provider: ProviderKind, request: RunRequest, policy
     const at = records.findIndex(({ kind }) => kind === 'run.started') + 1
     return asking([...records.slice(0, at), ...closed, ...records.slice(at)], request.run_id, provider)
   }
-  return proceed(records, { ...left, run_id: request.run_id, allow: request.allow }, left.calls, policy)
+  const { run_id, allow, steps_max } = request
+  return proceed(records, { ...left, run_id, allow, steps_max, steps: 0 }, left.calls, policy)
 }
 
 /** A person's message to a run that waits: its token is worth nothing any more, its calls are not run. */
@@ -138,14 +139,28 @@ function noticeRecord(run: Run, attempt: number, content: string): NewRecord {
   return { kind: 'message.notice', run_id: run.run_id, content, attempt }
 }
 
-function stopped(run: Run, { reason, state, result }: Extract<TurnEvent, { type: 'stopped' }>): NewRecord[] {
+function stopped(
+  run: Run,
+  { reason, state, result }: Extract<TurnEvent, { type: 'stopped' }>,
+  policy: ToolPolicy,
+): NewRecord[] {
   const { run_id } = run
   const records = [...stateRecord(run_id, state), ...(result === null ? [] : [resultRecord(run, result)])]
   if (reason === 'suspended' || reason === 'shutdown')
-    return [...records, { kind: 'run.interrupted', run_id, reason }]
+    return [...records, ...notRun(run, result, policy), { kind: 'run.interrupted', run_id, reason }]
   const open = { ...run, calls: run.calls.filter(({ call_id }) => call_id !== result?.call_id) }
   return [...records, ...withdrawn(open, 'the turn was cancelled'), { kind: 'run.cancelled', run_id, reason }]
 }
+
+/** What was recorded as started, and then not run after all: it needs a result, or nobody would ever give it one. */
+function notRun(run: Run, result: ToolOutcome | null, policy: ToolPolicy): NewRecord[] {
+  return run.calls
+    .filter(({ status, call_id }) => status === 'started' && call_id !== result?.call_id)
+    .filter(({ tool }) => policy.kindOf(tool) !== 'reads')
+    .map(({ call_id }) => resultRecord(run, { call_id, content: NOT_RUN, is_error: true, output: null }))
+}
+
+const NOT_RUN = 'Not run: the turn was stopped before it. Call it again where it is still needed.'
 
 function openRun(state: State): Run {
   assert(state.run?.status === 'open', 'an event of a turn belongs to an open run')

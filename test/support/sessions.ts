@@ -74,8 +74,8 @@ export function appendTurn(session: Session, content: string, answer: string): s
   const runId = randomUUID()
   session.append([...beginning(session, runId, content), { kind: 'model.requested', run_id: runId }])
   session.append([
-    { kind: 'model.responded', run_id: runId, stop: 'end' },
     replied(runId, answer),
+    { kind: 'model.responded', run_id: runId, stop: 'end' },
     completed(runId, null),
     { kind: 'session.suspended', reason: 'idle' },
   ])

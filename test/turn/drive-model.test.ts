@@ -63,7 +63,7 @@ test('the reply is its pieces in order, recorded with its usage in one batch wit
   expect(replyOf(run)).toBe('one two')
   expect(pieces).toEqual(['one ', 'two'])
   const last = [...session.records({ seq: 1, offset: 0 })].slice(-4)
-  const kinds = ['model.responded', 'message.agent', 'run.completed', 'session.suspended']
+  const kinds = ['message.agent', 'model.responded', 'run.completed', 'session.suspended']
   expect(last.map(({ kind }) => kind)).toEqual(kinds)
   expect(new Set(last.map(({ batch }) => String(batch)))).toEqual(new Set(['6,9']))
 })
@@ -97,7 +97,7 @@ test('the model gets the conversation without failed answers, and how often it w
   ])
   expect(heard[2]).toEqual([
     { role: 'user', content: 'a' },
-    { role: 'assistant', content: 'answer 1' },
+    { role: 'assistant', content: 'answer 1', tool_calls: [] },
     { role: 'user', content: 'b' },
     { role: 'user', content: 'c' },
   ])
@@ -350,8 +350,17 @@ describe('a turn that is stopped', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const stop = new FakeStop()
     let isOver = false
-    const turn = runTurn(session, model(STUBBORN[3]?.[1] as () => unknown), { stop }).finally(() => {
-      isOver = true
+    const stubborn = STUBBORN[3]?.[1] as () => unknown
+    let turn: Promise<Run> = Promise.reject(new Error('not begun'))
+    turn.catch(() => undefined)
+    await new Promise<void>((asked) => {
+      const provider = model(() => {
+        asked()
+        return stubborn()
+      })
+      turn = runTurn(session, provider, { stop }).finally(() => {
+        isOver = true
+      })
     })
     stop.stop('shutdown')
     await vi.advanceTimersByTimeAsync(2999)

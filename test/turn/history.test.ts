@@ -38,7 +38,7 @@ test('a conversation is what was said, also by mail and through blobs, in order;
   ])
   expect(conversation(session)).toEqual([
     { role: 'user', content: 'one' },
-    { role: 'assistant', content: large },
+    { role: 'assistant', content: large, tool_calls: [] },
     { role: 'user', content: 'two' },
     { role: 'user', content: 'three' },
   ])

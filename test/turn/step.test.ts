@@ -150,16 +150,13 @@ const EVENTS: [TurnEvent, object][] = [
     { type: 'model_responded', reply: 'x', stop: 'length', usage, calls: [] },
     {
       records: [
-        { kind: 'model.responded', run_id: RUN, stop: 'length', usage, calls: [] },
-        { kind: 'message.agent', run_id: RUN, message_id: deriveId(RUN, 'reply'), content: 'x' },
+        { kind: 'message.agent', run_id: RUN, message_id: deriveId(RUN, 'reply', '0'), content: 'x' },
+        { kind: 'model.responded', run_id: RUN, stop: 'length', usage },
         { kind: 'run.completed', run_id: RUN, usage },
       ],
     },
   ],
-  [
-    { type: 'agent_replied', reply: 'x' },
-    { records: [replied(RUN, 'x')], effect: { type: 'release' } },
-  ],
+  [{ type: 'agent_replied', reply: 'x' }, { records: [replied(RUN, 'x')] }],
   [
     { type: 'released', state: 'AA==', usage: null },
     {

@@ -48,7 +48,10 @@ export const editFile: Tool = {
   async run(input, { workspace }) {
     const file = textField(input, 'path')
     const [oldText, newText] = [textField(input, 'old_text'), textField(input, 'new_text')]
-    const before = readWorkspaceFile(workspace, file, limits.toolOutputBytesMax).toString('utf8')
+    const bytes = readWorkspaceFile(workspace, file, limits.toolOutputBytesMax)
+    const before = bytes.toString('utf8')
+    // What is not text would come back changed where nobody edited it.
+    if (!Buffer.from(before).equals(bytes)) throw new Error(`${file} is no text in UTF-8`)
     const at = before.indexOf(oldText)
     if (oldText === '' || at === -1) throw new Error('the old text is not in the file')
     if (before.indexOf(oldText, at + 1) !== -1)

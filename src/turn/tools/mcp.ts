@@ -28,10 +28,14 @@ export async function startServer(
   name: string,
   server: McpServer,
   workspace: string,
+  signal: AbortSignal,
   launch: (command: LaunchCommand) => Promise<LaunchedProgram>,
 ): Promise<RunningServer> {
   const program = await launch({ argv: [server.command, ...server.args], cwd: workspace, env: server.env })
+  const kill = (): void => void program.kill(0)
+  signal.addEventListener('abort', kill, { once: true })
   try {
+    signal.throwIfAborted()
     const { Client } = await import('@modelcontextprotocol/sdk/client/index.js')
     const client = new Client({ name: 'substrat', version: '1' })
     await client.connect(transportOver(program), { timeout: START_MS_MAX })
@@ -45,6 +49,8 @@ export async function startServer(
   } catch (error) {
     await program.kill(0)
     throw new Error(`the tool server ${name} does not start: ${(error as Error).message}`)
+  } finally {
+    signal.removeEventListener('abort', kill)
   }
 }
 

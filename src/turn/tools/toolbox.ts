@@ -31,6 +31,8 @@ export interface ToolboxOptions {
   servers: Record<string, McpServer>
 }
 
+const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/
+
 const BUILT_IN: Tool[] = [shell, readFile, writeFile, editFile, readSkill, askOperator]
 
 export class Toolbox {
@@ -55,6 +57,7 @@ export class Toolbox {
   /** Starts the tool servers, once. `launch` records each before it runs. A server that does not start has no tools. */
   async start(
     launch: (server: string, command: LaunchCommand) => Promise<LaunchedProgram>,
+    signal: AbortSignal,
     note: (text: string) => void,
   ): Promise<void> {
     if (this.running !== undefined) return
@@ -64,15 +67,27 @@ export class Toolbox {
     const { startServer } = await import('./mcp.js')
     for (const [name, server] of servers) {
       try {
-        const started = await startServer(name, server, this.options.workspace, (command) =>
-          launch(name, command),
-        )
+        const { workspace } = this.options
+        const started = await startServer(name, server, workspace, signal, (command) => launch(name, command))
         this.running.push(started)
-        for (const tool of started.tools) this.tools.set(tool.name, tool)
+        for (const tool of started.tools) this.take(tool, note)
       } catch (error) {
         note((error as Error).message)
       }
     }
+  }
+
+  /** Whether it is there to be run, now. */
+  has(name: string): boolean {
+    return this.tools.has(name)
+  }
+
+  /** One tool that a model's API refuses would be every request refused. */
+  private take(tool: Tool, note: (text: string) => void): void {
+    if (!TOOL_NAME.test(tool.name)) note(`the tool ${tool.name} is left out: no model takes such a name`)
+    else if (this.tools.has(tool.name))
+      note(`the tool ${tool.name} is left out: there is another of that name`)
+    else this.tools.set(tool.name, tool)
   }
 
   async stop(): Promise<void> {
@@ -96,7 +111,6 @@ export class Toolbox {
         tool.run(call.input as JsonObject, { workspace, home, signal: stop, launch }),
         whenLate(stop),
       ])
-      if (timeout.aborted) return failed(this.timedOut())
       return capped(Buffer.isBuffer(output) ? output : Buffer.from(output), false)
     } catch (error) {
       if (signal.aborted) return failed('Interrupted: the turn was stopped.')

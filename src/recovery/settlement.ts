@@ -1,0 +1,93 @@
+/** What recovery records about an open run whose process is gone: row -> records, pure. `settle` carries it out. */
+import { assert } from '../errors.js'
+import type { Interruption, NewRecord } from '../session/records.js'
+import type { Run, State } from '../session/state.js'
+import type { Status } from '../session/status.js'
+import { ownIdentity } from '../storage/identity.js'
+import { revoked } from '../turn/step-calls.js'
+import { completed, reply } from '../turn/step-records.js'
+import type { ToolPolicy } from '../turn/turn-event.js'
+import { RECOVERY_TABLE, type Row } from './table.js'
+
+export interface SettlementFacts {
+  policy: ToolPolicy
+  /** After a tool of unknown outcome: wait for a person, or let the model look for itself. */
+  unknownTool: 'stop' | 'continue'
+  /** Whether the caller goes on with an open run; else it is marked as interrupted. */
+  goesOn: boolean
+  /** A program of the run may live on where it cannot be killed. */
+  hasStranger: boolean
+  /** Row J: the reply, where the program's own store says that it finished. */
+  finished: string | undefined
+}
+
+export function settlement(state: State, row: Row, facts: SettlementFacts): NewRecord[] {
+  const { action } = RECOVERY_TABLE[row]
+  if (action === 'none' || action === 'keep') return []
+  const run = openRun(state)
+  switch (action) {
+    case 'close':
+      return [completed(run.run_id, run.usage)]
+    case 'inspect':
+      return facts.finished === undefined
+        ? interrupted(run)
+        : [reply(run, facts.finished), completed(run.run_id, null)]
+    case 'settle_tools':
+      return settledTools(run, facts)
+    case 'expire':
+      return [...revoked(state, run, 'expired'), ...interruption(run, 'wait_timeout', 'interrupted_waiting')]
+    case 'go_on':
+      return facts.goesOn ? [] : interrupted(run)
+  }
+}
+
+/** A session without a turn is at rest, also while its run waits. */
+export function rested({ state, run }: State): NewRecord[] {
+  const isAtWork = run?.status === 'open' && run.wait === null
+  return state === 'active' && !isAtWork ? [{ kind: 'session.suspended', reason: 'recovery' }] : []
+}
+
+/** Ends the open run as interrupted by the death of its process. */
+export function interrupted(run: Run): NewRecord[] {
+  const diedWith = run.boot_id.split('/')[0]
+  const reason = diedWith === ownIdentity().kernel_boot_id ? 'process_exit' : 'process_restart'
+  return interruption(run, reason, 'interrupted_startup')
+}
+
+function interruption(run: Run, reason: Interruption, status: Status): NewRecord[] {
+  return [
+    { kind: 'run.interrupted', run_id: run.run_id, reason },
+    { kind: 'status.derived', status },
+  ]
+}
+
+/**
+ * Row E. A tool that only reads is run again by whoever goes on. Of any other nobody knows how far it came: that is its
+ * result, and by the settings a person is asked first.
+ */
+function settledTools(run: Run, { policy, unknownTool, goesOn, hasStranger }: SettlementFacts): NewRecord[] {
+  const unknown = run.calls.filter(
+    ({ status, tool }) => status === 'started' && policy.kindOf(tool) !== 'reads',
+  )
+  const results = unknown.map(
+    ({ call_id, tool }): NewRecord => ({
+      kind: 'tool.finished',
+      run_id: run.run_id,
+      call_id,
+      tool,
+      content: UNKNOWN_OUTCOME,
+      is_error: true,
+    }),
+  )
+  if (unknown.length > 0 && (unknownTool === 'stop' || hasStranger))
+    return [...results, ...interruption(run, 'unknown_tool', 'interrupted_startup')]
+  return goesOn ? results : [...results, ...interrupted(run)]
+}
+
+const UNKNOWN_OUTCOME =
+  'Interrupted, outcome unknown: the process that ran this was killed. Look at what it did before doing it again.'
+
+function openRun({ run }: State): Run {
+  assert(run?.status === 'open', 'a row other than A has an open run')
+  return run
+}

@@ -1,0 +1,150 @@
+/**
+ * Turns as they go in the world: what a model, an agent program, tools and people do, in any order in which they can; a
+ * crash between any two batches; and after each crash the recovery table, which goes on or marks.
+ *
+ * A counterexample shrinks to a script of words, and is printed as the log that it wrote.
+ */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { World } from './world.js'
+
+const EVENTS = [
+  'begin model',
+  'begin agent',
+  'begin model, all allowed',
+  'begin model, 1 step at most',
+  'answer',
+  'answer with a call',
+  'answer with three calls',
+  'answer with a question',
+  'answer with the same ids again',
+  'fail',
+  'fail, overloaded',
+  'fail, rate limit',
+  'fail, too long',
+  'tool is done',
+  'launch',
+  'state',
+  'approve',
+  'deny',
+  'input',
+  'decide with a used token',
+  'rotate',
+  'the time has come',
+  'the token expires',
+  'configure',
+] as const
+
+const STOPS = ['turn_timeout', 'terminated', 'cancelled', 'suspended', 'shutdown'] as const
+
+/** What the next process does with what it finds. */
+const CRASHES = [
+  'crash',
+  'crash, unknown_tool=continue',
+  'crash, then only mark',
+  'crash, then a message',
+  'crash, then cancel',
+  'crash, and the program had finished',
+] as const
+
+const words = fc.oneof(
+  { weight: 8, arbitrary: fc.constantFrom(...EVENTS) },
+  { weight: 1, arbitrary: fc.constantFrom(...STOPS.map((reason) => `stop: ${reason}` as const)) },
+  { weight: 2, arbitrary: fc.constantFrom(...CRASHES) },
+)
+
+const scripts = fc.array(fc.tuple(words, fc.boolean()), { maxLength: 60, size: 'max' })
+
+function worldOf(script: [string, boolean][]): World {
+  const world = new World()
+  for (const [word, isLast] of script) world.take(word, isLast)
+  return world
+}
+
+/** Throws with the log, so that the counterexample can be read. */
+function holds(script: [string, boolean][], property: (world: World) => void): void {
+  const world = worldOf(script)
+  try {
+    property(world)
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n\nthe log\n${world.transcript()}`)
+  }
+}
+
+const RUNS = { numRuns: 1000 }
+
+describe('whatever happens in whatever order, with a crash at any batch,', () => {
+  test('every call has exactly one result, right after it and in order, whenever a model is asked', () => {
+    fc.assert(
+      fc.property(scripts, (script) => holds(script, (world) => world.checkAsked())),
+      RUNS,
+    )
+  })
+
+  test('every run is ended exactly once, and the session comes to rest', () => {
+    fc.assert(
+      fc.property(scripts, (script) =>
+        holds(script, (world) => {
+          world.end()
+          expect(world.open).toBeUndefined()
+          expect(world.state.state).not.toBe('active')
+          expect(world.ends()).toEqual(new Map(world.begun().map((run) => [run, 1])))
+        }),
+      ),
+      RUNS,
+    )
+  })
+
+  test('the log has one result for each call of every run that is over, save those that an interruption left', () => {
+    fc.assert(
+      fc.property(scripts, (script) =>
+        holds(script, (world) => {
+          world.end()
+          expect(world.unanswered()).toEqual([])
+          expect(world.answeredTwice()).toEqual([])
+        }),
+      ),
+      RUNS,
+    )
+  })
+
+  test('a token is consumed at most once, and only while it is waited for', () => {
+    fc.assert(
+      fc.property(scripts, (script) =>
+        holds(script, (world) => {
+          const consumed = world.records('token.consumed').map(({ token_id }) => token_id)
+          expect(new Set(consumed).size).toBe(consumed.length)
+          const spent = world.records('token.revoked').map(({ token_id }) => token_id)
+          expect(new Set([...consumed, ...spent]).size).toBe(consumed.length + spent.length)
+        }),
+      ),
+      RUNS,
+    )
+  })
+
+  test('no run asks its model more often than it may', () => {
+    fc.assert(
+      fc.property(scripts, (script) =>
+        holds(script, (world) => {
+          for (const { asked, max } of world.bounded()) expect(asked).toBeLessThanOrEqual(max)
+        }),
+      ),
+      RUNS,
+    )
+  })
+})
+
+test('the scripts get everywhere: each kind of record and each row of the table is come by', () => {
+  const kinds = new Set<string>()
+  const rows = new Set<string>()
+  for (const script of fc.sample(scripts, { numRuns: 3000, seed: 1 })) {
+    const world = worldOf(script)
+    for (const { kind } of world.log) kinds.add(kind)
+    for (const row of world.rows) rows.add(row)
+  }
+  expect([...rows].sort()).toEqual(['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'H2', 'I', 'J'])
+  for (const kind of ['tool.started', 'tool.finished', 'run.waiting', 'run.resumed', 'token.consumed'])
+    expect(kinds).toContain(kind)
+  for (const kind of ['token.revoked', 'context.compacted', 'model.failed', 'run.failed', 'run.cancelled'])
+    expect(kinds).toContain(kind)
+})

@@ -1,0 +1,433 @@
+/** One agent, its processes, its tools and its people, without a disk: everything that is pure, taken as it is used. */
+import { createHash } from 'node:crypto'
+import { expect } from 'vitest'
+import type { ModelMessage } from '../../src/provider/contract.js'
+import { interrupted, rested, settlement } from '../../src/recovery/settlement.js'
+import { diagnose, type Row } from '../../src/recovery/table.js'
+import type { CallRecord, Decision, NewRecord, SessionRecord } from '../../src/session/records.js'
+import type { Call, Run, State } from '../../src/session/state.js'
+import { isDue, isInterrupted, waitIsGood } from '../../src/session/status.js'
+import { conversation, exchanges, type Readable } from '../../src/turn/history.js'
+import { step, withRest } from '../../src/turn/step.js'
+import { revoked, withdrawn } from '../../src/turn/step-calls.js'
+import type { Effect, ProviderKind, RetryPlan, StopReason, TurnEvent } from '../../src/turn/turn-event.js'
+import { foldAll, locationOf, placed, timeOf } from '../support/folding.js'
+import { createdRecord } from '../support/sessions.js'
+import { POLICY } from '../support/turns.js'
+
+const AGENT = idOf('agent')
+const GROUP = { process_group: 10, start_time: 20, kernel_boot_id: 'k', pid_namespace: '1' }
+/** When tokens expire: later than any record, until the clock is set past it. */
+const EXPIRY = timeOf(1_000_000)
+const NOT_BEFORE = timeOf(900_000)
+
+export class World {
+  readonly log: SessionRecord[] = []
+  readonly rows = new Set<Row>()
+  state = undefined as unknown as State
+  /** What the living process has to do next; undefined where there is none. */
+  private effect: Effect | undefined
+  private provider: ProviderKind | undefined
+  private now = timeOf(0)
+  private ids = 0
+  private history: ModelMessage[][] = []
+
+  constructor() {
+    this.append([createdRecord(AGENT)])
+  }
+
+  /** `flag` is whatever else is undecided about a word. */
+  take(word: string, flag: boolean): void {
+    if (word === 'the time has come') this.now = NOT_BEFORE
+    if (word === 'the token expires') this.now = EXPIRY
+    if (word.startsWith('crash')) this.crash(word, flag)
+    else if (word.startsWith('stop: ')) this.stop(word.slice('stop: '.length) as StopReason, flag)
+    else if (word === 'configure') this.append([{ kind: 'session.configured', title: word, hold: flag }])
+    else if (word.startsWith('begin')) this.begin(word, flag)
+    else this.goesItsWay(word, flag)
+  }
+
+  /** Something comes to the process that runs the turn, or to the run that waits. */
+  private goesItsWay(word: string, flag: boolean): void {
+    this.doWhatIsOwn(word)
+    const run = this.open
+    if (run === undefined) return
+    if (run.wait !== null) this.person(word, run)
+    else if (this.effect?.type === 'run_tool') this.tool(word, this.effect.call_id)
+    else if (this.effect?.type === 'ask' && this.provider === 'model') this.model(word, flag)
+    else if (this.effect?.type === 'ask') this.program(word, run, flag)
+  }
+
+  /** The last process: it finds what there is, and marks it; a run that waits is cancelled. */
+  end(): void {
+    this.effect = undefined
+    this.settle(false, 'stop', undefined)
+    this.cancel()
+    this.append(rested(this.state))
+  }
+
+  get open(): Run | undefined {
+    return this.state.run?.status === 'open' ? this.state.run : undefined
+  }
+
+  // What is looked at
+
+  records<K extends SessionRecord['kind']>(kind: K): SessionRecord<K>[] {
+    return this.log.filter((record) => record.kind === kind) as unknown as SessionRecord<K>[]
+  }
+
+  begun(): string[] {
+    return this.records('run.started').map(({ run_id }) => run_id)
+  }
+
+  ends(): Map<string, number> {
+    const ends = new Map<string, number>()
+    for (const record of this.log) {
+      if (!/^run\.(completed|failed|cancelled|interrupted)$/.test(record.kind)) continue
+      const { run_id } = record as { run_id: string }
+      ends.set(run_id, (ends.get(run_id) ?? 0) + 1)
+    }
+    return ends
+  }
+
+  /** Each history that a model was given. */
+  checkAsked(): void {
+    for (const messages of this.history) expectWhole(messages)
+  }
+
+  /** Calls that were taken for answered when the model was asked again, and had no result. */
+  unanswered(): string[] {
+    const missing: string[] = []
+    for (const messages of this.history) {
+      for (const message of messages)
+        if (message.role === 'tool' && message.content === 'There is no result yet.')
+          missing.push(message.call_id)
+    }
+    return missing
+  }
+
+  answeredTwice(): string[] {
+    const twice: string[] = []
+    let answered = new Set<string>()
+    for (const record of this.log) {
+      if (record.kind === 'model.responded') answered = new Set()
+      if (record.kind !== 'tool.finished') continue
+      if (answered.has(record.call_id)) twice.push(record.call_id)
+      answered.add(record.call_id)
+    }
+    return twice
+  }
+
+  /** Requests of the runs that have a bound. */
+  bounded(): { asked: number; max: number }[] {
+    return this.records('run.started')
+      .filter(({ steps_max }) => steps_max !== undefined)
+      .map(({ run_id, steps_max }) => {
+        const asked = this.records('model.responded').filter((record) => record.run_id === run_id).length
+        return { asked, max: steps_max as number }
+      })
+  }
+
+  transcript(): string {
+    return this.log
+      .map((record) => {
+        const {
+          seq,
+          ts: _,
+          batch,
+          kind,
+          run_id,
+          ...fields
+        } = record as SessionRecord & Record<string, unknown>
+        const place = `${String(seq).padStart(3)} [${batch.join('-')}]`.padEnd(14)
+        return `${place}${kind.padEnd(20)} ${String(run_id ?? '').slice(0, 4)} ${JSON.stringify(fields)}`
+      })
+      .join('\n')
+  }
+
+  // What happens
+
+  private append(records: NewRecord[]): void {
+    if (records.length === 0) return
+    const first = this.log.length + 1
+    const batch: [number, number] = [first, first + records.length - 1]
+    for (const record of records) {
+      const seq = this.log.length + 1
+      const ts = timeOf(seq) > this.now ? timeOf(seq) : this.now
+      this.state = foldAll([record], this.log.length === 0 ? undefined : this.state)
+      this.log.push({ ...placed(record, seq, ts), batch })
+    }
+    if (records.some(({ kind }) => kind === 'model.requested')) this.history.push(conversation(this.session))
+  }
+
+  private persist(event: TurnEvent, isLast = true): void {
+    const { records, effect } = step(this.state, event, POLICY)
+    this.append(isLast ? withRest(this.state, records) : records)
+    this.effect = effect
+  }
+
+  private begin(word: string, flag: boolean): void {
+    this.provider ??= word.startsWith('begin agent') ? 'agent' : 'model'
+    const run = this.open
+    if (run !== undefined && run.wait === null) return
+    const continues = flag && run === undefined ? this.state.recovery.interruption?.run_id : undefined
+    this.persist(this.beginning(word, continues, false))
+  }
+
+  private beginning(word: string, continues: string | undefined, auto: boolean): TurnEvent {
+    const content = this.provider === 'model' ? null : 'go on'
+    const prompt =
+      continues === undefined
+        ? { origin: 'operator' as const, content: 'hi' }
+        : { origin: 'continuation' as const, continues, auto, content }
+    return {
+      type: 'begin',
+      provider: this.provider as ProviderKind,
+      run: {
+        run_id: this.id('run'),
+        boot_id: 'b',
+        prompt,
+        key: null,
+        digest: null,
+        turn_timeout_ms: null,
+        allow: word.includes('all allowed') ? ['all'] : [],
+        steps_max: word.includes('1 step') ? 1 : null,
+        sources: [],
+      },
+    }
+  }
+
+  /** What the process does by itself, without being told by anything outside. */
+  private doWhatIsOwn(word: string): void {
+    const { effect } = this
+    if (effect?.type === 'park') this.park(effect.call_ids)
+    if (effect?.type === 'pause') this.persist({ type: 'retry' })
+    if (effect?.type === 'compact') this.compact(word)
+  }
+
+  private park(callIds: string[]): void {
+    const token = { token_id: this.id('token'), hash: 'h', expires_at: EXPIRY }
+    const asks = callIds.map((call_id) => ({ call_id, tool: this.call(call_id).tool, input: {} }))
+    this.persist({ type: 'parked', token, asks })
+  }
+
+  /** As `compact` does: all but the last exchange is left out. */
+  private compact(word: string): void {
+    const all = exchanges(this.session)
+    const kept = all.at(-1)
+    if (all.length < 2 || kept === undefined || word === 'fail') {
+      this.persist({ type: 'failed', error: { type: 'overflow', message: 'too long' } })
+      return
+    }
+    const messages = all.length - 1
+    const { seq, offset } = locationOf(kept.seq)
+    const keeps = { seq, offset }
+    this.persist({ type: 'compacted', content: 'summary', how: 'summary', keeps, messages, responses: 0 })
+  }
+
+  private model(word: string, flag: boolean): void {
+    if (word.startsWith('answer')) {
+      const calls = this.calls(word)
+      const stop = calls.length === 0 ? 'end' : 'tool_calls'
+      const usage = flag ? { input_tokens: 1, output_tokens: 1 } : null
+      this.persist({ type: 'model_responded', reply: flag ? 'x' : '', stop, usage, calls }, flag)
+    } else if (word.startsWith('fail')) {
+      const [type, plan] = FAILURES[word] as (typeof FAILURES)[string]
+      this.persist({ type: 'model_failed', error: { type, message: 'm' }, plan }, flag)
+    }
+  }
+
+  private calls(word: string): CallRecord[] {
+    const tools = CALLS[word] ?? []
+    return tools.map((names, index) => {
+      const name = names[this.ids % names.length] as string
+      const call_id = word.includes('same ids') ? `same-${index}` : `c${++this.ids}`
+      return { call_id, name, input: {} }
+    })
+  }
+
+  private tool(word: string, call_id: string): void {
+    const { status, tool } = this.call(call_id)
+    const isProgram = POLICY.kindOf(tool) === 'program'
+    if (word === 'launch' && isProgram && status === 'pending') {
+      const { effect } = this
+      this.persist({ type: 'tool_launched', call_id, group: GROUP })
+      this.effect = effect
+    } else if (word === 'tool is done')
+      this.persist({ type: 'tool_finished', call_id, content: 'done', is_error: false, output: null })
+  }
+
+  private program(word: string, run: Run, flag: boolean): void {
+    const { effect } = this
+    const isAnswered = run.phase === 'answered'
+    if (word === 'launch' && !isAnswered) this.persist({ type: 'launched', group: GROUP })
+    else if (word === 'state' && !isAnswered) this.persist({ type: 'state_known', state: 'AA==' })
+    else if (word === 'fail' && !isAnswered)
+      this.persist({ type: 'failed', error: { type: 'crashed', message: 'm' } }, flag)
+    else if (word === 'answer' && isAnswered)
+      this.persist({ type: 'released', state: null, usage: null }, flag)
+    else if (word === 'answer') this.persist({ type: 'agent_replied', reply: 'x' })
+    // The program goes on, until its run is over.
+    this.effect = this.open === undefined ? undefined : effect
+  }
+
+  private person(word: string, run: Run): void {
+    const token_id = run.wait?.resume_token_id ?? null
+    const isQuestion = run.wait?.kind === 'input'
+    if (isDue(run.wait, this.now) && word === 'the time has come') this.goOn()
+    if (run.wait === null || token_id === null || !waitIsGood(this.state, run.wait, this.now)) return
+    if (word === 'rotate') this.rotate(run, token_id)
+    else if (word === 'approve' && !isQuestion) this.decide(token_id, 'approve')
+    else if (word === 'deny') this.decide(token_id, 'deny')
+    else if (word === 'input' && isQuestion) this.decide(token_id, 'input')
+    else if (word === 'decide with a used token') {
+      const used = this.state.tokens.find(({ status }) => status !== 'minted')
+      if (used !== undefined) expect(() => this.decide(used.token_id, 'approve')).toThrow(/already/)
+    }
+  }
+
+  private decide(token_id: string, decision: Decision): void {
+    const decided = { token_id, decision, text: 'x', digest: 'd' }
+    const before = [this.log.length, this.state] as const
+    try {
+      this.persist({ type: 'decided', boot_id: 'b', decided, sources: [] })
+    } catch (error) {
+      // A batch is written whole or not at all.
+      this.log.length = before[0]
+      this.state = before[1]
+      throw error
+    }
+  }
+
+  private rotate(run: Run, old: string): void {
+    const token_id = this.id('token')
+    const { run_id } = run
+    const asks = run.wait?.call_ids.map((call_id) => ({ call_id, tool: this.call(call_id).tool, input: {} }))
+    this.append([
+      { kind: 'token.revoked', run_id, token_id: old, reason: 'rotated' },
+      { kind: 'token.minted', run_id, token_id, hash: 'h', expires_at: EXPIRY },
+      {
+        kind: 'run.waiting',
+        run_id,
+        wait: run.wait?.kind ?? 'approval',
+        asks: asks ?? [],
+        token_id,
+        deadline_at: EXPIRY,
+      },
+    ])
+  }
+
+  private stop(reason: StopReason, flag: boolean): void {
+    const run = this.open
+    if (run === undefined || run.wait !== null || this.effect === undefined) return
+    if (run.phase === 'answered') return
+    const running = this.effect.type === 'run_tool' && !flag ? this.effect.call_id : undefined
+    const outcome = { content: 'stopped', is_error: true, output: null }
+    const result = running === undefined ? null : { call_id: running, ...outcome }
+    this.persist({ type: 'stopped', reason, state: null, result })
+  }
+
+  /** The process is gone, and another comes, which may be gone again at once. */
+  private crash(word: string, flag: boolean): void {
+    this.effect = undefined
+    const goesOn = !word.includes('only mark')
+    const reply = word.includes('had finished') ? 'x' : undefined
+    this.settle(goesOn, word.includes('continue') ? 'continue' : 'stop', reply)
+    if (flag) return
+    this.append(rested(this.state))
+    if (word.includes('a message')) this.message()
+    else if (word.includes('cancel')) this.cancel()
+    else if (goesOn) this.goOn()
+  }
+
+  private settle(goesOn: boolean, unknownTool: 'stop' | 'continue', finished: string | undefined): void {
+    const row = diagnose(this.state, this.now)
+    this.rows.add(row)
+    const facts = { policy: POLICY, unknownTool, goesOn, hasStranger: false, finished }
+    this.append(settlement(this.state, row, facts))
+  }
+
+  private goOn(): void {
+    const run = this.open
+    if (this.provider === undefined) return
+    if (run !== undefined && run.wait !== null && !isDue(run.wait, this.now)) return
+    if (run !== undefined) {
+      const event = { type: 'go_on' as const, provider: this.provider, boot_id: 'b', auto: true }
+      this.persist({ ...event, notice: run.wait === null ? 'interrupted' : null, sources: [] })
+    } else if (isInterrupted(this.state))
+      this.persist(this.beginning('', this.state.recovery.interruption?.run_id, true))
+  }
+
+  /** A person's, to an agent whose turn does not go on by itself any more. */
+  private message(): void {
+    const run = this.open
+    if (run !== undefined && run.wait === null) this.append(interrupted(run))
+    if (this.provider !== undefined) this.persist(this.beginning('', undefined, false))
+  }
+
+  private cancel(): void {
+    const run = this.open
+    if (run === undefined) return
+    this.append([
+      ...revoked(this.state, run, 'ended'),
+      ...withdrawn(run, 'the turn was cancelled'),
+      { kind: 'run.cancelled', run_id: run.run_id, reason: 'cancelled' },
+    ])
+  }
+
+  private call(callId: string): Call {
+    return this.state.run?.calls.find(({ call_id }) => call_id === callId) as Call
+  }
+
+  private id(what: string): string {
+    return idOf(`${what} ${++this.ids}`)
+  }
+
+  private get session(): Readable {
+    return {
+      state: this.state,
+      recordAt: ({ seq }) => this.log[seq - 1] as SessionRecord,
+      records: ({ seq }) => this.log.slice(seq - 1).values() as Generator<SessionRecord>,
+      text: (content) => content as string,
+    }
+  }
+}
+
+const NO_MORE: RetryPlan = { retryInMs: null, notBefore: null }
+
+const FAILURES: Record<string, ['crashed' | 'overloaded' | 'rate_limit' | 'overflow', RetryPlan]> = {
+  fail: ['crashed', NO_MORE],
+  'fail, overloaded': ['overloaded', { retryInMs: 1, notBefore: null }],
+  'fail, rate limit': ['rate_limit', { retryInMs: null, notBefore: NOT_BEFORE }],
+  'fail, too long': ['overflow', NO_MORE],
+}
+
+/** For each call the tools that it may be of. */
+const CALLS: Record<string, string[][]> = {
+  'answer with a call': [['shell', 'read_file', 'write_file', 'nonsense']],
+  'answer with three calls': [
+    ['shell', 'read_file'],
+    ['read_file', 'write_file', 'ask_operator'],
+    ['write_file', 'nonsense', 'shell'],
+  ],
+  'answer with a question': [['ask_operator']],
+  'answer with the same ids again': [['read_file'], ['shell', 'write_file']],
+}
+
+/** What a strict API asks of a history. */
+function expectWhole(messages: ModelMessage[]): void {
+  for (let index = 0; index < messages.length; index++) {
+    const message = messages[index] as ModelMessage
+    if (message.role === 'tool') throw new Error(`message ${index} is a result without its call`)
+    if (message.role !== 'assistant') continue
+    for (const { call_id, name } of message.tool_calls) {
+      index += 1
+      expect(messages[index], `the result of ${call_id}`).toMatchObject({ role: 'tool', call_id, name })
+    }
+  }
+}
+
+function idOf(what: string): string {
+  const hex = createHash('sha256').update(what).digest('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
