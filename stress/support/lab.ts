@@ -2,7 +2,7 @@
  * A place for real processes of the CLI: an installation of its own (so that a rebuild of `dist` meanwhile disturbs
  * nothing, and a mutant can be run), a warmed code cache, and homes. All of it under one temporary directory.
  */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import {
   cpSync,
   existsSync,
@@ -23,6 +23,11 @@ export interface Ended {
   signal: NodeJS.Signals | null
   stdout: string
   stderr: string
+}
+
+export interface Started {
+  child: ChildProcess
+  ended: Promise<Ended>
 }
 
 export interface RunOptions {
@@ -89,7 +94,12 @@ export class Lab {
   }
 
   /** Runs `substrat ARGV` to its end. */
-  run(home: string, argv: string[], { under = [], env = {} }: RunOptions = {}): Promise<Ended> {
+  run(home: string, argv: string[], options: RunOptions = {}): Promise<Ended> {
+    return this.start(home, argv, options).ended
+  }
+
+  /** Starts `substrat ARGV`. */
+  start(home: string, argv: string[], { under = [], env = {} }: RunOptions = {}): Started {
     const [program, ...words] = [...under, process.execPath, this.cli, ...argv] as [string, ...string[]]
     const child = spawn(program, words, {
       cwd: this.workspace,
@@ -100,10 +110,11 @@ export class Lab {
     })
     const out = gather(child.stdout)
     const err = gather(child.stderr)
-    return new Promise((resolve, reject) => {
+    const ended = new Promise<Ended>((resolve, reject) => {
       child.on('error', reject)
       child.on('close', (code, signal) => resolve({ code, signal, stdout: out(), stderr: err() }))
     })
+    return { child, ended }
   }
 
   /** As `run`, for what must succeed: preparations. */

@@ -1,0 +1,120 @@
+/** An agent with a scripted model in a home of its own, its log, and the ways to kill what works on it. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { SessionRecord } from '../../src/session/records.js'
+import { waitFor } from '../../test/support/wait.js'
+import type { Ended, Lab, Started } from '../support/lab.js'
+
+export interface ScriptedTool {
+  name: string
+  input: Record<string, unknown>
+}
+
+export interface ScriptedEntry {
+  say?: string
+  delay_ms?: number
+  tools?: ScriptedTool[]
+  fail?: { type: string; retry_after_ms?: number; attempts?: number }
+}
+
+export class Agent {
+  private constructor(
+    readonly lab: Lab,
+    readonly home: string,
+    readonly id: string,
+    private readonly env: Record<string, string>,
+  ) {}
+
+  /** Named `a`, with the responses as its scenario. */
+  static async spawn(
+    lab: Lab,
+    responses: ScriptedEntry[],
+    flags: string[] = [],
+    env: Record<string, string> = {},
+  ): Promise<Agent> {
+    const home = lab.newHome()
+    const option = `scenario=${writeScenario(home, responses)}`
+    const id = await lab.do(
+      home,
+      'spawn',
+      '--name',
+      'a',
+      '--provider',
+      'scripted',
+      '--option',
+      option,
+      ...flags,
+    )
+    return new Agent(lab, home, id, env)
+  }
+
+  static async spawnProgram(lab: Lab, command: string): Promise<Agent> {
+    const home = lab.newHome()
+    const id = await lab.do(
+      home,
+      'spawn',
+      '--name',
+      'a',
+      '--provider',
+      'exec',
+      '--option',
+      `command=${command}`,
+    )
+    return new Agent(lab, home, id, {})
+  }
+
+  /** Another scenario, from the next request on. */
+  rewrite(responses: ScriptedEntry[]): void {
+    writeScenario(this.home, responses)
+  }
+
+  get logPath(): string {
+    return join(this.home, 'agents', this.id, 'events.jsonl')
+  }
+
+  /** Of whole lines. */
+  records(): SessionRecord[] {
+    const lines = readFileSync(this.logPath, 'utf8').split('\n').slice(0, -1)
+    return lines.map((line) => JSON.parse(line) as SessionRecord)
+  }
+
+  count(kind: SessionRecord['kind']): number {
+    return this.records().filter((record) => record.kind === kind).length
+  }
+
+  waitForRecord(kind: SessionRecord['kind'], count = 1): Promise<void> {
+    return waitFor(() => this.count(kind) >= count, `${count} ${kind}`)
+  }
+
+  start(...argv: string[]): Started {
+    return this.lab.start(this.home, argv, { env: this.env })
+  }
+
+  run(...argv: string[]): Promise<Ended> {
+    return this.start(...argv).ended
+  }
+
+  /** Killed when the condition holds. */
+  async runKilledWhen(isReached: () => Promise<void>, ...argv: string[]): Promise<void> {
+    const { child, ended } = this.start(...argv)
+    await isReached()
+    child.kill('SIGKILL')
+    await ended
+  }
+
+  /** Killed before it writes to the log for the n-th time. It ends by itself where it writes less often. */
+  runKilledBefore(write: number, ...argv: string[]): Promise<Ended> {
+    const inject = `inject=pwrite64:signal=KILL:when=${write}`
+    const under = ['strace', '-f', '-b', 'execve', '-qq', '-o', '/dev/null', '-P', this.logPath]
+    return this.lab.run(this.home, argv, {
+      under: [...under, '-e', 'trace=pwrite64', '-e', inject],
+      env: this.env,
+    })
+  }
+}
+
+function writeScenario(home: string, responses: ScriptedEntry[]): string {
+  const file = `${home}.scenario.json`
+  writeFileSync(file, JSON.stringify({ responses }))
+  return file
+}

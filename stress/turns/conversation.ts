@@ -1,0 +1,148 @@
+/**
+ * A conversation of many tool calls, its process killed again and again before it writes to the log: the history that the
+ * model sees in the end is that of the run never killed, save the results that say that they were interrupted.
+ */
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ModelMessage } from '../../src/provider/contract.js'
+import { openForAppend } from '../../src/session/session.js'
+import { FileStore } from '../../src/storage/store.js'
+import { conversation } from '../../src/turn/history.js'
+import type { Lab } from '../support/lab.js'
+import { Agent, type ScriptedEntry, type ScriptedTool } from './agent.js'
+
+export type UnknownTool = 'stop' | 'continue'
+
+export interface ConversationReport {
+  calls: number
+  kills: number
+  /** Calls whose process was killed between its start, or its request, and its result. */
+  stepsKilled: number
+  /** Results that say that they were interrupted. */
+  interrupted: number
+  /** What differs from the run never killed; empty where nothing does. */
+  differences: string[]
+}
+
+const KILLS_MAX_PER_CALL = 12
+
+export async function killedConversation(
+  lab: Lab,
+  unknownTool: UnknownTool,
+  calls: number,
+): Promise<ConversationReport> {
+  const reference = await Agent.spawn(lab, ...agentOf(lab, 'reference', calls))
+  await reference.run('send', 'a', 'go')
+  const env = { SUBSTRAT_RECOVERY_UNKNOWN_TOOL: unknownTool }
+  const [responses, flags] = agentOf(lab, unknownTool, calls)
+  const agent = await Agent.spawn(lab, responses, flags, env)
+  const steps = new Set<number>()
+  let kills = 0
+  for (let argv: string[] | undefined = ['send', 'a', 'go']; argv !== undefined; ) {
+    // What a dead writer left is written once more before anything else is (durability rule 4).
+    const ended = await agent.runKilledBefore(kills === 0 || argv[0] === 'resume' ? 3 : 4, ...argv)
+    if (ended.signal === 'SIGKILL') {
+      kills += 1
+      const step = openStep(agent)
+      if (step !== undefined) steps.add(step)
+    }
+    if (kills > calls * KILLS_MAX_PER_CALL) throw new Error(`after ${kills} kills it has not come to its end`)
+    argv = await nextCommand(agent, unknownTool, ended.signal === 'SIGKILL')
+  }
+  const [expected, found] = [await historyOf(reference), await historyOf(agent)]
+  const interrupted = found.filter(isInterruption).length
+  const differences = [...compare(expected, found), ...effects(lab, unknownTool, calls), ...inOrder(found)]
+  return { calls, kills, stepsKilled: steps.size, interrupted, differences }
+}
+
+/** The command that goes on; undefined where the turn is over. */
+async function nextCommand(
+  agent: Agent,
+  unknownTool: UnknownTool,
+  wasKilled: boolean,
+): Promise<string[] | undefined> {
+  if (agent.count('run.completed') > 0 && !wasKilled) return undefined
+  if (unknownTool === 'continue') return ['recover', '--all']
+  // A person's way: recovery marks what is unknown, and only `resume` goes on with it.
+  const isUnknown =
+    agent.records().findLast(({ kind }) => kind.startsWith('run.'))?.kind === 'run.interrupted'
+  return isUnknown ? ['resume', 'a'] : ['recover', '--all']
+}
+
+/** The number of the call that has no result yet. */
+function openStep(agent: Agent): number | undefined {
+  const calls = agent
+    .records()
+    .filter((record) => record.kind === 'model.responded' && record.calls !== undefined)
+  return calls.length > agent.count('tool.finished') ? calls.length : undefined
+}
+
+function agentOf(lab: Lab, name: string, calls: number): [ScriptedEntry[], string[]] {
+  const workspace = workspaceOf(lab, name)
+  mkdirSync(workspace, { recursive: true })
+  const tools = Array.from({ length: calls }, (_, index) => toolOf(index))
+  return [
+    [...tools.map((tool) => ({ tools: [tool] })), { say: 'all done' }],
+    ['--allow', 'all', '--workspace', workspace],
+  ]
+}
+
+function workspaceOf(lab: Lab, name: string): string {
+  return join(lab.root, 'conversations', name)
+}
+
+/** In turn a command, a file written, a file read. Each command leaves its number, so that it is seen how often it ran. */
+function toolOf(index: number): ScriptedTool {
+  const file = `file-${Math.floor(index / 3)}.txt`
+  if (index % 3 === 0)
+    return { name: 'shell', input: { command: `echo ${index} >> effects; echo did ${index}` } }
+  if (index % 3 === 1) return { name: 'write_file', input: { path: file, content: `text ${index}` } }
+  return { name: 'read_file', input: { path: file } }
+}
+
+/** What a model is given. */
+async function historyOf(agent: Agent): Promise<ModelMessage[]> {
+  const store = FileStore.openForWrite(agent.home)
+  const session = await openForAppend(store, agent.id, { command: 'stress', waitMs: 0 })
+  try {
+    return conversation(session)
+  } finally {
+    await session.close(() => false)
+  }
+}
+
+function isInterruption(message: ModelMessage): boolean {
+  return message.role === 'tool' && message.is_error && message.content.startsWith('Interrupted')
+}
+
+function* compare(expected: ModelMessage[], found: ModelMessage[]): Iterable<string> {
+  const told = found.filter(({ role, content }) => role !== 'user' || !content.startsWith('[substrat]'))
+  if (told.length !== expected.length) yield `${told.length} messages, not ${expected.length}`
+  for (const [index, message] of told.entries()) {
+    const other = expected[index]
+    const isSame = isInterruption(message)
+      ? other?.role === 'tool' && message.role === 'tool' && other.call_id === message.call_id
+      : JSON.stringify(other) === JSON.stringify(message)
+    if (!isSame) yield `message ${index}: ${JSON.stringify(message)}, not ${JSON.stringify(other)}`
+  }
+}
+
+/** Every command ran once: what was begun is never begun again, and what was not begun is. */
+function* effects(lab: Lab, name: string, calls: number): Iterable<string> {
+  const found = readFileSync(join(workspaceOf(lab, name), 'effects'), 'utf8')
+    .trim()
+    .split('\n')
+  const wanted = Array.from({ length: calls }, (_, index) => index).filter((index) => index % 3 === 0)
+  if (found.join() !== wanted.join()) yield `the commands ran ${found.join()}, not ${wanted.join()}`
+}
+
+/** What a strict provider asks: each call has exactly one result, right after it. */
+function* inOrder(messages: ModelMessage[]): Iterable<string> {
+  for (const [index, message] of messages.entries()) {
+    if (message.role !== 'assistant' || message.tool_calls.length === 0) continue
+    const results = messages.slice(index + 1, index + 1 + message.tool_calls.length)
+    const ids = results.map((result) => (result.role === 'tool' ? result.call_id : '-')).join()
+    const wanted = message.tool_calls.map(({ call_id }) => call_id).join()
+    if (ids !== wanted) yield `after the calls ${wanted} come the results ${ids}`
+  }
+}

@@ -1,0 +1,250 @@
+/**
+ * Every row of the recovery table, made by a real process that is killed with SIGKILL at that point, and the log before
+ * and after the next command: the source of docs/recovery-transcripts.md.
+ */
+
+import { RECOVERY_TABLE, type Row } from '../../src/recovery/table.js'
+import { waitFor } from '../../test/support/wait.js'
+import type { Ended, Lab } from '../support/lab.js'
+import { Agent } from './agent.js'
+import { logText } from './log-text.js'
+
+export interface RowReport {
+  row: Row | 'K'
+  /** How it was killed. */
+  killed: string
+  before: string
+  /** The commands that went on, with what they exited and printed. */
+  commands: string
+  after: string
+  /** The row that recovery found, where it said so. */
+  found: string | undefined
+}
+
+interface Killing {
+  row: Row | 'K'
+  killed: string
+  /** Leaves the agent as the killed process left it. */
+  make(lab: Lab): Promise<Agent>
+  /** What comes next; `recover --all` where nothing is said. */
+  next?: string[][]
+}
+
+const SHELL = { tools: [{ name: 'shell', input: { command: 'sleep 600' } }] }
+const READ = { tools: [{ name: 'read_file', input: { path: 'missing.txt' } }] }
+const SLOW = { delay_ms: 600_000 }
+const DONE = { say: 'done' }
+
+const KILLINGS: Killing[] = [
+  {
+    row: 'A',
+    killed: '`send` when its turn was over, before it wrote the snapshot and took the marker away',
+    async make(lab) {
+      const agent = await Agent.spawn(lab, [DONE, SLOW])
+      // The second turn is one that waits for the first to end: of another process, killed between the two.
+      const first = agent.start('send', 'a', 'go')
+      await agent.waitForRecord('run.completed')
+      first.child.kill('SIGKILL')
+      await first.ended
+      return agent
+    },
+  },
+  {
+    row: 'B',
+    killed: '`send` to an agent program, before the record of its process group was written',
+    async make(lab) {
+      const agent = await Agent.spawnProgram(lab, 'cat; echo')
+      await agent.runKilledBefore(2, 'send', 'a', 'go')
+      return agent
+    },
+  },
+  {
+    row: 'C',
+    killed: '`send` in mid-inference',
+    async make(lab) {
+      const agent = await Agent.spawn(lab, [SLOW])
+      await agent.runKilledWhen(() => agent.waitForRecord('model.requested'), 'send', 'a', 'go')
+      agent.rewrite([DONE])
+      return agent
+    },
+  },
+  {
+    row: 'D',
+    killed: '`send` when the response with its call was stored, before the record of the tool was written',
+    async make(lab) {
+      const tool = { tools: [{ name: 'shell', input: { command: 'echo ran' } }] }
+      const agent = await Agent.spawn(lab, [tool, DONE], ['--allow', 'shell'])
+      await agent.runKilledBefore(3, 'send', 'a', 'go')
+      return agent
+    },
+  },
+  {
+    row: 'E',
+    killed: '`send` while a shell command ran; `unknown_tool` is `stop`',
+    make: (lab) => inTool(lab, [SHELL, DONE]),
+    next: [
+      ['recover', '--all'],
+      ['recover', '--all'],
+      ['resume', 'a'],
+    ],
+  },
+  {
+    row: 'E',
+    killed: '`send` while a shell command ran; `unknown_tool` is `continue`',
+    make: (lab) => inTool(lab, [SHELL, DONE], { SUBSTRAT_RECOVERY_UNKNOWN_TOOL: 'continue' }),
+  },
+  {
+    row: 'E',
+    killed: '`send` while a tool ran that only reads, before its result was written',
+    async make(lab) {
+      const agent = await Agent.spawn(lab, [READ, DONE])
+      await agent.runKilledBefore(3, 'send', 'a', 'go')
+      return agent
+    },
+  },
+  {
+    row: 'F',
+    killed:
+      '`send` while a shell command ran, and then the recovery of that, when it had recorded the result',
+    async make(lab) {
+      const agent = await inTool(lab, [SHELL, DONE], { SUBSTRAT_RECOVERY_UNKNOWN_TOOL: 'continue' })
+      await agent.runKilledBefore(3, 'recover', '--all')
+      return agent
+    },
+  },
+  {
+    row: 'G',
+    killed: '`send` when the reply of an agent program was stored, before the end of its run was',
+    async make(lab) {
+      const agent = await Agent.spawnProgram(lab, 'cat; echo')
+      await agent.runKilledBefore(4, 'send', 'a', 'go')
+      return agent
+    },
+  },
+  {
+    row: 'H',
+    killed: '`send` when its turn was parked, before it wrote the snapshot',
+    async make(lab) {
+      const tool = { tools: [{ name: 'shell', input: { command: 'echo ran' } }] }
+      const agent = await Agent.spawn(lab, [tool, DONE])
+      await agent.runKilledWhen(() => agent.waitForRecord('run.waiting'), 'send', 'a', 'go')
+      return agent
+    },
+    next: [
+      ['recover', '--all'],
+      ['approve', 'a'],
+    ],
+  },
+  {
+    row: 'H2',
+    killed: '`send` when its turn was put off by a rate limit',
+    async make(lab) {
+      const agent = await Agent.spawn(
+        lab,
+        [{ ...DONE, fail: { type: 'rate_limit', retry_after_ms: 1500 } }],
+        [],
+        { SUBSTRAT_RETRY_DELAYS: 'none' },
+      )
+      await agent.runKilledWhen(() => agent.waitForRecord('run.waiting'), 'send', 'a', 'go')
+      return agent
+    },
+    next: [['resume', 'a'], ['WAIT'], ['recover', '--all']],
+  },
+  {
+    row: 'I',
+    killed: '`send` when its turn was parked, with a token that is good for a millisecond',
+    async make(lab) {
+      const tool = { tools: [{ name: 'shell', input: { command: 'echo ran' } }] }
+      const agent = await Agent.spawn(lab, [tool, DONE], [], { SUBSTRAT_TOKEN_LIFETIME: '1ms' })
+      await agent.runKilledWhen(() => agent.waitForRecord('run.waiting'), 'send', 'a', 'go')
+      return agent
+    },
+    next: [
+      ['recover', '--all'],
+      ['recover', '--all'],
+      ['resume', 'a'],
+    ],
+  },
+  {
+    row: 'J',
+    killed: '`send` while an agent program ran',
+    async make(lab) {
+      const agent = await Agent.spawnProgram(
+        lab,
+        '[ -e "$SUBSTRAT_LOG.go" ] || { : > "$SUBSTRAT_LOG.go"; sleep 600; }; cat',
+      )
+      await agent.runKilledWhen(() => agent.waitForRecord('provider.started'), 'send', 'a', 'go')
+      return agent
+    },
+  },
+  {
+    row: 'K',
+    killed: '`resume` in the turn of a queued message, before that was taken out of the inbox',
+    async make(lab) {
+      const agent = await Agent.spawn(lab, [SLOW])
+      await agent.run('suspend', 'a', '--hold')
+      await agent.run('send', 'a', 'queued', '--if-busy', 'queue')
+      await agent.runKilledWhen(() => agent.waitForRecord('mail.delivered'), 'resume', 'a')
+      agent.rewrite([DONE])
+      return agent
+    },
+  },
+]
+
+export async function killedRows(lab: Lab): Promise<RowReport[]> {
+  const reports: RowReport[] = []
+  for (const { row, killed, make, next = [['recover', '--all']] } of KILLINGS) {
+    const agent = await make(lab)
+    const before = logText(agent.records())
+    const told: string[] = []
+    let found: string | undefined
+    for (const argv of next) {
+      if (argv[0] === 'WAIT') await isDue(agent)
+      else {
+        const ended = await agent.run(...argv)
+        found ??= /\[(\w+): /.exec(ended.stdout)?.[1]
+        told.push(transcript(argv, ended))
+      }
+    }
+    const after = logText(agent.records().slice(before.split('\n').length))
+    reports.push({ row, killed, before, commands: told.join('\n'), after, found })
+  }
+  return reports
+}
+
+async function inTool(lab: Lab, responses: object[], env: Record<string, string> = {}): Promise<Agent> {
+  const agent = await Agent.spawn(lab, responses, ['--allow', 'shell'], env)
+  await agent.runKilledWhen(() => agent.waitForRecord('tool.started'), 'send', 'a', 'go')
+  return agent
+}
+
+function isDue(agent: Agent): Promise<void> {
+  const wait = agent.records().find(({ kind }) => kind === 'run.waiting')
+  const at = wait?.kind === 'run.waiting' ? Date.parse(wait.not_before ?? '') : 0
+  return waitFor(() => Date.now() > at, 'the time of the wait')
+}
+
+function transcript(argv: string[], { code, stdout, stderr }: Ended): string {
+  const lines = [`$ substrat ${argv.join(' ')}`, ...`${stdout}${stderr}`.trim().split('\n'), `[exit ${code}]`]
+  return lines.filter((line) => line !== '').join('\n')
+}
+
+/** docs/recovery-transcripts.md */
+export function rowsPage(reports: RowReport[]): string {
+  const sections = reports.map(({ row, killed, before, commands, after }) => {
+    const found =
+      row === 'K' ? 'mail delivered in the log, file still in the inbox' : RECOVERY_TABLE[row].found
+    return [
+      `## ${row}: ${found}`,
+      `Killed with SIGKILL: ${killed}.`,
+      `The log before:\n\n\`\`\`text\n${before}\n\`\`\``,
+      `What came next:\n\n\`\`\`console\n${commands}\n\`\`\``,
+      `What was added to the log:\n\n\`\`\`text\n${after || '(nothing)'}\n\`\`\``,
+    ].join('\n\n')
+  })
+  return `${[HEAD, ...sections].join('\n\n')}\n`
+}
+
+const HEAD = `# Every row of the recovery table, from real processes
+
+Made by \`npm run stress:turns -- --only rows --page docs/recovery-transcripts.md\`: a process of substrat is killed with SIGKILL at the point that the row is about, then the next command runs. Ids and times are replaced.`
