@@ -114,7 +114,10 @@ export class Toolbox {
       return capped(Buffer.isBuffer(output) ? output : Buffer.from(output), false)
     } catch (error) {
       if (signal.aborted) return failed('Interrupted: the turn was stopped.')
-      const result = capped(Buffer.from((error as Error).message ?? String(error)), true)
+      const result = capped(
+        Buffer.from(error instanceof Error ? error.message : 'it failed without saying why'),
+        true,
+      )
       return timeout.aborted ? { ...result, content: `${this.timedOut()}\n${result.content}` } : result
     }
   }

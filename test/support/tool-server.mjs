@@ -1,0 +1,70 @@
+/**
+ * A tool server (MCP over stdio) of the tests, by hand: JSON-RPC, a message per line. Its first argument says how it
+ * misbehaves; `ready` in its second is a file that it writes its pid to.
+ */
+import { writeFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+
+const [how = 'well', ready] = process.argv.slice(2)
+if (ready !== undefined) writeFileSync(ready, String(process.pid))
+if (how === 'clings to life') process.on('SIGTERM', () => undefined)
+
+const TOOLS = [
+  {
+    name: 'add',
+    description: 'Adds.',
+    inputSchema: { type: 'object', properties: { a: { type: 'number' } } },
+  },
+  { name: 'fail', description: 'Fails.', inputSchema: { type: 'object' } },
+  { name: 'die', description: 'Dies.', inputSchema: { type: 'object' } },
+  { name: 'hang', description: 'Hangs.', inputSchema: { type: 'object' } },
+  { name: 'picture', description: 'A picture.', inputSchema: { type: 'object' } },
+  { name: 'no model takes this', description: '', inputSchema: { type: 'object' } },
+  { name: 'add', description: 'Adds again.', inputSchema: { type: 'object' } },
+]
+
+function say(message) {
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+}
+
+function call(id, { name, arguments: input }) {
+  const answer = (result) => say({ id, result })
+  if (name === 'add') answer({ content: [{ type: 'text', text: String(input.a + input.b) }] })
+  if (name === 'fail') answer({ content: [{ type: 'text', text: 'no such note' }], isError: true })
+  if (name === 'picture')
+    answer({
+      content: [
+        { type: 'text', text: 'look:' },
+        { type: 'image', data: 'AA==', mimeType: 'image/png' },
+      ],
+    })
+  if (name === 'die') process.exit(3)
+}
+
+function endlessLine() {
+  const piece = 'x'.repeat(1024 * 1024)
+  const more = () => process.stdout.write(piece, more)
+  more()
+}
+
+if (how === 'never answers') setInterval(() => undefined, 1000)
+else if (how === 'endless line') endlessLine()
+else if (how === 'dies at once') process.exit(1)
+else
+  createInterface({ input: process.stdin }).on('line', (line) => {
+    const { id, method, params } = JSON.parse(line)
+    if (how === 'garbage') process.stdout.write('this is no JSON\n{"jsonrpc":"2.0"}\n\n[]\n')
+    if (method === 'initialize')
+      say({
+        id,
+        result: {
+          protocolVersion: params.protocolVersion,
+          capabilities: { tools: {} },
+          serverInfo: { name: 'notes', version: '1' },
+        },
+      })
+    if (method === 'tools/list') say({ id, result: { tools: TOOLS } })
+    if (method === 'tools/call') call(id, params)
+  })
+// A server whose client is gone and that does not care.
+if (how === 'clings to life') setInterval(() => undefined, 1000)

@@ -1,0 +1,125 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import type { SubstratError } from '../../src/errors.js'
+import type { NewRecord } from '../../src/session/records.js'
+import type { State } from '../../src/session/state.js'
+import { alreadyDecided, checkToken, digestDecision, findToken, mintToken } from '../../src/turn/decision.js'
+import { foldAll, timeOf } from '../support/folding.js'
+import { createdRecord, startedRun } from '../support/sessions.js'
+
+const RUN = '1b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
+const EXPIRY = timeOf(1000)
+const { token, secret } = mintToken(EXPIRY)
+const { token_id } = token
+const minted: NewRecord[] = [
+  createdRecord(randomUUID(), { name: 'a' }),
+  { kind: 'session.activated', boot_id: 'b' },
+  startedRun(RUN),
+  { kind: 'token.minted', run_id: RUN, ...token },
+]
+const state = foldAll(minted)
+const stateAfter = (...records: NewRecord[]): State => foldAll(records, state)
+
+/** The code, the message and the hint of what is thrown. */
+function refusal(act: () => unknown): SubstratError {
+  try {
+    act()
+  } catch (error) {
+    return error as SubstratError
+  }
+  throw new Error('it was not refused')
+}
+
+describe('a token', () => {
+  test('is its id and 192 bits that nobody can guess; only its hash is stored', () => {
+    expect(secret).toMatch(/^st_[0-9a-f-]{36}_[A-Za-z0-9_-]{32}$/)
+    expect(secret).toContain(token_id)
+    expect(token).toEqual({
+      token_id,
+      hash: createHash('sha256').update(secret).digest('hex'),
+      expires_at: EXPIRY,
+    })
+    expect(JSON.stringify(state)).not.toContain(secret.slice(-32))
+    expect(mintToken(EXPIRY).secret).not.toBe(secret)
+  })
+
+  test('is found by its secret, with the space around it that a paste leaves', () => {
+    for (const pasted of [secret, ` ${secret}\n`])
+      expect(findToken(state, pasted)).toMatchObject({ token_id, status: 'minted' })
+  })
+
+  test('can be used until it expires', () => {
+    const entry = findToken(state, secret)
+    expect(() => checkToken(state, entry, timeOf(999))).not.toThrow()
+    expect(refusal(() => checkToken(state, entry, EXPIRY))).toMatchObject({
+      code: 'TOKEN_EXPIRED',
+      exitStatus: 13,
+    })
+  })
+})
+
+describe('refused, each by its own name, is', () => {
+  test.each([
+    '',
+    'x',
+    `st_${token_id}`,
+    `st_${token_id}_`,
+    secret.slice(0, -1),
+    `${secret}x`,
+    secret.toUpperCase(),
+    secret.replace('st_', 'sk_'),
+  ])('what is no token: %j', (pasted) => {
+    expect(refusal(() => findToken(state, pasted))).toMatchObject({ code: 'TOKEN_MALFORMED', exitStatus: 13 })
+  })
+
+  test('one of another agent, and one with the right id and a wrong secret', () => {
+    const last = secret.endsWith('A') ? 'B' : 'A'
+    for (const foreign of [mintToken(EXPIRY).secret, secret.slice(0, -1) + last]) {
+      const { code, message } = refusal(() => findToken(state, foreign))
+      expect(code).toBe('TOKEN_FOREIGN')
+      expect(message).not.toContain(foreign.slice(-32))
+    }
+  })
+
+  const REVOKED: [NewRecord<'token.revoked'>['reason'], string, RegExp][] = [
+    ['rotated', 'TOKEN_REVOKED', /another took its place/],
+    ['superseded', 'TOKEN_REVOKED', /a new message came first/],
+    ['ended', 'TOKEN_REVOKED', /its run has ended/],
+    ['expired', 'TOKEN_EXPIRED', /its time was over/],
+  ]
+  test.each(REVOKED)('a revoked one: %s', (reason, code, why) => {
+    const revoked = stateAfter({ kind: 'token.revoked', run_id: RUN, token_id, reason })
+    const error = refusal(() => checkToken(revoked, findToken(revoked, secret), timeOf(10)))
+    expect(error).toMatchObject({ code, exitStatus: 13, message: expect.stringMatching(why) })
+    expect(error.hint).toContain('substrat token rotate a')
+  })
+
+  test('a consumed one, with what it was used for', () => {
+    const consumed = stateAfter({
+      kind: 'token.consumed',
+      run_id: RUN,
+      token_id,
+      decision: 'deny',
+      digest: 'd',
+    })
+    const entry = findToken(consumed, secret)
+    expect(() => checkToken(consumed, entry, timeOf(5000))).not.toThrow()
+    expect(alreadyDecided(consumed, entry)).toMatchObject({
+      code: 'TOKEN_CONSUMED',
+      exitStatus: 13,
+      message: expect.stringContaining('(deny)'),
+    })
+  })
+})
+
+test('a decision is the same only with the same words', () => {
+  const same = digestDecision('deny', 'no')
+  expect(digestDecision('deny', 'no')).toBe(same)
+  for (const [decision, text] of [
+    ['deny', 'No'],
+    ['deny', ''],
+    ['approve', 'no'],
+    ['input', 'no'],
+  ] as const)
+    expect(digestDecision(decision, text)).not.toBe(same)
+})

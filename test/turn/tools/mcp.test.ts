@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { isAlive } from '../../support/programs.js'
+import { tempDirectory } from '../../support/temp.js'
+import { type Bench, bench, serverThat } from '../../support/toolboxes.js'
+import { waitFor } from '../../support/wait.js'
+
+let started: Bench | undefined
+
+afterEach(async () => {
+  await started?.toolbox.stop()
+})
+
+/** With one server, named `notes`. */
+async function withServer(how: string, ready?: string): Promise<Bench> {
+  started = bench({ servers: { notes: serverThat(how, ready) } })
+  await started.startServers()
+  return started
+}
+
+const namesOf = ({ toolbox }: Bench): string[] =>
+  toolbox.definitions.map(({ name }) => name).filter((name) => name.includes('__'))
+
+describe('a tool server', () => {
+  test('gives its tools, named server__tool, with their descriptions and schemas', async () => {
+    const made = await withServer('well')
+    expect(namesOf(made)).toEqual([
+      'notes__add',
+      'notes__fail',
+      'notes__die',
+      'notes__hang',
+      'notes__picture',
+    ])
+    expect(made.toolbox.definitions).toContainEqual({
+      name: 'notes__add',
+      description: 'Adds.',
+      input_schema: { type: 'object', properties: { a: { type: 'number' } } },
+    })
+    expect(made.groups).toHaveLength(1)
+  })
+
+  test('has tools left out that no model takes, or that are there already, and that is said', async () => {
+    const { notes } = await withServer('well')
+    expect(notes).toEqual([
+      'the tool notes__no model takes this is left out: no model takes such a name',
+      'the tool notes__add is left out: there is another of that name',
+    ])
+  })
+
+  test('answers a call', async () => {
+    const { run } = await withServer('well')
+    expect(await run('notes__add', { a: 1, b: 2 })).toEqual({ content: '3', is_error: false, whole: null })
+  })
+
+  test('answers with an error, which is told to the model', async () => {
+    const { run } = await withServer('well')
+    expect(await run('notes__fail', {})).toMatchObject({ content: 'no such note', is_error: true })
+  })
+
+  test('answers with what is no text: it is named', async () => {
+    const { run } = await withServer('well')
+    expect((await run('notes__picture', {})).content).toBe('look:\n[image image/png]')
+  })
+
+  test('that dies in mid-call fails that call and those after it, and nothing else', async () => {
+    const { run } = await withServer('well')
+    for (const name of ['notes__die', 'notes__add'])
+      expect(await run(name, { a: 1, b: 2 })).toMatchObject({ is_error: true })
+    expect(await run('shell', { command: 'echo fine' })).toMatchObject({ content: 'fine\n' })
+  })
+
+  test('that never answers a call is not waited for when the turn is stopped', async () => {
+    const { run } = await withServer('well')
+    const controller = new AbortController()
+    const result = run('notes__hang', {}, controller.signal)
+    controller.abort()
+    expect(await result).toMatchObject({ content: 'Interrupted: the turn was stopped.', is_error: true })
+  })
+
+  test('may say what is no JSON-RPC between its messages', async () => {
+    const { run } = await withServer('garbage')
+    expect((await run('notes__add', { a: 2, b: 2 })).content).toBe('4')
+  })
+
+  test.each(['dies at once', 'endless line'])('that %s has no tools, and that is said', async (how) => {
+    const made = await withServer(how)
+    expect(namesOf(made)).toEqual([])
+    expect(made.notes).toEqual([expect.stringMatching(/^the tool server notes does not start: .+/)])
+    expect(made.groups.map(({ process_group }) => isAlive(process_group))).toEqual([false])
+  })
+
+  test('that is not there has no tools, and that is said', async () => {
+    started = bench({ servers: { notes: { command: '/nonexistent/server', args: [], env: {} } } })
+    await started.startServers()
+    expect(namesOf(started)).toEqual([])
+    expect(started.notes).toEqual([expect.stringMatching(/^the tool server notes does not start/)])
+  })
+
+  test('that never answers does not hold up a turn that is stopped', async () => {
+    const ready = join(tempDirectory(), 'pid')
+    started = bench({ servers: { notes: serverThat('never answers', ready) } })
+    const controller = new AbortController()
+    const starting = started.startServers(controller.signal)
+    await waitFor(() => pidIn(ready) > 0, 'the server to start')
+    controller.abort()
+    await starting
+    expect(isAlive(pidIn(ready))).toBe(false)
+  })
+
+  test.each(['well', 'clings to life'])('is gone when the turn is over (%s)', async (how) => {
+    const ready = join(tempDirectory(), 'pid')
+    const { toolbox } = await withServer(how, ready)
+    expect(isAlive(pidIn(ready))).toBe(true)
+    await toolbox.stop()
+    expect(isAlive(pidIn(ready))).toBe(false)
+  })
+})
+
+test('one server that does not start leaves the others alone', async () => {
+  started = bench({ servers: { broken: serverThat('dies at once'), notes: serverThat('well') } })
+  await started.startServers()
+  expect(namesOf(started)).toContain('notes__add')
+  expect(started.notes[0]).toContain('the tool server broken does not start')
+})
+
+test('servers are started once, however often the model is asked', async () => {
+  const made = await withServer('well')
+  await made.startServers()
+  expect(made.groups).toHaveLength(1)
+})
+
+function pidIn(file: string): number {
+  try {
+    return Number(readFileSync(file, 'utf8'))
+  } catch {
+    return 0
+  }
+}

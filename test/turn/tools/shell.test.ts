@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { limits } from '../../../src/limits.js'
+import { isAlive } from '../../support/programs.js'
+import { bench } from '../../support/toolboxes.js'
+import { waitFor } from '../../support/wait.js'
+
+test('a command gives what it printed, in the workspace', async () => {
+  const { run, workspace } = bench()
+  expect(await run('shell', { command: 'echo hi; pwd -P' })).toEqual({
+    content: `hi\n${workspace}\n`,
+    is_error: false,
+    whole: null,
+  })
+})
+
+test('stderr is with stdout, as they came', async () => {
+  const { run } = bench()
+  const command = 'echo one; sleep 0.05; echo two >&2; sleep 0.05; echo three'
+  expect((await run('shell', { command })).content).toBe('one\ntwo\nthree\n')
+})
+
+test('an exit status other than 0 is an error that says it, after what was printed', async () => {
+  const { run } = bench()
+  expect(await run('shell', { command: 'echo no oil >&2; exit 3' })).toMatchObject({
+    content: 'no oil\n\n[exit status 3]',
+    is_error: true,
+  })
+  expect(await run('shell', { command: 'exit 7' })).toMatchObject({
+    content: '[exit status 7]',
+    is_error: true,
+  })
+})
+
+test('a command that a signal killed is an error that names it', async () => {
+  const { run } = bench()
+  expect(await run('shell', { command: 'kill -USR1 $$' })).toMatchObject({
+    content: '[killed by SIGUSR1]',
+    is_error: true,
+  })
+})
+
+test('stdin is empty, so that what asks does not hang', async () => {
+  const { run } = bench()
+  expect((await run('shell', { command: 'cat; echo end' })).content).toBe('end\n')
+})
+
+test('what is too long for the model is given as its beginning and its end, and whole beside it', async () => {
+  const { run } = bench()
+  const { content, whole } = await run('shell', { command: 'echo first; yes | head -c 100000; echo last' })
+  expect(content.length).toBeLessThan(limits.toolResultBytesMax + 100)
+  expect(content).toMatch(/^first\ny\n.*bytes left out.*\ny\nlast\n$/s)
+  expect(whole?.length).toBe('first\n'.length + 100_000 + 'last\n'.length)
+})
+
+test('output without end does not fill the memory, and does not hold the command up', async () => {
+  const { run } = bench()
+  const { whole, is_error } = await run('shell', {
+    command: `yes | head -c ${limits.toolOutputBytesMax + 5_000_000}`,
+  })
+  expect(is_error).toBe(false)
+  expect(whole?.length).toBe(limits.toolOutputBytesMax)
+})
+
+test('what the command left running is gone with it, the whole group', async () => {
+  const { run, workspace, groups } = bench()
+  const command =
+    '(sleep 60 & echo $! > left; sleep 60) & while [ ! -s left ]; do sleep 0.01; done; echo done'
+  expect((await run('shell', { command })).content).toBe('done\n')
+  const left = Number(readFileSync(join(workspace, 'left'), 'utf8'))
+  expect(left).toBeGreaterThan(0)
+  expect(isAlive(left)).toBe(false)
+  expect(groups).toHaveLength(1)
+})
+
+test('a command that is stopped is dead when its result is there, though it ignores SIGTERM', async () => {
+  const { run, workspace } = bench()
+  const controller = new AbortController()
+  const command = 'trap "" TERM; echo $$ > pid; while :; do sleep 0.05; done'
+  const result = run('shell', { command }, controller.signal)
+  await waitFor(() => pidIn(workspace) > 0, 'the command to begin')
+  controller.abort()
+  expect(await result).toMatchObject({ content: 'Interrupted: the turn was stopped.', is_error: true })
+  expect(isAlive(pidIn(workspace))).toBe(false)
+})
+
+test('a command over its time is killed, and its result says so, with what it had printed', async () => {
+  const { run, workspace } = bench({ timeoutMs: 300 })
+  const { content, is_error } = await run('shell', { command: 'echo $$ > pid; echo so far; sleep 60' })
+  expect(is_error).toBe(true)
+  expect(content).toMatch(/^Timed out: a tool may take .* s\.\nso far\n\n\[killed by SIGTERM\]$/)
+  expect(isAlive(pidIn(workspace))).toBe(false)
+})
+
+test('without a command it is an error, and nothing is started', async () => {
+  const { run, groups } = bench()
+  for (const input of [{}, { command: 7 }, { command: null }])
+    expect(await run('shell', input)).toMatchObject({
+      content: 'the input needs command, as text',
+      is_error: true,
+    })
+  expect(groups).toEqual([])
+})
+
+test('in a workspace that is gone it is an error', async () => {
+  const { run } = bench({ workspace: '/nonexistent/w' })
+  expect(await run('shell', { command: 'echo hi' })).toMatchObject({ is_error: true })
+})
+
+function pidIn(workspace: string): number {
+  try {
+    return Number(readFileSync(join(workspace, 'pid'), 'utf8'))
+  } catch {
+    return 0
+  }
+}
