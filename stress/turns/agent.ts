@@ -104,10 +104,19 @@ export class Agent {
 
   /** Killed before it writes to the log for the n-th time. It ends by itself where it writes less often. */
   runKilledBefore(write: number, ...argv: string[]): Promise<Ended> {
-    const inject = `inject=pwrite64:signal=KILL:when=${write}`
+    return this.runKilledAt('pwrite64', write, argv)
+  }
+
+  /** Killed when it has written to the log for the n-th time, before that is synced and told to anybody. */
+  runKilledAfter(write: number, ...argv: string[]): Promise<Ended> {
+    return this.runKilledAt('fdatasync', write, argv)
+  }
+
+  private runKilledAt(syscall: string, n: number, argv: string[]): Promise<Ended> {
+    const inject = `inject=${syscall}:signal=KILL:when=${n}`
     const under = ['strace', '-f', '-b', 'execve', '-qq', '-o', '/dev/null', '-P', this.logPath]
     return this.lab.run(this.home, argv, {
-      under: [...under, '-e', 'trace=pwrite64', '-e', inject],
+      under: [...under, '-e', `trace=${syscall}`, '-e', inject],
       env: this.env,
     })
   }

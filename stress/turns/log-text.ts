@@ -13,6 +13,10 @@ const LEFT_OUT = new Set([
   'usage',
   'hash',
   'digest',
+  'agent_id',
+  'format',
+  'options',
+  'workspace',
 ])
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 const TIME = /\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z/g
@@ -33,7 +37,7 @@ export function steady(text: string): string {
 }
 
 function line(record: SessionRecord): string {
-  const fields = Object.entries(record).filter(([field]) => !LEFT_OUT.has(field))
+  const fields = Object.entries(record).filter(([field, value]) => value !== null && !LEFT_OUT.has(field))
   const text = fields.map(([field, value]) => `${field}=${plain(field, value)}`).join(' ')
   const [first, last] = record.batch
   return steady(

@@ -3,11 +3,13 @@
  * and after the next command: the source of docs/recovery-transcripts.md.
  */
 
+import { existsSync, readdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { RECOVERY_TABLE, type Row } from '../../src/recovery/table.js'
 import { waitFor } from '../../test/support/wait.js'
 import type { Ended, Lab } from '../support/lab.js'
 import { Agent } from './agent.js'
-import { logText } from './log-text.js'
+import { logText, steady } from './log-text.js'
 
 export interface RowReport {
   row: Row | 'K'
@@ -30,7 +32,8 @@ interface Killing {
   next?: string[][]
 }
 
-const SHELL = { tools: [{ name: 'shell', input: { command: 'sleep 600' } }] }
+const HANGS = ': > "$SUBSTRAT_LOG.begun"; sleep 600'
+const SHELL = { tools: [{ name: 'shell', input: { command: HANGS } }] }
 const READ = { tools: [{ name: 'read_file', input: { path: 'missing.txt' } }] }
 const SLOW = { delay_ms: 600_000 }
 const DONE = { say: 'done' }
@@ -38,14 +41,10 @@ const DONE = { say: 'done' }
 const KILLINGS: Killing[] = [
   {
     row: 'A',
-    killed: '`send` when its turn was over, before it wrote the snapshot and took the marker away',
+    killed: '`send` when the end of its turn was written, before it was synced',
     async make(lab) {
-      const agent = await Agent.spawn(lab, [DONE, SLOW])
-      // The second turn is one that waits for the first to end: of another process, killed between the two.
-      const first = agent.start('send', 'a', 'go')
-      await agent.waitForRecord('run.completed')
-      first.child.kill('SIGKILL')
-      await first.ended
+      const agent = await Agent.spawn(lab, [DONE])
+      await agent.runKilledAfter(2, 'send', 'a', 'go')
       return agent
     },
   },
@@ -123,11 +122,11 @@ const KILLINGS: Killing[] = [
   },
   {
     row: 'H',
-    killed: '`send` when its turn was parked, before it wrote the snapshot',
+    killed: '`send` when the record that parks its turn was written, before its token was told to anybody',
     async make(lab) {
       const tool = { tools: [{ name: 'shell', input: { command: 'echo ran' } }] }
       const agent = await Agent.spawn(lab, [tool, DONE])
-      await agent.runKilledWhen(() => agent.waitForRecord('run.waiting'), 'send', 'a', 'go')
+      await agent.runKilledAfter(3, 'send', 'a', 'go')
       return agent
     },
     next: [
@@ -141,11 +140,11 @@ const KILLINGS: Killing[] = [
     async make(lab) {
       const agent = await Agent.spawn(
         lab,
-        [{ ...DONE, fail: { type: 'rate_limit', retry_after_ms: 1500 } }],
+        [{ ...DONE, fail: { type: 'rate_limit', retry_after_ms: 4000 } }],
         [],
         { SUBSTRAT_RETRY_DELAYS: 'none' },
       )
-      await agent.runKilledWhen(() => agent.waitForRecord('run.waiting'), 'send', 'a', 'go')
+      await agent.runKilledAfter(2, 'send', 'a', 'go')
       return agent
     },
     next: [['resume', 'a'], ['WAIT'], ['recover', '--all']],
@@ -156,7 +155,7 @@ const KILLINGS: Killing[] = [
     async make(lab) {
       const tool = { tools: [{ name: 'shell', input: { command: 'echo ran' } }] }
       const agent = await Agent.spawn(lab, [tool, DONE], [], { SUBSTRAT_TOKEN_LIFETIME: '1ms' })
-      await agent.runKilledWhen(() => agent.waitForRecord('run.waiting'), 'send', 'a', 'go')
+      await agent.runKilledAfter(3, 'send', 'a', 'go')
       return agent
     },
     next: [
@@ -171,9 +170,9 @@ const KILLINGS: Killing[] = [
     async make(lab) {
       const agent = await Agent.spawnProgram(
         lab,
-        '[ -e "$SUBSTRAT_LOG.go" ] || { : > "$SUBSTRAT_LOG.go"; sleep 600; }; cat',
+        '[ -e "$SUBSTRAT_LOG.begun" ] || { : > "$SUBSTRAT_LOG.begun"; sleep 600; }; cat',
       )
-      await agent.runKilledWhen(() => agent.waitForRecord('provider.started'), 'send', 'a', 'go')
+      await agent.runKilledWhen(() => hasBegun(agent), 'send', 'a', 'go')
       return agent
     },
   },
@@ -195,7 +194,8 @@ export async function killedRows(lab: Lab): Promise<RowReport[]> {
   const reports: RowReport[] = []
   for (const { row, killed, make, next = [['recover', '--all']] } of KILLINGS) {
     const agent = await make(lab)
-    const before = logText(agent.records())
+    const count = agent.records().length
+    const before = withInbox(agent, logText(agent.records()))
     const told: string[] = []
     let found: string | undefined
     for (const argv of next) {
@@ -206,7 +206,7 @@ export async function killedRows(lab: Lab): Promise<RowReport[]> {
         told.push(transcript(argv, ended))
       }
     }
-    const after = logText(agent.records().slice(before.split('\n').length))
+    const after = withInbox(agent, logText(agent.records().slice(count)))
     reports.push({ row, killed, before, commands: told.join('\n'), after, found })
   }
   return reports
@@ -214,8 +214,13 @@ export async function killedRows(lab: Lab): Promise<RowReport[]> {
 
 async function inTool(lab: Lab, responses: object[], env: Record<string, string> = {}): Promise<Agent> {
   const agent = await Agent.spawn(lab, responses, ['--allow', 'shell'], env)
-  await agent.runKilledWhen(() => agent.waitForRecord('tool.started'), 'send', 'a', 'go')
+  await agent.runKilledWhen(() => hasBegun(agent), 'send', 'a', 'go')
   return agent
+}
+
+/** The program, behind its gate. */
+function hasBegun(agent: Agent): Promise<void> {
+  return waitFor(() => existsSync(`${agent.logPath}.begun`), 'the program of the turn')
 }
 
 function isDue(agent: Agent): Promise<void> {
@@ -226,7 +231,12 @@ function isDue(agent: Agent): Promise<void> {
 
 function transcript(argv: string[], { code, stdout, stderr }: Ended): string {
   const lines = [`$ substrat ${argv.join(' ')}`, ...`${stdout}${stderr}`.trim().split('\n'), `[exit ${code}]`]
-  return lines.filter((line) => line !== '').join('\n')
+  return steady(lines.filter((line) => line !== '').join('\n'))
+}
+
+function withInbox(agent: Agent, text: string): string {
+  const count = readdirSync(join(dirname(agent.logPath), 'inbox')).length
+  return count === 0 ? text : `${text}\n(and ${count} message in the inbox)`
 }
 
 /** docs/recovery-transcripts.md */

@@ -1,0 +1,52 @@
+/** A sample of `npm run stress:turns`, on each run of the tests. */
+import { readFileSync } from 'node:fs'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { whyNoStrace } from '../../stress/kill/strace.js'
+import { Lab } from '../../stress/support/lab.js'
+import { killedConversation } from '../../stress/turns/conversation.js'
+import { killedTools } from '../../stress/turns/orphans.js'
+import { killedRows, rowsPage } from '../../stress/turns/rows.js'
+import { racedTokens } from '../../stress/turns/tokens.js'
+
+const why = whyNoStrace()
+if (why !== undefined) console.log(`skipped: turns killed before they write (${why})`)
+const unless = why === undefined ? '' : ` (skipped: ${why})`
+
+// Dozens of processes, on a machine that runs other tests too.
+vi.setConfig({ testTimeout: 180_000 })
+
+let lab: Lab
+beforeEach(async () => {
+  lab = Lab.open()
+  await lab.warm()
+})
+afterEach(() => lab.close())
+
+describe.skipIf(why !== undefined)(`killed before they write${unless}`, () => {
+  test('each row of the recovery table, and docs/recovery-transcripts.md says what comes of it', async () => {
+    const reports = await killedRows(lab)
+    for (const { row, found } of reports) if (row !== 'K') expect(found ?? row).toBe(row)
+    expect(rowsPage(reports)).toBe(readFileSync('docs/recovery-transcripts.md', 'utf8'))
+  })
+
+  test.each(['stop', 'continue'] as const)(
+    'a conversation is that of the run never killed, with unknown_tool %s',
+    async (unknownTool) => {
+      const report = await killedConversation(lab, unknownTool, 3)
+      expect(report.differences).toEqual([])
+      expect(report.stepsKilled).toBe(3)
+    },
+  )
+})
+
+test('no process of a tool outlives recovery', async () => {
+  const { left, orphans } = await killedTools(lab, 2)
+  expect(left).toBeGreaterThan(2)
+  expect(orphans).toBe(0)
+})
+
+test('a token is consumed once, however many try', async () => {
+  const { differences, answered, refused } = await racedTokens(lab, 2, 6)
+  expect(differences).toEqual([])
+  expect(answered + refused).toBe(12)
+})
