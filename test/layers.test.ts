@@ -53,7 +53,8 @@ const files = ['src', 'commands'].flatMap(sourcesIn)
 const imports = new Map(files.map((file) => [file, importsOf(file)]))
 
 function layerOf(file: string): number {
-  const folder = file.startsWith('commands/') ? 'commands' : dirname(file)
+  // A folder within a layer is of that layer.
+  const folder = file.startsWith('commands/') ? 'commands' : dirname(file).split('/').slice(0, 2).join('/')
   return LAYERS.indexOf(folder)
 }
 

@@ -7,6 +7,16 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { ProcessGroup } from '../session/records.js'
+import {
+  type ConformanceCase,
+  ContractBroken,
+  collect,
+  MODEL_EVENTS,
+  must,
+  never,
+  one,
+} from './conformance-case.js'
+import { type ToolFixture, toolCases } from './conformance-tools.js'
 import type {
   AgentEvent,
   AgentHost,
@@ -20,12 +30,19 @@ import type {
 import { describeFailure } from './failure.js'
 import { createHost, killLeftGroup } from './program.js'
 
+export type { ConformanceCase }
+
 export interface ConformanceFixture {
   /** Settings with which a turn succeeds. */
   settings: ProviderSettings
   /** A prompt that is answered at once, and what the reply must contain. */
   prompt: string
   expected: string
+  /**
+   * For a model that calls tools: a prompt that it answers with a call of the one tool `look`, whose input has `place`,
+   * and what its reply must contain once the result says `blue`.
+   */
+  tools?: ToolFixture
   /** A prompt whose turn takes at least 5 s, to be stopped. */
   slow?: { settings: ProviderSettings; prompt: string }
   /** Settings with which every turn fails. */
@@ -34,13 +51,7 @@ export interface ConformanceFixture {
   refused?: ProviderSettings
 }
 
-export interface ConformanceCase {
-  title: string
-  run(): Promise<void>
-}
-
 const STOP_MS_MAX = 3000
-const MODEL_EVENTS: ModelEvent['type'][] = ['text', 'tool_call', 'usage', 'stop']
 const AGENT_EVENTS: AgentEvent['type'][] = ['state', 'text', 'usage', 'done']
 
 export function conformanceCases(provider: Provider, fixture: ConformanceFixture): ConformanceCase[] {
@@ -93,9 +104,10 @@ function modelCases(provider: ModelProvider, fixture: ConformanceFixture): Confo
       }
     },
   )
-  const { slow, failing } = fixture
+  const { slow, failing, tools } = fixture
   return [
     answers,
+    ...(tools === undefined ? [] : toolCases(provider, tools)),
     ...(slow === undefined ? [] : [stops((signal) => ask(slow.settings, slow.prompt, signal))]),
     ...(failing === undefined ? [] : [fails(() => ask(failing, fixture.prompt, never()))]),
   ]
@@ -233,40 +245,5 @@ async function failureOf(act: () => Promise<unknown>): Promise<string | undefine
     if (error instanceof ContractBroken) throw error
     must(error instanceof Error && error.message.trim() !== '', 'what it throws is an error that says why')
     return describeFailure(error).type
-  }
-}
-
-async function collect<T extends { type: string }>(
-  stream: AsyncIterable<T>,
-  types: T['type'][],
-): Promise<T[]> {
-  const events: T[] = []
-  for await (const event of stream) {
-    must(types.includes(event.type), `there is no event ${JSON.stringify(event.type)}`)
-    events.push(event)
-  }
-  return events
-}
-
-function never(): AbortSignal {
-  return new AbortController().signal
-}
-
-function one(title: string, run: () => Promise<unknown>): ConformanceCase {
-  return {
-    title,
-    async run() {
-      await run()
-    },
-  }
-}
-
-function must(condition: boolean, sentence: string): void {
-  if (!condition) throw new ContractBroken(sentence)
-}
-
-class ContractBroken extends Error {
-  constructor(sentence: string) {
-    super(`the provider contract does not hold: ${sentence}`)
   }
 }

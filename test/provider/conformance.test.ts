@@ -8,6 +8,7 @@ import type {
   AgentProvider,
   AgentSession,
   CallOptions,
+  ModelEvent,
   ModelProvider,
   ModelRequest,
   Provider,
@@ -16,7 +17,7 @@ import type {
 import { exec } from '../../src/provider/exec.js'
 import { providerFailure } from '../../src/provider/failure.js'
 import { scripted } from '../../src/provider/scripted.js'
-import { hang } from '../support/turns.js'
+import { hang, model, says } from '../support/turns.js'
 
 const TITLES = {
   describes: 'it describes itself and each of its options in a line',
@@ -59,6 +60,16 @@ describe('scripted conforms', () => {
   beforeAll(() => {
     directory = mkdtempSync(join(tmpdir(), 'substrat-test-'))
     writeFileSync(join(directory, 'slow.json'), '{"responses":[{"delay_ms":30000}]}')
+    const look = {
+      tools: [
+        { name: 'look', input: { place: 'here' } },
+        { name: 'look', input: {} },
+      ],
+    }
+    writeFileSync(
+      join(directory, 'tools.json'),
+      JSON.stringify({ responses: [look, { say: 'It is blue.' }] }),
+    )
     writeFileSync(join(directory, 'fails.json'), '{"responses":[{"fail":{"type":"overloaded"}}]}')
     return () => rmSync(directory, { recursive: true })
   })
@@ -66,6 +77,7 @@ describe('scripted conforms', () => {
     settings: works,
     prompt: 'hi',
     expected: 'echo: hi',
+    tools: { settings: file('tools.json'), prompt: 'what colour?', expected: 'blue' },
     slow: { settings: file('slow.json'), prompt: 'hi' },
     failing: file('fails.json'),
     refused: file('gone.json'),
@@ -337,4 +349,60 @@ test('the titles are those of the suite', () => {
     .flatMap((provider) => conformanceCases(provider, FIXTURE))
     .map(({ title }) => title)
   expect(new Set(titles)).toEqual(new Set(Object.values(TITLES)))
+})
+
+describe('the suite finds a model whose tool calls', () => {
+  const call = (over: object = {}): ModelEvent =>
+    ({
+      type: 'tool_call',
+      call: { call_id: 'c', name: 'look', input: { place: 'x' }, ...over },
+    }) as ModelEvent
+  const STOP: ModelEvent = { type: 'stop', reason: 'tool_calls' }
+  const right: ModelEvent[] = [call(), STOP]
+  const blue: ModelEvent[] = [
+    { type: 'text', text: 'blue' },
+    { type: 'stop', reason: 'end' },
+  ]
+
+  /** Which of the cases about tools fail for a model that first answers so, and so to the results. */
+  async function broken(first: ModelEvent[], second = blue): Promise<string[]> {
+    const { complete, ...facts } = model(() => says())
+    const provider: ModelProvider = {
+      ...facts,
+      complete: (request) => says(...(request.messages().length === 1 ? first : second)),
+    }
+    const found: string[] = []
+    const tools = { settings: works, prompt: 'what colour?', expected: 'blue' }
+    for (const { title, run } of conformanceCases(provider, {
+      settings: works,
+      prompt: '',
+      expected: '',
+      tools,
+    })) {
+      if (!/call/.test(title)) continue
+      await run().catch((error: Error) => found.push(`${title}: ${error.message}`))
+    }
+    return found
+  }
+
+  test('are right, and passes it', async () => {
+    expect(await broken(right)).toEqual([])
+  })
+
+  test.each<[string, ModelEvent[], string]>([
+    ['are not there', blue, 'it called a tool'],
+    ['have no id', [call({ call_id: '' }), STOP], 'a call has an id'],
+    ['have one id for two', [call(), call(), STOP], 'each call has an id of its own'],
+    ['are of another tool', [call({ name: 'shell' }), STOP], 'it called the tool that it was offered'],
+    ['have their input as text', [call({ input: '{}' }), STOP], 'the input of a call is an object'],
+    ['end as if there were none', [call(), { type: 'stop', reason: 'end' }], 'it stops with tool_calls'],
+  ])('%s', async (_, first, why) => {
+    expect(await broken(first)).toContainEqual(expect.stringContaining(why))
+  })
+
+  test('have results that it does not read', async () => {
+    expect(await broken(right, [{ type: 'text', text: 'red' }, blue[1] as ModelEvent])).toEqual([
+      expect.stringContaining('the reply to the results has "blue"'),
+    ])
+  })
 })

@@ -21,6 +21,28 @@ const ended = (reason: NewRecord<'run.interrupted'>['reason']): NewRecord[] => [
   { kind: 'run.interrupted', run_id: RUN, reason },
 ]
 
+const TOKEN = '3b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
+
+/** Parked with a token that is good until then. */
+const parked = (deadline_at: string): NewRecord[] => [
+  ...running,
+  { kind: 'token.minted', run_id: RUN, token_id: TOKEN, hash: 'h', expires_at: deadline_at },
+  { kind: 'run.waiting', run_id: RUN, wait: 'approval', token_id: TOKEN, deadline_at },
+]
+const used: NewRecord = {
+  kind: 'token.consumed',
+  run_id: RUN,
+  token_id: TOKEN,
+  decision: 'deny',
+  digest: 'd',
+}
+const revoked: NewRecord = { kind: 'token.revoked', run_id: RUN, token_id: TOKEN, reason: 'rotated' }
+const limited = (not_before: string): NewRecord[] => [
+  ...running,
+  { kind: 'run.waiting', run_id: RUN, wait: 'not_before', not_before },
+]
+const resumed: NewRecord = { kind: 'run.resumed', run_id: RUN, boot_id: 'b', auto: false, attempt: 1 }
+
 /** What is in the log, the status while the lock is held, and while nobody holds it. */
 const ROWS: [string, NewRecord[], Status, Status][] = [
   ['no run', born, 'idle', 'idle'],
@@ -42,6 +64,51 @@ const ROWS: [string, NewRecord[], Status, Status][] = [
   ['a run that a reboot ended', ended('process_restart'), 'interrupted_startup', 'interrupted_startup'],
   ['a run that a signal ended', ended('shutdown'), 'interrupted_startup', 'interrupted_startup'],
   ['a run that a person suspended', ended('suspended'), 'idle', 'idle'],
+  ['a run that waits, its token good', parked(timeOf(1001)), 'waiting', 'waiting'],
+  ['a run that waits, its deadline past', parked(NOW), 'interrupted_waiting', 'interrupted_waiting'],
+  [
+    'a run that waits, its token used by nobody who went on',
+    [...parked(timeOf(1001)), used],
+    'interrupted_waiting',
+    'interrupted_waiting',
+  ],
+  [
+    'a run that waits, its token revoked',
+    [...parked(timeOf(1001)), revoked],
+    'interrupted_waiting',
+    'interrupted_waiting',
+  ],
+  [
+    'a run that waits, its token never minted',
+    parked(timeOf(1001)).filter(({ kind }) => kind !== 'token.minted'),
+    'interrupted_waiting',
+    'interrupted_waiting',
+  ],
+  [
+    'a run that waited, and goes on',
+    [...parked(timeOf(1001)), used, resumed],
+    'running',
+    'interrupted_startup',
+  ],
+  ['a run that waits for a time', limited(timeOf(1001)), 'waiting', 'waiting'],
+  ['a run that waits for a time that has come', limited(timeOf(999)), 'waiting', 'waiting'],
+  ['a run that nobody answered in time', ended('wait_timeout'), 'interrupted_waiting', 'interrupted_waiting'],
+  [
+    'a run with a tool of unknown outcome',
+    ended('unknown_tool'),
+    'interrupted_startup',
+    'interrupted_startup',
+  ],
+  [
+    'an interrupted run, and a later one that waits',
+    [
+      ...ended('process_exit'),
+      startedRun(LATER),
+      { kind: 'run.waiting', run_id: LATER, wait: 'not_before', not_before: NOW },
+    ],
+    'waiting',
+    'waiting',
+  ],
   [
     'an interrupted run, and a later one that is open',
     [...ended('process_exit'), startedRun(LATER)],

@@ -1,0 +1,130 @@
+/** What a killed turn left running, of its tools and tool servers, is killed before anything goes on; and only that. */
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { ProviderRegistry } from '../../src/provider/registry.js'
+import { type Settled, settle } from '../../src/recovery/settle.js'
+import type { NewRecord, ProcessGroup } from '../../src/session/records.js'
+import type { Session } from '../../src/session/session.js'
+import { ownIdentity, processStartTime } from '../../src/storage/identity.js'
+import { isAlive } from '../support/programs.js'
+import { beginning, newSession, replied } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+import { POLICY } from '../support/turns.js'
+
+let session: Session
+let notes: string[]
+const RUN = randomUUID()
+
+beforeEach(async () => {
+  session = await newSession(tempStore())
+  notes = []
+})
+
+function settled(): Promise<Settled> {
+  return settle(session, {
+    providers: new ProviderRegistry(() => []),
+    policy: POLICY,
+    unknownTool: 'continue',
+    goesOn: true,
+    note: (text) => void notes.push(text),
+  })
+}
+
+/** A program in a group of its own, as a turn would have left it. */
+function left(runId: string = RUN): ProcessGroup {
+  const child = spawn('sleep', ['60'], { detached: true, stdio: 'ignore', env: { SUBSTRAT_RUN: runId } })
+  const pid = child.pid as number
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const { kernel_boot_id, pid_namespace } = ownIdentity()
+  return { process_group: pid, start_time: processStartTime(pid) ?? 0, kernel_boot_id, pid_namespace }
+}
+
+const begun = (): NewRecord[] => [...beginning(session, RUN, 'hi'), { kind: 'model.requested', run_id: RUN }]
+
+const called = (...tools: string[]): NewRecord[] => [
+  replied(RUN, ''),
+  {
+    kind: 'model.responded',
+    run_id: RUN,
+    stop: 'tool_calls',
+    calls: tools.map((name, index) => ({ call_id: `c${index}`, name, input: {} })),
+  },
+]
+
+const server = (group: ProcessGroup): NewRecord => ({
+  kind: 'server.started',
+  run_id: RUN,
+  server: 'notes',
+  group,
+})
+
+test('a command and a tool server of an open run are killed, each said', async () => {
+  const [shell, notesServer] = [left(), left()]
+  session.append([...begun(), server(notesServer), ...called('shell')])
+  session.append([{ kind: 'tool.started', run_id: RUN, call_id: 'c0', tool: 'shell', group: shell }])
+  expect(await settled()).toEqual({ row: 'E', hasStranger: false })
+  for (const { process_group } of [shell, notesServer]) expect(isAlive(process_group)).toBe(false)
+  expect(notes).toHaveLength(2)
+})
+
+test('a tool server of a run that waits is killed: its turn began before it was parked', async () => {
+  const group = left()
+  session.append([...begun(), server(group)])
+  session.append([
+    { kind: 'run.waiting', run_id: RUN, wait: 'not_before', not_before: '2999-01-01T00:00:00.000Z' },
+  ])
+  expect(await settled()).toEqual({ row: 'H2', hasStranger: false })
+  expect(isAlive(group.process_group)).toBe(false)
+})
+
+test.each<NewRecord>([
+  { kind: 'run.completed', run_id: RUN },
+  { kind: 'run.cancelled', run_id: RUN, reason: 'cancelled' },
+  { kind: 'run.interrupted', run_id: RUN, reason: 'shutdown' },
+])(
+  'a tool server that outlived its run, ended by $kind, is killed: it is stopped only after the end is recorded',
+  async (end) => {
+    const group = left()
+    session.append([...begun(), server(group)])
+    session.append([end])
+    expect(await settled()).toEqual({ row: 'A', hasStranger: false })
+    expect(isAlive(group.process_group)).toBe(false)
+  },
+)
+
+describe('left alone is', () => {
+  test('a process that has the number of the group by now, and is not of the run', async () => {
+    const group = left(randomUUID())
+    session.append([...begun(), server(group)])
+    expect(await settled()).toEqual({ row: 'C', hasStranger: false })
+    expect(isAlive(group.process_group)).toBe(true)
+    expect(notes).toEqual([])
+  })
+
+  test('what began before it was recorded, though it says that it is of the run', async () => {
+    const group = left()
+    session.append([...begun(), server({ ...group, start_time: group.start_time + 1 })])
+    await settled()
+    expect(isAlive(group.process_group)).toBe(true)
+  })
+
+  test('what is in another pid namespace: nothing goes on by itself while it may live, but an ended run blocks nothing', async () => {
+    const group = { ...left(), pid_namespace: '1' }
+    session.append([...begun(), server(group)])
+    expect(await settled()).toEqual({ row: 'C', hasStranger: true })
+    session.append([{ kind: 'run.completed', run_id: RUN }])
+    expect(await settled()).toEqual({ row: 'A', hasStranger: false })
+    expect(isAlive(group.process_group)).toBe(true)
+  })
+})
+
+test('a command whose result is there has nothing left to be killed', async () => {
+  const group = left()
+  session.append([...begun(), ...called('shell')])
+  session.append([{ kind: 'tool.started', run_id: RUN, call_id: 'c0', tool: 'shell', group }])
+  const finished = { call_id: 'c0', tool: 'shell', content: '', is_error: false }
+  session.append([{ kind: 'tool.finished', run_id: RUN, ...finished }])
+  expect(await settled()).toEqual({ row: 'F', hasStranger: false })
+  expect(isAlive(group.process_group)).toBe(true)
+})
