@@ -1,0 +1,132 @@
+/**
+ * The second frozen home of format 1 (test/formats/v1/home-turns, made by make-turns.sh): tools, waits, tokens,
+ * compaction. Every later program reads it, and goes on with what waits in it.
+ */
+import { cpSync, readFileSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { clock } from '../../src/clock.js'
+import type { ModelMessage } from '../../src/provider/contract.js'
+import { ProviderRegistry } from '../../src/provider/registry.js'
+import { checkHome } from '../../src/recovery/check.js'
+import { settle } from '../../src/recovery/settle.js'
+import { recordsFrom } from '../../src/session/load.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import { readRecordText } from '../../src/session/read.js'
+import type { State } from '../../src/session/state.js'
+import { deriveStatus } from '../../src/session/status.js'
+import { FileStore } from '../../src/storage/store.js'
+import { resolveAgent } from '../../src/tree/names.js'
+import { conversation } from '../../src/turn/history.js'
+import { appendTurn, reopen } from '../support/sessions.js'
+import { tempDirectory } from '../support/temp.js'
+import { POLICY } from '../support/turns.js'
+
+const FROZEN = join(import.meta.dirname, '../formats/v1')
+/** Soon after it was frozen: its tokens are good. */
+const NOW = '2026-11-20T15:00:00.000Z'
+const { now } = clock
+let store: FileStore
+
+beforeEach(() => {
+  clock.now = () => Date.parse(NOW)
+  const root = join(tempDirectory(), 'home')
+  cpSync(join(FROZEN, 'home-turns'), root, { recursive: true })
+  store = FileStore.openForRead(root) as FileStore
+})
+
+afterEach(() => {
+  clock.now = now
+})
+
+function stateOf(name: string): State {
+  return openForRead(store, resolveAgent(store, name))?.state as State
+}
+
+/** What each agent says, for a comparison with what was written down when it was frozen. */
+function told(): string {
+  const lines: string[] = []
+  for (const id of [...store.agentIds()].sort()) {
+    const state = openForRead(store, id)?.state as State
+    const tokens = state.tokens.map(({ status, decision }) => ` ${decision ?? status}`).join('')
+    lines.push(
+      `${state.name}: ${state.state}, ${state.run?.status}, ${deriveStatus(state, false, NOW)};${tokens}`,
+    )
+    const log = store.openLogForRead(id)
+    if (log === undefined) continue
+    for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
+      const text = readRecordText(store, id, record).replaceAll('\n', ' ')
+      const start = text.length > 60 ? `${text.slice(0, 60)}… (${text.length})` : text
+      lines.push(`  ${record.seq} ${record.ts} ${record.kind} ${start}`.trimEnd())
+    }
+    log.close()
+  }
+  return `${lines.join('\n')}\n`
+}
+
+describe('the frozen home of turns is read', () => {
+  test('record by record, as it was when it was frozen', () => {
+    const file = join(FROZEN, 'told-turns.txt')
+    expect(told()).toBe(readFileSync(file, 'utf8'))
+  })
+
+  test('alike with its snapshots and without', () => {
+    const withSnapshots = [...store.agentIds()].map((id) => openForRead(store, id)?.state)
+    for (const id of store.agentIds())
+      rmSync(join(dirname(store.logPath(id)), 'session.json'), { force: true })
+    expect([...store.agentIds()].map((id) => openForRead(store, id)?.state)).toEqual(withSnapshots)
+  })
+
+  test('with what each of its agents waits for', () => {
+    expect(stateOf('parked').run?.wait).toMatchObject({ kind: 'approval', call_ids: ['call_0_0'] })
+    expect(stateOf('asked').run?.wait).toMatchObject({ kind: 'input' })
+    expect(stateOf('limited').run?.wait).toMatchObject({ kind: 'not_before', resume_token_id: null })
+    expect(stateOf('rotated').tokens.map(({ status }) => status)).toEqual(['revoked', 'minted'])
+    expect(stateOf('approved').tokens.map(({ status }) => status)).toEqual(['revoked', 'consumed'])
+    expect(stateOf('superseded').tokens).toMatchObject([{ status: 'revoked', reason: 'superseded' }])
+    expect(stateOf('killed').run?.calls).toMatchObject([{ tool: 'shell', status: 'started' }])
+    expect(stateOf('compacted').compaction).not.toBeNull()
+  })
+
+  test('and nothing in it is found wrong', () => {
+    expect(checkHome(store, { isRecovered: false })).toEqual([])
+  })
+})
+
+describe('the frozen home of turns is written to', () => {
+  test('each agent is settled; what waits goes on waiting, what was killed is said to be, the others take a turn', async () => {
+    store = FileStore.openForWrite(store.root)
+    for (const id of store.agentIds()) {
+      const session = await reopen(store, id)
+      await settle(session, {
+        providers: new ProviderRegistry(() => []),
+        policy: POLICY,
+        unknownTool: 'stop',
+        goesOn: false,
+        note: () => undefined,
+      })
+      if (session.state.run?.wait == null) appendTurn(session, 'after the thaw', 'echo: after the thaw')
+      expectWhole(conversation(session))
+      await session.close(() => false)
+    }
+    expect(checkHome(store, { isRecovered: true })).toEqual([])
+    for (const name of ['parked', 'rotated', 'asked', 'limited'])
+      expect(deriveStatus(stateOf(name), false, NOW)).toBe('waiting')
+  })
+
+  test('a model is given the summary, and every call with its result', async () => {
+    const [summary] = conversation(await reopen(store, resolveAgent(store, 'compacted')))
+    expect(summary?.content).toMatch(/^\[substrat\] The first \d messages of this conversation were left out/)
+    const given = conversation(await reopen(store, resolveAgent(store, 'denied')))
+    expect(given.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
+    expect(given[2]).toMatchObject({ content: 'Denied by the operator: not there.', is_error: true })
+  })
+})
+
+function expectWhole(messages: ModelMessage[]): void {
+  for (const [index, message] of messages.entries()) {
+    if (message.role !== 'assistant') continue
+    for (const [place, { call_id }] of message.tool_calls.entries())
+      expect(messages[index + 1 + place]).toMatchObject({ role: 'tool', call_id })
+  }
+}
