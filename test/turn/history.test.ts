@@ -1,10 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '../../src/limits.js'
-import type { NewRecord } from '../../src/session/records.js'
+import type { CallRecord, NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
-import { conversation, promptOf, recoveryPrompt } from '../../src/turn/history.js'
-import { appendTurn, beginning, newSession, startedRun } from '../support/sessions.js'
+import {
+  conversation,
+  exchanges,
+  openCalls,
+  promptOf,
+  recoveryNotice,
+  recoveryPrompt,
+} from '../../src/turn/history.js'
+import { appendTurn, beginning, newSession, replied, startedRun, userMessage } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
 let session: Session
@@ -48,6 +55,101 @@ test('a conversation is what was said, also by mail and through blobs, in order;
 test('where nothing was asked there is no prompt', () => {
   expect(promptOf(session)).toBe('')
   expect(conversation(session)).toEqual([])
+})
+
+describe('calls and their results', () => {
+  const run: string = randomUUID()
+  const call = (call_id: string): CallRecord => ({ call_id, name: 'shell', input: { command: call_id } })
+  const responded = (...calls: CallRecord[]): NewRecord => ({
+    kind: 'model.responded',
+    run_id: run,
+    stop: 'tool_calls',
+    calls,
+  })
+  const finished = (call_id: string, content = call_id): NewRecord => ({
+    kind: 'tool.finished',
+    run_id: run,
+    call_id,
+    tool: 'shell',
+    content,
+    is_error: false,
+  })
+  const notice: NewRecord = { kind: 'message.notice', run_id: run, content: 'interrupted', attempt: 1 }
+  const told = (): string[] =>
+    conversation(session).map((message) => (message.role === 'tool' ? message.call_id : message.content))
+
+  beforeEach(() => {
+    session.append([...beginning(session, run, 'go'), { kind: 'model.requested', run_id: run }])
+    session.append([replied(run, 'looking'), responded(call('a'), call('b'))])
+  })
+
+  test('are in the order of the calls, whichever was done first', () => {
+    session.append([finished('b'), finished('a')])
+    expect(told()).toEqual(['go', 'looking', 'a', 'b'])
+  })
+
+  test('are not parted by a notice or a message that came in between', () => {
+    session.append([finished('a'), notice, finished('b')])
+    expect(told()).toEqual(['go', 'looking', 'a', 'b', 'interrupted'])
+    const next: string = randomUUID()
+    session.append([{ kind: 'run.completed', run_id: run }, startedRun(next), userMessage(next, 'and?')])
+    expect(told()).toEqual(['go', 'looking', 'a', 'b', 'interrupted', 'and?'])
+  })
+
+  test('that are not there yet are said not to be, so that no history lacks one', () => {
+    session.append([finished('b')])
+    expect(conversation(session)).toMatchObject([
+      {},
+      { tool_calls: [{ call_id: 'a' }, { call_id: 'b' }] },
+      { role: 'tool', call_id: 'a', content: 'There is no result yet.', is_error: true },
+      { role: 'tool', call_id: 'b', content: 'b', is_error: false },
+    ])
+  })
+
+  test('of one response are not those of another with the same ids', () => {
+    session.append([finished('a', 'first'), finished('b'), { kind: 'model.requested', run_id: run }])
+    session.append([responded(call('a'))])
+    session.append([finished('a', 'second')])
+    const results = conversation(session).filter(({ role }) => role === 'tool')
+    expect(results.map(({ content }) => content)).toEqual(['first', 'b', 'second'])
+  })
+
+  test('belong to one exchange, a message to its own', () => {
+    session.append([finished('a'), finished('b'), notice])
+    expect(exchanges(session).map(({ messages, isPrompt }) => [messages.length, isPrompt])).toEqual([
+      [1, true],
+      [3, false],
+      [1, false],
+    ])
+  })
+
+  test('of the open run are found with their inputs, from the line or a blob', () => {
+    const input = { command: 'x'.repeat(limits.inlineBytesMax) }
+    const input_blob = session.writeBlob(Buffer.from(JSON.stringify(input)))
+    session.append([finished('a'), finished('b'), { kind: 'model.requested', run_id: run }])
+    session.append([responded(call('a'), { call_id: 'c', name: 'shell', input_blob })])
+    expect(openCalls(session)).toEqual([call('a'), { call_id: 'c', name: 'shell', input }])
+  })
+})
+
+test('a final response that was written before its reply, as logs were before there were tools, is one message', () => {
+  const run: string = randomUUID()
+  session.append([...beginning(session, run, 'hi'), { kind: 'model.requested', run_id: run }])
+  session.append([{ kind: 'model.responded', run_id: run, stop: 'end' }, replied(run, 'hello')])
+  expect(conversation(session)).toEqual([
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', content: 'hello', tool_calls: [] },
+  ])
+})
+
+test('a model is told that its turn was interrupted where it had begun to act, and not before', () => {
+  const run: string = randomUUID()
+  expect(recoveryNotice(session.state)).toBeNull()
+  session.append([...beginning(session, run, 'hi'), { kind: 'model.requested', run_id: run }])
+  expect(recoveryNotice(session.state)).toBeNull()
+  const calls = [{ call_id: 'a', name: 'shell', input: {} }]
+  session.append([{ kind: 'model.responded', run_id: run, stop: 'tool_calls', calls }])
+  expect(recoveryNotice(session.state)).toMatch(/^\[substrat\] .* interrupted/)
 })
 
 describe('what a program is told after an interruption', () => {
