@@ -57,7 +57,7 @@ async function visitStopped(
   const end = performance.now() + ctx.bounds.waitMs
   for (let asked: string | undefined; ; await sleep(20)) {
     try {
-      return await visit(ctx, agentId, { waitMs: 0, goesOn }, async (session) => {
+      return await visit(ctx, agentId, { waitMs: 0, goesOn, endsRun: goesOn }, async (session) => {
         work(session)
         return viewAgent(ctx.store, session.state)
       })

@@ -17,6 +17,8 @@ export interface VisitOptions {
   waitMs: number
   /** Whether the work goes on with an open run that it finds; else settling marks it as interrupted. */
   goesOn: boolean
+  /** Whether nobody has to be asked about a tool that was cut short: the run ends with it. */
+  endsRun?: boolean
 }
 
 export async function visit<T>(
@@ -33,7 +35,7 @@ export async function visit<T>(
     const settled = await settle(session, {
       providers,
       policy,
-      unknownTool: tools.unknownTool,
+      unknownTool: options.endsRun === true ? 'continue' : tools.unknownTool,
       goesOn: options.goesOn,
       note,
     })

@@ -114,6 +114,17 @@ describe.concurrent('cancel', () => {
     expect(house.findings(true)).toEqual([])
   })
 
+  test('of a turn that was killed in a tool ends it, with what the tool had left', async () => {
+    const house = new House()
+    const { id, sender } = await inTool(house, TREE)
+    await sender.kill()
+    expect((await house.ok('cancel', 'a')).stdout).toBe('a: cancelled\n')
+    expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
+    expect((await house.ok('resume', 'a')).stdout).toBe('')
+    expect(house.count(id, 'run.interrupted')).toBe(0)
+    expectWhole(house, id)
+  })
+
   test('of an agent at rest changes nothing, and says so', async () => {
     const house = new House()
     const id = await house.spawn('a')
@@ -130,7 +141,7 @@ describe.concurrent('cancel', () => {
 describe.concurrent('--turn-timeout during a tool', () => {
   test('is exit 12, and the whole group of the tool is gone', async () => {
     const house = new House()
-    const { id, sender } = await inTool(house, TREE, '--turn-timeout', '3s')
+    const { id, sender } = await inTool(house, TREE, '--turn-timeout', '6s')
     const sent = await sender.result
     expect([sent.exit, sent.json.error.code]).toEqual([12, 'TIMED_OUT'])
     expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
@@ -138,7 +149,7 @@ describe.concurrent('--turn-timeout during a tool', () => {
   })
 
   test('is not tool_timeout, which only ends the tool: the model is told, and goes on', async () => {
-    const house = new House({ SUBSTRAT_TOOL_TIMEOUT: '500ms' })
+    const house = new House({ SUBSTRAT_TOOL_TIMEOUT: '2s' })
     const { id, sender } = await inTool(house, TREE)
     const sent = await sender.result
     expect(sent.json).toMatchObject({ reply: 'finished', run: { status: 'completed' } })

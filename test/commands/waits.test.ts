@@ -59,18 +59,35 @@ describe.concurrent('a tool that may change things', () => {
 
   test('that a queued message leads to is asked about as well, with its own token', async () => {
     const house = new House()
-    const option = house.scenario('s.json', { delay_ms: 300, say: 'first' }, { tools: [MARKS] })
-    const id = await house.spawn('a', '--option', option)
+    const held = { name: 'shell', input: { command: 'until [ -e go ]; do sleep 0.02; done' } }
+    const writes = { name: 'write_file', input: { path: 'made.txt', content: 'hello' } }
+    const option = house.scenario('s.json', { tools: [held] }, { say: 'first' }, { tools: [writes] })
+    const id = await house.spawn('a', '--option', option, '--allow', 'shell')
     const sender = house.start(['send', 'a', 'one'])
-    await house.waitForRecord(id, 'model.requested')
+    await house.waitForRecord(id, 'tool.started')
     await house.ok('send', 'a', 'two', '--if-busy', 'queue')
+    house.write('go', '')
     const sent = await sender.result
     expect(sent).toMatchObject({ exit: 0, stdout: 'first\n' })
     await waitFor(() => house.count(id, 'run.waiting') === 1, 'the second turn to wait')
     const [token] = sent.stderr.match(TOKEN) ?? []
     expect(await house.run(decides(token as string, '--approve'))).toMatchObject({ exit: 0 })
-    expect(ran(house)).toBe(1)
+    expect(house.read('made.txt')).toBe('hello')
   })
+})
+
+test('a token that recovery mints is told on stderr', async () => {
+  const house = new House()
+  const option = house.scenario('s.json', { delay_ms: 600_000 })
+  const id = await house.spawn('a', '--option', option)
+  const sender = house.start(['send', 'a', 'go'])
+  await house.waitForRecord(id, 'model.requested')
+  await sender.kill()
+  house.scenario('s.json', { tools: [MARKS] }, { say: 'finished' })
+  const recovered = await house.run(['recover', '--all', '--json'])
+  expect([recovered.exit, JSON.parse(recovered.stdout).exit]).toEqual([5, 5])
+  const [token] = recovered.stderr.match(TOKEN) ?? []
+  expect(await house.run(decides(token as string, '--approve'))).toMatchObject({ stdout: 'finished\n' })
 })
 
 describe.concurrent('resume with a token', () => {

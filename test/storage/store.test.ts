@@ -166,6 +166,14 @@ describe('what a start of the kernel has scanned', () => {
     writeFileSync(join(boots, only as string), 'another device')
     expect(store.isScanned()).toBe(false)
   })
+
+  test('is written beside another recovery that is about to say the same', () => {
+    const store = tempStore()
+    const temporary = `${'b'.repeat(8)}.4121-10x94dbat.tmp`
+    writeFileSync(join(pathsOf(store).boots, temporary), '1')
+    store.markScanned()
+    expect(readdirSync(pathsOf(store).boots)).toContain(temporary)
+  })
 })
 
 describe('requests to a holder', () => {
