@@ -38,7 +38,7 @@ A turn that waits needs its token (or SUBSTRAT_TOKEN) and a decision. The same d
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Resume)
     const agentId = this.resolveForWrite(args.agent)
-    const decision = await parseDecision(flags)
+    const decision = await parseDecision(args.agent, flags)
     const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream })
     if (decision === undefined) await resume(ctx, agentId, (outcome) => this.report(outcome))
     else await decide(ctx, { agentId, tokenId: null, ...decision }, (outcome) => this.report(outcome))

@@ -1,5 +1,5 @@
 /** `resume --token … --approve|--deny|--input|--result`. */
-import { SubstratError } from '../errors.js'
+import { SubstratError, shellWord } from '../errors.js'
 import type { Decision } from '../session/records.js'
 import { readUserFile } from '../storage/user-files.js'
 import { readStdin } from './input.js'
@@ -15,6 +15,7 @@ export interface DecisionFlags {
 
 /** Undefined where no decision is given; a token alone, or a decision without one, is wrong usage. */
 export async function parseDecision(
+  agent: string,
   flags: DecisionFlags,
 ): Promise<{ token: string; decision: Decision; text: string } | undefined> {
   const decision = decisionOf(flags)
@@ -27,11 +28,18 @@ export async function parseDecision(
   }
   if (flags.token === undefined) {
     throw new SubstratError('USAGE', 'a decision needs the token', {
-      hint: 'add --token T (or - for stdin, or SUBSTRAT_TOKEN); at the machine: substrat approve, substrat deny',
+      hint: `add --token T (or - for stdin, or SUBSTRAT_TOKEN); at the machine: ${atTheMachine(agent, decision.decision)}`,
     })
   }
   const token = flags.token === '-' ? (await readStdin()).trim() : flags.token
   return { token, ...decision }
+}
+
+/** Without a token, for the person who has the home. */
+function atTheMachine(agent: string, decision: Decision): string {
+  const word = shellWord(agent)
+  if (decision === 'approve' || decision === 'deny') return `substrat ${decision} ${word}`
+  return `substrat token rotate ${word} | substrat resume ${word} --token - --${decision} '…'`
 }
 
 function decisionOf(flags: DecisionFlags): { decision: Decision; text: string } | undefined {

@@ -20,7 +20,7 @@ interface Bounds {
   retryDelaysMs: number[]
 }
 
-export interface ToolRules {
+interface ToolRules {
   /** Tools that may change things without being asked about, for every agent; `all` is every tool. */
   allow: string[]
   /** Tool servers, by name. */

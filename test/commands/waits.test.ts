@@ -167,7 +167,11 @@ describe.concurrent('resume with a token', () => {
   test('a decision without a token and a token without a decision are wrong usage', async () => {
     const house = new House()
     const { token } = await parked(house)
-    expect(await house.run(['resume', 'a', '--approve'])).toMatchObject({ exit: 2, stdout: '' })
+    const approved = await house.run(['resume', 'a', '--approve'])
+    expect(approved).toMatchObject({ exit: 2, stdout: '' })
+    expect(approved.stderr).toContain('at the machine: substrat approve a)')
+    const answered = await house.run(['resume', 'a', '--input', 'x'])
+    expect(answered.stderr).toContain("substrat token rotate a | substrat resume a --token - --input '…'")
     expect(await house.run(['resume', 'a', '--token', token])).toMatchObject({ exit: 2, stdout: '' })
     // A token in the environment of a plain resume decides nothing.
     expect((await house.run(['resume', 'a'], { env: { SUBSTRAT_TOKEN: token } })).exit).toBe(5)
