@@ -1,5 +1,5 @@
 /** A provider's failure, from whatever it threw. */
-import { FAILURE_TYPES, type RunError } from '../session/records.js'
+import { PROVIDER_FAILURE_TYPES, type RunError } from '../session/records.js'
 import type { ProviderFailure } from './contract.js'
 
 const MESSAGE_CHARACTERS_MAX = 4000
@@ -12,7 +12,7 @@ export function providerFailure(type: ProviderFailure['failure']['type'], messag
 export function describeFailure(thrown: unknown): RunError {
   try {
     const { failure, message } = Object(thrown) as { failure?: { type?: unknown }; message?: unknown }
-    const type = FAILURE_TYPES.find((known) => known === failure?.type) ?? 'crashed'
+    const type = PROVIDER_FAILURE_TYPES.find((known) => known === failure?.type) ?? 'crashed'
     const sentence = typeof thrown === 'string' ? thrown : message
     return {
       type,

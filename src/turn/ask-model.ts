@@ -14,7 +14,7 @@ import type { Session } from '../session/session.js'
 import { endedEarly, Gathered, offContract, shown, type TurnEnds, untilStopped } from './events.js'
 import { conversation, promptOf, responsesBefore } from './history.js'
 
-export interface ModelAnswer {
+interface ModelAnswer {
   reply: string
   stop: 'end' | 'length' | 'tool_calls'
   usage: Usage | null

@@ -141,7 +141,7 @@ class Gathering {
 
 const NO_RESULT = 'There is no result yet.'
 
-export function toolCall(call: CallRecord, session: Readable): ToolCall {
+function toolCall(call: CallRecord, session: Readable): ToolCall {
   const input =
     call.input_blob === undefined ? call.input : (JSON.parse(session.text(call.input_blob)) as JsonObject)
   return { call_id: call.call_id, name: call.name, input: input ?? {} }

@@ -12,7 +12,7 @@ import type { Decided, MintedToken } from './decision.js'
 export type ProviderKind = 'model' | 'agent'
 
 /** The mail that a run answers. */
-export interface DeliveredMail {
+interface DeliveredMail {
   message_id: string
   from: string
   mail_kind: NewRecord<'mail.delivered'>['mail_kind']

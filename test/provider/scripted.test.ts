@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { ModelEvent, ModelMessage, ModelRequest } from '../../src/provider/contract.js'
+import type { ModelEvent, ModelMessage, ModelRequest, ToolCall } from '../../src/provider/contract.js'
 import { describeFailure } from '../../src/provider/failure.js'
 import { scripted } from '../../src/provider/scripted.js'
-import { FAILURE_TYPES } from '../../src/session/records.js'
+import { PROVIDER_FAILURE_TYPES } from '../../src/session/records.js'
 import { tempDirectory } from '../support/temp.js'
 
 let directory: string
@@ -38,9 +38,17 @@ function request(over: Partial<ModelRequest> & { answers?: number; scenario?: st
   }
 }
 
-async function answer(asked: ModelRequest, signal = new AbortController().signal): Promise<string> {
+async function answerEvents(
+  asked: ModelRequest,
+  signal = new AbortController().signal,
+): Promise<ModelEvent[]> {
   const events: ModelEvent[] = []
   for await (const event of scripted.complete(asked, { signal })) events.push(event)
+  return events
+}
+
+async function answer(asked: ModelRequest, signal?: AbortSignal): Promise<string> {
+  const events = await answerEvents(asked, signal)
   expect(events.map(({ type }) => type)).toEqual(['text', 'usage', 'stop'])
   const [text] = events
   return text?.type === 'text' ? text.text : ''
@@ -82,7 +90,7 @@ describe('with a scenario', () => {
     expect(await answer(request({ scenario: file }))).toBe('changed')
   })
 
-  test.each(FAILURE_TYPES)('an entry fails with %s, as often as it says', async (type) => {
+  test.each(PROVIDER_FAILURE_TYPES)('an entry fails with %s, as often as it says', async (type) => {
     const file = scenario({ responses: [{ say: 'at last', fail: { type, attempts: 2 } }] })
     for (const attempt of [1, 2]) {
       const error = await answer(request({ scenario: file, attempt })).catch((error: unknown) => error)
@@ -108,10 +116,59 @@ describe('with a scenario', () => {
   })
 })
 
+describe('an entry with tools', () => {
+  const look = { name: 'shell', input: { command: 'ls' } }
+  const callsIn = (events: ModelEvent[]): ToolCall[] =>
+    events.flatMap((event) => (event.type === 'tool_call' ? [event.call] : []))
+  const ask = (over: Parameters<typeof request>[0]): Promise<ModelEvent[]> => answerEvents(request(over))
+
+  test('calls them, after what it says, and stops with tool_calls', async () => {
+    const file = scenario({ responses: [{ say: 'Let me see.', tools: [look, look] }] })
+    expect(await ask({ scenario: file })).toEqual([
+      { type: 'text', text: 'Let me see.' },
+      { type: 'tool_call', call: { call_id: 'call_0_0', ...look } },
+      { type: 'tool_call', call: { call_id: 'call_0_1', ...look } },
+      { type: 'usage', usage: expect.anything() },
+      { type: 'stop', reason: 'tool_calls' },
+    ])
+  })
+
+  test('says nothing where it says nothing: it does not echo', async () => {
+    const events = await ask({ scenario: scenario({ responses: [{ tools: [look] }] }) })
+    expect(events.map(({ type }) => type)).toEqual(['tool_call', 'usage', 'stop'])
+  })
+
+  test('has the same ids when it is asked again, and others at another place, also behind a compaction', async () => {
+    const file = scenario({ responses: [{ tools: [look] }, { tools: [look] }, { tools: [look] }] })
+    const idAt = async (over: object): Promise<string | undefined> =>
+      callsIn(await ask({ scenario: file, ...over }))[0]?.call_id
+    expect(await idAt({ answers: 1 })).toBe('call_1_0')
+    expect(await idAt({ answers: 1 })).toBe('call_1_0')
+    expect(await idAt({ answers: 1, responses_before: 1 })).toBe('call_2_0')
+  })
+
+  test('without tools any more, nothing is called', async () => {
+    const file = scenario({ responses: [{ tools: [look] }] })
+    const events = await ask({ scenario: file, answers: 1 })
+    expect(callsIn(events)).toEqual([])
+    expect(events.at(-1)).toEqual({ type: 'stop', reason: 'end' })
+  })
+})
+
 describe('a scenario file', () => {
   const BAD: [string, unknown, RegExp][] = [
     ['that is no JSON', '{"responses":', /cannot be read: .*JSON/],
     ['that is empty', '', /cannot be read/],
+    [
+      'whose tool has no input',
+      { responses: [{ tools: [{ name: 'shell' }] }] },
+      /at responses\.0\.tools\.0\.input/,
+    ],
+    [
+      'whose tool takes a text',
+      { responses: [{ tools: [{ name: 'shell', input: 'ls' }] }] },
+      /at responses\.0\.tools\.0\.input: it must be record$/,
+    ],
     ['that is a list', [], /is not of its form at its top: it must be object$/],
     ['without responses', {}, /at responses: it must be array$/],
     ['with another key', { responses: [], more: 1 }, /at its top: there is no more$/],

@@ -49,6 +49,6 @@ export function serverThat(how: string, ready?: string): ToolboxOptions['servers
   return { command: process.execPath, args: [script, how, ...(ready === undefined ? [] : [ready])], env: {} }
 }
 
-export function never(): AbortSignal {
+function never(): AbortSignal {
   return new AbortController().signal
 }

@@ -11,7 +11,7 @@ export interface Tool extends ToolDefinition {
   run(input: JsonObject, context: ToolContext): Promise<string | Buffer>
 }
 
-export interface ToolContext {
+interface ToolContext {
   workspace: string
   /** Aborted when the turn is stopped or the tool's time is over. */
   signal: AbortSignal
