@@ -18,14 +18,14 @@ export const MUTANTS: Mutant[] = [
     name: 'a uuid is printed before its agent is on disk',
     scenario: 'spawn',
     syscalls: ['fsync'],
-    from: /const \w+ = await createRoot\(ctx\.store, \{/,
+    from: /\w+ = await createRoot\(ctx\.store, \{/,
     to: 'listener.onAgent({ id });\n  $&',
   },
   {
     name: 'a reply is printed before its record is written',
     scenario: 'send',
     syscalls: ['pwrite64'],
-    from: /effect = \w+\(event\);/,
+    from: /const ends = withRest\(this\.session\.state, records\);/,
     to: 'if (event.reply) process.stdout.write(event.reply + "\\n");\n      $&',
   },
   {
