@@ -18,7 +18,7 @@ export const MUTANTS: Mutant[] = [
     name: 'a uuid is printed before its agent is on disk',
     scenario: 'spawn',
     syscalls: ['fsync'],
-    from: /const \w+ = await createRoot\(ctx\.store, \{/,
+    from: /(?:const )?\w+ = await createRoot\(ctx\.store, \{/,
     to: 'listener.onAgent({ id });\n  $&',
   },
   {
