@@ -14,12 +14,13 @@ import { continueTurn, resumeTurn, startTurn } from './turns.js'
 
 /**
  * `exhausted`: it stopped going on by itself; a person's `resume` tries again, a person's message goes past it.
- * `held`: a person put it on hold, so only that person's `resume` takes a turn.
+ * `held`: a person put it on hold, so only that person's `resume` takes a turn. `stopped`: a signal came, so nothing more
+ * is begun.
  */
 export type WentOn =
   | { outcome: 'nothing' }
   | { outcome: 'ran'; run: Run }
-  | { outcome: 'exhausted' | 'stranger' | 'held' }
+  | { outcome: 'exhausted' | 'stranger' | 'held' | 'stopped' }
 
 export interface GoOnOptions {
   /** By itself, within the bound; false where a person asked for it. */
@@ -34,16 +35,32 @@ export async function goOn(ctx: Context, session: Session, options: GoOnOptions)
   if (!(auto ? state.run?.status === 'open' || isInterrupted(state) : isUnfinished(state)))
     return { outcome: 'nothing' }
   if (auto && options.settled.hasStranger) return { outcome: 'stranger' }
-  const isExhausted = state.recovery.barren_attempts >= limits.barrenAttemptsMax
-  if (auto && (state.hold || isExhausted)) {
+  const whyNot = reasonToLeave(ctx, session, auto)
+  if (whyNot !== undefined) {
     if (state.run?.status === 'open') session.append(interrupted(state.run))
-    return { outcome: state.hold ? 'held' : 'exhausted' }
+    return { outcome: whyNot }
   }
   const isOpen = state.run?.status === 'open'
   const begun = state.run === null ? '' : ` (begun ${readableTime(state.run.started_at)})`
   ctx.reporter.note(`going on with the turn that was interrupted${begun}`)
   const run = await (isOpen ? resumeTurn : continueTurn)(ctx, session, auto, { isLast })
   return { outcome: 'ran', run }
+}
+
+function reasonToLeave(
+  ctx: Context,
+  { state }: Session,
+  auto: boolean,
+): 'stopped' | 'held' | 'exhausted' | undefined {
+  if (ctx.shutdown.requested !== undefined) return 'stopped'
+  if (!auto) return undefined
+  if (state.hold) return 'held'
+  return state.recovery.barren_attempts >= limits.barrenAttemptsMax ? 'exhausted' : undefined
+}
+
+/** Whoever has stopped this turn wants the agent at rest: what waits in the inbox stays there. */
+export function wasStopped(run: Run): boolean {
+  return run.status === 'interrupted' || run.reason === 'terminated'
 }
 
 /** All that an agent has to do by itself: what was interrupted, then what waits. Says how many turns that was. */
@@ -54,6 +71,7 @@ export async function advance(
   turnsMax: number,
 ): Promise<number> {
   const wentOn = await goOn(ctx, session, { auto: true, settled, isLast: () => nothingWaits(ctx, session) })
+  if (wentOn.outcome === 'ran' && wasStopped(wentOn.run)) return 1
   const turns = wentOn.outcome === 'ran' ? 1 : 0
   return turns + (await takeMail(ctx, session, turnsMax - turns))
 }
@@ -85,8 +103,7 @@ export async function takeMail(ctx: Context, session: Session, turnsMax: number)
     turns += 1
     const failure = failureOf(nameOf(session.state), run, ctx.shutdown.requested)
     if (failure !== undefined) ctx.reporter.note(failure.message)
-    if (run.status === 'cancelled' && run.reason === 'terminated') break
-    if (run.status === 'interrupted') break
+    if (wasStopped(run)) break
   }
   for (const path of damagedMail(ctx.store, session.state))
     ctx.reporter.note(`not delivered, because it is damaged: ${path}`)

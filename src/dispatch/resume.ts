@@ -5,7 +5,7 @@ import { type Settled, settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
-import { goOn, nothingWaits, takeMail } from './go-on.js'
+import { goOn, nothingWaits, takeMail, wasStopped } from './go-on.js'
 import { nameOf, type Outcome, outcomeOf, wordOf } from './outcome.js'
 import { viewTurn } from './view.js'
 import { visit } from './visit.js'
@@ -34,7 +34,10 @@ async function resumeSession(
   if (session.state.hold) session.append([{ kind: 'session.configured', hold: false }])
   const isLast = (): boolean => nothingWaits(ctx, session)
   const wentOn = await goOn(ctx, session, { auto: false, settled, isLast })
-  if (wentOn.outcome === 'ran') onOutcome(outcomeOf(ctx, session, wentOn.run))
+  if (wentOn.outcome === 'ran') {
+    onOutcome(outcomeOf(ctx, session, wentOn.run))
+    if (wasStopped(wentOn.run)) return
+  }
   await takeMail(ctx, session, limits.turnsDrainedMax)
   if (wentOn.outcome !== 'ran') onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
 }

@@ -13,7 +13,7 @@ import type { KeyEntry, Run, State } from '../session/state.js'
 import type { StopSignal } from '../turn/stop.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
-import { goOn, nothingWaits, takeMail } from './go-on.js'
+import { goOn, nothingWaits, takeMail, wasStopped } from './go-on.js'
 import { failureOf, nameOf, type Outcome, outcomeOf, wordOf } from './outcome.js'
 import { startTurn } from './turns.js'
 import { viewTurn } from './view.js'
@@ -102,8 +102,7 @@ async function converse(
     { isLast: () => nothingWaits(ctx, session) },
   )
   onOutcome(outcomeOf(ctx, session, run))
-  if (run.status !== 'interrupted' && run.reason !== 'terminated')
-    await takeMail(ctx, session, limits.turnsDrainedMax)
+  if (!wasStopped(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
 }
 
 function isOwnTurn({ run }: State, { key, content }: SendRequest): boolean {

@@ -14,7 +14,7 @@ import { createRoot } from '../tree/birth.js'
 import { checkName, livingRoot } from '../tree/names.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
-import { nothingWaits, takeMail } from './go-on.js'
+import { nothingWaits, takeMail, wasStopped } from './go-on.js'
 import { type Outcome, outcomeOf } from './outcome.js'
 import { send } from './send.js'
 import { firstTurn } from './turns.js'
@@ -66,7 +66,7 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
         return onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
       const run = await firstTurn(ctx, session, { isLast: () => nothingWaits(ctx, session) })
       onOutcome(outcomeOf(ctx, session, run))
-      await takeMail(ctx, session, limits.turnsDrainedMax)
+      if (!wasStopped(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
     }),
   )
 }
