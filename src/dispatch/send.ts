@@ -6,7 +6,7 @@ import { limits } from '../limits.js'
 import { findPending, post } from '../mail/inbox.js'
 import type { Settled } from '../recovery/settle.js'
 import { deriveId, digestOf } from '../session/ids.js'
-import { openForRead } from '../session/open-for-read.js'
+import { openDurable, openForRead } from '../session/open-for-read.js'
 import { readPastRun } from '../session/past-run.js'
 import type { Session } from '../session/session.js'
 import type { KeyEntry, Run, State } from '../session/state.js'
@@ -112,7 +112,7 @@ function isOwnTurn({ run }: State, { key, content }: SendRequest): boolean {
 /** Without the lock: a key that was answered is answered also while the agent is busy. */
 function answeredBefore(ctx: Context, request: SendRequest): Outcome | undefined {
   if (request.key === null) return undefined
-  const state = openForRead(ctx.store, request.agentId)?.state
+  const state = openDurable(ctx.store, request.agentId)?.state
   return state === undefined ? undefined : answeredInLog(ctx, state, request)
 }
 
@@ -140,7 +140,8 @@ function answerOf(ctx: Context, state: State, request: SendRequest, entry: KeyEn
 /** Stored when it returns; whoever holds the agent takes it after the turn that it is in. */
 function queue(ctx: Context, request: SendRequest): Outcome {
   const { store } = ctx
-  const state = openForRead(store, request.agentId)?.state as State
+  const open = request.key === null ? openForRead : openDurable
+  const state = open(store, request.agentId)?.state as State
   if (state.state === 'terminated') throw terminated(state)
   const taken = answeredInLog(ctx, state, request) ?? beingAnswered(ctx, state, request)
   if (taken !== undefined) return taken

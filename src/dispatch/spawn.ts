@@ -78,6 +78,7 @@ async function useExisting(
   request: SpawnRequest,
   listener: SpawnListener,
 ): Promise<void> {
+  ctx.store.syncNameOf(agentId)
   const state = openForRead(ctx.store, agentId)?.state as State
   listener.onAgent(state)
   const { prompt, turnTimeoutMs } = request
