@@ -8,7 +8,7 @@ import { countPending } from '../mail/inbox.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { Context } from './context.js'
 import { advance } from './go-on.js'
-import type { Outcome } from './outcome.js'
+import { type Outcome, wasStopped } from './outcome.js'
 import { visit } from './visit.js'
 
 /**
@@ -32,8 +32,7 @@ export async function withDrain(
     noteRemaining(ctx, agentId, error)
     return
   }
-  // Who has stopped the turn wants the agent at rest.
-  if (told?.result.run?.status !== 'interrupted') await drainLater(ctx, agentId)
+  if (told?.wasStopped !== true) await drainLater(ctx, agentId)
 }
 
 export async function drainLater(ctx: Context, agentId: string): Promise<void> {
@@ -41,7 +40,8 @@ export async function drainLater(ctx: Context, agentId: string): Promise<void> {
     try {
       const turns = await visit(ctx, agentId, { waitMs: 0, goesOn: true }, async (session, settled) => {
         const taken = await advance(ctx, session, settled, turnsLeft)
-        return session.state.run?.status === 'interrupted' ? 0 : taken
+        const { run } = session.state
+        return run !== null && wasStopped(run) ? 0 : taken
       })
       if (turns === 0) return
       turnsLeft -= turns

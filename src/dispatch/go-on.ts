@@ -9,7 +9,7 @@ import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { isInterrupted, isUnfinished } from '../session/status.js'
 import type { Context } from './context.js'
-import { failureOf, nameOf } from './outcome.js'
+import { failureOf, nameOf, wasStopped } from './outcome.js'
 import { continueTurn, resumeTurn, startTurn } from './turns.js'
 
 /**
@@ -56,11 +56,6 @@ function reasonToLeave(
   if (!auto) return undefined
   if (state.hold) return 'held'
   return state.recovery.barren_attempts >= limits.barrenAttemptsMax ? 'exhausted' : undefined
-}
-
-/** Whoever has stopped this turn wants the agent at rest: what waits in the inbox stays there. */
-export function wasStopped(run: Run): boolean {
-  return run.status === 'interrupted' || run.reason === 'terminated'
 }
 
 /** All that an agent has to do by itself: what was interrupted, then what waits. Says how many turns that was. */

@@ -55,7 +55,9 @@ describe.concurrent('suspend', () => {
     sender.child.kill('SIGSTOP')
     const suspended = await house.run(['suspend', 'a', '--timeout', '100ms'])
     expect(suspended).toMatchObject({ exit: 4, stdout: '' })
-    expect(suspended.stderr).toContain('agent a is busy')
+    expect(suspended.stderr).toMatch(
+      /agent a is busy: .*; it was asked to stop, and does so as soon as it can/,
+    )
     sender.child.kill('SIGCONT')
     // The request still stands: a program that ignores SIGTERM is killed after its grace.
     expect((await sender.result).exit).toBe(6)
@@ -251,6 +253,15 @@ describe.concurrent('what waits behind a turn', () => {
     gate.open()
     await house.ok('resume', 'a')
     expect(house.inbox(id)).toEqual([])
+  })
+
+  test('is not taken by a sender whose agent is being terminated', async () => {
+    const { house, id, sender } = await standing()
+    await house.ok('send', 'a', 'two', '--if-busy', 'queue')
+    await house.ok('terminate', 'a')
+    expect((await sender.result).exit).toBe(14)
+    expect(house.count(id, 'run.started')).toBe(1)
+    expect(house.inbox(id)).toHaveLength(1)
   })
 
   test('is not taken by a spawn, a resume or a recovery whose turn was suspended', async () => {
