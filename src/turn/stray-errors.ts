@@ -12,6 +12,8 @@ export class StrayErrors {
       this.onError = reject
     })
     this.first.catch(() => undefined)
+    // As many as turns run side by side; past ten Node would warn of a leak.
+    process.setMaxListeners(0)
     process.on('uncaughtException', this.onError)
   }
 
