@@ -158,6 +158,9 @@ function queue(ctx: Context, request: SendRequest): Outcome {
     turn_timeout_ms: request.turnTimeoutMs,
     created_at: new Date(clock.now()).toISOString(),
   })
+  // Whoever terminates looks at the inbox before its record is there, and at nothing later.
+  const after = openForRead(store, state.id)?.state
+  if (after?.state === 'terminated') throw terminated(after)
   const stored = isNew ? undefined : findPending(store, state, messageId)
   if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(state, request)
   const when = state.hold ? 'once it is resumed' : 'after the turn that it is in'
