@@ -6,7 +6,11 @@ import { type ErrorCode, EXIT_STATUS, SubstratError } from '../errors.js'
  * the one that is run: `substrat config get`.
  */
 export function asSubstratError(error: unknown, command: string): SubstratError {
-  if (error instanceof SubstratError) return error
+  if (error instanceof SubstratError) {
+    // oclif has put words around what our own flags say of their value.
+    if (error.message.startsWith('Parsing --')) error.message = usage(error.message)
+    return error
+  }
   const { message, oclif } = error as Error & { oclif?: { exit?: number } }
   if (oclif?.exit === 2)
     return new SubstratError('USAGE', usage(String(message)), { hint: `${command} --help` })
@@ -25,6 +29,7 @@ function usage(message: string): string {
       .replace(/\u001b\[\d*m/g, '')
       .replace(/^The following errors? occurred:\n/, '')
       .replace('\nSee more help with --help', '')
+      .replace(/^Parsing (--\S+)\s+/, '$1: ')
       .split('\n')
       .filter((line) => line.trim() !== '')
       .slice(0, 3)
