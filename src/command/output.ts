@@ -52,13 +52,13 @@ export function errorLine(error: SubstratError): string {
  * A closed stdout or stderr stops nothing: nobody reads it, but what was asked goes on, and is on disk. Where stdout
  * cannot be written for another reason the result is not told, so the command has not succeeded.
  */
-export function onStreamError(fail: (error: SubstratError) => void): void {
+export function onStreamError(fail: (error: SubstratError) => void, onReaderGone: () => void): void {
   // oclif's own listener throws, which would end a turn in the middle.
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error')
   process.stderr.on('error', () => undefined)
   process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
     // EIO is a terminal that was hung up.
-    if (code === 'EPIPE' || code === 'EIO') return
+    if (code === 'EPIPE' || code === 'EIO') return onReaderGone()
     const details = {
       hint: 'what was asked is done and on disk: substrat list',
       facts: { errno: code ?? null },
