@@ -11,7 +11,11 @@ export function asSubstratError(error: unknown, command: string): SubstratError 
     if (error.message.startsWith('Parsing --')) error.message = usage(error.message)
     return error
   }
-  const { message, oclif } = error as Error & { oclif?: { exit?: number } }
+  const { message, oclif, syscall } = error as NodeJS.ErrnoException & { oclif?: { exit?: number } }
+  if (syscall === 'uv_cwd')
+    return new SubstratError('USAGE', 'the current directory is gone', {
+      hint: 'change to one that is there, then run the same command again',
+    })
   if (oclif?.exit === 2)
     return new SubstratError('USAGE', usage(String(message)), { hint: `${command} --help` })
   const [first = ''] = String(message ?? error).split('\n')
