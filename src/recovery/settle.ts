@@ -89,7 +89,7 @@ const REMARKS: Record<KillOutcome, string | undefined> = {
   gone: undefined,
   killed: 'was still there: killed it',
   foreign: 'is in another pid namespace: nothing was killed',
-  alive: 'does not die: left it alone',
+  alive: 'has a process that does not die, or cannot be told from a stranger: left it alone',
 }
 
 async function finishedReply(
