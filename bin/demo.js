@@ -35,7 +35,7 @@ async function demo() {
   substrat('list')
   showLog('thinker')
 
-  say('The same command again, as cron would run it: it goes on with that turn, and asks nothing twice.')
+  say('The same command again, as cron would run it: it goes on with that turn, and takes the message once.')
   substrat('send', 'thinker', '--key', 'q1', 'What is the answer?')
   say('And once more: the same reply, at once, from the log.')
   substrat('send', 'thinker', '--key', 'q1', 'What is the answer?')

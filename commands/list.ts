@@ -19,6 +19,6 @@ export default class List extends BaseCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(List)
     const agents = listAgents(this.openForRead(), flags)
-    this.printObject({ agents }, agentsTable(agents))
+    this.printObject({ agents }, agentsTable(agents, flags))
   }
 }

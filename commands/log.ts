@@ -37,6 +37,7 @@ export default class Log extends BaseCommand {
       counts: this.jsonEnabled() ? () => true : isTold,
       follow: flags.follow,
       untilIdle: flags.until === 'idle',
+      isRead: () => this.isRead,
     }
     await readLog(store, request, (record) => {
       if (this.jsonEnabled()) return this.printJsonLine(record)

@@ -29,6 +29,8 @@ export interface ContextOptions {
 export abstract class BaseCommand extends Command {
   static override enableJsonFlag = true
 
+  /** False once whoever read stdout is gone: a turn goes on, what only prints need not. */
+  protected isRead = true
   private reporter: ConsoleReporter | undefined
   private shutdown: Shutdown | undefined
   private isStream = false
@@ -36,7 +38,12 @@ export abstract class BaseCommand extends Command {
 
   protected override async init(): Promise<void> {
     await super.init()
-    onStreamError((error) => this.fail(error))
+    onStreamError(
+      (error) => this.fail(error),
+      () => {
+        this.isRead = false
+      },
+    )
   }
 
   /** The home's root, made absolute. */

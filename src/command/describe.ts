@@ -1,11 +1,13 @@
 /** Agents as a person reads them. */
 import { readableTime } from '../clock.js'
 import { askText } from '../dispatch/ask-text.js'
-import type { ListedAgent, ShownAgent } from '../dispatch/look.js'
+import type { ListedAgent, ListFilter, ShownAgent } from '../dispatch/look.js'
 import type { WaitView } from '../dispatch/view.js'
 import { table } from './table.js'
 
-export function agentsTable(agents: ListedAgent[]): string {
+export function agentsTable(agents: ListedAgent[], { status, state, roots }: ListFilter): string {
+  if (agents.length === 0 && (status !== undefined || state !== undefined || roots))
+    return 'no such agents (substrat list --all shows every one)'
   if (agents.length === 0) return 'no agents (substrat spawn starts one)'
   const rows = agents.map((agent) =>
     'state' in agent

@@ -6,8 +6,16 @@ import { type ErrorCode, EXIT_STATUS, SubstratError } from '../errors.js'
  * the one that is run: `substrat config get`.
  */
 export function asSubstratError(error: unknown, command: string): SubstratError {
-  if (error instanceof SubstratError) return error
-  const { message, oclif } = error as Error & { oclif?: { exit?: number } }
+  if (error instanceof SubstratError) {
+    // oclif has put words around what our own flags say of their value.
+    if (error.message.startsWith('Parsing --')) error.message = usage(error.message)
+    return error
+  }
+  const { message, oclif, syscall } = error as NodeJS.ErrnoException & { oclif?: { exit?: number } }
+  if (syscall === 'uv_cwd')
+    return new SubstratError('USAGE', 'the current directory is gone', {
+      hint: 'change to one that is there, then run the same command again',
+    })
   if (oclif?.exit === 2)
     return new SubstratError('USAGE', usage(String(message)), { hint: `${command} --help` })
   const [first = ''] = String(message ?? error).split('\n')
@@ -25,6 +33,7 @@ function usage(message: string): string {
       .replace(/\u001b\[\d*m/g, '')
       .replace(/^The following errors? occurred:\n/, '')
       .replace('\nSee more help with --help', '')
+      .replace(/^Parsing (--\S+)\s+/, '$1: ')
       .split('\n')
       .filter((line) => line.trim() !== '')
       .slice(0, 3)
@@ -47,13 +56,13 @@ export function errorLine(error: SubstratError): string {
  * A closed stdout or stderr stops nothing: nobody reads it, but what was asked goes on, and is on disk. Where stdout
  * cannot be written for another reason the result is not told, so the command has not succeeded.
  */
-export function onStreamError(fail: (error: SubstratError) => void): void {
+export function onStreamError(fail: (error: SubstratError) => void, onReaderGone: () => void): void {
   // oclif's own listener throws, which would end a turn in the middle.
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error')
   process.stderr.on('error', () => undefined)
   process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
     // EIO is a terminal that was hung up.
-    if (code === 'EPIPE' || code === 'EIO') return
+    if (code === 'EPIPE' || code === 'EIO') return onReaderGone()
     const details = {
       hint: 'what was asked is done and on disk: substrat list',
       facts: { errno: code ?? null },

@@ -17,8 +17,8 @@ import { alreadyDecided, checkToken, digestDecision, findToken, mintToken } from
 import { askText } from './ask-text.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
-import { goOn, letsMailFollow, nothingWaits, takeMail } from './go-on.js'
-import { failureOf, nameOf, type Outcome, outcomeOf, wordOf } from './outcome.js'
+import { goOn, nothingWaits, takeMail } from './go-on.js'
+import { failureOf, nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from './outcome.js'
 import { decideTurn } from './turns.js'
 import { type TurnResult, viewTurn } from './view.js'
 import { visit } from './visit.js'
@@ -67,7 +67,7 @@ async function decideIn(
   const decided = { token_id, decision, text, digest: digestDecision(decision, text) }
   const run = await decideTurn(ctx, session, decided, { isLast: () => nothingWaits(ctx, session) })
   onOutcome(outcomeOf(ctx, session, run))
-  if (letsMailFollow(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
+  if (!wasStopped(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
 }
 
 const WORDS: Record<Decision, string> = {

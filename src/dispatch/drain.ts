@@ -7,8 +7,8 @@ import { limits } from '../limits.js'
 import { countPending } from '../mail/inbox.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { Context } from './context.js'
-import { advance, letsMailFollow } from './go-on.js'
-import type { Outcome } from './outcome.js'
+import { advance } from './go-on.js'
+import { type Outcome, wasStopped } from './outcome.js'
 import { visit } from './visit.js'
 
 /**
@@ -32,22 +32,25 @@ export async function withDrain(
     noteRemaining(ctx, agentId, error)
     return
   }
-  const isStopped = told?.result.run?.status === 'interrupted' || told?.failure?.code === 'CANCELLED'
-  if (!isStopped) await drainLater(ctx, agentId)
+  if (told?.wasStopped !== true) await drainLater(ctx, agentId)
 }
+
+/** How long a holder that has no turn, such as `set`, is waited for: it does not look at the inbox after itself. */
+const SHORT_HOLD_MS = 2000
 
 export async function drainLater(ctx: Context, agentId: string): Promise<void> {
   for (let turnsLeft = limits.turnsDrainedMax; turnsLeft > 0 && hasMail(ctx, agentId); ) {
+    const waitMs = hasTurn(ctx, agentId) ? 0 : SHORT_HOLD_MS
     try {
-      const turns = await visit(ctx, agentId, { waitMs: 0, goesOn: true }, async (session, settled) => {
+      const turns = await visit(ctx, agentId, { waitMs, goesOn: true }, async (session, settled) => {
         const taken = await advance(ctx, session, settled, turnsLeft)
         const { run } = session.state
-        return run === null || letsMailFollow(run) ? taken : 0
+        return run !== null && wasStopped(run) ? 0 : taken
       })
       if (turns === 0) return
       turnsLeft -= turns
     } catch (error) {
-      // Whoever holds it now looks at the inbox after us.
+      // Whoever has a turn there now looks at the inbox after it.
       if (error instanceof SubstratError && error.code === 'LOCKED') return
       noteRemaining(ctx, agentId, error)
       return
@@ -57,6 +60,10 @@ export async function drainLater(ctx: Context, agentId: string): Promise<void> {
 
 function noteRemaining(ctx: Context, agentId: string, error: unknown): void {
   ctx.reporter.note(`messages may still wait for agent ${agentId}: ${(error as Error).message}`)
+}
+
+function hasTurn(ctx: Context, agentId: string): boolean {
+  return openForRead(ctx.store, agentId)?.state.run?.status === 'open'
 }
 
 function hasMail(ctx: Context, agentId: string): boolean {

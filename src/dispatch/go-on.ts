@@ -10,19 +10,20 @@ import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { isDue, isInterrupted, isUnfinished } from '../session/status.js'
 import type { Context } from './context.js'
-import { failureOf, nameOf } from './outcome.js'
+import { failureOf, nameOf, wasStopped } from './outcome.js'
 import { continueTurn, resumeTurn, startTurn } from './turns.js'
 
 /**
  * `exhausted`: it stopped going on by itself; a person's `resume` tries again, a person's message goes past it.
- * `held`: a person put it on hold, so only that person's `resume` takes a turn.
+ * `held`: a person put it on hold, so only that person's `resume` takes a turn. `stopped`: a signal came, so nothing more
+ * is begun.
  */
 export type WentOn =
   | { outcome: 'nothing' }
   | { outcome: 'ran'; run: Run }
   /** It waits for a decision, or for its time. */
   | { outcome: 'waiting'; run: Run }
-  | { outcome: 'exhausted' | 'stranger' | 'held' }
+  | { outcome: 'exhausted' | 'stranger' | 'held' | 'stopped' }
 
 export interface GoOnOptions {
   /** By itself, within the bound; false where a person asked for it. */
@@ -40,10 +41,10 @@ export async function goOn(ctx: Context, session: Session, options: GoOnOptions)
   if (found?.status === 'open' && found.wait !== null && !isDue(found.wait, timestampAfter(state.updated_at)))
     return { outcome: 'waiting', run: found }
   if (auto && options.settled.hasStranger) return { outcome: 'stranger' }
-  const isExhausted = state.recovery.barren_attempts >= limits.barrenAttemptsMax
-  if (auto && (state.hold || isExhausted)) {
+  const whyNot = reasonToLeave(ctx, session, auto)
+  if (whyNot !== undefined) {
     if (state.run?.status === 'open') session.append(interrupted(state.run))
-    return { outcome: state.hold ? 'held' : 'exhausted' }
+    return { outcome: whyNot }
   }
   const isOpen = state.run?.status === 'open'
   const begun = state.run === null ? '' : ` (begun ${readableTime(state.run.started_at)})`
@@ -51,6 +52,17 @@ export async function goOn(ctx: Context, session: Session, options: GoOnOptions)
   ctx.reporter.note(`going on with the turn that ${why}${begun}`)
   const run = await (isOpen ? resumeTurn : continueTurn)(ctx, session, auto, { isLast })
   return { outcome: 'ran', run }
+}
+
+function reasonToLeave(
+  ctx: Context,
+  { state }: Session,
+  auto: boolean,
+): 'stopped' | 'held' | 'exhausted' | undefined {
+  if (ctx.shutdown.requested !== undefined) return 'stopped'
+  if (!auto) return undefined
+  if (state.hold) return 'held'
+  return state.recovery.barren_attempts >= limits.barrenAttemptsMax ? 'exhausted' : undefined
 }
 
 /** All that an agent has to do by itself: what was interrupted, then what waits. Says how many turns that was. */
@@ -61,8 +73,8 @@ export async function advance(
   turnsMax: number,
 ): Promise<number> {
   const wentOn = await goOn(ctx, session, { auto: true, settled, isLast: () => nothingWaits(ctx, session) })
+  if (wentOn.outcome === 'ran' && wasStopped(wentOn.run)) return 1
   const turns = wentOn.outcome === 'ran' ? 1 : 0
-  if (wentOn.outcome === 'ran' && !letsMailFollow(wentOn.run)) return turns
   return turns + (await takeMail(ctx, session, turnsMax - turns))
 }
 
@@ -93,16 +105,11 @@ export async function takeMail(ctx: Context, session: Session, turnsMax: number)
     turns += 1
     const failure = failureOf(nameOf(session.state), run, ctx.shutdown.requested)
     if (failure !== undefined) ctx.reporter.note(failure.message)
-    if (!letsMailFollow(run) || run.status === 'open') break
+    if (wasStopped(run) || run.status === 'open') break
   }
   for (const path of damagedMail(ctx.store, session.state))
     ctx.reporter.note(`not delivered, because it is damaged: ${path}`)
   return turns
-}
-
-/** Who stops a turn, or cancels it, wants the agent at rest: what is queued stays so until somebody comes by. */
-export function letsMailFollow({ status, reason }: Run): boolean {
-  return status !== 'interrupted' && reason !== 'terminated' && reason !== 'cancelled'
 }
 
 /** A message with a key that was queued while another call with that key had its turn. */

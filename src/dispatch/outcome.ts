@@ -13,12 +13,18 @@ export interface Outcome {
   result: TurnResult
   /** Undefined where all is well. */
   failure?: SubstratError | undefined
+  wasStopped?: boolean
 }
 
 /** Of a run that has just ended in this process. */
 export function outcomeOf(ctx: Context, session: Session, run: Run): Outcome {
   const failure = failureOf(nameOf(session.state), run, ctx.shutdown.requested)
-  return { result: viewEndedRun(ctx.store, session.state, run), failure }
+  return { result: viewEndedRun(ctx.store, session.state, run), failure, wasStopped: wasStopped(run) }
+}
+
+/** Whoever has stopped this turn wants the agent at rest: what waits in the inbox stays there. */
+export function wasStopped(run: Run): boolean {
+  return run.status === 'interrupted' || run.reason === 'terminated' || run.reason === 'cancelled'
 }
 
 /** What a person calls the agent. */

@@ -17,6 +17,8 @@ export interface LogRequest {
   follow: boolean
   /** Ends following once no turn runs and nothing waits. */
   untilIdle: boolean
+  /** Whether there is anybody to print for; asked while following. */
+  isRead(): boolean
 }
 
 const LOOK_MS = 100
@@ -31,7 +33,7 @@ export async function readLog(
     // Looked at before the log: what was written until it was idle is then printed.
     const isIdle = request.untilIdle && isAtRest(store, readState(store, request.agentId))
     from = printFrom(store, request.agentId, from, onRecord)
-    if (!request.follow || isIdle) return
+    if (!request.follow || isIdle || !request.isRead()) return
     await sleep(LOOK_MS)
   }
 }

@@ -13,7 +13,7 @@ import { rebuildRootNames, resolveAgent } from '../tree/names.js'
 import type { Context } from './context.js'
 import { drainLater } from './drain.js'
 import { advance } from './go-on.js'
-import { failureOf, nameOf } from './outcome.js'
+import { failureOf, nameOf, wasStopped } from './outcome.js'
 import { type RunView, viewRun } from './view.js'
 import { visit } from './visit.js'
 
@@ -104,6 +104,8 @@ async function visitEach(
 interface Recovered {
   recovered: RecoveredAgent
   failure: SubstratError | undefined
+  /** Whether somebody has stopped the turn that it went on with, and wants the agent at rest. */
+  isStopped?: boolean
 }
 
 async function recoverOne(ctx: Context, agentId: string, policy: ContinuePolicy): Promise<Recovered> {
@@ -115,7 +117,7 @@ async function recoverOne(ctx: Context, agentId: string, policy: ContinuePolicy)
       { waitMs: 0, goesOn: policy !== 'none' },
       (session, settled) => recoverSession(ctx, session, settled, policy),
     )
-    await drainLater(ctx, agentId)
+    if (recovered.isStopped !== true) await drainLater(ctx, agentId)
     return recovered
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error
@@ -143,10 +145,15 @@ async function recoverSession(
       ? undefined
       : failureOf(nameOf(session.state), run, ctx.shutdown.requested)
   const outcome = turns > 0 ? 'continued' : settled.row === 'A' ? 'clean' : 'marked'
-  return told(
-    { agent: id, name, row: settled.row, outcome, run: run === null ? null : viewRun(run) },
-    failure,
-  )
+  const isStopped = turns > 0 && run !== null && wasStopped(run)
+  const facts = {
+    agent: id,
+    name,
+    row: settled.row,
+    outcome,
+    run: run === null ? null : viewRun(run),
+  } as const
+  return { ...told(facts, failure), isStopped }
 }
 
 /** A marker whose agent never came to be, or is gone. */

@@ -5,8 +5,8 @@ import { type Settled, settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
-import { goOn, letsMailFollow, nothingWaits, takeMail } from './go-on.js'
-import { nameOf, type Outcome, outcomeOf, wordOf } from './outcome.js'
+import { goOn, nothingWaits, takeMail } from './go-on.js'
+import { nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from './outcome.js'
 import { viewTurn } from './view.js'
 import { visit } from './visit.js'
 
@@ -36,8 +36,8 @@ async function resumeSession(
   const wentOn = await goOn(ctx, session, { auto: false, settled, isLast })
   const hasOutcome = wentOn.outcome === 'ran' || wentOn.outcome === 'waiting'
   if (hasOutcome) onOutcome(outcomeOf(ctx, session, wentOn.run))
-  if (wentOn.outcome !== 'ran' || letsMailFollow(wentOn.run))
-    await takeMail(ctx, session, limits.turnsDrainedMax)
+  if (wentOn.outcome === 'ran' && wasStopped(wentOn.run)) return
+  await takeMail(ctx, session, limits.turnsDrainedMax)
   if (!hasOutcome) onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
 }
 

@@ -6,8 +6,8 @@ import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
-import { goOn, letsMailFollow, nothingWaits, takeMail } from './go-on.js'
-import { nameOf, type Outcome, outcomeOf, wordOf } from './outcome.js'
+import { goOn, nothingWaits, takeMail } from './go-on.js'
+import { nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from './outcome.js'
 import { continueTurn } from './turns.js'
 import { visit } from './visit.js'
 
@@ -36,7 +36,7 @@ async function retryIn(
   if (!hasRun) refuseWithoutFailure(session.state)
   const run = hasRun ? wentOn.run : await continueTurn(ctx, session, false, { isLast })
   onOutcome(outcomeOf(ctx, session, run))
-  if (letsMailFollow(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
+  if (!wasStopped(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
 }
 
 function refuseWithoutFailure(state: State): void {

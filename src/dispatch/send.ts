@@ -6,15 +6,15 @@ import { limits } from '../limits.js'
 import { findPending, post } from '../mail/inbox.js'
 import type { Settled } from '../recovery/settle.js'
 import { deriveId, digestOf } from '../session/ids.js'
-import { openForRead } from '../session/open-for-read.js'
+import { openDurable, openForRead } from '../session/open-for-read.js'
 import { readPastRun } from '../session/past-run.js'
 import type { Session } from '../session/session.js'
 import type { KeyEntry, Run, State } from '../session/state.js'
 import type { StopSignal } from '../turn/stop.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
-import { goOn, letsMailFollow, nothingWaits, takeMail } from './go-on.js'
-import { failureOf, nameOf, type Outcome, outcomeOf, wordOf } from './outcome.js'
+import { goOn, nothingWaits, takeMail } from './go-on.js'
+import { failureOf, nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from './outcome.js'
 import { startTurn } from './turns.js'
 import { viewTurn } from './view.js'
 import { visit } from './visit.js'
@@ -122,7 +122,7 @@ async function converse(
     { isLast: () => nothingWaits(ctx, session) },
   )
   onOutcome(outcomeOf(ctx, session, run))
-  if (letsMailFollow(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
+  if (!wasStopped(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
 }
 
 /** The exit status and the wait are those of the run that waits; that run is not this message's. */
@@ -139,7 +139,7 @@ function isOwnTurn({ run }: State, { key, content }: SendRequest): boolean {
 /** Without the lock: a key that was answered is answered also while the agent is busy. */
 function answeredBefore(ctx: Context, request: SendRequest): Outcome | undefined {
   if (request.key === null) return undefined
-  const state = openForRead(ctx.store, request.agentId)?.state
+  const state = openDurable(ctx.store, request.agentId)?.state
   return state === undefined ? undefined : answeredInLog(ctx, state, request)
 }
 
@@ -167,7 +167,8 @@ function answerOf(ctx: Context, state: State, request: SendRequest, entry: KeyEn
 /** Stored when it returns; whoever holds the agent takes it after the turn that it is in. */
 function queue(ctx: Context, request: SendRequest): Outcome {
   const { store } = ctx
-  const state = openForRead(store, request.agentId)?.state as State
+  const open = request.key === null ? openForRead : openDurable
+  const state = open(store, request.agentId)?.state as State
   if (state.state === 'terminated') throw terminated(state)
   const taken = answeredInLog(ctx, state, request) ?? beingAnswered(ctx, state, request)
   if (taken !== undefined) return taken
@@ -184,6 +185,9 @@ function queue(ctx: Context, request: SendRequest): Outcome {
     turn_timeout_ms: request.turnTimeoutMs,
     created_at: new Date(clock.now()).toISOString(),
   })
+  // Whoever terminates looks at the inbox before its record is there, and at nothing later.
+  const after = openForRead(store, state.id)?.state
+  if (after?.state === 'terminated') throw terminated(after)
   const stored = isNew ? undefined : findPending(store, state, messageId)
   if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(state, request)
   const when = state.hold ? 'once it is resumed' : whenDone(state)

@@ -14,8 +14,8 @@ import { createRoot } from '../tree/birth.js'
 import { checkName, livingRoot } from '../tree/names.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
-import { letsMailFollow, nothingWaits, takeMail } from './go-on.js'
-import { type Outcome, outcomeOf } from './outcome.js'
+import { nothingWaits, takeMail } from './go-on.js'
+import { type Outcome, outcomeOf, wasStopped } from './outcome.js'
 import { send } from './send.js'
 import { allowedTools, firstTurn } from './turns.js'
 import { viewTurn } from './view.js'
@@ -68,7 +68,7 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
         return onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
       const run = await firstTurn(ctx, session, { isLast: () => nothingWaits(ctx, session) })
       onOutcome(outcomeOf(ctx, session, run))
-      if (letsMailFollow(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
+      if (!wasStopped(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
     }),
   )
 }
@@ -80,6 +80,7 @@ async function useExisting(
   request: SpawnRequest,
   listener: SpawnListener,
 ): Promise<void> {
+  ctx.store.syncNameOf(agentId)
   const state = openForRead(ctx.store, agentId)?.state as State
   listener.onAgent(state)
   const { prompt, turnTimeoutMs } = request

@@ -62,11 +62,22 @@ async function visitStopped(
         return viewAgent(ctx.store, session.state)
       })
     } catch (error) {
-      if (!(error instanceof SubstratError) || error.code !== 'LOCKED' || performance.now() >= end)
-        throw error
+      if (!(error instanceof SubstratError) || error.code !== 'LOCKED') throw error
       asked = ask(ctx, agentId, verb, asked)
+      if (performance.now() >= end) throw stillBusy(error, asked)
     }
   }
+}
+
+/** The request stands: what could not be waited for happens as soon as the holder looks. */
+function stillBusy(error: SubstratError, asked: string | undefined): SubstratError {
+  if (asked === undefined) return error
+  const { code, message, facts, cause } = error
+  return new SubstratError(code, `${message}; it was asked to stop, and does so as soon as it can`, {
+    hint: 'wait for that with a longer --timeout, or look whether its holder still runs',
+    facts,
+    cause,
+  })
 }
 
 /** The request names the run, so that one that comes too late stops no later turn. */

@@ -31,6 +31,7 @@ export function post(store: FileStore, recipient: State, message: Omit<Message, 
   for (const pending of eachPending(store, recipient)) {
     if (pending.from === message.from) highest = Math.max(highest, pending.sequence)
   }
+  store.syncNameOf(recipient.id)
   store.mark(recipient.id)
   const bytes = encodeMessage({ ...message, sequence: highest + 1 })
   const isNew = store.putMail(recipient.id, message.message_id, bytes)

@@ -81,7 +81,10 @@ async function startError(
   return result.originalMessage ?? result.shortMessage ?? 'it did not start'
 }
 
-/** `foreign`: out of reach in another pid namespace. `alive`: it does not die, as in a hung file system. */
+/**
+ * `foreign`: out of reach in another pid namespace. `alive`: something of it is still there, which does not die (as in a
+ * hung file system) or cannot be told from a stranger, because it has not our environment any more.
+ */
 export type KillOutcome = 'gone' | 'killed' | 'foreign' | 'alive'
 
 /** How long the death of what was sent SIGKILL is waited for. */
@@ -93,9 +96,21 @@ export async function killLeftGroup(group: ProcessGroup, runId: string): Promise
   // After a reboot nothing of it can live; in another pid namespace its numbers mean other processes.
   if (group.kernel_boot_id !== own.kernel_boot_id) return 'gone'
   if (group.pid_namespace !== own.pid_namespace) return 'foreign'
-  if (membersOf(group, runId).length === 0) return 'gone'
-  await killGroup(group, runId, 0)
-  return membersOf(group, runId).length === 0 ? 'killed' : 'alive'
+  const isThere = membersOf(group, runId).length > 0
+  if (isThere) await killGroup(group, runId, 0)
+  if (!isReused(group) && membersOf(group, undefined).some((pid) => mayBeOf(pid, runId))) return 'alive'
+  return isThere ? 'killed' : 'gone'
+}
+
+/** A process that names no run may have cleared its environment; one that names another is another's. */
+function mayBeOf(pid: number, runId: string): boolean {
+  return (environmentOf(pid, 'SUBSTRAT_RUN') ?? runId) === runId
+}
+
+/** Whether the group's number has gone to another program since. One that has lost its leader keeps its number. */
+function isReused(group: ProcessGroup): boolean {
+  const leaderStart = processStartTime(group.process_group)
+  return leaderStart !== undefined && leaderStart !== group.start_time
 }
 
 async function killGroup(group: ProcessGroup, runId: string | undefined, graceMs: number): Promise<void> {

@@ -73,7 +73,7 @@ const REMARKS: Record<KillOutcome, string | undefined> = {
   gone: undefined,
   killed: 'was still there: killed it',
   foreign: 'is in another pid namespace: nothing was killed',
-  alive: 'does not die: left it alone',
+  alive: 'has a process that does not die, or cannot be told from a stranger: left it alone',
 }
 
 /** Row J. The group is dead, or out of reach, before the program's store is read. */

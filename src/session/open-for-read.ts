@@ -12,3 +12,13 @@ export function openForRead(store: FileStore, agentId: string): Loaded | undefin
     log.close()
   }
 }
+
+/**
+ * The same for who acknowledges what it finds: what its writer has not synced yet, or died before it did, may be only in
+ * the page cache (durability rule 1).
+ */
+export function openDurable(store: FileStore, agentId: string): Loaded | undefined {
+  const loaded = openForRead(store, agentId)
+  if (loaded !== undefined && loaded.state.log_bytes > loaded.snapshotBytes) store.syncLog(agentId)
+  return loaded
+}

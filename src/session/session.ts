@@ -31,6 +31,7 @@ export async function openForAppend(
   const lease = await store.lockAgent(agentId, options.command, options.waitMs, options.signal)
   if (lease === undefined) throw busy(store, agentId)
   try {
+    store.syncNameOf(agentId)
     // Where the marker cannot be made, nothing starts (durability rule 7).
     store.mark(agentId)
     return Session.repair(store, agentId, lease)

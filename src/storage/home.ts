@@ -6,7 +6,7 @@
  * (durability rule 3); who does not see it makes, and syncs, what is missing.
  */
 import { randomUUID } from 'node:crypto'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { frame, unframe } from './frame.js'
@@ -46,7 +46,7 @@ export function readHome(paths: HomePaths): HomeFacts | undefined {
 export function makeHome(paths: HomePaths, chooseLockKind: () => LockKind): HomeFacts {
   const there = readHome(paths)
   refuseForeign(paths)
-  if (there !== undefined && io.statIfThere('home.stat', paths.boots) !== undefined) return there
+  if (there !== undefined && isWhole(paths)) return there
   makeRoot(paths.root)
   if (there === undefined) {
     const facts: HomeFacts = {
@@ -59,16 +59,7 @@ export function makeHome(paths: HomePaths, chooseLockKind: () => LockKind): Home
   } else {
     io.syncDirectory('home.sync_directory', paths.root)
   }
-  for (const directory of [
-    paths.agents,
-    paths.roots,
-    paths.unclean,
-    paths.operator,
-    paths.operatorInbox,
-    paths.slots,
-  ]) {
-    io.mkdir('home.mkdir', directory)
-  }
+  for (const directory of directoriesOf(paths)) io.mkdir('home.mkdir', directory)
   // A home that is just made has every living name in its index: none.
   if (io.listDirectory('home.list', paths.agents).length === 0) {
     const complete = io.createExclusive('home.index', paths.rootNames().complete)
@@ -78,6 +69,18 @@ export function makeHome(paths: HomePaths, chooseLockKind: () => LockKind): Home
     io.syncDirectory('home.sync_directory', directory)
   io.mkdir('home.ready', paths.boots)
   return readHome(paths) as HomeFacts
+}
+
+function directoriesOf(paths: HomePaths): string[] {
+  return [paths.agents, paths.roots, paths.unclean, paths.operator, paths.operatorInbox, paths.slots]
+}
+
+/** Not so where it was never finished, and where it was restored by something that leaves out empty directories. */
+function isWhole(paths: HomePaths): boolean {
+  const names = new Set(io.listDirectory('home.list', paths.root))
+  return [...directoriesOf(paths), paths.boots].every(
+    (path) => dirname(path) !== paths.root || names.has(basename(path)),
+  )
 }
 
 /** Files made in another user's home would lock that user out of it. */

@@ -91,6 +91,16 @@ export class FileStore {
     return this.paths.agent(agentId).log
   }
 
+  /**
+   * Before anything is acknowledged in an agent that another process made: that one may have died, or be about to,
+   * between the rename and the sync of its name (durability rule 3). Then its marker is still there.
+   */
+  syncNameOf(agentId: string): void {
+    const markers = [this.paths.marker(agentId), this.paths.closingMarker(agentId)]
+    if (markers.some((path) => io.statIfThere('marker.stat', path) !== undefined))
+      io.syncDirectory('agents.sync_directory', this.paths.agents)
+  }
+
   // Logs, snapshots, blobs
 
   openLogForRead(agentId: string): (LogReader & { close(): void }) | undefined {
@@ -99,6 +109,16 @@ export class FileStore {
 
   openLogForAppend(agentId: string): LogWriter {
     return LogWriter.open(this.paths.agent(agentId).log)
+  }
+
+  /** For who acknowledges what it has read without the lock: the writer may not have synced it yet. */
+  syncLog(agentId: string): void {
+    const file = io.open('log.open', this.paths.agent(agentId).log, 'read')
+    try {
+      io.fdatasync('log.sync_read', file)
+    } finally {
+      io.close(file)
+    }
   }
 
   readSnapshot(agentId: string): Buffer | undefined {

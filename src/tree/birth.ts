@@ -4,7 +4,7 @@ import { encodeBatch } from '../session/batch.js'
 import type { NewRecord } from '../session/records.js'
 import { Session } from '../session/session.js'
 import { encodeSnapshot } from '../session/snapshot.js'
-import type { FileStore, Lease } from '../storage/store.js'
+import type { FileStore } from '../storage/store.js'
 import { livingRoot, rebuildRootNames } from './names.js'
 
 export interface NewAgent {
@@ -16,8 +16,8 @@ export interface NewAgent {
 }
 
 /**
- * The session, with its lock held. Order: marker, name, directory; so that whatever dies in between, a name leads to its
- * agent or to nothing, and an agent that is owed a turn is found.
+ * The session, with its lock held. Order: the name, then the agent with its marker; so that whatever dies in between, a
+ * name leads to its agent or to nothing, and an agent that is owed a turn is found.
  */
 export async function createRoot(store: FileStore, agent: NewAgent): Promise<Session> {
   const { bytes, blobs, state } = encodeBatch(undefined, agent.records)
@@ -28,35 +28,16 @@ export async function createRoot(store: FileStore, agent: NewAgent): Promise<Ses
     blobs,
     command: agent.command,
   }
-  store.mark(agent.id)
+  const lease =
+    agent.name === null
+      ? await store.createAgent(birth)
+      : await createNamed(store, agent.name, agent, () => store.createAgent(birth))
   try {
-    const lease =
-      agent.name === null
-        ? await store.createAgent(birth)
-        : await createNamed(store, agent.name, agent, () => store.createAgent(birth))
-    return await open(store, agent.id, lease)
-  } catch (error) {
-    if (!store.hasAgent(agent.id)) unmark(store, agent.id)
-    throw error
-  }
-}
-
-async function open(store: FileStore, agentId: string, lease: Lease): Promise<Session> {
-  try {
-    // A recovery that runs beside us may have taken the marker of an agent that was not there yet.
-    store.mark(agentId)
-    return Session.repair(store, agentId, lease)
+    return Session.repair(store, agent.id, lease)
   } catch (error) {
     await lease.release()
     throw error
   }
-}
-
-/** What went wrong says more than that the marker stays, which only costs a recovery a look. */
-function unmark(store: FileStore, agentId: string): void {
-  try {
-    store.unmark(agentId, () => store.hasAgent(agentId))
-  } catch {}
 }
 
 async function createNamed<T>(

@@ -3,6 +3,7 @@
  *
  * A signal lets the turn finish within the grace period; the same signal again, or the end of the grace, stops it.
  */
+import { setMaxListeners } from 'node:events'
 import type { FileStore, RequestVerb } from '../storage/store.js'
 import type { StopReason } from './turn-event.js'
 
@@ -21,7 +22,10 @@ export class Shutdown {
   constructor(
     private readonly graceMs: number,
     private readonly note: (text: string) => void,
-  ) {}
+  ) {
+    // One turn each, and recovery runs as many side by side as there are slots: no leak that Node need warn of.
+    setMaxListeners(0, this.asked.signal, this.stopped.signal)
+  }
 
   /** Aborted with the first signal: what only waits ends. */
   get whenRequested(): AbortSignal {

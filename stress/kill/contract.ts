@@ -19,19 +19,23 @@ export function* rightAfter(scenario: Scenario, home: string, told: Ended, befor
   yield* scenario.acknowledged(told, view)
 }
 
-/** The home goes on by itself, in one order, until all is done. */
+/**
+ * The home goes on by itself, in one order, until all is done. `kills` is how many processes were killed in it: 2 where
+ * recovery was, too.
+ */
 export async function goOn(
   lab: Lab,
   scenario: Scenario,
   home: string,
   told: Ended,
   order: Order,
+  kills: number,
 ): Promise<string[]> {
   const broken: string[] = []
   const before = HomeView.read(home)
   const next = async (): Promise<void> => {
     const ended = await lab.run(home, scenario.next.argv)
-    broken.push(...scenario.next.check(ended, told), ...audit(home, false))
+    broken.push(...scenario.next.check(ended, told, kills), ...audit(home, false))
   }
   if (order === 'next command, then recover') await next()
   broken.push(...(await recover(lab, home)))

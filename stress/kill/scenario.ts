@@ -28,7 +28,7 @@ export interface Scenario {
   /** What the killed command told anybody is true. */
   acknowledged(told: Ended, home: HomeView): Broken
   /** The next command, which goes on without being told that something was killed. */
-  next: { argv: string[]; check(ended: Ended, told: Ended): Broken }
+  next: { argv: string[]; check(ended: Ended, told: Ended, kills: number): Broken }
   /** When the next command and `recover --all` have run, in either order. */
   finally(home: HomeView, told: Ended): Broken
 }

@@ -121,7 +121,8 @@ class PointSweep {
   private async goOnInEachOrder(home: string, told: Ended, nested?: KillPoint): Promise<void> {
     for (const order of ORDERS) {
       const copy = this.lab.copyHome(home)
-      this.note(await goOn(this.lab, this.scenario, copy, told, order), { order, nested })
+      const kills = nested === undefined ? 1 : 2
+      this.note(await goOn(this.lab, this.scenario, copy, told, order, kills), { order, nested })
       this.remove(copy)
     }
   }

@@ -84,7 +84,12 @@ const wrongWords: [string, string[], number, RegExp, RunOptions?][] = [
   ['exec without a command', ['spawn', '--provider', 'exec'], 8, /needs a command/],
   ['a scenario that is not there', ['spawn', '-o', 'scenario=no.json'], 8, /no\.json cannot be read/],
   ['a workspace that is not there', ['spawn', '--workspace', '/no/such'], 2, /is no directory/],
-  ['a duration without a unit', ['send', 'a', 'x', '--timeout', '5'], 2, /"5" is no duration/],
+  [
+    'a duration without a unit',
+    ['send', 'a', 'x', '--timeout', '5'],
+    2,
+    /^substrat: --timeout: "5" is no duration \(write/,
+  ],
   ['a negative duration', ['send', 'a', 'x', '--timeout=-1s'], 2, /"-1s" is no duration/],
   ['a duration of years', ['send', 'a', 'x', '--turn-timeout', '900d'], 2, /"900d" is no duration/],
   ['an empty key', ['send', 'a', 'x', '--key', ''], 2, /the key "" cannot be used/],

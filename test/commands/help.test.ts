@@ -10,8 +10,8 @@ const commands = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .map((file) => file.slice(0, -'.ts'.length).split(path.sep))
 
 describe.concurrent('help', () => {
-  test('lists every command, and is the same for help, --help and no words', async () => {
-    const pages = await Promise.all([['help'], ['--help'], []].map((args) => house.ok(...args)))
+  test('lists every command, and is the same for help, --help, -h and no words', async () => {
+    const pages = await Promise.all([['help'], ['--help'], ['-h'], []].map((args) => house.ok(...args)))
     for (const [topic] of commands) expect(pages[0]?.stdout).toMatch(new RegExp(`^  ${topic} +\\S`, 'm'))
     expect(new Set(pages.map(({ stdout }) => stdout)).size).toBe(1)
   })

@@ -27,6 +27,9 @@ describe.concurrent('list', () => {
     expect(await list('--state', 'terminated')).toEqual(['c'])
     expect(await list('--status', 'idle')).toEqual(['a', 'b'])
     expect(await list('--status', 'running')).toEqual([])
+    expect((await house.ok('list', '--status', 'running')).stdout).toBe(
+      'no such agents (substrat list --all shows every one)\n',
+    )
     const [head, first, ...rest] = (await house.ok('list')).stdout.split('\n')
     expect(head).toMatch(/^AGENT +ID +STATE +STATUS +PROVIDER +INBOX +UPDATED$/)
     expect(first).toMatch(/^a +[0-9a-f]{8} +created +idle +scripted +0 +[-\d]{10} [:\d]{8}Z$/)

@@ -92,6 +92,13 @@ describe.concurrent('log', () => {
     expect((await person.kill('SIGINT')).exit).toBe(130)
   })
 
+  test('--follow ends when its reader is gone and there is more to print', async () => {
+    const house = new House()
+    await house.spawn('a')
+    const follower = house.start(['log', 'a', '--follow'], { stdout: 'closed' })
+    expect((await follower.result).exit).toBe(0)
+  })
+
   test('--follow --until idle of an agent at rest prints its log and ends', async () => {
     const house = new House()
     await house.spawn('a')

@@ -104,6 +104,15 @@ describe.concurrent('spawn', () => {
     expect(Object.keys(house.logs())).toEqual([id])
   })
 
+  test('in a directory that is gone is wrong usage, and no defect', async () => {
+    const house = new House()
+    const gone = `mkdir gone && cd gone && rmdir ../gone && exec "$@"`
+    const { exit, stderr } = await house.launch(['sh', '-c', gone, 'sh', ...house.command('spawn')]).result
+    expect(exit).toBe(2)
+    expect(stderr).toMatch(/^substrat: the current directory is gone \(change to .*\)\n$/)
+    expect(Object.keys(house.logs())).toEqual([])
+  })
+
   test('--if-exists use takes the living agent as it is, and a prompt as a message to it', async () => {
     const house = new House()
     const id = await house.spawn('a', '--model', 'm')

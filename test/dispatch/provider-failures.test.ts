@@ -32,6 +32,12 @@ const failures: [string, string, RegExp][] = [
     modelThat(`yield { type: 'stop', reason: 'end' }; yield { type: 'text', text: 'x' }`),
     /event after its stop/,
   ],
+  ['ends the process', modelThat(`process.exit(0)`), /failed: the provider tried to end the process/],
+  [
+    'ends the process where nobody catches it',
+    modelThat(`setTimeout(() => process.exit(0)); await new Promise(() => {})`),
+    /failed: the provider tried to end the process/,
+  ],
   ['is an agent that throws', agentThat(`throw new Error('no luck')`), /failed: no luck/],
   ['is an agent that ends early', agentThat(``), /ended without an answer/],
   ['is an agent that yields garbage', agentThat(`yield 'x'`), /broke its contract/],

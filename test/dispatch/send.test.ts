@@ -2,9 +2,16 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import type { Context } from '../../src/dispatch/context.js'
+import { type SendRequest, send } from '../../src/dispatch/send.js'
+import { ProviderRegistry } from '../../src/provider/registry.js'
+import { Shutdown } from '../../src/turn/stop.js'
 import { House } from '../support/cli.js'
+import { withFaults } from '../support/faults.js'
 import { Gate } from '../support/gate.js'
 import { isAlive } from '../support/processes.js'
+import { newSession } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
 import { waitFor } from '../support/wait.js'
 
 /** An agent whose next turn stands still until it is killed; afterwards `quicken` lets turns through. */
@@ -212,6 +219,43 @@ describe.concurrent('a turn that kills its own process', () => {
     expect(sent.stderr).toContain('tried in vain too often')
     expect(contents(house, id, 'message.agent')).toEqual(['two'])
     expect(house.count(id, 'run.interrupted')).toBe(3)
+  })
+})
+
+test('a message that is queued while its recipient is terminated is not acknowledged', async () => {
+  const store = tempStore()
+  const session = await newSession(store, { name: 'a' })
+  withFaults(({ point }) => {
+    if (point === 'mail.put.link') session.append([{ kind: 'session.terminated' }])
+    return undefined
+  })
+  const quiet = (): void => undefined
+  const ctx: Context = {
+    store,
+    providers: new ProviderRegistry(() => []),
+    bounds: {
+      slotsMax: 1,
+      waitMs: 0,
+      turnTimeoutMs: 1000,
+      toolTimeoutMs: 1000,
+      tokenLifetimeMs: 1000,
+      retryDelaysMs: [],
+    },
+    tools: { allow: [], servers: {}, unknownTool: 'stop' },
+    reporter: { record: quiet, text: quiet, token: quiet, note: quiet },
+    shutdown: new Shutdown(0, quiet),
+    command: 'test',
+  }
+  const asked = {
+    ifBusy: 'queue',
+    ifWaiting: 'supersede',
+    allow: [],
+    stepsMax: null,
+  } satisfies Partial<SendRequest>
+  const request = { content: 'hi', key: null, retry: false, turnTimeoutMs: null, ...asked }
+  await expect(send(ctx, { agentId: session.id, ...request }, quiet)).rejects.toMatchObject({
+    code: 'SESSION_STATE',
+    message: 'a is terminated: it takes no more messages',
   })
 })
 

@@ -55,7 +55,9 @@ describe.concurrent('suspend', () => {
     sender.child.kill('SIGSTOP')
     const suspended = await house.run(['suspend', 'a', '--timeout', '100ms'])
     expect(suspended).toMatchObject({ exit: 4, stdout: '' })
-    expect(suspended.stderr).toContain('agent a is busy')
+    expect(suspended.stderr).toMatch(
+      /agent a is busy: .*; it was asked to stop, and does so as soon as it can/,
+    )
     sender.child.kill('SIGCONT')
     // The request still stands: a program that ignores SIGTERM is killed after its grace.
     expect((await sender.result).exit).toBe(6)
@@ -210,6 +212,35 @@ describe.concurrent('a signal in mid-turn', () => {
   })
 })
 
+describe('a recovery that is stopped by a signal', () => {
+  test('finishes the turn that it is in, and begins no other', async () => {
+    const house = new House()
+    const gates = ['a', 'b'].map((name) => new Gate(house, name))
+    const ids: string[] = []
+    for (const [index, name] of ['a', 'b'].entries()) {
+      const id = await house.spawn(name, ...(gates[index] as Gate).flags)
+      ids.push(id)
+      const sender = house.start(['send', name, 'one'])
+      await house.waitForRecord(id, 'provider.started')
+      sender.child.kill('SIGKILL')
+      await sender.result
+    }
+    const recovery = house.start(['recover', 'a', 'b'], { env: { SUBSTRAT_SLOTS_MAX: '1' } })
+    await house.waitForRecord(ids[0] as string, 'provider.started', 2)
+    recovery.child.kill('SIGTERM')
+    await recovery.says('letting the turn finish')
+    gates[0]?.open()
+    const recovered = await recovery.result
+    expect(recovered.exit).toBe(6)
+    expect(recovered.stderr.match(/going on with/g)).toHaveLength(1)
+    expect((await house.ok('list', '--status', 'interrupted_startup')).stdout).toContain('b ')
+    // Only now, because the program of the sender that was killed waited there too.
+    gates[1]?.open()
+    expect((await house.ok('recover', '--all')).stdout).toMatch(/^b .*went on, completed/m)
+    expect(house.findings(true)).toEqual([])
+  })
+})
+
 describe.concurrent('what waits behind a turn', () => {
   test('is not taken by a sender whose turn was suspended', async () => {
     const { house, id, gate, sender } = await standing()
@@ -222,6 +253,44 @@ describe.concurrent('what waits behind a turn', () => {
     gate.open()
     await house.ok('resume', 'a')
     expect(house.inbox(id)).toEqual([])
+  })
+
+  test('is not taken by a sender whose agent is being terminated', async () => {
+    const { house, id, sender } = await standing()
+    await house.ok('send', 'a', 'two', '--if-busy', 'queue')
+    await house.ok('terminate', 'a')
+    expect((await sender.result).exit).toBe(14)
+    expect(house.count(id, 'run.started')).toBe(1)
+    expect(house.inbox(id)).toHaveLength(1)
+  })
+
+  test('is not taken by a spawn, a resume or a recovery whose turn was suspended', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const spawner = house.start(['spawn', 'one', '--name', 'a', ...gate.flags])
+    await gate.isReached()
+    await house.ok('send', 'a', 'two', '--if-busy', 'queue')
+    await house.ok('suspend', 'a')
+    const { exit, stderr } = await spawner.result
+    expect(exit).toBe(6)
+    const id = stderr.slice(0, 36)
+    for (const runs of [2, 3]) {
+      const resumer = house.start(['resume', 'a'])
+      await house.waitForRecord(id, 'provider.started', runs)
+      if (runs === 2) await house.ok('suspend', 'a')
+      else {
+        resumer.child.kill('SIGKILL')
+        await resumer.result
+      }
+      expect((await resumer.result).exit).not.toBe(0)
+      expect(house.inbox(id)).toHaveLength(1)
+    }
+    const recovery = house.start(['recover', 'a'])
+    await house.waitForRecord(id, 'provider.started', 4)
+    await house.ok('suspend', 'a')
+    expect((await recovery.result).exit).toBe(6)
+    expect(house.inbox(id)).toHaveLength(1)
+    expect(house.findings(true)).toEqual([])
   })
 
   test('changes nothing of the exit status of a sender whose own turn went well', async () => {

@@ -86,8 +86,9 @@ describe('mail', () => {
       return undefined
     })
     const id = put('hi')
-    const written = points.filter((point) => /^(mail\.put|marker)/.test(point))
+    const written = points.filter((point) => /^(mail\.put|marker\.create|agents\.sync)/.test(point))
     expect(written).toEqual([
+      'agents.sync_directory',
       'marker.create',
       ...['open', 'write', 'fsync', 'link', 'unlink', 'sync_directory'].map((step) => `mail.put.${step}`),
       'marker.create',

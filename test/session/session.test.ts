@@ -381,7 +381,7 @@ describe('repair', () => {
     const before = log()
     const points: string[] = []
     withFaults(({ point, name }) => {
-      if (!['read', 'open'].includes(name) && !point.startsWith('lock.')) points.push(point)
+      if (!['read', 'open', 'sync_directory'].includes(name) && !point.startsWith('lock.')) points.push(point)
       return undefined
     })
     const facts = expect.objectContaining({ path: join(agent, 'events.jsonl'), offset: expect.any(Number) })

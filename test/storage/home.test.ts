@@ -83,6 +83,14 @@ describe('a home', () => {
     )
   })
 
+  test('that was restored without its empty directories gets them again', () => {
+    const paths = newPaths()
+    const facts = makeHome(paths, kind)
+    for (const directory of [paths.unclean, paths.slots]) rmSync(directory, { recursive: true })
+    expect(makeHome(paths, kind)).toEqual(facts)
+    expect(readdirSync(paths.root).sort()).toEqual(NAMES)
+  })
+
   test('whose maker died half-way is finished by the next command, which syncs the names that it finds', () => {
     const rehearsal = newPaths()
     const steps = operationsOf(() => makeHome(rehearsal, kind))

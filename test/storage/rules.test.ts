@@ -6,6 +6,10 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { post } from '../../src/mail/inbox.js'
+import { digestOf } from '../../src/session/ids.js'
+import type { Loaded } from '../../src/session/load.js'
+import { openDurable, openForRead } from '../../src/session/open-for-read.js'
 import { Session } from '../../src/session/session.js'
 import { frame } from '../../src/storage/frame.js'
 import { HomePaths } from '../../src/storage/paths.js'
@@ -83,6 +87,16 @@ describe('1: nothing is acknowledged before it is on disk', () => {
       'unclean/ID',
     ])
   })
+
+  test('what is read without the lock and told is synced first, where no snapshot says that it is', async () => {
+    const store = tempStore()
+    const id = await interruptedAgent(store)
+    const synced = operationsOf(() => openDurable(store, id)).filter(({ name }) => name === 'fdatasync')
+    expect(synced.map(({ path }) => path)).toEqual([store.logPath(id)])
+    const session = await reopen(store, id)
+    await session.close(() => false)
+    expect(operationsOf(() => openDurable(store, id)).every(({ name }) => name !== 'fdatasync')).toBe(true)
+  })
 })
 
 describe('3: who relies on a name syncs its directory first', () => {
@@ -103,6 +117,44 @@ describe('3: who relies on a name syncs its directory first', () => {
     expect(synced.map(({ path }) => path)).toEqual(
       expect.arrayContaining([agent.inbox, agent.blobs, store.root, join(store.root, '..')]),
     )
+  })
+})
+
+describe('3: who relies on an agent whose spawn died before its name was on disk', () => {
+  test('syncs the name before anything is appended or stored', async () => {
+    const store = tempStore()
+    withFaults(failing('EIO', ({ point }) => point === 'spawn.sync_agents'))
+    await newSession(store).catch(() => undefined)
+    clearFaults()
+    const [id] = store.agentIds() as [string]
+    const isOfAgents = ({ name, path }: { name: string; path: string }): boolean =>
+      name === 'sync_directory' && path === pathsOf(store).agents
+    const { state } = openForRead(store, id) as Loaded
+    const message = {
+      message_id: randomUUID(),
+      from: 'operator',
+      to: id,
+      kind: 'request' as const,
+      content: 'hi',
+      key: null,
+      digest: digestOf('hi'),
+      turn_timeout_ms: null,
+      created_at: new Date().toISOString(),
+    }
+    const posted = operationsOf(() => post(store, state, message))
+    expect(posted.findIndex(isOfAgents)).toBeGreaterThanOrEqual(0)
+    expect(posted.findIndex(isOfAgents)).toBeLessThan(
+      posted.findIndex(({ point }) => point === 'mail.put.link'),
+    )
+    const opened = recordOperations()
+    const session = await reopen(store, id)
+    clearFaults()
+    expect(opened.some(isOfAgents)).toBe(true)
+    await session.close(() => false)
+    // Who finds no marker knows that somebody has done so.
+    const again = recordOperations()
+    await (await reopen(store, id)).abandon()
+    expect(again.some(isOfAgents)).toBe(false)
   })
 })
 

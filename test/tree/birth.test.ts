@@ -98,15 +98,27 @@ describe('a disk that fails at any step', () => {
   )
 })
 
-test('a recovery beside it that takes the marker of an agent that is not there yet does it no harm', async () => {
-  const agent = born()
-  withFaults(({ point }) => {
-    if (point === 'spawn.rename' && store.markedIds().includes(agent.id)) store.unmark(agent.id, () => false)
-    return undefined
-  })
-  const session = await createRoot(store, agent)
-  expect(store.markedIds()).toEqual([agent.id])
-  await session.abandon()
+test('a recovery beside it, at whichever step, leaves the marker of the agent that comes', async () => {
+  let steps = Number.POSITIVE_INFINITY
+  for (let at = 1; at <= steps; at++) {
+    store = tempStore()
+    const agent = born()
+    let step = 0
+    let isBusy = false
+    withFaults(() => {
+      if (isBusy || ++step !== at) return undefined
+      isBusy = true
+      if (store.markedIds().includes(agent.id) && !store.hasAgent(agent.id))
+        store.unmark(agent.id, () => store.isSpawning(agent.id) || store.hasAgent(agent.id))
+      isBusy = false
+      return undefined
+    })
+    const session = await createRoot(store, agent)
+    withFaults(() => undefined)
+    steps = step
+    expect(store.markedIds(), `looked at before step ${at}`).toEqual([agent.id])
+    await session.abandon()
+  }
 })
 
 /** What may belong to a birth that is under way is swept when it is old. */

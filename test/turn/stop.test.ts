@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Session } from '../../src/session/session.js'
 import { Shutdown, type StopSignal, type TurnStop, watchForStop } from '../../src/turn/stop.js'
+import { StrayErrors } from '../../src/turn/stray-errors.js'
 import { failing, withFaults } from '../support/faults.js'
 import { beginning, newSession } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
@@ -136,6 +137,20 @@ describe('a signal', () => {
     shutdown.close()
     expect(SIGNALS.map((name) => process.listenerCount(name))).toEqual(before)
   })
+})
+
+test('a recovery may run many turns side by side: Node warns of no leak', async () => {
+  const warnings: string[] = []
+  const onWarning = ({ message }: Error): void => void warnings.push(message)
+  process.on('warning', onWarning)
+  const strays = Array.from({ length: 12 }, () => {
+    watch()
+    return new StrayErrors()
+  })
+  await new Promise(setImmediate)
+  for (const stray of strays) stray.close()
+  process.off('warning', onWarning)
+  expect(warnings).toEqual([])
 })
 
 test('a turn that is over is stopped by nothing', () => {
