@@ -297,7 +297,10 @@ describe('repair', () => {
     ['a batch without its last byte', (whole) => whole.subarray(0, -1)],
     ['NUL bytes', () => Buffer.alloc(4096)],
     ['a whole line and NUL bytes', (whole) => Buffer.concat([whole.subarray(0, 100), Buffer.alloc(500)])],
-    ['a wrong checksum at the end', (whole) => Buffer.concat([whole.subarray(0, -4), Buffer.from('0"}\n')])],
+    [
+      'a wrong checksum at the end',
+      (whole) => Buffer.concat([whole.subarray(0, -4), otherDigit(whole), Buffer.from('"}\n')]),
+    ],
     ['one byte', () => Buffer.from('{')],
   ]
 
@@ -506,4 +509,9 @@ function lines(bytes: Buffer): Buffer[] {
 
 function withoutLine(bytes: Buffer, index: number): Buffer {
   return Buffer.concat(lines(bytes).filter((_, at) => at !== index))
+}
+
+/** A digit of a checksum that is not the last one of this line. */
+function otherDigit(line: Buffer): Buffer {
+  return Buffer.from(line.at(-4) === '0'.charCodeAt(0) ? '1' : '0')
 }
