@@ -10,6 +10,7 @@ import { openDurable, openForRead } from '../session/open-for-read.js'
 import { readPastRun } from '../session/past-run.js'
 import type { Session } from '../session/session.js'
 import type { KeyEntry, Run, State } from '../session/state.js'
+import { isInterrupted } from '../session/status.js'
 import type { StopSignal } from '../turn/stop.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
@@ -81,9 +82,9 @@ async function converse(
   onOutcome: (outcome: Outcome) => void,
 ): Promise<'left' | undefined> {
   refuseClosed(session.state)
-  // A key that is sent again asks for its own turn, also where a person's suspend stopped that.
+  // A key that is sent again asks for its own turn, as `resume` does: also where a person has to say so.
   const isOwn = isOwnTurn(session.state, request)
-  const auto = !(isOwn && session.state.run?.reason === 'suspended')
+  const auto = !(isOwn && session.state.recovery.interruption !== null && !isInterrupted(session.state))
   const wentOn = await goOn(ctx, session, { auto, settled, isLast: () => false })
   if (isOwn && wentOn.outcome !== 'nothing') {
     onOutcome(outcomeOf(ctx, session, session.state.run as Run))

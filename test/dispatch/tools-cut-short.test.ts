@@ -6,7 +6,11 @@ import { waitFor } from '../support/wait.js'
 
 const ENDLESS = ': > started; sleep 600'
 
-async function inTool(house: House, command: string): Promise<{ id: string; sender: Running }> {
+async function inTool(
+  house: House,
+  command: string,
+  ...flags: string[]
+): Promise<{ id: string; sender: Running }> {
   const tools = [{ name: 'shell', input: { command } }]
   const id = await house.spawn(
     'a',
@@ -15,7 +19,7 @@ async function inTool(house: House, command: string): Promise<{ id: string; send
     '--allow',
     'all',
   )
-  const sender = house.start(['send', 'a', 'go'])
+  const sender = house.start(['send', 'a', 'go', ...flags])
   await waitFor(() => house.read('started') !== undefined, 'the tool')
   return { id, sender }
 }
@@ -90,6 +94,18 @@ describe.concurrent('a turn that is killed during a tool', () => {
     expect(shown.stdout).toMatch(/^next +substrat resume a$/m)
     expect(await house.run(['resume', 'a'])).toMatchObject({ exit: 0, stdout: 'finished\n' })
     expect(results(house, id)).toHaveLength(1)
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('is gone on with where its key is sent again: the message is not asked twice', async () => {
+    const house = new House()
+    const { id, sender } = await inTool(house, ENDLESS, '--key', 'k')
+    await sender.kill()
+    const again = ['send', 'a', 'go', '--key', 'k']
+    expect(await house.run(again)).toMatchObject({ exit: 0, stdout: 'finished\n' })
+    expect(house.count(id, 'message.user')).toBe(1)
+    expect(results(house, id)).toMatchObject([{ is_error: true }])
+    expect(await house.run(again)).toMatchObject({ exit: 0, stdout: 'finished\n' })
     expect(house.findings(true)).toEqual([])
   })
 
