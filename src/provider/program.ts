@@ -35,7 +35,8 @@ async function launch(
   options.signal.throwIfAborted()
   const child = execa('/bin/sh', ['-c', GATE, 'sh', ...command.argv], {
     cwd: command.cwd,
-    env: { ...context.environment, ...command.env },
+    // A person's token for `resume` is no program's: what it prints is in the log.
+    env: { SUBSTRAT_TOKEN: undefined, ...context.environment, ...command.env },
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
     // A group of its own, so that all of it can be killed; not killed when we exit, because recovery does that.
     detached: true,

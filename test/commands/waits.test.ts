@@ -178,6 +178,17 @@ describe.concurrent('resume with a token', () => {
   })
 })
 
+test('a token in the environment is not in that of the tools', async () => {
+  const house = new House()
+  const tools = [{ name: 'shell', input: { command: 'env' } }]
+  const { id, token } = await parked(house, { tools })
+  const resumed = await house.run(['resume', 'a', '--approve'], { env: { SUBSTRAT_TOKEN: token } })
+  expect(resumed.stdout).toBe('finished\n')
+  const log = house.log(id)
+  expect(log).toContain('SUBSTRAT_RUN=')
+  expect(log).not.toContain(token)
+})
+
 describe.concurrent('at the machine', () => {
   test('approve says what it approves, and makes the token that was handed out worthless', async () => {
     const house = new House()
@@ -356,5 +367,21 @@ describe.concurrent('a message to an agent that waits', () => {
       stdout: 'finished\n',
     })
     expect(ran(house)).toBe(1)
+  })
+
+  test('with the key of the very turn that waited in vain is asked anew, and not told twice', async () => {
+    const house = new House()
+    const id = await house.spawn(
+      'a',
+      '--option',
+      house.scenario('s.json', { tools: [MARKS] }, { say: 'finished' }),
+    )
+    const sends = ['send', 'a', 'go', '--key', 'k', '--json']
+    expect((await house.run(sends, { env: { SUBSTRAT_TOKEN_LIFETIME: '1ms' } })).exit).toBe(5)
+    const again = await house.run(sends)
+    expect([again.exit, again.json.wait.asks]).toEqual([5, [{ tool: 'shell', input: MARKS.input }]])
+    expect(house.count(id, 'message.user')).toBe(1)
+    expect((await house.run(decides(again.json.wait.token, '--approve'))).stdout).toBe('finished\n')
+    expect(house.findings(true)).toEqual([])
   })
 })
