@@ -7,6 +7,7 @@ import { cpus, release, tmpdir, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
 import { addAgents, lengthenLog } from './bench/homes.js'
 import { countSyncs, median, type Sample, type Subject, sampleInTurn } from './bench/measure.js'
+import { homeOfModel, startModel } from './bench/model.js'
 import { Lab } from './support/lab.js'
 
 const { values } = parseArgs({
@@ -52,10 +53,30 @@ try {
     row('send: calls that sync', syncs, syncs === undefined ? 'not counted: no strace' : String(syncs), 4),
     ratio(`send: ${records} records, to 10`, wall(sendLong), wall(send), 'ms', 1.2),
     ratio(`send: home of ${agents} agents, to 10`, wall(sendMany), wall(send), 'ms', 1.2),
+    await throughModel(),
   ]
   report(rows)
 } finally {
   lab.close()
+}
+
+/** In a lab of its own: the linked plugin would be on the start-up path of the others. */
+async function throughModel(): Promise<Row> {
+  const its = Lab.open()
+  const { url, child } = await startModel(its)
+  try {
+    await its.warm()
+    const home = await homeOfModel(its, url)
+    const node = { name: 'node', home, argv: ['-e', '0'] }
+    const send = { name: 'send', home, argv: [its.cli, 'send', 'a', 'hello'] }
+    const samples = sampleInTurn(its, [node, send], rounds)
+    const [a, b] = [medianOf(samples, send, 'wallMs'), medianOf(samples, node, 'wallMs')]
+    const measured = `${(a / b).toFixed(2)}x (${a.toFixed(0)} : ${b.toFixed(0)} ms)`
+    return row('send: through provider-openai, to node', a / b, measured, 5)
+  } finally {
+    child.stdin?.end()
+    its.close()
+  }
 }
 
 async function prepare(): Promise<Record<'node' | 'show' | 'send' | 'sendLong' | 'sendMany', Subject>> {
