@@ -27,6 +27,13 @@ function say(message) {
   process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 }
 
+/** In pages of two. */
+function list(cursor = '0') {
+  if (how === 'endless pages') return { tools: TOOLS.slice(0, 1), nextCursor: `${Number(cursor) + 1}` }
+  const end = Number(cursor) + 2
+  return { tools: TOOLS.slice(Number(cursor), end), ...(end < TOOLS.length && { nextCursor: String(end) }) }
+}
+
 function call(id, { name, arguments: input }) {
   const answer = (result) => say({ id, result })
   if (name === 'add') answer({ content: [{ type: 'text', text: String(input.a + input.b) }] })
@@ -36,6 +43,7 @@ function call(id, { name, arguments: input }) {
       content: [
         { type: 'text', text: 'look:' },
         { type: 'image', data: 'AA==', mimeType: 'image/png' },
+        { type: 'resource', resource: { uri: 'note:1', text: 'a note' } },
       ],
     })
   if (name === 'die') process.exit(3)
@@ -63,7 +71,7 @@ else
           serverInfo: { name: 'notes', version: '1' },
         },
       })
-    if (method === 'tools/list') say({ id, result: { tools: TOOLS } })
+    if (method === 'tools/list') say({ id, result: list(params?.cursor) })
     if (method === 'tools/call') call(id, params)
   })
 // A server whose client is gone and that does not care.

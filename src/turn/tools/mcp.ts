@@ -22,6 +22,7 @@ export interface RunningServer {
 
 const START_MS_MAX = 30_000
 const STOP_GRACE_MS = 500
+const PAGES_MAX = 100
 
 /** Throws an Error that says which server does not start. */
 export async function startServer(
@@ -39,9 +40,9 @@ export async function startServer(
     const { Client } = await import('@modelcontextprotocol/sdk/client/index.js')
     const client = new Client({ name: 'substrat', version: '1' })
     await client.connect(transportOver(program), { timeout: START_MS_MAX })
-    const { tools } = await client.listTools(undefined, { timeout: START_MS_MAX })
+    const listed = await listTools(client)
     return {
-      tools: tools.map(({ name: tool, description, inputSchema }) =>
+      tools: listed.map(({ name: tool, description, inputSchema }) =>
         serverTool(client, name, tool, description ?? '', inputSchema as JsonObject),
       ),
       stop: () => program.kill(STOP_GRACE_MS),
@@ -52,6 +53,20 @@ export async function startServer(
   } finally {
     signal.removeEventListener('abort', kill)
   }
+}
+
+/** They may come in pages. */
+async function listTools(client: Client): Promise<Awaited<ReturnType<Client['listTools']>>['tools']> {
+  const first = await client.listTools(undefined, { timeout: START_MS_MAX })
+  const { tools } = first
+  let cursor = first.nextCursor
+  for (let pages = 1; cursor !== undefined; pages += 1) {
+    if (pages === PAGES_MAX) throw new Error('its list of tools has no end')
+    const page = await client.listTools({ cursor }, { timeout: START_MS_MAX })
+    tools.push(...page.tools)
+    cursor = page.nextCursor
+  }
+  return tools
 }
 
 function serverTool(
@@ -81,10 +96,15 @@ function serverTool(
 
 function textOf(content: unknown): string {
   const parts = Array.isArray(content)
-    ? (content as { type: string; text?: string; mimeType?: string }[])
+    ? (content as { type: string; text?: string; mimeType?: string; resource?: { text?: string } }[])
     : []
   return parts
-    .map((part) => part.text ?? `[${part.type}${part.mimeType === undefined ? '' : ` ${part.mimeType}`}]`)
+    .map(
+      (part) =>
+        part.text ??
+        part.resource?.text ??
+        `[${part.type}${part.mimeType === undefined ? '' : ` ${part.mimeType}`}]`,
+    )
     .join('\n')
 }
 

@@ -23,7 +23,7 @@ const namesOf = ({ toolbox }: Bench): string[] =>
   toolbox.definitions.map(({ name }) => name).filter((name) => name.includes('__'))
 
 describe('a tool server', () => {
-  test('gives its tools, named server__tool, with their descriptions and schemas', async () => {
+  test('gives its tools, of every page of its list, named server__tool, with their descriptions and schemas', async () => {
     const made = await withServer('well')
     expect(namesOf(made)).toEqual([
       'notes__add',
@@ -58,9 +58,9 @@ describe('a tool server', () => {
     expect(await run('notes__fail', {})).toMatchObject({ content: 'no such note', is_error: true })
   })
 
-  test('answers with what is no text: it is named', async () => {
+  test('answers with what is no text: it is named; the text of a resource is given', async () => {
     const { run } = await withServer('well')
-    expect((await run('notes__picture', {})).content).toBe('look:\n[image image/png]')
+    expect((await run('notes__picture', {})).content).toBe('look:\n[image image/png]\na note')
   })
 
   test('that dies in mid-call fails that call and those after it, and nothing else', async () => {
@@ -83,12 +83,15 @@ describe('a tool server', () => {
     expect((await run('notes__add', { a: 2, b: 2 })).content).toBe('4')
   })
 
-  test.each(['dies at once', 'endless line'])('that %s has no tools, and that is said', async (how) => {
-    const made = await withServer(how)
-    expect(namesOf(made)).toEqual([])
-    expect(made.notes).toEqual([expect.stringMatching(/^the tool server notes does not start: .+/)])
-    expect(made.groups.map(({ process_group }) => isAlive(process_group))).toEqual([false])
-  })
+  test.each(['dies at once', 'endless line', 'endless pages'])(
+    'that %s has no tools, and that is said',
+    async (how) => {
+      const made = await withServer(how)
+      expect(namesOf(made)).toEqual([])
+      expect(made.notes).toEqual([expect.stringMatching(/^the tool server notes does not start: .+/)])
+      expect(made.groups.map(({ process_group }) => isAlive(process_group))).toEqual([false])
+    },
+  )
 
   test('that is not there has no tools, and that is said', async () => {
     started = bench({ servers: { notes: { command: '/nonexistent/server', args: [], env: {} } } })
