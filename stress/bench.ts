@@ -7,8 +7,8 @@ import { cpus, release, tmpdir, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
 import { addAgents, lengthenLog } from './bench/homes.js'
 import { countSyncs, median, type Sample, type Subject, sampleInTurn } from './bench/measure.js'
-import { homeOfModel, startModel } from './bench/model.js'
 import { Lab } from './support/lab.js'
+import { LoopbackModel, providerFlags } from './support/model.js'
 
 const { values } = parseArgs({
   options: {
@@ -32,6 +32,9 @@ interface Row {
   target: number
   isMet: boolean | null
 }
+
+/** Of the loopback model: more than are asked for, each given at once. */
+const ANSWERS = 1000
 
 const lab = Lab.open()
 try {
@@ -63,10 +66,12 @@ try {
 /** In a lab of its own: the linked plugin would be on the start-up path of the others. */
 async function throughModel(): Promise<Row> {
   const its = Lab.open()
-  const { url, child } = await startModel(its)
+  const model = await LoopbackModel.start(its, { responses: new Array(ANSWERS).fill({ text: 'hello' }) })
   try {
     await its.warm()
-    const home = await homeOfModel(its, url)
+    const home = its.newHome()
+    await its.do(home, 'spawn', '--name', 'a', ...(await providerFlags(its, home, 'openai', model.url)))
+    for (const _ of [1, 2]) await its.do(home, 'send', 'a', 'hello')
     const node = { name: 'node', home, argv: ['-e', '0'] }
     const send = { name: 'send', home, argv: [its.cli, 'send', 'a', 'hello'] }
     const samples = sampleInTurn(its, [node, send], rounds)
@@ -74,7 +79,7 @@ async function throughModel(): Promise<Row> {
     const measured = `${(a / b).toFixed(2)}x (${a.toFixed(0)} : ${b.toFixed(0)} ms)`
     return row('send: through provider-openai, to node', a / b, measured, 5)
   } finally {
-    child.stdin?.end()
+    model.stop()
     its.close()
   }
 }

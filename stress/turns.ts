@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { whyNoStrace } from './kill/strace.js'
 import { Lab } from './support/lab.js'
+import type { ModelProviderName } from './support/model.js'
 import { cancelTimes } from './turns/cancel.js'
 import { killedConversation, type UnknownTool } from './turns/conversation.js'
 import { killedTools } from './turns/orphans.js'
@@ -20,6 +21,8 @@ const { values } = parseArgs({
     kills: { type: 'string', default: '50' },
     rounds: { type: 'string', default: '100' },
     runs: { type: 'string', default: '30' },
+    /** Which models have the conversation; those of the plugins are the strict loopback model. */
+    through: { type: 'string', default: 'scripted,openai,anthropic' },
     /** Where the page of the rows is written. */
     page: { type: 'string' },
   },
@@ -37,11 +40,14 @@ const EXPERIMENTS: Record<string, (lab: Lab) => Promise<string[]>> = {
   },
   async conversation(lab) {
     const differences: string[] = []
-    for (const unknownTool of ['stop', 'continue'] satisfies UnknownTool[]) {
-      const report = await killedConversation(lab, unknownTool, Number(values.calls))
+    const kinds = ['stop', 'continue'].flatMap((unknownTool) =>
+      values.through.split(',').map((through) => [unknownTool, through] as const),
+    ) as [UnknownTool, ModelProviderName | 'scripted'][]
+    for (const [unknownTool, through] of kinds) {
+      const report = await killedConversation(lab, unknownTool, Number(values.calls), through)
       const { calls, kills, stepsKilled, interrupted } = report
       console.log(
-        `conversation, ${unknownTool}: ${calls} calls, ${kills} kills, ${stepsKilled} calls without a result when killed, ${interrupted} results interrupted, ${report.differences.length} differences`,
+        `conversation, ${unknownTool}, ${through}: ${calls} calls, ${kills} kills, ${stepsKilled} calls without a result when killed, ${interrupted} results interrupted, ${report.differences.length} differences`,
       )
       differences.push(...report.differences)
       if (stepsKilled < calls) differences.push(`only ${stepsKilled} of ${calls} calls were killed`)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { SessionRecord } from '../../src/session/records.js'
 import { waitFor } from '../../test/support/wait.js'
 import type { Ended, Lab, Started } from '../support/lab.js'
+import { type LoopbackModel, type ModelProviderName, providerFlags } from '../support/model.js'
 
 export interface ScriptedTool {
   name: string
@@ -46,6 +47,23 @@ export class Agent {
       ...flags,
     )
     return new Agent(lab, home, id, env)
+  }
+
+  /** The same, answered by a loopback model through a provider plugin. */
+  static async spawnThrough(
+    lab: Lab,
+    provider: ModelProviderName,
+    model: LoopbackModel,
+    flags: string[] = [],
+    env: Record<string, string> = {},
+  ): Promise<Agent> {
+    const home = lab.newHome()
+    const options = await providerFlags(lab, home, provider, model.url)
+    // No key is needed on the loopback; the plugin of anthropic asks for one all the same.
+    const its = { ...env, ANTHROPIC_API_KEY: 'loopback' }
+    const spawned = await lab.run(home, ['spawn', '--name', 'a', ...options, ...flags], { env: its })
+    if (spawned.code !== 0) throw new Error(spawned.stderr)
+    return new Agent(lab, home, spawned.stdout.trim(), its)
   }
 
   static async spawnProgram(lab: Lab, command: string): Promise<Agent> {

@@ -8,7 +8,9 @@ import type { ModelMessage } from '../../src/provider/contract.js'
 import { openForAppend } from '../../src/session/session.js'
 import { FileStore } from '../../src/storage/store.js'
 import { conversation } from '../../src/turn/history.js'
+import type { Scenario } from '../../test/support/model-server/scenario.js'
 import type { Lab } from '../support/lab.js'
+import { LoopbackModel, type ModelProviderName } from '../support/model.js'
 import { Agent, type ScriptedEntry, type ScriptedTool } from './agent.js'
 
 export type UnknownTool = 'stop' | 'continue'
@@ -30,12 +32,45 @@ export async function killedConversation(
   lab: Lab,
   unknownTool: UnknownTool,
   calls: number,
+  through: ModelProviderName | 'scripted',
 ): Promise<ConversationReport> {
-  const reference = await Agent.spawn(lab, ...agentOf(lab, 'reference', calls))
+  const [responses] = agentOf(lab, 'reference', calls)
+  const model = through === 'scripted' ? undefined : await LoopbackModel.start(lab, scenarioOf(responses))
+  try {
+    const report = await killed(lab, unknownTool, calls, through, model)
+    const { refused } = (await model?.requests()) ?? { refused: [] }
+    return { ...report, differences: [...report.differences, ...refused] }
+  } finally {
+    model?.stop()
+  }
+}
+
+/** As the loopback model is told it. */
+function scenarioOf(responses: ScriptedEntry[]): Scenario {
+  const answers = responses.map(({ say, tools }) => ({
+    ...(say === undefined ? {} : { text: say }),
+    ...(tools === undefined ? {} : { tool_calls: tools }),
+  }))
+  return { responses: answers }
+}
+
+async function killed(
+  lab: Lab,
+  unknownTool: UnknownTool,
+  calls: number,
+  through: ModelProviderName | 'scripted',
+  model: LoopbackModel | undefined,
+): Promise<ConversationReport> {
+  const name = `${unknownTool}-${through}`
+  const spawn = (of: string, env: Record<string, string>): Promise<Agent> => {
+    const [responses, flags] = agentOf(lab, of, calls)
+    return model === undefined || through === 'scripted'
+      ? Agent.spawn(lab, responses, flags, env)
+      : Agent.spawnThrough(lab, through, model, flags, env)
+  }
+  const reference = await spawn(`reference-${name}`, {})
   await reference.run('send', 'a', 'go')
-  const env = { SUBSTRAT_RECOVERY_UNKNOWN_TOOL: unknownTool }
-  const [responses, flags] = agentOf(lab, unknownTool, calls)
-  const agent = await Agent.spawn(lab, responses, flags, env)
+  const agent = await spawn(name, { SUBSTRAT_RECOVERY_UNKNOWN_TOOL: unknownTool })
   const steps = new Set<number>()
   let kills = 0
   for (let argv: string[] | undefined = ['send', 'a', 'go']; argv !== undefined; ) {
@@ -51,7 +86,7 @@ export async function killedConversation(
   }
   const [expected, found] = [await historyOf(reference), await historyOf(agent)]
   const interrupted = found.filter(isInterruption).length
-  const differences = [...compare(expected, found), ...effects(lab, unknownTool, calls), ...inOrder(found)]
+  const differences = [...compare(expected, found), ...effects(lab, name, calls), ...inOrder(found)]
   return { calls, kills, stepsKilled: steps.size, interrupted, differences }
 }
 

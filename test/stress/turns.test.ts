@@ -32,7 +32,7 @@ describe.skipIf(why !== undefined)(`killed before they write${unless}`, () => {
   test.each(['stop', 'continue'] as const)(
     'a conversation is that of the run never killed, with unknown_tool %s',
     async (unknownTool) => {
-      const report = await killedConversation(lab, unknownTool, 3)
+      const report = await killedConversation(lab, unknownTool, 3, 'openai')
       expect(report.differences).toEqual([])
       expect(report.stepsKilled).toBe(3)
     },

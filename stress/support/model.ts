@@ -1,0 +1,68 @@
+/** The loopback model of the tests beside a lab, strict about every history that it is given. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Scenario } from '../../test/support/model-server/scenario.js'
+import type { Lab } from './lab.js'
+
+const require = createRequire(import.meta.url)
+const repository = dirname(require.resolve('substrat/package.json'))
+
+export type ModelProviderName = 'openai' | 'anthropic'
+
+export class LoopbackModel {
+  private constructor(
+    readonly url: string,
+    private readonly child: ChildProcess,
+  ) {}
+
+  static async start(lab: Lab, scenario: Scenario): Promise<LoopbackModel> {
+    const [server, file] = [join(lab.root, 'model-server.mjs'), join(lab.root, 'model-scenario.json')]
+    // Asked for where this source is: it cannot be bundled itself.
+    const { build } = require('esbuild') as typeof import('esbuild')
+    const entryPoints = [join(repository, 'test/support/model-server/main.ts')]
+    await build({
+      entryPoints,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      target: 'node20.19',
+      outfile: server,
+    })
+    writeFileSync(file, JSON.stringify(scenario))
+    const child = spawn(process.execPath, [server, file, '--end-with-stdin'], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    const line = await new Promise<string>((resolve) => createInterface(child.stdout).once('line', resolve))
+    return new LoopbackModel((JSON.parse(line) as { url: string }).url, child)
+  }
+
+  /** Requests so far, and those that a real API would have refused. */
+  async requests(): Promise<{ count: number; refused: string[] }> {
+    const requests = (await (await fetch(`${this.url}/__requests`)).json()) as {
+      status: number
+      refusal?: string
+    }[]
+    const refused = requests.filter(({ status }) => status === 400).map(({ refusal }) => refusal ?? '400')
+    return { count: requests.length, refused }
+  }
+
+  stop(): void {
+    this.child.stdin?.end()
+  }
+}
+
+/** The plugin linked in the lab, and the flags of `spawn` that point it at the model. */
+export async function providerFlags(
+  lab: Lab,
+  home: string,
+  provider: ModelProviderName,
+  url: string,
+): Promise<string[]> {
+  await lab.do(home, 'plugins', 'link', join(repository, `plugins/provider-${provider}`))
+  const base = provider === 'openai' ? `${url}/v1` : url
+  const options = ['--option', `base_url=${base}`, ...(provider === 'openai' ? ['--option', 'api=chat'] : [])]
+  return ['--provider', provider, '--model', 'loopback', ...options]
+}
