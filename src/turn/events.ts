@@ -21,7 +21,8 @@ export interface TurnEnds {
 export async function* untilStopped<T>(stream: AsyncIterable<T>, ends: TurnEnds): AsyncGenerator<T> {
   if (typeof stream?.[Symbol.asyncIterator] !== 'function') throw offContract('a turn that is no stream')
   const iterator = stream[Symbol.asyncIterator]()
-  const ended = whenEnded(ends)
+  const over = new AbortController()
+  const ended = whenEnded(ends, over.signal)
   let isDone = false
   try {
     for (;;) {
@@ -34,14 +35,20 @@ export async function* untilStopped<T>(stream: AsyncIterable<T>, ends: TurnEnds)
     }
   } finally {
     if (!isDone) await withinGrace(letReturn(iterator))
+    over.abort()
   }
 }
 
 /** What the provider promised; a failure where the turn is stopped first. */
 export async function orStopped<T>(promise: Promise<T>, ends: TurnEnds): Promise<T> {
-  const result = await firstOf(promise, whenEnded(ends))
-  if (result === STOPPED) throw endedEarly()
-  return result
+  const over = new AbortController()
+  try {
+    const result = await firstOf(promise, whenEnded(ends, over.signal))
+    if (result === STOPPED) throw endedEarly()
+    return result
+  } finally {
+    over.abort()
+  }
 }
 
 /** Whichever settles first; what the promise does later is nobody's business. */
@@ -109,13 +116,13 @@ export function endedEarly(): Error {
 
 const STOPPED = Symbol('stopped')
 
-/** Rejects at once for a stray error. */
-function whenEnded({ signal, strays }: TurnEnds): Promise<typeof STOPPED> {
+/** Rejects at once for a stray error. Once `over`, nothing listens any more: a turn has many requests, and one signal. */
+function whenEnded({ signal, strays }: TurnEnds, over: AbortSignal): Promise<typeof STOPPED> {
   const stopped = new Promise<typeof STOPPED>((resolve) => {
     // The provider gets its chance to end by itself first: what it says then is better than silence.
     const later = (): void => void setTimeout(resolve, STOP_GRACE_MS, STOPPED).unref()
     if (signal.aborted) later()
-    else signal.addEventListener('abort', later, { once: true })
+    else signal.addEventListener('abort', later, { once: true, signal: over })
   })
   const ended = Promise.race([stopped, strays.first])
   ended.catch(() => undefined)

@@ -85,6 +85,8 @@ export function watchForStop(
   shutdown: Shutdown,
 ): TurnStop {
   const stopped = new AbortController()
+  // Every request and every tool of the turn is told by it, and a provider need not stop listening: no leak.
+  setMaxListeners(0, stopped.signal)
   let reason: StopReason = 'shutdown'
   const stop = (why: StopReason): void => {
     if (stopped.signal.aborted) return

@@ -282,6 +282,14 @@ describe.concurrent('send --key', () => {
 })
 
 describe.concurrent('the bounds of a turn', () => {
+  test('a turn of many requests to its model says nothing but its reply', async () => {
+    const house = new House()
+    const reads = { tools: [{ name: 'read_file', input: { path: 's.json' } }], delay_ms: 1 }
+    const many = Array.from({ length: 12 }, () => reads)
+    await house.spawn('a', '--option', house.scenario('s.json', ...many, { say: 'done' }))
+    expect(await house.run(['send', 'a', 'go'])).toMatchObject({ exit: 0, stdout: 'done\n', stderr: '' })
+  })
+
   test('--turn-timeout cancels the turn with exit 12, and the next message gets its reply', async () => {
     const house = new House()
     const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 60_000 }))
