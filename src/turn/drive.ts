@@ -147,6 +147,7 @@ class Turn {
       return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
     if (asked.outcome === 'failed') return this.failed(asked.error, asked.retryAfterMs)
     const { reply, stop, usage, calls } = asked.answer
+    if (stop === 'length') this.ports.note('the response reached its token limit: it is cut off there')
     return { type: 'model_responded', reply, stop, usage, calls: this.stored(calls) }
   }
 
@@ -208,15 +209,15 @@ class Turn {
   private pause(ms: number): Promise<TurnEvent> {
     const { signal } = this.stop
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms, { type: 'retry' })
-      signal.addEventListener(
-        'abort',
-        () => {
-          clearTimeout(timer)
-          resolve({ type: 'stopped', reason: this.stop.reason(), state: null, result: null })
-        },
-        { once: true },
-      )
+      const stopped = (): void => {
+        clearTimeout(timer)
+        resolve({ type: 'stopped', reason: this.stop.reason(), state: null, result: null })
+      }
+      const timer = setTimeout(() => {
+        signal.removeEventListener('abort', stopped)
+        resolve({ type: 'retry' })
+      }, ms)
+      signal.addEventListener('abort', stopped, { once: true })
     })
   }
 

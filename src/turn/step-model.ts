@@ -1,6 +1,6 @@
 /** The part of `step` that is about the model: its responses, its failures, and a conversation too long for it. */
 import type { NewRecord, Usage } from '../session/records.js'
-import type { Call, Run } from '../session/state.js'
+import type { Call, Run, State } from '../session/state.js'
 import { proceed } from './step-calls.js'
 import { completed, reply } from './step-records.js'
 import type { Step, ToolPolicy, TurnEvent } from './turn-event.js'
@@ -38,10 +38,14 @@ function total(before: Usage | null, more: Usage | null): Usage | null {
   }
 }
 
-export function modelFailed(run: Run, { error, plan }: Extract<TurnEvent, { type: 'model_failed' }>): Step {
+export function modelFailed(
+  state: State,
+  run: Run,
+  { error, plan }: Extract<TurnEvent, { type: 'model_failed' }>,
+): Step {
   const { run_id } = run
   const attempt: NewRecord = { kind: 'model.failed', run_id, error, retry_in_ms: plan.retryInMs }
-  if (error.type === 'overflow' && !run.isCompacted)
+  if (error.type === 'overflow' && mayCompact(state, run))
     return { records: [attempt], effect: { type: 'compact' } }
   if (plan.retryInMs !== null) return { records: [attempt], effect: { type: 'pause', ms: plan.retryInMs } }
   if (plan.notBefore === null) return { records: [attempt, { kind: 'run.failed', run_id, error }] }
@@ -51,6 +55,11 @@ export function modelFailed(run: Run, { error, plan }: Extract<TurnEvent, { type
       { kind: 'run.waiting', run_id, wait: 'not_before', not_before: plan.notBefore, why: error.message },
     ],
   }
+}
+
+/** Once; and again when the model has answered since, because what it called for made the conversation longer. */
+function mayCompact({ compaction }: State, { isCompacted, calls_at }: Run): boolean {
+  return !isCompacted || (calls_at?.seq ?? 0) > (compaction?.seq ?? 0)
 }
 
 export function compacted(run_id: string, event: Extract<TurnEvent, { type: 'compacted' }>): NewRecord {

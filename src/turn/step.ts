@@ -42,7 +42,7 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
     case 'model_responded':
       return modelResponded(run, event, policy)
     case 'model_failed':
-      return modelFailed(run, event)
+      return modelFailed(state, run, event)
     case 'retry':
       return asking([], run_id, 'model')
     case 'compacted':

@@ -106,6 +106,24 @@ test('calls are never parted from their results', async () => {
   expect(kindsOf(session)).toContain('context.compacted')
 })
 
+test('a turn that is too long again after the model has answered is compacted again', async () => {
+  let calls = 0
+  const provider = model((request) => {
+    if (request.prompt.startsWith('Summarise')) return answer('the gist')
+    const messages = request.messages()
+    expectWhole(messages)
+    if (JSON.stringify(messages).length > 5 * LONG.length) throw providerFailure('overflow', 'too long')
+    calls += 1
+    if (calls > 12) return answer('done')
+    const call = { call_id: `c${calls}`, name: 'read_file', input: { path: LONG } }
+    return says({ type: 'tool_call', call }, { type: 'stop', reason: 'tool_calls' })
+  })
+  const run = await runTurn(session, provider, { prompt: 'go' })
+  expect(run.status).toBe('completed')
+  expect(kindsOf(session).filter((kind) => kind === 'context.compacted').length).toBeGreaterThan(1)
+  expect(conversation(session)[0]?.content).toMatch(/What you are working on, word for word:\n\ngo$/)
+})
+
 describe('what the turn is about is kept word for word', () => {
   test('though its message was left out', async () => {
     let asked = 0

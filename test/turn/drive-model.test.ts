@@ -103,6 +103,14 @@ test('the model gets the conversation without failed answers, and how often it w
   ])
 })
 
+test('a response that is cut off at its token limit is said to be', async () => {
+  const notes: string[] = []
+  const cut = model(() => says({ type: 'text', text: 'half' }, { type: 'stop', reason: 'length' }))
+  const run = await runTurn(session, cut, { ports: { note: (text) => notes.push(text) } })
+  expect(run.status).toBe('completed')
+  expect(notes).toEqual(['the response reached its token limit: it is cut off there'])
+})
+
 describe('a provider that', () => {
   const unspeakable = Object.create(null) as object
   const booby = {
