@@ -97,10 +97,18 @@ function skillsOf({ workspace, home }: PromptPlaces): Skill[] {
 
 const DESCRIPTION_CHARACTERS_MAX = 500
 
+/** What stands behind `description:`; where YAML says that its text is in the indented lines below, those. */
+function describedIn(text: string): string | undefined {
+  const found = /^[ \t]*description:[ \t]*([^\r\n]*)((?:\r?\n[ \t]+\S[^\r\n]*)*)/m.exec(text)
+  if (found === null) return undefined
+  const [, value = '', below = ''] = found
+  return /^([>|][-+\d]*)?$/.test(value.trim()) ? below.trim().replace(/\s+/g, ' ') : value
+}
+
 /** `description:` of the front matter, else the first line that says something. */
 function describe(text: string): string {
   const lines = text.split('\n').map((line) => line.trim())
-  const described = lines.find((line) => line.startsWith('description:'))?.slice('description:'.length)
+  const described = describedIn(text)
   const first = lines.find((line) => line !== '' && line !== '---' && !/^\w+:/.test(line))
   return (described ?? first?.replace(/^#+/, '') ?? '').trim().slice(0, DESCRIPTION_CHARACTERS_MAX)
 }

@@ -108,6 +108,17 @@ describe('skills', () => {
     expect(assemblePrompt(places, null)).toEqual({ instructions: null, sources: [] })
   })
 
+  test.each(['>', '>-', '|', ''])(
+    'with a description in the lines below (%s) are listed by those',
+    (mark) => {
+      inHome(
+        'skills/a/SKILL.md',
+        `---\nname: a\ndescription: ${mark}\n  How to\n  deploy.\nlicense: x\n---\nbody`,
+      )
+      expect(assemblePrompt(places, null).instructions).toMatch(/- a: How to deploy\.$/)
+    },
+  )
+
   test('of an endless description are listed with its beginning', () => {
     inHome('skills/long/SKILL.md', `description: ${'x'.repeat(10_000)}`)
     expect(assemblePrompt(places, null).instructions).toMatch(/- long: x{500}$/)
