@@ -33,7 +33,7 @@ export default class Send extends BaseCommand {
     'if-waiting': Flags.option({
       options: ['supersede', 'fail', 'queue'] as const,
       description:
-        'when the agent waits for a decision: take its place, exit 5, or leave the message in the inbox',
+        'when the agent waits for a decision: take its place (default), exit 5 (default with --key), or leave the message in the inbox',
     })(),
     allow: allow(),
     'max-steps': Flags.integer({ min: 1, description: 'requests to the model in this turn, at most' }),
