@@ -8,32 +8,9 @@
  */
 import * as fs from 'node:fs'
 import { SubstratError } from '../errors.js'
+import { failure, type Operation } from './operation.js'
 
-type OperationName =
-  | 'open'
-  | 'read'
-  | 'write'
-  | 'truncate'
-  | 'fdatasync'
-  | 'fsync'
-  | 'sync_directory'
-  | 'rename'
-  | 'link'
-  | 'unlink'
-  | 'mkdir'
-  | 'rmdir'
-
-export interface Operation {
-  /** The fault point: which step of which protocol this is. */
-  point: string
-  name: OperationName
-  path: string
-  /** For rename and link. */
-  to?: string
-  /** For write (with `bytes`) and truncate. */
-  offset?: number
-  bytes?: Uint8Array
-}
+export type { Operation }
 
 /** May throw (the operation fails), never return (the process ends), or shorten a write. */
 export type FaultHook = (operation: Operation) => { writtenBytesMax: number } | undefined
@@ -308,41 +285,4 @@ function isDoneUnless(code: string, act: () => void): boolean {
 function errnoOf(error: unknown): string | undefined {
   const cause = error instanceof SubstratError ? error.cause : error
   return (cause as NodeJS.ErrnoException | undefined)?.code
-}
-
-const SYNCS = new Set<OperationName>(['fdatasync', 'fsync', 'sync_directory'])
-
-const REMEDIES: Record<string, string> = {
-  ENOSPC: 'free some space on that file system, then run the same command again',
-  EDQUOT: 'the disk quota is used up: free some space, then run the same command again',
-  EROFS: 'the file system is read-only: remount it for writing, or set SUBSTRAT_HOME to another place',
-  EACCES:
-    'the user that runs this has no right to it: run as its owner, or set SUBSTRAT_HOME to another place',
-  EPERM:
-    'the user that runs this has no right to it: run as its owner, or set SUBSTRAT_HOME to another place',
-  EMFILE: 'too many open files: raise `ulimit -n`, then run the same command again',
-  ENOTDIR: 'a file stands where a directory should be: move it away, or set SUBSTRAT_HOME to another place',
-  ELOOP: 'a symbolic link stands where a file of ours should be: look who put it there, and move it away',
-}
-
-function failure(operation: Operation, error: unknown): unknown {
-  const errno = (error as NodeJS.ErrnoException).code
-  if (error instanceof SubstratError || errno === undefined) return error
-  const facts = { errno, point: operation.point, path: operation.path }
-  if (SYNCS.has(operation.name)) {
-    return new SubstratError(
-      'SYNC_FAILED',
-      `cannot sync ${operation.path} (${errno}): what is on disk is unknown`,
-      {
-        hint: 'look at the disk (dmesg), then run the command again: it looks at what is there before it goes on',
-        facts,
-        cause: error,
-      },
-    )
-  }
-  return new SubstratError('STORAGE_FAILED', `cannot ${operation.name} ${operation.path}: ${errno}`, {
-    hint: REMEDIES[errno] ?? 'look at the disk and its rights, then run the same command again',
-    facts,
-    cause: error,
-  })
 }
