@@ -85,26 +85,8 @@ export async function rotateToken(
   return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: false }, async (session) => {
     const wait = waitOf(session.state, null)
     const expiresAt = new Date(clock.now() + ctx.bounds.tokenLifetimeMs).toISOString()
-    const { token, secret } = mintToken(expiresAt)
-    const run = session.state.run as Run
-    const { token_id, hash, expires_at } = token
-    session.append([
-      {
-        kind: 'token.revoked',
-        run_id: run.run_id,
-        token_id: wait.resume_token_id as string,
-        reason: 'rotated',
-      },
-      { kind: 'token.minted', run_id: run.run_id, token_id, hash, expires_at },
-      {
-        kind: 'run.waiting',
-        run_id: run.run_id,
-        wait: wait.kind,
-        asks: asksOf(session, wait),
-        token_id,
-        deadline_at: expires_at,
-      },
-    ])
+    const { records, secret } = rotation(session, wait, expiresAt)
+    session.append(records)
     const result = viewTurn(ctx.store, session.state, session.state.run, null)
     return { result: { ...result, wait: result.wait && { ...result.wait, token: secret } }, secret }
   })
@@ -169,28 +151,37 @@ function wrongDecision(state: State, why: string): SubstratError {
 
 /** A person at the machine has no secret, and needs none: the token that was handed out is replaced, under the same lock. */
 function rotateForPerson(session: Session, wait: Wait): string {
-  const run = session.state.run as Run
-  const { token } = mintToken(wait.deadline_at as string)
-  const { token_id, hash, expires_at } = token
+  const { records, token_id } = rotation(session, wait, wait.deadline_at as string)
+  const isActive = session.state.state === 'active'
   session.append([
-    ...(session.state.state === 'active' ? [] : [{ kind: 'session.activated' as const, boot_id: bootId() }]),
-    {
-      kind: 'token.revoked',
-      run_id: run.run_id,
-      token_id: wait.resume_token_id as string,
-      reason: 'rotated',
-    },
-    { kind: 'token.minted', run_id: run.run_id, token_id, hash, expires_at },
+    ...(isActive ? [] : [{ kind: 'session.activated' as const, boot_id: bootId() }]),
+    ...records,
+  ])
+  return token_id
+}
+
+/** Another token in the place of the one that is waited for. */
+function rotation(
+  session: Session,
+  wait: Wait,
+  expiresAt: string,
+): { records: NewRecord[]; token_id: string; secret: string } {
+  const { run_id } = session.state.run as Run
+  const { token, secret } = mintToken(expiresAt)
+  const { token_id, hash, expires_at } = token
+  const records: NewRecord[] = [
+    { kind: 'token.revoked', run_id, token_id: wait.resume_token_id as string, reason: 'rotated' },
+    { kind: 'token.minted', run_id, token_id, hash, expires_at },
     {
       kind: 'run.waiting',
-      run_id: run.run_id,
+      run_id,
       wait: wait.kind,
       asks: asksOf(session, wait),
       token_id,
       deadline_at: expires_at,
     },
-  ])
-  return token_id
+  ]
+  return { records, token_id, secret }
 }
 
 function asksOf(session: Session, wait: Wait): NewRecord<'run.waiting'>['asks'] {
