@@ -13,7 +13,15 @@ import type { Decision, NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run, State, TokenEntry, Wait } from '../session/state.js'
 import { bootId } from '../storage/identity.js'
-import { alreadyDecided, checkToken, digestDecision, findToken, mintToken } from '../turn/decision.js'
+import {
+  alreadyDecided,
+  checkToken,
+  type Decided,
+  digestDecision,
+  findToken,
+  mintToken,
+} from '../turn/decision.js'
+import { capped } from '../turn/tools/toolbox.js'
 import { askText } from './ask-text.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
@@ -61,13 +69,26 @@ async function decideIn(
   const wait = waitOf(session.state, entry?.token_id ?? request.tokenId)
   checkDecision(session.state, wait, request)
   const { decision, text } = request
-  if (request.token === null)
-    for (const ask of asksOf(session, wait) ?? []) ctx.reporter.note(`${WORDS[decision]} ${askText(ask)}`)
+  if (request.token === null) {
+    const asks = asksOf(session, wait) ?? []
+    // Not before it is so: there may be no slot to go on with.
+    session.onceDurable('token.consumed', () => {
+      for (const ask of asks) ctx.reporter.note(`${WORDS[decision]} ${askText(ask)}`)
+    })
+  }
   const token_id = entry?.token_id ?? rotateForPerson(session, wait)
-  const decided = { token_id, decision, text, digest: digestDecision(decision, text) }
+  const digest = digestDecision(decision, text)
+  const decided = { token_id, decision, digest, ...given(session, request) }
   const run = await decideTurn(ctx, session, decided, { isLast: () => nothingWaits(ctx, session) })
   onOutcome(outcomeOf(ctx, session, run))
   if (!wasStopped(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
+}
+
+/** A result is as large for the model as one that a tool gave. */
+function given(session: Session, { decision, text }: DecisionRequest): Pick<Decided, 'text' | 'output'> {
+  if (decision !== 'result') return { text }
+  const { content, whole } = capped(Buffer.from(text), false)
+  return { text: content, ...(whole === null ? {} : { output: session.writeBlob(whole) }) }
 }
 
 const WORDS: Record<Decision, string> = {

@@ -16,6 +16,8 @@ export interface Decided {
   decision: Decision
   /** Why it was denied, or the input, or the result. */
   text: string
+  /** The whole result, where `text` is a part of it. */
+  output?: { blob: string; bytes: number }
   /** Fingerprint of decision and text: the same again is answered, another is refused. */
   digest: string
 }

@@ -81,7 +81,7 @@ export function decided(
   policy: ToolPolicy,
 ): Step {
   const { boot_id } = event
-  const { token_id, decision, digest, text } = event.decided
+  const { token_id, decision, digest, text, output } = event.decided
   const { run_id } = run
   const attempt = state.recovery.barren_attempts + 1
   const asked = run.wait?.call_ids ?? []
@@ -106,6 +106,7 @@ export function decided(
       tool: callOf(run, call_id).tool,
       content,
       is_error: isError,
+      ...(output === undefined ? {} : { output }),
     })
   }
   return proceed(

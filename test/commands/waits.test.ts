@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
+import { Gate } from '../support/gate.js'
 import { decides, MARKS, parked, ran } from '../support/parked.js'
 import { waitFor } from '../support/wait.js'
 
@@ -138,6 +139,22 @@ describe.concurrent('resume with a token', () => {
     })
   })
 
+  test('--result gives the model no more than a tool would; the whole is kept', async () => {
+    const house = new House()
+    const { id, token } = await parked(house)
+    house.write('result', 'x'.repeat(3_000_000))
+    const given = await house.run(decides(token, '--result', 'result'))
+    expect(given).toMatchObject({ exit: 0, stdout: 'finished\n' })
+    const record = house.records(id).find(({ kind }) => kind === 'tool.finished')
+    expect(record).toMatchObject({ is_error: false, output: { bytes: 3_000_000 } })
+    expect(house.log(id).length).toBeLessThan(50_000)
+    // Also where it is given again: it is told apart by the whole of it.
+    expect((await house.run(decides(token, '--result', 'result'))).exit).toBe(0)
+    house.write('result', `${'x'.repeat(2_000_000)}y${'x'.repeat(999_999)}`)
+    expect((await house.run(decides(token, '--result', 'result'))).exit).toBe(13)
+    expect(house.findings(true)).toEqual([])
+  })
+
   test('--input answers a question; approving it is refused, and so is answering a tool', async () => {
     const house = new House()
     const { id, token, told } = await parked(house, { tools: [QUESTION] })
@@ -222,6 +239,25 @@ describe.concurrent('at the machine', () => {
     expect([refused.exit, refused.json.error.code]).toEqual([3, 'TOKEN_NOT_FOUND'])
     expect(house.count(id, 'token.consumed')).toBe(0)
     expect((await house.run(['approve', 'a', told.json.wait.token_id])).exit).toBe(0)
+  })
+
+  test('without a slot to go on with nothing is decided, and nothing is said to be', async () => {
+    const house = new House({ SUBSTRAT_SLOTS_MAX: '1' })
+    const { id } = await parked(house)
+    const gate = new Gate(house, 'g')
+    await house.spawn('slow', ...gate.flags)
+    const slow = house.start(['send', 'slow', 'go'])
+    await gate.isReached()
+    const denied = await house.run(['deny', 'a', '--timeout', '100ms'])
+    expect(denied.exit).toBe(4)
+    expect(denied.stderr).not.toContain('denied')
+    expect(house.count(id, 'token.consumed')).toBe(0)
+    await slow.kill()
+    expect(await house.run(['deny', 'a'])).toMatchObject({
+      exit: 0,
+      stdout: 'finished\n',
+      stderr: expect.stringContaining('denied shell'),
+    })
   })
 
   test('of an agent that waits for nothing it is refused', async () => {

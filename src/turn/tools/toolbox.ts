@@ -151,7 +151,7 @@ function failed(content: string): ToolResult {
 }
 
 /** The beginning and the end of what is too long: a build's errors are at its end, a file's sense at its beginning. */
-function capped(output: Buffer, is_error: boolean): ToolResult {
+export function capped(output: Buffer, is_error: boolean): ToolResult {
   const max = limits.toolResultBytesMax
   if (output.length <= max) return { content: output.toString('utf8'), is_error, whole: null }
   const head = output.subarray(0, (max * 3) / 4)
