@@ -2,14 +2,18 @@
  * `cancel`: the turn that an agent is in, is parked in, or was left in by a crash comes to an end. What is queued stays
  * queued. A later turn is never touched: what is asked for names the run that was found.
  */
+import { randomUUID } from 'node:crypto'
 import { sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { openForRead } from '../session/open-for-read.js'
-import { readPastRun } from '../session/past-run.js'
+import { readContinuedRun } from '../session/past-run.js'
 import type { NewRecord } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
+import { isUnfinished } from '../session/status.js'
+import { bootId } from '../storage/identity.js'
 import { resolveAgent } from '../tree/names.js'
 import { revoked, withdrawn } from '../turn/step-calls.js'
+import { runStarted } from '../turn/step-records.js'
 import type { Context } from './context.js'
 import { readState } from './look.js'
 import { type AgentView, viewAgent } from './view.js'
@@ -49,23 +53,45 @@ export function cancelRecords(state: State, reason: NewRecord<'run.cancelled'>['
   ]
 }
 
+/** A run that was interrupted has its end, but it would be gone on with: the run that does so is begun, and cancelled. */
+function endOfInterrupted(state: State): NewRecord[] {
+  const { run } = state
+  if (run === null || run.status === 'open' || !isUnfinished(state)) return []
+  const run_id = randomUUID()
+  const { key, digest } = run
+  const begun = runStarted(state, {
+    run_id,
+    boot_id: bootId(),
+    prompt: { origin: 'continuation', continues: run.run_id, auto: false, content: null },
+    key,
+    digest,
+    turn_timeout_ms: null,
+    allow: [],
+    steps_max: null,
+    sources: [],
+  })
+  const left = withdrawn({ ...run, run_id }, 'the turn was cancelled')
+  return [...begun, ...left, { kind: 'run.cancelled', run_id, reason: 'cancelled' }]
+}
+
 /** A marker may stand where nothing runs, and an agent that cannot be read has no turn that could be cancelled. */
 function hasTurn(ctx: Context, agentId: string): boolean {
   try {
-    return openForRead(ctx.store, agentId)?.state.run?.status === 'open'
+    const state = openForRead(ctx.store, agentId)?.state
+    return state !== undefined && isUnfinished(state)
   } catch {
     return false
   }
 }
 
 async function cancel(ctx: Context, agentId: string): Promise<CancelledAgent> {
-  const { run } = readState(ctx.store, agentId)
-  if (run?.status === 'open') await end(ctx, agentId, run)
+  const state = readState(ctx.store, agentId)
+  const { run } = state
+  const hasTurn = run !== null && isUnfinished(state)
+  if (hasTurn) await end(ctx, agentId, run)
   const place = run === null ? undefined : { ...run.start, started_at: run.started_at, end: 0 }
   const isCancelled =
-    run?.status === 'open' &&
-    place !== undefined &&
-    readPastRun(ctx.store, agentId, place).status === 'cancelled'
+    hasTurn && place !== undefined && readContinuedRun(ctx.store, agentId, place).status === 'cancelled'
   return { agent: viewAgent(ctx.store, readState(ctx.store, agentId)), cancelled: isCancelled }
 }
 
@@ -75,7 +101,8 @@ async function end(ctx: Context, agentId: string, { run_id }: Run): Promise<void
   for (let isAsked = false; ; await sleep(20)) {
     try {
       return await visit(ctx, agentId, { waitMs: 0, goesOn: true, endsRun: true }, async (session) => {
-        if (session.state.run?.run_id === run_id) session.append(cancelRecords(session.state, 'cancelled'))
+        if (session.state.run?.run_id !== run_id) return
+        session.append([...cancelRecords(session.state, 'cancelled'), ...endOfInterrupted(session.state)])
       })
     } catch (error) {
       if (!(error instanceof SubstratError) || error.code !== 'LOCKED' || performance.now() >= until)

@@ -125,6 +125,27 @@ describe.concurrent('cancel', () => {
     expectWhole(house, id)
   })
 
+  test.each(['a', '--all'])(
+    'of a turn that a signal interrupted ends it, so that nothing goes on with it (%s)',
+    async (whom) => {
+      const house = new House({ SUBSTRAT_SHUTDOWN_GRACE: '1ms' })
+      const { id, sender } = await inTool(house, TREE)
+      expect((await sender.kill('SIGTERM')).exit).toBe(143)
+      expect((await house.ok('cancel', whom)).stdout).toBe('a: cancelled\n')
+      expect((await house.ok('cancel', 'a')).stdout).toBe('a: nothing to cancel\n')
+      expect((await house.ok('recover', '--all')).exit).toBe(0)
+      expect((await house.ok('resume', 'a')).stdout).toBe('')
+      expect(house.kinds(id).slice(-4)).toEqual([
+        'session.activated',
+        'run.started',
+        'run.cancelled',
+        'session.suspended',
+      ])
+      expectWhole(house, id)
+      expect((await house.ok('retry', 'a')).stdout).toBe('finished\n')
+    },
+  )
+
   test('of an agent at rest changes nothing, and says so', async () => {
     const house = new House()
     const id = await house.spawn('a')
