@@ -9,7 +9,7 @@ export const EXPECTED: Record<Kind, string> = {
   count: 'a whole number from 1 to 1000',
   duration: 'a duration such as 30s, 10m or 2h',
   durations: 'durations with commas between them, such as 2s,4s,8s, or none',
-  names: 'names of tools with commas between them, or all',
+  names: 'names of tools with commas between them, all, or none',
   unknown_tool: 'stop or continue',
   servers: 'an object of servers: {"name": {"command": "…", "args": ["…"], "env": {"NAME": "…"}}}',
 }
@@ -34,7 +34,7 @@ export function parseDurations(value: string): number[] {
 }
 
 export function parseNames(value: string | null): string[] {
-  return value === null || value === '' ? [] : value.split(',').map((name) => name.trim())
+  return value === null || value === '' || value === 'none' ? [] : value.split(',').map((name) => name.trim())
 }
 
 const SERVER_NAME = /^[a-zA-Z0-9-]{1,32}$/

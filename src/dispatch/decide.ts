@@ -12,7 +12,6 @@ import { readContinuedRun } from '../session/past-run.js'
 import type { Decision, NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run, State, TokenEntry, Wait } from '../session/state.js'
-import { bootId } from '../storage/identity.js'
 import {
   alreadyDecided,
   checkToken,
@@ -76,9 +75,13 @@ async function decideIn(
       for (const ask of asks) ctx.reporter.note(`${WORDS[decision]} ${askText(ask)}`)
     })
   }
-  const token_id = entry?.token_id ?? rotateForPerson(session, wait)
+  // A person at the machine has no secret, and needs none: the token that was handed out is replaced in the same batch.
+  const { records: rotation, token_id } =
+    entry === undefined
+      ? rotationOf(session, wait, wait.deadline_at as string)
+      : { records: [], token_id: entry.token_id }
   const digest = digestDecision(decision, text)
-  const decided = { token_id, decision, digest, ...given(session, request) }
+  const decided = { token_id, decision, digest, rotation, ...given(session, request) }
   const run = await decideTurn(ctx, session, decided, { isLast: () => nothingWaits(ctx, session) })
   onOutcome(outcomeOf(ctx, session, run))
   if (!wasStopped(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
@@ -106,7 +109,7 @@ export async function rotateToken(
   return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: false }, async (session) => {
     const wait = waitOf(session.state, null)
     const expiresAt = new Date(clock.now() + ctx.bounds.tokenLifetimeMs).toISOString()
-    const { records, secret } = rotation(session, wait, expiresAt)
+    const { records, secret } = rotationOf(session, wait, expiresAt)
     session.append(records)
     const result = viewTurn(ctx.store, session.state, session.state.run, null)
     return { result: { ...result, wait: result.wait && { ...result.wait, token: secret } }, secret }
@@ -170,19 +173,8 @@ function wrongDecision(state: State, why: string): SubstratError {
   })
 }
 
-/** A person at the machine has no secret, and needs none: the token that was handed out is replaced, under the same lock. */
-function rotateForPerson(session: Session, wait: Wait): string {
-  const { records, token_id } = rotation(session, wait, wait.deadline_at as string)
-  const isActive = session.state.state === 'active'
-  session.append([
-    ...(isActive ? [] : [{ kind: 'session.activated' as const, boot_id: bootId() }]),
-    ...records,
-  ])
-  return token_id
-}
-
 /** Another token in the place of the one that is waited for. */
-function rotation(
+function rotationOf(
   session: Session,
   wait: Wait,
   expiresAt: string,

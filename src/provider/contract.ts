@@ -22,6 +22,8 @@ interface ProviderFacts {
    * and before each turn; touches nothing and asks nobody.
    */
   check?(settings: ProviderSettings): void | Promise<void>
+  /** Environment variables with secrets of this provider: no tool of its turns is given them. */
+  secrets?(settings: ProviderSettings): string[]
 }
 
 export interface ProviderSettings {

@@ -15,6 +15,8 @@ import { providerFailure } from './failure.js'
 export interface LaunchContext {
   /** SUBSTRAT_HOME, SUBSTRAT_AGENT, SUBSTRAT_RUN, SUBSTRAT_LOG. */
   environment: Record<string, string>
+  /** Variables of our own environment that the program is not given. */
+  withheld?: string[]
   /** Makes the group durable; the program runs only once this has returned. */
   record(group: ProcessGroup): void
 }
@@ -36,7 +38,7 @@ async function launch(
   const child = execa('/bin/sh', ['-c', GATE, 'sh', ...command.argv], {
     cwd: command.cwd,
     // A person's token for `resume` is no program's: what it prints is in the log.
-    env: { SUBSTRAT_TOKEN: undefined, ...context.environment, ...command.env },
+    env: { SUBSTRAT_TOKEN: undefined, ...without(context.withheld), ...context.environment, ...command.env },
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
     // A group of its own, so that all of it can be killed; not killed when we exit, because recovery does that.
     detached: true,
@@ -90,6 +92,10 @@ export type KillOutcome = 'gone' | 'killed' | 'foreign' | 'alive'
 
 /** How long the death of what was sent SIGKILL is waited for. */
 const DEATH_MS_MAX = 5000
+
+function without(names: string[] = []): Record<string, undefined> {
+  return Object.fromEntries(names.map((name) => [name, undefined]))
+}
 
 /** What recovery does with the group of a run whose holder died. Resolves when its members are gone. */
 export async function killLeftGroup(group: ProcessGroup, runId: string): Promise<KillOutcome> {

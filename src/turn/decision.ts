@@ -2,7 +2,7 @@
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 import { readableTime } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
-import type { Decision } from '../session/records.js'
+import type { Decision, NewRecord } from '../session/records.js'
 import type { State, TokenEntry } from '../session/state.js'
 
 export interface MintedToken {
@@ -18,6 +18,8 @@ export interface Decided {
   text: string
   /** The whole result, where `text` is a part of it. */
   output?: { blob: string; bytes: number }
+  /** What puts this token in the place of the one that was handed out, for a person at the machine. */
+  rotation?: NewRecord[]
   /** Fingerprint of decision and text: the same again is answered, another is refused. */
   digest: string
 }

@@ -239,10 +239,11 @@ class Turn {
     command: LaunchCommand,
     record: (group: Parameters<Parameters<typeof createHost>[0]['record']>[0]) => void,
   ): Promise<LaunchedProgram> {
-    return createHost({ environment: this.ports.environment(this.session.state.run as Run), record }).launch(
-      command,
-      { signal: this.stop.signal },
-    )
+    const { provider, settings } = this.ports
+    const environment = this.ports.environment(this.session.state.run as Run)
+    // What a tool prints is in the log, and no key of a provider may be.
+    const withheld = provider.secrets?.(settings) ?? []
+    return createHost({ environment, withheld, record }).launch(command, { signal: this.stop.signal })
   }
 
   /** As they fit a line together. */

@@ -81,12 +81,13 @@ export function decided(
   policy: ToolPolicy,
 ): Step {
   const { boot_id } = event
-  const { token_id, decision, digest, text, output } = event.decided
+  const { token_id, decision, digest, text, output, rotation = [] } = event.decided
   const { run_id } = run
   const attempt = state.recovery.barren_attempts + 1
   const asked = run.wait?.call_ids ?? []
   const records: NewRecord[] = []
   if (state.state !== 'active') records.push({ kind: 'session.activated', boot_id })
+  records.push(...rotation)
   records.push({ kind: 'token.consumed', run_id, token_id, decision, digest })
   records.push({ kind: 'run.resumed', run_id, boot_id, auto: false, attempt, token_id })
   records.push(...assembled(run_id, event.sources))

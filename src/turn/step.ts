@@ -82,7 +82,9 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
 /** Puts the session to rest in the same batch as the end of its last run, or with its parking. */
 export function withRest(state: State, records: NewRecord[]): NewRecord[] {
   // A run that a new one supersedes in the same batch is no rest.
-  const last = records.findLast(({ kind }) => ENDS.has(kind) || kind === 'run.started')
+  const last = records.findLast(
+    ({ kind }) => ENDS.has(kind) || kind === 'run.started' || kind === 'run.resumed',
+  )
   return last !== undefined && ENDS.has(last.kind) && state.state === 'active'
     ? [...records, { kind: 'session.suspended', reason: 'idle' }]
     : records

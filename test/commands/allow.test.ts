@@ -116,3 +116,26 @@ test('--max-steps bounds the requests of a turn: exit 9, and its calls have thei
   expect(house.count(id, 'tool.finished')).toBe(3)
   expect(house.findings(true)).toEqual([])
 })
+
+test('what a tool prints has no key of the provider: its variables are withheld', async () => {
+  const house = new House({ CANARY_KEY: 'sk-canary', OTHER: 'kept' })
+  house.plugin(
+    'keyed',
+    `export default {
+      kind: 'model',
+      description: 'has a key',
+      options: {},
+      secrets: () => ['CANARY_KEY'],
+      async *complete(request) {
+        const isAnswered = request.messages().some(({ role }) => role === 'tool')
+        if (!isAnswered) yield { type: 'tool_call', call: { call_id: 'c', name: 'shell', input: { command: 'env' } } }
+        yield { type: 'text', text: process.env.CANARY_KEY === undefined ? 'without' : 'with its key' }
+        yield { type: 'stop', reason: isAnswered ? 'end' : 'tool_calls' }
+      },
+    }`,
+  )
+  const id = await house.spawn('a', '--provider', 'keyed', '--allow', 'shell')
+  expect((await house.ok('send', 'a', 'go')).stdout).toBe('with its key\n')
+  expect(house.log(id)).toContain('OTHER=kept')
+  expect(house.log(id)).not.toContain('sk-canary')
+})

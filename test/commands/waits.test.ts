@@ -243,7 +243,8 @@ describe.concurrent('at the machine', () => {
 
   test('without a slot to go on with nothing is decided, and nothing is said to be', async () => {
     const house = new House({ SUBSTRAT_SLOTS_MAX: '1' })
-    const { id } = await parked(house)
+    const { id, token } = await parked(house)
+    const log = house.log(id)
     const gate = new Gate(house, 'g')
     await house.spawn('slow', ...gate.flags)
     const slow = house.start(['send', 'slow', 'go'])
@@ -251,8 +252,15 @@ describe.concurrent('at the machine', () => {
     const denied = await house.run(['deny', 'a', '--timeout', '100ms'])
     expect(denied.exit).toBe(4)
     expect(denied.stderr).not.toContain('denied')
-    expect(house.count(id, 'token.consumed')).toBe(0)
+    expect(house.log(id)).toBe(log)
     await slow.kill()
+    // The token that was handed out is worth what it was.
+    expect(await house.run(decides(token, '--deny'))).toMatchObject({ exit: 0, stdout: 'finished\n' })
+  })
+
+  test('what is denied is said once it is so', async () => {
+    const house = new House()
+    await parked(house)
     expect(await house.run(['deny', 'a'])).toMatchObject({
       exit: 0,
       stdout: 'finished\n',

@@ -15,6 +15,7 @@ const provider: ModelProvider = {
   kind: 'model',
   description: 'models of Anthropic, by its Messages API',
   options: OPTIONS,
+  secrets: ({ options }) => [options.key_env ?? 'ANTHROPIC_API_KEY'],
   check(settings) {
     const { key, endpoint } = readSettings(settings, process.env)
     scrubber(key, endpoint.url, process.env)

@@ -21,6 +21,7 @@ const provider: ModelProvider = {
   kind: 'model',
   description: 'models of OpenAI, Ollama, vLLM, OpenRouter, llama.cpp and others with the same API',
   options: OPTIONS,
+  secrets: ({ options }) => [options.key_env ?? 'OPENAI_API_KEY'],
   check(settings) {
     const { key, endpoint } = readSettings(settings, process.env)
     scrubber(key, endpoint.url, process.env)
