@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { execa } from 'execa'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { House } from '../support/cli.js'
 import { npm, npmGlobalConfig, pack } from '../support/npm.js'
 import { modelProvider, writePlugin } from '../support/plugin.js'
@@ -175,6 +175,9 @@ test("substrat/conformance runs on a project's own providers, and finds the one 
 const TYPED = `
 import { conformanceCases, type ConformanceFixture } from 'substrat/conformance'
 import type { AgentSession, ModelProvider, Provider, ProviderSettings } from 'substrat/provider'
+
+// npm installs here, on a machine that may have more to do.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const settings: ProviderSettings = { workspace: '/', model: null, instructions: null, options: {} }
 const fixture: ConformanceFixture = { settings, prompt: 'hi', expected: 'HI' }
