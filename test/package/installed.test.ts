@@ -20,6 +20,9 @@ import { House } from '../support/cli.js'
 import { npm, npmGlobalConfig, pack } from '../support/npm.js'
 import { modelProvider, writePlugin } from '../support/plugin.js'
 
+// npm installs here, on a machine that may have more to do.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
 const repository = path.join(import.meta.dirname, '..', '..')
 const scratch = realpathSync(mkdtempSync(path.join(tmpdir(), 'substrat-package-')))
 const prefix = path.join(scratch, 'prefix')
@@ -175,9 +178,6 @@ test("substrat/conformance runs on a project's own providers, and finds the one 
 const TYPED = `
 import { conformanceCases, type ConformanceFixture } from 'substrat/conformance'
 import type { AgentSession, ModelProvider, Provider, ProviderSettings } from 'substrat/provider'
-
-// npm installs here, on a machine that may have more to do.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const settings: ProviderSettings = { workspace: '/', model: null, instructions: null, options: {} }
 const fixture: ConformanceFixture = { settings, prompt: 'hi', expected: 'HI' }
