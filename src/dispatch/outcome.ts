@@ -58,6 +58,7 @@ const WHY: Record<StopReason, string> = {
   cancelled: 'it was cancelled by another command',
   superseded: 'a new message took its place',
   unknown_tool: 'a tool was cut short, and nobody knows how far it came',
+  program_alive: 'a program of it may still run, where it cannot be killed',
   wait_timeout: 'what it waited for did not come in time',
 }
 

@@ -30,14 +30,14 @@ export function settlement(state: State, row: Row, facts: SettlementFacts): NewR
       return [completed(run.run_id, run.usage)]
     case 'inspect':
       return facts.finished === undefined
-        ? interrupted(run)
+        ? interruptedBy(run, facts)
         : [reply(run, facts.finished), completed(run.run_id, null)]
     case 'settle_tools':
       return settledTools(run, facts)
     case 'expire':
       return [...revoked(state, run, 'expired'), ...interruption(run, 'wait_timeout', 'interrupted_waiting')]
     case 'go_on':
-      return facts.goesOn ? [] : interrupted(run)
+      return facts.goesOn && !facts.hasStranger ? [] : interruptedBy(run, facts)
   }
 }
 
@@ -45,6 +45,11 @@ export function settlement(state: State, row: Row, facts: SettlementFacts): NewR
 export function rested({ state, run }: State): NewRecord[] {
   const isAtWork = run?.status === 'open' && run.wait === null
   return state === 'active' && !isAtWork ? [{ kind: 'session.suspended', reason: 'recovery' }] : []
+}
+
+/** Beside a program that may still run nothing goes on by itself, in this visit or a later one: the record says so. */
+function interruptedBy(run: Run, { hasStranger }: SettlementFacts): NewRecord[] {
+  return hasStranger ? interruption(run, 'program_alive', 'interrupted_startup') : interrupted(run)
 }
 
 /** Ends the open run as interrupted by the death of its process. */
@@ -65,7 +70,8 @@ function interruption(run: Run, reason: Interruption, status: Status): NewRecord
  * Row E. A tool that only reads is run again by whoever goes on. Of any other nobody knows how far it came: that is its
  * result, and by the settings a person is asked first.
  */
-function settledTools(run: Run, { policy, unknownTool, goesOn, hasStranger }: SettlementFacts): NewRecord[] {
+function settledTools(run: Run, facts: SettlementFacts): NewRecord[] {
+  const { policy, unknownTool, goesOn, hasStranger } = facts
   const unknown = run.calls.filter(
     ({ status, tool }) => status === 'started' && policy.kindOf(tool) !== 'reads',
   )
@@ -79,9 +85,9 @@ function settledTools(run: Run, { policy, unknownTool, goesOn, hasStranger }: Se
       is_error: true,
     }),
   )
-  if (unknown.length > 0 && (unknownTool === 'stop' || hasStranger))
+  if (unknown.length > 0 && unknownTool === 'stop' && !hasStranger)
     return [...results, ...interruption(run, 'unknown_tool', 'interrupted_startup')]
-  return goesOn ? results : [...results, ...interrupted(run)]
+  return goesOn && !hasStranger ? results : [...results, ...interruptedBy(run, facts)]
 }
 
 const UNKNOWN_OUTCOME =

@@ -109,6 +109,7 @@ const INTERRUPTIONS = [
   'suspended',
   'unknown_tool',
   'wait_timeout',
+  'program_alive',
 ] as const
 export type Interruption = (typeof INTERRUPTIONS)[number]
 

@@ -6,8 +6,8 @@ export type Status = 'running' | 'waiting' | 'idle' | 'interrupted_startup' | 'i
 
 /** What a turn goes on from by itself. */
 const GOES_ON: Interruption[] = ['process_exit', 'process_restart', 'shutdown']
-/** `unknown_tool`: a person has to say so first. */
-const INTERRUPTED_STARTUP: Interruption[] = [...GOES_ON, 'unknown_tool']
+/** `unknown_tool`, `program_alive`: a person has to say so first. */
+const INTERRUPTED_STARTUP: Interruption[] = [...GOES_ON, 'unknown_tool', 'program_alive']
 
 /** Precedence: interrupted_startup > interrupted_waiting > waiting > running > idle. `now`: see `timestampAfter`. */
 export function deriveStatus(state: State, isHolderAlive: boolean, now: string): Status {

@@ -6,6 +6,7 @@ import { ProviderRegistry } from '../../src/provider/registry.js'
 import { type Settled, settle } from '../../src/recovery/settle.js'
 import type { NewRecord, ProcessGroup } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
+import { deriveStatus, isInterrupted, isUnfinished } from '../../src/session/status.js'
 import { ownIdentity, processStartTime } from '../../src/storage/identity.js'
 import { isAlive } from '../support/programs.js'
 import { beginning, newSession, replied } from '../support/sessions.js'
@@ -109,12 +110,15 @@ describe('left alone is', () => {
     expect(isAlive(group.process_group)).toBe(true)
   })
 
-  test('what is in another pid namespace: nothing goes on by itself while it may live, but an ended run blocks nothing', async () => {
+  test('what is in another pid namespace: the run is ended, and no visit goes on with it by itself, but a person may', async () => {
     const group = { ...left(), pid_namespace: '1' }
     session.append([...begun(), server(group)])
     expect(await settled()).toEqual({ row: 'C', hasStranger: true })
-    session.append([{ kind: 'run.completed', run_id: RUN }])
+    expect(session.state.run).toMatchObject({ status: 'interrupted', reason: 'program_alive' })
     expect(await settled()).toEqual({ row: 'A', hasStranger: false })
+    expect(isInterrupted(session.state)).toBe(false)
+    expect(isUnfinished(session.state)).toBe(true)
+    expect(deriveStatus(session.state, false, session.state.updated_at)).toBe('interrupted_startup')
     expect(isAlive(group.process_group)).toBe(true)
   })
 })
