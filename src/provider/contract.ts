@@ -54,6 +54,10 @@ export interface ProviderFailure extends Error {
       | 'unreachable'
       | 'timeout'
       | 'crashed'
+      /** The program's own store has lost the conversation: substrat offers to begin it anew from its log. */
+      | 'session_lost'
+      /** Another process writes the program's session. */
+      | 'busy'
     /** When to try again, in milliseconds from now, where the provider said. */
     retry_after_ms?: number
   }
@@ -139,12 +143,38 @@ export interface AgentProvider extends ProviderFacts {
 export type Inspection = { outcome: 'finished'; reply: string } | { outcome: 'unfinished' | 'unknown' }
 
 export interface AgentSession {
-  /** One turn. Ends after exactly one `done`; ending without one fails the turn. */
-  send(prompt: string, options: CallOptions): AsyncIterable<AgentEvent>
+  /** One turn. Ends after exactly one `done`, or one `wait`; ending without either fails the turn. */
+  send(prompt: string, options: TurnCallOptions): AsyncIterable<AgentEvent>
+  /**
+   * The turn that ended in a `wait` goes on with a person's decision, days later and in another process: the session was
+   * suspended and restored in between. Needed of a provider that yields `wait`.
+   */
+  answer?(answer: WaitAnswer, options: TurnCallOptions): AsyncIterable<AgentEvent>
   /** Lets go of everything, and says what `restore` needs, 512 KiB at most; null where it needs nothing. */
   suspend(): Promise<Uint8Array | null>
   /** Lets go of everything at once; keeps no state. Called on any other end; never throws. */
   stop(): Promise<void>
+}
+
+export interface TurnCallOptions extends CallOptions {
+  /** Tools that the program may use without being asked about, as substrat's `--allow` names them; `all` is every tool. */
+  allow: string[]
+}
+
+/** What the program may not do, or cannot know, without a person. */
+export interface WaitAsk {
+  call_id: string
+  /** The tool, as the program names it. */
+  tool: string
+  input: JsonObject
+}
+
+export interface WaitAnswer {
+  decision: 'approve' | 'deny' | 'input'
+  /** Why it was denied, or the input; empty where nothing was said. */
+  text: string
+  /** What the `wait` asked. */
+  asks: WaitAsk[]
 }
 
 export type AgentEvent =
@@ -153,6 +183,13 @@ export type AgentEvent =
   /** A piece of text, for people who watch. Not part of the reply. */
   | { type: 'text'; text: string }
   | { type: 'usage'; usage: Usage }
+  /** The program uses a tool of its own: for the log. Its calls of substrat's tools are recorded by substrat. */
+  | { type: 'tool_started'; call_id: string; tool: string; input: JsonObject }
+  | { type: 'tool_finished'; call_id: string; tool: string; output: string; is_error: boolean }
+  /** A sentence for the person: a model that is asked again, a session that had vanished. */
+  | { type: 'note'; text: string }
+  /** The program asks for a person. The turn was ended in a way that `answer` can go on from; nothing of it runs. */
+  | { type: 'wait'; kind: 'approval' | 'input'; asks: WaitAsk[] }
   | { type: 'done'; reply: string }
 
 /** What substrat does for an agent provider. */
@@ -162,6 +199,20 @@ export interface AgentHost {
    * what a crash leaves. Rejects when `signal` is aborted before that. Use this for every program of a turn.
    */
   launch(command: LaunchCommand, options: CallOptions): Promise<LaunchedProgram>
+  /**
+   * The tool server (MCP, stdio) to offer the program: substrat's own tools, for as long as the turn lasts. Null where the
+   * agent is to have none.
+   */
+  tools: McpStdioServer | null
+}
+
+/** How a program starts an MCP server that speaks over its stdin and stdout. */
+export interface McpStdioServer {
+  /** The name that the program may show before the tools' names. */
+  name: string
+  command: string
+  args: string[]
+  env: Record<string, string>
 }
 
 export interface LaunchCommand {
