@@ -1,0 +1,45 @@
+/** What another program says, which may have any shape. */
+import type { JsonObject } from 'substrat/provider'
+
+export function objectOf(value: unknown): JsonObject | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as JsonObject)
+    : undefined
+}
+
+/** The objects of a list; none where it is no list. */
+export function objectsOf(value: unknown): JsonObject[] {
+  const list: unknown[] = Array.isArray(value) ? value : []
+  return list.map(objectOf).filter((item) => item !== undefined)
+}
+
+export function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+export function countOf(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0
+}
+
+const TOOL_CHARACTERS_MAX = 16_000
+
+/** What a tool said, as much of it as the log is to have: its beginning and its end. */
+export function clipped(text: string, charactersMax = TOOL_CHARACTERS_MAX): string {
+  if (text.length <= charactersMax) return text
+  const half = Math.floor(charactersMax / 2)
+  return `${text.slice(0, half)}\n[${text.length - 2 * half} characters left out]\n${text.slice(-half)}`
+}
+
+/** A tool's input with its long texts clipped, or, where it is large all the same, its beginning as text. */
+export function clippedInput(input: JsonObject): JsonObject {
+  const clip = (value: unknown): unknown => {
+    if (typeof value === 'string') return clipped(value, TOOL_CHARACTERS_MAX / 4)
+    if (Array.isArray(value)) return value.map(clip)
+    const object = objectOf(value)
+    if (object === undefined) return value
+    return Object.fromEntries(Object.entries(object).map(([key, item]) => [key, clip(item)]))
+  }
+  const small = clip(input) as JsonObject
+  const text = JSON.stringify(small)
+  return text.length <= 2 * TOOL_CHARACTERS_MAX ? small : { clipped: clipped(text) }
+}

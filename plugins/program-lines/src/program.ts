@@ -1,0 +1,138 @@
+/**
+ * A program that speaks JSON in lines, for one turn.
+ *
+ * Invariants: stdout and stderr are drained until the program's group is dead; a line that is no JSON object is passed
+ * over; what a grandchild holds open delays the end by ten seconds at most; after `finish` nothing of the group runs.
+ */
+import type { Readable } from 'node:stream'
+import type { AgentHost, JsonObject, LaunchCommand, LaunchedProgram } from 'substrat/provider'
+import { readLines } from './framing.js'
+import { objectOf } from './json.js'
+
+/** Longer than any line with which a program would be understood: an image in a tool's result has some megabytes. */
+const LINE_BYTES_MAX = 64 * 1024 * 1024
+const STDERR_BYTES_KEPT = 4000
+/** What it says that is no JSON, for the message of a failure. */
+const PLAIN_CHARACTERS_KEPT = 2000
+/** After the program's exit its output is whole once nothing came for so long, from what it left running with its stdout. */
+const QUIET_MS = 200
+/** And no longer than this is such output waited for: what it had said before takes a reader who writes a log some time. */
+const DRAIN_MS = 10_000
+const TERMINATE_MS = 2000
+
+export interface JsonProgram {
+  /** What it says, until its stdout ends or it has exited and is quiet. To be read once. */
+  messages(): AsyncIterable<JsonObject>
+  /** One line to its stdin. Nothing happens where it reads no more. */
+  write(message: object): void
+  closeStdin(): void
+  exited: LaunchedProgram['exited']
+  /** The end of what it wrote to stderr, or else of what it printed that was no JSON: why it failed, mostly. */
+  complaint(): string
+  /** Waits for its exit, kills what is left of its group then, and lets go of its pipes. For every end of a turn. */
+  finish(graceMs: number): Promise<void>
+}
+
+export interface JsonProgramOptions {
+  signal: AbortSignal
+  /** Asks the program to stop when the signal is aborted; it is terminated `abortGraceMs` later. Default: at once. */
+  onAbort?: (program: JsonProgram) => void
+  abortGraceMs?: number
+}
+
+export async function launchJsonProgram(
+  host: AgentHost,
+  command: LaunchCommand,
+  { signal, onAbort, abortGraceMs = 0 }: JsonProgramOptions,
+): Promise<JsonProgram> {
+  const launched = await host.launch(command, { signal })
+  const errors = keepTail(launched.stderr)
+  let plain = ''
+  let isOver = false
+  const program: JsonProgram = {
+    async *messages() {
+      for await (const line of readLines(readUntilExit(launched), LINE_BYTES_MAX)) {
+        const message = parsed(line)
+        if (message !== undefined) yield message
+        else if (line !== undefined) plain = `${plain}${line}\n`.slice(-PLAIN_CHARACTERS_KEPT)
+      }
+    },
+    write: (message) => void launched.stdin.write(`${JSON.stringify(message)}\n`),
+    closeStdin: () => void launched.stdin.end(),
+    exited: launched.exited,
+    complaint: () => errors() || plain.trim(),
+    async finish(graceMs) {
+      isOver = true
+      signal.removeEventListener('abort', abort)
+      // Closed before it is waited for: many a program ends only when its stdin does.
+      launched.stdin.end()
+      launched.stdout.resume()
+      await Promise.race([launched.exited, sleep(graceMs)])
+      await launched.kill(graceMs === 0 ? 0 : TERMINATE_MS)
+      for (const stream of [launched.stdin, launched.stdout, launched.stderr]) (stream as Readable).destroy()
+    },
+  }
+  const abort = async (): Promise<void> => {
+    onAbort?.(program)
+    if (onAbort !== undefined) await Promise.race([launched.exited, sleep(abortGraceMs)])
+    if (!isOver) await launched.kill(TERMINATE_MS)
+  }
+  // A pipe whose reader is gone is said by the program's exit.
+  launched.stdin.on('error', () => undefined)
+  signal.addEventListener('abort', abort, { once: true })
+  if (signal.aborted) void abort()
+  return program
+}
+
+/** stdout until its end; where something that the program started keeps it open, until it is quiet after the exit. */
+async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
+  const stdout = program.stdout as Readable
+  let lastPieceAt = 0
+  program.exited.then(async () => {
+    const exitedAt = performance.now()
+    while (!stdout.destroyed && !stdout.readableEnded) {
+      await quietly(QUIET_MS)
+      const now = performance.now()
+      const isQuiet = stdout.readableLength === 0 && now - lastPieceAt >= QUIET_MS
+      if (isQuiet || now - exitedAt >= DRAIN_MS) stdout.destroy()
+    }
+  })
+  try {
+    // Not destroyed when a reader leaves in the middle: the program would die of SIGPIPE before it has saved its session.
+    for await (const piece of stdout.iterator({ destroyOnReturn: false })) {
+      lastPieceAt = performance.now()
+      yield piece as Buffer
+    }
+  } catch {
+    // Its pipe was let go: what it has said so far is all.
+  }
+}
+
+/** The pause, and then one look at the pipes: a process that was itself held up may find its timers due before its input. */
+function quietly(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(() => setImmediate(() => setImmediate(resolve)), ms).unref()
+  })
+}
+
+function parsed(line: string | undefined): JsonObject | undefined {
+  if (line === undefined || !line.trimStart().startsWith('{')) return undefined
+  try {
+    return objectOf(JSON.parse(line))
+  } catch {
+    return undefined
+  }
+}
+
+function keepTail(stream: NodeJS.ReadableStream): () => string {
+  let kept = Buffer.alloc(0)
+  stream.on('data', (piece: Buffer) => {
+    kept = Buffer.concat([kept, piece]).subarray(-STDERR_BYTES_KEPT)
+  })
+  stream.on('error', () => undefined)
+  return () => kept.toString('utf8').trim()
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref())
+}

@@ -1,0 +1,57 @@
+/** When a program says, in words, that its limit is reset. */
+
+const UNIT_MS: [unit: RegExp, ms: number][] = [
+  [/^(ms|millisecond)/, 1],
+  [/^s/, 1000],
+  [/^m/, 60_000],
+  [/^h/, 3_600_000],
+  [/^d/, 86_400_000],
+]
+const PART =
+  /(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)\b/gi
+const EPOCH_SECONDS = /\b(1[5-9]\d{8}|[2-9]\d{9})\b/
+const IN =
+  /(?:try again|retry|resets?|available)\s+(?:after|in)\s+((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and\s+)?)+)/i
+const RETRY_AFTER = /retry[-_ ]after["':\s]*(\d+(?:\.\d+)?)/i
+const ISO = /\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?/
+const CLOCK = /(?:resets?|try again|available)\s+(?:at\s+)?(\d{1,2})(?::(\d\d))?\s*(am|pm)?\b/i
+
+/** Milliseconds from `now`; undefined where nothing is said that can be understood. A time of day is this machine's. */
+export function waitMs(text: string, now: number): number | undefined {
+  const duration = IN.exec(text)?.[1]
+  if (duration !== undefined) {
+    const ms = durationMs(duration)
+    if (ms !== undefined) return ms
+  }
+  const seconds = RETRY_AFTER.exec(text)?.[1]
+  if (seconds !== undefined) return Math.ceil(Number(seconds) * 1000)
+  const epoch = EPOCH_SECONDS.exec(text)?.[1]
+  if (epoch !== undefined) return Math.max(0, Number(epoch) * 1000 - now)
+  const iso = Date.parse(ISO.exec(text)?.[0] ?? '')
+  if (!Number.isNaN(iso)) return Math.max(0, iso - now)
+  return clockMs(text, now)
+}
+
+function durationMs(text: string): number | undefined {
+  const parts = [...text.matchAll(PART)]
+  if (parts.length === 0) return undefined
+  return Math.ceil(
+    parts.reduce((sum, [, count, unit]) => {
+      const known = UNIT_MS.find(([name]) => name.test((unit as string).toLowerCase()))
+      return sum + Number(count) * (known?.[1] ?? 0)
+    }, 0),
+  )
+}
+
+/** `resets 3pm`, `try again at 5:26 PM`, `resets 15:00`: the next time that a clock shows it. A bare number is no time. */
+function clockMs(text: string, now: number): number | undefined {
+  const [, hour, minute, half] = CLOCK.exec(text) ?? []
+  if (hour === undefined || (minute === undefined && half === undefined)) return undefined
+  const hours =
+    half === undefined ? Number(hour) : (Number(hour) % 12) + (half.toLowerCase() === 'pm' ? 12 : 0)
+  if (hours > 23 || Number(minute ?? 0) > 59) return undefined
+  const at = new Date(now)
+  at.setHours(hours, Number(minute ?? 0), 0, 0)
+  if (at.getTime() <= now) at.setDate(at.getDate() + 1)
+  return at.getTime() - now
+}
