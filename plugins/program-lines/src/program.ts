@@ -25,7 +25,8 @@ export interface JsonProgram {
   messages(): AsyncIterable<JsonObject>
   /** One line to its stdin. Nothing happens where it reads no more. */
   write(message: object): void
-  closeStdin(): void
+  /** `text`: the last that it is given, for one that reads its stdin to the end. */
+  closeStdin(text?: string): void
   exited: LaunchedProgram['exited']
   /** The end of what it wrote to stderr, or else of what it printed that was no JSON: why it failed, mostly. */
   complaint(): string
@@ -58,7 +59,7 @@ export async function launchJsonProgram(
       }
     },
     write: (message) => void launched.stdin.write(`${JSON.stringify(message)}\n`),
-    closeStdin: () => void launched.stdin.end(),
+    closeStdin: (text = '') => void launched.stdin.end(text),
     exited: launched.exited,
     complaint: () => errors() || plain.trim(),
     async finish(graceMs) {
