@@ -43,7 +43,11 @@ function durationMs(text: string): number | undefined {
   )
 }
 
-/** `resets 3pm`, `try again at 5:26 PM`, `resets 15:00`: the next time that a clock shows it. A bare number is no time. */
+/**
+ * `resets 3pm`, `try again at 5:26 PM`, `resets 15:00`: the end of the next minute that a clock shows so, because the
+ * seconds were cut off: asked in the middle of that minute, its beginning would be understood as tomorrow's. A bare
+ * number is no time.
+ */
 function clockMs(text: string, now: number): number | undefined {
   const [, hour, minute, half] = CLOCK.exec(text) ?? []
   if (hour === undefined || (minute === undefined && half === undefined)) return undefined
@@ -51,7 +55,7 @@ function clockMs(text: string, now: number): number | undefined {
     half === undefined ? Number(hour) : (Number(hour) % 12) + (half.toLowerCase() === 'pm' ? 12 : 0)
   if (hours > 23 || Number(minute ?? 0) > 59) return undefined
   const at = new Date(now)
-  at.setHours(hours, Number(minute ?? 0), 0, 0)
+  at.setHours(hours, Number(minute ?? 0), 60, 0)
   if (at.getTime() <= now) at.setDate(at.getDate() + 1)
   return at.getTime() - now
 }
