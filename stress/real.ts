@@ -1,0 +1,64 @@
+// npm run test:real -- [--only claude,codex] [--cases 'new turn,kill']
+// The real agent programs under substrat, against a model on the loopback; exits 1 where one does not go through a case.
+import { parseArgs } from 'node:util'
+import { CASES } from './real/cases.js'
+import { install } from './real/install.js'
+import { CASE_NAMES, type CaseName, type RealProgram } from './real/program.js'
+import { PROGRAMS } from './real/programs.js'
+import { Trial } from './real/trial.js'
+
+const { values } = parseArgs({ options: { only: { type: 'string' }, cases: { type: 'string' } } })
+const names = chosen(
+  values.only,
+  PROGRAMS.map(({ name }) => name),
+)
+const cases = chosen(values.cases, CASE_NAMES) as CaseName[]
+
+for (const program of PROGRAMS.filter(({ name }) => names.includes(name))) {
+  const version = Object.entries(program.packages)
+    .map(([name, number]) => `${name} ${number}`)
+    .join(', ')
+  const executable = await install(program).catch((error: Error) => {
+    console.log(`${program.name}: skipped, ${version} cannot be installed: ${error.message}`)
+  })
+  if (executable === undefined) continue
+  console.log(`${program.name}: ${version}`)
+  await goThrough(program, executable)
+}
+
+/** The cases follow one another with the same agents: what one leaves, the next goes on with. */
+async function goThrough(program: RealProgram, executable: string): Promise<void> {
+  const trial = await Trial.open(program, executable)
+  try {
+    for (const name of cases) {
+      const why = program.cannot?.[name]
+      if (why !== undefined) {
+        say(name, 'cannot', why)
+        continue
+      }
+      const started = performance.now()
+      try {
+        const remark = await CASES[name](trial)
+        say(name, 'ok', remark ?? `${((performance.now() - started) / 1000).toFixed(1)} s`)
+      } catch (error) {
+        say(name, 'FAILED', (error as Error).message)
+        process.exitCode = 1
+      }
+      trial.isSlow = false
+    }
+  } finally {
+    await trial.close()
+  }
+}
+
+function say(name: string, outcome: string, remark: string): void {
+  console.log(`  ${name.padEnd(12)} ${outcome.padEnd(8)} ${remark}`)
+}
+
+function chosen(words: string | undefined, all: readonly string[]): string[] {
+  const wanted = words?.split(',') ?? [...all]
+  const unknown = wanted.find((word) => !all.includes(word))
+  if (unknown === undefined) return wanted
+  console.error(`there is no ${unknown}; there are: ${all.join(', ')}`)
+  process.exit(2)
+}

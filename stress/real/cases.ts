@@ -1,0 +1,134 @@
+/** What every real program must go through under substrat. A case throws an Error that says what was wrong, or gives a remark. */
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { CaseName } from './program.js'
+import { oneLine, type Trial } from './trial.js'
+
+export const CASES: Record<CaseName, (trial: Trial) => Promise<string | undefined>> = {
+  async 'new turn'(trial) {
+    const { code, stdout, stderr } = await trial.spawn('a', 'this is mark-one')
+    must(code === 0 && stdout.includes('heard mark-one'), `it replied: ${oneLine(stdout + stderr)} (${code})`)
+    const log = await trial.ok('log', 'a')
+    must(log.includes('provider.state'), 'the native session is in the log')
+    await trial.nothingRuns()
+  },
+
+  async resume(trial) {
+    await trial.replies(['send', 'a', 'this is mark-two'], 'mark-one', 'mark-two')
+  },
+
+  async kill(trial) {
+    const sender = await trial.startSlow('a', 'this is mark-three')
+    sender.child.kill('SIGKILL')
+    await sender.ended
+    trial.isSlow = false
+    await trial.ok('resume', 'a')
+    await trial.nothingRuns()
+    await trial.replies(['send', 'a', 'what is there?'], 'mark-one', 'mark-two', 'mark-three')
+  },
+
+  async cancel(trial) {
+    const sender = await trial.startSlow('a', 'this is mark-four')
+    const started = performance.now()
+    await trial.ok('cancel', 'a')
+    const { code } = await sender.ended
+    const seconds = ((performance.now() - started) / 1000).toFixed(1)
+    trial.isSlow = false
+    must(code === 14, `the sender exited 14: ${code}`)
+    await trial.nothingRuns()
+    await trial.replies(['send', 'a', 'what is there?'], 'mark-one')
+    return `${seconds} s`
+  },
+
+  async permission(trial) {
+    const file = await parked(trial, 'b')
+    await trial.ok('approve', 'b')
+    must(existsSync(file), 'what was approved was done')
+    await trial.nothingRuns()
+  },
+
+  async denial(trial) {
+    const file = await parked(trial, 'c')
+    await trial.ok('deny', 'c')
+    must(!existsSync(file), 'what was denied was not done')
+    await trial.replies(['send', 'c', 'this is mark-five'], 'mark-five')
+  },
+
+  async allowed(trial) {
+    trial.file = join(trial.place.workspace, 'd.txt')
+    const { code, stdout, stderr } = await trial.spawn('d', '--allow', 'all', 'use the tool')
+    must(code === 0, `it exited 0: ${oneLine(stderr + stdout)} (${code})`)
+    must(existsSync(trial.file), 'what was allowed was done')
+  },
+
+  async vanished(trial) {
+    trial.program.vanish(trial.place)
+    const sent = await trial.run('send', 'a', 'this is mark-six', '--json')
+    must(sent.code !== 0, 'a turn without its session does not succeed')
+    must(`${sent.stdout}${sent.stderr}`.includes('session_lost'), `it says so: ${oneLine(sent.stdout)}`)
+    await trial.ok('resume', 'a', '--reseed')
+    await trial.replies(['send', 'a', 'what is there?'], 'mark-one', 'mark-six')
+  },
+
+  async overhead(trial) {
+    const { bare } = trial.program
+    if (bare === undefined) return 'not compared'
+    const times = { bare: [] as number[], substrat: [] as number[] }
+    const [program, ...argv] = bare.argv(trial.place, 'hello')
+    for (let turn = 0; turn < TURNS_COMPARED; turn++) {
+      times.bare.push(await timed(() => runBare(trial, program, argv)))
+      times.substrat.push(
+        await timed(async () => {
+          const { code, stderr } = await trial.spawn(`timed-${turn}`, 'hello')
+          must(code === 0, oneLine(stderr))
+        }),
+      )
+    }
+    const [alone, under] = [median(times.bare), median(times.substrat)]
+    const said = `${(under / alone).toFixed(2)}x (${under.toFixed(0)} ms, alone ${alone.toFixed(0)} ms)`
+    must(
+      under / alone <= (bare.ratioMax ?? Number.POSITIVE_INFINITY),
+      `${said} is more than ${bare.ratioMax}x`,
+    )
+    return said
+  },
+}
+
+const TURNS_COMPARED = 7
+
+/** An agent whose turn waits for a person; the file that it wants to make. */
+async function parked(trial: Trial, name: string): Promise<string> {
+  const file = join(trial.place.workspace, `${name}.txt`)
+  trial.file = file
+  const { code, stdout, stderr } = await trial.spawn(name, '--json', 'use the tool')
+  must(code === 5, `it exited 5: ${oneLine(stderr + stdout)} (${code})`)
+  must(!existsSync(file), 'nothing is done before it is approved')
+  await trial.nothingRuns()
+  return file
+}
+
+function runBare(trial: Trial, program: string, argv: string[]): Promise<void> {
+  const { home, config, data, cache, workspace } = trial.place
+  const user = { HOME: home, XDG_CONFIG_HOME: config, XDG_DATA_HOME: data, XDG_CACHE_HOME: cache }
+  const env = { PATH: process.env.PATH ?? '', ...user, ...trial.env }
+  const child = spawn(program, argv, { cwd: workspace, env, stdio: ['ignore', 'ignore', 'inherit'] })
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`${program} exited ${code}`))))
+  })
+}
+
+async function timed(act: () => Promise<void>): Promise<number> {
+  const started = performance.now()
+  await act()
+  return performance.now() - started
+}
+
+function median(times: number[]): number {
+  return times.sort((a, b) => a - b)[Math.floor(times.length / 2)] as number
+}
+
+function must(condition: boolean, sentence: string): asserts condition {
+  if (!condition) throw new Error(sentence)
+}

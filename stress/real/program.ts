@@ -1,0 +1,54 @@
+/** What the harness of the real programs must know of one: a file of this folder exports one of these. */
+import type { ScriptedCall } from '../../test/support/model-server/scenario.js'
+
+export interface RealProgram {
+  /** Its name in the table. */
+  name: string
+  /** The provider that drives it, of the plugin in `plugins/provider-<provider>`. */
+  provider: string
+  /** What is installed from the npm registry, in exactly this version; for a program of several packages, all of them. */
+  packages: Record<string, string>
+  /** Its executable, in `node_modules/.bin`. */
+  executable: string
+  /** Writes what points it at the loopback model, and says which variables it needs besides HOME, PATH and XDG_*. */
+  configure(place: Place): Record<string, string>
+  /** Flags of `substrat spawn` after `--provider`: the options `command`, `model`, … */
+  flags(place: Place): string[]
+  /** The call of a tool of its own by which it makes `file` (an absolute path in the workspace). */
+  writeCall(file: string): ScriptedCall
+  /** Takes its native sessions away, as a person who cleans up would. */
+  vanish(place: Place): void
+  /** The program alone, for the comparison of times, and the most that substrat may take in relation to it. */
+  bare?: { argv(place: Place, prompt: string): [string, ...string[]]; ratioMax?: number }
+  /** The cases that it cannot pass, with the reason: they are named in the table and not run. */
+  cannot?: Partial<Record<CaseName, string>>
+}
+
+export const CASE_NAMES = [
+  'new turn',
+  'resume',
+  'kill',
+  'cancel',
+  'permission',
+  'denial',
+  'allowed',
+  'vanished',
+  'overhead',
+] as const
+
+export type CaseName = (typeof CASE_NAMES)[number]
+
+/** Where a program runs: nothing that it reads or writes is outside of `home`, the XDG directories and `workspace`. */
+export interface Place {
+  /** HOME. */
+  home: string
+  /** XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_CACHE_HOME. */
+  config: string
+  data: string
+  cache: string
+  workspace: string
+  /** Of the loopback model, without a path; OpenAI's APIs are below `/v1`. */
+  modelUrl: string
+  /** Absolute path of the executable. */
+  program: string
+}

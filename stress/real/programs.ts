@@ -1,0 +1,5 @@
+import { claudeCode } from './claude-code.js'
+import type { RealProgram } from './program.js'
+
+/** In the order of the table. */
+export const PROGRAMS: RealProgram[] = [claudeCode]

@@ -1,0 +1,127 @@
+/** One program in a lab of its own, with the loopback model whose answers are told by the words of the prompt. */
+import { mkdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { processesWith } from '../../test/support/processes.js'
+import { waitFor } from '../../test/support/wait.js'
+import { type Ended, Lab, type Started } from '../support/lab.js'
+import { type Asked, type LooseModel, startLooseModel } from './model.js'
+import type { Place, RealProgram } from './program.js'
+
+const repository = dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
+
+export class Trial {
+  readonly substratHome: string
+  /** Prompts with `be slow` take a minute. */
+  isSlow = false
+  /** The file that a prompt with `use the tool` is to make. */
+  file = ''
+
+  private constructor(
+    readonly program: RealProgram,
+    private readonly lab: Lab,
+    readonly place: Place,
+    readonly model: LooseModel,
+    readonly env: Record<string, string>,
+  ) {
+    this.substratHome = lab.newHome()
+  }
+
+  static async open(program: RealProgram, executable: string): Promise<Trial> {
+    const lab = Lab.open()
+    const model = await startLooseModel((asked) => trial.answer(asked))
+    const user = join(lab.root, 'user')
+    const place: Place = {
+      home: user,
+      config: join(user, 'config'),
+      data: join(user, 'data'),
+      cache: join(user, 'cache'),
+      workspace: lab.workspace,
+      modelUrl: model.url,
+      program: executable,
+    }
+    for (const folder of [place.config, place.data, place.cache]) mkdirSync(folder, { recursive: true })
+    const trial: Trial = new Trial(program, lab, place, model, program.configure(place))
+    await trial.ok('plugins', 'link', join(repository, `plugins/provider-${program.provider}`))
+    return trial
+  }
+
+  async close(): Promise<void> {
+    await this.model.close()
+    this.lab.close()
+  }
+
+  private answer(asked: Asked): ReturnType<LooseModel['answer']> {
+    const { latest, texts, isAfterTool, tools } = asked
+    if (this.isSlow && latest.includes('be slow')) return { text: 'word '.repeat(1500), event_delay_ms: 100 }
+    const call = this.program.writeCall(this.file)
+    const wantsTool = /use the tool|approved|granted/i.test(latest) && !isAfterTool
+    // Titles and the like are asked for without tools.
+    if (wantsTool && this.file !== '' && tools.includes(call.name)) return { tool_calls: [call] }
+    if (isAfterTool) return { text: `the tool said: ${texts.at(-1)}` }
+    const marks = texts.flatMap((text) => text.match(/mark-\w+/g) ?? [])
+    return { text: `heard ${[...new Set(marks)].join(', ')}`, usage: { input_tokens: 10, output_tokens: 5 } }
+  }
+
+  start(...argv: string[]): Started {
+    return this.lab.start(this.substratHome, argv, { env: this.env })
+  }
+
+  run(...argv: string[]): Promise<Ended> {
+    return this.start(...argv).ended
+  }
+
+  /** For what must succeed; its stdout. */
+  async ok(...argv: string[]): Promise<string> {
+    const { code, stdout, stderr } = await this.run(...argv)
+    if (code !== 0) throw new Error(`substrat ${argv.join(' ')} exited ${code}: ${oneLine(stderr || stdout)}`)
+    return stdout.trim()
+  }
+
+  spawn(name: string, ...more: string[]): Promise<Ended> {
+    const { provider } = this.program
+    return this.run(
+      'spawn',
+      '--name',
+      name,
+      '--provider',
+      provider,
+      ...this.program.flags(this.place),
+      ...more,
+    )
+  }
+
+  /** Sends, and expects these words in the reply. */
+  async replies(argv: string[], ...words: string[]): Promise<void> {
+    const reply = await this.ok(...argv)
+    const missing = words.filter((word) => !reply.includes(word))
+    if (missing.length > 0) throw new Error(`the reply has no ${missing.join(', ')}: ${oneLine(reply)}`)
+  }
+
+  /** A turn that is slow, begun and then met in its middle, with its text coming in. */
+  async startSlow(agent: string, message: string): Promise<Started> {
+    this.isSlow = true
+    const before = this.model.asked.length
+    const sender = this.start('send', agent, `${message}, be slow`)
+    const isAsked = (): boolean =>
+      this.model.asked.slice(before).some(({ latest }) => latest.includes('be slow'))
+    await Promise.race([
+      waitFor(isAsked, 'the model to be asked', 60_000),
+      sender.ended.then(({ stderr }) => {
+        throw new Error(`the slow turn ended: ${oneLine(stderr)}`)
+      }),
+    ])
+    // Programs write their sessions a moment late.
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    return sender
+  }
+
+  async nothingRuns(): Promise<void> {
+    const left = (): number[] => processesWith(`SUBSTRAT_HOME=${this.substratHome}`)
+    await waitFor(() => left().length === 0, 'the last process to go', 5000)
+  }
+}
+
+export function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim().slice(0, 300)
+}
