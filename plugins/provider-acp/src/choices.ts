@@ -1,0 +1,89 @@
+/**
+ * The model and the mode of a session. Agents offer them in one of two ways: as configuration options, each with a
+ * category, or, as they did before, as lists of their own.
+ */
+import type { JsonObject } from 'substrat/provider'
+import { failure } from '../../model-http/src/failure.js'
+import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+import type { Bounds, Connection } from './connection.js'
+import type { OpenSession } from './open.js'
+
+/** How one of them is offered. */
+interface Choice {
+  current: string | undefined
+  values: { value: string; name: string }[]
+  method: string
+  params(value: string): object
+}
+
+const NAMED_MAX = 20
+
+export async function choose(
+  connection: Connection,
+  { sessionId, offer }: OpenSession,
+  what: 'model' | 'mode',
+  wanted: string | null | undefined,
+  bounds: Bounds,
+): Promise<void> {
+  if (wanted === null || wanted === undefined || wanted.trim() === '') return
+  const choice = optionOf(offer, what) ?? (what === 'mode' ? modesOf(offer) : modelsOf(offer))
+  if (choice === undefined) {
+    throw failure(
+      'misconfigured',
+      `this agent offers no choice of ${what}: choose it in its own configuration or in the command`,
+    )
+  }
+  const { current, values, method, params } = choice
+  const found = values.find(({ value }) => value === wanted) ?? values.find(({ name }) => name === wanted)
+  if (found === undefined) {
+    const named = values.slice(0, NAMED_MAX).map(({ value }) => value)
+    const rest = values.length > named.length ? ` and ${values.length - named.length} more` : ''
+    throw failure('misconfigured', `the agent has no ${what} ${wanted}; it has ${named.join(', ')}${rest}`)
+  }
+  if (found.value !== current) await connection.ask(method, { sessionId, ...params(found.value) }, bounds)
+}
+
+function optionOf(offer: JsonObject, what: string): Choice | undefined {
+  const selects = objectsOf(offer.configOptions).filter(({ type }) => type === 'select')
+  const option = selects.find(({ category }) => category === what) ?? selects.find(({ id }) => id === what)
+  if (option === undefined) return undefined
+  // In groups or not.
+  const entries = objectsOf(option.options).flatMap((entry) =>
+    entry.options === undefined ? [entry] : objectsOf(entry.options),
+  )
+  return {
+    current: textOf(option.currentValue),
+    values: named(entries, 'value'),
+    method: 'session/set_config_option',
+    params: (value) => ({ configId: option.id, value }),
+  }
+}
+
+function modesOf(offer: JsonObject): Choice | undefined {
+  const modes = objectOf(offer.modes)
+  if (modes === undefined) return undefined
+  return {
+    current: textOf(modes.currentModeId),
+    values: named(objectsOf(modes.availableModes), 'id'),
+    method: 'session/set_mode',
+    params: (modeId) => ({ modeId }),
+  }
+}
+
+function modelsOf(offer: JsonObject): Choice | undefined {
+  const models = objectOf(offer.models)
+  if (models === undefined) return undefined
+  return {
+    current: textOf(models.currentModelId),
+    values: named(objectsOf(models.availableModels), 'modelId'),
+    method: 'session/set_model',
+    params: (modelId) => ({ modelId }),
+  }
+}
+
+function named(entries: JsonObject[], key: string): { value: string; name: string }[] {
+  return entries.flatMap((entry) => {
+    const value = textOf(entry[key])
+    return value === undefined ? [] : [{ value, name: textOf(entry.name) ?? value }]
+  })
+}

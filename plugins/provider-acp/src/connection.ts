@@ -1,0 +1,138 @@
+/**
+ * JSON-RPC with an agent over its stdin and stdout.
+ *
+ * Invariants: one request of ours is open at a time, and what the agent says before its answer is seen in the order in
+ * which it was said; an answer to nothing that was asked is passed over.
+ *
+ * The SDK of the protocol is used for its types alone: it answers every line that is no message with an error, refuses
+ * updates that are newer than itself, and takes 30 ms to load.
+ */
+import type { AnyMessage, ErrorResponse } from '@agentclientprotocol/sdk'
+import type { JsonObject } from 'substrat/provider'
+import { objectOf, textOf } from '../../program-lines/src/json.js'
+import type { JsonProgram } from '../../program-lines/src/program.js'
+
+/** What the agent says by itself. One with an id is a request, and wants an answer. */
+export interface Incoming {
+  id: RequestId | undefined
+  method: string
+  params: JsonObject
+}
+
+export type RequestId = string | number
+
+/** What ends the waiting for an answer: the time, or a turn that is stopped. */
+export interface Bounds {
+  timeoutMs: number
+  signal: AbortSignal
+}
+
+const METHOD_NOT_FOUND: ErrorResponse = { code: -32601, message: 'Method not found' }
+
+export class Connection {
+  private readonly messages: AsyncIterator<JsonObject>
+  private lastId = -1
+
+  constructor(private readonly program: JsonProgram) {
+    this.messages = program.messages()[Symbol.asyncIterator]()
+  }
+
+  /** Yields what the agent says until it answers, and returns the answer. Throws `AgentError` or `AgentEnded`. */
+  async *call(method: string, params: object, bounds?: Bounds): AsyncGenerator<Incoming, JsonObject> {
+    const id = ++this.lastId
+    this.write({ jsonrpc: '2.0', id, method, params })
+    for (;;) {
+      const next = this.messages.next()
+      const result = await (bounds === undefined ? next : within(next, method, bounds))
+      if (result.done === true) throw new AgentEnded(method)
+      const message = result.value
+      if (typeof message.method === 'string') yield incoming(message.method, message)
+      else if (message.id === id) return answerIn(message)
+    }
+  }
+
+  /** The answer alone: what the agent says before it is passed over, and what it asks is refused. */
+  async ask(method: string, params: object, bounds: Bounds): Promise<JsonObject> {
+    const call = this.call(method, params, bounds)
+    for (;;) {
+      const result = await call.next()
+      if (result.done === true) return result.value
+      if (result.value.id !== undefined) this.refuse(result.value.id)
+    }
+  }
+
+  notify(method: string, params: object): void {
+    this.write({ jsonrpc: '2.0', method, params })
+  }
+
+  answer(id: RequestId, result: object): void {
+    this.write({ jsonrpc: '2.0', id, result })
+  }
+
+  refuse(id: RequestId): void {
+    this.write({ jsonrpc: '2.0', id, error: METHOD_NOT_FOUND })
+  }
+
+  private write(message: AnyMessage): void {
+    this.program.write(message)
+  }
+}
+
+/** What the agent answered in the place of a result. */
+export class AgentError extends Error {
+  constructor(
+    readonly code: number,
+    message: string,
+  ) {
+    super(message)
+  }
+}
+
+/** The agent is gone, or says no more, and has not answered. */
+export class AgentEnded extends Error {
+  constructor(readonly method: string) {
+    super(`it ended before it answered ${method}`)
+  }
+}
+
+export class TimedOut extends Error {
+  constructor(
+    readonly method: string,
+    readonly ms: number,
+  ) {
+    super(`it has not answered ${method} after ${ms} ms`)
+  }
+}
+
+function incoming(method: string, { id, params }: JsonObject): Incoming {
+  const isRequest = typeof id === 'string' || typeof id === 'number'
+  return { id: isRequest ? id : undefined, method, params: objectOf(params) ?? {} }
+}
+
+function answerIn({ error, result }: JsonObject): JsonObject {
+  if (error === undefined || error === null) return objectOf(result) ?? {}
+  const { code, message, data } = objectOf(error) ?? {}
+  const details = objectOf(data)
+  const said = [textOf(message), textOf(data), textOf(details?.message), textOf(details?.details)]
+  const sentences = [...new Set(said.filter((text) => text !== undefined && text.trim() !== ''))]
+  throw new AgentError(typeof code === 'number' ? code : 0, sentences.join(': ') || 'an error without words')
+}
+
+async function within<T>(promise: Promise<T>, method: string, { timeoutMs, signal }: Bounds): Promise<T> {
+  let stop = (): void => undefined
+  let timer: NodeJS.Timeout | undefined
+  const over = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason)
+    timer = setTimeout(() => reject(new TimedOut(method, timeoutMs)), timeoutMs)
+    signal.addEventListener('abort', stop, { once: true })
+    if (signal.aborted) stop()
+  })
+  // Whoever reads on is told of what happens to it later.
+  promise.catch(() => undefined)
+  try {
+    return await Promise.race([promise, over])
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', stop)
+  }
+}

@@ -1,0 +1,77 @@
+/** How an agent fails, as failures of the contract: what went wrong, and what to do about it. */
+import type { ProviderFailure } from 'substrat/provider'
+import { failure, isFailure } from '../../model-http/src/failure.js'
+import { failureOfText } from '../../program-lines/src/failure-text.js'
+import { objectsOf, textOf } from '../../program-lines/src/json.js'
+import { AgentEnded, AgentError, TimedOut } from './connection.js'
+
+// Of the protocol.
+const AUTH_REQUIRED = -32000
+
+/** What is known of the agent when it fails. */
+export interface Known {
+  command: string
+  /** Of its answer to `initialize`. */
+  authMethods: unknown
+  /** It was still starting: what it complains of is why it cannot work. */
+  isStarting: boolean
+  complaint(): string
+  exited: Promise<{ code: number | null; signal: string | null }>
+}
+
+export async function failureOf(thrown: unknown, known: Known): Promise<unknown> {
+  if (isFailure(thrown)) return thrown
+  if (thrown instanceof AgentError) return refused(thrown, known)
+  if (thrown instanceof AgentEnded) return ended(thrown, known)
+  if (thrown instanceof TimedOut) {
+    const complaint = known.complaint()
+    return failure(
+      'timeout',
+      `the agent (${known.command}) has not answered ${thrown.method} within ${thrown.ms} ms; ` +
+        `give it longer with --option start_timeout=5m${complaint === '' ? '' : `: ${complaint}`}`,
+    )
+  }
+  return thrown
+}
+
+function refused({ code, message }: AgentError, { command, authMethods }: Known): ProviderFailure {
+  if (code === AUTH_REQUIRED) return unauthenticated(message, command, authMethods)
+  const told = failureOfText(`the agent (${command}) says: ${message}`)
+  return told.failure.type === 'authentication' ? unauthenticated(message, command, authMethods) : told
+}
+
+function unauthenticated(message: string, command: string, authMethods: unknown): ProviderFailure {
+  const ways = objectsOf(authMethods)
+    .map(({ name, id, description }) => {
+      const title = textOf(name) ?? textOf(id) ?? ''
+      return textOf(description) ? `${title} (${description})` : title
+    })
+    .filter((way) => way !== '')
+  const what = `the agent (${command}) is not logged in: ${message}`
+  return failure(
+    'authentication',
+    ways.length === 0 ? what : `${what}; log in yourself: ${ways.join('; or: ')}`,
+  )
+}
+
+/** Its exit follows the end of its output at once, unless only its output has ended. */
+const EXIT_MS_MAX = 500
+
+async function ended({ method }: AgentEnded, known: Known): Promise<ProviderFailure> {
+  const late = new Promise<undefined>((resolve) => setTimeout(resolve, EXIT_MS_MAX, undefined).unref())
+  const exit = await Promise.race([known.exited, late])
+  const how =
+    exit === undefined
+      ? 'closed its stdout'
+      : exit.signal === null
+        ? `exited ${exit.code}`
+        : `was killed by ${exit.signal}`
+  const complaint = known.complaint()
+  const what = `the agent (${known.command}) ${how} before it answered ${method}`
+  const text = complaint === '' ? what : `${what}: ${complaint}`
+  // The shell's own: no such program, or one that is not executable.
+  if (exit?.code === 127 || exit?.code === 126) return failure('misconfigured', text)
+  if (!known.isStarting) return failure('crashed', text)
+  const { type, retry_after_ms } = failureOfText(complaint).failure
+  return failure(type, text, retry_after_ms)
+}

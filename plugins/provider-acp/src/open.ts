@@ -1,0 +1,110 @@
+/** From an agent that has just started to a session that can be prompted: new, or the one of an earlier turn. */
+import type { InitializeRequest, McpServerStdio, NewSessionRequest } from '@agentclientprotocol/sdk'
+import type { AgentHost, JsonObject, ProviderSettings } from 'substrat/provider'
+import { failure } from '../../model-http/src/failure.js'
+import { failureOfText } from '../../program-lines/src/failure-text.js'
+import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+import { AgentError, type Bounds, type Connection } from './connection.js'
+
+const PROTOCOL_VERSION = 1
+// Of the protocol, and what others say.
+const RESOURCE_NOT_FOUND = -32002
+/** Pages of the agent's list of sessions, of which each has as many as the agent likes. */
+const LIST_PAGES_MAX = 100
+
+/** Nothing of files and terminals: the agent has its own. */
+const INITIALIZE: InitializeRequest = {
+  protocolVersion: PROTOCOL_VERSION,
+  clientCapabilities: { session: { notices: {} } },
+  clientInfo: { name: 'substrat', version: '1' },
+}
+
+export interface OpenSession {
+  sessionId: string
+  /** What the agent said of it: its modes, its models. */
+  offer: JsonObject
+}
+
+export async function initialize(connection: Connection, bounds: Bounds): Promise<JsonObject> {
+  const agent = await connection.ask('initialize', INITIALIZE, bounds)
+  if (agent.protocolVersion !== PROTOCOL_VERSION) {
+    throw failure(
+      'misconfigured',
+      `the agent speaks version ${String(agent.protocolVersion)} of ACP, and this provider version ${PROTOCOL_VERSION}`,
+    )
+  }
+  return agent
+}
+
+export async function newSession(
+  connection: Connection,
+  settings: ProviderSettings,
+  tools: AgentHost['tools'] | undefined,
+  bounds: Bounds,
+): Promise<OpenSession> {
+  const offer = await connection.ask('session/new', place(settings, tools), bounds)
+  const sessionId = textOf(offer.sessionId)
+  if (sessionId === undefined || sessionId === '') {
+    throw failure('invalid_response', 'the agent opened a session without an id')
+  }
+  return { sessionId, offer }
+}
+
+export async function restoreSession(
+  connection: Connection,
+  agent: JsonObject,
+  sessionId: string,
+  settings: ProviderSettings,
+  tools: AgentHost['tools'] | undefined,
+  bounds: Bounds,
+): Promise<OpenSession> {
+  const { loadSession, sessionCapabilities } = objectOf(agent.agentCapabilities) ?? {}
+  const capabilities = objectOf(sessionCapabilities) ?? {}
+  const method = offers(capabilities.resume)
+    ? 'session/resume'
+    : loadSession === true
+      ? 'session/load'
+      : undefined
+  if (method === undefined) {
+    throw failure('session_lost', 'this agent cannot go on with a session in another process')
+  }
+  try {
+    // The answer to a load comes after the whole conversation has been replayed, which is passed over.
+    const offer = await connection.ask(method, { ...place(settings, tools), sessionId }, bounds)
+    return { sessionId, offer }
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error
+    const isGone =
+      error.code === RESOURCE_NOT_FOUND ||
+      failureOfText(error.message).failure.type === 'session_lost' ||
+      (offers(capabilities.list) && !(await isListed(connection, sessionId, bounds)))
+    if (!isGone) throw error
+    throw failure('session_lost', `the agent has no session ${sessionId} any more: ${error.message}`)
+  }
+}
+
+/** OpenCode has the same words for every failure of a session, so whether it is there has to be asked. */
+async function isListed(connection: Connection, sessionId: string, bounds: Bounds): Promise<boolean> {
+  let cursor: string | undefined
+  for (let page = 0; page < LIST_PAGES_MAX; page += 1) {
+    const list = await connection.ask('session/list', cursor === undefined ? {} : { cursor }, bounds)
+    if (objectsOf(list.sessions).some((session) => session.sessionId === sessionId)) return true
+    cursor = textOf(list.nextCursor)
+    if (cursor === undefined) return false
+  }
+  // Too many to know.
+  return true
+}
+
+function place({ workspace }: ProviderSettings, tools: AgentHost['tools'] | undefined): NewSessionRequest {
+  return { cwd: workspace, mcpServers: tools === null || tools === undefined ? [] : [serverOf(tools)] }
+}
+
+function serverOf({ name, command, args, env }: NonNullable<AgentHost['tools']>): McpServerStdio {
+  return { name, command, args, env: Object.entries(env).map(([name, value]) => ({ name, value })) }
+}
+
+/** An empty object says that it is there. */
+function offers(capability: unknown): boolean {
+  return capability === true || objectOf(capability) !== undefined
+}

@@ -1,0 +1,169 @@
+/** A prompt and everything until its stop reason: what the agent says, uses, and asks for. */
+import type { ContentBlock } from '@agentclientprotocol/sdk'
+import type { AgentEvent, JsonObject } from 'substrat/provider'
+import { failure } from '../../model-http/src/failure.js'
+import { countOf, objectOf, textOf } from '../../program-lines/src/json.js'
+import type { Connection, Incoming, RequestId } from './connection.js'
+import { CANCELLED, Permissions } from './permissions.js'
+import { Reply } from './reply.js'
+import { ToolCalls } from './tool-calls.js'
+import type { TurnWork } from './turn.js'
+
+/** Permissions that an agent asks for at once, for tools that it runs beside one another, are one wait. */
+const PARK_MS = 100
+/** What an agent that was cancelled because it is to wait has until it is killed. */
+const CANCEL_GRACE_MS = 5000
+const REPLY_BYTES_MAX = 10 * 1024 * 1024
+
+export type Ended = Extract<AgentEvent, { type: 'done' | 'wait' }>
+
+export class Prompting {
+  private readonly calls: ToolCalls
+  private readonly permissions: Permissions
+  private readonly reply = new Reply(REPLY_BYTES_MAX)
+  private readonly unanswered: RequestId[] = []
+  private readonly timers: NodeJS.Timeout[] = []
+  private isCancelled = false
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly sessionId: string,
+    { host, options, decided }: TurnWork,
+    private readonly kill: () => Promise<void>,
+  ) {
+    this.calls = new ToolCalls(host.tools?.name)
+    this.permissions = new Permissions(options.allow ?? [], this.calls, decided)
+  }
+
+  /** `onHeard` may add an event once the agent shows that it has the prompt. */
+  async *run(
+    prompt: ContentBlock[],
+    onHeard: () => AgentEvent | undefined,
+  ): AsyncGenerator<AgentEvent, Ended> {
+    const call = this.connection.call('session/prompt', { sessionId: this.sessionId, prompt })
+    let isHeard = false
+    try {
+      for (;;) {
+        const said = await call.next()
+        if (!isHeard && (said.done === true || isAboutPrompt(said.value))) {
+          isHeard = true
+          const event = onHeard()
+          if (event !== undefined) yield event
+        }
+        if (said.done !== true) yield* this.take(said.value)
+        else if (this.permissions.parked.length > 0) return this.wait()
+        else return yield* this.end(said.value)
+      }
+    } catch (error) {
+      // One that does not take a cancel well was killed; what it asks is known all the same.
+      if (this.permissions.parked.length > 0 && this.isCancelled) return this.wait()
+      throw error
+    } finally {
+      for (const timer of this.timers) clearTimeout(timer)
+    }
+  }
+
+  /** Asks the agent to end the turn; it answers with a stop reason. Permissions that it waits for are not given. */
+  cancel(): void {
+    if (!this.isCancelled) this.connection.notify('session/cancel', { sessionId: this.sessionId })
+    this.isCancelled = true
+    for (const id of this.unanswered.splice(0)) this.connection.answer(id, CANCELLED)
+  }
+
+  private *take({ id, method, params }: Incoming): Iterable<AgentEvent> {
+    if (id === undefined) {
+      // A session that it opened by itself, for an agent of its own, has no part in the reply.
+      if (method === 'session/update' && params.sessionId === this.sessionId)
+        yield* this.update(objectOf(params.update) ?? {})
+    } else if (method === 'session/request_permission') this.permit(id, params)
+    else this.connection.refuse(id)
+  }
+
+  private *update(update: JsonObject): Iterable<AgentEvent> {
+    switch (update.sessionUpdate) {
+      case 'agent_message_chunk': {
+        const text = textOf(objectOf(update.content)?.text)
+        if (text === undefined || text === '') return
+        this.reply.add(text, textOf(update.messageId))
+        return yield { type: 'text', text }
+      }
+      case 'tool_call':
+      case 'tool_call_update':
+        this.reply.end()
+        return yield* this.calls.take(update)
+      case 'notice': {
+        const said = [textOf(update.title), textOf(update.description)].filter((text) => text)
+        if (said.length > 0) yield { type: 'note', text: said.join(': ') }
+      }
+    }
+  }
+
+  private permit(id: RequestId, params: JsonObject): void {
+    const verdict = this.isCancelled ? CANCELLED : this.permissions.judge(params)
+    if (verdict !== 'park') {
+      this.connection.answer(id, verdict)
+      return
+    }
+    this.unanswered.push(id)
+    if (this.permissions.parked.length > 1) return
+    this.timers.push(
+      setTimeout(() => this.cancel(), PARK_MS),
+      setTimeout(() => void this.kill(), PARK_MS + CANCEL_GRACE_MS),
+    )
+  }
+
+  private wait(): Ended {
+    return { type: 'wait', kind: 'approval', asks: this.permissions.parked }
+  }
+
+  private *end({ stopReason, usage }: JsonObject): Generator<AgentEvent, Ended> {
+    const { inputTokens, outputTokens, totalTokens } = objectOf(usage) ?? {}
+    if (countOf(totalTokens) > 0) {
+      const output_tokens = countOf(outputTokens)
+      // With what it read from its cache, as other providers count.
+      const input_tokens = Math.max(countOf(inputTokens), countOf(totalTokens) - output_tokens)
+      yield { type: 'usage', usage: { input_tokens, output_tokens } }
+    }
+    if (this.reply.isCut)
+      yield { type: 'note', text: `the reply was longer than ${REPLY_BYTES_MAX} bytes; its end is lost` }
+    if (stopReason === 'max_tokens') {
+      yield { type: 'note', text: 'the reply was cut short: the model reached the most tokens of a response' }
+    }
+    if (stopReason === 'end_turn' || stopReason === 'max_tokens')
+      return { type: 'done', reply: this.reply.text }
+    throw unfinished(stopReason)
+  }
+}
+
+/** Some of what an agent says of its session comes later than the answer that opened it. */
+const OF_SESSION = [
+  'available_commands_update',
+  'config_option_update',
+  'current_mode_update',
+  'session_info_update',
+  'usage_update',
+]
+
+function isAboutPrompt({ params }: Incoming): boolean {
+  return !OF_SESSION.includes(textOf(objectOf(params.update)?.sessionUpdate) ?? '')
+}
+
+function unfinished(stopReason: unknown): Error {
+  switch (stopReason) {
+    case 'refusal':
+      return failure('invalid', 'the agent refuses to go on, and keeps nothing of this prompt')
+    case 'max_turn_requests':
+      return failure(
+        'crashed',
+        'the agent stopped before it was done: it has made as many model requests as it may in one turn; its ' +
+          'conversation is whole, so send it on',
+      )
+    case 'cancelled':
+      return failure('crashed', 'the agent says that the turn was cancelled, but not by substrat')
+    default:
+      return failure(
+        'invalid_response',
+        `the agent stopped for a reason that ACP does not have: ${String(stopReason)}`,
+      )
+  }
+}

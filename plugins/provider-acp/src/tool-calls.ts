@@ -1,0 +1,89 @@
+/**
+ * The agent's tool calls, as events for the log.
+ *
+ * Invariants: a call is told as started once its input is known or it runs, and at most once; as finished after that, and
+ * at most once; of substrat's own tools neither, because substrat records them itself.
+ */
+import type { AgentEvent, JsonObject } from 'substrat/provider'
+import { clipped, clippedInput, objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+
+/** What is known of a call so far. */
+export interface KnownCall {
+  tool: string
+  kind: string
+  title: string
+  input: JsonObject
+  isStarted: boolean
+}
+
+const IDENTIFIER = /^[\w.:/-]{1,64}$/
+const CALLS_KNOWN_MAX = 10_000
+
+export class ToolCalls {
+  private readonly known = new Map<string, KnownCall>()
+
+  /** `ownServer`: the name under which the agent has substrat's tools. */
+  constructor(private readonly ownServer: string | undefined) {}
+
+  get(callId: string): KnownCall | undefined {
+    return this.known.get(callId)
+  }
+
+  /** `update` is a `tool_call` or a `tool_call_update`, which has what changed. */
+  *take(update: JsonObject): Iterable<AgentEvent> {
+    const call_id = textOf(update.toolCallId)
+    if (call_id === undefined || call_id === '') return
+    const call = this.learn(call_id, update)
+    const status = textOf(update.status) ?? 'pending'
+    const isOver = status === 'completed' || status === 'failed'
+    const isOwn = this.isOwn(call.tool)
+    if (!call.isStarted && (isOver || status === 'in_progress')) {
+      call.isStarted = true
+      if (!isOwn) yield { type: 'tool_started', call_id, tool: call.tool, input: clippedInput(inputOf(call)) }
+    }
+    if (!isOver) return
+    this.known.delete(call_id)
+    if (isOwn) return
+    const output = clipped(outputOf(update))
+    yield { type: 'tool_finished', call_id, tool: call.tool, output, is_error: status === 'failed' }
+  }
+
+  private learn(callId: string, update: JsonObject): KnownCall {
+    const before = this.known.get(callId)
+    const kind = textOf(update.kind) ?? before?.kind ?? 'other'
+    const title = textOf(update.title) ?? before?.title ?? ''
+    const input = objectOf(update.rawInput)
+    const call = {
+      // The first title is the tool's name with some agents; later ones say what it does.
+      tool: textOf(update.name) ?? before?.tool ?? (IDENTIFIER.test(title) ? title : kind),
+      kind,
+      title,
+      input: input !== undefined && Object.keys(input).length > 0 ? input : (before?.input ?? {}),
+      isStarted: before?.isStarted ?? false,
+    }
+    if (this.known.size < CALLS_KNOWN_MAX || before !== undefined) this.known.set(callId, call)
+    return call
+  }
+
+  private isOwn(tool: string): boolean {
+    if (this.ownServer === undefined) return false
+    const rest = tool.replace(/^mcp__/, '')
+    return rest.startsWith(this.ownServer) && /^[_.:/-]/.test(rest.slice(this.ownServer.length))
+  }
+}
+
+/** Where the agent does not say the input, what it calls the call. */
+export function inputOf({ input, title, tool }: KnownCall): JsonObject {
+  return Object.keys(input).length > 0 || title === '' || title === tool ? input : { title }
+}
+
+function outputOf({ content, rawOutput }: JsonObject): string {
+  const said = objectsOf(content).flatMap((item) => {
+    if (item.type === 'content') return textOf(objectOf(item.content)?.text) ?? []
+    if (item.type === 'diff') return `changed ${String(item.path)}`
+    return []
+  })
+  if (said.length > 0) return said.join('\n')
+  if (rawOutput === undefined || rawOutput === null) return ''
+  return textOf(rawOutput) ?? textOf(objectOf(rawOutput)?.output) ?? JSON.stringify(rawOutput)
+}

@@ -1,0 +1,120 @@
+/**
+ * One turn: the agent is started, its session is opened, it is prompted, and it is gone when the turn is over.
+ *
+ * Invariants: the session's id goes out before anything is prompted; a turn is answered only by a stop reason that says
+ * so; a turn that was stopped or parked is never answered; at its end nothing of the agent runs.
+ */
+import type { ContentBlock } from '@agentclientprotocol/sdk'
+import type {
+  AgentEvent,
+  AgentHost,
+  JsonObject,
+  ProviderSettings,
+  TurnCallOptions,
+  WaitAnswer,
+} from 'substrat/provider'
+import { type JsonProgram, launchJsonProgram } from '../../program-lines/src/program.js'
+import { choose } from './choices.js'
+import { type Bounds, Connection } from './connection.js'
+import { failureOf, type Known } from './failures.js'
+import { initialize, newSession, type OpenSession, restoreSession } from './open.js'
+import { Prompting } from './prompting.js'
+import { readSettings, type Settings } from './settings.js'
+import { encode, instructionsHash, type NativeState } from './state.js'
+
+/** What an agent that was asked to cancel has for it before it is killed. */
+const ABORT_GRACE_MS = 1200
+/** For its exit, once its stdin is closed. */
+const EXIT_GRACE_MS = 1000
+const STOPPED_EXIT_GRACE_MS = 300
+
+export interface TurnWork {
+  settings: ProviderSettings
+  host: AgentHost
+  /** Of the turns before; null in a session that is still to be opened. */
+  state: NativeState | null
+  prompt: string
+  /** What a person decided about the turn that this one goes on with. */
+  decided?: WaitAnswer
+  options: TurnCallOptions
+  /** Told of the program, so that it can be let go from elsewhere. */
+  onProgram(program: JsonProgram): void
+}
+
+export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
+  const { signal } = work.options
+  const chosen = readSettings(work.settings)
+  let prompting: Prompting | undefined
+  const program = await launchJsonProgram(
+    work.host,
+    { argv: ['/bin/sh', '-c', chosen.command], cwd: work.settings.workspace },
+    { signal, onAbort: () => prompting?.cancel(), abortGraceMs: ABORT_GRACE_MS },
+  )
+  work.onProgram(program)
+  const { complaint, exited } = program
+  const known: Known = { command: chosen.command, authMethods: [], isStarting: true, complaint, exited }
+  let graceMs = 0
+  try {
+    const connection = new Connection(program)
+    const bounds = { timeoutMs: chosen.startTimeoutMs, signal }
+    const session = await open(work, connection, known, bounds)
+    const state = {
+      session_id: session.sessionId,
+      instructions_sha256: work.state?.instructions_sha256 ?? null,
+    }
+    if (work.state === null) yield { type: 'state', state: encode(state) }
+    await configure(connection, session, work.settings, chosen, bounds)
+    known.isStarting = false
+    signal.throwIfAborted()
+    prompting = new Prompting(connection, session.sessionId, work, () => program.finish(0))
+    const hash = instructionsHash(work.settings.instructions)
+    const isTold = hash === null || hash === state.instructions_sha256
+    const ended = yield* prompting.run(promptOf(work, isTold), () =>
+      isTold ? undefined : { type: 'state', state: encode({ ...state, instructions_sha256: hash }) },
+    )
+    graceMs = signal.aborted ? STOPPED_EXIT_GRACE_MS : EXIT_GRACE_MS
+    signal.throwIfAborted()
+    // Nothing of it runs while a person is asked.
+    if (ended.type === 'wait') await program.finish(graceMs)
+    yield ended
+  } catch (error) {
+    signal.throwIfAborted()
+    throw await failureOf(error, known)
+  } finally {
+    await program.finish(graceMs)
+  }
+}
+
+async function open(
+  { settings, host, state }: TurnWork,
+  connection: Connection,
+  known: Known,
+  bounds: Bounds,
+): Promise<OpenSession> {
+  const agent: JsonObject = await initialize(connection, bounds)
+  known.authMethods = agent.authMethods
+  return state === null
+    ? await newSession(connection, settings, host.tools, bounds)
+    : await restoreSession(connection, agent, state.session_id, settings, host.tools, bounds)
+}
+
+async function configure(
+  connection: Connection,
+  session: OpenSession,
+  { model }: ProviderSettings,
+  { mode }: Settings,
+  bounds: Bounds,
+): Promise<void> {
+  await choose(connection, session, 'model', model, bounds)
+  await choose(connection, session, 'mode', mode, bounds)
+}
+
+/** The protocol has no system prompt: the instructions go before the first prompt, and again where they have changed. */
+function promptOf({ prompt, settings }: TurnWork, isTold: boolean): ContentBlock[] {
+  const text: ContentBlock = { type: 'text', text: prompt }
+  if (isTold) return [text]
+  return [
+    { type: 'text', text: `Your instructions for this conversation:\n\n${settings.instructions}` },
+    text,
+  ]
+}
