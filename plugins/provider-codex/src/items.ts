@@ -1,0 +1,101 @@
+/** Items of codex that are uses of its tools, as events of the contract. */
+import type { AgentEvent, JsonObject } from 'substrat/provider'
+import { clipped, clippedInput, objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+
+interface ToolUse {
+  tool: string
+  input: JsonObject
+  output: string
+  isError: boolean
+}
+
+/** The uses of tools of one turn. Each that is finished was started, and none is open when the turn is done. */
+export class ToolUses {
+  private readonly open = new Map<string, string>()
+
+  /** `ownServer`: whose calls substrat records itself. */
+  constructor(private readonly ownServer: string | undefined) {}
+
+  *take(event: 'started' | 'completed', item: JsonObject): Iterable<AgentEvent> {
+    const use = useOf(item)
+    const call_id = textOf(item.id)
+    if (use === undefined || call_id === undefined || this.isOwn(item)) return
+    const { tool, input, output, isError } = use
+    if (!this.open.has(call_id)) {
+      this.open.set(call_id, tool)
+      yield { type: 'tool_started', call_id, tool, input }
+    }
+    if (event === 'started') return
+    this.open.delete(call_id)
+    yield { type: 'tool_finished', call_id, tool, output: clipped(output), is_error: isError }
+  }
+
+  /** Commands that codex left in the background, and ends when it exits. */
+  *close(): Iterable<AgentEvent> {
+    const output = 'it was still running when the turn ended'
+    for (const [call_id, tool] of this.open)
+      yield { type: 'tool_finished', call_id, tool, output, is_error: true }
+    this.open.clear()
+  }
+
+  private isOwn({ type, server }: JsonObject): boolean {
+    return type === 'mcp_tool_call' && this.ownServer !== undefined && server === this.ownServer
+  }
+}
+
+/** Undefined for what is no tool: messages, thoughts, its list of things to do, and what a later version adds. */
+function useOf(item: JsonObject): ToolUse | undefined {
+  const isError = item.status === 'failed' || item.status === 'declined'
+  switch (item.type) {
+    case 'command_execution':
+      return {
+        tool: 'command_execution',
+        input: clippedInput({ command: textOf(item.command) ?? '' }),
+        output: outputOf(item),
+        isError,
+      }
+    case 'file_change':
+      return {
+        tool: 'file_change',
+        input: clippedInput({ changes: objectsOf(item.changes).map(({ path, kind }) => ({ path, kind })) }),
+        output: textOf(item.status) ?? '',
+        isError,
+      }
+    case 'mcp_tool_call':
+      return {
+        tool: `${textOf(item.server) ?? 'mcp'}/${textOf(item.tool) ?? ''}`,
+        input: clippedInput(objectOf(item.arguments) ?? {}),
+        output: textOf(objectOf(item.error)?.message) ?? contentOf(item),
+        isError: isError || objectOf(item.error) !== undefined,
+      }
+    case 'web_search':
+      return {
+        tool: 'web_search',
+        input: clippedInput({ query: textOf(item.query) ?? '' }),
+        output: '',
+        isError,
+      }
+    case 'collab_tool_call':
+      return {
+        tool: textOf(item.tool) ?? 'collab_tool_call',
+        input: clippedInput({ prompt: textOf(item.prompt) ?? '' }),
+        output: textOf(item.status) ?? '',
+        isError,
+      }
+    default:
+      return undefined
+  }
+}
+
+/** What it failed with is not in what it printed. */
+function outputOf({ aggregated_output, exit_code, status }: JsonObject): string {
+  const output = textOf(aggregated_output) ?? ''
+  if (status === 'declined') return `${output}[declined]`
+  return typeof exit_code === 'number' && exit_code !== 0 ? `${output}[exit ${exit_code}]` : output
+}
+
+function contentOf({ result }: JsonObject): string {
+  return objectsOf(objectOf(result)?.content)
+    .map(({ type, text }) => textOf(text) ?? `[${textOf(type) ?? 'content'}]`)
+    .join('\n')
+}

@@ -1,0 +1,38 @@
+/** Codex tries to reconnect for ever where there is no network: how long that may go on is for our clock to say. */
+import type { JsonObject } from 'substrat/provider'
+import { failure } from '../../model-http/src/failure.js'
+import { textOf } from '../../program-lines/src/json.js'
+
+export class OfflineClock {
+  private readonly controller = new AbortController()
+  private timer: NodeJS.Timeout | undefined
+  private said = ''
+
+  constructor(private readonly timeoutMs: number) {}
+
+  get signal(): AbortSignal {
+    return this.controller.signal
+  }
+
+  /** It runs from the first attempt to reconnect until anything else is said. */
+  hear({ type, message }: JsonObject): void {
+    const text = type === 'error' ? textOf(message) : undefined
+    if (text?.startsWith('Reconnecting') !== true) {
+      this.stop()
+      return
+    }
+    this.said = text
+    this.timer ??= setTimeout(() => this.controller.abort(), this.timeoutMs)
+  }
+
+  stop(): void {
+    clearTimeout(this.timer)
+    this.timer = undefined
+  }
+
+  throwIfOver(): void {
+    if (!this.signal.aborted) return
+    const seconds = Math.round(this.timeoutMs / 1000)
+    throw failure('unreachable', `codex has had no connection for ${seconds} s: ${this.said}`)
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * One turn: a process `codex exec`, its prompt on stdin.
+ *
+ * Invariants: the thread's id goes out before anything else of it; only `turn.completed`, or codex's own store, makes a
+ * reply, never an exit code; nothing of its group runs when the turn has ended.
+ */
+import type { AgentEvent, AgentHost, JsonObject, ProviderSettings, TurnCallOptions } from 'substrat/provider'
+import { countOf, objectOf, textOf } from '../../program-lines/src/json.js'
+import { type JsonProgram, launchJsonProgram } from '../../program-lines/src/program.js'
+import { commandOf, promptOf } from './command.js'
+import { codexFailure, exitFailure } from './failure.js'
+import { ToolUses } from './items.js'
+import { OfflineClock } from './offline.js'
+import { rolloutBytes, turnOutcome } from './rollout.js'
+import { readSettings, type Settings } from './settings.js'
+import { encodeThread, type Thread } from './thread.js'
+
+export interface Turn {
+  prompt: string
+  /** Undefined for the first. */
+  thread: Thread | undefined
+  settings: ProviderSettings
+  host: AgentHost
+  options: TurnCallOptions
+  /** What is known of the thread from now on. */
+  keep(thread: Thread): void
+}
+
+/** For what it does after the end of a turn: it saves its thread and stops its servers. */
+const EXIT_GRACE_MS = 5000
+/** Interrupted, it says in its store that the turn was aborted and ends its commands, which are in groups of their own. */
+const INTERRUPT_GRACE_MS = 1000
+
+export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
+  const own = readSettings(turn.settings)
+  const { signal, allow } = turn.options
+  const reader = new TurnReader(turn)
+  if (turn.thread !== undefined) yield reader.know(await measured(turn.thread))
+  const offline = new OfflineClock(own.offlineTimeoutMs)
+  const { settings, host } = turn
+  const command = commandOf({ settings, own, threadId: turn.thread?.id ?? null, allow, tools: host.tools })
+  const program = await launchJsonProgram(host, command, {
+    signal: AbortSignal.any([signal, offline.signal]),
+    onAbort: () => reader.interrupt(),
+    abortGraceMs: INTERRUPT_GRACE_MS,
+  })
+  let graceMs = 0
+  try {
+    program.closeStdin(promptOf(turn.prompt, settings, turn.thread?.id ?? null))
+    for await (const message of program.messages()) {
+      offline.hear(message)
+      yield* reader.read(message)
+      if (reader.isOver) break
+    }
+    if (reader.isOver) graceMs = EXIT_GRACE_MS
+    else offline.throwIfOver()
+    yield* reader.end(await replyOf(reader, program, own, signal))
+  } finally {
+    offline.stop()
+    await program.finish(graceMs)
+  }
+}
+
+async function measured(thread: Thread): Promise<Thread> {
+  return { ...thread, rolloutBytes: await rolloutBytes(thread.id, process.env) }
+}
+
+/** Of a turn that it completed, also where it was killed before it could say so. */
+async function replyOf(
+  reader: TurnReader,
+  program: JsonProgram,
+  { command }: Settings,
+  signal: AbortSignal,
+): Promise<string> {
+  if (reader.failed !== undefined) throw codexFailure(reader.failed)
+  if (reader.isOver) return reader.reply
+  signal.throwIfAborted()
+  if (reader.thread !== undefined) {
+    const stored = await turnOutcome(reader.thread, process.env)
+    if (stored.outcome === 'finished') return stored.reply
+  }
+  const exit = await program.exited
+  if (reader.lastError !== undefined) throw codexFailure(reader.lastError)
+  throw exitFailure(command[0], exit, program.complaint())
+}
+
+class TurnReader {
+  thread: Thread | undefined
+  reply = ''
+  /** What a turn failed with that codex ended itself. */
+  failed: string | undefined
+  lastError: string | undefined
+  isOver = false
+  private isFirstText = true
+  private lastNote: string | undefined
+  private processId: number | undefined
+  private readonly tools: ToolUses
+
+  constructor(private readonly turn: Turn) {
+    this.tools = new ToolUses(turn.host.tools?.name)
+  }
+
+  *read(message: JsonObject): Iterable<AgentEvent> {
+    switch (message.type) {
+      case 'process':
+        this.processId = countOf(message.pid)
+        break
+      case 'thread.started':
+        yield* this.started(textOf(message.thread_id))
+        break
+      case 'item.started':
+      case 'item.updated':
+      case 'item.completed':
+        yield* this.item(message.type, objectOf(message.item) ?? {})
+        break
+      case 'error':
+        yield* this.error(textOf(message.message) ?? '')
+        break
+      case 'turn.completed':
+        this.isOver = true
+        yield* this.usage(objectOf(message.usage) ?? {})
+        break
+      case 'turn.failed':
+        this.isOver = true
+        this.failed = textOf(objectOf(message.error)?.message) ?? 'the turn failed'
+        break
+    }
+  }
+
+  *end(reply: string): Iterable<AgentEvent> {
+    yield* this.tools.close()
+    yield { type: 'done', reply }
+  }
+
+  know(thread: Thread): AgentEvent {
+    this.thread = thread
+    this.turn.keep(thread)
+    return { type: 'state', state: encodeThread(thread) }
+  }
+
+  /** As Ctrl-C does, which codex understands better than SIGTERM: that leaves its commands running. */
+  interrupt(): void {
+    if (this.processId === undefined) return
+    try {
+      process.kill(-this.processId, 'SIGINT')
+    } catch {
+      // It is gone.
+    }
+  }
+
+  /** A thread that is gone on with has its id already. */
+  private *started(id: string | undefined): Iterable<AgentEvent> {
+    if (id === undefined || id === this.thread?.id) return
+    yield this.know({ id, rolloutBytes: 0, inputTokens: 0, outputTokens: 0 })
+  }
+
+  private *item(event: string, item: JsonObject): Iterable<AgentEvent> {
+    if (item.type === 'agent_message' && event === 'item.completed') {
+      this.reply = textOf(item.text) ?? ''
+      yield { type: 'text', text: this.isFirstText ? this.reply : `\n\n${this.reply}` }
+      this.isFirstText = false
+    } else if (item.type === 'error') {
+      yield* this.note(textOf(item.message) ?? '')
+    } else {
+      yield* this.tools.take(event === 'item.completed' ? 'completed' : 'started', item)
+    }
+  }
+
+  /** One that it recovers from, or one that the turn fails with in the next event. */
+  private *error(message: string): Iterable<AgentEvent> {
+    this.lastError = message
+    if (message.startsWith('Reconnecting')) yield* this.note(message)
+  }
+
+  private *note(text: string): Iterable<AgentEvent> {
+    if (text === '' || text === this.lastNote) return
+    this.lastNote = text
+    yield { type: 'note', text: `codex: ${text}` }
+  }
+
+  /** It says what all turns of the thread have used. */
+  private *usage(total: JsonObject): Iterable<AgentEvent> {
+    const { thread } = this
+    if (thread === undefined) return
+    const [inputTokens, outputTokens] = [countOf(total.input_tokens), countOf(total.output_tokens)]
+    const usage = {
+      input_tokens: Math.max(0, inputTokens - thread.inputTokens),
+      output_tokens: Math.max(0, outputTokens - thread.outputTokens),
+    }
+    this.thread = { ...thread, inputTokens, outputTokens }
+    this.turn.keep(this.thread)
+    yield { type: 'usage', usage }
+  }
+}
