@@ -1,0 +1,110 @@
+/** What claude says in the course of a turn, as events of ours. */
+import type { AgentEvent, JsonObject, Usage } from 'substrat/provider'
+import { clipped, clippedInput, countOf, objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+
+export class Events {
+  /** Tools that have begun, by the id of their call; those of substrat, which it records itself, are not among them. */
+  private readonly tools = new Map<string, string>()
+  /** The message whose text has come in pieces. */
+  private piecesOf: string | undefined
+  private streaming: string | undefined
+
+  /** `ownTools`: what the names of substrat's tools begin with. */
+  constructor(private readonly ownTools: string | undefined) {}
+
+  of(message: JsonObject): AgentEvent[] {
+    switch (message.type) {
+      case 'stream_event':
+        return this.ofPiece(message)
+      case 'assistant':
+        return this.ofAssistant(message)
+      case 'user':
+        return this.ofResults(message)
+      case 'system':
+        return ofSystem(message)
+      default:
+        return []
+    }
+  }
+
+  /** Calls that have not ended, when the turn has. */
+  unfinished(output: string): AgentEvent[] {
+    return [...this.tools].map(([call_id, tool]) => {
+      this.tools.delete(call_id)
+      return { type: 'tool_finished', call_id, tool, output, is_error: true }
+    })
+  }
+
+  private ofPiece(message: JsonObject): AgentEvent[] {
+    // What a sub-agent says is not for the person who watches.
+    if (typeof message.parent_tool_use_id === 'string') return []
+    const event = objectOf(message.event) ?? {}
+    if (event.type === 'message_start') this.streaming = textOf(objectOf(event.message)?.id)
+    const delta = objectOf(event.delta)
+    const text = delta?.type === 'text_delta' ? textOf(delta.text) : undefined
+    if (text === undefined || text === '') return []
+    this.piecesOf = this.streaming
+    return [{ type: 'text', text }]
+  }
+
+  private ofAssistant({ message, parent_tool_use_id }: JsonObject): AgentEvent[] {
+    const { id, content } = objectOf(message) ?? {}
+    const isSubAgent = typeof parent_tool_use_id === 'string'
+    const hasPieces = this.piecesOf !== undefined && this.piecesOf === id
+    return objectsOf(content).flatMap((block): AgentEvent[] => {
+      if (block.type === 'tool_use') return this.ofCall(block)
+      const text = block.type === 'text' ? textOf(block.text) : undefined
+      return text === undefined || text === '' || isSubAgent || hasPieces ? [] : [{ type: 'text', text }]
+    })
+  }
+
+  private ofCall(block: JsonObject): AgentEvent[] {
+    const [call_id, tool] = [textOf(block.id), textOf(block.name)]
+    if (call_id === undefined || tool === undefined || this.tools.has(call_id)) return []
+    if (this.ownTools !== undefined && tool.startsWith(this.ownTools)) return []
+    this.tools.set(call_id, tool)
+    return [{ type: 'tool_started', call_id, tool, input: clippedInput(objectOf(block.input) ?? {}) }]
+  }
+
+  private ofResults({ message }: JsonObject): AgentEvent[] {
+    return objectsOf(objectOf(message)?.content).flatMap((block): AgentEvent[] => {
+      const call_id = block.type === 'tool_result' ? textOf(block.tool_use_id) : undefined
+      const tool = call_id === undefined ? undefined : this.tools.get(call_id)
+      if (call_id === undefined || tool === undefined) return []
+      this.tools.delete(call_id)
+      const output = clipped(outputOf(block.content))
+      return [{ type: 'tool_finished', call_id, tool, output, is_error: block.is_error === true }]
+    })
+  }
+}
+
+function ofSystem(message: JsonObject): AgentEvent[] {
+  if (message.subtype === 'api_retry') {
+    const seconds = Math.ceil(countOf(message.retry_delay_ms) / 1000)
+    const why = textOf(message.error) ?? 'it failed'
+    const text = `the API is asked again in ${seconds} s (${message.attempt} of ${message.max_retries}): ${why}`
+    return [{ type: 'note', text }]
+  }
+  if (message.subtype === 'compact_boundary')
+    return [{ type: 'note', text: 'claude has compacted its conversation' }]
+  return []
+}
+
+/** The text of a tool's result; what is no text is named. */
+function outputOf(content: unknown): string {
+  if (typeof content === 'string') return content
+  return objectsOf(content)
+    .map((block) => (block.type === 'text' ? (textOf(block.text) ?? '') : `[${String(block.type)}]`))
+    .join('\n')
+}
+
+export function usageOf(result: JsonObject): Usage | undefined {
+  const usage = objectOf(result.usage)
+  if (usage === undefined) return undefined
+  const { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens } = usage
+  return {
+    input_tokens:
+      countOf(input_tokens) + countOf(cache_creation_input_tokens) + countOf(cache_read_input_tokens),
+    output_tokens: countOf(output_tokens),
+  }
+}

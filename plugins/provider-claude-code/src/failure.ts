@@ -1,0 +1,103 @@
+/** Why a turn of claude failed. */
+import type { JsonObject, ProviderFailure } from 'substrat/provider'
+import { type FailureType, failure } from '../../model-http/src/failure.js'
+import { failureOfText } from '../../program-lines/src/failure-text.js'
+import { countOf, objectOf, textOf } from '../../program-lines/src/json.js'
+
+/** What claude names the errors of the API, in its `error` beside a message. */
+const TYPE_OF_ERROR: Record<string, FailureType> = {
+  rate_limit: 'rate_limit',
+  overloaded: 'overloaded',
+  server_error: 'overloaded',
+  authentication_failed: 'authentication',
+  oauth_org_not_allowed: 'authentication',
+  billing_error: 'misconfigured',
+  model_not_found: 'misconfigured',
+}
+
+const TYPE_OF_STATUS: Record<number, FailureType> = {
+  401: 'authentication',
+  402: 'misconfigured',
+  403: 'authentication',
+  408: 'timeout',
+  413: 'overflow',
+  429: 'rate_limit',
+}
+
+/** What the turn has said of its end before it ended. */
+export interface Signs {
+  /** `error` of the latest message that claude wrote in the model's place. */
+  error: string | undefined
+  /** `rate_limit_info` of the latest `rate_limit_event`. */
+  limit: JsonObject | undefined
+}
+
+/** Of a `result` that is an error. */
+export function failureOfResult(result: JsonObject, signs: Signs, now = Date.now()): ProviderFailure {
+  const said = wordsOf(result)
+  const status = countOf(result.api_error_status)
+  const byCode =
+    TYPE_OF_ERROR[signs.error ?? ''] ?? TYPE_OF_STATUS[status] ?? (status >= 500 ? 'overloaded' : undefined)
+  const byWords = failureOfText(said, status >= 400 ? 'invalid' : 'crashed', now)
+  const { retry_after_ms } = byWords.failure
+  const type = endedBecause(result) ?? byCode ?? byWords.failure.type
+  if (type !== 'rate_limit') return failure(type, byWords.message, retry_after_ms)
+  return failure(type, byWords.message, resetMs(signs.limit, now) ?? retry_after_ms)
+}
+
+/** Of an end that is no error, and no reply either; undefined for a good one. */
+export function failureOfEnd(result: JsonObject): ProviderFailure | undefined {
+  const reason = textOf(result.terminal_reason)
+  if (reason === undefined || reason === 'completed') return undefined
+  return failure(endedBecause(result) ?? 'crashed', `claude stopped before its reply: ${reason}`)
+}
+
+function endedBecause({ terminal_reason, subtype }: JsonObject): FailureType | undefined {
+  if (terminal_reason === 'prompt_too_long') return 'overflow'
+  // A bound that the person has set: asking again meets it again.
+  if (terminal_reason === 'max_turns' || subtype === 'error_max_turns') return 'invalid'
+  return subtype === 'error_max_budget_usd' ? 'invalid' : undefined
+}
+
+function wordsOf({ result, errors }: JsonObject): string {
+  const text = textOf(result)
+  if (text !== undefined && text !== '') return text
+  return Array.isArray(errors) ? errors.map(String).join('; ') : ''
+}
+
+/** Until the limit that was met is reset; claude gives the time in seconds since 1970. */
+function resetMs(limit: JsonObject | undefined, now: number): number | undefined {
+  const seconds = countOf(limit?.resetsAt)
+  return seconds === 0 ? undefined : Math.max(0, seconds * 1000 - now)
+}
+
+/** Of a program that ended without saying how its turn went. */
+export function failureOfExit(
+  { code, signal }: { code: number | null; signal: string | null },
+  complaint: string,
+  command: string,
+): ProviderFailure {
+  if (code === 127 || code === 126) {
+    return failure(
+      'misconfigured',
+      `${command} cannot be run: install it with npm install -g @anthropic-ai/claude-code, or say where it is with --option command=PATH`,
+    )
+  }
+  const how = signal === null ? `exited ${code}` : `was killed by ${signal}`
+  const why = complaint === '' ? '' : `: ${complaint}`
+  const { failure: facts } = failureOfText(complaint)
+  return failure(facts.type, `claude ${how} before its turn had ended${why}`, facts.retry_after_ms)
+}
+
+/** Of a request to the API that claude is about to ask again, where that cannot help. */
+export function failureOfRetry(message: JsonObject): ProviderFailure | undefined {
+  // Once more is for a token that is renewed meanwhile; ten times are three minutes of nothing.
+  const isHopeless = message.error === 'authentication_failed' && countOf(message.attempt) > 1
+  return isHopeless
+    ? failure('authentication', 'the API does not take the key or the login of claude: claude /login')
+    : undefined
+}
+
+export function limitOf(message: JsonObject): JsonObject | undefined {
+  return objectOf(message.rate_limit_info)
+}

@@ -1,0 +1,25 @@
+/** `claude-code`: Claude Code as it is on this machine, with its own login, settings and store of sessions. */
+import { randomUUID } from 'node:crypto'
+import type { AgentProvider } from 'substrat/provider'
+import { openSession } from './session.js'
+import { OPTIONS, readSettings } from './settings.js'
+import { decodeClaudeState, restoredState } from './state.js'
+import { inspectTranscript } from './transcript.js'
+
+const provider: AgentProvider = {
+  kind: 'agent',
+  description: 'Claude Code (claude), with its own login, settings and sessions',
+  options: OPTIONS,
+  check(settings) {
+    readSettings(settings)
+  },
+  create: async (settings, host) =>
+    openSession({ sessionId: randomUUID(), isBegun: false, promptId: null, asked: [] }, settings, host),
+  restore: async (state, settings, host) => openSession(restoredState(state), settings, host),
+  async inspect(state) {
+    const known = decodeClaudeState(state)
+    return known === undefined ? { outcome: 'unknown' } : inspectTranscript(known, process.env)
+  },
+}
+
+export default provider

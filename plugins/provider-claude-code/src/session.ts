@@ -1,0 +1,87 @@
+/** A session of claude: which transcript it is, and the turns on it. */
+import { randomUUID } from 'node:crypto'
+import type {
+  AgentEvent,
+  AgentHost,
+  AgentSession,
+  ProviderSettings,
+  TurnCallOptions,
+  WaitAnswer,
+} from 'substrat/provider'
+import { failure } from '../../model-http/src/failure.js'
+import type { JsonProgram } from '../../program-lines/src/program.js'
+import { Permissions, promptOfAnswer } from './permission.js'
+import { readSettings } from './settings.js'
+import { type ClaudeState, encodeClaudeState, hashOf } from './state.js'
+import { claudeDirectory, findTranscript, inspectTranscript } from './transcript.js'
+import { runTurn } from './turn.js'
+
+export function openSession(kept: ClaudeState, settings: ProviderSettings, host: AgentHost): AgentSession {
+  // A turn whose program is still behind its gate is stopped by the signal, one that runs with its program.
+  const stopped = new AbortController()
+  let program: JsonProgram | undefined
+  let state = kept
+  const saved = (): AgentEvent => ({ type: 'state', state: encodeClaudeState(state) })
+
+  async function* turn(
+    prompt: string,
+    options: TurnCallOptions,
+    granted: string[],
+  ): AsyncIterable<AgentEvent> {
+    const resumes = findTranscript(state.sessionId, process.env) !== undefined
+    if (!resumes && state.isBegun) {
+      const directory = claudeDirectory(process.env)
+      throw failure('session_lost', `claude has no conversation ${state.sessionId} any more in ${directory}`)
+    }
+    const promptId = randomUUID()
+    const permissions = new Permissions(options.allow ?? [], granted)
+    state = { ...state, promptId, asked: [] }
+    // Before the program is there: a crash from here on finds the transcript by it.
+    yield saved()
+    const { sessionId } = state
+    const events = runTurn({
+      settings: readSettings(settings),
+      host,
+      signal: AbortSignal.any([options.signal, stopped.signal]),
+      sessionId,
+      resumes,
+      promptId,
+      prompt,
+      permissions,
+      onProgram(running) {
+        program = running
+      },
+      onSession(other) {
+        state = { ...state, sessionId: other }
+        return [saved()]
+      },
+      async replyInStore() {
+        const inspection = await inspectTranscript(state, process.env)
+        return inspection.outcome === 'finished' ? inspection.reply : undefined
+      },
+    })
+    for await (const event of events) {
+      const isEnd = event.type === 'done' || event.type === 'wait'
+      if (isEnd) {
+        const isKnown = state.isBegun && permissions.asks.length === 0
+        state = { ...state, isBegun: true, asked: permissions.asks.map(hashOf) }
+        if (!isKnown) yield saved()
+      }
+      yield event
+    }
+  }
+
+  return {
+    send: (prompt, options) => turn(prompt, options, []),
+    answer: (answer: WaitAnswer, options) =>
+      turn(promptOfAnswer(answer), options, answer.decision === 'approve' ? state.asked : []),
+    async suspend() {
+      await program?.finish(0)
+      return state.promptId === null ? null : encodeClaudeState(state)
+    },
+    async stop() {
+      stopped.abort(new Error('the session was stopped'))
+      await program?.finish(0)
+    },
+  }
+}

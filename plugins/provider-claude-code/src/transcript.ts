@@ -1,0 +1,98 @@
+/** Claude's own record of a session: `projects/<folder of the workspace>/<session id>.jsonl` below its directory. */
+import { createReadStream, existsSync, readdirSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import type { Inspection, JsonObject } from 'substrat/provider'
+import { readLines } from '../../program-lines/src/framing.js'
+import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+import type { ClaudeState } from './state.js'
+
+const LINE_BYTES_MAX = 64 * 1024 * 1024
+
+/** Where claude keeps everything. */
+export function claudeDirectory(environment: NodeJS.ProcessEnv): string {
+  const given = environment.CLAUDE_CONFIG_DIR
+  return given === undefined || given === '' ? join(environment.HOME || homedir(), '.claude') : given
+}
+
+/** Its path; undefined where there is none. */
+export function findTranscript(sessionId: string, environment: NodeJS.ProcessEnv): string | undefined {
+  const projects = join(claudeDirectory(environment), 'projects')
+  // How claude names the folder of a workspace is its own affair, and has changed: every one is looked into.
+  return foldersOf(projects)
+    .map((folder) => join(projects, folder, `${sessionId}.jsonl`))
+    .find((path) => existsSync(path))
+}
+
+function foldersOf(path: string): string[] {
+  try {
+    return readdirSync(path)
+  } catch {
+    return []
+  }
+}
+
+/** Whether the latest turn came to its end, as far as the transcript has it. Torn and foreign lines are passed over. */
+export async function inspectTranscript(
+  { sessionId, promptId }: ClaudeState,
+  environment: NodeJS.ProcessEnv,
+): Promise<Inspection> {
+  if (promptId === null) return { outcome: 'unknown' }
+  const path = findTranscript(sessionId, environment)
+  if (path === undefined) return { outcome: 'unfinished' }
+  let hasBegun = false
+  let reply: Reply | undefined
+  try {
+    for await (const line of readLines(createReadStream(path), LINE_BYTES_MAX)) {
+      // Most of a long transcript is before the turn.
+      if (line === undefined || (!hasBegun && !line.includes(promptId))) continue
+      const entry = parsed(line)
+      if (entry === undefined) continue
+      if (entry.uuid === promptId) hasBegun = true
+      else if (hasBegun) reply = afterEntry(reply, entry)
+    }
+  } catch {
+    return { outcome: 'unknown' }
+  }
+  return reply?.isFinal === true ? { outcome: 'finished', reply: reply.text } : { outcome: 'unfinished' }
+}
+
+/** What the model said last. */
+interface Reply {
+  messageId: string | undefined
+  text: string
+  /** It stopped by itself, with nothing left to do. */
+  isFinal: boolean
+}
+
+const FINAL = ['end_turn', 'stop_sequence', 'refusal']
+
+function afterEntry(before: Reply | undefined, entry: JsonObject): Reply | undefined {
+  // Of a sub-agent, or told to the model by claude itself.
+  if (entry.isSidechain === true || entry.isMeta === true) return before
+  // An unanswered result of a tool, or `[Request interrupted by user]`.
+  if (entry.type === 'user') return undefined
+  if (entry.type !== 'assistant') return before
+  const message = objectOf(entry.message) ?? {}
+  // Claude's own words in the place of the model's: an error of the API, or nothing to say.
+  if (message.model === '<synthetic>') return undefined
+  // The blocks of one message are entries of their own.
+  const messageId = textOf(message.id)
+  const isMore = before !== undefined && messageId !== undefined && before.messageId === messageId
+  const text = objectsOf(message.content).map(
+    (block) => (block.type === 'text' ? textOf(block.text) : '') ?? '',
+  )
+  return {
+    messageId,
+    text: (isMore ? before.text : '') + text.join(''),
+    isFinal: FINAL.includes(String(message.stop_reason)),
+  }
+}
+
+function parsed(line: string): JsonObject | undefined {
+  try {
+    return objectOf(JSON.parse(line))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,169 @@
+/** One turn: claude started, its message given to it, what it says read to the `result`. */
+import type { AgentEvent, AgentHost, JsonObject } from 'substrat/provider'
+import { objectOf, textOf } from '../../program-lines/src/json.js'
+import { privateFile } from '../../program-lines/src/private-file.js'
+import { type JsonProgram, launchJsonProgram } from '../../program-lines/src/program.js'
+import { commandOf, mcpConfig } from './command.js'
+import { Events, usageOf } from './events.js'
+import {
+  failureOfEnd,
+  failureOfExit,
+  failureOfResult,
+  failureOfRetry,
+  limitOf,
+  type Signs,
+} from './failure.js'
+import type { Permissions } from './permission.js'
+import type { ClaudeSettings } from './settings.js'
+
+/** After its result claude writes its transcript and stops what it started. */
+const END_GRACE_MS = 3000
+/** An interrupted claude ends within milliseconds; one that hangs is terminated. */
+const INTERRUPT_GRACE_MS = 700
+/** One `can_use_tool` may come with others, which are asked about together. */
+const GATHER_ASKS_MS = 100
+/** For the result of a turn that was interrupted because it asks; nothing is lost without it. */
+const ASK_END_MS = 3000
+
+export interface Turn {
+  settings: ClaudeSettings
+  host: AgentHost
+  signal: AbortSignal
+  sessionId: string
+  resumes: boolean
+  /** The uuid of the message in claude's transcript. */
+  promptId: string
+  prompt: string
+  permissions: Permissions
+  /** It runs, from now on until `finish`. */
+  onProgram(program: JsonProgram): void
+  /** Claude has begun another session than it was told to. */
+  onSession(sessionId: string): AgentEvent[]
+  /** What the transcript says of a turn that ended without a result: its reply, if it came to its end. */
+  replyInStore(): Promise<string | undefined>
+}
+
+export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
+  const { settings, host, signal, sessionId, resumes } = turn
+  const server = host.tools ?? undefined
+  const file = server === undefined ? undefined : privateFile('tools.json', mcpConfig(server))
+  let program: JsonProgram | undefined
+  let hasEnded = false
+  try {
+    const tools = server === undefined || file === undefined ? undefined : { server, file: file.path }
+    const command = commandOf(settings, { sessionId, resumes, tools })
+    const onAbort = (running: JsonProgram): void => running.write(interrupt())
+    program = await launchJsonProgram(host, command, { signal, onAbort, abortGraceMs: INTERRUPT_GRACE_MS })
+    turn.onProgram(program)
+    program.write({
+      type: 'user',
+      uuid: turn.promptId,
+      message: { role: 'user', content: turn.prompt },
+      parent_tool_use_id: null,
+    })
+    const reading = new Reading(turn, program, server === undefined ? undefined : `mcp__${server.name}__`)
+    for await (const message of program.messages()) {
+      // It has read the file by then, and a crash of ours would leave it.
+      if (message.type === 'system' && message.subtype === 'init') file?.remove()
+      yield* reading.take(message)
+      if (message.type !== 'result') continue
+      hasEnded = true
+      yield* reading.end(message)
+      return
+    }
+    signal.throwIfAborted()
+    yield* reading.endWithoutResult()
+  } finally {
+    await program?.finish(hasEnded && !signal.aborted ? END_GRACE_MS : 0)
+    file?.remove()
+  }
+}
+
+class Reading {
+  private readonly events: Events
+  private readonly signs: Signs = { error: undefined, limit: undefined }
+  private isAsking = false
+
+  constructor(
+    private readonly turn: Turn,
+    private readonly program: JsonProgram,
+    ownTools: string | undefined,
+  ) {
+    this.events = new Events(ownTools)
+  }
+
+  take(message: JsonObject): AgentEvent[] {
+    if (message.type === 'control_request') this.control(message)
+    if (message.type === 'assistant') this.signs.error = textOf(message.error)
+    if (message.type === 'rate_limit_event') this.signs.limit = limitOf(message)
+    if (message.type === 'system' && message.subtype === 'api_retry') {
+      const hopeless = failureOfRetry(message)
+      if (hopeless !== undefined) throw hopeless
+    }
+    const sessionId = textOf(message.session_id)
+    const isOther =
+      message.type === 'system' &&
+      message.subtype === 'init' &&
+      sessionId !== undefined &&
+      sessionId !== this.turn.sessionId
+    return [...(isOther ? this.turn.onSession(sessionId) : []), ...this.events.of(message)]
+  }
+
+  *end(result: JsonObject): Iterable<AgentEvent> {
+    const usage = usageOf(result)
+    if (usage !== undefined) yield { type: 'usage', usage }
+    if (this.isAsking) {
+      yield* this.wait()
+      return
+    }
+    yield* this.events.unfinished('it did not end within the turn')
+    this.turn.signal.throwIfAborted()
+    if (result.is_error === true) throw failureOfResult(result, this.signs)
+    const failed = failureOfEnd(result)
+    if (failed !== undefined) throw failed
+    yield { type: 'done', reply: textOf(result.result) ?? '' }
+  }
+
+  async *endWithoutResult(): AsyncIterable<AgentEvent> {
+    if (this.isAsking) {
+      yield* this.wait()
+      return
+    }
+    const exit = await this.program.exited
+    const reply = await this.turn.replyInStore()
+    yield* this.events.unfinished('the program ended before it')
+    if (reply === undefined) throw failureOfExit(exit, this.program.complaint(), this.turn.settings.command)
+    yield { type: 'done', reply }
+  }
+
+  private *wait(): Iterable<AgentEvent> {
+    const { kind, asks } = this.turn.permissions
+    yield* this.events.unfinished('not run: it waits for a person')
+    yield { type: 'wait', kind, asks }
+  }
+
+  /** Claude asks whether it may use a tool; anything else that it may ask is no affair of ours. */
+  private control({ request_id, request }: JsonObject): void {
+    const { subtype, ...rest } = objectOf(request) ?? {}
+    if (subtype !== 'can_use_tool') {
+      const error = `substrat does not answer ${String(subtype)}`
+      this.program.write({ type: 'control_response', response: { subtype: 'error', request_id, error } })
+      return
+    }
+    const response = this.turn.permissions.answer(rest)
+    if (response !== undefined) {
+      this.program.write({ type: 'control_response', response: { subtype: 'success', request_id, response } })
+    } else if (!this.isAsking) {
+      this.isAsking = true
+      setTimeout(() => this.program.write(interrupt()), GATHER_ASKS_MS)
+      setTimeout(() => void this.program.finish(0), GATHER_ASKS_MS + ASK_END_MS).unref()
+    }
+  }
+}
+
+let interrupts = 0
+
+function interrupt(): object {
+  interrupts += 1
+  return { type: 'control_request', request_id: `interrupt-${interrupts}`, request: { subtype: 'interrupt' } }
+}
