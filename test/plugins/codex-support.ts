@@ -1,0 +1,152 @@
+/** What the tests of provider-codex share: the plugin as it is published, and the program that stands in for codex. */
+import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeEach } from 'vitest'
+import type {
+  AgentEvent,
+  AgentHost,
+  AgentProvider,
+  AgentSession,
+  McpStdioServer,
+  ProviderSettings,
+} from '../../src/provider/contract.js'
+import { createHost, killLeftGroup } from '../../src/provider/program.js'
+import type { ProcessGroup } from '../../src/session/records.js'
+
+const REPOSITORY = join(import.meta.dirname, '../..')
+const folder = mkdtempSync(join(tmpdir(), 'substrat-codex-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const file = join(folder, 'provider.mjs')
+execFileSync(process.execPath, [
+  join(REPOSITORY, 'plugins/model-http/build.mjs'),
+  join(REPOSITORY, 'plugins/provider-codex'),
+  file,
+])
+export const codex = ((await import(/* @vite-ignore */ file)) as { default: AgentProvider }).default
+
+export const RECORDED = join(import.meta.dirname, 'codex')
+export const FIRST_THREAD = '01a1f9b0-6fba-75f2-91e5-cc0dddb2b092'
+
+/** Its home and workspace, new for each test. */
+export const place = { home: '', workspace: '' }
+const homes: string[] = []
+beforeEach(() => {
+  place.home = mkdtempSync(join(tmpdir(), 'substrat-codex-home-'))
+  place.workspace = mkdtempSync(join(tmpdir(), 'substrat-codex-workspace-'))
+  homes.push(place.home, place.workspace)
+  process.env.CODEX_HOME = place.home
+})
+afterEach(() => {
+  for (const directory of homes.splice(0)) rmSync(directory, { recursive: true, force: true })
+  delete process.env.CODEX_HOME
+})
+
+/** `how`: the stand-in's own arguments. */
+export function settingsFor(how = '', options: Record<string, string> = {}): ProviderSettings {
+  const command = `${process.execPath} ${join(RECORDED, 'stand-in.mjs')} ${how}`
+  return { workspace: place.workspace, model: null, instructions: null, options: { command, ...options } }
+}
+
+export interface Lab {
+  host: AgentHost
+  /** The groups that it launched. */
+  groups: ProcessGroup[]
+}
+
+/** A host like substrat's own; no program that it launched may be left when the test is over. */
+export function newLab(tools: McpStdioServer | null = null): Lab {
+  const run = randomUUID()
+  const groups: ProcessGroup[] = []
+  const environment = {
+    SUBSTRAT_RUN: run,
+    SUBSTRAT_AGENT: run,
+    SUBSTRAT_HOME: '/none',
+    SUBSTRAT_LOG: '/none',
+  }
+  const { launch } = createHost({ environment, record: (group) => void groups.push(group) })
+  afterTest.push(async () => {
+    for (const group of groups) {
+      const outcome = await killLeftGroup(group, run)
+      if (outcome !== 'gone') throw new Error(`a program is left: ${outcome}`)
+    }
+  })
+  return { host: { launch, tools }, groups }
+}
+
+const afterTest: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const check of afterTest.splice(0)) await check()
+})
+
+export interface Turn {
+  events: AgentEvent[]
+  error: unknown
+}
+
+/** A turn to its end, whichever it is. */
+export async function turn(
+  session: AgentSession,
+  prompt = 'hello there',
+  { allow = [], signal = new AbortController().signal }: { allow?: string[]; signal?: AbortSignal } = {},
+): Promise<Turn> {
+  const events: AgentEvent[] = []
+  try {
+    for await (const event of session.send(prompt, { allow, signal })) events.push(event)
+    return { events, error: undefined }
+  } catch (error) {
+    return { events, error }
+  }
+}
+
+/** One turn of a new session. */
+export async function firstTurn(
+  how = '',
+  options: Record<string, string> = {},
+  prompt?: string,
+): Promise<Turn> {
+  return turn(await codex.create(settingsFor(how, options), newLab().host), prompt)
+}
+
+export function replyIn({ events, error }: Turn): string {
+  if (error !== undefined) throw error
+  const done = events.filter((event) => event.type === 'done')
+  if (done.length !== 1 || events.at(-1)?.type !== 'done')
+    throw new Error(`no one done: ${JSON.stringify(events)}`)
+  return done[0]?.reply ?? ''
+}
+
+export function typesOf({ events }: Turn): string[] {
+  return events.map(({ type }) => type)
+}
+
+export function failureIn({ error }: Turn): { type?: string; retry_after_ms?: number; message?: string } {
+  const { failure, message } = (error ?? {}) as { failure?: object; message?: string }
+  return { ...failure, message }
+}
+
+/** The latest state that went out. */
+export function stateIn({ events }: Turn): Uint8Array {
+  const state = events.filter((event) => event.type === 'state').at(-1)?.state
+  if (state === undefined) throw new Error('no state')
+  return state
+}
+
+interface Seen {
+  argv: string[]
+  flags: { config: string[]; resume?: string; [flag: string]: unknown }
+  env: Record<string, string>
+  prompt: string
+}
+
+/** What the stand-in was given: `--seen` of `settingsFor`. */
+export function seen(): Seen {
+  return JSON.parse(readFileSync(seenFile(), 'utf8').split('\n')[0] as string)
+}
+
+export function seenFile(): string {
+  return join(place.home, 'seen')
+}
