@@ -32,7 +32,7 @@ export class OfflineClock {
 
   throwIfOver(): void {
     if (!this.signal.aborted) return
-    const seconds = Math.round(this.timeoutMs / 1000)
+    const seconds = this.timeoutMs / 1000
     throw failure('unreachable', `codex has had no connection for ${seconds} s: ${this.said}`)
   }
 }

@@ -29,7 +29,7 @@ export interface Turn {
 /** For what it does after the end of a turn: it saves its thread and stops its servers. */
 const EXIT_GRACE_MS = 5000
 /** Interrupted, it says in its store that the turn was aborted and ends its commands, which are in groups of their own. */
-const INTERRUPT_GRACE_MS = 1000
+const INTERRUPT_GRACE_MS = 500
 
 export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
   const own = readSettings(turn.settings)

@@ -25,6 +25,8 @@ const { values: how } = parseArgs({
     /** A file that is told what it was given, and what signal it got. */
     seen: { type: 'string' },
     stubborn: { type: 'boolean' },
+    /** Milliseconds before the end of the turn. */
+    pause: { type: 'string' },
     busy: { type: 'boolean' },
   },
 })
@@ -68,6 +70,7 @@ for (const line of lines) {
   if (printed === 0) keep(store.slice(0, Math.min(store.length - 1, Number(how.stored))))
   if (isLast && Number(how.stored) >= store.length) keep(store.slice(-1))
   if (line.includes('"agent_message"')) extras()
+  if (isLast && how.pause) await new Promise((resolve) => setTimeout(resolve, Number(how.pause)))
   print(line)
   printed += 1
 }

@@ -1,0 +1,136 @@
+/** Every way in which codex may die in a turn, and how a turn of it is stopped. */
+import { existsSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { waitFor } from '../support/wait.js'
+import {
+  codex,
+  failureIn,
+  firstTurn,
+  newLab,
+  replyIn,
+  seenFile,
+  settingsFor,
+  stateIn,
+  turn,
+  typesOf,
+} from './codex-support.js'
+
+describe('killed', () => {
+  test('before its thread is known: the turn fails, and there is no state', async () => {
+    const killed = await firstTurn('--lines 0 --end kill')
+    expect(killed.events).toEqual([])
+    expect(failureIn(killed)).toEqual({
+      type: 'crashed',
+      message: 'codex was killed by SIGKILL in the middle of the turn',
+    })
+  })
+
+  test.each([1, 2, 3, 4])('after %i lines: the turn fails, and the thread is known', async (lines) => {
+    const killed = await firstTurn(`--lines ${lines} --stored 3 --end kill`)
+    expect(failureIn(killed).type).toBe('crashed')
+    expect(typesOf(killed)).not.toContain('done')
+    expect(await codex.inspect(stateIn(killed), settingsFor())).toEqual({ outcome: 'unfinished' })
+    const { host } = newLab()
+    const restored = await codex.restore(stateIn(killed), settingsFor(), host)
+    expect(replyIn(await turn(restored, 'go on'))).toBe('echo: hello there')
+  })
+
+  test('after its store has the end of the turn, and before it says so: the reply is that of the store', async () => {
+    const killed = await firstTurn('--lines 4 --stored 6 --end kill')
+    expect(replyIn(killed)).toBe('echo: hello there')
+  })
+
+  test('after the end of the turn: the reply counts', async () => {
+    expect(replyIn(await firstTurn('--end kill'))).toBe('echo: hello there')
+  })
+
+  test('in a later turn: the reply of the turn before is not taken for its', async () => {
+    const { host } = newLab()
+    const first = await turn(await codex.create(settingsFor(), host))
+    const dying = await codex.restore(stateIn(first), settingsFor('--lines 1 --stored 0 --end kill'), host)
+    const second = await turn(dying, 'once more')
+    expect(failureIn(second).type).toBe('crashed')
+    expect(await codex.inspect(stateIn(second), settingsFor())).toEqual({ outcome: 'unfinished' })
+  })
+})
+
+describe('an exit', () => {
+  test('with success and without an end of the turn is no success', async () => {
+    const ended = await firstTurn('--lines 3 --stored 3 --end exit')
+    expect(failureIn(ended)).toEqual({ type: 'crashed', message: 'codex exited 0 in the middle of the turn' })
+  })
+
+  test('with failure after the end of the turn is no failure', async () => {
+    expect(replyIn(await firstTurn('--end 9'))).toBe('echo: hello there')
+  })
+
+  test('that leaves its stdout to a grandchild does not hold up the turn', async () => {
+    const { host, groups } = newLab()
+    const started = performance.now()
+    const session = await codex.create(settingsFor('--lines 3 --stored 3 --end grandchild'), host)
+    expect(failureIn(await turn(session)).type).toBe('crashed')
+    expect(performance.now() - started).toBeLessThan(5000)
+    expect(groups.length).toBe(1)
+  })
+})
+
+test('that it does not exit after the end of the turn costs a grace, and not the reply', async () => {
+  const started = performance.now()
+  expect(replyIn(await firstTurn('--end hang'))).toBe('echo: hello there')
+  expect(performance.now() - started).toBeLessThan(10_000)
+})
+
+describe('a turn that is stopped', () => {
+  async function stopped(how: string): Promise<{ error: unknown; ms: number }> {
+    const { host } = newLab()
+    const session = await codex.create(settingsFor(`--seen ${seenFile()} --lines 3 --end hang ${how}`), host)
+    const controller = new AbortController()
+    const ended = turn(session, 'hello there', { signal: controller.signal })
+    await waitFor(() => existsSync(seenFile()), 'the stand-in to be started')
+    // For its first lines.
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    const from = performance.now()
+    controller.abort()
+    const { error, events } = await ended
+    expect(events.filter(({ type }) => type === 'done')).toEqual([])
+    return { error, ms: performance.now() - from }
+  }
+
+  test('interrupts it as Ctrl-C does', async () => {
+    const { error, ms } = await stopped('')
+    expect((error as Error).name).toBe('AbortError')
+    expect(readFileSync(seenFile(), 'utf8')).toContain('"SIGINT"')
+    expect(ms).toBeLessThan(1000)
+  })
+
+  test('is over within 3 s also where it minds no signal', async () => {
+    const { error, ms } = await stopped('--stubborn')
+    expect((error as Error).name).toBe('AbortError')
+    expect(ms).toBeLessThan(3000)
+  })
+
+  test('before it was started starts nothing', async () => {
+    const { host, groups } = newLab()
+    const session = await codex.create(settingsFor(), host)
+    const { error, events } = await turn(session, 'hello there', { signal: AbortSignal.abort() })
+    expect(error).toBeInstanceOf(Error)
+    expect(events).toEqual([])
+    expect(groups).toEqual([])
+  })
+})
+
+describe('without a network, where codex tries for ever', () => {
+  test('our clock ends the turn, as unreachable', async () => {
+    const lost = await firstTurn('--play offline.jsonl --stored 3 --end hang', { offline_timeout: '0.3s' })
+    expect(failureIn(lost)).toMatchObject({ type: 'unreachable' })
+    expect(failureIn(lost).message).toMatch(/no connection for 0.3 s: Reconnecting... waiting for network/)
+    const notes = lost.events.filter(({ type }) => type === 'note')
+    // What it says again is said once.
+    expect(notes.length).toBe(3)
+  })
+
+  test('the clock stops when anything else is said', async () => {
+    const slow = await firstTurn('--play recovered.jsonl --end exit --pause 600', { offline_timeout: '0.3s' })
+    expect(replyIn(slow)).toBe('echo: hello there')
+  })
+})

@@ -1,0 +1,143 @@
+/** What provider-codex reads in the store of codex after a crash. */
+import { appendFileSync, mkdirSync, readFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { Inspection } from '../../src/provider/contract.js'
+import { codex, FIRST_THREAD, place, RECORDED, settingsFor } from './codex-support.js'
+
+const FINISHED: Inspection = { outcome: 'finished', reply: 'echo: hello there' }
+const UNFINISHED: Inspection = { outcome: 'unfinished' }
+const UNKNOWN: Inspection = { outcome: 'unknown' }
+
+function recorded(name: string): string {
+  return readFileSync(join(RECORDED, `store-${name}.jsonl`), 'utf8')
+}
+
+function withoutLastLine(text: string): string {
+  return text.replace(/[^\n]*\n$/, '')
+}
+
+/** The rollout of the thread, with this in it. */
+function rollout(text: string | Buffer, day = '2026/11/20'): string {
+  const folder = join(place.home, 'sessions', day)
+  mkdirSync(folder, { recursive: true })
+  const file = join(folder, `rollout-2026-11-20T16-00-52-${FIRST_THREAD}.jsonl`)
+  writeFileSync(file, text)
+  return file
+}
+
+function inspect(rollout_bytes: number | null, thread_id: string = FIRST_THREAD): Promise<Inspection> {
+  const state = { thread_id, rollout_bytes, input_tokens: 0, output_tokens: 0 }
+  return codex.inspect(Buffer.from(JSON.stringify(state)), settingsFor())
+}
+
+describe('a turn', () => {
+  test('that the store has the end of is finished, with its reply', async () => {
+    rollout(recorded('first'))
+    expect(await inspect(0)).toEqual(FINISHED)
+  })
+
+  test.each<[string, string]>([
+    ['that has no end', withoutLastLine(recorded('first'))],
+    ['that was aborted', recorded('aborted')],
+    ['that failed', recorded('failed')],
+    ['that never began', ''],
+    ['whose end is torn', recorded('first').slice(0, -20)],
+    ['whose end is another turn’s', withoutLastLine(recorded('first')) + recorded('resumed')],
+    ['whose end is a message that looks like one', withoutLastLine(recorded('first')) + lookalike()],
+  ])('%s is unfinished', async (_, text) => {
+    rollout(text)
+    expect(await inspect(0)).toEqual(UNFINISHED)
+  })
+
+  test('that wrote nothing to say has an empty reply', async () => {
+    rollout(
+      recorded('first').replace('"last_agent_message":"echo: hello there"', '"last_agent_message":null'),
+    )
+    expect(await inspect(0)).toEqual({ outcome: 'finished', reply: '' })
+  })
+
+  test('is looked for after what the store had before it', async () => {
+    const before = recorded('first')
+    rollout(before)
+    expect(await inspect(Buffer.byteLength(before))).toEqual(UNFINISHED)
+    rollout(before + recorded('resumed').replaceAll('hello there', 'good bye'))
+    expect(await inspect(Buffer.byteLength(before))).toEqual({ outcome: 'finished', reply: 'echo: good bye' })
+  })
+
+  test('is not what a person did in codex afterwards', async () => {
+    rollout(withoutLastLine(recorded('first')))
+    appendFileSync(rolloutPath(), recorded('resumed'))
+    expect(await inspect(0)).toEqual(UNFINISHED)
+  })
+
+  test('is read through torn lines and NUL bytes', async () => {
+    const [begin, end] = [withoutLastLine(recorded('first')), recorded('first').slice(-800)]
+    rollout(
+      Buffer.concat([Buffer.from(`{"timestamp":"2026-1\n${begin}`), Buffer.alloc(4096), Buffer.from('\n')]),
+    )
+    appendFileSync(rolloutPath(), end.slice(end.lastIndexOf('\n', end.length - 2) + 1))
+    expect(await inspect(0)).toEqual(FINISHED)
+  })
+})
+
+describe('the outcome is unknown', () => {
+  test('without a state, or with one of another program', async () => {
+    expect(await codex.inspect(null, settingsFor())).toEqual(UNKNOWN)
+    expect(await codex.inspect(Buffer.from('not json'), settingsFor())).toEqual(UNKNOWN)
+  })
+
+  test('where the thread has no rollout', async () => {
+    rollout(recorded('first'))
+    expect(await inspect(0, '01a1f9b0-0000-75f2-91e5-cc0dddb2b092')).toEqual(UNKNOWN)
+  })
+
+  test('where no turn of ours was begun', async () => {
+    rollout(recorded('first'))
+    expect(await inspect(null)).toEqual(UNKNOWN)
+  })
+
+  test('where the rollout is shorter than it was', async () => {
+    const file = rollout(recorded('first'))
+    truncateSync(file, 100)
+    expect(await inspect(500)).toEqual(UNKNOWN)
+  })
+
+  test('where the rollout is compressed', async () => {
+    const file = rollout(recorded('first'))
+    renameSync(file, `${file}.zst`)
+    expect(await inspect(0)).toEqual(UNKNOWN)
+  })
+})
+
+test('a rollout is found whichever day it is of', async () => {
+  for (const day of ['2025/01/02', '2026/11/19', '2026/11/21'])
+    mkdirSync(join(place.home, 'sessions', day), { recursive: true })
+  rollout(recorded('first'), '2025/12/31')
+  expect(await inspect(0)).toEqual(FINISHED)
+})
+
+test('without CODEX_HOME the store is in the home', async () => {
+  delete process.env.CODEX_HOME
+  const home = process.env.HOME
+  process.env.HOME = place.home
+  try {
+    expect(homedir()).toBe(place.home)
+    place.home = join(place.home, '.codex')
+    rollout(recorded('first'))
+    expect(await inspect(0)).toEqual(FINISHED)
+  } finally {
+    process.env.HOME = home
+  }
+})
+
+function rolloutPath(): string {
+  return join(place.home, 'sessions/2026/11/20', `rollout-2026-11-20T16-00-52-${FIRST_THREAD}.jsonl`)
+}
+
+/** A message of the conversation that quotes the end of the turn. */
+function lookalike(): string {
+  const end = recorded('first').trimEnd().split('\n').at(-1) as string
+  return `${JSON.stringify({ type: 'response_item', payload: { ...JSON.parse(end).payload, text: '"event_msg"' } })}\n`
+}
