@@ -10,7 +10,7 @@ export function answerPrompt({ decision, text, asks }: WaitAnswer): string {
   switch (decision) {
     case 'approve':
       return [
-        `The person whom you asked has given permission for this:\n${calls}`,
+        `The person whom you asked has granted permission for this:\n${calls}`,
         'It was held back and has not run. Do it now, exactly as it is above, and then go on with your task.',
         ...(said === '' ? [] : [`The person says: ${said}`]),
       ].join('\n\n')

@@ -12,7 +12,7 @@ import type { TurnWork } from './turn.js'
 /** Permissions that an agent asks for at once, for tools that it runs beside one another, are one wait. */
 const PARK_MS = 100
 /** What an agent that was cancelled because it is to wait has until it is killed. */
-const CANCEL_GRACE_MS = 5000
+const CANCEL_GRACE_MS = 3000
 const REPLY_BYTES_MAX = 10 * 1024 * 1024
 
 export type Ended = Extract<AgentEvent, { type: 'done' | 'wait' }>

@@ -1,0 +1,18 @@
+/** The suite that every provider passes, against an agent that speaks the protocol. */
+import { test } from 'vitest'
+import { conformanceCases } from '../../src/provider/conformance.js'
+import { Agent, acp } from './acp/support.js'
+
+const agent = new Agent()
+const settings = agent.settings()
+const login = new Agent('wants a login').settings()
+
+const cases = conformanceCases(acp, {
+  settings,
+  prompt: 'hi',
+  expected: 'echo: hi',
+  slow: { settings, prompt: '[{"hang":1}]' },
+  failing: login,
+  refused: { ...settings, options: {} },
+})
+for (const { title, run } of cases) test(title, run)

@@ -1,0 +1,156 @@
+/** The ways in which an agent dies, hangs or talks nonsense, and what is left of the turn and of its session. */
+import { describe, expect, test } from 'vitest'
+import { Agent, abortAfter, eventsOf } from './acp/support.js'
+
+const END = { stop: 'end_turn' }
+
+describe('an agent that dies', () => {
+  test('at once fails the turn with what it said, and no session is known', async () => {
+    const agent = new Agent('dies at once')
+    const { events, failure } = await agent.turn('hi')
+    expect(events).toEqual([])
+    expect(failure?.failure.type).toBe('authentication')
+    expect(failure?.message).toMatch(/exited 3 before it answered initialize: Error: please run agent login/)
+    expect(agent.state).toBeNull()
+  })
+
+  test('because it is not there is misconfigured', async () => {
+    const { failure } = await new Agent().turn('hi', { options: { command: 'no-such-agent acp' } })
+    expect(failure?.failure.type).toBe('misconfigured')
+    expect(failure?.message).toMatch(/no-such-agent acp\) exited 127 .*not found/)
+  })
+
+  test('between its session and the prompt leaves the session to go on in', async () => {
+    const agent = new Agent('dies with its session')
+    const { events, failure } = await agent.turn('lost')
+    expect(events.map(({ type }) => type)).toEqual(['state'])
+    expect(failure).toMatchObject({
+      failure: { type: 'crashed' },
+      message: /was killed by SIGKILL before it answered session\/prompt|exited 137/,
+    })
+    expect((await agent.turn('again')).reply).toBe('echo: again')
+  })
+
+  test.each([
+    ['killed', { kill: 'SIGKILL' }, /killed by SIGKILL|exited 137/],
+    ['exiting as if all was well', { exit: 0 }, /exited 0/],
+  ])('in the middle of its text, %s, has not answered', async (_, death, how) => {
+    const agent = new Agent()
+    const turn = await agent.turn([{ say: 'half' }, { 'wait ms': 50 }, death])
+    expect(turn).toMatchObject({ reply: undefined, text: 'half', failure: { failure: { type: 'crashed' } } })
+    expect(turn.failure?.message).toMatch(how)
+    const next = await agent.turn('go on')
+    expect(next.reply).toBe('echo: go on')
+    expect(agent.stored().prompts).toHaveLength(2)
+  })
+
+  test('with its stop reason said has answered', async () => {
+    const { reply, failure } = await new Agent().turn([
+      { say: 'all of it' },
+      END,
+      { 'wait ms': 30 },
+      { kill: 'SIGKILL' },
+    ])
+    expect({ reply, failure }).toEqual({ reply: 'all of it', failure: undefined })
+  })
+
+  test('with half a line said has not answered, and the half is in nobody’s way', async () => {
+    const half = '{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_'
+    const turn = await new Agent().turn([
+      { say: 'all' },
+      { raw: half },
+      { 'wait ms': 30 },
+      { kill: 'SIGKILL' },
+    ])
+    expect(turn).toMatchObject({ reply: undefined, failure: { failure: { type: 'crashed' } } })
+  })
+
+  test('leaves no grandchild, not even one that holds its stdout open', async () => {
+    const steps = [{ say: 'half' }, { 'leave a grandchild': 1 }, { 'wait ms': 50 }]
+    const died = await new Agent().turn([...steps, { exit: 0 }])
+    expect(died.failure?.message).toMatch(/exited 0 before it answered/)
+    expect(died.ms).toBeLessThan(3000)
+    const answered = await new Agent().turn([...steps, END])
+    expect(answered.reply).toBe('half')
+    expect(answered.ms).toBeLessThan(3000)
+  })
+})
+
+describe('an agent that hangs', () => {
+  test('before it has answered initialize is given up, and what it told stderr is said', async () => {
+    const { failure, ms } = await new Agent('never answers').turn('hi', {
+      options: { start_timeout: '300ms' },
+    })
+    expect(failure?.failure.type).toBe('timeout')
+    expect(failure?.message).toMatch(/not answered initialize within 300 ms; .*start_timeout/)
+    expect(ms).toBeLessThan(2000)
+  })
+
+  test('before it has answered initialize is stopped at once', async () => {
+    const { failure, ms } = await new Agent('never answers', 'clings to life').turn('hi', {
+      signal: abortAfter(300),
+    })
+    expect(failure?.message).toBe('stopped by the test')
+    expect(ms).toBeLessThan(1500)
+  })
+
+  test('in the middle of its turn takes the cancel, and says no more', async () => {
+    const agent = new Agent()
+    const turn = await agent.turn([{ say: 'half' }, { hang: 1 }], { signal: abortAfter(500) })
+    expect(turn).toMatchObject({ reply: undefined, failure: { message: 'stopped by the test' } })
+    expect(turn.ms).toBeLessThan(1500)
+    expect((await agent.turn('go on')).reply).toBe('echo: go on')
+  })
+
+  test('is not answered where it takes the cancel for the end of its work', async () => {
+    const agent = new Agent('ends a cancelled turn well')
+    const turn = await agent.turn([{ say: 'half' }, { hang: 1 }], { signal: abortAfter(500) })
+    expect(turn).toMatchObject({ reply: undefined, failure: { message: 'stopped by the test' } })
+  })
+
+  test('and hears neither the cancel nor SIGTERM is killed within 4 s', async () => {
+    const agent = new Agent('is deaf to a cancel', 'clings to life')
+    const turn = await agent.turn([{ say: 'half' }, { hang: 1 }], { signal: abortAfter(300) })
+    expect(turn.failure?.message).toBe('stopped by the test')
+    expect(turn.ms).toBeLessThan(4500)
+  })
+
+  test('after its answer is killed, and has answered all the same', async () => {
+    const { reply, ms } = await new Agent('clings to life').turn('hi')
+    expect(reply).toBe('echo: hi')
+    expect(ms).toBeLessThan(5000)
+  })
+})
+
+describe('an agent that talks nonsense', () => {
+  test('is understood where it makes sense', async () => {
+    const turn = await new Agent().turn([
+      { raw: 'DEBUG starting up\n\n  \n[1,2]\nnull\n"text"\n{"a":\n\u0000\n' },
+      {
+        raw: '{"jsonrpc":"2.0"}\n{"id":null,"error":{"code":-32700}}\n{"id":77,"result":{"stopReason":"end_turn"}}\n',
+      },
+      { raw: '{"jsonrpc":"2.0","method":"session/update"}\n{"method":7,"id":{}}\n' },
+      { say: 'sense' },
+      { 'tell stderr': 'x'.repeat(300_000) },
+      END,
+    ])
+    expect(turn).toMatchObject({ reply: 'sense', failure: undefined })
+  })
+
+  test('in one line of 10 MB is read', async () => {
+    const turn = await new Agent().turn([{ 'say so many bytes': 10_000_000 }, END])
+    expect(turn.reply).toHaveLength(10_000_000)
+    expect(eventsOf(turn, 'note')).toEqual([])
+  })
+
+  test('in a line that no memory is for is passed over', async () => {
+    const turn = await new Agent().turn([{ 'say so many bytes': 70 * 1024 * 1024 }, { say: 'sense' }, END])
+    expect(turn.reply).toBe('sense')
+  })
+
+  test('with carriage returns before its line feeds is understood', async () => {
+    const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'dos' } }
+    const line = JSON.stringify({ method: 'session/update', params: { sessionId: 's1', update } })
+    expect((await new Agent().turn([{ raw: `${line}\r\n` }, END])).reply).toBe('dos')
+  })
+})

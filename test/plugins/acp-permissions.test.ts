@@ -1,0 +1,154 @@
+/** What an agent asks permission for, and what a person decides, in one process and in another. */
+import { describe, expect, test } from 'vitest'
+import type { WaitAnswer, WaitAsk } from '../../src/provider/contract.js'
+import { Agent, abortAfter, eventsOf, type Turn } from './acp/support.js'
+
+const RUN = { toolCallId: 'c1', kind: 'execute', title: 'echo hi', rawInput: { command: 'echo hi' } }
+const WRITE = { toolCallId: 'c2', kind: 'edit', title: '/f', rawInput: { path: '/f', diff: '+x' } }
+const STRANGE = { toolCallId: 'c3', kind: 'other', title: 'shell' }
+
+function asking(...toolCalls: object[]): object[] {
+  return [{ say: 'I need this. ' }, { 'ask for': toolCalls }, { stop: 'end_turn' }]
+}
+
+/** Everything but the last word of the turn is text. */
+function asksOf(turn: Turn): WaitAsk[] {
+  const [wait, ...more] = eventsOf(turn, 'wait')
+  expect(more).toEqual([])
+  expect(turn.events.at(-1)).toBe(wait)
+  expect(turn.failure).toBeUndefined()
+  return wait?.asks ?? []
+}
+
+function decided(decision: WaitAnswer['decision'], asks: WaitAsk[], text = ''): { answer: WaitAnswer } {
+  // As it comes back from the disk.
+  return { answer: { decision, text, asks: JSON.parse(JSON.stringify(asks)) } }
+}
+
+describe('what is allowed is answered at once, for this once', () => {
+  test.each([
+    ['all', ['all'], RUN],
+    ['its kind', ['execute'], RUN],
+    ['a tool of substrat of that kind', ['read_file', 'shell'], RUN],
+    ['another tool of substrat of that kind', ['edit_file'], WRITE],
+    ['its name', ['bash'], { ...RUN, name: 'bash' }],
+  ])('%s', async (_, allow, toolCall) => {
+    const turn = await new Agent().turn(asking(toolCall), { allow })
+    expect(turn).toMatchObject({ reply: '[allow_once]', failure: undefined })
+  })
+})
+
+describe('what is not allowed', () => {
+  test('ends the turn in a wait, of which nothing runs any more', async () => {
+    const agent = new Agent()
+    const turn = await agent.turn(asking(RUN))
+    expect(asksOf(turn)).toEqual([{ call_id: 'c1', tool: 'execute', input: { command: 'echo hi' } }])
+    expect(turn.text).toBe('I need this. ')
+  })
+
+  test('is not allowed by a title that is the name of an allowed tool', async () => {
+    expect(asksOf(await new Agent().turn(asking(STRANGE), { allow: ['shell', 'edit'] }))).toEqual([
+      { call_id: 'c3', tool: 'other', input: { title: 'shell' } },
+    ])
+  })
+
+  test('is one wait for all that is asked at once, and what is allowed among it runs', async () => {
+    const turn = await new Agent().turn(asking(WRITE, RUN, STRANGE), { allow: ['edit'] })
+    expect(asksOf(turn).map(({ call_id }) => call_id)).toEqual(['c1', 'c3'])
+  })
+
+  test('has the name that the agent gave the tool, and the change that it would make', async () => {
+    const toolCall = {
+      ...WRITE,
+      rawInput: {},
+      content: [{ type: 'diff', path: '/f', oldText: 'a', newText: 'b' }],
+    }
+    const started = { sessionUpdate: 'tool_call', toolCallId: 'c2', title: 'write', kind: 'edit' }
+    const turn = await new Agent().turn([{ update: started }, ...asking(toolCall)])
+    expect(asksOf(turn)).toEqual([
+      {
+        call_id: 'c2',
+        tool: 'write',
+        input: { title: '/f', changes: [{ path: '/f', old: 'a', new: 'b' }] },
+      },
+    ])
+  })
+
+  test.each([
+    ['says that the turn ended well', 'ends a cancelled turn well'],
+    ['does not take notice of the cancel', 'is deaf to a cancel'],
+  ])('is a wait also where the agent %s', async (_, habit) => {
+    const agent = new Agent(habit)
+    const hanging = [{ 'ask for': [RUN] }, { hang: 1 }]
+    expect(asksOf(await agent.turn(hanging))).toHaveLength(1)
+  })
+
+  test('is no wait where the turn is stopped meanwhile', async () => {
+    const turn = await new Agent('is deaf to a cancel').turn([{ 'ask for': [RUN] }, { hang: 1 }], {
+      signal: abortAfter(1000),
+    })
+    expect(eventsOf(turn, 'wait')).toEqual([])
+    expect(turn.failure?.message).toBe('stopped by the test')
+    expect(turn.ms).toBeLessThan(4000)
+  })
+})
+
+describe('a person', () => {
+  test('approves: the agent is told to go on, and the same request is let through', async () => {
+    const agent = new Agent()
+    const asks = asksOf(await agent.turn(asking(RUN, WRITE)))
+    const turn = await agent.turn('', decided('approve', asks, 'but quickly'))
+    expect(turn.reply).toBe('[allow_once][allow_once]')
+    const [told] = agent.stored().prompts.at(-1)
+    expect(told).toMatch(/granted permission for this:\n- execute \{"command":"echo hi"\}\n- edit /)
+    expect(told).toContain('The person says: but quickly')
+  })
+
+  test('has approved one call, and nothing else: another one, or it again, is asked about', async () => {
+    const agent = new Agent()
+    const asks = asksOf(await agent.turn(asking(RUN)))
+    const session = agent.stored()
+    // What the agent asks for when it goes on, in the place of what it was given.
+    const other = [{ ...RUN, rawInput: { command: 'rm -rf /' } }]
+    for (const asked of [other, [RUN, RUN]]) {
+      agent.replace({ ...session, asked })
+      const again = asksOf(await agent.turn('', decided('approve', asks)))
+      expect(again.map(({ input }) => input)).toEqual([asked.at(-1)?.rawInput])
+    }
+  })
+
+  test('approves what is too long to be shown by its digest: another one with the same look is asked about', async () => {
+    const long = (middle: string): object => ({
+      ...WRITE,
+      rawInput: { text: `${'a'.repeat(9000)}${middle}${'a'.repeat(9000)}` },
+    })
+    const agent = new Agent()
+    const asks = asksOf(await agent.turn(asking(long('b'))))
+    expect(JSON.stringify(asks).length).toBeLessThan(10_000)
+    const session = agent.stored()
+    expect((await agent.turn('', decided('approve', asks))).reply).toBe('[allow_once]')
+    agent.replace({ ...session, asked: [long('c')] })
+    expect(asksOf(await agent.turn('', decided('approve', asks)))).toHaveLength(1)
+  })
+
+  test('denies: the agent is told why, and the same request is rejected', async () => {
+    const agent = new Agent()
+    const asks = asksOf(await agent.turn(asking(RUN)))
+    const turn = await agent.turn('', decided('deny', asks, 'too loud'))
+    expect(turn.reply).toBe('[reject_once]')
+    expect(agent.stored().prompts.at(-1)[0]).toMatch(/has denied permission .*too loud/s)
+  })
+
+  test('decides in time for what is allowed otherwise too', async () => {
+    const agent = new Agent()
+    const asks = asksOf(await agent.turn(asking(RUN, WRITE)))
+    const turn = await agent.turn('', { ...decided('approve', asks.slice(0, 1)), allow: ['edit'] })
+    expect(turn.reply).toBe('[allow_once][allow_once]')
+  })
+
+  test('may have any other word than yes or no', async () => {
+    const agent = new Agent()
+    const asks = asksOf(await agent.turn(asking(RUN)))
+    expect((await agent.turn('', decided('input', asks, 'use printf'))).reply).toBe('echo: use printf')
+  })
+})

@@ -1,0 +1,355 @@
+/** The ACP provider, turn by turn, against an agent that does what it is told. */
+import { describe, expect, test } from 'vitest'
+import { Agent, acp, eventsOf } from './acp/support.js'
+
+const chunk = (text: string, messageId?: string): object => ({
+  update: { sessionUpdate: 'agent_message_chunk', messageId, content: { type: 'text', text } },
+})
+const call = (toolCallId: string, fields: object): object => ({
+  update: { sessionUpdate: 'tool_call', toolCallId, ...fields },
+})
+const change = (toolCallId: string, fields: object): object => ({
+  update: { sessionUpdate: 'tool_call_update', toolCallId, ...fields },
+})
+const END = { stop: 'end_turn' }
+
+describe('a session', () => {
+  test('is new the first time, and its id is known before anything is prompted', async () => {
+    const agent = new Agent()
+    const turn = await agent.turn('hi', {
+      onEvent: ({ type }) => {
+        if (type === 'state') expect(agent.stored().prompts).toEqual([])
+      },
+    })
+    expect(turn.events.map(({ type }) => type)).toEqual(['state', 'text', 'done'])
+    expect(turn.reply).toBe('echo: hi')
+  })
+
+  test.each([
+    ['resumed', []],
+    ['loaded where it cannot be resumed, its replay passed over', ['cannot resume']],
+  ])('is %s in every later turn', async (_, habits) => {
+    const agent = new Agent(...habits)
+    for (const text of ['one', 'two', 'three']) {
+      const turn = await agent.turn(text)
+      expect(turn).toMatchObject({ reply: `echo: ${text}`, text: `echo: ${text}` })
+      expect(eventsOf(turn, 'tool_finished')).toEqual([])
+    }
+    expect(agent.stored().prompts).toEqual([['one'], ['two'], ['three']])
+  })
+
+  test('is opened in the workspace, with the tools of substrat, each time', async () => {
+    const agent = new Agent()
+    agent.tools = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: { SUBSTRAT_RUN: 'r' } }
+    await agent.turn('hi', { workspace: agent.store })
+    await agent.turn('hi', { workspace: agent.store })
+    const mcpServers = [
+      {
+        name: 'substrat',
+        command: '/bin/substrat',
+        args: ['mcp'],
+        env: [{ name: 'SUBSTRAT_RUN', value: 'r' }],
+      },
+    ]
+    const place = { cwd: agent.store, mcpServers }
+    expect(agent.stored().opened).toEqual([place, { ...place, sessionId: 's1' }])
+  })
+
+  test('without tools of substrat has no MCP servers', async () => {
+    const agent = new Agent()
+    await agent.turn('hi')
+    expect(agent.stored().opened[0].mcpServers).toEqual([])
+  })
+
+  const gone = Buffer.from('{"session_id":"s99"}')
+  test.each([
+    ['the protocol has a code for it', []],
+    ['the agent has the same words for everything, but lists its sessions', ['says nothing of use', 'lists']],
+    ['the agent cannot restore any', ['cannot restore']],
+  ])('that has vanished is lost: %s', async (_, habits) => {
+    const agent = new Agent(...habits)
+    await agent.turn('a first session, and another')
+    agent.state = null
+    await agent.turn('that is listed')
+    agent.state = gone
+    const { failure } = await agent.turn('hi')
+    expect(failure?.failure.type).toBe('session_lost')
+  })
+
+  test('that is there and cannot be opened is not lost', async () => {
+    const agent = new Agent('lists', 'cannot open it now')
+    agent.state = null
+    await agent.turn('one')
+    const { failure } = await agent.turn('two')
+    expect(failure).toMatchObject({ failure: { type: 'crashed' }, message: /the disk is on fire/ })
+  })
+
+  test('whose state is none of ours is lost', async () => {
+    for (const state of ['', 'null', '{}', '{"session_id":7}', '{'])
+      await expect(
+        acp.restore(Buffer.from(state), new Agent().settings(), {} as never),
+      ).rejects.toMatchObject({ failure: { type: 'session_lost' } })
+  })
+})
+
+describe('the reply', () => {
+  test.each<[string, object[], string]>([
+    ['is the only message', [chunk('a'), chunk('b')], 'ab'],
+    ['is the last message, by its id', [chunk('first', '1'), chunk('sec', '2'), chunk('ond', '2')], 'second'],
+    [
+      'is what was said after the last tool call',
+      [chunk('I look. '), call('c', { title: 'look' }), chunk('Blue')],
+      'Blue',
+    ],
+    [
+      'is not lost where nothing, or only a blank, comes after the last tool call',
+      [chunk('All done.'), call('c', { title: 'look' }), chunk('\n')],
+      'All done.',
+    ],
+    ['may be empty', [], ''],
+    ['keeps U+2028, U+2029 and NEL', [chunk('a\u2028b\u2029c\u0085d')], 'a\u2028b\u2029c\u0085d'],
+  ])('%s', async (_, steps, reply) => {
+    expect((await new Agent().turn([...steps, END])).reply).toBe(reply)
+  })
+
+  test('has no part of thoughts, plans, other sessions, and what the protocol does not have yet', async () => {
+    const { reply, text } = await new Agent().turn([
+      { update: { sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: 'hm' } } },
+      { update: { sessionUpdate: 'plan', entries: [] } },
+      { update: { sessionUpdate: 'dream', content: { type: 'text', text: 'sheep' } } },
+      { update: { sessionUpdate: 'agent_message_chunk', content: { type: 'image', data: '' } } },
+      { update: { sessionUpdate: 'agent_message_chunk' } },
+      { update: null },
+      {
+        'update of another session': {
+          sessionUpdate: 'agent_message_chunk',
+          content: { type: 'text', text: 'x' },
+        },
+      },
+      { say: 'yes' },
+      END,
+    ])
+    expect({ reply, text }).toEqual({ reply: 'yes', text: 'yes' })
+  })
+
+  test('of more than 10 MiB loses its end, and says so', async () => {
+    const turn = await new Agent().turn([
+      { 'say so many bytes': 6 * 1024 * 1024 },
+      { 'say so many bytes': 6 * 1024 * 1024 },
+      END,
+    ])
+    expect(turn.reply).toHaveLength(10 * 1024 * 1024)
+    expect(eventsOf(turn, 'note')).toEqual([
+      { type: 'note', text: expect.stringContaining('its end is lost') },
+    ])
+  })
+})
+
+describe('what the agent does', () => {
+  test('is told as its tool calls, each started and finished once', async () => {
+    const turn = await new Agent().turn([
+      call('c1', { title: 'bash', kind: 'execute', status: 'pending', rawInput: {} }),
+      change('c1', { status: 'in_progress', title: 'echo hi', rawInput: { command: 'echo hi' } }),
+      change('c1', { status: 'in_progress', title: 'echo hi' }),
+      change('c1', {
+        status: 'completed',
+        content: [{ type: 'content', content: { type: 'text', text: 'hi\n' } }],
+        rawOutput: { output: 'not this' },
+      }),
+      call('c2', { title: 'Reading a file', kind: 'read' }),
+      change('c2', { status: 'failed', rawOutput: { error: 'no such file' } }),
+      call('c3', {
+        title: 'x y',
+        name: 'mine',
+        status: 'completed',
+        content: [{ type: 'diff', path: '/a' }],
+      }),
+      END,
+    ])
+    expect(turn.events.filter(({ type }) => type.startsWith('tool'))).toEqual([
+      { type: 'tool_started', call_id: 'c1', tool: 'bash', input: { command: 'echo hi' } },
+      { type: 'tool_finished', call_id: 'c1', tool: 'bash', output: 'hi\n', is_error: false },
+      { type: 'tool_started', call_id: 'c2', tool: 'read', input: { title: 'Reading a file' } },
+      {
+        type: 'tool_finished',
+        call_id: 'c2',
+        tool: 'read',
+        output: '{"error":"no such file"}',
+        is_error: true,
+      },
+      { type: 'tool_started', call_id: 'c3', tool: 'mine', input: { title: 'x y' } },
+      { type: 'tool_finished', call_id: 'c3', tool: 'mine', output: 'changed /a', is_error: false },
+    ])
+  })
+
+  test('with the tools of substrat is not told: substrat records it itself', async () => {
+    const agent = new Agent()
+    agent.tools = { name: 'substrat', command: 'true', args: [], env: {} }
+    const done = { kind: 'other', status: 'completed' }
+    const turn = await agent.turn([
+      call('1', { title: 'substrat_mail', ...done }),
+      call('2', { title: 'x', name: 'mcp__substrat__mail', ...done }),
+      call('3', { title: 'substrata', ...done }),
+      END,
+    ])
+    expect(eventsOf(turn, 'tool_finished').map(({ tool }) => tool)).toEqual(['substrata'])
+  })
+
+  test('is bounded in the log: of 10 MB of output its beginning and its end are kept', async () => {
+    const output = `first ${'x'.repeat(10_000_000)} last`
+    const turn = await new Agent().turn([
+      call('c', { title: 'cat', status: 'completed', rawInput: { text: output }, rawOutput: { output } }),
+      END,
+    ])
+    const [finished] = eventsOf(turn, 'tool_finished')
+    expect(finished?.output.length).toBeLessThan(20_000)
+    expect(finished?.output).toMatch(/^first x.*characters left out.*x last$/s)
+    expect(JSON.stringify(eventsOf(turn, 'tool_started')).length).toBeLessThan(20_000)
+    expect(turn.reply).toBe('')
+  })
+
+  test('is counted in tokens, those from its cache included', async () => {
+    const usage = { inputTokens: 100, outputTokens: 7, totalTokens: 127, cachedReadTokens: 20 }
+    const turn = await new Agent().turn([{ stop: { stopReason: 'end_turn', usage } }])
+    expect(eventsOf(turn, 'usage')).toEqual([
+      { type: 'usage', usage: { input_tokens: 120, output_tokens: 7 } },
+    ])
+    const none = await new Agent().turn([
+      { stop: { stopReason: 'end_turn', usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 } } },
+    ])
+    expect(eventsOf(none, 'usage')).toEqual([])
+  })
+
+  test('and wants a person to know is a note', async () => {
+    const notice = {
+      sessionUpdate: 'notice',
+      severity: 'warning',
+      title: 'asked again',
+      description: 'in 3 s',
+    }
+    const turn = await new Agent().turn([{ update: notice }, { update: { sessionUpdate: 'notice' } }, END])
+    expect(eventsOf(turn, 'note')).toEqual([{ type: 'note', text: 'asked again: in 3 s' }])
+  })
+
+  test('and asks of files or terminals, which were not offered, is refused, and it goes on', async () => {
+    const request = { method: 'fs/write_text_file', params: { path: '/x', content: '' } }
+    expect((await new Agent().turn([{ request }, END])).reply).toBe('refused with -32601')
+  })
+})
+
+describe('the settings', () => {
+  test.each([
+    ['a value', 'large', { configId: 'the-model', value: 'large' }],
+    ['a name', 'The Large One', { configId: 'the-model', value: 'large' }],
+  ])('choose the model by %s', async (_, model, chosen) => {
+    const agent = new Agent()
+    await agent.turn('hi', { model })
+    await agent.turn('hi', { model: 'small' })
+    expect(agent.stored().chosen).toEqual([chosen])
+  })
+
+  test('choose model and mode as agents offered them before', async () => {
+    const agent = new Agent('offers as before')
+    await agent.turn('hi', { model: 'large' })
+    expect(agent.stored().chosen).toEqual([{ modelId: 'large' }])
+    const other = new Agent()
+    await other.turn('hi', { options: { mode: 'plan' } })
+    expect(other.stored().chosen).toEqual([{ modeId: 'plan' }])
+  })
+
+  test('are refused with what there is, where the agent has no such model or mode', async () => {
+    const { failure } = await new Agent().turn('hi', { model: 'huge' })
+    expect(failure).toMatchObject({
+      failure: { type: 'misconfigured' },
+      message: 'the agent has no model huge; it has small, large',
+    })
+    const mode = await new Agent().turn('hi', { options: { mode: 'yolo' } })
+    expect(mode.failure?.message).toBe('the agent has no mode yolo; it has build, plan')
+    const none = await new Agent('offers nothing').turn('hi', { model: 'large' })
+    expect(none.failure).toMatchObject({
+      failure: { type: 'misconfigured' },
+      message: /offers no choice of model/,
+    })
+  })
+
+  test('have instructions, which the agent is told once, and again when they have changed', async () => {
+    const agent = new Agent()
+    for (const instructions of ['Be brief.', 'Be brief.', 'Be long.', null])
+      await agent.turn('hi', { instructions })
+    expect(agent.stored().prompts).toEqual([
+      ['Your instructions for this conversation:\n\nBe brief.', 'hi'],
+      ['hi'],
+      ['Your instructions for this conversation:\n\nBe long.', 'hi'],
+      ['hi'],
+    ])
+  })
+
+  test('that cannot work are refused before anything is started', () => {
+    const wrong = [
+      {},
+      { command: ' ' },
+      { command: 'x', start_timeout: 'soon' },
+      { command: 'x', start_timeout: '0s' },
+    ]
+    for (const options of wrong) {
+      const settings = { workspace: '/', model: null, instructions: null, options }
+      expect(() => acp.check?.(settings as never)).toThrow(
+        expect.objectContaining({ failure: { type: 'misconfigured' } }),
+      )
+    }
+  })
+})
+
+describe('a turn that the agent does not finish well', () => {
+  test('with max_tokens is answered, and says that it was cut short', async () => {
+    const turn = await new Agent().turn([{ say: 'as far as' }, { stop: 'max_tokens' }])
+    expect(turn.reply).toBe('as far as')
+    expect(eventsOf(turn, 'note')).toEqual([{ type: 'note', text: expect.stringContaining('cut short') }])
+  })
+
+  test.each([
+    ['max_turn_requests', 'crashed', /as many model requests/],
+    ['refusal', 'invalid', /refuses to go on/],
+    ['cancelled', 'crashed', /not by substrat/],
+    ['bored', 'invalid_response', /bored/],
+  ])('with %s is a failure of type %s', async (stop, type, message) => {
+    const { reply, failure } = await new Agent().turn([{ say: 'half' }, { stop }])
+    expect(reply).toBeUndefined()
+    expect(failure).toMatchObject({ failure: { type }, message: expect.stringMatching(message) })
+  })
+
+  test.each<[string, object, object]>([
+    [
+      'rate limit',
+      { code: -32603, message: 'Rate limit reached, try again in 7s' },
+      { type: 'rate_limit', retry_after_ms: 7000 },
+    ],
+    [
+      'overloaded model',
+      { code: -32603, message: 'Internal error', data: { message: '529 overloaded' } },
+      { type: 'overloaded' },
+    ],
+    ['lost connection', { code: 1, message: 'connect ECONNREFUSED 127.0.0.1' }, { type: 'unreachable' }],
+    ['wrong key', { code: -32603, message: 'Incorrect API key provided' }, { type: 'authentication' }],
+    [
+      'anything else',
+      { code: -32603, message: 'Internal error', data: 'no such thing' },
+      { type: 'crashed' },
+    ],
+  ])('with an error fails with its type: %s', async (_, fail, failure) => {
+    const turn = await new Agent().turn([{ say: 'half' }, { fail }])
+    expect(turn.failure?.failure).toEqual(failure)
+    expect(turn.reply).toBeUndefined()
+  })
+
+  test('for want of a login says how to log in', async () => {
+    const { failure } = await new Agent('wants a login').turn('hi')
+    expect(failure?.failure.type).toBe('authentication')
+    expect(failure?.message).toContain('log in yourself: Web login (Run `agent login`)')
+  })
+
+  test('because it speaks another version of the protocol is misconfigured', async () => {
+    const { failure } = await new Agent('speaks version 9').turn('hi')
+    expect(failure).toMatchObject({ failure: { type: 'misconfigured' }, message: /version 9/ })
+  })
+})
