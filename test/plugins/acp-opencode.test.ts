@@ -1,0 +1,75 @@
+/** What OpenCode 1.18.33 really said over ACP, replayed byte by byte: the provider asks the same, and understands it so. */
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { WaitAsk } from '../../src/provider/contract.js'
+import { Agent, eventsOf, type Turn, type TurnOptions } from './acp/support.js'
+
+const FOLDER = join(import.meta.dirname, 'acp')
+const SESSION = Buffer.from('{"session_id":"ses_e064a97bcffeUk3RQcPxoy02UD"}')
+const ASK: WaitAsk = { call_id: 'call_6', tool: 'bash', input: { command: 'echo one' } }
+
+/** A message to the agent that was not sent when it was recorded fails the turn. */
+function replay(
+  name: string,
+  prompt: string,
+  state: Uint8Array | null,
+  options: TurnOptions = {},
+): Promise<Turn> {
+  const agent = new Agent()
+  agent.state = state
+  const command = `'${process.execPath}' '${FOLDER}/replay.mjs' '${FOLDER}/opencode/${name}.jsonl'`
+  return agent.turn(prompt, { ...options, options: { command } })
+}
+
+test('a new turn with a tool that is allowed', async () => {
+  const { events } = await replay('tool', 'run: echo hi', null, { allow: ['shell'], workspace: '/tmp' })
+  const sessionId = 'ses_e064a97bcffeUk3RQcPxoy02UD'
+  const [state, ...rest] = events.filter(({ type }) => type !== 'text')
+  expect(state?.type === 'state' && Buffer.from(state.state).toString()).toContain(sessionId)
+  const input = { command: 'echo hi', description: 'runs it', cwd: '/tmp/h/acp/ws' }
+  expect(rest).toEqual([
+    { type: 'tool_started', call_id: 'call_2', tool: 'bash', input },
+    { type: 'tool_finished', call_id: 'call_2', tool: 'bash', output: 'hi\n', is_error: false },
+    { type: 'usage', usage: { input_tokens: 120, output_tokens: 7 } },
+    { type: 'done', reply: 'result: "hi\\n"' },
+  ])
+})
+
+test('a resumed turn that asks for permission, is cancelled, and waits', async () => {
+  const turn = await replay('wait', 'run: echo one', SESSION)
+  expect(turn.events.at(-1)).toEqual({ type: 'wait', kind: 'approval', asks: [ASK] })
+  expect(eventsOf(turn, 'tool_finished')).toMatchObject([
+    { call_id: 'call_6', output: 'Tool execution aborted', is_error: true },
+  ])
+})
+
+test('what was approved, asked for again by another call, is let through', async () => {
+  const answer = { decision: 'approve' as const, text: '', asks: [ASK] }
+  const turn = await replay('approve', '', SESSION, { answer })
+  expect(turn.reply).toBe('result: "one\\n"')
+  expect(eventsOf(turn, 'tool_finished')).toMatchObject([{ call_id: 'call_9', output: 'one\n' }])
+})
+
+test('a turn that is cancelled in the middle of its text', async () => {
+  const controller = new AbortController()
+  const turn = await replay('cancel', 'be slow', SESSION, {
+    signal: controller.signal,
+    onEvent: () => controller.abort(new Error('stopped')),
+  })
+  expect(turn).toMatchObject({ reply: undefined, failure: { message: 'stopped' } })
+  // It took the cancel: it was not killed at the end of its time.
+  expect(turn.ms).toBeLessThan(1200)
+})
+
+test('an error of the model', async () => {
+  const { failure, reply } = await replay('error', 'bad400', SESSION)
+  expect(reply).toBeUndefined()
+  expect(failure).toMatchObject({ failure: { type: 'crashed' }, message: /Internal error: no such thing$/ })
+})
+
+test('a session that is gone: its words say nothing, its list of sessions does', async () => {
+  const gone = 'ses_e065a870fffe1TngqyzRz50XXX'
+  const { failure } = await replay('lost', 'hi', Buffer.from(JSON.stringify({ session_id: gone })))
+  expect(failure?.failure.type).toBe('session_lost')
+  expect(failure?.message).toContain(gone)
+})
