@@ -148,6 +148,7 @@ function session(settings, host) {
     async *send(prompt, { signal }) {
       program = await host.launch({ argv: ['cat'], cwd: settings.workspace }, { signal })
       program.stdin.end(prompt)
+      yield { type: 'state', state: Buffer.from('kept') }
       let reply = ''
       for await (const piece of program.stdout) reply += piece
       yield { type: 'done', reply }

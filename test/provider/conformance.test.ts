@@ -27,7 +27,9 @@ const TITLES = {
   stops: 'a turn that is stopped ends within 3 s',
   fails: 'a turn that fails throws, and says why',
   ends: 'a turn ends after exactly one done, with the reply',
+  offered: 'a turn may be offered a tool server',
   restores: 'what suspend returns can be restored, and goes on',
+  early: 'what restore needs goes out as soon as it is known, for a turn that dies',
   lets: 'stop never throws, also twice and before any turn',
   inspects: 'inspect says finished with a reply, unfinished or unknown, also of no state',
 }
@@ -136,14 +138,17 @@ function modelThatYields(...events: unknown[]): ModelProvider {
   })
 }
 
+const STATE = new TextEncoder().encode('state')
+
 function rightAgent(parts: object = {}, inSession: object = {}): AgentProvider {
   const create = async (settings: ProviderSettings): Promise<AgentSession> =>
     ({
       async *send(prompt: string, { signal }: CallOptions) {
+        yield { type: 'state', state: STATE }
         await play(settings, signal)
         yield { type: 'done', reply: prompt }
       },
-      suspend: async () => new TextEncoder().encode('state'),
+      suspend: async () => STATE,
       stop: async () => undefined,
       ...inSession,
     }) as AgentSession
@@ -198,6 +203,34 @@ function once(): AgentProvider & ModelProvider {
   }) as never
 }
 
+function waitFor(over: object = {}): object {
+  return { type: 'wait', kind: 'approval', asks: [{ ...call, input: {} }], ...over }
+}
+
+function needs(isRight: (tools: unknown) => boolean): Parameters<typeof agentWith>[0] {
+  return async function* (settings, { signal }, host, prompt) {
+    await play(settings, signal)
+    if (!isRight(host.tools)) throw new Error('not with these tools')
+    yield { type: 'done', reply: prompt }
+  }
+}
+
+function asksWhenStopped(): AgentProvider {
+  const { create, ...provider } = agentWith(async function* (settings, { signal }, _, prompt) {
+    if (settings.options.mode !== 'slow') {
+      await play(settings, signal)
+      yield { type: 'done', reply: prompt }
+    } else {
+      await aborted(signal).catch(() => undefined)
+      yield waitFor()
+    }
+  })
+  return {
+    ...provider,
+    create: async (settings, host) => ({ ...(await create(settings, host)), answer: () => hang() as never }),
+  }
+}
+
 async function* launches(
   settings: ProviderSettings,
   options: CallOptions,
@@ -209,7 +242,18 @@ async function* launches(
   yield { type: 'done', reply: prompt }
 }
 
+async function* sendsWithout(prompt: string): AsyncIterable<unknown> {
+  yield { type: 'done', reply: prompt }
+}
+
+const DONE = { type: 'done', reply: 'hi' }
+const call = { call_id: 'c', tool: 'shell' }
+const STARTED = { type: 'tool_started', ...call, input: {} }
+const FINISHED = { type: 'tool_finished', ...call, output: 'x', is_error: false }
+
 type Title = keyof typeof TITLES
+/** The cases with a turn that is to succeed. */
+const TURNS: Title[] = ['ends', 'offered', 'restores', 'early']
 const BROKEN: [string, Provider, Title[]][] = [
   ['a model that is right', rightModel(), []],
   ['an agent that is right', rightAgent(), []],
@@ -288,33 +332,29 @@ const BROKEN: [string, Provider, Title[]][] = [
     }),
     ['fails'],
   ],
-  ['an agent without a done', agentThatYields({ type: 'text', text: 'hi' }), ['ends', 'restores']],
-  [
-    'an agent with two',
-    agentThatYields({ type: 'done', reply: 'hi' }, { type: 'done', reply: 'hi' }),
-    ['ends', 'restores'],
-  ],
+  ['an agent without a done', agentThatYields({ type: 'text', text: 'hi' }), TURNS],
+  ['an agent with two', agentThatYields({ type: 'done', reply: 'hi' }, { type: 'done', reply: 'hi' }), TURNS],
   [
     'an agent that goes on after it',
     agentThatYields({ type: 'done', reply: 'hi' }, { type: 'text', text: 'x' }),
-    ['ends', 'restores'],
+    TURNS,
   ],
-  ['an agent that replies otherwise', agentThatYields({ type: 'done', reply: 'no' }), ['ends', 'restores']],
-  ['an agent with a model event', agentThatYields(END, { type: 'done', reply: 'hi' }), ['ends', 'restores']],
+  ['an agent that replies otherwise', agentThatYields({ type: 'done', reply: 'no' }), TURNS],
+  ['an agent with a model event', agentThatYields(END, { type: 'done', reply: 'hi' }), TURNS],
   [
     'an agent that cannot restore',
     rightAgent({ restore: () => Promise.reject(new Error('no such session')) }),
-    ['restores'],
+    ['restores', 'early'],
   ],
   [
     'an agent that cannot suspend',
     rightAgent({}, { suspend: () => Promise.reject(new Error('no')) }),
-    ['restores'],
+    ['restores', 'early'],
   ],
   [
     'an agent that throws at stop',
     rightAgent({}, { stop: () => Promise.reject(new Error('no')) }),
-    ['ends', 'restores', 'lets'],
+    [...TURNS, 'lets'],
   ],
   [
     'an agent that cannot inspect no state',
@@ -331,7 +371,53 @@ const BROKEN: [string, Provider, Title[]][] = [
     rightAgent({ inspect: async () => ({ outcome: 'maybe' }) }),
     ['inspects'],
   ],
-  ['an agent that leaves its program behind', agentWith(launches), ['ends', 'restores', 'stops', 'fails']],
+  [
+    'an agent that keeps its state to itself',
+    rightAgent({}, { send: sendsWithout }),
+    ['early', 'stops', 'fails'],
+  ],
+  [
+    'an agent with a late state',
+    agentThatYields({ type: 'text', text: 'x' }, { type: 'state', state: STATE }, DONE),
+    TURNS,
+  ],
+  ['an agent with a state that is no bytes', agentThatYields({ type: 'state', state: 'x' }, DONE), TURNS],
+  [
+    'an agent with a state that is too large',
+    agentThatYields({ type: 'state', state: new Uint8Array(513 * 1024) }, DONE),
+    TURNS,
+  ],
+  [
+    'an agent with half a token',
+    agentThatYields({ type: 'usage', usage: { input_tokens: 0.5, output_tokens: 1 } }, DONE),
+    TURNS,
+  ],
+  ['an agent with an empty note', agentThatYields({ type: 'note', text: ' ' }, DONE), TURNS],
+  ['an agent with text that is none', agentThatYields({ type: 'text', text: null }, DONE), TURNS],
+  ['an agent with a reply that is none', agentThatYields({ type: 'done', reply: null }), TURNS],
+  [
+    'an agent whose tools are right',
+    agentThatYields(STARTED, FINISHED, { ...STARTED, call_id: 'd' }, { ...FINISHED, call_id: 'd' }, DONE),
+    [],
+  ],
+  ['a tool that finishes without a start', agentThatYields(FINISHED, DONE), TURNS],
+  ['a tool that finishes twice', agentThatYields(STARTED, FINISHED, FINISHED, DONE), TURNS],
+  ['a tool that is started twice', agentThatYields(STARTED, FINISHED, STARTED, FINISHED, DONE), TURNS],
+  ['a tool that never finishes', agentThatYields(STARTED, DONE), TURNS],
+  ['a tool that finishes as another', agentThatYields(STARTED, { ...FINISHED, tool: 'x' }, DONE), TURNS],
+  ['a tool without an id', agentThatYields({ ...STARTED, call_id: '' }, DONE), TURNS],
+  ['a tool whose input is text', agentThatYields({ ...STARTED, input: 'ls' }, FINISHED, DONE), TURNS],
+  ['a tool without an output', agentThatYields(STARTED, { ...FINISHED, output: undefined }, DONE), TURNS],
+  ['an agent that waits where it needs nobody', agentThatYields(waitFor()), TURNS],
+  ['an agent that waits for nothing', agentThatYields(waitFor({ asks: [] })), TURNS],
+  [
+    'an agent that needs a tool server',
+    agentWith(needs((tools) => tools !== null)),
+    ['ends', 'restores', 'early'],
+  ],
+  ['an agent that cannot have one', agentWith(needs((tools) => tools === null)), ['offered']],
+  ['an agent that asks when it is stopped', asksWhenStopped(), ['stops']],
+  ['an agent that leaves its program behind', agentWith(launches), [...TURNS, 'stops', 'fails']],
 ]
 
 describe.concurrent('the suite finds a provider with', () => {
@@ -349,6 +435,111 @@ test('the titles are those of the suite', () => {
     .flatMap((provider) => conformanceCases(provider, FIXTURE))
     .map(({ title }) => title)
   expect(new Set(titles)).toEqual(new Set(Object.values(TITLES)))
+})
+
+describe('the suite finds an agent that asks and', () => {
+  type Answer = (given: { decision: string }) => AsyncIterable<unknown>
+  interface Asker {
+    send?: (options: { allow: string[] }, host: AgentHost) => AsyncIterable<unknown>
+    answer?: Answer | undefined
+  }
+
+  async function* asks({ allow }: { allow: string[] }): AsyncIterable<unknown> {
+    yield { type: 'state', state: STATE }
+    yield allow.includes('all') ? { type: 'done', reply: 'it is made' } : waitFor()
+  }
+
+  async function* answers({ decision }: { decision: string }): AsyncIterable<unknown> {
+    yield { type: 'done', reply: decision === 'approve' ? 'it is made' : 'as you say' }
+  }
+
+  /** Which of the cases about waits fail, and why. */
+  async function broken({ send = asks, ...parts }: Asker = {}): Promise<string[]> {
+    const answer = 'answer' in parts ? parts.answer : answers
+    const create = async (_: unknown, host: AgentHost): Promise<AgentSession> =>
+      ({
+        send: (prompt: string, options: { allow: string[] }) =>
+          prompt === 'hi' ? sendsWithout(prompt) : send(options, host),
+        answer,
+        suspend: async () => null,
+        stop: async () => undefined,
+      }) as unknown as AgentSession
+    const provider = rightAgent({
+      create,
+      restore: (_: unknown, settings: ProviderSettings, host: AgentHost) => create(settings, host),
+    })
+    const fixture = { ...FIXTURE, slow: undefined, failing: undefined, refused: undefined }
+    const found: string[] = []
+    for (const { title, run } of conformanceCases(provider, {
+      ...(fixture as ConformanceFixture),
+      asks: { settings: works, prompt: 'make it', expected: 'it is made' },
+    })) {
+      await run().catch(({ message }: Error) => found.push(`${title}: ${message.replace(/^.*hold: /, '')}`))
+    }
+    return found
+  }
+  const ENDS = 'a turn that asks for a person ends in a wait, and nothing of it runs'
+  const APPROVED = 'what is approved goes on, in a session that was suspended and restored'
+  const DENIED = 'what is denied ends too, and is not done'
+  const ALLOWED = 'what is allowed is not asked for'
+
+  test('is right, and passes it', async () => {
+    expect(await broken()).toEqual([])
+  })
+
+  test('does not wait', async () => {
+    const send = (): AsyncIterable<unknown> => sendsWithout('it is made')
+    const why = 'what is not allowed is waited for'
+    expect(await broken({ send })).toEqual([`${ENDS}: ${why}`, `${APPROVED}: ${why}`, `${DENIED}: ${why}`])
+  })
+
+  test('has no answer', async () => {
+    const why = 'a session that yields a wait has an answer'
+    expect(await broken({ answer: undefined })).toEqual([
+      `${ENDS}: ${why}`,
+      `${APPROVED}: ${why}`,
+      `${DENIED}: ${why}`,
+    ])
+  })
+
+  test('asks again and again', async () => {
+    const answer = async function* (): AsyncIterable<unknown> {
+      yield waitFor()
+    }
+    const why = 'a turn that was answered is done'
+    expect(await broken({ answer })).toEqual([`${APPROVED}: ${why}`, `${DENIED}: ${why}`])
+  })
+
+  test('does what was denied', async () => {
+    const answer: Answer = () => answers({ decision: 'approve' })
+    expect(await broken({ answer })).toEqual([
+      expect.stringContaining(`${DENIED}: the reply has not "it is made"`),
+    ])
+  })
+
+  test('does not do what was approved', async () => {
+    const answer: Answer = () => answers({ decision: 'deny' })
+    expect(await broken({ answer })).toEqual([
+      expect.stringContaining(`${APPROVED}: the reply has "it is made"`),
+    ])
+  })
+
+  test('asks for what is allowed', async () => {
+    const send = (): AsyncIterable<unknown> => asks({ allow: [] })
+    expect(await broken({ send })).toEqual([`${ALLOWED}: what is allowed is not waited for`])
+  })
+
+  test('leaves its program running while it waits', async () => {
+    const send: Asker['send'] = async function* (options, host) {
+      const { signal } = new AbortController()
+      await host.launch({ argv: ['/bin/sleep', '60'], cwd: '/' }, { signal })
+      yield* asks(options)
+    }
+    const why = 'no program is left when its session has let go'
+    expect(await broken({ send })).toEqual(
+      [ENDS, APPROVED, DENIED, ALLOWED].map((title) => `${title}: ${why}`),
+    )
+  })
 })
 
 describe('the suite finds a model whose tool calls', () => {

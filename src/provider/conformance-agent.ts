@@ -1,0 +1,231 @@
+/** The cases of the conformance suite about agent providers. */
+import { randomUUID } from 'node:crypto'
+import type { ProcessGroup } from '../session/records.js'
+import type { ConformanceFixture } from './conformance.js'
+import { type ConformanceCase, must, never, one } from './conformance-case.js'
+import { fails, stops } from './conformance-ends.js'
+import { type CheckedTurn, checkedTurn } from './conformance-events.js'
+import type {
+  AgentEvent,
+  AgentHost,
+  AgentProvider,
+  AgentSession,
+  McpStdioServer,
+  ProviderSettings,
+  WaitAnswer,
+} from './contract.js'
+import { createHost, killLeftGroup } from './program.js'
+
+export function agentCases(provider: AgentProvider, fixture: ConformanceFixture): ConformanceCase[] {
+  const { slow, failing, asks } = fixture
+  return [
+    one('a turn ends after exactly one done, with the reply', () =>
+      withHost(null, async (host) => {
+        const session = await provider.create(fixture.settings, host)
+        await replies(session, fixture)
+        await session.stop()
+      }),
+    ),
+    one('a turn may be offered a tool server', () =>
+      withHost(toolServer(), async (host) => {
+        const session = await provider.create(fixture.settings, host)
+        await replies(session, fixture)
+        await session.stop()
+      }),
+    ),
+    one('what suspend returns can be restored, and goes on', () =>
+      withHost(null, async (host) => {
+        const first = await provider.create(fixture.settings, host)
+        await replies(first, fixture)
+        const restored = await again(provider, first, fixture.settings, host)
+        await replies(restored, fixture)
+        await restored.stop()
+      }),
+    ),
+    one('what restore needs goes out as soon as it is known, for a turn that dies', () =>
+      withHost(null, async (host) => {
+        const session = await provider.create(fixture.settings, host)
+        const { events } = await replies(session, fixture)
+        const state = events.findLast((event) => event.type === 'state')?.state
+        const needs = await session.suspend()
+        must(needs === null || state !== undefined, 'a session that needs a state yielded it during its turn')
+        if (state === undefined) return
+        const restored = await provider.restore(state, fixture.settings, host)
+        await replies(restored, fixture)
+        await restored.stop()
+      }),
+    ),
+    one('stop never throws, also twice and before any turn', () =>
+      withHost(null, async (host) => {
+        const session = await provider.create(fixture.settings, host)
+        await session.stop()
+        await session.stop()
+      }),
+    ),
+    one('inspect says finished with a reply, unfinished or unknown, also of no state', async () => {
+      const inspection = await provider.inspect(null, fixture.settings)
+      const isKnown = ['finished', 'unfinished', 'unknown'].includes(inspection.outcome)
+      must(
+        isKnown && (inspection.outcome !== 'finished' || typeof inspection.reply === 'string'),
+        JSON.stringify(inspection),
+      )
+    }),
+    ...(asks === undefined ? [] : waitCases(provider, asks)),
+    ...(slow === undefined
+      ? []
+      : [
+          stops((signal) =>
+            withHost(null, (host) => turn(provider, slow.settings, slow.prompt, host, signal)),
+          ),
+        ]),
+    ...(failing === undefined
+      ? []
+      : [fails(() => withHost(null, (host) => turn(provider, failing, fixture.prompt, host, never())))]),
+  ]
+}
+
+function waitCases(
+  provider: AgentProvider,
+  { settings, prompt, expected }: NonNullable<ConformanceFixture['asks']>,
+): ConformanceCase[] {
+  /** A turn that waits for a person, and the session in which it is answered: another, in another process mostly. */
+  const parked = async (host: AgentHost): Promise<{ session: AgentSession; asks: WaitAnswer['asks'] }> => {
+    const first = await provider.create(settings, host)
+    const { end } = await ask(first, prompt)
+    must(end.type === 'wait', 'what is not allowed is waited for')
+    const session = await again(provider, first, settings, host)
+    return { session, asks: end.type === 'wait' ? end.asks : [] }
+  }
+  const answered = async (decision: WaitAnswer['decision'], text: string): Promise<string> =>
+    withHost(null, async (host) => {
+      const { session, asks } = await parked(host)
+      const stream = session.answer?.({ decision, text, asks }, { signal: never(), allow: [] })
+      must(stream !== undefined, 'the restored session has an answer too')
+      const { end } = await checkedTurn(session, stream as AsyncIterable<AgentEvent>)
+      await session.stop()
+      must(end.type === 'done', 'a turn that was answered is done')
+      return end.type === 'done' ? end.reply : ''
+    })
+  return [
+    one('a turn that asks for a person ends in a wait, and nothing of it runs', () =>
+      withHost(null, async (host, mustHaveEnded) => {
+        const session = await provider.create(settings, host)
+        const { end } = await ask(session, prompt)
+        must(end.type === 'wait', 'what is not allowed is waited for')
+        await session.suspend()
+        await mustHaveEnded()
+      }),
+    ),
+    one('what is approved goes on, in a session that was suspended and restored', async () => {
+      mustHave(await answered('approve', ''), expected)
+    }),
+    one('what is denied ends too, and is not done', async () => {
+      const reply = await answered('deny', 'it is not wanted')
+      must(
+        !reply.includes(expected),
+        `the reply has not ${JSON.stringify(expected)}: ${JSON.stringify(reply)}`,
+      )
+    }),
+    one('what is allowed is not asked for', () =>
+      withHost(null, async (host) => {
+        const session = await provider.create(settings, host)
+        const { end } = await ask(session, prompt, ['all'])
+        must(end.type === 'done', 'what is allowed is not waited for')
+        mustHave(end.type === 'done' ? end.reply : '', expected)
+        await session.stop()
+      }),
+    ),
+  ]
+}
+
+async function turn(
+  provider: AgentProvider,
+  settings: ProviderSettings,
+  prompt: string,
+  host: AgentHost,
+  signal: AbortSignal,
+): Promise<AgentEvent[]> {
+  const session = await provider.create(settings, host)
+  try {
+    return (await checkedTurn(session, session.send(prompt, { signal, allow: [] }))).events
+  } finally {
+    await session.stop()
+  }
+}
+
+function ask(session: AgentSession, prompt: string, allow: string[] = []): Promise<CheckedTurn> {
+  return checkedTurn(session, session.send(prompt, { signal: never(), allow }))
+}
+
+async function replies(
+  session: AgentSession,
+  { prompt, expected }: ConformanceFixture,
+): Promise<CheckedTurn> {
+  const checked = await ask(session, prompt)
+  must(checked.end.type === 'done', 'a prompt that needs nobody is done')
+  mustHave(checked.end.type === 'done' ? checked.end.reply : '', expected)
+  return checked
+}
+
+function mustHave(reply: string, expected: string): void {
+  must(
+    reply.includes(expected),
+    `the reply has ${JSON.stringify(expected)}: ${JSON.stringify(reply.slice(0, 200))}`,
+  )
+}
+
+/** The same conversation, let go of and taken up again. */
+async function again(
+  provider: AgentProvider,
+  session: AgentSession,
+  settings: ProviderSettings,
+  host: AgentHost,
+): Promise<AgentSession> {
+  const state = await session.suspend()
+  return state === null ? provider.create(settings, host) : provider.restore(state, settings, host)
+}
+
+/** A tool server that has no tools: what a program starts where substrat offers its own. */
+function toolServer(): McpStdioServer {
+  const script = `
+    const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
+    require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+      const { id, method, params } = JSON.parse(line)
+      const serverInfo = { name: 'none', version: '0' }
+      if (method === 'initialize') {
+        say({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo } })
+      } else if (id !== undefined) say({ id, result: method === 'tools/list' ? { tools: [] } : {} })
+    })`
+  return {
+    name: 'substrat',
+    command: process.execPath,
+    args: ['-e', script],
+    env: { SUBSTRAT_CONFORMANCE: '1' },
+  }
+}
+
+/** A host like substrat's own; no program that it launched may be left when the case is over. */
+async function withHost<T>(
+  tools: McpStdioServer | null,
+  act: (host: AgentHost, mustHaveEnded: () => Promise<void>) => Promise<T>,
+): Promise<T> {
+  const runId = randomUUID()
+  const groups: ProcessGroup[] = []
+  const environment = {
+    SUBSTRAT_RUN: runId,
+    SUBSTRAT_AGENT: runId,
+    SUBSTRAT_HOME: '/nonexistent',
+    SUBSTRAT_LOG: '/nonexistent',
+  }
+  const { launch } = createHost({ environment, record: (group) => void groups.push(group) })
+  const mustHaveEnded = async (): Promise<void> => {
+    for (const group of groups) {
+      must((await killLeftGroup(group, runId)) === 'gone', 'no program is left when its session has let go')
+    }
+  }
+  try {
+    return await act({ launch, tools }, mustHaveEnded)
+  } finally {
+    await mustHaveEnded()
+  }
+}
