@@ -2,9 +2,9 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { codexFailure } from '../../plugins/provider-codex/src/failure.js'
 import {
   codex,
+  codexFailure,
   failureIn,
   firstTurn,
   newLab,

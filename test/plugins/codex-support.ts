@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { build } from 'esbuild'
 import { afterAll, afterEach, beforeEach } from 'vitest'
 import type {
   AgentEvent,
@@ -11,6 +12,7 @@ import type {
   AgentProvider,
   AgentSession,
   McpStdioServer,
+  ProviderFailure,
   ProviderSettings,
 } from '../../src/provider/contract.js'
 import { createHost, killLeftGroup } from '../../src/provider/program.js'
@@ -27,6 +29,19 @@ execFileSync(process.execPath, [
   file,
 ])
 export const codex = ((await import(/* @vite-ignore */ file)) as { default: AgentProvider }).default
+
+/** A part of the plugin by itself: whose clock can be set. */
+const part = join(folder, 'failure.mjs')
+await build({
+  entryPoints: [join(REPOSITORY, 'plugins/provider-codex/src/failure.ts')],
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  outfile: part,
+})
+export const { codexFailure } = (await import(/* @vite-ignore */ part)) as {
+  codexFailure(said: string, now?: number): ProviderFailure
+}
 
 export const RECORDED = join(import.meta.dirname, 'codex')
 export const FIRST_THREAD = '01a1f9b0-6fba-75f2-91e5-cc0dddb2b092'

@@ -1,0 +1,36 @@
+/** The suite that every provider passes, for codex. It cannot ask for a person: that part of the suite is not for it. */
+import { describe, test } from 'vitest'
+import { conformanceCases } from '../../src/provider/conformance.js'
+import type { ProviderSettings } from '../../src/provider/contract.js'
+import { codex, place, settingsFor } from './codex-support.js'
+
+/** The places are new for each case. */
+function settings(how = '', options: Record<string, string> = {}): ProviderSettings {
+  return {
+    ...settingsFor(how, options),
+    get workspace() {
+      return place.workspace
+    },
+  }
+}
+
+describe('codex conforms', () => {
+  const cases = conformanceCases(codex, {
+    settings: settings(),
+    prompt: 'hello there',
+    expected: 'echo: hello there',
+    slow: { settings: settings('--lines 3 --stored 3 --end hang'), prompt: 'hello there' },
+    failing: settings('--play limited.jsonl --stored 3 --end 1'),
+    refused: settings('', { sandbox: 'none' }),
+  })
+  for (const { title, run } of cases) test(title, run)
+})
+
+describe('with tools in its turns, codex conforms', () => {
+  const cases = conformanceCases(codex, {
+    settings: settings('--play tools.jsonl --resumed tools.jsonl'),
+    prompt: 'use your tools',
+    expected: 'That is done.',
+  })
+  for (const { title, run } of cases) test(title, run)
+})
