@@ -7,7 +7,10 @@
 
 import { type ErrorCode, SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
+import { controlRecords } from '../mail/inbox.js'
 import type {
+  AgentProvider,
+  JsonObject,
   LaunchCommand,
   LaunchedProgram,
   ModelProvider,
@@ -16,7 +19,7 @@ import type {
   ToolCall,
 } from '../provider/contract.js'
 import { createHost } from '../provider/program.js'
-import type { CallRecord, RunError } from '../session/records.js'
+import type { CallRecord, NewRecord, RunError } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { askAgent } from './ask-agent.js'
@@ -27,7 +30,7 @@ import { openCalls } from './history.js'
 import { step, withRest } from './step.js'
 import type { TurnStop } from './stop.js'
 import { StrayErrors } from './stray-errors.js'
-import type { Toolbox } from './tools/toolbox.js'
+import type { Toolbox, ToolResult } from './tools/toolbox.js'
 import type { Effect, RetryPlan, TurnEvent } from './turn-event.js'
 
 export interface TurnPorts {
@@ -45,9 +48,14 @@ export interface TurnPorts {
   onToken(secret: string): void
   onText(text: string): void
   note(text: string): void
+  /** Serves the tools of section 9 to the program of an agent provider for as long as its turn lasts. */
+  serveTools(call: ProgramCall): Promise<{ close(): void }>
   /** Whether the session comes to rest with the end of this run: asked when the run ends. */
   isLast(): boolean
 }
+
+/** A call by an agent's program, from the moment it arrives until its result is durable. */
+export type ProgramCall = (name: string, input: JsonObject) => Promise<{ content: string; is_error: boolean }>
 
 /** The run as it ended or was parked. Throws only where storage failed; then the run is open on disk, for recovery. */
 export async function drive(
@@ -73,6 +81,13 @@ export async function drive(
 class Turn {
   stop: TurnStop = { signal: new AbortController().signal, reason: () => 'shutdown', close: () => undefined }
   private readonly strays = new StrayErrors()
+  /** Calls that this process has begun; any other was begun by one that is gone. */
+  private readonly begun = new Set<string>()
+  /** What the program said by `complete`: its last reply. */
+  private ends: string | undefined
+  private isOver = false
+  /** How many calls of the program wait for other agents. */
+  private waits = 0
 
   constructor(
     private readonly session: Session,
@@ -82,9 +97,26 @@ class Turn {
 
   persist(event: TurnEvent): Effect | undefined {
     const { records, effect } = step(this.session.state, event, this.ports.toolbox.policy)
-    const ends = withRest(this.session.state, records)
-    this.session.append(ends.length > records.length && this.ports.isLast() ? ends : records)
+    for (const record of records) if (record.kind === 'tool.started') this.begun.add(record.call_id)
+    const rested = withRest(this.session.state, records)
+    const isEnd = rested.length > records.length
+    // What was asked of the agent meanwhile counts before its turn is over: who watches it is told of this end.
+    const before = isEnd ? [...controlRecords(this.session), ...this.unanswered()] : []
+    this.session.append([...before, ...(isEnd && this.ports.isLast() ? rested : records)])
     return effect
+  }
+
+  /** Calls of the program that its end has overtaken. */
+  private unanswered(): NewRecord[] {
+    const run = this.session.state.run
+    return (run?.program_calls ?? []).map(({ call_id, tool }) => ({
+      kind: 'tool.finished',
+      run_id: (run as Run).run_id,
+      call_id,
+      tool,
+      content: 'Interrupted: the turn ended before it was done.',
+      is_error: true,
+    }))
   }
 
   /** What came of the effect. A turn that is stopped while it waits for a slot is stopped, not failed. */
@@ -124,18 +156,7 @@ class Turn {
 
   private async ask(): Promise<TurnEvent> {
     const { provider, settings, toolbox, environment, onText } = this.ports
-    if (provider.kind === 'agent') {
-      return askAgent(
-        this.session,
-        provider,
-        settings,
-        this.stop,
-        this.strays,
-        environment(this.session.state.run as Run),
-        (event) => void this.persist(event),
-        onText,
-      )
-    }
+    if (provider.kind === 'agent') return this.askAgent(provider)
     await this.startServers()
     if (this.stop.signal.aborted)
       return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
@@ -149,6 +170,82 @@ class Turn {
     const { reply, stop, usage, calls } = asked.answer
     if (stop === 'length') this.ports.note('the response reached its token limit: it is cut off there')
     return { type: 'model_responded', reply, stop, usage, calls: this.stored(calls) }
+  }
+
+  private async askAgent(provider: AgentProvider): Promise<TurnEvent> {
+    const { settings, environment, onText } = this.ports
+    const served = await this.ports
+      .serveTools((name, input) => this.callByProgram(name, input))
+      .catch((error) => this.withoutTools(error))
+    try {
+      const asked = await askAgent(
+        this.session,
+        provider,
+        settings,
+        this.stop,
+        this.strays,
+        environment(this.session.state.run as Run),
+        (event) => void this.persist(event.type === 'agent_replied' ? this.lastReply(event) : event),
+        onText,
+      )
+      return asked.type === 'released' ? { ...asked, terminates: this.ends !== undefined } : asked
+    } finally {
+      this.isOver = true
+      served.close()
+    }
+  }
+
+  /** A file system without sockets leaves the program without our tools, not without its turn. */
+  private withoutTools(error: Error): { close(): void } {
+    this.ports.note(`the program is offered no tools of substrat: ${error.message}`)
+    return { close: () => undefined }
+  }
+
+  /** An agent that is done has said its last words by `complete`. */
+  private lastReply(event: Extract<TurnEvent, { type: 'agent_replied' }>): TurnEvent {
+    return { ...event, reply: this.ends ?? event.reply }
+  }
+
+  /** Recorded before it is carried out, and with its result before the program has that. */
+  private async callByProgram(
+    name: string,
+    input: JsonObject,
+  ): Promise<{ content: string; is_error: boolean }> {
+    if (this.isOver || this.stop.signal.aborted) return OVER
+    const run = this.session.state.run as Run
+    const call_id = `program_${this.session.state.last_seq + 1}`
+    const [call] = this.stored([{ call_id, name, input }])
+    this.persist({ type: 'program_called', call: call as CallRecord })
+    const result = await this.resultOf({ call_id, name, input }, run)
+    if (this.isOver) return OVER
+    this.ends = result.ends ?? this.ends
+    const { whole, ...outcome } = result
+    const output = whole === null ? null : this.session.writeBlob(whole)
+    this.persist({ type: 'program_call_finished', call_id, tool: name, ...outcome, output })
+    return { content: result.content, is_error: result.is_error }
+  }
+
+  private async resultOf(call: ToolCall, { run_id, allow }: Run): Promise<ToolResult> {
+    const { toolbox } = this.ports
+    const whyNot = toolbox.whyNot(call.name, allow)
+    if (whyNot !== undefined) return { content: whyNot, is_error: true, whole: null }
+    const facts = { run_id, call_id: call.call_id, allow, isRepeat: false }
+    const noLaunch = (): Promise<never> => Promise.reject(new Error('no tool of the tree is a program'))
+    if (!toolbox.waits(call.name)) return toolbox.run(call, facts, this.stop.signal, noLaunch)
+    return this.lendingSlot(() => toolbox.run(call, facts, this.stop.signal, noLaunch))
+  }
+
+  /** Whoever waits for another agent has no need of its slot; with the last of its waits over it takes one again. */
+  private async lendingSlot<T>(wait: () => Promise<T>): Promise<T> {
+    this.waits += 1
+    await this.releaseSlot()
+    try {
+      return await wait()
+    } finally {
+      this.waits -= 1
+      if (this.waits === 0 && !this.isOver && !this.stop.signal.aborted)
+        this.slot ??= await this.ports.takeSlot(this.stop.signal)
+    }
   }
 
   /** Once in a turn; also where it begins with a call, after a decision or a crash. */
@@ -184,10 +281,12 @@ class Turn {
         throw error
       }
     }
-    const { content, is_error, whole } = await this.ports.toolbox.run(call, this.stop.signal, launch)
+    const { run_id, allow } = this.session.state.run as Run
+    const facts = { run_id, call_id: callId, allow, isRepeat: !this.begun.has(callId) }
+    const { whole, ...outcome } = await this.ports.toolbox.run(call, facts, this.stop.signal, launch)
     if (broken instanceof SubstratError) throw broken
     const output = whole === null ? null : this.session.writeBlob(whole)
-    const result = { call_id: callId, content, is_error, output }
+    const result = { call_id: callId, ...outcome, output }
     if (!this.stop.signal.aborted) return { type: 'tool_finished', ...result }
     return { type: 'stopped', reason: this.stop.reason(), state: null, result }
   }
@@ -287,6 +386,8 @@ const ASK_CHARACTERS_MIN = 100
 function cut(text: string, characters: number): string {
   return `${text.slice(0, characters)}… (${text.length} characters)`
 }
+
+const OVER = { content: 'Refused: the turn of this agent is over.', is_error: true }
 
 function isCode(error: unknown, code: ErrorCode): boolean {
   return error instanceof SubstratError && error.code === code
