@@ -7,7 +7,6 @@
 import {
   blob,
   type Check,
-  type Content,
   content,
   flag,
   integer,

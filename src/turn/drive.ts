@@ -10,7 +10,6 @@ import { limits } from '../limits.js'
 import { controlRecords } from '../mail/inbox.js'
 import type {
   AgentProvider,
-  JsonObject,
   LaunchCommand,
   LaunchedProgram,
   ModelProvider,
@@ -19,7 +18,7 @@ import type {
   ToolCall,
 } from '../provider/contract.js'
 import { createHost } from '../provider/program.js'
-import type { CallRecord, NewRecord, RunError } from '../session/records.js'
+import type { CallRecord, RunError } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { askAgent } from './ask-agent.js'
@@ -27,10 +26,12 @@ import { askModel } from './ask-model.js'
 import { compact } from './compact.js'
 import { mintToken } from './decision.js'
 import { openCalls } from './history.js'
+import { overtaken, ProgramCalls } from './program-calls.js'
 import { step, withRest } from './step.js'
 import type { TurnStop } from './stop.js'
 import { StrayErrors } from './stray-errors.js'
-import type { Toolbox, ToolResult } from './tools/toolbox.js'
+import type { ToolCaller } from './tools/serve.js'
+import type { Toolbox } from './tools/toolbox.js'
 import type { Effect, RetryPlan, TurnEvent } from './turn-event.js'
 
 export interface TurnPorts {
@@ -49,13 +50,10 @@ export interface TurnPorts {
   onText(text: string): void
   note(text: string): void
   /** Serves the tools of section 9 to the program of an agent provider for as long as its turn lasts. */
-  serveTools(call: ProgramCall): Promise<{ close(): void }>
+  serveTools(call: ToolCaller): Promise<{ close(): void }>
   /** Whether the session comes to rest with the end of this run: asked when the run ends. */
   isLast(): boolean
 }
-
-/** A call by an agent's program, from the moment it arrives until its result is durable. */
-export type ProgramCall = (name: string, input: JsonObject) => Promise<{ content: string; is_error: boolean }>
 
 /** The run as it ended or was parked. Throws only where storage failed; then the run is open on disk, for recovery. */
 export async function drive(
@@ -83,11 +81,6 @@ class Turn {
   private readonly strays = new StrayErrors()
   /** Calls that this process has begun; any other was begun by one that is gone. */
   private readonly begun = new Set<string>()
-  /** What the program said by `complete`: its last reply. */
-  private ends: string | undefined
-  private isOver = false
-  /** How many calls of the program wait for other agents. */
-  private waits = 0
 
   constructor(
     private readonly session: Session,
@@ -101,22 +94,9 @@ class Turn {
     const rested = withRest(this.session.state, records)
     const isEnd = rested.length > records.length
     // What was asked of the agent meanwhile counts before its turn is over: who watches it is told of this end.
-    const before = isEnd ? [...controlRecords(this.session), ...this.unanswered()] : []
+    const before = isEnd ? [...controlRecords(this.session), ...overtaken(this.session.state.run)] : []
     this.session.append([...before, ...(isEnd && this.ports.isLast() ? rested : records)])
     return effect
-  }
-
-  /** Calls of the program that its end has overtaken. */
-  private unanswered(): NewRecord[] {
-    const run = this.session.state.run
-    return (run?.program_calls ?? []).map(({ call_id, tool }) => ({
-      kind: 'tool.finished',
-      run_id: (run as Run).run_id,
-      call_id,
-      tool,
-      content: 'Interrupted: the turn ended before it was done.',
-      is_error: true,
-    }))
   }
 
   /** What came of the effect. A turn that is stopped while it waits for a slot is stopped, not failed. */
@@ -155,7 +135,7 @@ class Turn {
   }
 
   private async ask(): Promise<TurnEvent> {
-    const { provider, settings, toolbox, environment, onText } = this.ports
+    const { provider, settings, toolbox, onText } = this.ports
     if (provider.kind === 'agent') return this.askAgent(provider)
     await this.startServers()
     if (this.stop.signal.aborted)
@@ -173,10 +153,24 @@ class Turn {
   }
 
   private async askAgent(provider: AgentProvider): Promise<TurnEvent> {
-    const { settings, environment, onText } = this.ports
+    const { settings, toolbox, environment, onText } = this.ports
+    const calls = new ProgramCalls({
+      session: this.session,
+      toolbox,
+      signal: this.stop.signal,
+      persist: (event) => void this.persist(event),
+      stored: (call) => this.stored([call])[0] as CallRecord,
+      lendSlot: () => this.releaseSlot(),
+      takeSlotBack: async () => {
+        this.slot ??= await this.ports.takeSlot(this.stop.signal)
+      },
+    })
     const served = await this.ports
-      .serveTools((name, input) => this.callByProgram(name, input))
+      .serveTools((name, input) => calls.call(name, input))
       .catch((error) => this.withoutTools(error))
+    // An agent that is done has said its last words by `complete`.
+    const lastReply = (event: TurnEvent): TurnEvent =>
+      event.type === 'agent_replied' ? { ...event, reply: calls.ends ?? event.reply } : event
     try {
       const asked = await askAgent(
         this.session,
@@ -185,12 +179,12 @@ class Turn {
         this.stop,
         this.strays,
         environment(this.session.state.run as Run),
-        (event) => void this.persist(event.type === 'agent_replied' ? this.lastReply(event) : event),
+        (event) => void this.persist(lastReply(event)),
         onText,
       )
-      return asked.type === 'released' ? { ...asked, terminates: this.ends !== undefined } : asked
+      return asked.type === 'released' ? { ...asked, terminates: calls.ends !== undefined } : asked
     } finally {
-      this.isOver = true
+      calls.close()
       served.close()
     }
   }
@@ -199,53 +193,6 @@ class Turn {
   private withoutTools(error: Error): { close(): void } {
     this.ports.note(`the program is offered no tools of substrat: ${error.message}`)
     return { close: () => undefined }
-  }
-
-  /** An agent that is done has said its last words by `complete`. */
-  private lastReply(event: Extract<TurnEvent, { type: 'agent_replied' }>): TurnEvent {
-    return { ...event, reply: this.ends ?? event.reply }
-  }
-
-  /** Recorded before it is carried out, and with its result before the program has that. */
-  private async callByProgram(
-    name: string,
-    input: JsonObject,
-  ): Promise<{ content: string; is_error: boolean }> {
-    if (this.isOver || this.stop.signal.aborted) return OVER
-    const run = this.session.state.run as Run
-    const call_id = `program_${this.session.state.last_seq + 1}`
-    const [call] = this.stored([{ call_id, name, input }])
-    this.persist({ type: 'program_called', call: call as CallRecord })
-    const result = await this.resultOf({ call_id, name, input }, run)
-    if (this.isOver) return OVER
-    this.ends = result.ends ?? this.ends
-    const { whole, ...outcome } = result
-    const output = whole === null ? null : this.session.writeBlob(whole)
-    this.persist({ type: 'program_call_finished', call_id, tool: name, ...outcome, output })
-    return { content: result.content, is_error: result.is_error }
-  }
-
-  private async resultOf(call: ToolCall, { run_id, allow }: Run): Promise<ToolResult> {
-    const { toolbox } = this.ports
-    const whyNot = toolbox.whyNot(call.name, allow)
-    if (whyNot !== undefined) return { content: whyNot, is_error: true, whole: null }
-    const facts = { run_id, call_id: call.call_id, allow, isRepeat: false }
-    const noLaunch = (): Promise<never> => Promise.reject(new Error('no tool of the tree is a program'))
-    if (!toolbox.waits(call.name)) return toolbox.run(call, facts, this.stop.signal, noLaunch)
-    return this.lendingSlot(() => toolbox.run(call, facts, this.stop.signal, noLaunch))
-  }
-
-  /** Whoever waits for another agent has no need of its slot; with the last of its waits over it takes one again. */
-  private async lendingSlot<T>(wait: () => Promise<T>): Promise<T> {
-    this.waits += 1
-    await this.releaseSlot()
-    try {
-      return await wait()
-    } finally {
-      this.waits -= 1
-      if (this.waits === 0 && !this.isOver && !this.stop.signal.aborted)
-        this.slot ??= await this.ports.takeSlot(this.stop.signal)
-    }
   }
 
   /** Once in a turn; also where it begins with a call, after a decision or a crash. */
@@ -386,8 +333,6 @@ const ASK_CHARACTERS_MIN = 100
 function cut(text: string, characters: number): string {
   return `${text.slice(0, characters)}… (${text.length} characters)`
 }
-
-const OVER = { content: 'Refused: the turn of this agent is over.', is_error: true }
 
 function isCode(error: unknown, code: ErrorCode): boolean {
   return error instanceof SubstratError && error.code === code
