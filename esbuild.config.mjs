@@ -1,5 +1,5 @@
-// Builds dist/substrat.cjs (oclif, every command and all they use, in one file), dist/conformance.js and
-// oclif.manifest.json. One CommonJS file, because only that can start from V8's compiled code: see bin/run.js.
+// Builds dist/substrat.cjs (oclif, every command and all they use, in one file), what is rarely used apart from it,
+// dist/conformance.js and oclif.manifest.json. One CommonJS file, because only that can start from V8's compiled code: see bin/run.js.
 import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
@@ -24,43 +24,45 @@ const cli = await build({
   format: 'cjs',
   // A native addon finds its binary beside itself; oclif asks for TypeScript only in plugins under development.
   external: ['fs-native-extensions', 'typescript'],
-  // Large, and for those only who have tool servers: a file of its own. By a path that holds from bin/ and from dist/.
-  plugins: [apart('@modelcontextprotocol/sdk/client/index.js', '../dist/mcp-client.js')],
+  plugins: [apart()],
   // CommonJS has no import.meta; execa reads its url.
   define: { 'import.meta.url': 'bundleUrl' },
 })
 replace('dist/substrat.cjs', scriptSource(cli.outputFiles[0].text))
 
-const mcp = await build({
+// Whoever uses these has this package and need not have what it was built from. cross-spawn and ajv call require.
+const asModule = {
   ...shared,
-  entryPoints: ['@modelcontextprotocol/sdk/client/index.js'],
   format: 'esm',
   banner: {
     js: `import { createRequire } from 'node:module'\nconst require = createRequire(import.meta.url)`,
   },
-})
-replace('dist/mcp-client.js', mcp.outputFiles[0].text)
-
-const conformance = await build({
-  ...shared,
-  entryPoints: ['src/provider/conformance.ts'],
-  format: 'esm',
-  // Whoever runs the suite has this package and need not have what it was built from. cross-spawn calls require.
-  banner: {
-    js: `import { createRequire } from 'node:module'\nconst require = createRequire(import.meta.url)`,
-  },
-})
-replace('dist/conformance.js', conformance.outputFiles[0].text)
+}
+await buildModule('@modelcontextprotocol/sdk/client/index.js', 'dist/mcp-client.js')
+await buildModule('src/turn/tools/mcp-server.ts', 'dist/mcp-server.js')
+await buildModule('src/provider/conformance.ts', 'dist/conformance.js')
 
 await writeManifest()
 
-/** Leaves a module out of the bundle, to be imported from `file` when it is used. */
-function apart(module, file) {
+async function buildModule(entry, file) {
+  const { outputFiles } = await build({ ...asModule, entryPoints: [entry] })
+  replace(file, outputFiles[0].text)
+}
+
+/**
+ * Leaves out of the bundle what is large and for few: tool servers, and agents' programs that call tools. By paths that
+ * hold from bin/ and from dist/.
+ */
+function apart() {
+  const files = {
+    '@modelcontextprotocol/sdk/client/index.js': '../dist/mcp-client.js',
+    './mcp-server.js': '../dist/mcp-server.js',
+  }
   return {
     name: 'apart',
     setup({ onResolve }) {
-      onResolve({ filter: /^@modelcontextprotocol\// }, ({ path: wanted }) =>
-        wanted === module ? { path: file, external: true } : undefined,
+      onResolve({ filter: /mcp-server\.js$|client\/index\.js$/ }, ({ path: wanted }) =>
+        Object.hasOwn(files, wanted) ? { path: files[wanted], external: true } : undefined,
       )
     },
   }

@@ -1,9 +1,10 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { allow, duration } from '../src/command/flags.js'
+import { allow, drain, duration, time } from '../src/command/flags.js'
 import { checkKey, readMessage } from '../src/command/input.js'
 import { send } from '../src/dispatch/send.js'
+import { sendAs } from '../src/dispatch/send-as.js'
 
 export default class Send extends BaseCommand {
   static override summary = 'Send an agent a message, and print its reply.'
@@ -35,6 +36,19 @@ export default class Send extends BaseCommand {
       description:
         'when the agent waits for a decision: take its place (default), exit 5 (default with --key), or leave the message in the inbox',
     })(),
+    queue: Flags.boolean({
+      description: 'leave the message in the inbox; the reply goes to the inbox of the sender',
+    }),
+    kind: Flags.option({
+      options: ['request', 'notification'] as const,
+      default: 'request',
+      description: 'a notification goes through the inbox, and is not answered',
+    })(),
+    'not-before': time({ description: 'through the inbox, delivered then and not earlier' }),
+    from: Flags.string({
+      description: 'send it for that agent: by the rules of the tree, through the inbox',
+    }),
+    drain,
     allow: allow(),
     'max-steps': Flags.integer({ min: 1, description: 'requests to the model in this turn, at most' }),
     timeout: duration({ description: 'how long a busy agent or slot is waited for; default: the setting' }),
@@ -47,6 +61,7 @@ export default class Send extends BaseCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Send)
+    const from = flags.from === undefined ? this.caller : this.resolveForWrite(flags.from)
     const agentId = this.resolveForWrite(args.agent)
     const request = {
       agentId,
@@ -60,8 +75,12 @@ export default class Send extends BaseCommand {
         flags['if-waiting'] ?? (flags.key === undefined ? ('supersede' as const) : ('fail' as const)),
       allow: flags.allow ?? [],
       stepsMax: flags['max-steps'] ?? null,
+      isQueued: flags.queue,
+      kind: flags.kind,
+      notBefore: flags['not-before'] ?? null,
     }
-    const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream })
-    await send(ctx, request, (outcome) => this.report(outcome))
+    const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream, drains: flags.drain })
+    if (from === null) await send(ctx, request, (outcome) => this.report(outcome))
+    else await sendAs(ctx, from, request, (outcome) => this.report(outcome))
   }
 }

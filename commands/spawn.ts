@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { allow, duration } from '../src/command/flags.js'
+import { allow, drain, duration } from '../src/command/flags.js'
 import { parseOptions, readMessage } from '../src/command/input.js'
 import { spawn } from '../src/dispatch/spawn.js'
 
@@ -22,7 +22,10 @@ export default class Spawn extends BaseCommand {
   static override flags = {
     name: Flags.string({
       char: 'n',
-      description: 'name, unique among living agents; default: none, the uuid stands for it',
+      description: 'name, unique among living siblings; default: none, the uuid stands for it',
+    }),
+    parent: Flags.string({
+      description: 'the agent that it is born below; default: none, and in a tool of an agent that agent',
     }),
     provider: Flags.string({
       char: 'p',
@@ -42,6 +45,7 @@ export default class Spawn extends BaseCommand {
       default: 'fail',
       description: 'when an agent of that name lives: refuse, or use it as it is',
     })(),
+    drain,
     allow: allow(),
     timeout: duration({
       description: 'how long a slot, or a busy agent, is waited for; default: the setting',
@@ -57,9 +61,11 @@ export default class Spawn extends BaseCommand {
     const { args, flags } = await this.parse(Spawn)
     const prompt =
       args.prompt === undefined ? null : await readMessage({ message: args.prompt, dash: args.dash })
-    const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream })
+    const parent = flags.parent === undefined ? this.caller : this.resolveForWrite(flags.parent)
+    const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream, drains: flags.drain })
     const request = {
       name: flags.name ?? null,
+      parent,
       provider: flags.provider ?? (this.settings.text('provider') as string),
       model: flags.model ?? this.settings.text('model'),
       instructions: flags.system ?? null,

@@ -33,6 +33,15 @@ export const limits = {
   promptFileBytesMax: 64 * 1024,
   promptBytesMax: 256 * 1024,
   inboxMessagesMax: 1000,
+  /** A message of messageBytesMax, each of whose bytes JSON escapes. */
+  mailFileBytesMax: 64 * 1024 * 1024,
+  /** Notifications, responses and errors that one turn takes together. */
+  mailsTakenMax: 100,
+  mailsTakenBytesMax: 1024 * 1024,
+  remindersMax: 100,
+  watchersMax: 100,
+  metadataKeysMax: 64,
+  metadataBytesMax: 16 * 1024,
   /** Attempts to go on by itself that added nothing, before a person has to ask. */
   barrenAttemptsMax: 2,
   /** Turns that one command takes from the queue, after its own. */

@@ -7,12 +7,16 @@ import { join, resolve } from 'node:path'
 import { Command } from '@oclif/core/command'
 import { askText } from '../dispatch/ask-text.js'
 import type { Context } from '../dispatch/context.js'
+import { withDeliveries } from '../dispatch/deliveries.js'
+import { readState } from '../dispatch/look.js'
 import type { Outcome } from '../dispatch/outcome.js'
 import type { WaitView } from '../dispatch/view.js'
 import type { SubstratError } from '../errors.js'
 import { type PluginFacts, ProviderRegistry } from '../provider/registry.js'
+import { isUuid } from '../storage/paths.js'
 import { FileStore } from '../storage/store.js'
 import { resolveAgent } from '../tree/names.js'
+import { resolveRelative } from '../tree/relations.js'
 import { Shutdown } from '../turn/stop.js'
 import { asSubstratError, errorJson, errorLine, forPerson, hasResult, onStreamError } from './output.js'
 import { ConsoleReporter } from './reporter.js'
@@ -22,6 +26,8 @@ export interface ContextOptions {
   /** Whether a bad config.json stops the command. */
   isLenient?: boolean
   waitMs?: number | undefined
+  /** Whether the mail that it causes is delivered by the command itself. Default true. */
+  drains?: boolean
   /** One JSON line per record, with live text marked partial. */
   isStream?: boolean
 }
@@ -75,11 +81,13 @@ export abstract class BaseCommand extends Command {
     const settings = options.isLenient === true ? Settings.readLeniently(store, note) : Settings.read(store)
     this.knownSettings = settings
     this.shutdown = new Shutdown(settings.durationMs('shutdown_grace'), note)
-    return {
+    const parts = {
       store,
       providers: this.providers,
       bounds: {
         slotsMax: settings.count('slots_max'),
+        depthMax: settings.count('depth_max'),
+        childrenMax: settings.count('children_max'),
         waitMs: options.waitMs ?? settings.durationMs('timeout'),
         turnTimeoutMs: settings.durationMs('turn_timeout'),
         toolTimeoutMs: settings.durationMs('tool_timeout'),
@@ -93,8 +101,16 @@ export abstract class BaseCommand extends Command {
       },
       reporter,
       shutdown: this.shutdown,
+      caller: this.caller,
       command: this.commandLine,
     }
+    return withDeliveries(parts, options.drains !== false)
+  }
+
+  /** Within a tool of an agent of this home that agent is the one who asks; else a person. */
+  protected get caller(): string | null {
+    const agentId = process.env.SUBSTRAT_AGENT ?? ''
+    return isUuid(agentId) && this.openForRead()?.hasAgent(agentId) === true ? agentId : null
   }
 
   private get commandLine(): string {
@@ -119,13 +135,22 @@ export abstract class BaseCommand extends Command {
   protected resolveForRead(word: string): { store: FileStore; agentId: string } {
     const store = this.openForRead()
     // Throws where there is no home, because then there is no agent either.
-    const agentId = resolveAgent(store, word)
+    const agentId = this.resolve(store, word)
     return { store: store as FileStore, agentId }
+  }
+
+  /** In a tool a name is first one of the agent's relatives. */
+  private resolve(store: FileStore | undefined, word: string): string {
+    const { caller } = this
+    const from = caller === null || store === undefined ? undefined : readState(store, caller)
+    return from === undefined || store === undefined
+      ? resolveAgent(store, word)
+      : resolveRelative(store, from, word)
   }
 
   /** An existing agent, for commands that write: no home is made to find that it has none. */
   protected resolveForWrite(word: string): string {
-    return resolveAgent(this.openForRead(), word)
+    return this.resolve(this.openForRead(), word)
   }
 
   /** The reply or the object, once; and why the exit status is not 0. */

@@ -1,5 +1,6 @@
 /** Flags that several commands have. */
 import { boolean, custom } from '@oclif/core/flags'
+import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { parseDuration } from './durations.js'
 import { isGood, parseNames } from './setting-kinds.js'
@@ -29,6 +30,26 @@ export const duration = custom<number>({
     if (ms !== undefined) return ms
     throw new SubstratError('USAGE', `${JSON.stringify(text)} is no duration`, {
       hint: 'write a number and its unit, at most 24 days: 250ms, 30s, 10m, 2h, 1d',
+    })
+  },
+})
+
+/** `--no-drain`: the mail that the command causes waits for another. */
+export const drain = boolean({
+  default: true,
+  allowNo: true,
+  description: 'give turns to the agents that this command has caused mail for',
+})
+
+/** A time, or how long from now. ISO 8601 when parsed. */
+export const time = custom<string>({
+  helpValue: '10m|2026-11-20T10:00:00Z',
+  async parse(text) {
+    const ms = parseDuration(text)
+    const at = ms === undefined ? Date.parse(text) : clock.now() + ms
+    if (!Number.isNaN(at)) return new Date(at).toISOString()
+    throw new SubstratError('USAGE', `${JSON.stringify(text)} is no time`, {
+      hint: 'write how long from now (30s, 10m, 2h) or a time in ISO 8601 (2026-11-20T10:00:00Z)',
     })
   },
 })

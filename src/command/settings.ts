@@ -24,6 +24,18 @@ export const SETTINGS = {
     env: 'SUBSTRAT_SLOTS_MAX',
     help: 'provider calls at once, across processes',
   },
+  depth_max: {
+    kind: 'count',
+    default: '8',
+    env: 'SUBSTRAT_DEPTH_MAX',
+    help: 'levels of the tree of agents',
+  },
+  children_max: {
+    kind: 'count',
+    default: '100',
+    env: 'SUBSTRAT_CHILDREN_MAX',
+    help: 'living children of one agent',
+  },
   timeout: {
     kind: 'duration',
     default: '10m',
@@ -137,7 +149,7 @@ export class Settings {
     return this.get(key).value
   }
 
-  count(key: 'slots_max'): number {
+  count(key: 'slots_max' | 'depth_max' | 'children_max'): number {
     return Number(this.get(key).value)
   }
 

@@ -1,8 +1,8 @@
 /** Records as a person reads them: one entry each, what was said in full, the rest in a line. */
 import { readableTime } from '../clock.js'
 import { askText } from '../dispatch/ask-text.js'
-import { whyStopped } from '../dispatch/outcome.js'
 import type { SessionRecord } from '../session/records.js'
+import { WHY_STOPPED } from '../session/trouble.js'
 
 /** Whether the record says something to a person. */
 export function isTold(record: SessionRecord): boolean {
@@ -68,9 +68,9 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
     case 'run.failed':
       return `turn failed: ${record.error.message}`
     case 'run.cancelled':
-      return `turn cancelled: ${whyStopped(record.reason)}`
+      return `turn cancelled: ${WHY_STOPPED[record.reason]}`
     case 'run.interrupted':
-      return `turn interrupted: ${whyStopped(record.reason)}`
+      return `turn interrupted: ${WHY_STOPPED[record.reason]}`
     case 'message.user':
       return `${record.origin === 'operator' ? 'you' : 'substrat'}: ${text(record)}`
     case 'mail.delivered':

@@ -2,10 +2,12 @@
 import type { ProviderRegistry } from '../provider/registry.js'
 import type { SessionRecord } from '../session/records.js'
 import type { FileStore } from '../storage/store.js'
+import type { TreeBounds } from '../tree/birth.js'
 import type { Shutdown } from '../turn/stop.js'
 import type { McpServer } from '../turn/tools/mcp.js'
+import type { Deliveries } from './deliveries.js'
 
-interface Bounds {
+interface Bounds extends TreeBounds {
   /** Provider calls at once, across processes. */
   slotsMax: number
   /** How long a lock or a slot is waited for. */
@@ -47,6 +49,10 @@ export interface Context {
   tools: ToolRules
   reporter: Reporter
   shutdown: Shutdown
+  /** Who else gets a turn, for the mail that this command causes. */
+  deliveries: Deliveries
+  /** The agent in whose tool this command runs; null for a person. */
+  caller: string | null
   /** What the lock file says of us: `substrat send`. */
   command: string
 }

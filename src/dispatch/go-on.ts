@@ -1,17 +1,25 @@
 /** Going on with what was interrupted, and taking what waits in the inbox. */
 import { readableTime, timestampAfter } from '../clock.js'
 import { limits } from '../limits.js'
-import { damagedMail, nextMessage, removeDelivered, syncBeforeForgetting } from '../mail/inbox.js'
-import type { Message } from '../mail/message.js'
+import {
+  type Delivery,
+  damagedMail,
+  hasDueMail,
+  nextMail,
+  removeDelivered,
+  syncBeforeForgetting,
+} from '../mail/inbox.js'
 import type { Settled } from '../recovery/settle.js'
 import { interrupted } from '../recovery/settlement.js'
 import { readPastRun } from '../session/past-run.js'
+import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
-import type { Run } from '../session/state.js'
+import type { Run, State } from '../session/state.js'
 import { isDue, isInterrupted, isUnfinished } from '../session/status.js'
 import type { Context } from './context.js'
 import { failureOf, nameOf, wasStopped } from './outcome.js'
 import { continueTurn, resumeTurn, startTurn } from './turns.js'
+import { obey } from './visit.js'
 
 /**
  * `exhausted`: it stopped going on by itself; a person's `resume` tries again, a person's message goes past it.
@@ -34,7 +42,11 @@ export interface GoOnOptions {
 
 export async function goOn(ctx: Context, session: Session, options: GoOnOptions): Promise<WentOn> {
   const { state } = session
-  const { auto, isLast } = options
+  const { isLast } = options
+  // Its parent, or a person, has asked for it since.
+  const { isPoked } = state
+  const auto = options.auto && !isPoked
+  if (isPoked && state.run?.status !== 'open' && !isUnfinished(state)) return tryAgain(ctx, session, isLast)
   if (!(auto ? state.run?.status === 'open' || isInterrupted(state) : isUnfinished(state)))
     return { outcome: 'nothing' }
   const { run: found } = state
@@ -54,6 +66,14 @@ export async function goOn(ctx: Context, session: Session, options: GoOnOptions)
   return { outcome: 'ran', run }
 }
 
+/** The prompt of a turn that failed or was cancelled, once more. */
+async function tryAgain(ctx: Context, session: Session, isLast: () => boolean): Promise<WentOn> {
+  const whyNot = reasonToLeave(ctx, session, true)
+  if (whyNot !== undefined) return { outcome: whyNot }
+  ctx.reporter.note(`trying the turn of ${session.state.path} again`)
+  return { outcome: 'ran', run: await continueTurn(ctx, session, false, { isLast }) }
+}
+
 function reasonToLeave(
   ctx: Context,
   { state }: Session,
@@ -61,7 +81,7 @@ function reasonToLeave(
 ): 'stopped' | 'held' | 'exhausted' | undefined {
   if (ctx.shutdown.requested !== undefined) return 'stopped'
   if (!auto) return undefined
-  if (state.hold) return 'held'
+  if (state.hold || isShut(state)) return 'held'
   return state.recovery.barren_attempts >= limits.barrenAttemptsMax ? 'exhausted' : undefined
 }
 
@@ -81,22 +101,25 @@ export async function advance(
 /** Turns for what waits in the inbox, until it is empty or the command's bound is reached. Says how many it ran. */
 export async function takeMail(ctx: Context, session: Session, turnsMax: number): Promise<number> {
   let turns = 0
-  while (turns < turnsMax && mayBegin(ctx, session)) {
-    const message = nextMessage(session)
-    if (message === undefined) break
-    if (isAnswered(session, message)) {
-      ctx.reporter.note(`dropping message ${message.message_id}: it was taken before, with the same key`)
-      session.store.removeMail(session.id, message.message_id)
+  while (turns < turnsMax) {
+    obey(session)
+    if (!mayBegin(ctx, session)) break
+    const messages = nextMail(session)
+    const [first] = messages
+    if (first === undefined) break
+    if (isAnswered(session, first)) {
+      ctx.reporter.note(`dropping message ${first.message_id}: it was taken before, with the same key`)
+      session.store.mail.remove(session.id, first.message_id)
       continue
     }
     syncBeforeForgetting(session)
-    const { message_id, from, kind, content, created_at, key, digest, turn_timeout_ms } = message
-    const mail = { message_id, from, mail_kind: kind, content, sent_at: created_at }
-    ctx.reporter.note(`taking message ${message_id}, queued ${readableTime(created_at)}`)
+    noteTaken(ctx, session, messages)
+    const { key, digest, turn_timeout_ms } = first
+    const request = { key, digest: key === null ? null : digest, turn_timeout_ms, steps_max: null, allow: [] }
     const run = await startTurn(
       ctx,
       session,
-      { prompt: { origin: 'mail', mail }, key, digest, turn_timeout_ms, steps_max: null, allow: [] },
+      { prompt: { origin: 'mail', mails: messages.map(delivered) }, ...request },
       {
         isLast: () => turns + 1 >= turnsMax || nothingWaits(ctx, session),
       },
@@ -112,8 +135,29 @@ export async function takeMail(ctx: Context, session: Session, turnsMax: number)
   return turns
 }
 
+function delivered(message: Delivery): Omit<NewRecord<'mail.delivered'>, 'kind' | 'run_id' | 'call_id'> {
+  const { message_id, from, from_path, kind, reply_to, content, created_at, reminder_id } = message
+  return {
+    message_id,
+    from,
+    ...(from_path === from ? {} : { from_path }),
+    mail_kind: kind as NewRecord<'mail.delivered'>['mail_kind'],
+    ...(reply_to === null ? {} : { reply_to }),
+    content,
+    sent_at: created_at,
+    ...(reminder_id === undefined ? {} : { reminder_id }),
+  }
+}
+
+function noteTaken(ctx: Context, { state }: Session, messages: Delivery[]): void {
+  const [{ kind, message_id, from_path, created_at }] = messages as [Delivery]
+  const what = messages.length === 1 ? `${kind} ${message_id}` : `${messages.length} messages`
+  ctx.reporter.note(`${nameOf(state)} takes ${what} from ${from_path}, sent ${readableTime(created_at)}`)
+}
+
 /** A message with a key that was queued while another call with that key had its turn. */
-function isAnswered(session: Session, { key, digest }: Message): boolean {
+function isAnswered(session: Session, { key, digest }: Delivery): boolean {
+  if (key === null) return false
   const entry = session.state.keys.find((known) => known.key === key)
   if (entry === undefined) return false
   const run = readPastRun(session.store, session.id, entry)
@@ -122,10 +166,16 @@ function isAnswered(session: Session, { key, digest }: Message): boolean {
 
 /** Whether nothing more is going to run in this visit. */
 export function nothingWaits(ctx: Context, session: Session): boolean {
-  return !mayBegin(ctx, session) || nextMessage(session) === undefined
+  return !mayBegin(ctx, session) || !hasDueMail(ctx.store, session.state)
 }
 
 function mayBegin(ctx: Context, session: Session): boolean {
   const { state, hold, run } = session.state
-  return ctx.shutdown.requested === undefined && !hold && state !== 'terminated' && run?.status !== 'open'
+  const isFree = !hold && !isShut(session.state) && state !== 'terminated' && run?.status !== 'open'
+  return ctx.shutdown.requested === undefined && isFree
+}
+
+/** A gated agent takes no turn but a permitted one. */
+function isShut({ gate }: State): boolean {
+  return gate.isGated && gate.permits === 0
 }

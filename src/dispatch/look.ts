@@ -5,9 +5,11 @@ import { openForRead } from '../session/open-for-read.js'
 import { readMessageText, readText } from '../session/read.js'
 import type { SessionState, State } from '../session/state.js'
 import { isUnfinished, type Status } from '../session/status.js'
+import { statusNow } from '../session/status-now.js'
+import { troubleOf } from '../session/trouble.js'
 import type { FileStore, Holder } from '../storage/store.js'
-import { answerCommand, troubleOf, wordOf } from './outcome.js'
-import { type AgentView, statusOf, type TurnResult, viewAgent, viewTurn } from './view.js'
+import { answerCommand, wordOf } from './outcome.js'
+import { type AgentView, type TurnResult, viewAgent, viewTurn } from './view.js'
 
 /** An agent whose log cannot be read is in the list too, with what is wrong. */
 export type ListedAgent =
@@ -85,15 +87,15 @@ export function missingLog(store: FileStore, agentId: string): SubstratError {
 /** An open run without a living holder has no record yet of what became of it. */
 function whyUnfinished(store: FileStore, state: State): string | null {
   if (state.run === null) return null
-  const isLeft = state.run.status === 'open' && statusOf(store, state) === 'interrupted_startup'
+  const isLeft = state.run.status === 'open' && statusNow(store, state) === 'interrupted_startup'
   return isLeft ? 'its process is gone' : troubleOf(state.run)
 }
 
 function nextCommand(store: FileStore, state: State, holder: Holder | null): string | null {
   const name = wordOf(state)
   if (state.state === 'terminated') return null
-  if (statusOf(store, state) === 'running') return `substrat log ${name} --follow`
-  if (statusOf(store, state) === 'waiting') return waitingCommand(state, name)
+  if (statusNow(store, state) === 'running') return `substrat log ${name} --follow`
+  if (statusNow(store, state) === 'waiting') return waitingCommand(state, name)
   if (state.hold || isUnfinished(state)) return `substrat resume ${name}`
   if (countPending(store, state) > 0 && holder === null) return `substrat resume ${name}`
   return `substrat send ${name} '…'`

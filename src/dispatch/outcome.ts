@@ -5,6 +5,7 @@ import type { PastRun } from '../session/past-run.js'
 import type { FailureType } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run, State, Wait } from '../session/state.js'
+import { troubleOf, WHY_STOPPED } from '../session/trouble.js'
 import type { StopSignal } from '../turn/stop.js'
 import type { Context } from './context.js'
 import { type TurnResult, viewEndedRun } from './view.js'
@@ -35,31 +36,6 @@ export function nameOf(state: State): string {
 /** The agent in a command that a hint names. The name of a terminated one may be another's by now. */
 export function wordOf(state: State): string {
   return shellWord(state.state === 'terminated' ? state.id : nameOf(state))
-}
-
-/** Why the run did not complete, as the end of a sentence; null where it did, or is open. */
-export function troubleOf(run: Run | PastRun): string | null {
-  return run.error?.message ?? (run.reason === null ? null : whyStopped(run.reason))
-}
-
-export function whyStopped(reason: StopReason): string {
-  return WHY[reason]
-}
-
-type StopReason = NonNullable<Run['reason']>
-
-const WHY: Record<StopReason, string> = {
-  process_exit: 'its process is gone',
-  process_restart: 'the machine was started anew',
-  shutdown: 'a signal stopped it',
-  suspended: 'it was suspended by another command',
-  turn_timeout: 'it took longer than its timeout',
-  terminated: 'the agent was terminated',
-  cancelled: 'it was cancelled by another command',
-  superseded: 'a new message took its place',
-  unknown_tool: 'a tool was cut short, and nobody knows how far it came',
-  program_alive: 'a program of it may still run, where it cannot be killed',
-  wait_timeout: 'what it waited for did not come in time',
 }
 
 /** Why a run that is over is no success; undefined where it is one. */
@@ -149,7 +125,7 @@ function interruption(
   }
   return new SubstratError(
     'INTERRUPTED',
-    `the turn of ${agent} was interrupted: ${troubleOf(run) ?? WHY.process_exit}`,
+    `the turn of ${agent} was interrupted: ${troubleOf(run) ?? WHY_STOPPED.process_exit}`,
     {
       hint,
       facts: { ...facts, reason: run.reason },

@@ -3,10 +3,10 @@ import { sleep } from '../clock.js'
 import { recordsFrom } from '../session/load.js'
 import type { SessionRecord } from '../session/records.js'
 import type { State } from '../session/state.js'
+import { statusNow } from '../session/status-now.js'
 import { LF, unframe } from '../storage/frame.js'
 import type { FileStore, LogReader } from '../storage/store.js'
 import { missingLog, readState } from './look.js'
-import { statusOf } from './view.js'
 
 export interface LogRequest {
   agentId: string
@@ -39,7 +39,7 @@ export async function readLog(
 }
 
 function isAtRest(store: FileStore, state: State): boolean {
-  return statusOf(store, state) !== 'running' && !store.isAgentHeld(state.id)
+  return statusNow(store, state) !== 'running' && !store.isAgentHeld(state.id)
 }
 
 interface Position {

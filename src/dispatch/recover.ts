@@ -8,10 +8,12 @@ import type { Settled } from '../recovery/settle.js'
 import { RECOVERY_TABLE, type Row } from '../recovery/table.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { Session } from '../session/session.js'
+import type { State } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
-import { rebuildRootNames, resolveAgent } from '../tree/names.js'
+import { OPERATOR } from '../storage/mailboxes.js'
+import { lockRoots } from '../tree/children.js'
+import { resolveAgent } from '../tree/names.js'
 import type { Context } from './context.js'
-import { drainLater } from './drain.js'
 import { advance } from './go-on.js'
 import { failureOf, nameOf, wasStopped } from './outcome.js'
 import { type RunView, viewRun } from './view.js'
@@ -68,14 +70,9 @@ export async function recover(
 }
 
 async function repairNames(ctx: Context): Promise<void> {
-  const index = ctx.store.rootNames()
-  if (index.isComplete) return
-  const lock = await index.lock(ctx.command)
-  try {
-    rebuildRootNames(ctx.store)
-  } finally {
-    await lock.release()
-  }
+  if (ctx.store.rootNames().isComplete) return
+  const { lock } = await lockRoots(ctx.store, ctx.command)
+  await lock.release()
 }
 
 async function visitEach(
@@ -98,7 +95,10 @@ async function visitEach(
       }
     }
   }
+  // Each is looked at before mail that this causes gives any of them a turn.
+  ctx.deliveries.isPaused = true
   await Promise.all(Array.from({ length: Math.min(ctx.bounds.slotsMax, ids.length) }, worker))
+  await ctx.deliveries.idle()
 }
 
 interface Recovered {
@@ -111,13 +111,12 @@ interface Recovered {
 async function recoverOne(ctx: Context, agentId: string, policy: ContinuePolicy): Promise<Recovered> {
   if (!ctx.store.hasAgent(agentId)) return neverBorn(ctx, agentId)
   try {
-    const recovered = await visit(
-      ctx,
-      agentId,
-      { waitMs: 0, goesOn: policy !== 'none' },
-      (session, settled) => recoverSession(ctx, session, settled, policy),
+    const before = openForRead(ctx.store, agentId)?.state
+    const goesOn = policy === 'all' || (policy === 'roots' && !(before !== undefined && isAwaited(before)))
+    const recovered = await visit(ctx, agentId, { waitMs: 0, goesOn }, (session, settled) =>
+      recoverSession(ctx, session, settled, goesOn),
     )
-    if (recovered.isStopped !== true) await drainLater(ctx, agentId)
+    if (goesOn && recovered.isStopped !== true && ctx.deliveries.isOwed(agentId)) ctx.deliveries.wake(agentId)
     return recovered
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error
@@ -133,10 +132,9 @@ async function recoverSession(
   ctx: Context,
   session: Session,
   settled: Settled,
-  policy: ContinuePolicy,
+  goesOn: boolean,
 ): Promise<Recovered> {
   const before = session.state
-  const goesOn = policy === 'all' || (policy === 'roots' && before.parent === null)
   const turns = goesOn ? await advance(ctx, session, settled, limits.turnsDrainedMax) : 0
   const { id, name, run } = session.state
   const wasOwed = settled.row !== 'A' || isInterrupted(before)
@@ -154,6 +152,11 @@ async function recoverSession(
     run: run === null ? null : viewRun(run),
   } as const
   return { ...told(facts, failure), isStopped }
+}
+
+/** A sub-agent that works for another: that one is told, and decides. */
+function isAwaited({ parent, run }: State): boolean {
+  return parent !== null && (run?.requests.some(({ from }) => from !== OPERATOR) ?? false)
 }
 
 /** A marker whose agent never came to be, or is gone. */

@@ -1,23 +1,19 @@
-/** `send`: a person's message, a turn of its own, and the reply. */
-import { randomUUID } from 'node:crypto'
-import { clock, readableTime } from '../clock.js'
 import { SessionStateError, SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
-import { findPending, post } from '../mail/inbox.js'
 import type { Settled } from '../recovery/settle.js'
-import { deriveId, digestOf } from '../session/ids.js'
-import { openDurable, openForRead } from '../session/open-for-read.js'
-import { readPastRun } from '../session/past-run.js'
+import { digestOf } from '../session/ids.js'
+import { openDurable } from '../session/open-for-read.js'
 import type { Session } from '../session/session.js'
-import type { KeyEntry, Run, State } from '../session/state.js'
+import type { Run, State } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
 import type { StopSignal } from '../turn/stop.js'
+import { answeredInLog, isOwnTurn } from './answered.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
 import { goOn, nothingWaits, takeMail } from './go-on.js'
-import { failureOf, nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from './outcome.js'
+import { nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from './outcome.js'
+import { queue } from './queue.js'
 import { startTurn } from './turns.js'
-import { viewTurn } from './view.js'
 import { visit } from './visit.js'
 
 export interface SendRequest {
@@ -34,6 +30,11 @@ export interface SendRequest {
   /** Tools that may change things without being asked about. */
   allow: string[]
   stepsMax: number | null
+  /** Through the inbox, whatever the agent does; see `queue`. */
+  isQueued: boolean
+  kind: 'request' | 'notification'
+  /** Through the inbox, and not delivered before. ISO 8601. */
+  notBefore: string | null
 }
 
 /** `onOutcome` is called once, when the message's own run has ended (or is stored for later); mail is drained after it. */
@@ -47,7 +48,11 @@ export async function send(
     onOutcome(answered)
     return
   }
-  await withDrain(ctx, request.agentId, onOutcome, (told) => converseOrQueue(ctx, request, told))
+  await withDrain(ctx, request.agentId, onOutcome, async (told) => {
+    if (request.isQueued || request.notBefore !== null || request.kind !== 'request')
+      told(queue(ctx, request))
+    else await converseOrQueue(ctx, request, told)
+  })
 }
 
 async function converseOrQueue(
@@ -60,7 +65,7 @@ async function converseOrQueue(
   let isLeft = false
   try {
     await visit(ctx, request.agentId, { waitMs, goesOn: true }, async (session, settled) => {
-      hasBegun = !session.state.hold
+      hasBegun = !session.state.hold && !session.state.gate.isGated
       isLeft = (await converse(ctx, session, settled, request, onOutcome)) === 'left'
     })
   } catch (error) {
@@ -71,7 +76,7 @@ async function converseOrQueue(
   if (isLeft) onOutcome(queue(ctx, request))
 }
 
-const QUEUED_FOR = new Set(['LOCKED', 'ON_HOLD'])
+const QUEUED_FOR = new Set(['LOCKED', 'ON_HOLD', 'GATED'])
 
 /** `left`: the agent waits, and the message is to be left for later. */
 async function converse(
@@ -133,10 +138,6 @@ function notTakenByWaiting(ctx: Context, session: Session, run: Run): Outcome {
   return { result: { ...result, run: null, reply: null }, failure }
 }
 
-function isOwnTurn({ run }: State, { key, content }: SendRequest): boolean {
-  return key !== null && run?.key === key && run.digest === digestOf(content)
-}
-
 /** Without the lock: a key that was answered is answered also while the agent is busy. */
 function answeredBefore(ctx: Context, request: SendRequest): Outcome | undefined {
   if (request.key === null) return undefined
@@ -144,81 +145,14 @@ function answeredBefore(ctx: Context, request: SendRequest): Outcome | undefined
   return state === undefined ? undefined : answeredInLog(ctx, state, request)
 }
 
-function answeredInLog(ctx: Context, state: State, request: SendRequest): Outcome | undefined {
-  const entry = state.keys.find(({ key }) => key === request.key)
-  return entry === undefined ? undefined : answerOf(ctx, state, request, entry)
-}
-
-/** Undefined where the message has to run (again). */
-function answerOf(ctx: Context, state: State, request: SendRequest, entry: KeyEntry): Outcome | undefined {
-  const run = readPastRun(ctx.store, state.id, entry)
-  if (run.digest !== digestOf(request.content)) throw keyConflict(state, request)
-  const isAnswer = run.status === 'completed' || (run.status === 'failed' && !request.retry)
-  if (!isAnswer) return undefined
-  for (const record of run.records) ctx.reporter.record(record, state.id)
-  ctx.reporter.note(
-    `this message was sent before, with the same key, and ${run.status} at ${readableTime(run.ended_at ?? run.started_at)}`,
-  )
-  return {
-    result: viewTurn(ctx.store, state, run, run.reply),
-    failure: failureOf(nameOf(state), run, undefined),
-  }
-}
-
-/** Stored when it returns; whoever holds the agent takes it after the turn that it is in. */
-function queue(ctx: Context, request: SendRequest): Outcome {
-  const { store } = ctx
-  const open = request.key === null ? openForRead : openDurable
-  const state = open(store, request.agentId)?.state as State
-  if (state.state === 'terminated') throw terminated(state)
-  const taken = answeredInLog(ctx, state, request) ?? beingAnswered(ctx, state, request)
-  if (taken !== undefined) return taken
-  const { key, content } = request
-  const messageId = key === null ? randomUUID() : idOfKey(state, key)
-  const isNew = post(store, state, {
-    message_id: messageId,
-    from: 'operator',
-    to: state.id,
-    kind: 'request',
-    content,
-    key,
-    digest: digestOf(content),
-    turn_timeout_ms: request.turnTimeoutMs,
-    created_at: new Date(clock.now()).toISOString(),
-  })
-  // Whoever terminates looks at the inbox before its record is there, and at nothing later.
-  const after = openForRead(store, state.id)?.state
-  if (after?.state === 'terminated') throw terminated(after)
-  const stored = isNew ? undefined : findPending(store, state, messageId)
-  if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(state, request)
-  const when = state.hold ? 'once it is resumed' : whenDone(state)
-  ctx.reporter.note(`queued as message ${messageId}: ${nameOf(state)} takes it ${when}`)
-  return { result: viewTurn(store, state, null, null) }
-}
-
-function whenDone({ run }: State): string {
-  return run?.status === 'open' && run.wait !== null
-    ? 'after the turn that waits'
-    : 'after the turn that it is in'
-}
-
-/** The message is in the log already, and its turn is not over. */
-function beingAnswered(ctx: Context, state: State, request: SendRequest): Outcome | undefined {
-  const { run } = state
-  if (run === null || !isOwnTurn(state, request) || !['open', 'interrupted'].includes(run.status))
-    return undefined
-  ctx.reporter.note(`this message was sent before, with the same key, and its turn is not over`)
-  return { result: viewTurn(ctx.store, state, run, null) }
-}
-
-/** The same message is stored once; after a turn that failed the same key is another message. */
-function idOfKey(state: State, key: string): string {
-  const entry = state.keys.find((known) => known.key === key)
-  return deriveId(state.id, 'key', key, ...(entry === undefined ? [] : [String(entry.seq)]))
-}
-
 function refuseClosed(state: State): void {
   if (state.state === 'terminated') throw terminated(state)
+  if (state.gate.isGated && state.gate.permits === 0) {
+    throw new SubstratError('GATED', `${nameOf(state)} is gated: it takes no turn until it is let`, {
+      hint: `let it: substrat ungate ${wordOf(state)}; or leave the message for then: --queue`,
+      facts: { agent_id: state.id },
+    })
+  }
   if (!state.hold) return
   throw new SubstratError('ON_HOLD', `${nameOf(state)} is on hold: it takes no turn until it is resumed`, {
     hint: `let it go on: substrat resume ${wordOf(state)}; or leave the message for then: --if-busy queue`,
@@ -231,17 +165,6 @@ function terminated(state: State): SubstratError {
     hint: `read what it said: substrat log ${wordOf(state)}; or start another: substrat spawn`,
     facts: { agent_id: state.id, state: state.state },
   })
-}
-
-function keyConflict(state: State, request: SendRequest): SubstratError {
-  return new SubstratError(
-    'KEY_CONFLICT',
-    `the key ${JSON.stringify(request.key)} was used with another message to ${nameOf(state)}`,
-    {
-      hint: 'send it with a key of its own',
-      facts: { agent_id: state.id, key: request.key },
-    },
-  )
 }
 
 function notTaken(state: State): SubstratError {

@@ -7,11 +7,11 @@ import { openForRead } from '../session/open-for-read.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
-import { FORMAT } from '../storage/home.js'
 import { bootId } from '../storage/identity.js'
 import { isDirectory } from '../storage/user-files.js'
-import { createRoot } from '../tree/birth.js'
-import { checkName, livingRoot } from '../tree/names.js'
+import { createAgent } from '../tree/birth.js'
+import { type AgentFacts, createdRecord } from '../tree/created.js'
+import { checkName, livingChild, livingRoot } from '../tree/names.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
 import { nothingWaits, takeMail } from './go-on.js'
@@ -23,6 +23,8 @@ import { within } from './visit.js'
 
 export interface SpawnRequest {
   name: string | null
+  /** Its id; null for a root. */
+  parent: string | null
   provider: string
   model: string | null
   instructions: string | null
@@ -46,14 +48,25 @@ export interface SpawnListener {
 
 export async function spawn(ctx: Context, request: SpawnRequest, listener: SpawnListener): Promise<void> {
   const name = request.name === null ? null : checkName(request.name)
-  const existing = request.ifExists === 'use' && name !== null ? livingRoot(ctx.store, name) : undefined
+  const existing =
+    request.ifExists === 'use' && name !== null ? livingOne(ctx, request.parent, name) : undefined
   if (existing !== undefined) return useExisting(ctx, existing, request, listener)
   await checkSettings(ctx, request)
   const id = randomUUID()
-  const records = firstRecords(id, name, request, allowedTools(ctx, undefined, request.allow))
+  const allow = allowedTools(ctx, undefined, request.allow)
   let session: Session
   try {
-    session = await createRoot(ctx.store, { id, name, records, command: ctx.command })
+    session = await createAgent(
+      ctx.store,
+      {
+        id,
+        name,
+        parent: request.parent,
+        records: ({ path }) => firstRecords({ ...request, id, name, path }, request, allow),
+        command: ctx.command,
+      },
+      ctx.bounds,
+    )
   } catch (error) {
     const isTaken = error instanceof SubstratError && error.code === 'NAME_TAKEN'
     if (!isTaken || request.ifExists !== 'use') throw error
@@ -71,6 +84,10 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
       if (!wasStopped(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
     }),
   )
+}
+
+function livingOne(ctx: Context, parent: string | null, name: string): string | undefined {
+  return parent === null ? livingRoot(ctx.store, name) : livingChild(ctx.store, parent, name)
 }
 
 /** `--if-exists use`: the agent as it is; a prompt is a message to it. */
@@ -95,6 +112,9 @@ async function useExisting(
     stepsMax: null,
     ifBusy: 'wait' as const,
     turnTimeoutMs,
+    isQueued: false,
+    kind: 'request' as const,
+    notBefore: null,
   }
   return send(ctx, message, listener.onOutcome)
 }
@@ -113,21 +133,9 @@ export function checkWorkspace(workspace: string): void {
   })
 }
 
-function firstRecords(id: string, name: string | null, request: SpawnRequest, allow: string[]): NewRecord[] {
-  const { provider, model, instructions, workspace, options, prompt, turnTimeoutMs } = request
-  const created: NewRecord = {
-    kind: 'session.created',
-    agent_id: id,
-    format: FORMAT,
-    name,
-    parent: null,
-    instructions,
-    provider,
-    options,
-    model,
-    workspace,
-    ...(request.allow.length === 0 ? {} : { allow: request.allow }),
-  }
+function firstRecords(facts: AgentFacts, request: SpawnRequest, allow: string[]): NewRecord[] {
+  const { provider, model, options, prompt, turnTimeoutMs } = request
+  const created = createdRecord(facts)
   if (prompt === null) return [created]
   const run_id = randomUUID()
   const turn = {

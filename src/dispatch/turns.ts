@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
+import type { Provider, ProviderSettings } from '../provider/contract.js'
 import { takeSlot } from '../provider/slots.js'
 import { settingsOf } from '../recovery/settle.js'
 import type { PromptSource } from '../session/records.js'
@@ -14,7 +15,9 @@ import { recoveryNotice, recoveryPrompt } from '../turn/history.js'
 import { assemblePrompt } from '../turn/prompt.js'
 import { planRetry } from '../turn/retry.js'
 import { type StopSignal, type TurnStop, watchForStop } from '../turn/stop.js'
+import { serveTools } from '../turn/tools/serve.js'
 import type { Continuation, ProviderKind, RunRequest, TurnEvent } from '../turn/turn-event.js'
+import { settleAccounts } from './accounts.js'
 import type { Context } from './context.js'
 import { toolboxOf } from './toolbox.js'
 
@@ -112,6 +115,20 @@ async function runTurn(
   const provider = await ctx.providers.check(session.state.provider_name, settings)
   // From the first record on, so that no signal finds a turn that nobody ends.
   ctx.shutdown.listen()
+  const run = await driven(ctx, session, provider, settings, first, options)
+  // Who asked is told before this agent does anything else.
+  await settleAccounts(ctx, session, false)
+  return run
+}
+
+async function driven(
+  ctx: Context,
+  session: Session,
+  provider: Provider,
+  settings: ProviderSettings,
+  first: (provider: ProviderKind, sources: PromptSource[]) => TurnEvent,
+  options: TurnOptions,
+): Promise<Run> {
   if (provider.kind === 'agent')
     return drive(
       session,
@@ -132,10 +149,11 @@ function portsOf(
   { isLast }: TurnOptions,
 ): TurnPorts {
   const { store, bounds, reporter, shutdown } = ctx
+  const toolbox = toolboxOf(ctx, session)
   return {
     provider,
     settings,
-    toolbox: toolboxOf(ctx, session),
+    toolbox,
     environment: (run) => environmentOf(store.root, session, run),
     takeSlot: (signal) =>
       takeSlot(store, {
@@ -155,6 +173,7 @@ function portsOf(
     onToken: (secret) => reporter.token(secret, session.id),
     onText: (text) => reporter.text(text, session.id, session.state.run?.run_id ?? ''),
     note: (text) => reporter.note(text),
+    serveTools: (call) => serveTools(store, session, toolbox.treeDefinitions, call),
     isLast: () => isLast() || shutdown.requested !== undefined,
   }
 }
@@ -182,5 +201,6 @@ function environmentOf(root: string, session: Session, run: Run): Record<string,
     SUBSTRAT_AGENT: session.id,
     SUBSTRAT_RUN: run.run_id,
     SUBSTRAT_LOG: session.store.logPath(session.id),
+    SUBSTRAT_SOCKET: session.store.socketPath(session.id, run.run_id),
   }
 }

@@ -1,11 +1,11 @@
 /** The published shapes: what `--json` prints of an agent and a run (design section 11). */
-import { timestampAfter } from '../clock.js'
 import { countPending } from '../mail/inbox.js'
 import type { PastRun } from '../session/past-run.js'
 import { readMessageText, readRecord } from '../session/read.js'
 import type { Usage } from '../session/records.js'
 import type { Run, RunStatus, SessionState, State, Wait } from '../session/state.js'
-import { deriveStatus, type Status } from '../session/status.js'
+import type { Status } from '../session/status.js'
+import { statusNow } from '../session/status-now.js'
 import type { FileStore } from '../storage/store.js'
 
 export interface AgentView {
@@ -55,27 +55,18 @@ export function viewAgent(store: FileStore, state: State): AgentView {
   return {
     id: state.id,
     name: state.name,
-    path: state.name ?? state.id,
+    path: state.path,
     parent: state.parent,
     provider: state.provider_name,
     model: state.model,
     state: state.state,
-    status: statusOf(store, state),
+    status: statusNow(store, state),
     workspace: state.workspace,
     created_at: state.created_at,
     updated_at: state.updated_at,
     last_seq: state.last_seq,
     inbox: state.state === 'terminated' ? 0 : countPending(store, state),
   }
-}
-
-/** Looks at the lock only where it decides: whether the holder of an open run lives. */
-export function statusOf(store: FileStore, state: State): Status {
-  return deriveStatus(
-    state,
-    state.run?.status === 'open' && store.isAgentHeld(state.id),
-    timestampAfter(state.updated_at),
-  )
 }
 
 export function viewRun(run: Run | PastRun): RunView {

@@ -4,12 +4,13 @@
  * What is on disk if we die inside: the marker, and whatever records the work had made durable; the next visit settles it.
  */
 import { SubstratError } from '../errors.js'
-import { countPending } from '../mail/inbox.js'
+import { controlRecords, countPending, removeDelivered, syncBeforeForgetting } from '../mail/inbox.js'
 import { type Settled, settle } from '../recovery/settle.js'
 import { openForAppend, type Session } from '../session/session.js'
 import type { State } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
 import type { FileStore } from '../storage/store.js'
+import { settleAccounts } from './accounts.js'
 import type { Context } from './context.js'
 import { toolboxOf } from './toolbox.js'
 
@@ -39,8 +40,21 @@ export async function visit<T>(
       goesOn: options.goesOn,
       note,
     })
+    // What a dead process owed goes out before anything new is done, and what was asked of the agent holds for it.
+    await settleAccounts(ctx, session, true)
+    obey(session)
     return work(session, settled)
   })
+}
+
+/** Carries out what needs no turn. */
+export function obey(session: Session): void {
+  if (session.state.state === 'terminated') return
+  const records = controlRecords(session)
+  if (records.length === 0) return
+  syncBeforeForgetting(session)
+  session.append(records)
+  removeDelivered(session)
 }
 
 /** The work and the clean end of a session that is open already. */
@@ -48,6 +62,7 @@ export async function within<T>(ctx: Context, session: Session, work: () => Prom
   session.onRecord((record) => ctx.reporter.record(record, session.id))
   try {
     const result = await work()
+    await settleAccounts(ctx, session, false)
     rest(session)
     await session.close((state) => isOwed(ctx.store, state))
     return result
@@ -63,7 +78,10 @@ function isOwed(store: FileStore, state: State): boolean {
   return (
     state.run?.status === 'open' ||
     isInterrupted(state) ||
-    (state.state !== 'terminated' && countPending(store, state) > 0)
+    state.owes.length > 0 ||
+    state.isPoked ||
+    state.reminders.length > 0 ||
+    countPending(store, state) > 0
   )
 }
 

@@ -5,98 +5,176 @@
  * the recipient's log, and by nothing else; the file is removed afterwards, and may come back in a power cut, so an id
  * that the log has is never delivered again (row K).
  */
-import { SubstratError } from '../errors.js'
+import { timestampAfter } from '../clock.js'
 import { limits } from '../limits.js'
-import { forgetsDelivered } from '../session/fold.js'
+import { forgetsDelivered } from '../session/fold-mail.js'
+import { deriveId } from '../session/ids.js'
+import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
-import type { State } from '../session/state.js'
+import type { Reminder, State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
-import { decodeMessage, encodeMessage, type Message } from './message.js'
+import { decodeMessage, type Message } from './message.js'
+
+/** A message that is to be delivered now. */
+export interface Delivery extends Message {
+  reminder_id?: string
+}
 
 /** How many messages wait for the agent. */
 export function countPending(store: FileStore, state: State): number {
   return pendingIds(store, state).length
 }
 
-/**
- * Stores a message for later. Returns false where one of that id is stored, or was delivered, already. The marker is set
- * before and after: see `FileStore.unmark`.
- */
-export function post(store: FileStore, recipient: State, message: Omit<Message, 'sequence'>): boolean {
-  if (recipient.delivered.includes(message.message_id)) return false
-  const ids = pendingIds(store, recipient)
-  if (ids.length >= limits.inboxMessagesMax && !ids.includes(message.message_id))
-    throw full(recipient, ids.length)
-  let highest = 0
-  for (const pending of eachPending(store, recipient)) {
-    if (pending.from === message.from) highest = Math.max(highest, pending.sequence)
+/** What is delivered together in the next turn: one request, or what asks for no reply; empty where nothing is due. */
+export function nextMail(session: Session): Delivery[] {
+  const now = timestampAfter(session.state.updated_at)
+  const due = [...eachPending(session.store, session.state)].filter((message) => isDue(message, now))
+  const [first, ...others] = [...dueReminders(session, now), ...due.sort(inOrder)]
+  if (first === undefined || first.kind === 'request') return first === undefined ? [] : [first]
+  const taken: Delivery[] = [first]
+  // Mail is first-in-first-out per sender: behind a request of its own nothing of a sender is taken.
+  const held = new Set<string>()
+  let bytes = first.content.length
+  for (const message of others) {
+    if (message.kind === 'request') held.add(message.from)
+    if (held.has(message.from)) continue
+    bytes += message.content.length
+    if (taken.length === limits.mailsTakenMax || bytes > limits.mailsTakenBytesMax) break
+    taken.push(message)
   }
-  store.syncNameOf(recipient.id)
-  store.mark(recipient.id)
-  const bytes = encodeMessage({ ...message, sequence: highest + 1 })
-  const isNew = store.putMail(recipient.id, message.message_id, bytes)
-  store.mark(recipient.id)
-  return isNew
+  return taken
 }
 
-/** The message that is to be delivered next; undefined where none can be. */
-export function nextMessage(session: Session): Message | undefined {
-  let first: Message | undefined
-  for (const message of eachPending(session.store, session.state)) {
-    if (first === undefined || isBefore(message, first)) first = message
-  }
-  return first
+/** Whether a message could be delivered now. Reads no more than it must. */
+export function hasDueMail(store: FileStore, state: State): boolean {
+  const now = timestampAfter(state.updated_at)
+  if (state.reminders.some(({ due_at }) => due_at <= now)) return true
+  for (const message of eachMessage(store, state)) if (isDue(message, now)) return true
+  return false
+}
+
+/** When the next of what waits for its time is due; null where nothing does. */
+export function nextDueAt(store: FileStore, state: State): string | null {
+  const mails = [...eachMessage(store, state)].map(({ not_before }) => not_before)
+  const times = [...mails, ...state.reminders.map(({ due_at }) => due_at)].filter((time) => time !== null)
+  return times.sort()[0] ?? null
+}
+
+/** What was asked of the agent that needs no turn, as records, oldest first; with `removeDelivered` afterwards. */
+export function controlRecords(session: Session): NewRecord[] {
+  const controls = [...eachMessage(session.store, session.state)].filter(({ kind }) => kind === 'control')
+  return controls.sort(inOrder).map(controlRecord)
 }
 
 /** A pending message, as it was stored. */
 export function findPending(store: FileStore, recipient: State, messageId: string): Message | undefined {
-  return pendingIds(store, recipient).includes(messageId) ? read(store, recipient.id, messageId) : undefined
+  return pendingIds(store, recipient).includes(messageId)
+    ? readMessage(store, recipient.id, messageId)
+    : undefined
+}
+
+/** What waits, in the order of its delivery; also what waits for its time. Takes nothing. */
+export function listPending(store: FileStore, state: State): Message[] {
+  return [...eachPending(store, state)].sort(inOrder)
 }
 
 /** Row K: removes the files of mail that the log has. */
 export function removeDelivered(session: Session): void {
-  for (const id of session.store.mailIds(session.id)) {
-    if (session.state.delivered.includes(id)) session.store.removeMail(session.id, id)
+  for (const id of session.store.mail.ids(session.id)) {
+    if (session.state.delivered.includes(id)) session.store.mail.remove(session.id, id)
   }
 }
 
 /** Called before each delivery: ids are forgotten only when their files can no longer come back. */
 export function syncBeforeForgetting(session: Session): void {
-  if (forgetsDelivered(session.state)) session.store.syncMailRemovals(session.id)
+  if (forgetsDelivered(session.state)) session.store.mail.syncRemovals(session.id)
 }
 
 /** Mail that no crash of ours can have left: it is kept, named, and not delivered. */
 export function damagedMail(store: FileStore, state: State): string[] {
-  const damaged = pendingIds(store, state).filter((id) => read(store, state.id, id) === undefined)
-  return damaged.map((id) => store.mailPath(state.id, id))
+  const damaged = pendingIds(store, state).filter((id) => readMessage(store, state.id, id) === undefined)
+  return damaged.map((id) => store.mail.pathOf(state.id, id))
 }
 
-function pendingIds(store: FileStore, state: State): string[] {
-  const ids = store.mailIds(state.id)
-  return ids.length === 0 ? ids : ids.filter((id) => !state.delivered.includes(id))
-}
-
-/** One at a time: a full inbox of large messages is more than fits in memory. */
-function* eachPending(store: FileStore, state: State): Generator<Message> {
-  for (const id of pendingIds(store, state)) {
-    const message = read(store, state.id, id)
+/** Every message in an inbox that can be read, whatever its recipient's log says. One at a time: together they are large. */
+export function* messagesIn(store: FileStore, to: string): Generator<Message> {
+  for (const id of store.mail.ids(to)) {
+    const message = readMessage(store, to, id)
     if (message !== undefined) yield message
   }
 }
 
-function isBefore(a: Message, b: Message): boolean {
-  return a.sequence < b.sequence || (a.sequence === b.sequence && a.message_id < b.message_id)
+/** By the counter of its sender; among senders as it comes. */
+export function inOrder(a: Message, b: Message): number {
+  return a.sequence - b.sequence || (a.message_id < b.message_id ? -1 : 1)
 }
 
-function full(recipient: State, pending: number): SubstratError {
-  return new SubstratError('QUEUE_FULL', `${pending} messages wait for agent ${recipient.id} already`, {
-    hint: `let it take them: substrat resume ${recipient.id}`,
-    facts: { agent_id: recipient.id, pending },
-  })
+function pendingIds(store: FileStore, state: State): string[] {
+  const ids = store.mail.ids(state.id)
+  return ids.length === 0 ? ids : ids.filter((id) => !state.delivered.includes(id))
 }
 
-function read(store: FileStore, agentId: string, messageId: string): Message | undefined {
-  const bytes = store.readMail(agentId, messageId)
+function* eachMessage(store: FileStore, state: State): Generator<Message> {
+  for (const id of pendingIds(store, state)) {
+    const message = readMessage(store, state.id, id)
+    if (message !== undefined) yield message
+  }
+}
+
+/** For a model, that is: no controls. */
+function* eachPending(store: FileStore, state: State): Generator<Message> {
+  for (const message of eachMessage(store, state)) if (message.kind !== 'control') yield message
+}
+
+function isDue({ not_before }: Message, now: string): boolean {
+  return not_before === null || not_before <= now
+}
+
+function dueReminders({ state, text }: Session, now: string): Delivery[] {
+  return state.reminders.filter(({ due_at }) => due_at <= now).map((due) => reminderMail(state, due, text))
+}
+
+/** Its id follows from its time, so that a crash cannot make two of it. */
+function reminderMail(state: State, due: Reminder, text: Session['text']): Delivery {
+  const { reminder_id, due_at } = due
+  return {
+    message_id: deriveId(reminder_id, due_at),
+    from: state.id,
+    from_path: state.path,
+    to: state.id,
+    kind: 'notification',
+    reply_to: null,
+    content: text(due.content),
+    control: null,
+    key: null,
+    digest: '',
+    not_before: null,
+    turn_timeout_ms: null,
+    created_at: due_at,
+    sequence: 0,
+    reminder_id,
+  }
+}
+
+function controlRecord({ message_id, from, control }: Message): NewRecord {
+  switch (control?.verb) {
+    case 'gate':
+      return { kind: 'agent.gated', message_id, from }
+    case 'ungate':
+      return { kind: 'agent.ungated', message_id, from }
+    case 'permit':
+      return { kind: 'agent.permitted', message_id, from }
+    case 'watch':
+      return { kind: 'agent.watched', message_id, from, on: control.on, once: control.once }
+    case 'unwatch':
+      return { kind: 'agent.unwatched', message_id, from }
+    default:
+      return { kind: 'agent.poked', message_id, from }
+  }
+}
+
+function readMessage(store: FileStore, to: string, messageId: string): Message | undefined {
+  const bytes = store.mail.read(to, messageId)
   const message = bytes === undefined ? undefined : decodeMessage(bytes, messageId)
-  return message?.to === agentId ? message : undefined
+  return message?.to === to ? message : undefined
 }

@@ -1,20 +1,32 @@
 /** A message between agents, or between the operator and an agent, as it waits in an inbox: one framed line. */
-import { isTime } from '../session/records.js'
+import { isTime, type WatchedStatus } from '../session/records.js'
 import { frame, unframe } from '../storage/frame.js'
 import { isUuid } from '../storage/paths.js'
 
-type MailKind = 'request' | 'response' | 'notification' | 'error'
+export type MailKind = 'request' | 'response' | 'notification' | 'error'
+
+/** What a parent, or the operator, asks of an agent that no turn is needed for. */
+export type Control =
+  | { verb: 'gate' | 'ungate' | 'permit' | 'poke' | 'unwatch' }
+  | { verb: 'watch'; on: WatchedStatus[]; once: boolean }
 
 export interface Message {
   message_id: string
   /** An agent's id, or `operator`. */
   from: string
+  /** What the sender is called. */
+  from_path: string
   to: string
-  kind: MailKind
+  /** `control` is obeyed, and never shown to a model. */
+  kind: MailKind | 'control'
+  reply_to: string | null
   content: string
+  control: Control | null
   key: string | null
   /** sha256 of the content. */
   digest: string
+  /** It is delivered then, and not earlier. */
+  not_before: string | null
   turn_timeout_ms: number | null
   created_at: string
   /** The sender's counter: mail is first-in-first-out per sender by this, and by nothing else. */
@@ -29,29 +41,43 @@ export function encodeMessage(message: Message): Buffer {
 export function decodeMessage(bytes: Buffer, messageId: string): Message | undefined {
   const line = unframe(bytes.subarray(0, -1))
   if ('damage' in line) return undefined
-  const message = line.object as unknown as Message
-  return message.message_id === messageId && isUuid(message.to) && isWhole(message) ? message : undefined
+  const { crc: _, ...stored } = line.object as unknown as Partial<Message> & { crc: string }
+  // With the fields that the first messages did not have.
+  const message = { ...LATER_FIELDS, from_path: stored.from, ...stored } as Message
+  return message.message_id === messageId && isWhole(message) ? message : undefined
 }
 
-const KINDS: MailKind[] = ['request', 'response', 'notification', 'error']
+const LATER_FIELDS = { reply_to: null, control: null, not_before: null }
 
 /** Whether its delivery can be recorded: a message that no record takes would stand in the way of all others. */
-function isWhole({
-  from,
-  kind,
-  content,
-  key,
-  digest,
-  turn_timeout_ms,
-  created_at,
-  sequence,
-}: Message): boolean {
+function isWhole(message: Message): boolean {
+  const { from, from_path, to, content, digest, created_at, sequence, kind, control } = message
+  const { key, turn_timeout_ms, reply_to, not_before } = message
   return (
-    [from, content, digest].every((text) => typeof text === 'string') &&
-    KINDS.includes(kind) &&
+    [from, from_path, to, content, digest].every((text) => typeof text === 'string') &&
     isTime(created_at) &&
+    Number.isSafeInteger(sequence) &&
+    (kind === 'control' ? isControl(control, from) : KINDS.includes(kind)) &&
     (key === null || typeof key === 'string') &&
     (turn_timeout_ms === null || Number.isSafeInteger(turn_timeout_ms)) &&
-    Number.isSafeInteger(sequence)
+    (reply_to === null || (typeof reply_to === 'string' && isUuid(reply_to))) &&
+    (not_before === null || isTime(not_before))
+  )
+}
+
+const KINDS: string[] = ['request', 'response', 'notification', 'error'] satisfies MailKind[]
+const VERBS: string[] = ['gate', 'ungate', 'permit', 'poke', 'watch', 'unwatch'] satisfies Control['verb'][]
+const STATUSES: string[] = ['idle', 'waiting', 'interrupted'] satisfies WatchedStatus[]
+
+function isControl(control: Control | null, from: string): boolean {
+  if (!VERBS.includes(control?.verb ?? '')) return false
+  if (control?.verb === 'unwatch') return isUuid(from)
+  if (control?.verb !== 'watch') return true
+  const { on, once } = control
+  return (
+    isUuid(from) &&
+    typeof once === 'boolean' &&
+    Array.isArray(on) &&
+    on.every((status) => STATUSES.includes(status))
   )
 }

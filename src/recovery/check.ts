@@ -73,7 +73,7 @@ function checkAtRest(store: FileStore, state: State, hasTornTail: boolean, found
   if (hasTornTail) found('a torn tail is cut by the first writer', 'the log ends in half a batch')
   if (store.isAgentHeld(state.id)) return
   if (state.state === 'active') found('no session is active without a holder', `state is ${state.state}`)
-  const left = store.mailIds(state.id).filter((id) => state.delivered.includes(id))
+  const left = store.mail.ids(state.id).filter((id) => state.delivered.includes(id))
   if (left.length > 0) found('delivered mail is not in the inbox', left.join(', '))
 }
 

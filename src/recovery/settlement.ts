@@ -6,7 +6,7 @@ import type { Status } from '../session/status.js'
 import { ownIdentity } from '../storage/identity.js'
 import { revoked } from '../turn/step-calls.js'
 import { completed, reply } from '../turn/step-records.js'
-import type { ToolPolicy } from '../turn/turn-event.js'
+import { isRepeatable, type ToolPolicy } from '../turn/turn-event.js'
 import { RECOVERY_TABLE, type Row } from './table.js'
 
 export interface SettlementFacts {
@@ -29,9 +29,12 @@ export function settlement(state: State, row: Row, facts: SettlementFacts): NewR
     case 'close':
       return [completed(run.run_id, run.usage)]
     case 'inspect':
-      return facts.finished === undefined
-        ? interruptedBy(run, facts)
-        : [reply(run, facts.finished), completed(run.run_id, null)]
+      return [
+        ...unansweredCalls(run),
+        ...(facts.finished === undefined
+          ? interruptedBy(run, facts)
+          : [reply(run, facts.finished), completed(run.run_id, null)]),
+      ]
     case 'settle_tools':
       return settledTools(run, facts)
     case 'expire':
@@ -39,6 +42,18 @@ export function settlement(state: State, row: Row, facts: SettlementFacts): NewR
     case 'go_on':
       return facts.goesOn && !facts.hasStranger ? [] : interruptedBy(run, facts)
   }
+}
+
+/** The program that called one of our tools is dead: nobody waits for the result. */
+function unansweredCalls({ run_id, program_calls }: Run): NewRecord[] {
+  return program_calls.map(({ call_id, tool }) => ({
+    kind: 'tool.finished',
+    run_id,
+    call_id,
+    tool,
+    content: UNKNOWN_OUTCOME,
+    is_error: true,
+  }))
 }
 
 /** A session without a turn is at rest, also while its run waits. */
@@ -67,14 +82,12 @@ function interruption(run: Run, reason: Interruption, status: Status): NewRecord
 }
 
 /**
- * Row E. A tool that only reads is run again by whoever goes on. Of any other nobody knows how far it came: that is its
+ * Row E. A tool that only reads, or is ours, is run again by whoever goes on. Of any other nobody knows how far it came: that is its
  * result, and by the settings a person is asked first.
  */
 function settledTools(run: Run, facts: SettlementFacts): NewRecord[] {
   const { policy, unknownTool, goesOn, hasStranger } = facts
-  const unknown = run.calls.filter(
-    ({ status, tool }) => status === 'started' && policy.kindOf(tool) !== 'reads',
-  )
+  const unknown = run.calls.filter(({ status, tool }) => status === 'started' && !isRepeatable(policy, tool))
   const results = unknown.map(
     ({ call_id, tool }): NewRecord => ({
       kind: 'tool.finished',

@@ -27,12 +27,20 @@ export function responded(run: Run, record: NewRecord<'model.responded'>, at: Lo
 }
 
 export function toolStarted(run: Run, record: NewRecord<'tool.started'>): Run {
+  const { call_id, tool, input, input_blob } = record
+  if (input !== undefined || input_blob !== undefined) {
+    if (run.program_calls.some((call) => call.call_id === call_id))
+      throw new SessionStateError(`the call ${call_id} is started twice`)
+    return { ...run, program_calls: [...run.program_calls, { call_id, tool }] }
+  }
   const group: ProcessGroup | null = record.group ?? null
   return withCall(run, record.call_id, 'pending', (call) => ({ ...call, status: 'started', group }))
 }
 
 /** A call may be finished without having been started: it was denied, or its tool is unknown. */
 export function toolFinished(run: Run, record: NewRecord<'tool.finished'>): Run {
+  const others = run.program_calls.filter(({ call_id }) => call_id !== record.call_id)
+  if (others.length < run.program_calls.length) return { ...run, program_calls: others }
   const call = run.calls.find(({ call_id }) => call_id === record.call_id)
   if (call?.status === 'finished') throw new SessionStateError(`the call ${record.call_id} has two results`)
   return withCall(run, record.call_id, undefined, (found) => ({ ...found, status: 'finished', group: null }))

@@ -7,10 +7,11 @@
  * user's wish refused, after a read it is corruption.
  */
 import { SessionStateError } from '../errors.js'
-import { limits } from '../limits.js'
-import { leftCalls, responded, resumed, toolFinished, toolStarted, waiting, withToken } from './fold-turn.js'
+import { controlled, mailDelivered, noted, parked, reminderSet, watched } from './fold-mail.js'
+import { openRun, runEnded, runStarted } from './fold-run.js'
+import { responded, resumed, toolFinished, toolStarted, waiting, withToken } from './fold-turn.js'
 import type { NewRecord, Place, SessionRecord } from './records.js'
-import type { KeyEntry, Location, Run, SessionState, State } from './state.js'
+import type { Location, SessionState, State } from './state.js'
 
 /** The state after one more record. `state` is undefined before the first. Never changes what it is given. */
 export function fold(state: State | undefined, record: SessionRecord, at: Location): State {
@@ -19,7 +20,7 @@ export function fold(state: State | undefined, record: SessionRecord, at: Locati
       throw new SessionStateError('the first record is not session.created')
     return created(record, at)
   }
-  if (state.state === 'terminated' && record.kind !== 'status.derived') {
+  if (state.state === 'terminated' && !AFTER_THE_END.includes(record.kind)) {
     throw new SessionStateError(`the session is terminated: no ${record.kind} after that`)
   }
   const next = apply({ ...state }, record, at)
@@ -30,6 +31,9 @@ export function fold(state: State | undefined, record: SessionRecord, at: Locati
   return next
 }
 
+/** What a terminated agent still owes is sent, and that it was sent is said. */
+const AFTER_THE_END: string[] = ['status.derived', 'mail.answered']
+
 function created(record: NewRecord<'session.created'> & Place, at: Location): State {
   return {
     format: record.format,
@@ -37,8 +41,12 @@ function created(record: NewRecord<'session.created'> & Place, at: Location): St
     name: record.name,
     title: null,
     parent: record.parent,
+    path: record.path ?? record.name ?? record.agent_id,
     state: 'created',
     hold: false,
+    gate: { isGated: false, permits: 0 },
+    isPoked: false,
+    metadata: {},
     provider_name: record.provider,
     options: record.options,
     model: record.model,
@@ -60,6 +68,11 @@ function created(record: NewRecord<'session.created'> & Place, at: Location): St
     keys: [],
     tokens: [],
     delivered: [],
+    delivered_forgotten: 0,
+    owes: [],
+    isDone: false,
+    reminders: [],
+    watchers: [],
     recovery: { interruption: null, barren_attempts: 0, unanswered_requests: 0 },
   }
 }
@@ -85,11 +98,13 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       if (record.auto && next.run?.wait == null)
         next.recovery = { ...next.recovery, barren_attempts: next.recovery.barren_attempts + 1 }
       next.run = resumed(openRun(next, record.run_id), record, next.tokens)
+      next.isPoked = false
       return next
     case 'run.waiting':
       next.run = { ...openRun(next, record.run_id), wait: waiting(record, at) }
-      return next
+      return parked(next, at)
     case 'run.completed':
+      next.isDone = record.terminates === true
       return runEnded(next, record, at, {
         status: 'completed',
         usage: record.usage ?? next.run?.usage ?? null,
@@ -105,10 +120,33 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       }
       return runEnded(next, record, at, { status: 'interrupted', reason: record.reason })
     case 'message.user':
-      next.run = { ...openRun(next, record.run_id), prompt: at }
+      next.run = { ...openRun(next, record.run_id), prompts: [at] }
       return next
     case 'mail.delivered':
-      return mailDelivered(next, record, at)
+      return mailDelivered(next, openRun(next, record.run_id), record, at)
+    case 'mail.replied': {
+      const run = openRun(next, record.run_id)
+      next.run = {
+        ...run,
+        requests: run.requests.filter(({ message_id }) => message_id !== record.message_id),
+      }
+      return next
+    }
+    case 'mail.answered':
+      return { ...next, owes: [] }
+    case 'reminder.set':
+      return reminderSet(next, record)
+    case 'reminder.cancelled':
+      next.reminders = next.reminders.filter(({ reminder_id }) => reminder_id !== record.reminder_id)
+      return next
+    case 'agent.gated':
+    case 'agent.ungated':
+    case 'agent.permitted':
+    case 'agent.poked':
+      return controlled(noted(next, record.message_id), record)
+    case 'agent.watched':
+    case 'agent.unwatched':
+      return watched(noted(next, record.message_id), record)
     case 'message.agent':
       next.run = { ...openRun(next, record.run_id), phase: 'answered', reply: at }
       next.reply = at
@@ -178,7 +216,7 @@ function moved(next: State, to: SessionState): State {
 }
 
 function configured(next: State, record: NewRecord<'session.configured'>): State {
-  const { instructions, options, model, workspace, title, hold, allow } = record
+  const { instructions, options, model, workspace, title, hold, allow, metadata } = record
   return {
     ...next,
     ...(instructions === undefined ? {} : { instructions }),
@@ -188,107 +226,18 @@ function configured(next: State, record: NewRecord<'session.configured'>): State
     ...(title === undefined ? {} : { title }),
     ...(hold === undefined ? {} : { hold }),
     ...(allow === undefined ? {} : { allow }),
+    ...(metadata === undefined ? {} : { metadata: merged(next.metadata, metadata) }),
   }
 }
 
-function runStarted(next: State, record: NewRecord<'run.started'> & Place, at: Location): State {
-  if (next.state !== 'active')
-    throw new SessionStateError(`a run cannot start while the session is ${next.state}`)
-  if (next.run?.status === 'open') throw new SessionStateError('a run cannot start while another is open')
-  const isAutomatic = record.continues !== undefined && record.auto === true
-  return {
-    ...next,
-    run: {
-      run_id: record.run_id,
-      boot_id: record.boot_id,
-      status: 'open',
-      origin: record.origin,
-      phase: leftCalls(next.run).calls.length > 0 ? 'calling' : 'started',
-      started_at: record.ts,
-      ended_at: null,
-      continues: record.continues ?? null,
-      key: record.key ?? null,
-      digest: record.digest ?? null,
-      turn_timeout_ms: record.turn_timeout_ms ?? null,
-      // A model that goes on needs no new message: it is asked what was asked.
-      prompt: record.continues === undefined ? null : (next.run?.prompt ?? null),
-      reply: null,
-      reason: null,
-      error: null,
-      usage: null,
-      process: null,
-      servers: [],
-      allow: record.allow ?? [],
-      steps_max: record.steps_max ?? null,
-      steps: 0,
-      failures: 0,
-      ...leftCalls(next.run),
-      isCompacted: false,
-      wait: null,
-      start: { seq: at.seq, offset: at.offset },
-    },
-    keys:
-      record.key === undefined
-        ? next.keys
-        : withKey(next.keys, {
-            key: record.key,
-            seq: at.seq,
-            offset: at.offset,
-            started_at: record.ts,
-            end: 0,
-          }),
-    recovery: {
-      ...next.recovery,
-      interruption: null,
-      barren_attempts: isAutomatic ? next.recovery.barren_attempts + 1 : 0,
-    },
+function merged(
+  before: Record<string, string>,
+  changes: Record<string, string | null>,
+): Record<string, string> {
+  const after = new Map(Object.entries(before))
+  for (const [key, value] of Object.entries(changes)) {
+    if (value === null) after.delete(key)
+    else after.set(key, value)
   }
-}
-
-function runEnded(
-  next: State,
-  record: SessionRecord & { run_id: string },
-  at: Location,
-  end: Partial<Run>,
-): State {
-  const run = openRun(next, record.run_id)
-  next.run = { ...run, ended_at: record.ts, process: null, wait: null, ...end }
-  if (run.key !== null) {
-    next.keys = next.keys.map((entry) => (entry.key === run.key ? { ...entry, end: at.end } : entry))
-  }
-  return next
-}
-
-function mailDelivered(next: State, record: NewRecord<'mail.delivered'>, at: Location): State {
-  if (next.delivered.includes(record.message_id))
-    throw new SessionStateError(`mail ${record.message_id} is delivered twice`)
-  next.run = { ...openRun(next, record.run_id), prompt: at }
-  next.delivered = [
-    ...(forgetsDelivered(next) ? next.delivered.slice(-limits.deliveredIdsKeptMin) : next.delivered),
-    record.message_id,
-  ]
-  return next
-}
-
-/** Whether the next delivery forgets the older half of the delivered ids: their files must be gone for good by then. */
-export function forgetsDelivered({ delivered }: State): boolean {
-  return delivered.length >= 2 * limits.deliveredIdsKeptMin
-}
-
-/** At least 1,000 keys are kept, and those of the last 30 days. */
-function withKey(entries: KeyEntry[], added: KeyEntry): KeyEntry[] {
-  const kept = entries.filter((entry) => entry.key !== added.key)
-  const oldest = new Date(Date.parse(added.started_at) - limits.keysKeptMs).toISOString()
-  let forgotten = 0
-  while (kept.length - forgotten >= limits.keysKeptMin && (kept[forgotten] as KeyEntry).started_at < oldest)
-    forgotten += 1
-  return [...kept.slice(forgotten), added]
-}
-
-function openRun(state: State, runId: string): Run {
-  if (state.run === null || state.run.status !== 'open')
-    throw new SessionStateError(`run ${runId} is not open`)
-  if (state.run.run_id !== runId)
-    throw new SessionStateError(`run ${runId} is not the open run ${state.run.run_id}`)
-  return state.run
+  return Object.fromEntries(after)
 }

@@ -4,43 +4,26 @@
  *
  * The same check asserts before a write (our bug) and reports corruption after a read.
  */
-import type { JsonValue } from '../storage/frame.js'
-import { isUuid } from '../storage/paths.js'
+import {
+  blob,
+  type Check,
+  content,
+  flag,
+  integer,
+  isPlainObject,
+  json,
+  list,
+  object,
+  oneOf,
+  optional,
+  orNull,
+  text,
+  texts,
+  time,
+  uuid,
+} from './shapes.js'
 
-type Check<T> = ((value: unknown) => value is T) & { optional?: true }
-
-const text = ((value: unknown) => typeof value === 'string') as Check<string>
-const uuid = ((value: unknown) => typeof value === 'string' && isUuid(value)) as Check<string>
-const integer = ((value: unknown) => Number.isSafeInteger(value)) as Check<number>
-const flag = ((value: unknown) => typeof value === 'boolean') as Check<boolean>
-const time = isTime as Check<string>
-const content = ((value: unknown) => typeof value === 'string' || isBlob(value)) as Check<Content>
-const texts = ((value: unknown) => isPlainObject(value) && Object.values(value).every(text)) as Check<
-  Record<string, string>
->
-
-function orNull<T>(check: Check<T>): Check<T | null> {
-  return ((value: unknown) => value === null || check(value)) as Check<T | null>
-}
-
-function optional<T>(check: Check<T>): Check<T> & { optional: true } {
-  return Object.assign(((value: unknown) => value === undefined || check(value)) as Check<T>, {
-    optional: true as const,
-  })
-}
-
-function oneOf<const T extends string>(...words: T[]): Check<T> {
-  return ((value: unknown) => words.includes(value as T)) as Check<T>
-}
-
-function object<T>(shape: { [F in keyof T]: Check<T[F]> }): Check<T> {
-  const fields = Object.entries(shape) as [string, Check<unknown>][]
-  return ((value: unknown) =>
-    isPlainObject(value) && fields.every(([field, check]) => check(value[field]))) as Check<T>
-}
-
-/** Text of a message: in the line, or in a blob when it is over `limits.inlineBytesMax`. */
-export type Content = string | { blob: string; bytes: number }
+export { type Content, isBlob, isTime } from './shapes.js'
 
 export interface Usage {
   input_tokens: number
@@ -113,11 +96,6 @@ const INTERRUPTIONS = [
 ] as const
 export type Interruption = (typeof INTERRUPTIONS)[number]
 
-const list = <T>(check: Check<T>): Check<T[]> =>
-  ((value: unknown) => Array.isArray(value) && value.every((item) => check(item))) as Check<T[]>
-const blob = ((value: unknown) => isBlob(value)) as Check<{ blob: string; bytes: number }>
-const json = ((value: unknown) => isPlainObject(value)) as Check<{ [key: string]: unknown }>
-
 const call = object<CallRecord>({
   call_id: text,
   name: text,
@@ -135,6 +113,14 @@ const group = object<ProcessGroup>({
 const decision = oneOf('approve', 'deny', 'input', 'result')
 export type Decision = 'approve' | 'deny' | 'input' | 'result'
 
+const watched = oneOf('idle', 'waiting', 'interrupted')
+/** What an agent went to from running, for those who watch it. */
+export type WatchedStatus = 'idle' | 'waiting' | 'interrupted'
+const metadata = ((value: unknown) =>
+  isPlainObject(value) && Object.values(value).every((each) => each === null || text(each))) as Check<
+  Record<string, string | null>
+>
+
 const usage = object<Usage>({ input_tokens: integer, output_tokens: integer })
 const failure = oneOf(...FAILURE_TYPES)
 const status = oneOf('running', 'waiting', 'idle', 'interrupted_startup', 'interrupted_waiting')
@@ -145,6 +131,8 @@ export const RECORD_SHAPES = {
     format: integer,
     name: orNull(text),
     parent: orNull(uuid),
+    /** Names from the root down to this agent, a slash between them; without one it is a root's name or id. */
+    path: optional(text),
     instructions: orNull(content),
     provider: text,
     options: texts,
@@ -160,6 +148,8 @@ export const RECORD_SHAPES = {
     title: optional(orNull(text)),
     hold: optional(flag),
     allow: optional(list(text)),
+    /** Merged into what is there; null takes a key away. */
+    metadata: optional(metadata),
   },
   'session.activated': { boot_id: text },
   'session.suspended': { reason: oneOf('idle', 'requested', 'recovery') },
@@ -193,7 +183,8 @@ export const RECORD_SHAPES = {
     not_before: optional(time),
     why: optional(text),
   },
-  'run.completed': { run_id: uuid, usage: optional(usage) },
+  /** `terminates`: the agent is done for good, once its answers are on their way. */
+  'run.completed': { run_id: uuid, usage: optional(usage), terminates: optional(flag) },
   'run.failed': { run_id: uuid, error: object<RunError>({ type: failure, message: text }) },
   'run.cancelled': { run_id: uuid, reason: oneOf('turn_timeout', 'terminated', 'cancelled', 'superseded') },
   'run.interrupted': { run_id: uuid, reason: oneOf(...INTERRUPTIONS) },
@@ -214,8 +205,18 @@ export const RECORD_SHAPES = {
     error: object<RunError>({ type: failure, message: text }),
     retry_in_ms: orNull(integer),
   },
-  /** `group` where the tool is a program: recorded before it runs. */
-  'tool.started': { run_id: uuid, call_id: text, tool: text, group: optional(group) },
+  /**
+   * `group` where the tool is a program: recorded before it runs. The input is here only where no response of a model has
+   * it: an agent's program called one of substrat's tools.
+   */
+  'tool.started': {
+    run_id: uuid,
+    call_id: text,
+    tool: text,
+    group: optional(group),
+    input: optional(json),
+    input_blob: optional(blob),
+  },
   /** `content` is what the model is given; `output` the whole of it, where that is more. */
   'tool.finished': {
     run_id: uuid,
@@ -255,14 +256,33 @@ export const RECORD_SHAPES = {
     pid_namespace: text,
   },
   'provider.state': { run_id: optional(uuid), state: text },
+  /** With `call_id` it is the result of that call, else a message to the model. */
   'mail.delivered': {
     run_id: uuid,
     message_id: uuid,
     from: text,
+    /** What the sender was called when it sent it. */
+    from_path: optional(text),
     mail_kind: oneOf('request', 'response', 'notification', 'error'),
+    reply_to: optional(uuid),
     content,
     sent_at: time,
+    call_id: optional(text),
+    reminder_id: optional(uuid),
   },
+  /** An open request was answered before the end of its run. */
+  'mail.replied': { run_id: uuid, message_id: uuid },
+  /** All that ended runs owed to others is in their inboxes. */
+  'mail.answered': {},
+  'reminder.set': { reminder_id: uuid, content, due_at: time, every_ms: orNull(integer) },
+  'reminder.cancelled': { reminder_id: uuid },
+  /** What the parent, or the operator, asked of this agent by a message of control. */
+  'agent.gated': { message_id: uuid, from: text },
+  'agent.ungated': { message_id: uuid, from: text },
+  'agent.permitted': { message_id: uuid, from: text },
+  'agent.poked': { message_id: uuid, from: text },
+  'agent.watched': { message_id: uuid, from: uuid, on: list(watched), once: flag },
+  'agent.unwatched': { message_id: uuid, from: uuid },
   /** Appended by recovery for those who follow the log; never read back. */
   'status.derived': { status },
 } satisfies Record<string, Record<string, Check<never> | Check<unknown>>>
@@ -303,22 +323,4 @@ export function wrongShape(record: unknown): string | undefined {
 
 export function kindIsKnown(kind: unknown): kind is RecordKind {
   return typeof kind === 'string' && Object.hasOwn(RECORD_SHAPES, kind)
-}
-
-export function isBlob(value: unknown): value is { blob: string; bytes: number } {
-  return (
-    isPlainObject(value) &&
-    typeof value.blob === 'string' &&
-    /^[0-9a-f]{64}$/.test(value.blob) &&
-    integer(value.bytes)
-  )
-}
-
-/** ISO 8601 with milliseconds, in UTC: of one length, so that they compare as strings. */
-export function isTime(value: unknown): value is string {
-  return typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)
-}
-
-function isPlainObject(value: unknown): value is { [key: string]: JsonValue } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,5 +1,14 @@
 /** What the log says, folded (see `fold`): the types. */
-import type { Content, Decision, Interruption, NewRecord, ProcessGroup, RunError, Usage } from './records.js'
+import type {
+  Content,
+  Decision,
+  Interruption,
+  NewRecord,
+  ProcessGroup,
+  RunError,
+  Usage,
+  WatchedStatus,
+} from './records.js'
 
 export type SessionState = 'created' | 'active' | 'suspended' | 'terminated'
 
@@ -60,8 +69,10 @@ export interface Run {
   key: string | null
   digest: string | null
   turn_timeout_ms: number | null
-  /** The record that holds the prompt. */
-  prompt: Location | null
+  /** The records that hold the prompt: a message, or several mails. */
+  prompts: Location[]
+  /** The requests in it that are not answered yet. */
+  requests: OpenRequest[]
   reply: Location | null
   reason: Interruption | NewRecord<'run.cancelled'>['reason'] | null
   error: RunError | null
@@ -77,10 +88,48 @@ export interface Run {
   /** The calls of the latest response, in its order; their inputs are in the record at `calls_at`. */
   calls: Call[]
   calls_at: Location | null
+  /** Calls of substrat's tools by an agent's program that have no result yet. */
+  program_calls: { call_id: string; tool: string }[]
   isCompacted: boolean
   wait: Wait | null
   /** Where its `run.started` is. */
   start: { seq: number; offset: number }
+}
+
+export interface OpenRequest {
+  message_id: string
+  /** An agent's id, or `operator`. */
+  from: string
+}
+
+/** A message that the end, or the parking, of a run owes to somebody. */
+export interface Owed {
+  to: string
+  kind: 'response' | 'error' | 'notification'
+  reply_to: string | null
+  /** Of whoever watches: what it went to. */
+  status: WatchedStatus | null
+  run_id: string
+  /** Of the record that ended or parked it. */
+  seq: number
+  reply: Location | null
+  /** What became of a run that did not complete. */
+  trouble: { status: RunStatus; reason: Run['reason']; error: RunError | null } | null
+}
+
+export interface Reminder {
+  reminder_id: string
+  content: Content
+  due_at: string
+  every_ms: number | null
+}
+
+/** Who is told of this agent. */
+export interface Watcher {
+  subscription_id: string
+  from: string
+  on: WatchedStatus[]
+  once: boolean
 }
 
 /** Where the run of a key is in the log, so that its reply is found without reading all of it. */
@@ -101,8 +150,14 @@ export interface State {
   name: string | null
   title: string | null
   parent: string | null
+  path: string
   state: SessionState
   hold: boolean
+  /** A gated agent takes a turn only for each permit. */
+  gate: { isGated: boolean; permits: number }
+  /** Its parent, or a person, wants the latest turn gone on with or tried again. */
+  isPoked: boolean
+  metadata: Record<string, string>
   provider_name: string
   options: Record<string, string>
   model: string | null
@@ -131,6 +186,14 @@ export interface State {
   /** Oldest first. */
   tokens: TokenEntry[]
   delivered: string[]
+  /** How many older ones are forgotten. */
+  delivered_forgotten: number
+  /** What must be in others' inboxes before anything else is done. */
+  owes: Owed[]
+  /** Whether its latest run was its last. */
+  isDone: boolean
+  reminders: Reminder[]
+  watchers: Watcher[]
   recovery: {
     interruption: { run_id: string; reason: Interruption; at: string } | null
     /** Attempts to go on by itself since something was last added. */

@@ -36,7 +36,11 @@ export async function createAgent(paths: HomePaths, locks: LockSystem, birth: Bi
     io.rename('spawn.lock', cradle.unlocked, cradle.lock)
     // Behind the cradle and before the agent: whoever finds a marker finds one of the two, or the spawn is dead.
     io.close(io.open('marker.create', marker, 'create'))
-    for (const directory of [cradle.inbox, cradle.blobs, cradle.requests]) io.mkdir('spawn.mkdir', directory)
+    const children = cradle.childNames()
+    for (const directory of [cradle.inbox, cradle.blobs, cradle.requests, children.directory])
+      io.mkdir('spawn.mkdir', directory)
+    // It has no children yet, and says so. Where a power cut takes this file the index is built again.
+    io.close(io.open('spawn.children', children.complete, 'create'))
     for (const content of birth.blobs) writeBlob(cradle, content)
     writeNew('spawn.log', cradle.log, birth.log, { isSynced: true })
     // A cache of the log: where a power cut spoils it, it is rebuilt.

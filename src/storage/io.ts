@@ -180,6 +180,10 @@ export function mkdirAll(point: string, path: string): void {
   step({ point, name: 'mkdir', path }, () => fs.mkdirSync(path, { recursive: true }))
 }
 
+export function chmod(point: string, path: string, mode: number): void {
+  step({ point, name: 'open', path }, () => fs.chmodSync(path, mode))
+}
+
 /** Removes a directory and all that is in it. */
 export function removeTree(point: string, path: string): void {
   step({ point, name: 'rmdir', path }, () => fs.rmSync(path, { recursive: true, force: true }))

@@ -6,6 +6,7 @@
  * forget an id only after `sync` (durability rule 9).
  */
 import { dirname } from 'node:path'
+import { limits } from '../limits.js'
 import * as io from './io.js'
 import { isLeftover, parseMailFile } from './paths.js'
 import { createWhole } from './replace.js'
@@ -25,12 +26,16 @@ export function messageIdsIn(directory: string): string[] {
     .filter((id) => id !== undefined)
 }
 
+/** Empty where the file is larger than any message that we write: it is not read. */
 export function readMessage(path: string): Buffer | undefined {
-  return io.readIfThere('mail.read', path)
+  const bytes = io.statIfThere('mail.stat', path)?.sizeBytes
+  if (bytes === undefined) return undefined
+  return bytes > limits.mailFileBytesMax ? Buffer.alloc(0) : io.readIfThere('mail.read', path)
 }
 
-export function removeMessage(path: string): void {
-  io.unlink('mail.remove', path)
+/** False where it was gone already. */
+export function removeMessage(path: string): boolean {
+  return io.unlink('mail.remove', path)
 }
 
 export function syncMaildir(directory: string): void {

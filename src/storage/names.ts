@@ -10,7 +10,7 @@ import { SubstratError } from '../errors.js'
 import { frame, unframe } from './frame.js'
 import * as io from './io.js'
 import { type Lease, type LockSystem, waitForLease } from './lease.js'
-import { isUuid, type NameIndexPaths } from './paths.js'
+import { isNameEntry, isUuid, type NameIndexPaths } from './paths.js'
 import { replace } from './replace.js'
 
 const LOCK_WAIT_MS = 10_000
@@ -27,11 +27,32 @@ export class NameIndex {
 
   /** The id that the name's entry holds; undefined where there is none that can be read. */
   lookUp(name: string): string | undefined {
-    const bytes = io.readIfThere('names.read', this.paths.entry(name))
+    return this.read(this.paths.entry(name))
+  }
+
+  private read(path: string): string | undefined {
+    const bytes = io.readIfThere('names.read', path)
     if (bytes === undefined) return undefined
     const entry = unframe(bytes.subarray(0, -1))
     const id = 'damage' in entry ? undefined : entry.object.agent_id
     return typeof id === 'string' && isUuid(id) ? id : undefined
+  }
+
+  /** The ids of all entries: agents that live, are gone, or never came to be. */
+  ids(): string[] {
+    const files = io.listDirectory('names.list', this.paths.directory).filter(isNameEntry)
+    const ids = files.map((file) => this.read(`${this.paths.directory}/${file}`))
+    return [...new Set(ids.filter((id) => id !== undefined))]
+  }
+
+  /** How many entries there are: no fewer than agents that live. */
+  count(): number {
+    return io.listDirectory('names.list', this.paths.directory).filter(isNameEntry).length
+  }
+
+  /** Forgets the entry of one that is gone. It may come back in a power cut, and is then as good as before. */
+  forget(name: string): void {
+    io.unlink('names.forget', this.paths.entry(name))
   }
 
   /** Durable when it returns. Only under the lock. */

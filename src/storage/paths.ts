@@ -12,6 +12,7 @@ import { isTemporaryName } from './replace.js'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const SHA256 = /^[0-9a-f]{64}$/
 const SPAWNING = /^\.spawn-/
+const REMOVED = /^\.removed-/
 const CLOSING = '.closing'
 const REQUEST = /^(.{36})\.(suspend|terminate|cancel)$/
 
@@ -41,6 +42,10 @@ export class HomePaths {
   }
   get operatorInbox(): string {
     return join(this.root, 'operator', 'inbox')
+  }
+  /** Mail to the operator that was taken: an id in here is not delivered again. */
+  get operatorTaken(): string {
+    return join(this.root, 'operator', 'taken')
   }
   get unclean(): string {
     return join(this.root, 'unclean')
@@ -76,8 +81,18 @@ export class HomePaths {
   spawning(agentId: string): AgentPaths {
     return new AgentPaths(join(this.agents, `.spawn-${uuid(agentId)}`))
   }
+  /** Where an agent is before its directory is taken apart. */
+  removed(agentId: string): string {
+    return join(this.agents, `.removed-${uuid(agentId)}`)
+  }
   rootNames(): NameIndexPaths {
     return new NameIndexPaths(this.roots)
+  }
+  operatorMail(messageId: string): string {
+    return join(this.operatorInbox, mailFile(messageId))
+  }
+  takenMail(messageId: string): string {
+    return join(this.operatorTaken, mailFile(messageId))
   }
 }
 
@@ -106,13 +121,27 @@ export class AgentPaths {
   get requests(): string {
     return join(this.root, 'requests')
   }
+  /** Whom programs of this agent wait for; see `WaitEdges`. */
+  get waits(): string {
+    return join(this.root, 'waits')
+  }
   /** Bytes of torn tails that recovery cut from the log. */
   get cut(): string {
     return join(this.root, 'cut')
   }
 
   mail(messageId: string): string {
-    return join(this.inbox, `${uuid(messageId)}.json`)
+    return join(this.inbox, mailFile(messageId))
+  }
+  childNames(): NameIndexPaths {
+    return new NameIndexPaths(join(this.root, 'children'))
+  }
+  waitEdge(recipientId: string, waiterId: string): string {
+    return join(this.waits, `${uuid(recipientId)}.${uuid(waiterId)}`)
+  }
+  /** Where the holder serves its tools during a run. */
+  socket(runId: string): string {
+    return join(this.root, `${uuid(runId)}.sock`)
   }
   blob(sha256: string): string {
     assert(SHA256.test(sha256), 'a blob is named by its sha256')
@@ -157,6 +186,28 @@ export function parseMarker(name: string): string | undefined {
 
 export function isSpawnLeftover(name: string): boolean {
   return SPAWNING.test(name)
+}
+
+export function isRemovedLeftover(name: string): boolean {
+  return REMOVED.test(name)
+}
+
+export function isNameEntry(name: string): boolean {
+  return SHA256.test(name)
+}
+
+export function isSocket(name: string): boolean {
+  return name.endsWith('.sock') && UUID.test(name.slice(0, -'.sock'.length))
+}
+
+/** Whom the edge leads to. */
+export function parseWaitEdge(name: string): string | undefined {
+  const [recipient = '', waiter = ''] = name.split('.')
+  return UUID.test(recipient) && UUID.test(waiter) ? recipient : undefined
+}
+
+function mailFile(messageId: string): string {
+  return `${uuid(messageId)}.json`
 }
 
 export function parseMailFile(name: string): string | undefined {

@@ -6,6 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
+import type { Duplex } from 'node:stream'
 import { clock } from '../clock.js'
 import { type Birth, createAgent, sweepCradles } from './birth.js'
 import { type BlobReference, readBlob, writeBlob } from './blobs.js'
@@ -24,19 +25,36 @@ import {
   waitForLease,
 } from './lease.js'
 import { type LogReader, LogWriter, openLogForRead } from './log.js'
+import { Mailboxes } from './mailboxes.js'
 import * as maildir from './maildir.js'
 import { NameIndex } from './names.js'
-import { HomePaths, parseAgentDirectory, parseMarker, parseRequestFile, type RequestVerb } from './paths.js'
+import {
+  HomePaths,
+  isRemovedLeftover,
+  isSocket,
+  parseAgentDirectory,
+  parseMarker,
+  parseRequestFile,
+  type RequestVerb,
+} from './paths.js'
 import { createWhole, isTemporaryName, replace } from './replace.js'
+import { WaitEdges } from './wait-edges.js'
 
 export type { BlobReference, Holder, Lease, LogReader, LogWriter, RequestVerb }
 
 export class FileStore {
+  readonly mail: Mailboxes
+  /** Who waits for whom. */
+  readonly waits: WaitEdges
+
   private constructor(
     private readonly paths: HomePaths,
     private readonly facts: HomeFacts,
     private readonly locks: LockSystem,
-  ) {}
+  ) {
+    this.mail = new Mailboxes(paths)
+    this.waits = new WaitEdges(paths, locks)
+  }
 
   /** Undefined where there is no home. Makes nothing. */
   static openForRead(root: string): FileStore | undefined {
@@ -86,9 +104,33 @@ export class FileStore {
     return createAgent(this.paths, this.locks, birth)
   }
 
+  /** Gone when it returns, or, where we die, aside until the next sweep: never there by half. Under its lock. */
+  removeAgent(agentId: string): void {
+    const aside = this.paths.removed(agentId)
+    io.rename('remove.aside', this.paths.agent(agentId).root, aside)
+    io.syncDirectory('remove.sync_agents', this.paths.agents)
+    io.removeTree('remove.tree', aside)
+    io.unlink('marker.unlink', this.paths.marker(agentId))
+    io.unlink('marker.unlink', this.paths.closingMarker(agentId))
+  }
+
   /** Where the log is, for a person or a child process to read. */
   logPath(agentId: string): string {
     return this.paths.agent(agentId).log
+  }
+
+  /** Where the holder serves its tools to the program of a run. */
+  socketPath(agentId: string, runId: string): string {
+    return this.paths.agent(agentId).socket(runId)
+  }
+
+  async serveSocket(
+    agentId: string,
+    runId: string,
+    onConnection: (connection: Duplex) => Promise<void>,
+  ): Promise<{ close(): void }> {
+    const { serveSocket } = await import('./socket.js')
+    return serveSocket(this.socketPath(agentId, runId), onConnection)
   }
 
   /**
@@ -186,6 +228,10 @@ export class FileStore {
     return new NameIndex(this.paths.rootNames(), this.locks)
   }
 
+  childNames(agentId: string): NameIndex {
+    return new NameIndex(this.paths.agent(agentId).childNames(), this.locks)
+  }
+
   // Markers: something may be owed here. Not synced: a new kernel boot scans every agent.
 
   mark(agentId: string): void {
@@ -232,34 +278,6 @@ export class FileStore {
     return String(io.statIfThere('home.stat', this.paths.root)?.device ?? 0)
   }
 
-  // Mail
-
-  /** Stored when it returns. False where a message of that id is stored already. */
-  putMail(agentId: string, messageId: string, bytes: Buffer): boolean {
-    return maildir.putMessage(this.paths.agent(agentId).mail(messageId), bytes)
-  }
-
-  mailIds(agentId: string): string[] {
-    return maildir.messageIdsIn(this.paths.agent(agentId).inbox)
-  }
-
-  readMail(agentId: string, messageId: string): Buffer | undefined {
-    return maildir.readMessage(this.paths.agent(agentId).mail(messageId))
-  }
-
-  /** May come back in a power cut until `syncMailRemovals`. */
-  removeMail(agentId: string, messageId: string): void {
-    maildir.removeMessage(this.paths.agent(agentId).mail(messageId))
-  }
-
-  syncMailRemovals(agentId: string): void {
-    maildir.syncMaildir(this.paths.agent(agentId).inbox)
-  }
-
-  mailPath(agentId: string, messageId: string): string {
-    return this.paths.agent(agentId).mail(messageId)
-  }
-
   // Requests to the holder of a lock: advisory, and nobody's truth
 
   putRequest(agentId: string, runId: string, verb: RequestVerb): void {
@@ -291,13 +309,19 @@ export class FileStore {
     const olderThanMs = clock.now() - LEFTOVER_AGE_MS
     const directories = [this.paths.root, this.paths.roots, this.paths.boots, this.paths.operatorInbox]
     const temps = directories.map((directory) => maildir.sweepLeftovers(directory, olderThanMs))
-    return temps.reduce((sum, count) => sum + count, sweepCradles(this.paths, this.locks, clock.now()))
+    const cradles = sweepCradles(this.paths, this.locks, clock.now())
+    const removed = io.listDirectory('sweep.list', this.paths.agents).filter(isRemovedLeftover)
+    for (const name of removed) io.removeTree('remove.tree', `${this.paths.agents}/${name}`)
+    return temps.reduce((sum, count) => sum + count, cradles + removed.length)
   }
 
   /** Under the agent's lock. Its inbox is written without that lock, so there a temp must be old. */
   sweepAgent(agentId: string): number {
     const agent = this.paths.agent(agentId)
     const now = clock.now()
+    for (const name of io.listDirectory('sweep.list', agent.root).filter(isSocket))
+      io.unlink('sweep.unlink', `${agent.root}/${name}`)
+    this.waits.sweep(agentId)
     return (
       maildir.sweepLeftovers(agent.root, now) +
       maildir.sweepLeftovers(agent.blobs, now) +

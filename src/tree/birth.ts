@@ -1,26 +1,56 @@
 /** A new agent: its name reserved, its directory renamed into place, its first prompt already in its log. */
 import { SubstratError, shellWord } from '../errors.js'
 import { encodeBatch } from '../session/batch.js'
+import { openForRead } from '../session/open-for-read.js'
 import type { NewRecord } from '../session/records.js'
 import { Session } from '../session/session.js'
 import { encodeSnapshot } from '../session/snapshot.js'
+import type { State } from '../session/state.js'
+import type { NameIndex } from '../storage/names.js'
 import type { FileStore } from '../storage/store.js'
-import { livingRoot, rebuildRootNames } from './names.js'
+import { childrenOf, lockChildren, lockRoots } from './children.js'
+import { livingChild, livingRoot } from './names.js'
+
+export interface TreeBounds {
+  /** Levels of the tree, the root's with it. */
+  depthMax: number
+  /** Living children of one agent. */
+  childrenMax: number
+}
 
 export interface NewAgent {
   id: string
   name: string | null
-  /** session.created, and with a prompt the first run. */
-  records: NewRecord[]
+  /** Its id; null for a root. */
+  parent: string | null
+  /** session.created, and with a prompt the first run; given where in the tree it is. */
+  records(place: { path: string }): NewRecord[]
   command: string
 }
 
 /**
  * The session, with its lock held. Order: the name, then the agent with its marker; so that whatever dies in between, a
- * name leads to its agent or to nothing, and an agent that is owed a turn is found.
+ * name leads to its agent or to nothing, and an agent that is owed a turn is found. Its parent cannot end meanwhile.
  */
-export async function createRoot(store: FileStore, agent: NewAgent): Promise<Session> {
-  const { bytes, blobs, state } = encodeBatch(undefined, agent.records)
+export async function createAgent(store: FileStore, agent: NewAgent, bounds: TreeBounds): Promise<Session> {
+  const { id, name, parent, command } = agent
+  if (parent === null && name === null) return born(store, agent, id)
+  const { index, lock } =
+    parent === null ? await lockRoots(store, command) : await lockChildren(store, parent, command)
+  try {
+    const above = parent === null ? undefined : checkParent(store, parent, index, bounds)
+    const owner =
+      name === null ? undefined : parent === null ? livingRoot(store, name) : livingChild(store, parent, name)
+    if (owner !== undefined && name !== null) throw nameTaken(name, owner)
+    index.reserve(name ?? id, id)
+    return await born(store, agent, above === undefined ? (name ?? id) : `${above.path}/${name ?? id}`)
+  } finally {
+    await lock.release()
+  }
+}
+
+async function born(store: FileStore, agent: NewAgent, path: string): Promise<Session> {
+  const { bytes, blobs, state } = encodeBatch(undefined, agent.records({ path }))
   const birth = {
     agentId: agent.id,
     log: bytes,
@@ -28,10 +58,7 @@ export async function createRoot(store: FileStore, agent: NewAgent): Promise<Ses
     blobs,
     command: agent.command,
   }
-  const lease =
-    agent.name === null
-      ? await store.createAgent(birth)
-      : await createNamed(store, agent.name, agent, () => store.createAgent(birth))
+  const lease = await store.createAgent(birth)
   try {
     return Session.repair(store, agent.id, lease)
   } catch (error) {
@@ -40,23 +67,41 @@ export async function createRoot(store: FileStore, agent: NewAgent): Promise<Ses
   }
 }
 
-async function createNamed<T>(
-  store: FileStore,
-  name: string,
-  agent: NewAgent,
-  create: () => Promise<T>,
-): Promise<T> {
-  const index = store.rootNames()
-  const lock = await index.lock(agent.command)
-  try {
-    if (!index.isComplete) rebuildRootNames(store)
-    const owner = livingRoot(store, name)
-    if (owner !== undefined) throw nameTaken(name, owner)
-    index.reserve(name, agent.id)
-    return await create()
-  } finally {
-    await lock.release()
+/** Under the lock of its children: while that is held it does not end. */
+function checkParent(store: FileStore, parentId: string, index: NameIndex, bounds: TreeBounds): State {
+  const parent = openForRead(store, parentId)?.state
+  if (parent === undefined || parent.state === 'terminated' || parent.isDone) {
+    throw new SubstratError(
+      'SESSION_STATE',
+      `${parent?.path ?? parentId} is terminated: nothing is born below it`,
+      {
+        hint: 'see which agents live: substrat tree',
+        facts: { agent_id: parentId },
+      },
+    )
   }
+  // Who relies on a name that another process made syncs it first (durability rule 3).
+  store.syncNameOf(parentId)
+  if (parent.path.split('/').length >= bounds.depthMax)
+    throw full(parent, `the tree is ${bounds.depthMax} levels deep there already`, 'depth_max')
+  if (index.count() >= bounds.childrenMax && forgetDead(store, parent, index) >= bounds.childrenMax)
+    throw full(parent, `it has ${bounds.childrenMax} living children already`, 'children_max')
+  return parent
+}
+
+/** Says how many live. Entries of the dead are kept while there is room, so that their names lead to them. */
+function forgetDead(store: FileStore, parent: State, index: NameIndex): number {
+  const children = childrenOf(store, parent.id)
+  const dead = children.filter(({ state }) => state === 'terminated')
+  for (const { name, id } of dead) index.forget(name ?? id)
+  return children.length - dead.length
+}
+
+function full(parent: State, why: string, setting: string): SubstratError {
+  return new SubstratError('TREE_FULL', `nothing was born below ${parent.path}: ${why}`, {
+    hint: `allow more: substrat config set ${setting} <n>; or end what is done: substrat terminate <agent>`,
+    facts: { agent_id: parent.id, setting },
+  })
 }
 
 function nameTaken(name: string, owner: string): SubstratError {

@@ -20,62 +20,88 @@ export function checkName(name: string): string {
   })
 }
 
-/** Throws AGENT_NOT_FOUND or AGENT_AMBIGUOUS. Reads one index entry where the word is a name. */
+/**
+ * Throws AGENT_NOT_FOUND or AGENT_AMBIGUOUS. Reads one index entry for each name of a path; only a bare name that is no
+ * root's is looked for in every agent.
+ */
 export function resolveAgent(store: FileStore | undefined, word: string): string {
   if (store === undefined) throw notFound(word)
+  if (word.includes('/')) return findByPath(store, word)
   const lower = word.toLowerCase()
   if (isUuid(lower)) {
     if (store.hasAgent(lower)) return lower
     throw notFound(word)
   }
-  const named = whyNoName(word.normalize('NFC')) === undefined ? findByName(store, word) : undefined
-  return named ?? findByPrefix(store, word, lower)
+  const isName = whyNoName(word.normalize('NFC')) === undefined
+  const found = (isName ? findRoot(store, word) : undefined) ?? findByPrefix(store, word, lower)
+  if (found !== undefined) return found
+  const named = isName ? scanForName(store, word) : []
+  if (named.length === 1) return named[0] as string
+  throw named.length === 0 ? notFound(word) : ambiguous(`${shown(word)} is the name`, named)
+}
+
+/** The living child that has the name. */
+export function livingChild(store: FileStore, parentId: string, name: string): string | undefined {
+  const id = childNamed(store, parentId, name)
+  return id !== undefined && isAlive(store, id) ? id : undefined
 }
 
 /** The living root that has the name; undefined where there is none. Trusts a miss only in a complete index. */
 export function livingRoot(store: FileStore, name: string): string | undefined {
-  const id = findByName(store, name)
+  const id = findRoot(store, name)
   return id !== undefined && isAlive(store, id) ? id : undefined
 }
 
-/**
- * Gives every living root its entry again, after the index was deleted. Under the index's lock. While an agent cannot be
- * read nobody knows its name, so the index stays incomplete: misses are then looked for, not trusted.
- */
-export function rebuildRootNames(store: FileStore): void {
-  const index = store.rootNames()
-  let isWhole = true
-  for (const id of store.agentIds()) {
-    const agent = readable(store, id)
-    isWhole &&= agent !== undefined
-    if (agent !== undefined && agent.name !== null && agent.parent === null && agent.state !== 'terminated')
-      index.reserve(agent.name, id)
-  }
-  if (isWhole) index.markComplete()
-}
-
-function findByName(store: FileStore, name: string): string | undefined {
+function findRoot(store: FileStore, name: string): string | undefined {
   const index = store.rootNames()
   const id = index.lookUp(name)
   if (id !== undefined && store.hasAgent(id)) return id
-  return index.isComplete ? undefined : scanForName(store, name)
+  return index.isComplete ? undefined : lookThrough(store, name, (agent) => agent.parent === null)
+}
+
+function findByPath(store: FileStore, path: string): string {
+  const [root = '', ...below] = path.split('/')
+  const named = isUuid(root) ? [root].find((id) => store.hasAgent(id)) : findRoot(store, root)
+  const found = below.reduce(
+    (id: string | undefined, name) => (id === undefined ? undefined : childNamed(store, id, name)),
+    named,
+  )
+  if (found === undefined) throw notFound(path)
+  return found
+}
+
+/** An agent without a name stands in its parent's index under its id. */
+function childNamed(store: FileStore, parentId: string, name: string): string | undefined {
+  const index = store.childNames(parentId)
+  const id = index.lookUp(name)
+  if (id !== undefined && store.hasAgent(id)) return id
+  return index.isComplete ? undefined : lookThrough(store, name, (agent) => agent.parent === parentId)
 }
 
 /** The living one of that name; else any that had it. */
-function scanForName(store: FileStore, name: string): string | undefined {
+function lookThrough(store: FileStore, name: string, isMeant: (agent: State) => boolean): string | undefined {
   const wanted = foldName(name)
   let dead: string | undefined
   for (const id of store.agentIds()) {
     const agent = readable(store, id)
-    if (agent === undefined || agent.name === null || foldName(agent.name) !== wanted) continue
+    if (agent === undefined || foldName(agent.name ?? agent.id) !== wanted || !isMeant(agent)) continue
     if (agent.state !== 'terminated') return id
     dead = id
   }
   return dead
 }
 
+/** Living agents of that name, wherever in the tree. */
+function scanForName(store: FileStore, name: string): string[] {
+  const wanted = foldName(name)
+  return store.agentIds().filter((id) => {
+    const agent = readable(store, id)
+    return agent?.name != null && agent.state !== 'terminated' && foldName(agent.name) === wanted
+  })
+}
+
 /** One agent whose log is damaged must not keep the others from being found. */
-function readable(store: FileStore, id: string): State | undefined {
+export function readable(store: FileStore, id: string): State | undefined {
   try {
     return openForRead(store, id)?.state
   } catch (error) {
@@ -87,19 +113,18 @@ function readable(store: FileStore, id: string): State | undefined {
 const PREFIX = /^[0-9a-f][0-9a-f-]{2,35}$/
 const CANDIDATES_SHOWN = 5
 
-function findByPrefix(store: FileStore, word: string, prefix: string): string {
+function findByPrefix(store: FileStore, word: string, prefix: string): string | undefined {
   const found = PREFIX.test(prefix) ? store.agentIds().filter((id) => id.startsWith(prefix)) : []
-  if (found.length === 1) return found[0] as string
-  if (found.length === 0) throw notFound(word)
+  if (found.length < 2) return found[0]
+  throw ambiguous(`${shown(word)} is the beginning of the id`, found)
+}
+
+function ambiguous(what: string, found: string[]): SubstratError {
   const shownIds = found.sort().slice(0, CANDIDATES_SHOWN).join(', ')
-  throw new SubstratError(
-    'AGENT_AMBIGUOUS',
-    `${shown(word)} is the beginning of ${found.length} agents' ids: ${shownIds}`,
-    {
-      hint: 'give more of the id, or the name: substrat list --all',
-      facts: { candidates: found },
-    },
-  )
+  return new SubstratError('AGENT_AMBIGUOUS', `${what} of ${found.length} agents: ${shownIds}`, {
+    hint: 'give more of the id, or the path: substrat tree',
+    facts: { candidates: found },
+  })
 }
 
 function isAlive(store: FileStore, id: string): boolean {

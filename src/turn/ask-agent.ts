@@ -55,7 +55,12 @@ export async function askAgent(
     if (storage.hasFailed) throw storage.failure
     if (reply === undefined) throw endedEarly()
     storage.persist({ type: 'agent_replied', reply })
-    return { type: 'released', state: await letGo(agent, 'suspend'), usage: gathered.usage }
+    return {
+      type: 'released',
+      state: await letGo(agent, 'suspend'),
+      usage: gathered.usage,
+      terminates: false,
+    }
   } catch (error) {
     const isStopped = stop.signal.aborted && !storage.hasFailed
     const state = await letGo(agent, isStopped && stop.reason() === 'suspended' ? 'suspend' : 'stop')

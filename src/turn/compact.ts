@@ -35,7 +35,7 @@ export async function compact(
     how === 'dropped' ? droppedNotice(messages) : await summarise(provider, settings, left, ends)
   if (summary === undefined) return undefined
   // Also where an earlier compaction left it out: the summary that has it is left out now.
-  const prompt = session.state.run?.prompt ?? null
+  const prompt = session.state.run?.prompts[0] ?? null
   const asked =
     prompt !== null && prompt.seq < first.seq
       ? `\n\nWhat you are working on, word for word:\n\n${promptOf(session)}`

@@ -7,7 +7,9 @@
 
 import { type ErrorCode, SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
+import { controlRecords } from '../mail/inbox.js'
 import type {
+  AgentProvider,
   LaunchCommand,
   LaunchedProgram,
   ModelProvider,
@@ -21,12 +23,15 @@ import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { askAgent } from './ask-agent.js'
 import { askModel } from './ask-model.js'
+import { shortened } from './asks.js'
 import { compact } from './compact.js'
 import { mintToken } from './decision.js'
 import { openCalls } from './history.js'
+import { overtaken, ProgramCalls } from './program-calls.js'
 import { step, withRest } from './step.js'
 import type { TurnStop } from './stop.js'
 import { StrayErrors } from './stray-errors.js'
+import type { ToolCaller } from './tools/serve.js'
 import type { Toolbox } from './tools/toolbox.js'
 import type { Effect, RetryPlan, TurnEvent } from './turn-event.js'
 
@@ -45,6 +50,8 @@ export interface TurnPorts {
   onToken(secret: string): void
   onText(text: string): void
   note(text: string): void
+  /** Serves the tools of section 9 to the program of an agent provider for as long as its turn lasts. */
+  serveTools(call: ToolCaller): Promise<{ close(): void }>
   /** Whether the session comes to rest with the end of this run: asked when the run ends. */
   isLast(): boolean
 }
@@ -73,6 +80,8 @@ export async function drive(
 class Turn {
   stop: TurnStop = { signal: new AbortController().signal, reason: () => 'shutdown', close: () => undefined }
   private readonly strays = new StrayErrors()
+  /** Calls that this process has begun; any other was begun by one that is gone. */
+  private readonly begun = new Set<string>()
 
   constructor(
     private readonly session: Session,
@@ -82,8 +91,12 @@ class Turn {
 
   persist(event: TurnEvent): Effect | undefined {
     const { records, effect } = step(this.session.state, event, this.ports.toolbox.policy)
-    const ends = withRest(this.session.state, records)
-    this.session.append(ends.length > records.length && this.ports.isLast() ? ends : records)
+    for (const record of records) if (record.kind === 'tool.started') this.begun.add(record.call_id)
+    const rested = withRest(this.session.state, records)
+    const isEnd = rested.length > records.length
+    // What was asked of the agent meanwhile counts before its turn is over: who watches it is told of this end.
+    const before = isEnd ? [...controlRecords(this.session), ...overtaken(this.session.state.run)] : []
+    this.session.append([...before, ...(isEnd && this.ports.isLast() ? rested : records)])
     return effect
   }
 
@@ -123,19 +136,8 @@ class Turn {
   }
 
   private async ask(): Promise<TurnEvent> {
-    const { provider, settings, toolbox, environment, onText } = this.ports
-    if (provider.kind === 'agent') {
-      return askAgent(
-        this.session,
-        provider,
-        settings,
-        this.stop,
-        this.strays,
-        environment(this.session.state.run as Run),
-        (event) => void this.persist(event),
-        onText,
-      )
-    }
+    const { provider, settings, toolbox, onText } = this.ports
+    if (provider.kind === 'agent') return this.askAgent(provider)
     await this.startServers()
     if (this.stop.signal.aborted)
       return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
@@ -149,6 +151,49 @@ class Turn {
     const { reply, stop, usage, calls } = asked.answer
     if (stop === 'length') this.ports.note('the response reached its token limit: it is cut off there')
     return { type: 'model_responded', reply, stop, usage, calls: this.stored(calls) }
+  }
+
+  private async askAgent(provider: AgentProvider): Promise<TurnEvent> {
+    const { settings, toolbox, environment, onText } = this.ports
+    const calls = new ProgramCalls({
+      session: this.session,
+      toolbox,
+      signal: this.stop.signal,
+      persist: (event) => void this.persist(event),
+      stored: (call) => this.stored([call])[0] as CallRecord,
+      lendSlot: () => this.releaseSlot(),
+      takeSlotBack: async () => {
+        this.slot ??= await this.ports.takeSlot(this.stop.signal)
+      },
+    })
+    const served = await this.ports
+      .serveTools((name, input) => calls.call(name, input))
+      .catch((error) => this.withoutTools(error))
+    // An agent that is done has said its last words by `complete`.
+    const lastReply = (event: TurnEvent): TurnEvent =>
+      event.type === 'agent_replied' ? { ...event, reply: calls.ends ?? event.reply } : event
+    try {
+      const asked = await askAgent(
+        this.session,
+        provider,
+        settings,
+        this.stop,
+        this.strays,
+        environment(this.session.state.run as Run),
+        (event) => void this.persist(lastReply(event)),
+        onText,
+      )
+      return asked.type === 'released' ? { ...asked, terminates: calls.ends !== undefined } : asked
+    } finally {
+      calls.close()
+      served.close()
+    }
+  }
+
+  /** A file system without sockets leaves the program without our tools, not without its turn. */
+  private withoutTools(error: Error): { close(): void } {
+    this.ports.note(`the program is offered no tools of substrat: ${error.message}`)
+    return { close: () => undefined }
   }
 
   /** Once in a turn; also where it begins with a call, after a decision or a crash. */
@@ -184,10 +229,12 @@ class Turn {
         throw error
       }
     }
-    const { content, is_error, whole } = await this.ports.toolbox.run(call, this.stop.signal, launch)
+    const { run_id, allow } = this.session.state.run as Run
+    const facts = { run_id, call_id: callId, allow, isRepeat: !this.begun.has(callId) }
+    const { whole, ...outcome } = await this.ports.toolbox.run(call, facts, this.stop.signal, launch)
     if (broken instanceof SubstratError) throw broken
     const output = whole === null ? null : this.session.writeBlob(whole)
-    const result = { call_id: callId, content, is_error, output }
+    const result = { call_id: callId, ...outcome, output }
     if (!this.stop.signal.aborted) return { type: 'tool_finished', ...result }
     return { type: 'stopped', reason: this.stop.reason(), state: null, result }
   }
@@ -263,29 +310,6 @@ class Turn {
     this.slot = undefined
     await slot?.release()
   }
-}
-
-/** What a person is asked about must fit a line of the log, with the others; the whole input is in the call. */
-function shortened(input: Record<string, unknown>, room: number): Record<string, unknown> {
-  const whole = JSON.stringify(input)
-  if (whole.length <= room) return input
-  const fields = Object.entries(input)
-  const each = Math.floor(room / fields.length)
-  const names = fields.reduce((sum, [name]) => sum + name.length, 0)
-  if (names > room / 2 || each < ASK_CHARACTERS_MIN) return { input: cut(whole, room) }
-  return Object.fromEntries(
-    fields.map(([name, value]) => {
-      const text = typeof value === 'string' ? value : JSON.stringify(value)
-      return [name, text.length <= each ? value : cut(text, each)]
-    }),
-  )
-}
-
-/** Below this a piece of a field says nothing. */
-const ASK_CHARACTERS_MIN = 100
-
-function cut(text: string, characters: number): string {
-  return `${text.slice(0, characters)}… (${text.length} characters)`
 }
 
 function isCode(error: unknown, code: ErrorCode): boolean {

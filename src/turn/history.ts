@@ -55,13 +55,18 @@ export function compactionOf(session: Readable): SessionRecord<'context.compacte
 class Gathering {
   private response: { exchange: Exchange; calls: ToolCall[]; results: Map<string, ModelMessage> } | undefined
   private said: { text: string; seq: number } | undefined
+  /** The run whose mail was taken last. */
+  private mailRun: string | undefined
 
   constructor(private readonly found: Exchange[]) {}
 
   add(record: SessionRecord, session: Readable): void {
     switch (record.kind) {
-      case 'message.user':
       case 'mail.delivered':
+        // The result of a call is in that call's record.
+        if (record.call_id === undefined) this.receive(record, session)
+        break
+      case 'message.user':
       case 'message.notice':
         this.take({
           messages: [{ role: 'user', content: session.text(record.content) }],
@@ -101,6 +106,16 @@ class Gathering {
     this.flushSaid()
     // Behind the response, whose results are gathered within its exchange.
     this.found.push(exchange)
+  }
+
+  /** Mails of one run are one message: providers give the latest message a place of its own. */
+  private receive(record: SessionRecord<'mail.delivered'>, session: Readable): void {
+    const content = mailText(record, session)
+    const last = this.found.at(-1)
+    const [message] = last?.messages ?? []
+    if (this.mailRun === record.run_id && message?.role === 'user') message.content += `\n\n${content}`
+    else this.take({ messages: [{ role: 'user', content }], seq: record.seq, isPrompt: true })
+    this.mailRun = record.run_id
   }
 
   private respond(seq: number, calls: ToolCall[]): void {
@@ -156,20 +171,33 @@ export function openCalls(session: Readable): ToolCall[] {
 
 /** What the open run, or the run that it continues, was asked. */
 export function promptOf(session: Readable): string {
-  const at = session.state.run?.prompt ?? null
-  if (at === null) return ''
-  const record = session.recordAt(at)
-  return record.kind === 'message.user' || record.kind === 'mail.delivered'
-    ? session.text(record.content)
-    : ''
+  return promptRecords(session)
+    .map((record) =>
+      record.kind === 'mail.delivered' ? mailText(record, session) : session.text(record.content),
+    )
+    .join('\n\n')
+}
+
+function promptRecords(session: Readable): SessionRecord<'message.user' | 'mail.delivered'>[] {
+  const records = (session.state.run?.prompts ?? []).map((at) => session.recordAt(at))
+  return records.filter((record) => record.kind === 'message.user' || record.kind === 'mail.delivered')
+}
+
+/** A message as its recipient reads it: whose it is and what it answers, and then its words. */
+export function mailText(record: SessionRecord<'mail.delivered'>, session: Pick<Readable, 'text'>): string {
+  const { from, from_path, mail_kind, reply_to, reminder_id } = record
+  const content = session.text(record.content)
+  if (reminder_id !== undefined) return `[reminder]\n${content}`
+  if (from === 'operator') return content
+  const about = reply_to === undefined ? '' : `, to ${reply_to}`
+  return `[${mail_kind} ${record.message_id} from ${from_path ?? from}${about}]\n${content}`
 }
 
 /** What an agent program is told when a turn of it was interrupted: substrat cannot know how far it came. */
 export function recoveryPrompt(session: Readable): string {
-  const at = session.state.run?.prompt ?? null
-  const record = at === null ? undefined : session.recordAt(at)
   const asked = promptOf(session)
   // An interrupted recovery prompt is asked again as it is, not quoted within another.
+  const [record] = promptRecords(session)
   if (record?.kind === 'message.user' && record.origin === 'continuation') return asked
   return [
     'Your previous turn was interrupted before its reply was recorded; some of its work may be done already.',

@@ -7,8 +7,8 @@ import { assert } from '../errors.js'
 import { limits } from '../limits.js'
 import type { NewRecord } from '../session/records.js'
 import type { Call, Run, State } from '../session/state.js'
-import { asking, assembled } from './step-records.js'
-import type { Step, ToolOutcome, ToolPolicy, TurnEvent } from './turn-event.js'
+import { asking, assembled, completed, reply } from './step-records.js'
+import { isRepeatable, type Step, type ToolOutcome, type ToolPolicy, type TurnEvent } from './turn-event.js'
 
 /** The next thing that a run with calls does: run one, say that it is unknown, park what needs a person, ask again. */
 export function proceed(records: NewRecord[], run: Run, calls: Call[], policy: ToolPolicy): Step {
@@ -44,34 +44,53 @@ export function proceed(records: NewRecord[], run: Run, calls: Call[], policy: T
   return { records: [...records, { kind: 'run.failed', run_id, error: { type: 'max_steps', message } }] }
 }
 
-/** A tool that only reads is run again where a crash took its result; what else was started has a result by now. */
+/** A tool that can be run twice is run again where a crash took its result; what else was started has a result by now. */
 function isDue(run: Run, call: Call, policy: ToolPolicy): boolean {
-  if (call.status === 'started') return policy.kindOf(call.tool) === 'reads'
+  if (call.status === 'started') return isRepeatable(policy, call.tool)
   return call.status === 'pending' && isFree(run, call, policy)
 }
 
 function isFree(run: Run, call: Call, policy: ToolPolicy): boolean {
   const kind = policy.kindOf(call.tool)
   if (kind === 'ask') return false
+  return kind === 'reads' || kind === 'unknown' || call.isApproved || isAllowed(run.allow, call.tool, policy)
+}
+
+/** Whether nobody has to be asked about it. */
+export function isAllowed(allow: string[], tool: string, policy: ToolPolicy): boolean {
   return (
-    kind === 'reads' ||
-    kind === 'unknown' ||
-    call.isApproved ||
-    run.allow.includes('all') ||
-    run.allow.includes(call.tool)
+    allow.includes('all') || allow.includes(tool) || (allow.includes('tree') && policy.kindOf(tool) === 'own')
   )
 }
 
 export function toolFinished(run: Run, outcome: ToolOutcome, policy: ToolPolicy): Step {
   const calls = run.calls.map((call) => (call.call_id === outcome.call_id ? finished(call) : call))
-  return proceed([resultRecord(run, outcome)], run, calls, policy)
+  const records = resultRecords(run, outcome)
+  if (outcome.ends === undefined) return proceed(records, run, calls, policy)
+  return {
+    records: [
+      ...records,
+      ...withdrawn({ ...run, calls }, 'the agent was done before it'),
+      reply(run, outcome.ends),
+      completed(run.run_id, run.usage, true),
+    ],
+  }
+}
+
+/** What a call came to, and what it did to its agent. */
+export function resultRecords(run: Run, outcome: ToolOutcome | null): NewRecord[] {
+  if (outcome === null) return []
+  return [...(outcome.records ?? []), resultRecord(run, callOf(run, outcome.call_id).tool, outcome)]
 }
 
 /** The result of a call. */
-export function resultRecord(run: Run, { call_id, content, is_error, output }: ToolOutcome): NewRecord {
-  const { tool } = callOf(run, call_id)
+export function resultRecord(
+  { run_id }: Run,
+  tool: string,
+  { call_id, content, is_error, output }: ToolOutcome,
+): NewRecord {
   const whole = output === null ? {} : { output }
-  return { kind: 'tool.finished', run_id: run.run_id, call_id, tool, content, is_error, ...whole }
+  return { kind: 'tool.finished', run_id, call_id, tool, content, is_error, ...whole }
 }
 
 export function decided(

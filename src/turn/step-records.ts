@@ -27,7 +27,8 @@ export function runStarted(state: State, request: RunRequest): NewRecord[] {
 }
 
 function promptRecords(run_id: string, prompt: RunRequest['prompt']): NewRecord[] {
-  if (prompt.origin === 'mail') return [{ kind: 'mail.delivered', run_id, ...prompt.mail }]
+  if (prompt.origin === 'mail')
+    return prompt.mails.map((mail) => ({ kind: 'mail.delivered', run_id, ...mail }))
   if (prompt.content === null) return []
   const { origin, content } = prompt
   return [{ kind: 'message.user', message_id: deriveId(run_id, 'prompt'), run_id, content, origin }]
@@ -49,8 +50,13 @@ export function reply({ run_id, steps }: Pick<Run, 'run_id' | 'steps'>, content:
   return { kind: 'message.agent', message_id: deriveId(run_id, 'reply', String(steps)), run_id, content }
 }
 
-export function completed(run_id: string, usage: Usage | null): NewRecord {
-  return { kind: 'run.completed', run_id, ...(usage === null ? {} : { usage }) }
+export function completed(run_id: string, usage: Usage | null, terminates = false): NewRecord {
+  return {
+    kind: 'run.completed',
+    run_id,
+    ...(usage === null ? {} : { usage }),
+    ...(terminates ? { terminates } : {}),
+  }
 }
 
 export function stateRecord(run_id: string, state: string | null): NewRecord[] {

@@ -14,13 +14,22 @@ import {
   parked,
   proceed,
   resultRecord,
+  resultRecords,
   revoked,
   toolFinished,
   withdrawn,
 } from './step-calls.js'
 import { compacted, modelFailed, modelResponded } from './step-model.js'
 import { asking, assembled, completed, reply, runStarted, stateRecord } from './step-records.js'
-import type { ProviderKind, RunRequest, Step, ToolOutcome, ToolPolicy, TurnEvent } from './turn-event.js'
+import {
+  isRepeatable,
+  type ProviderKind,
+  type RunRequest,
+  type Step,
+  type ToolOutcome,
+  type ToolPolicy,
+  type TurnEvent,
+} from './turn-event.js'
 
 export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
   if (event.type === 'begin') return begin(state, event.provider, event.run, policy)
@@ -63,10 +72,18 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
       return toolFinished(run, event, policy)
     case 'parked':
       return { records: parked(run_id, event, policy) }
+    case 'program_called': {
+      const { name, ...call } = event.call
+      return { records: [{ kind: 'tool.started', run_id, tool: name, ...call }] }
+    }
+    case 'program_call_finished':
+      return { records: [...(event.records ?? []), resultRecord(run, event.tool, event)] }
     case 'agent_replied':
       return { records: [reply(run, event.reply)] }
     case 'released':
-      return { records: [...stateRecord(run_id, event.state), completed(run_id, event.usage)] }
+      return {
+        records: [...stateRecord(run_id, event.state), completed(run_id, event.usage, event.terminates)],
+      }
     case 'failed':
       return {
         records: [
@@ -147,7 +164,7 @@ function stopped(
   policy: ToolPolicy,
 ): NewRecord[] {
   const { run_id } = run
-  const records = [...stateRecord(run_id, state), ...(result === null ? [] : [resultRecord(run, result)])]
+  const records = [...stateRecord(run_id, state), ...resultRecords(run, result)]
   if (reason === 'suspended' || reason === 'shutdown')
     return [...records, ...notRun(run, result, policy), { kind: 'run.interrupted', run_id, reason }]
   const open = { ...run, calls: run.calls.filter(({ call_id }) => call_id !== result?.call_id) }
@@ -158,8 +175,10 @@ function stopped(
 function notRun(run: Run, result: ToolOutcome | null, policy: ToolPolicy): NewRecord[] {
   return run.calls
     .filter(({ status, call_id }) => status === 'started' && call_id !== result?.call_id)
-    .filter(({ tool }) => policy.kindOf(tool) !== 'reads')
-    .map(({ call_id }) => resultRecord(run, { call_id, content: NOT_RUN, is_error: true, output: null }))
+    .filter(({ tool }) => !isRepeatable(policy, tool))
+    .map(({ call_id, tool }) =>
+      resultRecord(run, tool, { call_id, content: NOT_RUN, is_error: true, output: null }),
+    )
 }
 
 const NOT_RUN = 'Not run: the turn was stopped before it. Call it again where it is still needed.'

@@ -12,19 +12,13 @@ import type { Decided, MintedToken } from './decision.js'
 export type ProviderKind = 'model' | 'agent'
 
 /** The mail that a run answers. */
-interface DeliveredMail {
-  message_id: string
-  from: string
-  mail_kind: NewRecord<'mail.delivered'>['mail_kind']
-  content: string
-  sent_at: string
-}
+type DeliveredMail = Omit<NewRecord<'mail.delivered'>, 'kind' | 'run_id' | 'call_id'>
 
 export interface RunRequest {
   run_id: string
   boot_id: string
   /** What is asked: a person's message, a mail, or the going on with an interrupted run (a model needs no new message). */
-  prompt: { origin: 'operator'; content: string } | { origin: 'mail'; mail: DeliveredMail } | Continuation
+  prompt: { origin: 'operator'; content: string } | { origin: 'mail'; mails: DeliveredMail[] } | Continuation
   key: string | null
   digest: string | null
   turn_timeout_ms: number | null
@@ -42,8 +36,16 @@ export interface Continuation {
 
 /** What the loop must know of the tools to decide; the tools themselves are `drive`'s. */
 export interface ToolPolicy {
-  /** `program` starts a process, and is recorded with it. `ask` is answered by a person. */
-  kindOf(tool: string): 'reads' | 'changes' | 'program' | 'ask' | 'unknown'
+  /**
+   * `program` starts a process, and is recorded with it. `ask` is answered by a person. `own` changes things too, but only
+   * in this home and by ids that follow from the call, so that running it again does nothing twice.
+   */
+  kindOf(tool: string): 'reads' | 'own' | 'changes' | 'program' | 'ask' | 'unknown'
+}
+
+/** Whether recovery runs it again where a crash took its result. */
+export function isRepeatable(policy: ToolPolicy, tool: string): boolean {
+  return ['reads', 'own'].includes(policy.kindOf(tool))
 }
 
 /** What follows a failed attempt: decided by `retry`, from the settings. */
@@ -60,6 +62,10 @@ export interface ToolOutcome {
   content: string
   is_error: boolean
   output: { blob: string; bytes: number } | null
+  /** What the call did to its agent itself, in the same batch as its result. */
+  records?: NewRecord[]
+  /** The agent is done: its last reply, instead of another request to the model. */
+  ends?: string
 }
 
 export type TurnEvent =
@@ -104,9 +110,12 @@ export type TurnEvent =
       token: MintedToken
       asks: { call_id: string; tool: string; input: { [key: string]: unknown } }[]
     }
+  /** An agent's program called one of substrat's tools. */
+  | { type: 'program_called'; call: CallRecord }
+  | ({ type: 'program_call_finished'; tool: string } & ToolOutcome)
   | { type: 'agent_replied'; reply: string }
   /** An agent provider has let go after its reply. */
-  | { type: 'released'; state: string | null; usage: Usage | null }
+  | { type: 'released'; state: string | null; usage: Usage | null; terminates: boolean }
   | { type: 'failed'; error: RunError }
   /** `result`: of the tool that was running; it is known, because the tool was stopped first. */
   | { type: 'stopped'; reason: StopReason; state: string | null; result: ToolOutcome | null }

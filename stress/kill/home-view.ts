@@ -78,7 +78,7 @@ function see(store: FileStore, id: string): AgentSeen | undefined {
     const state = openForRead(store, id)?.state as State
     const records = [...recordsFrom(log, { seq: 1, offset: 0 })].map(({ record }) => record)
     const text = (record: SessionRecord): string => readRecordText(store, id, record)
-    const pending = store.mailIds(id).filter((mail) => !state.delivered.includes(mail))
+    const pending = store.mail.ids(id).filter((mail) => !state.delivered.includes(mail))
     return { state, records, text, pending, log: readFileSync(log.path).subarray(0, state.log_bytes) }
   } catch {
     return undefined

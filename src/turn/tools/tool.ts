@@ -1,17 +1,31 @@
 /** What a tool is. */
 import type { JsonObject, LaunchCommand, LaunchedProgram, ToolDefinition } from '../../provider/contract.js'
+import type { NewRecord } from '../../session/records.js'
+import type { TreePorts } from './tree-ports.js'
 
 export interface Tool extends ToolDefinition {
   /**
-   * `reads`: changes nothing, runs freely, and again after a crash. `changes`: asked about unless allowed. `program`: it
+   * `reads`: changes nothing, runs freely, and again after a crash. `own`: changes only this home, by ids that follow from
+   * the call: asked about unless allowed, and run again after a crash. `changes`: asked about unless allowed. `program`: it
    * changes things and is a process. `ask`: answered by a person.
    */
-  kind: 'reads' | 'changes' | 'program' | 'ask'
+  kind: 'reads' | 'own' | 'changes' | 'program' | 'ask'
+  /** Whether it waits for others, so that only the turn's own time bounds it. */
+  waits?: boolean
   /** Throws an Error whose message is told to the model as the result. */
-  run(input: JsonObject, context: ToolContext): Promise<string | Buffer>
+  run(input: JsonObject, context: ToolContext): Promise<string | Buffer | ToolAnswer>
 }
 
-interface ToolContext {
+export interface ToolAnswer {
+  content: string
+  is_error?: boolean
+  /** What the call does to its own agent: durable in one batch with the result. */
+  records?: NewRecord[]
+  /** The agent is done with this, its last reply. */
+  ends?: string
+}
+
+export interface ToolContext {
   workspace: string
   /** Aborted when the turn is stopped or the tool's time is over. */
   signal: AbortSignal
@@ -19,6 +33,17 @@ interface ToolContext {
   launch(command: LaunchCommand): Promise<LaunchedProgram>
   /** Where the agent's skills are; see `prompt`. */
   home: string
+  call: CallContext
+  tree: TreePorts
+}
+
+export interface CallContext {
+  run_id: string
+  call_id: string
+  /** What the run may do without being asked about. */
+  allow: string[]
+  /** Whether a process that is gone may have run it, or a part of it, before. */
+  isRepeat: boolean
 }
 
 /** A field that must be text. */
@@ -27,3 +52,20 @@ export function textField(input: JsonObject, field: string): string {
   if (typeof value !== 'string') throw new Error(`the input needs ${field}, as text`)
   return value
 }
+
+/** A field that may be missing. */
+export function optionalText(input: JsonObject, field: string): string | null {
+  return input[field] === undefined || input[field] === null ? null : textField(input, field)
+}
+
+/** A number of seconds, as milliseconds; null where it is missing. */
+export function optionalSeconds(input: JsonObject, field: string): number | null {
+  const value = input[field]
+  if (value === undefined || value === null) return null
+  if (typeof value !== 'number' || !(value >= 0 && value <= SECONDS_MAX))
+    throw new Error(`${field} is a number of seconds, at most ${SECONDS_MAX}`)
+  return Math.round(value * 1000)
+}
+
+/** Ten years. */
+const SECONDS_MAX = 10 * 366 * 24 * 3600

@@ -7,13 +7,30 @@ import type {
   ToolCall,
   ToolDefinition,
 } from '../../provider/contract.js'
+import type { NewRecord } from '../../session/records.js'
+import { isAllowed } from '../step-calls.js'
 import type { ToolPolicy } from '../turn-event.js'
 import { askOperator } from './ask-operator.js'
 import { editFile, readFile, writeFile } from './files.js'
 import type { McpServer, RunningServer } from './mcp.js'
 import { readSkill } from './read-skill.js'
 import { shell } from './shell.js'
-import type { Tool } from './tool.js'
+import type { CallContext, Tool, ToolAnswer } from './tool.js'
+import {
+  complete,
+  gate,
+  inspectAgent,
+  listChildren,
+  permitTurn,
+  poke,
+  spawnAgent,
+  subscribe,
+  ungate,
+  unsubscribe,
+} from './tree/children.js'
+import { broadcast, checkInbox, sendMessage } from './tree/messages.js'
+import { cancelReminder, remindMe, setMetadata } from './tree/self.js'
+import type { TreePorts } from './tree-ports.js'
 
 export interface ToolResult {
   /** What the model is given. */
@@ -21,6 +38,9 @@ export interface ToolResult {
   is_error: boolean
   /** The whole output, where `content` is a part of it. */
   whole: Buffer | null
+  /** See `ToolAnswer`. */
+  records?: NewRecord[]
+  ends?: string
 }
 
 export interface ToolboxOptions {
@@ -29,11 +49,32 @@ export interface ToolboxOptions {
   /** A tool that takes longer is stopped. */
   timeoutMs: number
   servers: Record<string, McpServer>
+  tree: TreePorts
 }
 
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/
 
-const BUILT_IN: Tool[] = [shell, readFile, writeFile, editFile, readSkill, askOperator]
+/** Design section 9: for every agent, whatever thinks in it. */
+const TREE_TOOLS: Tool[] = [
+  spawnAgent,
+  sendMessage,
+  broadcast,
+  checkInbox,
+  listChildren,
+  inspectAgent,
+  complete,
+  poke,
+  remindMe,
+  cancelReminder,
+  gate,
+  ungate,
+  permitTurn,
+  setMetadata,
+  subscribe,
+  unsubscribe,
+]
+
+const BUILT_IN: Tool[] = [shell, readFile, writeFile, editFile, readSkill, askOperator, ...TREE_TOOLS]
 
 export class Toolbox {
   private readonly tools = new Map(BUILT_IN.map((tool) => [tool.name, tool]))
@@ -47,11 +88,24 @@ export class Toolbox {
   }
 
   get definitions(): ToolDefinition[] {
-    return [...this.tools.values()].map(({ name, description, input_schema }) => ({
-      name,
-      description,
-      input_schema,
-    }))
+    return [...this.tools.values()].map(definitionOf)
+  }
+
+  /** What an agent's own program is offered: it has tools of its own for the rest. */
+  get treeDefinitions(): ToolDefinition[] {
+    return TREE_TOOLS.map(definitionOf)
+  }
+
+  /** Why an agent's program may not call the tool; undefined where it may. Nobody can be asked in the middle of its turn. */
+  whyNot(name: string, allow: string[]): string | undefined {
+    if (!TREE_TOOLS.some((tool) => tool.name === name)) return `There is no tool ${name}.`
+    if (this.policy.kindOf(name) === 'reads' || isAllowed(allow, name, this.policy)) return undefined
+    return `${name} is not allowed to this agent: that takes --allow ${name}, or --allow tree, at spawn, set or send.`
+  }
+
+  /** Whether it waits for others, so that its turn need not keep its slot. */
+  waits(name: string): boolean {
+    return this.tools.get(name)?.waits === true
   }
 
   /** Starts the tool servers, once. `launch` records each before it runs. A server that does not start has no tools. */
@@ -98,20 +152,20 @@ export class Toolbox {
   /** Never throws but for `launch`'s own failures to record: an error is a result. */
   async run(
     call: ToolCall,
+    facts: CallContext,
     signal: AbortSignal,
     launch: (command: LaunchCommand) => Promise<LaunchedProgram>,
   ): Promise<ToolResult> {
     const tool = this.tools.get(call.name)
     if (tool === undefined) return failed(`There is no tool ${call.name} now.`)
-    const timeout = AbortSignal.timeout(this.options.timeoutMs)
+    const timeout =
+      tool.waits === true ? new AbortController().signal : AbortSignal.timeout(this.options.timeoutMs)
     const stop = AbortSignal.any([signal, timeout])
-    const { workspace, home } = this.options
+    const { workspace, home, tree } = this.options
     try {
-      const output = await Promise.race([
-        tool.run(call.input as JsonObject, { workspace, home, signal: stop, launch }),
-        whenLate(stop),
-      ])
-      return capped(Buffer.isBuffer(output) ? output : Buffer.from(output), false)
+      const context = { workspace, home, signal: stop, launch, call: facts, tree }
+      const output = await Promise.race([tool.run(call.input as JsonObject, context), whenLate(stop)])
+      return answered(output)
     } catch (error) {
       if (signal.aborted) return failed('Interrupted: the turn was stopped.')
       const result = capped(
@@ -144,6 +198,17 @@ function whenLate(stop: AbortSignal): Promise<never> {
     if (stop.aborted) late()
     else stop.addEventListener('abort', late, { once: true })
   })
+}
+
+function definitionOf({ name, description, input_schema }: Tool): ToolDefinition {
+  return { name, description, input_schema }
+}
+
+function answered(output: string | Buffer | ToolAnswer): ToolResult {
+  if (typeof output === 'string') return capped(Buffer.from(output), false)
+  if (Buffer.isBuffer(output)) return capped(output, false)
+  const { content, is_error = false, ...more } = output
+  return { ...capped(Buffer.from(content), is_error), ...more }
 }
 
 function failed(content: string): ToolResult {

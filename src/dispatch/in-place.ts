@@ -1,0 +1,55 @@
+/** Another agent's turns, for whoever waits for its answer: run here, where nobody else does it. */
+import { sleep, timestampAfter } from '../clock.js'
+import { SubstratError } from '../errors.js'
+import { openForRead } from '../session/open-for-read.js'
+import type { State } from '../session/state.js'
+import { isDue } from '../session/status.js'
+import type { Context } from './context.js'
+import { advance } from './go-on.js'
+import { visit } from './visit.js'
+
+const PAUSE_MS_MAX = 100
+
+/** Undefined once `isAnswered`; else why the answer does not come for now. */
+export async function runUntil(
+  ctx: Context,
+  agentId: string,
+  isAnswered: () => boolean,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, PAUSE_MS_MAX)) {
+    if (isAnswered()) return undefined
+    if (signal.aborted) return 'the wait was stopped'
+    const turns = await tryTurn(ctx, agentId)
+    if (isAnswered()) return undefined
+    if (typeof turns === 'string') return turns
+    // Nothing was to be done, and still there is no answer: somebody has to do something first.
+    if (turns === 0) {
+      const why = whyNoTurn(openForRead(ctx.store, agentId)?.state)
+      if (why !== undefined) return why
+    }
+    if (turns === undefined || turns === 0) await sleep(pauseMs)
+  }
+}
+
+/** How many turns it took, one at most; undefined where another process has it; else what went wrong. */
+async function tryTurn(ctx: Context, agentId: string): Promise<number | undefined | string> {
+  try {
+    return await visit(ctx, agentId, { waitMs: 0, goesOn: true }, (session, settled) =>
+      advance(ctx, session, settled, 1),
+    )
+  } catch (error) {
+    if (!(error instanceof SubstratError)) throw error
+    return error.code === 'LOCKED' ? undefined : error.message
+  }
+}
+
+function whyNoTurn(state: State | undefined): string | undefined {
+  if (state === undefined || state.state === 'terminated') return 'it is terminated'
+  if (state.hold) return 'it is on hold'
+  if (state.gate.isGated && state.gate.permits === 0) return 'it is gated'
+  const wait = state.run?.status === 'open' ? state.run.wait : null
+  if (wait === null) return undefined
+  if (wait.kind !== 'not_before') return `it waits for ${wait.kind === 'input' ? 'an answer' : 'approval'}`
+  return isDue(wait, timestampAfter(state.updated_at)) ? undefined : `it goes on at ${wait.not_before}`
+}

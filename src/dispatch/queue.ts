@@ -1,0 +1,63 @@
+/** A person's message left in the inbox: for the turn after the one that runs, or for a time. */
+import { randomUUID } from 'node:crypto'
+import { readableTime } from '../clock.js'
+import { findPending } from '../mail/inbox.js'
+import { post } from '../mail/post.js'
+import { deriveId, digestOf } from '../session/ids.js'
+import { openDurable, openForRead } from '../session/open-for-read.js'
+import type { State } from '../session/state.js'
+import { OPERATOR } from '../storage/mailboxes.js'
+import { answeredInLog, isOwnTurn, keyConflict } from './answered.js'
+import type { Context } from './context.js'
+import { nameOf, type Outcome } from './outcome.js'
+import type { SendRequest } from './send.js'
+import { viewTurn } from './view.js'
+
+/** Stored when it returns; whoever holds the agent takes it after the turn that it is in. */
+export function queue(ctx: Context, request: SendRequest): Outcome {
+  const { store } = ctx
+  const open = request.key === null ? openForRead : openDurable
+  const state = open(store, request.agentId)?.state as State
+  const taken = answeredInLog(ctx, state, request) ?? beingAnswered(ctx, state, request)
+  if (taken !== undefined) return taken
+  const { key, content, kind, notBefore } = request
+  const messageId = key === null ? randomUUID() : idOfKey(state, key)
+  const isNew = post(store, {
+    message_id: messageId,
+    from: OPERATOR,
+    from_path: OPERATOR,
+    to: state.id,
+    kind,
+    content,
+    key,
+    not_before: notBefore,
+    turn_timeout_ms: request.turnTimeoutMs,
+  })
+  const stored = isNew ? undefined : findPending(store, state, messageId)
+  if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(state, request)
+  ctx.reporter.note(`queued as message ${messageId}: ${nameOf(state)} takes it ${when(state, notBefore)}`)
+  return { result: viewTurn(store, state, null, null) }
+}
+
+function when(state: State, notBefore: string | null): string {
+  if (notBefore !== null) return `at ${readableTime(notBefore)}, with the next substrat deliver --all`
+  if (state.hold) return 'once it is resumed'
+  if (state.gate.isGated) return 'once it is let'
+  if (state.run?.status !== 'open') return 'in a turn of its own'
+  return state.run.wait === null ? 'after the turn that it is in' : 'after the turn that waits'
+}
+
+/** The message is in the log already, and its turn is not over. */
+function beingAnswered(ctx: Context, state: State, request: SendRequest): Outcome | undefined {
+  const { run } = state
+  if (run === null || !isOwnTurn(state, request) || !['open', 'interrupted'].includes(run.status))
+    return undefined
+  ctx.reporter.note(`this message was sent before, with the same key, and its turn is not over`)
+  return { result: viewTurn(ctx.store, state, run, null) }
+}
+
+/** The same message is stored once; after a turn that failed the same key is another message. */
+function idOfKey(state: State, key: string): string {
+  const entry = state.keys.find((known) => known.key === key)
+  return deriveId(state.id, 'key', key, ...(entry === undefined ? [] : [String(entry.seq)]))
+}

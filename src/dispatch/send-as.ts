@@ -1,0 +1,97 @@
+/**
+ * `send` in the name of an agent: from a shell in one of its tools, or by a person with `--from`. The rules of the tree
+ * hold, and the message goes through the inbox.
+ */
+import { randomUUID } from 'node:crypto'
+import { SubstratError } from '../errors.js'
+import { post } from '../mail/post.js'
+import type { State } from '../session/state.js'
+import { checkMayWrite } from '../tree/relations.js'
+import { checkNoCycle, replyIn } from '../turn/tools/tree/correspondence.js'
+import type { Context } from './context.js'
+import { runUntil } from './in-place.js'
+import { readState } from './look.js'
+import { nameOf, type Outcome, wordOf } from './outcome.js'
+import type { SendRequest } from './send.js'
+import { viewTurn } from './view.js'
+
+/**
+ * A request from a tool is waited for, and its reply is the outcome. What is queued, asks for no reply or is sent by a
+ * person for the agent is only stored: the reply is then the agent's own mail.
+ */
+export async function sendAs(
+  ctx: Context,
+  senderId: string,
+  request: SendRequest,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
+  const from = readState(ctx.store, senderId)
+  const to = readState(ctx.store, request.agentId)
+  checkMayWrite(from, to)
+  try {
+    const isLeft = request.isQueued || request.kind !== 'request' || request.notBefore !== null
+    if (isLeft || ctx.caller !== senderId) onOutcome(leave(ctx, from, to, request))
+    else onOutcome(await converse(ctx, from, to, request))
+  } finally {
+    await ctx.deliveries.idle()
+  }
+}
+
+function leave(ctx: Context, from: State, to: State, request: SendRequest): Outcome {
+  const messageId = store(ctx, from, to, request)
+  ctx.deliveries.wake(to.id)
+  ctx.reporter.note(`sent to ${nameOf(to)} as message ${messageId}`)
+  return { result: viewTurn(ctx.store, to, null, null) }
+}
+
+function store(ctx: Context, from: State, to: State, request: SendRequest): string {
+  const message_id = randomUUID()
+  post(ctx.store, {
+    message_id,
+    from: from.id,
+    from_path: from.path,
+    to: to.id,
+    kind: request.kind,
+    content: request.content,
+    not_before: request.notBefore,
+    turn_timeout_ms: request.turnTimeoutMs,
+  })
+  return message_id
+}
+
+/** The reply is taken from the sender's inbox once it is told: what dies before that leaves it there, for a turn. */
+async function converse(ctx: Context, from: State, to: State, request: SendRequest): Promise<Outcome> {
+  const edge = await ctx.store.waits.add(from.id, to.id, ctx.command)
+  try {
+    checkNoCycle(ctx.store, from.id, to.id)
+    const messageId = store(ctx, from, to, request)
+    ctx.shutdown.listen()
+    const reply = (): ReturnType<typeof replyIn> => replyIn(ctx.store, from.id, messageId)
+    const whyNot = await runUntil(
+      ctx,
+      to.id,
+      () => reply() !== undefined,
+      AbortSignal.any([ctx.shutdown.whenRequested, AbortSignal.timeout(ctx.bounds.turnTimeoutMs)]),
+    )
+    const found = reply()
+    const state = readState(ctx.store, to.id)
+    const result = viewTurn(ctx.store, state, state.run, null)
+    if (found === undefined) return { result, failure: notYet(state, messageId, whyNot) }
+    ctx.store.mail.remove(from.id, found.message_id)
+    if (found.kind === 'response') return { result: { ...result, reply: found.content } }
+    return {
+      result,
+      failure: new SubstratError('PROVIDER_FAILED', found.content, { facts: { agent_id: to.id } }),
+    }
+  } finally {
+    await edge.release()
+  }
+}
+
+function notYet(to: State, messageId: string, why: string | undefined): SubstratError {
+  const message = `${nameOf(to)} has not replied yet: ${why ?? 'the wait was stopped'}`
+  return new SubstratError('WAITING', message, {
+    hint: `its reply goes to the sender's inbox; see substrat show ${wordOf(to)}`,
+    facts: { agent_id: to.id, message_id: messageId },
+  })
+}

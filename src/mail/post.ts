@@ -1,0 +1,120 @@
+/**
+ * A message on its way: stored in the inbox of its recipient before its sender is told so.
+ *
+ * What is on disk if we die: the recipient's marker, and the message or not. Sending it again, by the same id, stores it
+ * once: the inbox has it, or the log, or the operator took it.
+ */
+import { clock } from '../clock.js'
+import { SubstratError, shellWord } from '../errors.js'
+import { limits } from '../limits.js'
+import { digestOf } from '../session/ids.js'
+import { recordsFrom } from '../session/load.js'
+import { openForRead } from '../session/open-for-read.js'
+import type { State } from '../session/state.js'
+import { OPERATOR } from '../storage/mailboxes.js'
+import type { FileStore } from '../storage/store.js'
+import { messagesIn } from './inbox.js'
+import { encodeMessage, type Message } from './message.js'
+
+export type Draft = Pick<Message, 'message_id' | 'from' | 'from_path' | 'to' | 'kind' | 'content'> &
+  Partial<Pick<Message, 'reply_to' | 'control' | 'key' | 'not_before' | 'turn_timeout_ms'>>
+
+export interface PostOptions {
+  /** Whether it may have been sent before a crash: then an id that the recipient has forgotten is looked for in its log. */
+  isRepeat?: boolean
+}
+
+/**
+ * False where it was sent before. Throws UNDELIVERABLE where there is no recipient, or that is terminated, and QUEUE_FULL;
+ * then nothing is stored. Replies, errors and controls ignore the bound.
+ */
+export function post(store: FileStore, draft: Draft, options: PostOptions = {}): boolean {
+  const { to, message_id } = draft
+  if (to === OPERATOR) return put(store, draft)
+  const before = recipientOf(store, draft)
+  if (isKnown(store, before, message_id, options)) return false
+  if (isBounded(draft)) checkRoom(store, before)
+  store.syncNameOf(to)
+  // Before and after: see `FileStore.unmark`.
+  store.mark(to)
+  const isNew = put(store, draft)
+  store.mark(to)
+  // Whoever terminates looks at the inbox after its record is there: one of us two sees the other.
+  if (isNew && isClosed(store, to) && store.mail.remove(to, message_id)) throw undeliverable(store, draft)
+  return isNew
+}
+
+/** Whether mail to it can be delivered at all. */
+export function isClosed(store: FileStore, to: string): boolean {
+  return to !== OPERATOR && (openForRead(store, to)?.state.state ?? 'terminated') === 'terminated'
+}
+
+function recipientOf(store: FileStore, draft: Draft): State {
+  const state = store.hasAgent(draft.to) ? openForRead(store, draft.to)?.state : undefined
+  if (state === undefined || state.state === 'terminated') throw undeliverable(store, draft)
+  return state
+}
+
+function isKnown(store: FileStore, recipient: State, messageId: string, options: PostOptions): boolean {
+  if (recipient.delivered.includes(messageId)) return true
+  return (
+    options.isRepeat === true && recipient.delivered_forgotten > 0 && isInLog(store, recipient.id, messageId)
+  )
+}
+
+function isInLog(store: FileStore, agentId: string, messageId: string): boolean {
+  const log = store.openLogForRead(agentId)
+  if (log === undefined) return false
+  try {
+    for (const { record } of recordsFrom(log, { seq: 1, offset: 0 }))
+      if ('message_id' in record && record.message_id === messageId) return true
+    return false
+  } finally {
+    log.close()
+  }
+}
+
+function put(store: FileStore, draft: Draft): boolean {
+  const { to, from } = draft
+  let highest = 0
+  for (const pending of messagesIn(store, to)) {
+    if (pending.from === from) highest = Math.max(highest, pending.sequence)
+  }
+  const message: Message = {
+    reply_to: null,
+    control: null,
+    key: null,
+    not_before: null,
+    turn_timeout_ms: null,
+    ...draft,
+    digest: digestOf(draft.content),
+    created_at: new Date(clock.now()).toISOString(),
+    sequence: highest + 1,
+  }
+  return store.mail.put(to, draft.message_id, encodeMessage(message))
+}
+
+function isBounded({ kind }: Draft): boolean {
+  return kind === 'request' || kind === 'notification'
+}
+
+function checkRoom(store: FileStore, recipient: State): void {
+  const waiting = store.mail.ids(recipient.id).length
+  if (waiting < limits.inboxMessagesMax) return
+  throw new SubstratError('QUEUE_FULL', `${waiting} messages wait for agent ${recipient.path} already`, {
+    hint: `let it take them: substrat deliver ${shellWord(recipient.path)}`,
+    facts: { agent_id: recipient.id, pending: waiting },
+  })
+}
+
+function undeliverable(store: FileStore, { to }: Draft): SubstratError {
+  const state = store.hasAgent(to) ? openForRead(store, to)?.state : undefined
+  const [who, why] =
+    state === undefined
+      ? [to, 'there is no such agent']
+      : [state.path, 'it is terminated: it takes no more messages']
+  return new SubstratError('UNDELIVERABLE', `nothing was sent to ${who}: ${why}`, {
+    hint: 'see which agents there are: substrat list --all',
+    facts: { agent_id: to },
+  })
+}

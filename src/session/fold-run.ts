@@ -1,0 +1,102 @@
+/**
+ * How a run begins and ends, and where the run of a key is found.
+ *
+ * Invariants: a run begins only in an active session, and while no other is open. A key has one entry: its latest run.
+ */
+import { SessionStateError } from '../errors.js'
+import { limits } from '../limits.js'
+import { ended } from './fold-mail.js'
+import { leftCalls } from './fold-turn.js'
+import type { NewRecord, Place, SessionRecord } from './records.js'
+import type { KeyEntry, Location, Run, State } from './state.js'
+
+export function runStarted(next: State, record: NewRecord<'run.started'> & Place, at: Location): State {
+  if (next.state !== 'active')
+    throw new SessionStateError(`a run cannot start while the session is ${next.state}`)
+  if (next.run?.status === 'open') throw new SessionStateError('a run cannot start while another is open')
+  const isAutomatic = record.continues !== undefined && record.auto === true
+  const { isGated, permits } = next.gate
+  return {
+    ...next,
+    isPoked: false,
+    gate: { isGated, permits: isGated ? Math.max(0, permits - 1) : 0 },
+    run: {
+      run_id: record.run_id,
+      boot_id: record.boot_id,
+      status: 'open',
+      origin: record.origin,
+      phase: leftCalls(next.run).calls.length > 0 ? 'calling' : 'started',
+      started_at: record.ts,
+      ended_at: null,
+      continues: record.continues ?? null,
+      key: record.key ?? null,
+      digest: record.digest ?? null,
+      turn_timeout_ms: record.turn_timeout_ms ?? null,
+      // A model that goes on needs no new message: it is asked what was asked, and owes what was owed.
+      prompts: record.continues === undefined ? [] : (next.run?.prompts ?? []),
+      requests: record.continues === undefined ? [] : (next.run?.requests ?? []),
+      reply: null,
+      reason: null,
+      error: null,
+      usage: null,
+      process: null,
+      servers: [],
+      allow: record.allow ?? [],
+      steps_max: record.steps_max ?? null,
+      steps: 0,
+      failures: 0,
+      ...leftCalls(next.run),
+      program_calls: [],
+      isCompacted: false,
+      wait: null,
+      start: { seq: at.seq, offset: at.offset },
+    },
+    keys:
+      record.key === undefined
+        ? next.keys
+        : withKey(next.keys, {
+            key: record.key,
+            seq: at.seq,
+            offset: at.offset,
+            started_at: record.ts,
+            end: 0,
+          }),
+    recovery: {
+      ...next.recovery,
+      interruption: null,
+      barren_attempts: isAutomatic ? next.recovery.barren_attempts + 1 : 0,
+    },
+  }
+}
+
+export function runEnded(
+  next: State,
+  record: SessionRecord & { run_id: string },
+  at: Location,
+  end: Partial<Run>,
+): State {
+  const run = openRun(next, record.run_id)
+  next.run = { ...run, ended_at: record.ts, process: null, wait: null, ...end }
+  if (run.key !== null) {
+    next.keys = next.keys.map((entry) => (entry.key === run.key ? { ...entry, end: at.end } : entry))
+  }
+  return ended(next, at)
+}
+
+/** At least 1,000 keys are kept, and those of the last 30 days. */
+function withKey(entries: KeyEntry[], added: KeyEntry): KeyEntry[] {
+  const kept = entries.filter((entry) => entry.key !== added.key)
+  const oldest = new Date(Date.parse(added.started_at) - limits.keysKeptMs).toISOString()
+  let forgotten = 0
+  while (kept.length - forgotten >= limits.keysKeptMin && (kept[forgotten] as KeyEntry).started_at < oldest)
+    forgotten += 1
+  return [...kept.slice(forgotten), added]
+}
+
+export function openRun(state: State, runId: string): Run {
+  if (state.run === null || state.run.status !== 'open')
+    throw new SessionStateError(`run ${runId} is not open`)
+  if (state.run.run_id !== runId)
+    throw new SessionStateError(`run ${runId} is not the open run ${state.run.run_id}`)
+  return state.run
+}

@@ -1,0 +1,14 @@
+/** The derived status of an agent as it is now. */
+import { timestampAfter } from '../clock.js'
+import type { FileStore } from '../storage/store.js'
+import type { State } from './state.js'
+import { deriveStatus, type Status } from './status.js'
+
+/** Looks at the lock only where it decides: whether the holder of an open run lives. */
+export function statusNow(store: FileStore, state: State): Status {
+  return deriveStatus(
+    state,
+    state.run?.status === 'open' && store.isAgentHeld(state.id),
+    timestampAfter(state.updated_at),
+  )
+}

@@ -1,0 +1,68 @@
+/**
+ * The inboxes of agents and of the operator.
+ *
+ * What is on disk if we die: a message is stored whole and synced, or not there. What the operator took is kept aside, so
+ * that a sender who repeats itself after a crash brings nothing twice.
+ */
+import * as io from './io.js'
+import * as maildir from './maildir.js'
+import type { HomePaths } from './paths.js'
+
+/** The person at the machine, where an agent's id would stand for an agent. */
+export const OPERATOR = 'operator'
+
+export class Mailboxes {
+  constructor(private readonly paths: HomePaths) {}
+
+  /** Stored when it returns. False where a message of that id is stored, or was taken by the operator, already. */
+  put(to: string, messageId: string, bytes: Buffer): boolean {
+    if (to === OPERATOR && this.isTaken(messageId)) return false
+    return maildir.putMessage(this.pathOf(to, messageId), bytes)
+  }
+
+  ids(to: string): string[] {
+    return maildir.messageIdsIn(to === OPERATOR ? this.paths.operatorInbox : this.paths.agent(to).inbox)
+  }
+
+  /** Empty where it is too large to be a message. */
+  read(to: string, messageId: string): Buffer | undefined {
+    return maildir.readMessage(this.pathOf(to, messageId))
+  }
+
+  /** May come back in a power cut until `syncRemovals`. False where it was gone already. */
+  remove(to: string, messageId: string): boolean {
+    return maildir.removeMessage(this.pathOf(to, messageId))
+  }
+
+  syncRemovals(agentId: string): void {
+    maildir.syncMaildir(this.paths.agent(agentId).inbox)
+  }
+
+  pathOf(to: string, messageId: string): string {
+    return to === OPERATOR ? this.paths.operatorMail(messageId) : this.paths.agent(to).mail(messageId)
+  }
+
+  /** The operator has it. Durable when it returns. */
+  take(messageId: string): void {
+    const { operator, operatorTaken } = this.paths
+    if (io.mkdir('mail.mkdir', operatorTaken)) io.syncDirectory('mail.sync_directory', operator)
+    io.renameIfThere('mail.take', this.paths.operatorMail(messageId), this.paths.takenMail(messageId))
+    io.syncDirectory('mail.sync_taken', operatorTaken)
+  }
+
+  /** Forgets what the operator took before then. Says how many. */
+  forgetTaken(beforeMs: number): number {
+    let forgotten = 0
+    for (const id of maildir.messageIdsIn(this.paths.operatorTaken)) {
+      const path = this.paths.takenMail(id)
+      const facts = io.statIfThere('mail.stat', path)
+      if (facts === undefined || facts.modifiedMs >= beforeMs) continue
+      if (io.unlink('mail.forget', path)) forgotten += 1
+    }
+    return forgotten
+  }
+
+  private isTaken(messageId: string): boolean {
+    return io.statIfThere('mail.stat', this.paths.takenMail(messageId)) !== undefined
+  }
+}

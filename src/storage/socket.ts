@@ -1,0 +1,67 @@
+/**
+ * A Unix socket in the home. A socket's address has some 100 bytes, a home's path may have more: so it is reached through
+ * the descriptor of its directory.
+ */
+import { connect, createServer, type Socket } from 'node:net'
+import { basename, dirname } from 'node:path'
+import * as io from './io.js'
+
+export interface ServedSocket {
+  close(): void
+}
+
+/** Listens when it returns, for this user alone: the directory is 0700 since its birth, the socket 0600 from here on. */
+export async function serveSocket(
+  path: string,
+  onConnection: (connection: Socket) => Promise<void>,
+): Promise<ServedSocket> {
+  const directory = io.open('socket.directory', dirname(path), 'read')
+  io.unlink('socket.unlink', path)
+  const connections = new Set<Socket>()
+  const server = createServer((connection) => {
+    connections.add(connection)
+    connection.on('error', () => connection.destroy())
+    connection.once('close', () => connections.delete(connection))
+    onConnection(connection).catch(() => connection.destroy())
+  })
+  // What is called keeps nothing alive: the turn does.
+  server.unref()
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(addressOf(directory, path), resolve)
+    })
+    io.chmod('socket.mode', path, 0o600)
+  } catch (error) {
+    io.close(directory)
+    throw error
+  }
+  return {
+    close() {
+      server.close(() => io.close(directory))
+      for (const connection of connections) connection.destroy()
+      io.unlink('socket.unlink', path)
+    },
+  }
+}
+
+/** Undefined where nobody is behind it. */
+export function connectTo(path: string): Promise<Socket | undefined> {
+  const directory = io.openIfThere('socket.directory', dirname(path), 'read')
+  if (directory === undefined) return Promise.resolve(undefined)
+  return new Promise((resolve) => {
+    const connection = connect(addressOf(directory, path))
+    connection.once('connect', () => {
+      io.close(directory)
+      resolve(connection)
+    })
+    connection.once('error', () => {
+      io.close(directory)
+      resolve(undefined)
+    })
+  })
+}
+
+function addressOf(directory: io.OpenFile, path: string): string {
+  return process.platform === 'linux' ? `/proc/self/fd/${directory.fd}/${basename(path)}` : path
+}

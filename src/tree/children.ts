@@ -1,0 +1,107 @@
+/**
+ * Who is below whom. A parent's `children/` has an entry for each child, by name or, where it has none, by id: that is an
+ * index, the truth is the parent that each agent's own log names.
+ *
+ * Invariants: a living agent's parent lives. A living child has an entry, unless the index says that it is not complete.
+ */
+import { SubstratError } from '../errors.js'
+import type { State } from '../session/state.js'
+import type { NameIndex } from '../storage/names.js'
+import type { FileStore, Lease } from '../storage/store.js'
+import { readable } from './names.js'
+
+/** Those that live, and can be read, in the order of their birth. */
+export function livingChildren(store: FileStore, parentId: string): State[] {
+  return childrenOf(store, parentId).filter(({ state }) => state !== 'terminated')
+}
+
+/** Also the terminated ones that no other of their name has followed. */
+export function childrenOf(store: FileStore, parentId: string): State[] {
+  const index = store.childNames(parentId)
+  const ids = index.isComplete ? index.ids() : store.agentIds()
+  return ids
+    .map((id) => (store.hasAgent(id) ? readable(store, id) : undefined))
+    .filter((agent): agent is State => agent?.parent === parentId)
+    .sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
+}
+
+/** The agent, and below it everything that lives, the lowest first. A cycle that was forged on disk is gone round once. */
+export function livingBelow(store: FileStore, agent: State): State[] {
+  const seen = new Set<string>([agent.id])
+  const visit = (parent: State): State[] => [
+    ...livingChildren(store, parent.id)
+      .filter(({ id }) => !seen.has(id) && seen.add(id))
+      .flatMap(visit),
+    parent,
+  ]
+  return visit(agent)
+}
+
+/** The index of a parent's children, locked and complete: nobody is born below it, and it does not end, until release. */
+export async function lockChildren(
+  store: FileStore,
+  parentId: string,
+  command: string,
+): Promise<{ index: NameIndex; lock: Lease }> {
+  const index = store.childNames(parentId)
+  const lock = await index.lock(command)
+  try {
+    if (!index.isComplete) rebuild(index, store.agentIds(), store, (agent) => agent.parent === parentId)
+    return { index, lock }
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}
+
+/** The same for the roots, of which only those with a name are in the index. */
+export async function lockRoots(
+  store: FileStore,
+  command: string,
+): Promise<{ index: NameIndex; lock: Lease }> {
+  const index = store.rootNames()
+  const lock = await index.lock(command)
+  try {
+    if (!index.isComplete)
+      rebuild(index, store.agentIds(), store, (agent) => agent.parent === null && agent.name !== null)
+    return { index, lock }
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}
+
+/** Before a parent may end. Throws HAS_CHILDREN. */
+export function checkChildless(store: FileStore, parent: State, verb: string): void {
+  const children = livingChildren(store, parent.id)
+  if (children.length === 0) return
+  const names = children.map(({ path }) => path).slice(0, 5)
+  throw new SubstratError(
+    'HAS_CHILDREN',
+    `${parent.path} has ${children.length} living ${children.length === 1 ? 'child' : 'children'}: ${names.join(', ')}`,
+    {
+      hint: `${verb} them first, or all together: substrat ${verb} ${parent.id} --recursive`,
+      facts: { agent_id: parent.id, children: children.map(({ id }) => id) },
+    },
+  )
+}
+
+/**
+ * Gives every living child its entry again, after the index was deleted. While an agent cannot be read nobody knows whose
+ * child it is, so the index stays incomplete: misses are then looked for, not trusted.
+ */
+function rebuild(
+  index: NameIndex,
+  ids: string[],
+  store: FileStore,
+  isChild: (agent: State) => boolean,
+): void {
+  let isWhole = true
+  for (const id of ids) {
+    const agent = readable(store, id)
+    isWhole &&= agent !== undefined
+    if (agent !== undefined && isChild(agent) && agent.state !== 'terminated')
+      index.reserve(agent.name ?? agent.id, id)
+  }
+  if (isWhole) index.markComplete()
+}

@@ -1,0 +1,37 @@
+/** The first record of an agent. */
+import type { NewRecord } from '../session/records.js'
+import { FORMAT } from '../storage/home.js'
+
+export interface AgentFacts {
+  id: string
+  name: string | null
+  parent: string | null
+  /** Names from the root down. */
+  path: string
+  provider: string
+  model: string | null
+  instructions: string | null
+  /** Absolute. */
+  workspace: string
+  options: Record<string, string>
+  /** Tools that may change things without being asked about. */
+  allow: string[]
+}
+
+export function createdRecord(facts: AgentFacts): NewRecord {
+  const { id, name, parent, path, provider, model, instructions, workspace, options, allow } = facts
+  return {
+    kind: 'session.created',
+    agent_id: id,
+    format: FORMAT,
+    name,
+    parent,
+    ...(parent === null ? {} : { path }),
+    instructions,
+    provider,
+    options,
+    model,
+    workspace,
+    ...(allow.length === 0 ? {} : { allow }),
+  }
+}

@@ -1,0 +1,74 @@
+/** Who may talk to whom: one hop up, down or to the side. The operator may talk to anyone. */
+import { SubstratError } from '../errors.js'
+import type { State } from '../session/state.js'
+import { OPERATOR } from '../storage/mailboxes.js'
+import { foldName, isUuid } from '../storage/paths.js'
+import type { FileStore } from '../storage/store.js'
+import { livingChildren } from './children.js'
+import { livingChild, readable, resolveAgent } from './names.js'
+
+export type Relation = 'parent' | 'child' | 'sibling'
+
+/** Undefined where they are further apart, or one and the same. */
+export function relationOf(from: State, to: State): Relation | undefined {
+  if (from.id === to.id) return undefined
+  if (to.parent === from.id) return 'child'
+  if (from.parent === to.id) return 'parent'
+  return from.parent !== null && from.parent === to.parent ? 'sibling' : undefined
+}
+
+/** Throws TREE_RULES where the one may not write to the other. */
+export function checkMayWrite(from: State, to: State): Relation {
+  const relation = relationOf(from, to)
+  if (relation !== undefined) return relation
+  const why =
+    from.id === to.id
+      ? 'an agent does not write to itself (remind_me does that)'
+      : from.parent === null && to.parent === null
+        ? 'two roots do not write to one another'
+        : 'only its parent, its children and its siblings are in reach'
+  throw refused(`${from.path} may not write to ${to.path}: ${why}`, from, to)
+}
+
+/** Throws TREE_RULES where it is not the other's direct parent. */
+export function checkIsChild(from: State, to: State, verb: string): void {
+  if (to.parent === from.id && to.id !== from.id) return
+  throw refused(`${from.path} may not ${verb} ${to.path}: that is no child of its own`, from, to)
+}
+
+/**
+ * The agent that another means: `parent`, `operator`, the name of a child or sibling, or what a person would write. Throws
+ * AGENT_NOT_FOUND, AGENT_AMBIGUOUS.
+ */
+export function resolveRelative(store: FileStore, from: State, word: string): string {
+  if (word === OPERATOR) return OPERATOR
+  if (foldName(word) === 'parent') return from.parent ?? OPERATOR
+  if (isUuid(word) || word.includes('/')) return resolveAgent(store, word)
+  const child = livingChild(store, from.id, word)
+  if (child !== undefined) return child
+  if (from.parent !== null) {
+    const sibling = livingChild(store, from.parent, word)
+    if (sibling !== undefined) return sibling
+    const parent = readable(store, from.parent)
+    if (parent?.name != null && foldName(parent.name) === foldName(word)) return parent.id
+  }
+  return resolveAgent(store, word)
+}
+
+/** Living agents that it may write to, itself left out. */
+export function relativesOf(store: FileStore, agent: State): { relation: Relation; state: State }[] {
+  const parent = agent.parent === null ? undefined : readable(store, agent.parent)
+  const siblings = agent.parent === null ? [] : livingChildren(store, agent.parent)
+  return [
+    ...(parent === undefined ? [] : [{ relation: 'parent' as const, state: parent }]),
+    ...livingChildren(store, agent.id).map((state) => ({ relation: 'child' as const, state })),
+    ...siblings.filter(({ id }) => id !== agent.id).map((state) => ({ relation: 'sibling' as const, state })),
+  ]
+}
+
+function refused(message: string, from: State, to: State): SubstratError {
+  return new SubstratError('TREE_RULES', message, {
+    hint: 'send it by way of the agents between them: substrat tree',
+    facts: { agent_id: from.id, to: to.id },
+  })
+}

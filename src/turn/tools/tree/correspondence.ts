@@ -1,0 +1,149 @@
+/** What the tools that write to other agents have in common: whom they mean, what they send, and the wait for a reply. */
+import { clock } from '../../../clock.js'
+import { SubstratError } from '../../../errors.js'
+import { messagesIn } from '../../../mail/inbox.js'
+import type { Message } from '../../../mail/message.js'
+import { type Draft, post } from '../../../mail/post.js'
+import type { JsonObject } from '../../../provider/contract.js'
+import { deriveId } from '../../../session/ids.js'
+import { openForRead } from '../../../session/open-for-read.js'
+import type { State } from '../../../session/state.js'
+import { OPERATOR } from '../../../storage/mailboxes.js'
+import type { FileStore } from '../../../storage/store.js'
+import { checkIsChild, checkMayWrite, resolveRelative } from '../../../tree/relations.js'
+import { optionalSeconds, optionalText, type ToolAnswer, type ToolContext, textField } from '../tool.js'
+
+/** The agent, or the operator, that `to` names, where the caller may write to it. */
+export function recipientOf(input: JsonObject, { tree }: ToolContext): string {
+  const { store, state } = tree.session
+  const to = resolveRelative(store, state, textField(input, 'to'))
+  if (to === OPERATOR) {
+    if (state.parent === null) return to
+    throw new Error('only a root writes to the operator: write to your parent')
+  }
+  checkMayWrite(state, stateOf(store, to))
+  return to
+}
+
+/** The direct child that `agent` names. */
+export function childOf(input: JsonObject, { tree }: ToolContext, verb: string): State {
+  const { store, state } = tree.session
+  const child = stateOf(store, resolveRelative(store, state, textField(input, 'agent')))
+  checkIsChild(state, child, verb)
+  return child
+}
+
+/** Sends it; its id follows from the call, so that sending again after a crash sends it once. */
+export function sendFrom(
+  { tree, call }: ToolContext,
+  message: Pick<Draft, 'to' | 'kind' | 'content'> & Partial<Draft>,
+): string {
+  const { store, state } = tree.session
+  const draft = {
+    message_id: deriveId(call.run_id, call.call_id, message.to),
+    from: state.id,
+    from_path: state.path,
+    ...message,
+  }
+  post(store, draft, { isRepeat: call.isRepeat })
+  tree.wake(message.to)
+  return draft.message_id
+}
+
+/** `not_before` or `delay_seconds`; null for at once. */
+export function timeOf(input: JsonObject): string | null {
+  const at = optionalText(input, 'not_before')
+  const delayMs = optionalSeconds(input, 'delay_seconds')
+  if (at === null) return delayMs === null ? null : new Date(clock.now() + delayMs).toISOString()
+  const time = Date.parse(at)
+  if (Number.isNaN(time)) throw new Error('not_before is a time in ISO 8601, such as 2026-11-20T10:00:00Z')
+  return new Date(time).toISOString()
+}
+
+/**
+ * Waits in place for the reply to a request. The edge is on disk before anybody is waited for, so that of those who would
+ * wait for one another at least one is refused.
+ */
+export async function awaitReply(context: ToolContext, to: string, send: () => string): Promise<ToolAnswer> {
+  const { tree, signal } = context
+  const { session } = tree
+  const edge = await session.store.waits.add(session.id, to, tree.command)
+  try {
+    checkNoCycle(session.store, session.id, to)
+    const requestId = send()
+    let reply: Message | undefined
+    const whyNot = await tree.runUntil(
+      to,
+      () => {
+        reply ??= replyIn(session.store, session.id, requestId)
+        return reply !== undefined
+      },
+      signal,
+    )
+    if (reply !== undefined) return answerWith(context, reply)
+    const why = whyNot ?? 'the wait was stopped'
+    return { content: `No reply yet: ${why}. It comes as a message when it is there (request ${requestId}).` }
+  } finally {
+    await edge.release()
+  }
+}
+
+/** Throws DEADLOCK where whoever is to be waited for waits, by way of however many others, for the waiter. */
+export function checkNoCycle(store: FileStore, waiterId: string, to: string): void {
+  const seen = new Set<string>()
+  const next = [to]
+  for (let id = next.pop(); id !== undefined; id = next.pop()) {
+    if (id === waiterId) {
+      throw new SubstratError(
+        'DEADLOCK',
+        'that would be a deadlock: the other one waits for this agent already',
+        {
+          hint: 'send it without waiting: its reply comes as a message',
+          facts: { agent_id: waiterId, to },
+        },
+      )
+    }
+    if (seen.has(id)) continue
+    seen.add(id)
+    next.push(...store.waits.of(id))
+  }
+}
+
+/** The response, or the error, to a request, where it is in the inbox. */
+export function replyIn(store: FileStore, agentId: string, requestId: string): Message | undefined {
+  for (const message of messagesIn(store, agentId)) {
+    const isReply = message.kind === 'response' || message.kind === 'error'
+    if (isReply && message.reply_to === requestId) return message
+  }
+  return undefined
+}
+
+/** The reply is delivered by the very batch that has it as the result of the call. */
+function answerWith({ call }: ToolContext, reply: Message): ToolAnswer {
+  const { message_id, from, from_path, reply_to, content, created_at } = reply
+  const isError = reply.kind === 'error'
+  return {
+    content,
+    is_error: isError,
+    records: [
+      {
+        kind: 'mail.delivered',
+        run_id: call.run_id,
+        message_id,
+        from,
+        from_path,
+        mail_kind: isError ? 'error' : 'response',
+        ...(reply_to === null ? {} : { reply_to }),
+        content,
+        sent_at: created_at,
+        call_id: call.call_id,
+      },
+    ],
+  }
+}
+
+export function stateOf(store: FileStore, agentId: string): State {
+  const state = openForRead(store, agentId)?.state
+  if (state === undefined) throw new Error(`there is no agent ${agentId}`)
+  return state
+}

@@ -1,0 +1,124 @@
+/** Tools that write to other agents, and look at what others wrote. */
+
+import { SubstratError } from '../../../errors.js'
+import { replyId } from '../../../mail/answers.js'
+import { listPending } from '../../../mail/inbox.js'
+import type { JsonObject } from '../../../provider/contract.js'
+import { deriveId } from '../../../session/ids.js'
+import { livingChildren } from '../../../tree/children.js'
+import { optionalText, type Tool, type ToolAnswer, type ToolContext, textField } from '../tool.js'
+import { awaitReply, recipientOf, sendFrom, timeOf } from './correspondence.js'
+
+const when = {
+  not_before: { type: 'string', description: 'Deliver it then, not earlier: a time in ISO 8601.' },
+  delay_seconds: { type: 'number', description: 'Deliver it after so many seconds.' },
+}
+
+export const sendMessage: Tool = {
+  name: 'send_message',
+  description:
+    'Writes to your parent, a child or a sibling. A request is answered by the reply of the turn that it opens there; you get it as a message, or with wait as the result of this call. What you say at the end of a turn answers its request by itself: send no response for that.',
+  input_schema: {
+    type: 'object',
+    properties: {
+      to: { type: 'string', description: '`parent`, the name of a child or sibling, a path or an id.' },
+      content: { type: 'string', description: 'The message.' },
+      kind: {
+        enum: ['request', 'notification', 'response'],
+        description: 'A request (default) is answered, a notification is not; a response needs reply_to.',
+      },
+      reply_to: { type: 'string', description: 'The id of the open request that a response answers.' },
+      wait: { type: 'boolean', description: 'Wait for the reply to this request.' },
+      ...when,
+    },
+    required: ['to', 'content'],
+  },
+  kind: 'own',
+  waits: true,
+  async run(input, context) {
+    const kind = kindOf(input)
+    if (kind === 'response') return respond(input, context)
+    const to = recipientOf(input, context)
+    const content = textField(input, 'content')
+    const not_before = timeOf(input)
+    const send = (): string => sendFrom(context, { to, kind, content, not_before })
+    if (input.wait !== true) return `sent as ${send()}`
+    if (kind !== 'request' || not_before !== null)
+      throw new Error('only a request that goes out now is waited for')
+    if (to === 'operator') throw new Error('a person may take days: send it without waiting')
+    return awaitReply(context, to, send)
+  },
+}
+
+function kindOf(input: JsonObject): 'request' | 'notification' | 'response' {
+  const kind = optionalText(input, 'kind') ?? 'request'
+  if (kind === 'request' || kind === 'notification' || kind === 'response') return kind
+  throw new Error('kind is request, notification or response')
+}
+
+/** The reply to a request of this turn before the turn's end; any other is dropped. */
+function respond(input: JsonObject, context: ToolContext): ToolAnswer {
+  const { tree, call } = context
+  const request = tree.session.state.run?.requests.find(({ message_id }) => message_id === input.reply_to)
+  if (request === undefined)
+    return { content: 'Dropped: that is no open request of this turn.', is_error: true }
+  const { message_id, from } = request
+  const content = textField(input, 'content')
+  sendFrom(context, {
+    message_id: replyId(message_id),
+    to: from,
+    kind: 'response',
+    content,
+    reply_to: message_id,
+  })
+  return {
+    content: 'answered',
+    records: [{ kind: 'mail.replied', run_id: call.run_id, message_id }],
+  }
+}
+
+export const broadcast: Tool = {
+  name: 'broadcast',
+  description: 'Sends a notification (or a request) to each of your living children.',
+  input_schema: {
+    type: 'object',
+    properties: {
+      content: { type: 'string', description: 'The message.' },
+      kind: { enum: ['notification', 'request'], description: 'Default: notification.' },
+      ...when,
+    },
+    required: ['content'],
+  },
+  kind: 'own',
+  async run(input, context) {
+    const { session } = context.tree
+    const content = textField(input, 'content')
+    const kind = input.kind === 'request' ? 'request' : 'notification'
+    const not_before = timeOf(input)
+    const lines = livingChildren(session.store, session.id).map(({ id, path }) => {
+      try {
+        sendFrom(context, { to: id, kind, content, not_before })
+        return `${path}: sent as ${deriveId(context.call.run_id, context.call.call_id, id)}`
+      } catch (error) {
+        // One that was terminated meanwhile, or whose inbox is full, keeps nobody else from it.
+        if (error instanceof SubstratError && error.exitStatus === 13) return `${path}: ${error.message}`
+        throw error
+      }
+    })
+    return lines.join('\n') || 'You have no living children.'
+  },
+}
+
+export const checkInbox: Tool = {
+  name: 'check_inbox',
+  description: 'Shows what waits in your inbox, without taking it: each message gets a turn of its own.',
+  input_schema: { type: 'object', properties: {} },
+  kind: 'reads',
+  async run(_, { tree }) {
+    const { store, state } = tree.session
+    const lines = listPending(store, state).map(({ message_id, kind, from_path, not_before, content }) =>
+      JSON.stringify({ message_id, kind, from: from_path, not_before, content: content.slice(0, 500) }),
+    )
+    return lines.join('\n') || 'Your inbox is empty.'
+  },
+}

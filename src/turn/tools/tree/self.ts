@@ -1,0 +1,93 @@
+/** Tools by which an agent changes what its own log says of it: each is one batch with the result of its call. */
+import { clock } from '../../../clock.js'
+import { limits } from '../../../limits.js'
+import { deriveId } from '../../../session/ids.js'
+import { optionalSeconds, type Tool, textField } from '../tool.js'
+import { timeOf } from './correspondence.js'
+
+const EVERY_MS_MIN = 1000
+
+export const remindMe: Tool = {
+  name: 'remind_me',
+  description: 'Has a message of your own come back to you at a time, once or again and again.',
+  input_schema: {
+    type: 'object',
+    properties: {
+      content: { type: 'string', description: 'What you want to be told.' },
+      not_before: { type: 'string', description: 'When: a time in ISO 8601.' },
+      delay_seconds: { type: 'number', description: 'Or after so many seconds.' },
+      every_seconds: { type: 'number', description: 'And then again after so many.' },
+    },
+    required: ['content'],
+  },
+  kind: 'own',
+  async run(input, { tree, call }) {
+    const { reminders } = tree.session.state
+    if (reminders.length >= limits.remindersMax)
+      throw new Error(`you have ${reminders.length} reminders already: cancel one first`)
+    const every_ms = optionalSeconds(input, 'every_seconds')
+    if (every_ms !== null && every_ms < EVERY_MS_MIN) throw new Error('every_seconds is 1 at least')
+    const due_at =
+      timeOf(input) ?? (every_ms === null ? null : new Date(clock.now() + every_ms).toISOString())
+    if (due_at === null) throw new Error('say when: not_before, delay_seconds or every_seconds')
+    const reminder_id = deriveId(call.run_id, call.call_id, 'reminder')
+    const content = textField(input, 'content')
+    return {
+      content: `reminder ${reminder_id}, due ${due_at}`,
+      records: [{ kind: 'reminder.set', reminder_id, content, due_at, every_ms }],
+    }
+  },
+}
+
+export const cancelReminder: Tool = {
+  name: 'cancel_reminder',
+  description: 'Ends a reminder of yours.',
+  input_schema: {
+    type: 'object',
+    properties: { reminder_id: { type: 'string', description: 'As remind_me gave it.' } },
+    required: ['reminder_id'],
+  },
+  kind: 'own',
+  async run(input, { tree }) {
+    const reminder_id = textField(input, 'reminder_id')
+    const isSet = tree.session.state.reminders.some((reminder) => reminder.reminder_id === reminder_id)
+    if (!isSet) throw new Error(`you have no reminder ${reminder_id}`)
+    return { content: 'cancelled', records: [{ kind: 'reminder.cancelled', reminder_id }] }
+  },
+}
+
+export const setMetadata: Tool = {
+  name: 'set_metadata',
+  description: 'Notes facts about you that your parent and the person see: progress, a link, a verdict.',
+  input_schema: {
+    type: 'object',
+    properties: {
+      metadata: { type: 'object', description: 'Names and texts; null takes one away.' },
+    },
+    required: ['metadata'],
+  },
+  kind: 'own',
+  async run(input, { tree }) {
+    const metadata = checkMetadata(input.metadata)
+    const merged = { ...tree.session.state.metadata, ...metadata }
+    if (Object.keys(merged).length > limits.metadataKeysMax || bytesOf(merged) > limits.metadataBytesMax)
+      throw new Error(
+        `metadata is at most ${limits.metadataKeysMax} names and ${limits.metadataBytesMax} bytes in all`,
+      )
+    return { content: 'noted', records: [{ kind: 'session.configured', metadata }] }
+  },
+}
+
+function checkMetadata(value: unknown): Record<string, string | null> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error('metadata is an object of texts')
+  const entries = Object.entries(value).map(([name, text]): [string, string | null] => [
+    name,
+    text === null ? null : typeof text === 'string' ? text : JSON.stringify(text),
+  ])
+  return Object.fromEntries(entries)
+}
+
+function bytesOf(value: object): number {
+  return Buffer.byteLength(JSON.stringify(value))
+}
