@@ -31,6 +31,10 @@ A turn that waits needs its token (or SUBSTRAT_TOKEN) and a decision. The same d
       exclusive: others('result'),
     }),
     reason: Flags.string({ description: 'why it is denied', dependsOn: ['deny'] }),
+    reseed: Flags.boolean({
+      description: 'where its program has lost the conversation: begin it anew with what the log has',
+      exclusive: [...decision, 'token'],
+    }),
     timeout: duration({ description: 'how long a busy agent or slot is waited for; default: the setting' }),
     stream,
   }
@@ -40,7 +44,8 @@ A turn that waits needs its token (or SUBSTRAT_TOKEN) and a decision. The same d
     const agentId = this.resolveForWrite(args.agent)
     const decision = await parseDecision(args.agent, flags)
     const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream })
-    if (decision === undefined) await resume(ctx, agentId, (outcome) => this.report(outcome))
+    if (decision === undefined)
+      await resume(ctx, agentId, { reseed: flags.reseed }, (outcome) => this.report(outcome))
     else await decide(ctx, { agentId, tokenId: null, ...decision }, (outcome) => this.report(outcome))
   }
 }

@@ -32,6 +32,8 @@ export const limits = {
   /** A file that goes into the prompt. */
   promptFileBytesMax: 64 * 1024,
   promptBytesMax: 256 * 1024,
+  /** A conversation in words, for a provider that has none of it. */
+  seedBytesMax: 256 * 1024,
   inboxMessagesMax: 1000,
   /** A message of messageBytesMax, each of whose bytes JSON escapes. */
   mailFileBytesMax: 64 * 1024 * 1024,

@@ -67,9 +67,9 @@ async function decideIn(
   if (entry !== undefined) checkToken(session.state, entry, timestampAfter(session.state.updated_at))
   const wait = waitOf(session.state, entry?.token_id ?? request.tokenId)
   checkDecision(session.state, wait, request)
+  const asks = asksOf(session, wait) ?? []
   const { decision, text } = request
   if (request.token === null) {
-    const asks = asksOf(session, wait) ?? []
     // Not before it is so: there may be no slot to go on with.
     session.onceDurable('token.consumed', () => {
       for (const ask of asks) ctx.reporter.note(`${WORDS[decision]} ${askText(ask)}`)
@@ -82,7 +82,7 @@ async function decideIn(
       : { records: [], token_id: entry.token_id }
   const digest = digestDecision(decision, text)
   const decided = { token_id, decision, digest, rotation, ...given(session, request) }
-  const run = await decideTurn(ctx, session, decided, { isLast: () => nothingWaits(ctx, session) })
+  const run = await decideTurn(ctx, session, decided, asks, { isLast: () => nothingWaits(ctx, session) })
   onOutcome(outcomeOf(ctx, session, run))
   if (!wasStopped(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
 }
@@ -162,6 +162,8 @@ function checkDecision(state: State, wait: Wait, { decision }: DecisionRequest):
     throw wrongDecision(state, 'it asks a question: answer it with --input')
   if (!isQuestion && decision === 'input')
     throw wrongDecision(state, 'it asks for approval: --approve, --deny or --result')
+  if (decision === 'result' && state.run?.calls.length === 0)
+    throw wrongDecision(state, 'an agent program makes its results itself: --approve, --deny or --input')
   if (decision === 'result' && wait.call_ids.length !== 1)
     throw wrongDecision(state, 'a result is for one call, and it asks about several')
 }

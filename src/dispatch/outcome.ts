@@ -95,6 +95,7 @@ const CODE_OF_FAILURE: Partial<Record<FailureType, ErrorCode>> = {
   authentication: 'PROVIDER_MISCONFIGURED',
   misconfigured: 'PROVIDER_MISCONFIGURED',
   timeout: 'TIMED_OUT',
+  busy: 'LOCKED',
 }
 
 function failed(agent: string, run: Run | PastRun, facts: { agent: string; run_id: string }): SubstratError {
@@ -103,7 +104,10 @@ function failed(agent: string, run: Run | PastRun, facts: { agent: string; run_i
     CODE_OF_FAILURE[type] ?? 'PROVIDER_FAILED',
     `the turn of ${agent} failed: ${message}`,
     {
-      hint: `see what happened: substrat log ${shellWord(agent)}`,
+      hint:
+        type === 'session_lost'
+          ? `begin it anew with what the log has of it: substrat resume ${shellWord(agent)} --reseed`
+          : `see what happened: substrat log ${shellWord(agent)}`,
       facts: { ...facts, type },
     },
   )

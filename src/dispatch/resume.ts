@@ -5,20 +5,28 @@ import { type Settled, settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
-import { goOn, nothingWaits, takeMail } from './go-on.js'
+import { goOn, nothingWaits, takeMail, type WentOn } from './go-on.js'
 import { nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from './outcome.js'
+import { conversationText } from './seed.js'
+import { continueTurn } from './turns.js'
 import { viewTurn } from './view.js'
 import { visit } from './visit.js'
+
+export interface ResumeOptions {
+  /** Begin the program's own conversation anew, with what our log has of it. */
+  reseed: boolean
+}
 
 /** `onOutcome` is called once: when the interrupted turn has ended; where there was none, when nothing waits any more. */
 export async function resume(
   ctx: Context,
   agentId: string,
+  { reseed }: ResumeOptions,
   onOutcome: (outcome: Outcome) => void,
 ): Promise<void> {
   await withDrain(ctx, agentId, onOutcome, (told) =>
     visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, (session, settled) =>
-      resumeSession(ctx, session, settled, told),
+      resumeSession(ctx, session, settled, reseed, told),
     ),
   )
 }
@@ -27,18 +35,40 @@ async function resumeSession(
   ctx: Context,
   session: Session,
   settled: Settled,
+  reseed: boolean,
   onOutcome: (outcome: Outcome) => void,
 ): Promise<void> {
   refuseTerminated(session)
   await ctx.providers.check(session.state.provider_name, settingsOf(session))
   if (session.state.hold) session.append([{ kind: 'session.configured', hold: false }])
   const isLast = (): boolean => nothingWaits(ctx, session)
-  const wentOn = await goOn(ctx, session, { auto: false, settled, isLast })
+  if (reseed) seed(ctx, session)
+  const wentOn = reseed
+    ? await goOnSeeded(ctx, session, settled, isLast)
+    : await goOn(ctx, session, { auto: false, settled, isLast })
   const hasOutcome = wentOn.outcome === 'ran' || wentOn.outcome === 'waiting'
   if (hasOutcome) onOutcome(outcomeOf(ctx, session, wentOn.run))
   if (wentOn.outcome === 'ran' && wasStopped(wentOn.run)) return
   await takeMail(ctx, session, limits.turnsDrainedMax)
   if (!hasOutcome) onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
+}
+
+/** The program's own store has lost the conversation: from now on it begins with what our log has of it. */
+function seed(ctx: Context, session: Session): void {
+  const content = conversationText(ctx.store, session.id)
+  if (content !== undefined) session.append([{ kind: 'session.seeded', from: session.id, content }])
+}
+
+/** What failed for that reason is tried again. */
+function goOnSeeded(
+  ctx: Context,
+  session: Session,
+  settled: Settled,
+  isLast: () => boolean,
+): Promise<WentOn> {
+  const { run } = session.state
+  if (run?.error?.type !== 'session_lost') return goOn(ctx, session, { auto: false, settled, isLast })
+  return continueTurn(ctx, session, false, { isLast }).then((again) => ({ outcome: 'ran', run: again }))
 }
 
 function refuseTerminated({ state }: Session): void {

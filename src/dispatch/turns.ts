@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto'
 import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
-import type { Provider, ProviderSettings } from '../provider/contract.js'
+import type { McpStdioServer, Provider, ProviderSettings } from '../provider/contract.js'
 import { takeSlot } from '../provider/slots.js'
 import { settingsOf } from '../recovery/settle.js'
-import type { PromptSource } from '../session/records.js'
+import type { Ask, PromptSource } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { bootId } from '../storage/identity.js'
@@ -75,12 +75,13 @@ export function decideTurn(
   ctx: Context,
   session: Session,
   decided: Decided,
+  asks: Ask[],
   options: TurnOptions,
 ): Promise<Run> {
   return runTurn(
     ctx,
     session,
-    (_, sources) => ({ type: 'decided', boot_id: bootId(), decided, sources }),
+    (provider, sources) => ({ type: 'decided', provider, boot_id: bootId(), decided, asks, sources }),
     options,
   )
 }
@@ -173,6 +174,7 @@ function portsOf(
     onToken: (secret) => reporter.token(secret, session.id),
     onText: (text) => reporter.text(text, session.id, session.state.run?.run_id ?? ''),
     note: (text) => reporter.note(text),
+    programTools: (run) => programTools(store.root, session, run),
     serveTools: (call) => serveTools(store, session, toolbox.treeDefinitions, call),
     isLast: () => isLast() || shutdown.requested !== undefined,
   }
@@ -193,6 +195,12 @@ function stoppedWaiting(signal: StopSignal): SubstratError {
       hint: 'run the same command again later',
     },
   )
+}
+
+/** `substrat mcp`, as the program may start it: its environment may be another's than ours. */
+function programTools(root: string, session: Session, run: Run): McpStdioServer {
+  const [command, script = ''] = [process.execPath, process.argv[1]]
+  return { name: 'substrat', command, args: [script, 'mcp'], env: environmentOf(root, session, run) }
 }
 
 function environmentOf(root: string, session: Session, run: Run): Record<string, string> {

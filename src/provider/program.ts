@@ -9,7 +9,7 @@ import { sleep } from '../clock.js'
 import type { ProcessGroup } from '../session/records.js'
 import { environmentOf, ownIdentity, processGroup, processStartTime } from '../storage/identity.js'
 import { listDirectory } from '../storage/io.js'
-import type { AgentHost, CallOptions, LaunchCommand, LaunchedProgram } from './contract.js'
+import type { AgentHost, CallOptions, LaunchCommand, LaunchedProgram, McpStdioServer } from './contract.js'
 import { providerFailure } from './failure.js'
 
 export interface LaunchContext {
@@ -17,6 +17,8 @@ export interface LaunchContext {
   environment: Record<string, string>
   /** Variables of our own environment that the program is not given. */
   withheld?: string[]
+  /** The tool server that the program may start; null where it is to have none. */
+  tools?: McpStdioServer | null
   /** Makes the group durable; the program runs only once this has returned. */
   record(group: ProcessGroup): void
 }
@@ -25,7 +27,7 @@ export interface LaunchContext {
 const GATE = 'read -r _ <&3 || exit 125; exec 3<&-; exec "$@"'
 
 export function createHost(context: LaunchContext): AgentHost {
-  return { launch: (command, options) => launch(context, command, options) }
+  return { launch: (command, options) => launch(context, command, options), tools: context.tools ?? null }
 }
 
 async function launch(

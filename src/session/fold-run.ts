@@ -49,6 +49,8 @@ export function runStarted(next: State, record: NewRecord<'run.started'> & Place
       program_calls: [],
       isCompacted: false,
       wait: null,
+      answer: null,
+      hasActed: false,
       start: { seq: at.seq, offset: at.offset },
     },
     keys:
@@ -76,6 +78,8 @@ export function runEnded(
   end: Partial<Run>,
 ): State {
   const run = openRun(next, record.run_id)
+  // A program that has come to an end of its turn has been told.
+  if (end.status === 'completed') next.isSeedDue = false
   next.run = { ...run, ended_at: record.ts, process: null, wait: null, ...end }
   if (run.key !== null) {
     next.keys = next.keys.map((entry) => (entry.key === run.key ? { ...entry, end: at.end } : entry))

@@ -46,7 +46,13 @@ export function toolFinished(run: Run, record: NewRecord<'tool.finished'>): Run 
   return withCall(run, record.call_id, undefined, (found) => ({ ...found, status: 'finished', group: null }))
 }
 
-export function waiting(record: NewRecord<'run.waiting'>, at: Location): Wait {
+/** Parked: its program, if it has one, is gone, and is asked anew when it goes on. */
+export function waitingRun(run: Run, record: NewRecord<'run.waiting'>, at: Location): Run {
+  const phase = run.phase === 'launched' ? 'started' : run.phase
+  return { ...run, phase, process: null, answer: null, wait: waiting(record, at) }
+}
+
+function waiting(record: NewRecord<'run.waiting'>, at: Location): Wait {
   return {
     kind: record.wait,
     since_seq: at.seq,

@@ -9,7 +9,7 @@
 import { SessionStateError } from '../errors.js'
 import { controlled, mailDelivered, noted, parked, reminderSet, watched } from './fold-mail.js'
 import { openRun, runEnded, runStarted } from './fold-run.js'
-import { responded, resumed, toolFinished, toolStarted, waiting, withToken } from './fold-turn.js'
+import { responded, resumed, toolFinished, toolStarted, waitingRun, withToken } from './fold-turn.js'
 import type { NewRecord, Place, SessionRecord } from './records.js'
 import type { Location, SessionState, State } from './state.js'
 
@@ -57,6 +57,8 @@ function created(record: NewRecord<'session.created'> & Place, at: Location): St
     updated_at: record.ts,
     suspended_at: null,
     provider_state: null,
+    seed: null,
+    isSeedDue: false,
     last_seq: at.seq,
     last_offset: at.offset,
     log_bytes: at.end,
@@ -101,7 +103,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       next.isPoked = false
       return next
     case 'run.waiting':
-      next.run = { ...openRun(next, record.run_id), wait: waiting(record, at) }
+      next.run = waitingRun(openRun(next, record.run_id), record, at)
       return parked(next, at)
     case 'run.completed':
       next.isDone = record.terminates === true
@@ -197,6 +199,17 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     }
     case 'provider.state':
       return { ...next, provider_state: record.state }
+    case 'program.tool_started':
+      next.run = { ...openRun(next, record.run_id), hasActed: true }
+      return next
+    case 'program.tool_finished':
+      openRun(next, record.run_id)
+      return next
+    case 'wait.answered':
+      next.run = { ...openRun(next, record.run_id), answer: at }
+      return next
+    case 'session.seeded':
+      return { ...next, provider_state: null, seed: at, isSeedDue: true }
     case 'status.derived':
       return next
   }

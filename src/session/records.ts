@@ -80,6 +80,8 @@ export const PROVIDER_FAILURE_TYPES = [
   'unreachable',
   'timeout',
   'crashed',
+  'session_lost',
+  'busy',
 ] as const
 export const FAILURE_TYPES = [...PROVIDER_FAILURE_TYPES, 'max_steps'] as const
 export type FailureType = (typeof FAILURE_TYPES)[number]
@@ -255,6 +257,26 @@ export const RECORD_SHAPES = {
     kernel_boot_id: text,
     pid_namespace: text,
   },
+  /** A tool of an agent's own program: for who reads the log. */
+  'program.tool_started': {
+    run_id: uuid,
+    call_id: text,
+    tool: text,
+    input: optional(json),
+    input_blob: optional(blob),
+  },
+  'program.tool_finished': {
+    run_id: uuid,
+    call_id: text,
+    tool: text,
+    content,
+    is_error: flag,
+    output: optional(blob),
+  },
+  /** What a person decided about what an agent's program asked: the program is told when it goes on. */
+  'wait.answered': { run_id: uuid, decision, content, asks: list(ask) },
+  /** The conversation so far, in words, for a provider whose own store has none of it: `from` is the agent that had it. */
+  'session.seeded': { from: uuid, content },
   'provider.state': { run_id: optional(uuid), state: text },
   /** With `call_id` it is the result of that call, else a message to the model. */
   'mail.delivered': {

@@ -92,6 +92,10 @@ export interface Run {
   program_calls: { call_id: string; tool: string }[]
   isCompacted: boolean
   wait: Wait | null
+  /** What a person decided about the program's question, until the program has had its turn. */
+  answer: Location | null
+  /** Whether an agent's program has begun to use its own tools. */
+  hasActed: boolean
   /** Where its `run.started` is. */
   start: { seq: number; offset: number }
 }
@@ -169,6 +173,10 @@ export interface State {
   suspended_at: string | null
   /** base64 of what the provider wants back at its next turn. */
   provider_state: string | null
+  /** The conversation in words, where the provider's own store has none of it. */
+  seed: Location | null
+  /** Whether an agent's program is still to be told of it. */
+  isSeedDue: boolean
   last_seq: number
   /** Offset of the last record, and the end of the log, behind it. */
   last_offset: number

@@ -3,11 +3,22 @@
  * reply before it is let go.
  */
 import { limits } from '../limits.js'
-import type { AgentHost, AgentProvider, AgentSession, ProviderSettings } from '../provider/contract.js'
-import { describeFailure } from '../provider/failure.js'
+import type {
+  AgentEvent,
+  AgentHost,
+  AgentProvider,
+  AgentSession,
+  JsonObject,
+  McpStdioServer,
+  ProviderSettings,
+  ToolCall,
+  WaitAnswer,
+} from '../provider/contract.js'
+import { describeFailure, retryAfterOf } from '../provider/failure.js'
 import { createHost } from '../provider/program.js'
-import type { RunError } from '../session/records.js'
+import type { Ask, CallRecord, ProcessGroup, RunError, Usage } from '../session/records.js'
 import type { Session } from '../session/session.js'
+import { shortened } from './asks.js'
 import {
   endedEarly,
   Gathered,
@@ -18,57 +29,151 @@ import {
   untilStopped,
   withinGrace,
 } from './events.js'
-import { promptOf } from './history.js'
+import { programPrompt } from './history.js'
 import type { TurnStop } from './stop.js'
 import type { StrayErrors } from './stray-errors.js'
+import { capped } from './tools/toolbox.js'
 import type { TurnEvent } from './turn-event.js'
 
-/** `persist` makes what happens in mid-turn durable before it returns; what it throws is a failure of storage. */
+/** What an agent's turn is given of its surroundings. */
+export interface AgentTurn {
+  settings: ProviderSettings
+  stop: TurnStop
+  strays: StrayErrors
+  environment: Record<string, string>
+  tools: McpStdioServer | null
+  /** Makes what happens in mid-turn durable before it returns; what it throws is a failure of storage. */
+  persist(event: TurnEvent): void
+  /** Calls as they are stored: what is too large for a line is in a blob. */
+  stored(call: ToolCall): CallRecord
+  onText(text: string): void
+  note(text: string): void
+}
+
+export type AgentOutcome =
+  | Extract<TurnEvent, { type: 'released' | 'stopped' }>
+  | { type: 'failed'; error: RunError; retryAfterMs: number | null }
+  | { type: 'asks'; wait: 'approval' | 'input'; asks: Ask[]; state: string | null }
+
 export async function askAgent(
   session: Session,
   provider: AgentProvider,
-  settings: ProviderSettings,
-  stop: TurnStop,
-  strays: StrayErrors,
-  environment: Record<string, string>,
-  persist: (event: TurnEvent) => void,
-  onText: (text: string) => void,
-): Promise<TurnEvent> {
-  const gathered = new Gathered()
-  const ends = { signal: stop.signal, strays }
-  const storage = new StorageGuard(persist)
-  const host = createHost({ environment, record: (group) => storage.persist({ type: 'launched', group }) })
+  turn: AgentTurn,
+): Promise<AgentOutcome> {
+  const { stop, environment, tools } = turn
+  const ends = { signal: stop.signal, strays: turn.strays }
+  const storage = new StorageGuard(turn.persist)
+  const record = (group: ProcessGroup): void => storage.persist({ type: 'launched', group })
+  const host = createHost({ environment, tools, record })
   let agent: AgentSession | undefined
   try {
-    agent = await open(session, provider, settings, host, ends)
-    const events = agent.send(promptOf(session), { signal: stop.signal })
-    let reply: string | undefined
-    for await (const event of untilStopped(events, ends)) {
-      if (reply !== undefined) throw offContract('an event after its end')
-      if (event?.type === 'text') onText(String(event.text))
-      else if (event?.type === 'usage') gathered.count(event.usage)
-      else if (event?.type === 'state') storage.persist({ type: 'state_known', state: stored(event.state) })
-      else if (event?.type === 'done') reply = gathered.add(event.reply)
-      else throw offContract(`an event ${shown(event)}`)
-    }
+    agent = await open(session, provider, turn.settings, host, ends)
+    const heard = new Heard(session, storage, turn)
+    for await (const event of untilStopped(begin(session, agent, turn), ends)) heard.take(event)
     // Also where the provider took the failure to record for something that it may pass over.
     if (storage.hasFailed) throw storage.failure
+    const { question, reply, usage } = heard
+    if (question !== undefined) return { type: 'asks', ...question, state: await letGo(agent, 'suspend') }
     if (reply === undefined) throw endedEarly()
     storage.persist({ type: 'agent_replied', reply })
-    return {
-      type: 'released',
-      state: await letGo(agent, 'suspend'),
-      usage: gathered.usage,
-      terminates: false,
-    }
+    return { type: 'released', state: await letGo(agent, 'suspend'), usage, terminates: false }
   } catch (error) {
     const isStopped = stop.signal.aborted && !storage.hasFailed
     const state = await letGo(agent, isStopped && stop.reason() === 'suspended' ? 'suspend' : 'stop')
     if (storage.hasFailed) throw storage.failure
     if (isStopped) return { type: 'stopped', reason: stop.reason(), state, result: null }
-    const failure: RunError = describeFailure(error)
-    return { type: 'failed', error: failure }
+    return { type: 'failed', error: describeFailure(error), retryAfterMs: retryAfterOf(error) }
   }
+}
+
+/** The program's turn: what it is asked, or what a person decided about what it asked. */
+function begin(session: Session, agent: AgentSession, { stop }: AgentTurn): AsyncIterable<AgentEvent> {
+  const { run } = session.state
+  const options = { signal: stop.signal, allow: run?.allow ?? [] }
+  const answered = run?.answer == null ? undefined : session.recordAt(run.answer)
+  if (answered?.kind !== 'wait.answered') return agent.send(programPrompt(session), options)
+  if (agent.answer === undefined) throw offContract('a wait without `answer`')
+  const { decision, asks } = answered
+  const answer = { decision: decision as WaitAnswer['decision'], text: session.text(answered.content), asks }
+  return agent.answer(answer, options)
+}
+
+/** What a program's turn has come to, event by event. */
+class Heard {
+  reply: string | undefined
+  question: { wait: 'approval' | 'input'; asks: Ask[] } | undefined
+  private readonly gathered = new Gathered()
+
+  constructor(
+    private readonly session: Session,
+    private readonly storage: StorageGuard,
+    private readonly turn: AgentTurn,
+  ) {}
+
+  get usage(): Usage | null {
+    return this.gathered.usage
+  }
+
+  take(event: AgentEvent): void {
+    if (this.reply !== undefined || this.question !== undefined) throw offContract('an event after its end')
+    switch (event?.type) {
+      case 'text':
+        return this.turn.onText(String(event.text))
+      case 'usage':
+        return this.gathered.count(event.usage)
+      case 'note':
+        return this.turn.note(String(event.text))
+      case 'state':
+        return this.storage.persist({ type: 'state_known', state: stored(event.state) })
+      case 'tool_started':
+        return this.toolStarted(event)
+      case 'tool_finished':
+        return this.toolFinished(event)
+      case 'wait':
+        this.question = { wait: event.kind === 'input' ? 'input' : 'approval', asks: checkAsks(event.asks) }
+        return
+      case 'done':
+        this.reply = this.gathered.add(event.reply)
+        return
+      default:
+        throw offContract(`an event ${shown(event)}`)
+    }
+  }
+
+  private toolStarted({ call_id, tool, input }: Extract<AgentEvent, { type: 'tool_started' }>): void {
+    if (!isName(call_id) || !isName(tool)) throw offContract('a tool without a name')
+    const call = this.turn.stored({ call_id, name: tool, input: plain(input) })
+    this.storage.persist({ type: 'program_tool_started', call })
+  }
+
+  private toolFinished(event: Extract<AgentEvent, { type: 'tool_finished' }>): void {
+    const { call_id, tool } = event
+    if (!isName(call_id) || !isName(tool)) throw offContract('a tool without a name')
+    const { whole, content, is_error } = capped(Buffer.from(String(event.output)), event.is_error === true)
+    const output = whole === null ? null : this.session.writeBlob(whole)
+    this.storage.persist({ type: 'program_tool_finished', call_id, tool, content, is_error, output })
+  }
+}
+
+function checkAsks(asks: unknown): Ask[] {
+  if (!Array.isArray(asks) || asks.length === 0) throw offContract('a wait that asks for nothing')
+  const room = Math.floor(limits.asksCharactersMax / asks.length)
+  return asks.map((ask: Partial<Ask>) => {
+    if (!isName(ask?.call_id) || !isName(ask.tool)) throw offContract(`a question ${shown(ask as never)}`)
+    return { call_id: ask.call_id, tool: ask.tool, input: shortened(plain(ask.input), room) }
+  })
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= limits.callNameCharactersMax
+}
+
+/** As JSON has it: what is no object of its kind is shown as a whole. */
+function plain(input: unknown): JsonObject {
+  const value = JSON.parse(JSON.stringify(input ?? {})) as unknown
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as JsonObject)
+    : { value }
 }
 
 async function open(

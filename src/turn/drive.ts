@@ -12,6 +12,7 @@ import type {
   AgentProvider,
   LaunchCommand,
   LaunchedProgram,
+  McpStdioServer,
   ModelProvider,
   Provider,
   ProviderSettings,
@@ -21,11 +22,11 @@ import { createHost } from '../provider/program.js'
 import type { CallRecord, RunError } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
-import { askAgent } from './ask-agent.js'
+import { type AgentOutcome, askAgent } from './ask-agent.js'
 import { askModel } from './ask-model.js'
 import { shortened } from './asks.js'
 import { compact } from './compact.js'
-import { mintToken } from './decision.js'
+import { type MintedToken, mintToken } from './decision.js'
 import { openCalls } from './history.js'
 import { overtaken, ProgramCalls } from './program-calls.js'
 import { step, withRest } from './step.js'
@@ -50,6 +51,8 @@ export interface TurnPorts {
   onToken(secret: string): void
   onText(text: string): void
   note(text: string): void
+  /** How the program reaches them. */
+  programTools(run: Run): McpStdioServer | null
   /** Serves the tools of section 9 to the program of an agent provider for as long as its turn lasts. */
   serveTools(call: ToolCaller): Promise<{ close(): void }>
   /** Whether the session comes to rest with the end of this run: asked when the run ends. */
@@ -154,7 +157,7 @@ class Turn {
   }
 
   private async askAgent(provider: AgentProvider): Promise<TurnEvent> {
-    const { settings, toolbox, environment, onText } = this.ports
+    const { settings, toolbox, environment, onText, note } = this.ports
     const calls = new ProgramCalls({
       session: this.session,
       toolbox,
@@ -173,21 +176,49 @@ class Turn {
     const lastReply = (event: TurnEvent): TurnEvent =>
       event.type === 'agent_replied' ? { ...event, reply: calls.ends ?? event.reply } : event
     try {
-      const asked = await askAgent(
-        this.session,
-        provider,
+      const asked = await askAgent(this.session, provider, {
         settings,
-        this.stop,
-        this.strays,
-        environment(this.session.state.run as Run),
-        (event) => void this.persist(lastReply(event)),
+        stop: this.stop,
+        strays: this.strays,
+        environment: environment(this.session.state.run as Run),
+        tools: this.ports.programTools(this.session.state.run as Run),
+        persist: (event) => void this.persist(lastReply(event)),
+        stored: (call) => this.stored([call])[0] as CallRecord,
         onText,
-      )
-      return asked.type === 'released' ? { ...asked, terminates: calls.ends !== undefined } : asked
+        note,
+      })
+      return this.cameTo(asked, calls.ends !== undefined)
     } finally {
       calls.close()
       served.close()
     }
+  }
+
+  private cameTo(asked: AgentOutcome, terminates: boolean): TurnEvent {
+    switch (asked.type) {
+      case 'released':
+        return { ...asked, terminates }
+      case 'asks': {
+        const { wait, asks, state } = asked
+        return { type: 'program_waits', wait, asks, state, token: this.newToken() }
+      }
+      case 'failed': {
+        const { error, retryAfterMs } = asked
+        // The program has tried again itself, as often as it saw fit.
+        const { notBefore } = this.ports.planRetry(error, Number.POSITIVE_INFINITY, retryAfterMs)
+        if (notBefore === null) return { type: 'failed', error }
+        return { type: 'program_limited', state: null, error, notBefore }
+      }
+      default:
+        return asked
+    }
+  }
+
+  /** The secret is told once it can be used, and is nowhere else. */
+  private newToken(): MintedToken {
+    const { token, secret } = mintToken(this.ports.tokenExpiry())
+    this.session.onceDurable('run.waiting', () => this.ports.onToken(secret))
+    return token
   }
 
   /** A file system without sockets leaves the program without our tools, not without its turn. */
@@ -239,9 +270,7 @@ class Turn {
     return { type: 'stopped', reason: this.stop.reason(), state: null, result }
   }
 
-  /** The secret is told once it can be used, and is nowhere else. */
   private async park(callIds: string[]): Promise<TurnEvent> {
-    const { token, secret } = mintToken(this.ports.tokenExpiry())
     const asked = openCalls(this.session).filter(({ call_id }) => callIds.includes(call_id))
     const room = Math.floor(limits.asksCharactersMax / asked.length)
     const asks = asked.map(({ call_id, name, input }) => ({
@@ -249,8 +278,7 @@ class Turn {
       tool: name,
       input: shortened(input, room),
     }))
-    this.session.onceDurable('run.waiting', () => this.ports.onToken(secret))
-    return { type: 'parked', token, asks }
+    return { type: 'parked', token: this.newToken(), asks }
   }
 
   private pause(ms: number): Promise<TurnEvent> {

@@ -68,10 +68,11 @@ class Gathering {
         break
       case 'message.user':
       case 'message.notice':
+      case 'session.seeded':
         this.take({
           messages: [{ role: 'user', content: session.text(record.content) }],
           seq: record.seq,
-          isPrompt: record.kind !== 'message.notice',
+          isPrompt: record.kind === 'message.user',
         })
         break
       case 'message.agent':
@@ -191,6 +192,15 @@ export function mailText(record: SessionRecord<'mail.delivered'>, session: Pick<
   if (from === 'operator') return content
   const about = reply_to === undefined ? '' : `, to ${reply_to}`
   return `[${mail_kind} ${record.message_id} from ${from_path ?? from}${about}]\n${content}`
+}
+
+/** What a program is told: what it is asked, and where it has lost the conversation that too. */
+export function programPrompt(session: Readable): string {
+  const { isSeedDue, seed, run } = session.state
+  // It was parked by a limit in the middle of its work.
+  const asked = run?.hasActed === true ? recoveryPrompt(session) : promptOf(session)
+  const record = isSeedDue && seed !== null ? session.recordAt(seed) : undefined
+  return record?.kind === 'session.seeded' ? `${session.text(record.content)}\n\n${asked}` : asked
 }
 
 /** What an agent program is told when a turn of it was interrupted: substrat cannot know how far it came. */

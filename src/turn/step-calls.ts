@@ -5,8 +5,9 @@
  */
 import { assert } from '../errors.js'
 import { limits } from '../limits.js'
-import type { NewRecord } from '../session/records.js'
+import type { Ask, NewRecord } from '../session/records.js'
 import type { Call, Run, State } from '../session/state.js'
+import type { MintedToken } from './decision.js'
 import { asking, assembled, completed, reply } from './step-records.js'
 import { isRepeatable, type Step, type ToolOutcome, type ToolPolicy, type TurnEvent } from './turn-event.js'
 
@@ -88,7 +89,7 @@ export function resultRecord(
   { run_id }: Run,
   tool: string,
   { call_id, content, is_error, output }: ToolOutcome,
-): NewRecord {
+): NewRecord<'tool.finished'> {
   const whole = output === null ? {} : { output }
   return { kind: 'tool.finished', run_id, call_id, tool, content, is_error, ...whole }
 }
@@ -109,6 +110,11 @@ export function decided(
   records.push(...rotation)
   records.push({ kind: 'token.consumed', run_id, token_id, decision, digest })
   records.push({ kind: 'run.resumed', run_id, boot_id, auto: false, attempt, token_id })
+  if (event.provider === 'agent') {
+    if (decision === 'result') throw new Error('a program takes no results: `decide` has refused it')
+    records.push({ kind: 'wait.answered', run_id, decision, content: text, asks: event.asks })
+    return asking(records, run_id, 'agent')
+  }
   records.push(...assembled(run_id, event.sources))
   if (decision === 'approve') {
     const approved = run.calls.map((call) =>
@@ -143,13 +149,22 @@ export function parked(
   policy: ToolPolicy,
 ): NewRecord[] {
   const isQuestion = asks.every(({ tool }) => policy.kindOf(tool) === 'ask')
-  const { token_id, hash, expires_at } = token
+  return waitingFor(run_id, isQuestion ? 'input' : 'approval', token, asks)
+}
+
+/** With the token that lets it go on. */
+export function waitingFor(
+  run_id: string,
+  wait: 'input' | 'approval',
+  { token_id, hash, expires_at }: MintedToken,
+  asks: Ask[],
+): NewRecord[] {
   return [
     { kind: 'token.minted', run_id, token_id, hash, expires_at },
     {
       kind: 'run.waiting',
       run_id,
-      wait: isQuestion ? 'input' : 'approval',
+      wait,
       asks,
       token_id,
       deadline_at: expires_at,

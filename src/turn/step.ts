@@ -17,6 +17,7 @@ import {
   resultRecords,
   revoked,
   toolFinished,
+  waitingFor,
   withdrawn,
 } from './step-calls.js'
 import { compacted, modelFailed, modelResponded } from './step-model.js'
@@ -78,6 +79,21 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
     }
     case 'program_call_finished':
       return { records: [...(event.records ?? []), resultRecord(run, event.tool, event)] }
+    case 'program_tool_started': {
+      const { name, ...call } = event.call
+      return { records: [{ kind: 'program.tool_started', run_id, tool: name, ...call }] }
+    }
+    case 'program_tool_finished':
+      return { records: [{ ...resultRecord(run, event.tool, event), kind: 'program.tool_finished' }] }
+    case 'program_waits':
+      return {
+        records: [
+          ...stateRecord(run_id, event.state),
+          ...waitingFor(run_id, event.wait, event.token, event.asks),
+        ],
+      }
+    case 'program_limited':
+      return { records: [...stateRecord(run_id, event.state), ...limited(run_id, event)] }
     case 'agent_replied':
       return { records: [reply(run, event.reply)] }
     case 'released':
@@ -94,6 +110,16 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
     case 'stopped':
       return { records: stopped(run, event, policy) }
   }
+}
+
+function limited(
+  run_id: string,
+  { error, notBefore }: Extract<TurnEvent, { type: 'program_limited' }>,
+): NewRecord[] {
+  return [
+    { kind: 'model.failed', run_id, error, retry_in_ms: null },
+    { kind: 'run.waiting', run_id, wait: 'not_before', not_before: notBefore, why: error.message },
+  ]
 }
 
 /** Puts the session to rest in the same batch as the end of its last run, or with its parking. */

@@ -1,5 +1,6 @@
 /** What happens in a turn, and what it can lead to: the words of `step`. */
 import type {
+  Ask,
   CallRecord,
   NewRecord,
   ProcessGroup,
@@ -82,7 +83,15 @@ export type TurnEvent =
       sources: PromptSource[]
     }
   /** A person has decided about the parked calls. */
-  | { type: 'decided'; boot_id: string; decided: Decided; sources: PromptSource[] }
+  | {
+      type: 'decided'
+      provider: ProviderKind
+      boot_id: string
+      decided: Decided
+      /** What the wait asked. */
+      asks: Ask[]
+      sources: PromptSource[]
+    }
   | { type: 'launched'; group: ProcessGroup }
   | { type: 'server_launched'; server: string; group: ProcessGroup }
   | { type: 'state_known'; state: string }
@@ -108,11 +117,23 @@ export type TurnEvent =
   | {
       type: 'parked'
       token: MintedToken
-      asks: { call_id: string; tool: string; input: { [key: string]: unknown } }[]
+      asks: Ask[]
     }
   /** An agent's program called one of substrat's tools. */
   | { type: 'program_called'; call: CallRecord }
   | ({ type: 'program_call_finished'; tool: string } & ToolOutcome)
+  | { type: 'program_tool_started'; call: CallRecord }
+  | ({ type: 'program_tool_finished'; tool: string } & ToolOutcome)
+  /** The program asks for a person, and has ended its turn for that. */
+  | {
+      type: 'program_waits'
+      wait: 'approval' | 'input'
+      state: string | null
+      token: MintedToken
+      asks: Ask[]
+    }
+  /** The program's provider says when to come back. */
+  | { type: 'program_limited'; state: string | null; error: RunError; notBefore: string }
   | { type: 'agent_replied'; reply: string }
   /** An agent provider has let go after its reply. */
   | { type: 'released'; state: string | null; usage: Usage | null; terminates: boolean }

@@ -1,0 +1,56 @@
+/** A conversation in words, for a provider whose own store has none of it: after it was lost, or for another provider. */
+import { limits } from '../limits.js'
+import { recordsFrom } from '../session/load.js'
+import { readText } from '../session/read.js'
+import type { SessionRecord } from '../session/records.js'
+import type { FileStore } from '../storage/store.js'
+
+/** The newest of it, where it is longer than a prompt should be. Undefined where nothing was said yet. */
+export function conversationText(store: FileStore, agentId: string): string | undefined {
+  const said = [...wordsOf(store, agentId)]
+  if (said.length === 0) return undefined
+  const kept: string[] = []
+  let room: number = limits.seedBytesMax
+  for (const words of said.reverse()) {
+    room -= Buffer.byteLength(words)
+    if (room < 0) break
+    kept.unshift(words)
+  }
+  const left = said.length - kept.length
+  const begin = left === 0 ? [] : [`[… the first ${left} messages are left out …]`]
+  return [HEAD, ...begin, ...kept, FOOT].join('\n\n')
+}
+
+const HEAD =
+  'This conversation was begun elsewhere. What was said so far, word for word, between <conversation> and </conversation>; go on from there, and do not do again what was done.\n\n<conversation>'
+const FOOT = '</conversation>'
+
+function* wordsOf(store: FileStore, agentId: string): Generator<string> {
+  const log = store.openLogForRead(agentId)
+  if (log === undefined) return
+  try {
+    for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
+      const who = speakerOf(record)
+      if (who !== undefined && 'content' in record)
+        yield `${who}: ${readText(store, agentId, record.content)}`
+    }
+  } finally {
+    log.close()
+  }
+}
+
+function speakerOf(record: SessionRecord): string | undefined {
+  switch (record.kind) {
+    case 'session.seeded':
+      return 'Earlier'
+    case 'message.user':
+      // What substrat says to a program that was interrupted is no part of the conversation.
+      return record.origin === 'continuation' ? undefined : 'User'
+    case 'mail.delivered':
+      return record.call_id === undefined ? `Message from ${record.from_path ?? record.from}` : undefined
+    case 'message.agent':
+      return 'You'
+    default:
+      return undefined
+  }
+}
