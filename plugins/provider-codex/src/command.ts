@@ -1,5 +1,6 @@
 /** The command line of a turn. */
 import type { LaunchCommand, McpStdioServer, ProviderSettings } from 'substrat/provider'
+import { directly } from './native.js'
 import type { Sandbox, Settings } from './settings.js'
 
 export interface TurnCommand {
@@ -43,10 +44,11 @@ export function commandOf({ settings, own, threadId, allow, tools }: TurnCommand
     ...(threadId === null ? [] : ['resume', threadId]),
     '-',
   ]
+  const { command, env } = directly(own.command, settings.workspace, process.env)
   return {
-    argv: ['/bin/sh', '-c', ANNOUNCED, 'sh', ...own.command, ...words],
+    argv: ['/bin/sh', '-c', ANNOUNCED, 'sh', ...command, ...words],
     cwd: settings.workspace,
-    ...(tools !== null && { env: tools.env }),
+    env: { ...env, ...tools?.env },
   }
 }
 

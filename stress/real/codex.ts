@@ -1,0 +1,34 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { RealProgram } from './program.js'
+
+const CANNOT_ASK = 'codex exec cannot ask for permission: its sandbox decides'
+
+export const codex: RealProgram = {
+  name: 'codex',
+  provider: 'codex',
+  packages: { '@openai/codex': '0.169.0' },
+  executable: 'codex',
+  configure({ home, modelUrl }) {
+    mkdirSync(join(home, '.codex'), { recursive: true })
+    const config = [
+      'model = "loopback"',
+      'model_provider = "loopback"',
+      '[model_providers.loopback]',
+      'name = "loopback"',
+      `base_url = "${modelUrl}/v1"`,
+      'wire_api = "responses"',
+      'env_key = "LOOPBACK_KEY"',
+    ]
+    writeFileSync(join(home, '.codex/config.toml'), `${config.join('\n')}\n`)
+    return { LOOPBACK_KEY: 'sk-loopback' }
+  },
+  flags: ({ program }) => ['--option', `command=${program}`],
+  writeCall: (file) => ({ name: 'exec_command', input: { cmd: `echo made > ${file}` } }),
+  vanish: ({ home }) => rmSync(join(home, '.codex/sessions'), { recursive: true }),
+  bare: {
+    argv: ({ program }, prompt) => [program, 'exec', '--json', '--skip-git-repo-check', prompt],
+    ratioMax: 1.3,
+  },
+  cannot: { permission: CANNOT_ASK, denial: CANNOT_ASK },
+}
