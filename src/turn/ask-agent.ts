@@ -116,28 +116,17 @@ class Heard {
 
   take(event: AgentEvent): void {
     if (this.reply !== undefined || this.question !== undefined) throw offContract('an event after its end')
-    switch (event?.type) {
-      case 'text':
-        return this.turn.onText(String(event.text))
-      case 'usage':
-        return this.gathered.count(event.usage)
-      case 'note':
-        return this.turn.note(String(event.text))
-      case 'state':
-        return this.storage.persist({ type: 'state_known', state: stored(event.state) })
-      case 'tool_started':
-        return this.toolStarted(event)
-      case 'tool_finished':
-        return this.toolFinished(event)
-      case 'wait':
-        this.question = { wait: event.kind === 'input' ? 'input' : 'approval', asks: checkAsks(event.asks) }
-        return
-      case 'done':
-        this.reply = this.gathered.add(event.reply)
-        return
-      default:
-        throw offContract(`an event ${shown(event)}`)
-    }
+    if (event?.type === 'text') this.turn.onText(String(event.text))
+    else if (event?.type === 'usage') this.gathered.count(event.usage)
+    else if (event?.type === 'note') this.turn.note(String(event.text))
+    else if (event?.type === 'state')
+      this.storage.persist({ type: 'state_known', state: stored(event.state) })
+    else if (event?.type === 'tool_started') this.toolStarted(event)
+    else if (event?.type === 'tool_finished') this.toolFinished(event)
+    else if (event?.type === 'wait')
+      this.question = { wait: event.kind === 'input' ? 'input' : 'approval', asks: checkAsks(event.asks) }
+    else if (event?.type === 'done') this.reply = this.gathered.add(event.reply)
+    else throw offContract(`an event ${shown(event)}`)
   }
 
   private toolStarted({ call_id, tool, input }: Extract<AgentEvent, { type: 'tool_started' }>): void {
