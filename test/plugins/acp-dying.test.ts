@@ -44,6 +44,15 @@ describe('an agent that dies', () => {
     expect(agent.stored().prompts).toHaveLength(2)
   })
 
+  test('of what it told stderr about long before has crashed: those words are not its reason', async () => {
+    const { failure } = await new Agent().turn([
+      { 'tell stderr': 'WARN rate limit reached, please log in\n' },
+      { 'wait ms': 30 },
+      { exit: 1 },
+    ])
+    expect(failure).toMatchObject({ failure: { type: 'crashed' }, message: /rate limit reached/ })
+  })
+
   test('with its stop reason said has answered', async () => {
     const { reply, failure } = await new Agent().turn([
       { say: 'all of it' },

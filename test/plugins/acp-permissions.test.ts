@@ -41,7 +41,9 @@ describe('what is allowed is answered at once, for this once', () => {
 describe('what is not allowed', () => {
   test('ends the turn in a wait, of which nothing runs any more', async () => {
     const agent = new Agent()
-    const turn = await agent.turn(asking(RUN))
+    const turn = await agent.turn(asking(RUN), {
+      onEvent: ({ type }) => expect(agent.isRunning(), type).toBe(type !== 'wait'),
+    })
     expect(asksOf(turn)).toEqual([{ call_id: 'c1', tool: 'execute', input: { command: 'echo hi' } }])
     expect(turn.text).toBe('I need this. ')
   })
@@ -81,6 +83,16 @@ describe('what is not allowed', () => {
     const agent = new Agent(habit)
     const hanging = [{ 'ask for': [RUN] }, { hang: 1 }]
     expect(asksOf(await agent.turn(hanging))).toHaveLength(1)
+  })
+
+  test('is not joined by what is asked after the cancel, which is not given either', async () => {
+    const turn = await new Agent('is deaf to a cancel').turn([
+      { 'ask for': [RUN] },
+      { 'ask for': [WRITE] },
+      { stop: 'end_turn' },
+    ])
+    expect(asksOf(turn).map(({ call_id }) => call_id)).toEqual(['c1'])
+    expect(turn.text).toBe('[cancelled][cancelled]')
   })
 
   test('is no wait where the turn is stopped meanwhile', async () => {

@@ -78,6 +78,7 @@ describe('a session', () => {
 
   test('that is there and cannot be opened is not lost', async () => {
     const agent = new Agent('lists', 'cannot open it now')
+    await agent.turn('another session, which is listed on a page before it')
     agent.state = null
     await agent.turn('one')
     const { failure } = await agent.turn('two')

@@ -7,8 +7,8 @@ import type {
   TurnCallOptions,
   WaitAnswer,
 } from 'substrat/provider'
+import { decisionPrompt } from '../../program-lines/src/decisions.js'
 import type { JsonProgram } from '../../program-lines/src/program.js'
-import { answerPrompt } from './answer-prompt.js'
 import { OPTIONS, readSettings } from './settings.js'
 import { decode, encode, type NativeState } from './state.js'
 import { playTurn } from './turn.js'
@@ -52,7 +52,7 @@ function session(first: NativeState | null, settings: ProviderSettings, host: Ag
   }
   return {
     send: (prompt, options) => turn(prompt, options),
-    answer: (answer, options) => turn(answerPrompt(answer), options, answer),
+    answer: (answer, options) => turn(decisionPrompt(answer), options, answer),
     async suspend() {
       await stop()
       return state === null ? null : encode(state)

@@ -5,10 +5,10 @@
  * one call; what was denied is rejected; anything else parks, and once something is parked nothing is allowed any more:
  * the turn is cancelled, and a person is asked.
  */
-import { createHash } from 'node:crypto'
 import type { PermissionOption, RequestPermissionResponse } from '@agentclientprotocol/sdk'
 import type { JsonObject, WaitAnswer, WaitAsk } from 'substrat/provider'
-import { clippedInput, objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+import { askedInput, Decisions } from '../../program-lines/src/decisions.js'
+import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
 import { inputOf, type ToolCalls } from './tool-calls.js'
 
 /** The names of substrat's own tools, which people have in their `--allow`, as the protocol's kinds of tools. */
@@ -24,36 +24,26 @@ export type Verdict = RequestPermissionResponse | 'park'
 export class Permissions {
   /** What a person has to decide. */
   readonly parked: WaitAsk[] = []
-  private readonly granted: string[]
-  private readonly denied: string[]
+  private readonly decisions: Decisions
 
   constructor(
     private readonly allow: string[],
     private readonly calls: ToolCalls,
     decided: WaitAnswer | undefined,
   ) {
-    const keys = decided?.asks.map(keyOf) ?? []
-    this.granted = decided?.decision === 'approve' ? keys : []
-    this.denied = decided?.decision === 'deny' ? keys : []
+    this.decisions = new Decisions(decided)
   }
 
   judge(request: JsonObject): Verdict {
     const options = objectsOf(request.options)
     const toolCall = objectOf(request.toolCall) ?? {}
     const known = this.calls.get(textOf(toolCall.toolCallId) ?? '')
-    if (
-      this.parked.length === 0 &&
-      this.isAllowed(textOf(toolCall.kind) ?? known?.kind, textOf(toolCall.name))
-    )
+    const isParked = this.parked.length > 0
+    if (!isParked && this.isAllowed(textOf(toolCall.kind) ?? known?.kind, textOf(toolCall.name)))
       return select(options, 'allow')
     const ask = askOf(toolCall, known?.tool)
-    const key = keyOf(ask)
-    if (this.denied.includes(key)) return select(options, 'reject')
-    const grant = this.granted.indexOf(key)
-    if (this.parked.length === 0 && grant !== -1) {
-      this.granted.splice(grant, 1)
-      return select(options, 'allow')
-    }
+    const decision = isParked ? undefined : this.decisions.take(ask)
+    if (decision !== undefined) return select(options, decision === 'granted' ? 'allow' : 'reject')
     this.parked.push(ask)
     return 'park'
   }
@@ -85,7 +75,7 @@ function askOf(toolCall: JsonObject, tool: string | undefined): WaitAsk {
     ...inputOf({ tool: name, kind, title, input, isStarted: false }),
     ...changesOf(toolCall, input),
   }
-  return { call_id: textOf(toolCall.toolCallId) ?? '', tool: name, input: boundedInput(whole) }
+  return { call_id: textOf(toolCall.toolCallId) ?? '', tool: name, input: askedInput(whole) }
 }
 
 /** What an edit changes, where its input does not say it. */
@@ -94,25 +84,4 @@ function changesOf({ content }: JsonObject, input: JsonObject): JsonObject {
   const changes = objectsOf(content).filter(({ type }) => type === 'diff')
   if (changes.length === 0) return {}
   return { changes: changes.map(({ path, oldText, newText }) => ({ path, old: oldText, new: newText })) }
-}
-
-/** One that is too long to be shown has a digest of the whole: an approval is for that and for nothing else. */
-function boundedInput(input: JsonObject): JsonObject {
-  const whole = JSON.stringify(input)
-  const bounded = clippedInput(input)
-  if (JSON.stringify(bounded) === whole) return bounded
-  return { ...bounded, sha256: createHash('sha256').update(whole).digest('hex') }
-}
-
-function keyOf({ tool, input }: WaitAsk): string {
-  return JSON.stringify([tool, sorted(input)])
-}
-
-/** As it was stored and read again, an object may have its keys in another order. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted)
-  const object = objectOf(value)
-  if (object === undefined) return value
-  const entries = Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1))
-  return { object: entries.map(([key, item]) => [key, sorted(item)]) }
 }

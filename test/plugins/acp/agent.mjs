@@ -89,7 +89,7 @@ const HANDLERS = {
     })
   },
   'session/new'(id, params) {
-    if (has('wants a login')) return fail(id, -32000, 'Authentication required')
+    if (has('wants a login')) return fail(id, -32000, 'Who are you?')
     const sessionId = `s${readdirSync(store).length + 1}`
     save({ sessionId, prompts: [], opened: [params], chosen: [] })
     answer(id, { sessionId, ...offer })

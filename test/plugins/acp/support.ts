@@ -13,7 +13,7 @@ import type {
   WaitAnswer,
 } from '../../../src/provider/contract.js'
 import { killLeftGroup } from '../../../src/provider/program.js'
-import { type RecordedHost, recordedHost } from '../../support/programs.js'
+import { isAlive, type RecordedHost, recordedHost } from '../../support/programs.js'
 
 const REPOSITORY = join(import.meta.dirname, '../../..')
 const folder = mkdtempSync(join(tmpdir(), 'substrat-acp-'))
@@ -102,6 +102,11 @@ export class Agent {
       failure,
       ms,
     }
+  }
+
+  /** Whether anything that a turn has started is still there. */
+  isRunning(): boolean {
+    return (this.recorded?.groups ?? []).some(({ process_group }) => isAlive(process_group))
   }
 
   /** What the agent has stored of the session that it is in. */
