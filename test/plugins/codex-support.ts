@@ -22,13 +22,14 @@ const REPOSITORY = join(import.meta.dirname, '../..')
 const folder = mkdtempSync(join(tmpdir(), 'substrat-codex-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const file = join(folder, 'provider.mjs')
+/** As it is built for its package. */
+export const PLUGIN_FILE = join(folder, 'provider.mjs')
 execFileSync(process.execPath, [
   join(REPOSITORY, 'plugins/model-http/build.mjs'),
   join(REPOSITORY, 'plugins/provider-codex'),
-  file,
+  PLUGIN_FILE,
 ])
-export const codex = ((await import(/* @vite-ignore */ file)) as { default: AgentProvider }).default
+export const codex = ((await import(/* @vite-ignore */ PLUGIN_FILE)) as { default: AgentProvider }).default
 
 /** A part of the plugin by itself: whose clock can be set. */
 const part = join(folder, 'failure.mjs')

@@ -1,4 +1,5 @@
 /** Turns of provider-codex, against what the real codex printed. */
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import {
@@ -6,6 +7,7 @@ import {
   FIRST_THREAD,
   firstTurn,
   newLab,
+  PLUGIN_FILE,
   place,
   replyIn,
   seen,
@@ -254,3 +256,24 @@ function started(call_id: string, tool: string, input: object): object {
 function finished(call_id: string, tool: string, output: string, is_error: boolean): object {
   return { type: 'tool_finished', call_id, tool, output, is_error }
 }
+
+test('it is one file that needs nothing but node, of a plugin that names it', () => {
+  const imports = [...readFileSync(PLUGIN_FILE, 'utf8').matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map(
+    ([, name]) => name,
+  )
+  expect(imports.length).toBeGreaterThan(3)
+  expect(imports.filter((name) => name?.startsWith('node:') !== true)).toEqual([])
+  const root = join(import.meta.dirname, '../../plugins/provider-codex')
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  expect(manifest).toMatchObject({
+    oclif: {},
+    files: ['dist'],
+    substrat: { providers: { codex: './dist/index.js' } },
+  })
+  expect(manifest.dependencies).toBeUndefined()
+})
+
+test('it says by name that it cannot ask', () => {
+  expect(codex.description).toContain('codex exec')
+  expect(codex.description).toContain('cannot ask for permission')
+})
