@@ -16,7 +16,11 @@ const RETRY_AFTER = /retry[-_ ]after["':\s]*(\d+(?:\.\d+)?)/i
 const ISO = /\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?/
 const CLOCK = /(?:resets?|try again|available)\s+(?:at\s+)?(\d{1,2})(?::(\d\d))?\s*(am|pm)?\b/i
 
-/** Milliseconds from `now`; undefined where nothing is said that can be understood. A time of day is this machine's. */
+const ZONE = /\(((?:[A-Z][A-Za-z]+\/[\w/+-]+)|UTC)\)/
+const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
+
+/** Milliseconds from `now`; undefined where nothing is said that can be understood. */
 export function waitMs(text: string, now: number): number | undefined {
   const duration = IN.exec(text)?.[1]
   if (duration !== undefined) {
@@ -44,9 +48,9 @@ function durationMs(text: string): number | undefined {
 }
 
 /**
- * `resets 3pm`, `try again at 5:26 PM`, `resets 15:00`: the end of the next minute that a clock shows so, because the
- * seconds were cut off: asked in the middle of that minute, its beginning would be understood as tomorrow's. A bare
- * number is no time.
+ * `resets 3pm (Europe/Berlin)`, `try again at 5:26 PM`, `resets 15:00`: the end of the next minute that a clock there, or
+ * here where no place is named, shows so. The seconds were cut off: asked in the middle of that minute, its beginning
+ * would be understood as tomorrow's. A bare number is no time.
  */
 function clockMs(text: string, now: number): number | undefined {
   const [, hour, minute, half] = CLOCK.exec(text) ?? []
@@ -54,8 +58,22 @@ function clockMs(text: string, now: number): number | undefined {
   const hours =
     half === undefined ? Number(hour) : (Number(hour) % 12) + (half.toLowerCase() === 'pm' ? 12 : 0)
   if (hours > 23 || Number(minute ?? 0) > 59) return undefined
-  const at = new Date(now)
-  at.setHours(hours, Number(minute ?? 0), 60, 0)
-  if (at.getTime() <= now) at.setDate(at.getDate() + 1)
-  return at.getTime() - now
+  const end = (hours * 60 + Number(minute ?? 0) + 1) * MINUTE_MS
+  const left = end - timeOfDayMs(now, ZONE.exec(text)?.[1])
+  return left > 0 ? left : left + DAY_MS
+}
+
+/** Since midnight, in that time zone; in our own where there is none of that name. */
+function timeOfDayMs(now: number, timeZone: string | undefined): number {
+  try {
+    const format = new Intl.DateTimeFormat('en-US', { timeZone, hourCycle: 'h23', timeStyle: 'medium' })
+    const [hours, minutes, seconds] = format.format(now).split(/[:\s]/).map(Number) as [
+      number,
+      number,
+      number,
+    ]
+    return ((hours * 60 + minutes) * 60 + seconds) * 1000 + (now % 1000)
+  } catch {
+    return timeOfDayMs(now, undefined)
+  }
 }

@@ -65,9 +65,10 @@ function wordsOf({ result, errors }: JsonObject): string {
   return Array.isArray(errors) ? errors.map(String).join('; ') : ''
 }
 
-/** Until the limit that was met is reset; claude gives the time in seconds since 1970. */
+/** Until the limit that was met is reset; claude gives the time in seconds since 1970, of limits that are only near too. */
 function resetMs(limit: JsonObject | undefined, now: number): number | undefined {
-  const seconds = countOf(limit?.resetsAt)
+  if (limit?.status !== 'rejected') return undefined
+  const seconds = countOf(limit.resetsAt)
   return seconds === 0 ? undefined : Math.max(0, seconds * 1000 - now)
 }
 

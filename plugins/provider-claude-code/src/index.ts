@@ -14,7 +14,7 @@ const provider: AgentProvider = {
     readSettings(settings)
   },
   create: async (settings, host) =>
-    openSession({ sessionId: randomUUID(), isBegun: false, promptId: null, asked: [] }, settings, host),
+    openSession({ sessionId: randomUUID(), isBegun: false, promptId: null }, settings, host),
   restore: async (state, settings, host) => openSession(restoredState(state), settings, host),
   async inspect(state) {
     const known = decodeClaudeState(state)

@@ -2,11 +2,11 @@
  * What claude asks before it uses a tool, and what it is told.
  *
  * What is not allowed ends the turn: claude is interrupted, which its transcript has as a tool that was not run, and a
- * person is asked. What was approved is done in a later turn, once, and only with the very input that was approved.
+ * person is asked. What was approved is done in a later turn, in which claude asks again.
  */
 import type { JsonObject, WaitAnswer, WaitAsk } from 'substrat/provider'
-import { clipped, objectOf, textOf } from '../../program-lines/src/json.js'
-import { hashOf } from './state.js'
+import { askedInput, Decisions, decisionPrompt } from '../../program-lines/src/decisions.js'
+import { objectOf, textOf } from '../../program-lines/src/json.js'
 
 /** Asks something of the person by itself, and no permission. */
 const QUESTION_TOOL = 'AskUserQuestion'
@@ -19,71 +19,51 @@ const TOOLS_OF: Record<string, string[]> = {
   edit_file: ['Edit', 'MultiEdit', 'NotebookEdit'],
 }
 
-const INPUT_CHARACTERS_MAX = 4000
-
 export class Permissions {
   /** What a person is to be asked about. */
   readonly asks: WaitAsk[] = []
-  private readonly granted: string[]
+  private readonly decisions: Decisions
 
   constructor(
     private readonly allow: string[],
-    /** Hashes of what was approved. */
-    granted: string[],
+    decided: WaitAnswer | undefined,
   ) {
-    this.granted = [...granted]
+    this.decisions = new Decisions(decided)
   }
 
   /** The `response` to a `can_use_tool`; undefined where a person has to be asked, who is then asked about it. */
   answer(request: JsonObject): JsonObject | undefined {
     const tool = textOf(request.tool_name) ?? ''
     const input = objectOf(request.input) ?? {}
-    const ask = { call_id: textOf(request.tool_use_id) ?? tool, tool, input }
-    if (this.isAllowed(ask)) return { behavior: 'allow', updatedInput: input }
+    const ask = { call_id: textOf(request.tool_use_id) ?? tool, tool, input: askedInput(input) }
+    const decided = this.isAllowed(tool) ? 'granted' : this.decisions.take(ask)
+    if (decided === 'granted') return { behavior: 'allow', updatedInput: input }
+    if (decided === 'denied')
+      return { behavior: 'deny', message: 'The person whom you asked has denied this.' }
     this.asks.push(ask)
     return undefined
   }
 
   get kind(): 'approval' | 'input' {
-    return this.asks.every(({ tool }) => tool === QUESTION_TOOL) ? 'input' : 'approval'
+    return this.asks.every(isQuestion) ? 'input' : 'approval'
   }
 
-  private isAllowed(ask: WaitAsk): boolean {
+  private isAllowed(tool: string): boolean {
     // To allow a question would be to answer it with nothing.
-    if (ask.tool === QUESTION_TOOL) return false
-    if (this.allow.includes('all')) return true
-    if (this.allow.some((name) => name === ask.tool || TOOLS_OF[name]?.includes(ask.tool))) return true
-    const at = this.granted.indexOf(hashOf(ask))
-    if (at === -1) return false
-    this.granted.splice(at, 1)
-    return true
+    if (tool === QUESTION_TOOL) return false
+    return this.allow.some((name) => name === 'all' || name === tool || TOOLS_OF[name]?.includes(tool))
   }
 }
 
 /** What claude is told when a person has decided. */
-export function promptOfAnswer({ decision, text, asks }: WaitAnswer): string {
-  const calls = asks.filter(({ tool }) => tool !== QUESTION_TOOL)
-  const listed = calls.map(
-    ({ tool, input }) => `- ${tool} ${clipped(JSON.stringify(input), INPUT_CHARACTERS_MAX)}`,
-  )
-  if (decision === 'input' || calls.length === 0) {
-    if (text !== '') return `Your question was answered: ${text}`
-    return decision === 'deny'
-      ? 'Your question will not be answered: decide yourself, or go on without it.'
-      : 'Yes.'
-  }
-  if (decision === 'approve') {
-    return [
-      'What you asked permission for is approved. It has not been done yet: do it now, with exactly this input, and go on.',
-      ...listed,
-      ...(text === '' ? [] : ['', text]),
-    ].join('\n')
-  }
-  return [
-    'What you asked permission for is denied. It has not been done, and you may not do it, nor the same by other means.',
-    ...listed,
-    ...(text === '' ? [] : ['', `The reason: ${text}`]),
-    '',
-    'Go on without it, or say why you cannot.',
-  ].join('\n')
+export function promptOfAnswer(answer: WaitAnswer): string {
+  if (answer.decision === 'input') return `The person answers: ${answer.text}`
+  if (!answer.asks.every(isQuestion)) return decisionPrompt(answer)
+  if (answer.decision === 'approve') return answer.text === '' ? 'The person says yes.' : answer.text
+  const why = answer.text === '' ? '' : ` ${answer.text}`
+  return `The person does not answer your question.${why} Decide by yourself, or go on without it.`
+}
+
+function isQuestion({ tool }: WaitAsk): boolean {
+  return tool === QUESTION_TOOL
 }

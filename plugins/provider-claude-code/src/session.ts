@@ -12,7 +12,7 @@ import { failure } from '../../model-http/src/failure.js'
 import type { JsonProgram } from '../../program-lines/src/program.js'
 import { Permissions, promptOfAnswer } from './permission.js'
 import { readSettings } from './settings.js'
-import { type ClaudeState, encodeClaudeState, hashOf } from './state.js'
+import { type ClaudeState, encodeClaudeState } from './state.js'
 import { claudeDirectory, findTranscript, inspectTranscript } from './transcript.js'
 import { runTurn } from './turn.js'
 
@@ -26,7 +26,7 @@ export function openSession(kept: ClaudeState, settings: ProviderSettings, host:
   async function* turn(
     prompt: string,
     options: TurnCallOptions,
-    granted: string[],
+    decided?: WaitAnswer,
   ): AsyncIterable<AgentEvent> {
     const resumes = findTranscript(state.sessionId, process.env) !== undefined
     if (!resumes && state.isBegun) {
@@ -34,8 +34,8 @@ export function openSession(kept: ClaudeState, settings: ProviderSettings, host:
       throw failure('session_lost', `claude has no conversation ${state.sessionId} any more in ${directory}`)
     }
     const promptId = randomUUID()
-    const permissions = new Permissions(options.allow ?? [], granted)
-    state = { ...state, promptId, asked: [] }
+    const permissions = new Permissions(options.allow ?? [], decided)
+    state = { ...state, promptId }
     // Before the program is there: a crash from here on finds the transcript by it.
     yield saved()
     const { sessionId } = state
@@ -61,20 +61,14 @@ export function openSession(kept: ClaudeState, settings: ProviderSettings, host:
       },
     })
     for await (const event of events) {
-      const isEnd = event.type === 'done' || event.type === 'wait'
-      if (isEnd) {
-        const isKnown = state.isBegun && permissions.asks.length === 0
-        state = { ...state, isBegun: true, asked: permissions.asks.map(hashOf) }
-        if (!isKnown) yield saved()
-      }
+      if (event.type === 'done' || event.type === 'wait') state = { ...state, isBegun: true }
       yield event
     }
   }
 
   return {
-    send: (prompt, options) => turn(prompt, options, []),
-    answer: (answer: WaitAnswer, options) =>
-      turn(promptOfAnswer(answer), options, answer.decision === 'approve' ? state.asked : []),
+    send: (prompt, options) => turn(prompt, options),
+    answer: (answer, options) => turn(promptOfAnswer(answer), options, answer),
     async suspend() {
       await program?.finish(0)
       return state.promptId === null ? null : encodeClaudeState(state)
