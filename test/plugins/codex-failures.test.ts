@@ -88,6 +88,16 @@ describe('a turn that codex fails', () => {
     expect(retry_after_ms).toBeLessThanOrEqual(24 * 60 * MINUTE)
   })
 
+  test('is failed by its last error where codex dies before it says so', async () => {
+    const failed = await firstTurn('--play limited.jsonl --lines 4 --stored 3 --end kill')
+    expect(failureIn(failed).type).toBe('rate_limit')
+  })
+
+  test('is not failed by an error that it has recovered from', async () => {
+    const failed = await firstTurn('--play recovered.jsonl --lines 6 --stored 3 --end kill')
+    expect(failureIn(failed).type).toBe('crashed')
+  })
+
   test('is no success where codex exits 0', async () => {
     expect(failureIn(await firstTurn('--play refused.jsonl --stored 3 --end exit')).type).toBe('invalid')
   })

@@ -18,6 +18,10 @@ function withoutLastLine(text: string): string {
   return text.replace(/[^\n]*\n$/, '')
 }
 
+function lastLine(text: string): string {
+  return text.slice(withoutLastLine(text).length)
+}
+
 /** The rollout of the thread, with this in it. */
 function rollout(text: string | Buffer, day = '2026/11/20'): string {
   const folder = join(place.home, 'sessions', day)
@@ -45,6 +49,7 @@ describe('a turn', () => {
     ['that never began', ''],
     ['whose end is torn', recorded('first').slice(0, -20)],
     ['whose end is another turn’s', withoutLastLine(recorded('first')) + recorded('resumed')],
+    ['that another one ended within', withoutLastLine(recorded('first')) + lastLine(recorded('resumed'))],
     ['whose end is a message that looks like one', withoutLastLine(recorded('first')) + lookalike()],
   ])('%s is unfinished', async (_, text) => {
     rollout(text)

@@ -41,7 +41,6 @@ async function firstTurn(lines: AsyncIterable<string | undefined>): Promise<Insp
       turnId = event?.turn_id ?? null
     }
     if (turnId === undefined || event === undefined || (event.turn_id ?? null) !== turnId) continue
-    if (event.type === 'turn_aborted') break
     if (isOneOf(event.type, 'task_complete', 'turn_complete')) {
       if (objectOf(event.error) !== undefined) break
       return { outcome: 'finished', reply: textOf(event.last_agent_message) ?? '' }

@@ -89,6 +89,7 @@ class TurnReader {
   reply = ''
   /** What a turn failed with that codex ended itself. */
   failed: string | undefined
+  /** Nothing has come since. */
   lastError: string | undefined
   isOver = false
   private isFirstText = true
@@ -111,6 +112,7 @@ class TurnReader {
       case 'item.started':
       case 'item.updated':
       case 'item.completed':
+        this.lastError = undefined
         yield* this.item(message.type, objectOf(message.item) ?? {})
         break
       case 'error':
