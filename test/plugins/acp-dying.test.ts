@@ -1,6 +1,7 @@
 /** The ways in which an agent dies, hangs or talks nonsense, and what is left of the turn and of its session. */
 import { describe, expect, test } from 'vitest'
-import { Agent, abortAfter, eventsOf } from './acp/support.js'
+import { Agent } from './acp/support.js'
+import { abortAfter, eventsOf } from './driven-agent.js'
 
 const END = { stop: 'end_turn' }
 

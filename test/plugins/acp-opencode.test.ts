@@ -2,7 +2,8 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { WaitAsk } from '../../src/provider/contract.js'
-import { Agent, eventsOf, type Turn, type TurnOptions } from './acp/support.js'
+import { Agent } from './acp/support.js'
+import { eventsOf, type Turn, type TurnOptions } from './driven-agent.js'
 
 const FOLDER = join(import.meta.dirname, 'acp')
 const SESSION = Buffer.from('{"session_id":"ses_e064a97bcffeUk3RQcPxoy02UD"}')

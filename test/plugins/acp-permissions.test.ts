@@ -1,7 +1,8 @@
 /** What an agent asks permission for, and what a person decides, in one process and in another. */
 import { describe, expect, test } from 'vitest'
 import type { WaitAnswer, WaitAsk } from '../../src/provider/contract.js'
-import { Agent, abortAfter, eventsOf, type Turn } from './acp/support.js'
+import { Agent } from './acp/support.js'
+import { abortAfter, eventsOf, type Turn } from './driven-agent.js'
 
 const RUN = { toolCallId: 'c1', kind: 'execute', title: 'echo hi', rawInput: { command: 'echo hi' } }
 const WRITE = { toolCallId: 'c2', kind: 'edit', title: '/f', rawInput: { path: '/f', diff: '+x' } }

@@ -1,6 +1,7 @@
 /** The ACP provider, turn by turn, against an agent that does what it is told. */
 import { describe, expect, test } from 'vitest'
-import { Agent, acp, eventsOf } from './acp/support.js'
+import { Agent, acp } from './acp/support.js'
+import { eventsOf } from './driven-agent.js'
 
 const chunk = (text: string, messageId?: string): object => ({
   update: { sessionUpdate: 'agent_message_chunk', messageId, content: { type: 'text', text } },

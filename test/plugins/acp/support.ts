@@ -1,115 +1,16 @@
-/** What the tests of the ACP provider share: the provider as it is published, an agent that does what it is told, and turns. */
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+/** The provider of ACP as it is published, and agents that do what they are told. */
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, expect, onTestFinished } from 'vitest'
-import type {
-  AgentEvent,
-  AgentHost,
-  AgentProvider,
-  ProviderFailure,
-  ProviderSettings,
-  WaitAnswer,
-} from '../../../src/provider/contract.js'
-import { killLeftGroup } from '../../../src/provider/program.js'
-import { isAlive, type RecordedHost, recordedHost } from '../../support/programs.js'
+import { builtProvider, DrivenAgent } from '../driven-agent.js'
 
-const REPOSITORY = join(import.meta.dirname, '../../..')
-const folder = mkdtempSync(join(tmpdir(), 'substrat-acp-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+export const acp = await builtProvider('provider-acp')
 
-const built = join(folder, 'acp.mjs')
-execFileSync(process.execPath, [
-  join(REPOSITORY, 'plugins/model-http/build.mjs'),
-  join(REPOSITORY, 'plugins/provider-acp'),
-  built,
-])
-export const acp = ((await import(/* @vite-ignore */ built)) as { default: AgentProvider }).default
-
-export interface Turn {
-  events: AgentEvent[]
-  text: string
-  /** Undefined where the turn has none. */
-  reply: string | undefined
-  failure: ProviderFailure | undefined
-  ms: number
-}
-
-export interface TurnOptions extends Partial<ProviderSettings> {
-  allow?: string[]
-  signal?: AbortSignal
-  /** Goes on with a decision, in the place of a prompt. */
-  answer?: WaitAnswer
-  onEvent?(event: AgentEvent): void
-}
-
-/** An agent and its sessions. Each of its turns is another process, as after a command of substrat. */
-export class Agent {
-  readonly store = mkdtempSync(join(folder, 'store-'))
-  state: Uint8Array | null = null
-  tools: AgentHost['tools'] = null
-  private recorded: RecordedHost | undefined
-  private readonly habits: string[]
-
+export class Agent extends DrivenAgent {
   constructor(...habits: string[]) {
-    this.habits = habits
+    super(acp, join(import.meta.dirname, 'agent.mjs'), habits)
   }
 
-  get command(): string {
-    const words = [process.execPath, join(import.meta.dirname, 'agent.mjs'), this.store, ...this.habits]
-    return words.map((word) => `'${word}'`).join(' ')
-  }
-
-  settings({ options, ...over }: Partial<ProviderSettings> = {}): ProviderSettings {
-    const standard = { workspace: folder, model: null, instructions: null }
-    return { ...standard, ...over, options: { command: this.command, ...options } }
-  }
-
-  /** Nothing of it runs when its turn is over, however it ended. */
-  async turn(prompt: string | object[], options: TurnOptions = {}): Promise<Turn> {
-    const { allow = [], signal = new AbortController().signal, answer, onEvent, ...over } = options
-    const settings = this.settings(over)
-    this.recorded ??= recordedHost()
-    const { host: plain, groups, runId } = this.recorded
-    const host: AgentHost = { ...plain, tools: this.tools }
-    const began = performance.now()
-    const events: AgentEvent[] = []
-    let failure: ProviderFailure | undefined
-    const session =
-      this.state === null ? await acp.create(settings, host) : await acp.restore(this.state, settings, host)
-    try {
-      const text = typeof prompt === 'string' ? prompt : JSON.stringify(prompt)
-      const stream = answer
-        ? (session.answer?.(answer, { signal, allow }) ?? [])
-        : session.send(text, { signal, allow })
-      for await (const event of stream) {
-        if (event.type === 'state') this.state = event.state
-        events.push(event)
-        onEvent?.(event)
-      }
-    } catch (error) {
-      failure = error as ProviderFailure
-    }
-    const ms = performance.now() - began
-    for (const group of groups.splice(0)) expect(await killLeftGroup(group, runId)).toBe('gone')
-    this.state = (await session.suspend()) ?? this.state
-    const done = events.at(-1)
-    return {
-      events,
-      text: events.map((event) => (event.type === 'text' ? event.text : '')).join(''),
-      reply: done?.type === 'done' ? done.reply : undefined,
-      failure,
-      ms,
-    }
-  }
-
-  /** Whether anything that a turn has started is still there. */
-  isRunning(): boolean {
-    return (this.recorded?.groups ?? []).some(({ process_group }) => isAlive(process_group))
-  }
-
-  /** What the agent has stored of the session that it is in. */
+  /** What the agent has stored of its session. */
   // biome-ignore lint/suspicious/noExplicitAny: it is whatever the agent was given
   stored(): any {
     return JSON.parse(readFileSync(this.file(), 'utf8'))
@@ -121,22 +22,6 @@ export class Agent {
   }
 
   private file(): string {
-    const { session_id } = JSON.parse(Buffer.from(this.state ?? []).toString())
-    return join(this.store, `${session_id}.json`)
+    return join(this.store, `${this.sessionId()}.json`)
   }
-}
-
-export function eventsOf<T extends AgentEvent['type']>(
-  { events }: Turn,
-  type: T,
-): Extract<AgentEvent, { type: T }>[] {
-  return events.filter((event): event is Extract<AgentEvent, { type: T }> => event.type === type)
-}
-
-/** Aborts after so long. */
-export function abortAfter(ms: number): AbortSignal {
-  const controller = new AbortController()
-  const timer = setTimeout(() => controller.abort(new Error('stopped by the test')), ms)
-  onTestFinished(() => clearTimeout(timer))
-  return controller.signal
 }

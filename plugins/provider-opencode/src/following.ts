@@ -1,0 +1,129 @@
+/** What happens from the prompt until OpenCode is idle again: what it says, uses, asks for, and waits for. */
+import type { AgentEvent, JsonObject, WaitAsk } from 'substrat/provider'
+import { failure } from '../../model-http/src/failure.js'
+import { failureOfText } from '../../program-lines/src/failure-text.js'
+import { objectOf, textOf } from '../../program-lines/src/json.js'
+import { failureOfError } from './messages.js'
+import { Permissions } from './permissions.js'
+import type { Server } from './server.js'
+import { encode } from './state.js'
+import { ToolParts } from './tool-parts.js'
+import type { TurnWork } from './turn.js'
+
+/** Permissions that it asks for at once, for tools that it runs beside one another, are one wait. */
+const PARK_MS = 100
+/** A model that is to be asked again later than this, or has been asked so often, is substrat's to wait for. */
+const RETRY_MS_MAX = 20_000
+const RETRIES_MAX = 4
+/** What an OpenCode that was aborted because it is to wait has until its server is killed. */
+const ABORT_GRACE_MS = 3000
+
+export class Following {
+  private readonly permissions: Permissions
+  private readonly tools: ToolParts
+  private readonly timers: NodeJS.Timeout[] = []
+  private readonly answers = new Set<string>()
+  private readonly textParts = new Set<string>()
+  private promptId: string | undefined
+  private isAborted = false
+
+  constructor(
+    private readonly server: Server,
+    private readonly sessionId: string,
+    { host, options, decided }: TurnWork,
+  ) {
+    this.tools = new ToolParts(host.tools?.name)
+    this.permissions = new Permissions(options.allow ?? [], host.tools?.name, decided)
+  }
+
+  get parked(): WaitAsk[] {
+    return this.permissions.parked
+  }
+
+  /** Ends when OpenCode is idle; the id of the prompt, as far as it is known. */
+  async *until(events: AsyncIterable<JsonObject>): AsyncGenerator<AgentEvent, string | undefined> {
+    try {
+      for await (const { type, properties } of events) {
+        const { sessionID, ...facts } = objectOf(properties) ?? {}
+        // Also of the sessions that it opens for agents of its own.
+        if (type === 'permission.asked') this.permit(facts)
+        else if (type === 'question.asked') this.post(`/question/${String(facts.id)}/reject`, {})
+        if (sessionID !== this.sessionId) continue
+        if (type === 'session.idle' && (this.promptId !== undefined || this.isAborted)) return this.promptId
+        if (type === 'session.error') this.fail(facts)
+        yield* this.event(type, facts)
+      }
+    } finally {
+      for (const timer of this.timers) clearTimeout(timer)
+    }
+    if (this.isAborted) return this.promptId
+    throw failure('crashed', `opencode's server ended before the turn did: ${this.server.complaint()}`)
+  }
+
+  /** It is idle soon after. */
+  abort(): void {
+    if (!this.isAborted) this.post(`/session/${this.sessionId}/abort`, {})
+    this.isAborted = true
+  }
+
+  private *event(type: unknown, facts: JsonObject): Iterable<AgentEvent> {
+    if (type === 'message.updated') yield* this.message(objectOf(facts.info) ?? {})
+    else if (type === 'message.part.updated') yield* this.part(objectOf(facts.part) ?? {})
+    else if (type === 'message.part.delta') {
+      const text = textOf(facts.delta)
+      if (facts.field === 'text' && this.textParts.has(String(facts.partID)) && text)
+        yield { type: 'text', text }
+    } else if (type === 'session.status') yield* this.status(objectOf(facts.status) ?? {})
+  }
+
+  private *message({ id, role, parentID }: JsonObject): Iterable<AgentEvent> {
+    const messageId = textOf(id)
+    if (messageId === undefined) return
+    if (role === 'user' && this.promptId === undefined) {
+      this.promptId = messageId
+      yield { type: 'state', state: encode({ session_id: this.sessionId, message_id: messageId }) }
+    } else if (role === 'assistant' && parentID === this.promptId) this.answers.add(messageId)
+  }
+
+  private *part(part: JsonObject): Iterable<AgentEvent> {
+    if (!this.answers.has(String(part.messageID))) return
+    if (part.type === 'text') this.textParts.add(String(part.id))
+    if (part.type === 'tool') yield* this.tools.take(part)
+  }
+
+  private *status({ type, attempt, message, next }: JsonObject): Iterable<AgentEvent> {
+    if (type !== 'retry') return
+    const ms = Math.max(0, Number(next) - Date.now())
+    const said = textOf(message) ?? 'the model failed'
+    if (ms > RETRY_MS_MAX || Number(attempt) > RETRIES_MAX) {
+      const told = failureOfText(`opencode: ${said}`, 'overloaded')
+      throw failure(told.failure.type, told.message, told.failure.retry_after_ms ?? ms)
+    }
+    yield { type: 'note', text: `opencode asks the model again in ${Math.ceil(ms / 1000)} s: ${said}` }
+  }
+
+  private fail({ error }: JsonObject): void {
+    const reason = objectOf(error)
+    // One that ends an answer is with the answer too, whose text may be worth having.
+    if (reason === undefined || this.isAborted || this.answers.size > 0) return
+    throw failureOfError(reason)
+  }
+
+  private permit(request: JsonObject): void {
+    const id = String(request.id)
+    if (this.isAborted) return
+    const verdict = this.permissions.judge(request)
+    if (verdict !== 'park') this.post(`/permission/${id}/reply`, { reply: verdict })
+    else if (this.parked.length === 1) {
+      this.timers.push(
+        setTimeout(() => this.abort(), PARK_MS),
+        setTimeout(() => void this.server.stop(0), PARK_MS + ABORT_GRACE_MS),
+      )
+    }
+  }
+
+  /** A server that cannot be reached is seen by the end of its events. */
+  private post(path: string, body: object): void {
+    this.server.ask('POST', path, body).catch(() => undefined)
+  }
+}

@@ -1,0 +1,33 @@
+/** The session of a turn: new, or the one of an earlier turn, with substrat's tools beside its own. */
+import { failure } from '../../model-http/src/failure.js'
+import { objectOf, textOf } from '../../program-lines/src/json.js'
+import { type Server, wordsOf } from './server.js'
+import { readSettings } from './settings.js'
+import type { TurnWork } from './turn.js'
+
+/** As `--option permission=ask` has them; the last rule that fits decides. */
+const ASK = ['edit', 'bash', 'webfetch', 'websearch', 'task', 'external_directory'].map((permission) => ({
+  permission,
+  pattern: '*',
+  action: 'ask',
+}))
+
+export async function openSession(server: Server, { state, settings, host }: TurnWork): Promise<string> {
+  if (host.tools !== null && host.tools !== undefined) {
+    const { name, command, args, env } = host.tools
+    const config = { type: 'local', command: [command, ...args], environment: env }
+    await server.must('POST', '/mcp', { name, config })
+  }
+  const rules = readSettings(settings).asksAlways ? { permission: ASK } : {}
+  if (state === null) {
+    const id = textOf(objectOf(await server.must('POST', '/session', rules))?.id)
+    if (id === undefined) throw failure('invalid_response', 'opencode made a session without an id')
+    return id
+  }
+  const { status, body } = await server.ask('GET', `/session/${state.session_id}`)
+  if (status === 404) {
+    throw failure('session_lost', `opencode has no session ${state.session_id} any more: ${wordsOf(body)}`)
+  }
+  if (status >= 300) throw failure('crashed', `opencode cannot open ${state.session_id}: ${wordsOf(body)}`)
+  return state.session_id
+}

@@ -1,0 +1,22 @@
+/** What is kept of a conversation between turns. */
+import { failure } from '../../model-http/src/failure.js'
+import { textOf } from '../../program-lines/src/json.js'
+import { decodeState, encodeState } from '../../program-lines/src/state.js'
+
+export interface NativeState {
+  session_id: string
+  /** Of the latest prompt, by which its answer is known; null from before a prompt until OpenCode has it. */
+  message_id: string | null
+}
+
+export function encode(state: NativeState): Uint8Array {
+  return encodeState(state)
+}
+
+export function decode(state: Uint8Array): NativeState {
+  const { session_id, message_id } = decodeState(state) ?? {}
+  if (typeof session_id === 'string' && /^ses_\w+$/.test(session_id)) {
+    return { session_id, message_id: textOf(message_id) ?? null }
+  }
+  throw failure('session_lost', 'what is recorded of the session is none of the opencode provider')
+}

@@ -1,0 +1,107 @@
+/**
+ * One turn: a server is started, its session is opened and prompted, and it is gone when the turn is over.
+ *
+ * Invariants: the session's id goes out before anything is prompted, and that of the prompt the moment OpenCode has it; a
+ * turn is answered only by a message that ended by itself; a turn that was stopped or parked is never answered.
+ */
+import type {
+  AgentEvent,
+  AgentHost,
+  JsonObject,
+  ProviderSettings,
+  TurnCallOptions,
+  WaitAnswer,
+} from 'substrat/provider'
+import { failure, isFailure } from '../../model-http/src/failure.js'
+import { failureOfText } from '../../program-lines/src/failure-text.js'
+import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+import { Following } from './following.js'
+import { answerTo, endOf } from './messages.js'
+import { Server, wordsOf } from './server.js'
+import { openSession } from './session.js'
+import { readSettings } from './settings.js'
+import { encode, type NativeState } from './state.js'
+
+/** What OpenCode has for an abort before its server is killed. */
+const ABORT_GRACE_MS = 1200
+
+export interface TurnWork {
+  settings: ProviderSettings
+  host: AgentHost
+  /** Of the turns before; null in a session that is still to be opened. */
+  state: NativeState | null
+  prompt: string
+  /** What a person decided about the turn that this one goes on with. */
+  decided?: WaitAnswer
+  options: TurnCallOptions
+  /** Told of the server, so that it can be let go from elsewhere. */
+  onServer(server: Server): void
+}
+
+export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
+  const { signal } = work.options
+  const { workspace } = work.settings
+  // From here on the answer to the prompt before is no answer to this one, whatever happens.
+  if (work.state !== null) yield { type: 'state', state: encode({ ...work.state, message_id: null }) }
+  const server = await Server.start(work.host, readSettings(work.settings).command, workspace, signal)
+  work.onServer(server)
+  let onAbort = (): void => void server.stop(0)
+  const abort = (): void => onAbort()
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    signal.throwIfAborted()
+    const events = await server.events()
+    const session_id = await openSession(server, work)
+    if (work.state === null) yield { type: 'state', state: encode({ session_id, message_id: null }) }
+    const following = new Following(server, session_id, work)
+    onAbort = () => {
+      following.abort()
+      setTimeout(() => void server.stop(0), ABORT_GRACE_MS).unref()
+    }
+    signal.throwIfAborted()
+    await prompt(server, session_id, work)
+    const promptId = yield* following.until(events)
+    signal.throwIfAborted()
+    if (following.parked.length > 0) {
+      // Nothing of it runs while a person is asked.
+      await server.stop()
+      yield { type: 'wait', kind: 'approval', asks: following.parked }
+    } else yield* await answer(server, session_id, promptId)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw isFailure(error) ? error : failureOfText(`opencode: ${describe(error, server.complaint())}`)
+  } finally {
+    signal.removeEventListener('abort', abort)
+    await server.stop()
+  }
+}
+
+async function prompt(server: Server, sessionId: string, { settings, prompt }: TurnWork): Promise<void> {
+  const { model, agent } = readSettings(settings)
+  const { instructions } = settings
+  const { status, body } = await server.ask('POST', `/session/${sessionId}/prompt_async`, {
+    parts: [{ type: 'text', text: prompt }],
+    ...(model !== undefined && { model }),
+    ...(agent !== undefined && { agent }),
+    ...(instructions !== null && instructions.trim() !== '' && { system: instructions }),
+  })
+  if (status >= 300) throw failureOfText(`opencode: ${wordsOf(body)}`)
+}
+
+async function answer(
+  server: Server,
+  sessionId: string,
+  promptId: string | undefined,
+): Promise<Iterable<AgentEvent>> {
+  const messages = objectsOf(await server.must('GET', `/session/${sessionId}/message`))
+  const answered = promptId === undefined ? undefined : answerTo(messages, promptId)
+  if (answered === undefined) throw failure('crashed', 'opencode ended the turn without an answer')
+  return endOf(answered)
+}
+
+/** `fetch failed` has its reason in its cause. */
+function describe(error: unknown, complaint: string): string {
+  const { message, cause } = (objectOf(error) ?? {}) as JsonObject
+  const words = [textOf(message), textOf(objectOf(cause)?.message), complaint]
+  return words.filter((text) => text !== undefined && text !== '').join(': ')
+}

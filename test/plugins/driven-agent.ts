@@ -1,0 +1,138 @@
+/** Agents of a provider that the tests drive turn by turn, as commands of substrat would. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, onTestFinished } from 'vitest'
+import type {
+  AgentEvent,
+  AgentHost,
+  AgentProvider,
+  ProviderFailure,
+  ProviderSettings,
+  WaitAnswer,
+} from '../../src/provider/contract.js'
+import { killLeftGroup } from '../../src/provider/program.js'
+import { isAlive, type RecordedHost, recordedHost } from '../support/programs.js'
+
+const REPOSITORY = join(import.meta.dirname, '../..')
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'substrat-agents-')))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** The provider of a plugin's folder, as it is published. */
+export async function builtProvider(name: string): Promise<AgentProvider> {
+  const file = join(folder, `${name}.mjs`)
+  execFileSync(process.execPath, [
+    join(REPOSITORY, 'plugins/model-http/build.mjs'),
+    join(REPOSITORY, 'plugins', name),
+    file,
+  ])
+  return ((await import(/* @vite-ignore */ file)) as { default: AgentProvider }).default
+}
+
+export interface Turn {
+  events: AgentEvent[]
+  text: string
+  /** Undefined where the turn has none. */
+  reply: string | undefined
+  failure: ProviderFailure | undefined
+  ms: number
+}
+
+export interface TurnOptions extends Partial<ProviderSettings> {
+  allow?: string[]
+  signal?: AbortSignal
+  /** Goes on with a decision, in the place of a prompt. */
+  answer?: WaitAnswer
+  onEvent?(event: AgentEvent): void
+}
+
+/** An agent and its sessions. Each of its turns is another process, as after a command of substrat. */
+export class DrivenAgent {
+  readonly store = mkdtempSync(join(folder, 'store-'))
+  state: Uint8Array | null = null
+  tools: AgentHost['tools'] = null
+  private recorded: RecordedHost | undefined
+
+  constructor(
+    readonly provider: AgentProvider,
+    private readonly program: string,
+    private readonly habits: string[],
+  ) {}
+
+  /** What runs the program that stands in for the real one. */
+  get command(): string {
+    const words = [process.execPath, this.program, this.store, ...this.habits]
+    return words.map((word) => `'${word}'`).join(' ')
+  }
+
+  settings({ options, ...over }: Partial<ProviderSettings> = {}): ProviderSettings {
+    const standard = { workspace: folder, model: null, instructions: null }
+    return { ...standard, ...over, options: { command: this.command, ...options } }
+  }
+
+  /** Nothing of it runs when its turn is over, however it ended. */
+  async turn(prompt: string | object[], options: TurnOptions = {}): Promise<Turn> {
+    const { allow = [], signal = new AbortController().signal, answer, onEvent, ...over } = options
+    const settings = this.settings(over)
+    this.recorded ??= recordedHost()
+    const { host: plain, groups, runId } = this.recorded
+    const host: AgentHost = { ...plain, tools: this.tools }
+    const began = performance.now()
+    const events: AgentEvent[] = []
+    let failure: ProviderFailure | undefined
+    const session =
+      this.state === null
+        ? await this.provider.create(settings, host)
+        : await this.provider.restore(this.state, settings, host)
+    try {
+      const text = typeof prompt === 'string' ? prompt : JSON.stringify(prompt)
+      const stream = answer
+        ? (session.answer?.(answer, { signal, allow }) ?? [])
+        : session.send(text, { signal, allow })
+      for await (const event of stream) {
+        if (event.type === 'state') this.state = event.state
+        events.push(event)
+        onEvent?.(event)
+      }
+    } catch (error) {
+      failure = error as ProviderFailure
+    }
+    const ms = performance.now() - began
+    for (const group of groups.splice(0)) expect(await killLeftGroup(group, runId)).toBe('gone')
+    this.state = (await session.suspend()) ?? this.state
+    const done = events.at(-1)
+    return {
+      events,
+      text: events.map((event) => (event.type === 'text' ? event.text : '')).join(''),
+      reply: done?.type === 'done' ? done.reply : undefined,
+      failure,
+      ms,
+    }
+  }
+
+  /** Whether anything that a turn has started is still there. */
+  isRunning(): boolean {
+    return (this.recorded?.groups ?? []).some(({ process_group }) => isAlive(process_group))
+  }
+
+  /** Of the session that it is in. */
+  protected sessionId(): string {
+    return JSON.parse(Buffer.from(this.state ?? []).toString()).session_id
+  }
+}
+
+export function eventsOf<T extends AgentEvent['type']>(
+  { events }: Turn,
+  type: T,
+): Extract<AgentEvent, { type: T }>[] {
+  return events.filter((event): event is Extract<AgentEvent, { type: T }> => event.type === type)
+}
+
+/** Aborts after so long. */
+export function abortAfter(ms: number): AbortSignal {
+  const controller = new AbortController()
+  const timer = setTimeout(() => controller.abort(new Error('stopped by the test')), ms)
+  onTestFinished(() => clearTimeout(timer))
+  return controller.signal
+}

@@ -1,0 +1,16 @@
+/** The suite that every provider passes, against a program that stands in for OpenCode. */
+import { test } from 'vitest'
+import { conformanceCases } from '../../src/provider/conformance.js'
+import { OpenCode, opencode } from './opencode/support.js'
+
+const settings = new OpenCode().settings()
+
+const cases = conformanceCases(opencode, {
+  settings,
+  prompt: 'hi',
+  expected: 'echo: hi',
+  slow: { settings, prompt: '[{"hang":1}]' },
+  failing: new OpenCode('dies at once').settings(),
+  refused: { ...settings, model: 'no-provider' },
+})
+for (const { title, run } of cases) test(title, run)

@@ -1,0 +1,303 @@
+/** The provider of OpenCode, turn by turn, against a program that stands in for it. */
+import { describe, expect, test } from 'vitest'
+import type { WaitAnswer, WaitAsk } from '../../src/provider/contract.js'
+import { abortAfter, eventsOf, type Turn } from './driven-agent.js'
+import { OpenCode, opencode } from './opencode/support.js'
+
+const stateOf = (turn: Turn): string[] =>
+  eventsOf(turn, 'state').map(({ state }) => Buffer.from(state).toString())
+
+describe('a session', () => {
+  test('is known before the prompt, and the prompt once OpenCode has it', async () => {
+    const agent = new OpenCode()
+    const turn = await agent.turn('hi')
+    expect(turn.reply).toBe('echo: hi')
+    expect(turn.text).toBe('echo: hi')
+    const { id, promptId } = agent.stored()
+    expect(stateOf(turn)).toEqual([
+      JSON.stringify({ session_id: id, message_id: null }),
+      JSON.stringify({ session_id: id, message_id: promptId }),
+    ])
+  })
+
+  test('is the same in every later turn, and the answer before is forgotten before anything is started', async () => {
+    const agent = new OpenCode()
+    await agent.turn('one')
+    const { failure, events } = await agent.turn('two', { options: { command: 'no-such-program' } })
+    expect(failure?.failure.type).toBe('misconfigured')
+    expect(events).toEqual([{ type: 'state', state: expect.anything() }])
+    expect(Buffer.from(agent.state as Uint8Array).toString()).toContain('"message_id":null')
+    expect((await agent.turn('three')).reply).toBe('echo: three')
+    expect(agent.stored().asks).toHaveLength(2)
+  })
+
+  test('that has vanished is lost, and so is a state that is none', async () => {
+    const agent = new OpenCode()
+    agent.state = Buffer.from('{"session_id":"ses_gone"}')
+    expect((await agent.turn('hi')).failure?.failure.type).toBe('session_lost')
+    for (const state of ['{}', '{"session_id":"; rm -rf /"}'])
+      await expect(opencode.restore(Buffer.from(state), agent.settings(), {} as never)).rejects.toMatchObject(
+        { failure: { type: 'session_lost' } },
+      )
+  })
+
+  test('has the tools of substrat, its model, its agent, its instructions and its permissions', async () => {
+    const agent = new OpenCode()
+    agent.tools = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: { SUBSTRAT_RUN: 'r' } }
+    await agent.turn('hi', {
+      model: 'local/qwen/3',
+      instructions: 'Be brief.',
+      options: { agent: 'plan', permission: 'ask' },
+    })
+    expect(agent.server()).toEqual({
+      name: 'substrat',
+      config: { type: 'local', command: ['/bin/substrat', 'mcp'], environment: { SUBSTRAT_RUN: 'r' } },
+    })
+    expect(agent.stored().asks[0]).toEqual({
+      parts: [{ type: 'text', text: 'hi' }],
+      model: { providerID: 'local', modelID: 'qwen/3' },
+      agent: 'plan',
+      system: 'Be brief.',
+    })
+    expect(agent.stored().created.permission).toContainEqual({
+      permission: 'bash',
+      pattern: '*',
+      action: 'ask',
+    })
+    const plain = new OpenCode()
+    await plain.turn('hi')
+    expect(plain.stored()).toMatchObject({
+      created: {},
+      asks: [{ parts: [{ type: 'text', text: 'hi' }] }],
+    })
+  })
+})
+
+describe('a turn', () => {
+  const tool = (callID: string, state: object, name = 'bash'): object => ({
+    tool: { callID, tool: name, state },
+  })
+
+  test('is told as it happens: its text, its tools but not those of substrat, its tokens in all', async () => {
+    const agent = new OpenCode()
+    agent.tools = { name: 'substrat', command: 'true', args: [], env: {} }
+    const turn = await agent.turn([
+      { begin: 'I look. ' },
+      tool('c1', { status: 'pending', input: {} }),
+      tool('c1', { status: 'running', input: { command: 'ls' } }),
+      tool('c1', { status: 'running', input: { command: 'ls' } }),
+      tool('c1', { status: 'completed', input: { command: 'ls' }, output: 'a\u2028b' }),
+      tool('c1', { status: 'completed', input: { command: 'ls' }, output: 'again' }),
+      tool('c2', { status: 'error', input: {}, error: 'no such file' }),
+      tool('c3', { status: 'completed', input: {}, output: '' }, 'substrat_mail'),
+      { 'of another session': { type: 'message.part.delta', properties: { field: 'text', delta: 'x' } } },
+      { say: 'Done\u2028so.' },
+    ])
+    expect(turn.text).toBe('I look. Done\u2028so.')
+    expect(turn.events.filter(({ type }) => !['text', 'state'].includes(type))).toEqual([
+      { type: 'tool_started', call_id: 'c1', tool: 'bash', input: { command: 'ls' } },
+      { type: 'tool_finished', call_id: 'c1', tool: 'bash', output: 'a\u2028b', is_error: false },
+      { type: 'tool_started', call_id: 'c2', tool: 'bash', input: {} },
+      { type: 'tool_finished', call_id: 'c2', tool: 'bash', output: 'no such file', is_error: true },
+      { type: 'usage', usage: { input_tokens: 240, output_tokens: 16 } },
+      { type: 'done', reply: 'Done\u2028so.' },
+    ])
+  })
+
+  test('of 10 MB in one tool call is bounded in the log', async () => {
+    const output = 'x'.repeat(10_000_000)
+    const turn = await new OpenCode().turn([
+      { begin: '' },
+      tool('c', { status: 'completed', input: { output }, output }),
+      { say: 'ok' },
+    ])
+    expect(turn.reply).toBe('ok')
+    expect(JSON.stringify(turn.events).length).toBeLessThan(60_000)
+  })
+
+  test('that the model cut short is answered, and says so', async () => {
+    const turn = await new OpenCode().turn([{ end: 'length' }])
+    expect(turn.reply).toBe('an end')
+    expect(eventsOf(turn, 'note')).toHaveLength(1)
+  })
+
+  const apiError = (data: object): object => ({
+    error: { name: 'APIError', data: { isRetryable: false, ...data } },
+  })
+  test.each<[string, object, object]>([
+    ['a wrong key', apiError({ message: 'no', statusCode: 401 }), { type: 'authentication' }],
+    [
+      'a rate limit',
+      apiError({ message: 'no', statusCode: 429, responseHeaders: { 'retry-after': '7' } }),
+      { type: 'rate_limit', retry_after_ms: 7000 },
+    ],
+    [
+      'a login',
+      { error: { name: 'ProviderAuthError', data: { message: 'no' } } },
+      { type: 'authentication' },
+    ],
+    ['its size', { error: { name: 'ContextOverflowError', data: { message: 'no' } } }, { type: 'overflow' }],
+    ['an abort of others', { error: { name: 'MessageAbortedError', data: {} } }, { type: 'crashed' }],
+    ['the filter', { end: 'content-filter' }, { type: 'invalid' }],
+    ['no answer', { 'wait ms': 1 }, { type: 'crashed' }],
+    ['an answer without an end', { end: null }, { type: 'crashed' }],
+    [
+      'no such agent',
+      { 'session error': { name: 'UnknownError', data: { message: 'Agent not found: "x"' } } },
+      { type: 'misconfigured' },
+    ],
+  ])('fails for %s', async (_, step, failure) => {
+    const turn = await new OpenCode().turn([step])
+    expect(turn).toMatchObject({ reply: undefined, failure: { failure } })
+  })
+
+  test('whose model is asked again soon says so, and goes on', async () => {
+    const turn = await new OpenCode().turn([
+      { status: { type: 'retry', attempt: 1, message: 'Rate limit reached', in: 2000 } },
+      { say: 'there' },
+    ])
+    expect(turn.reply).toBe('there')
+    expect(eventsOf(turn, 'note')).toEqual([
+      { type: 'note', text: 'opencode asks the model again in 2 s: Rate limit reached' },
+    ])
+  })
+
+  test.each([
+    ['late', { type: 'retry', attempt: 1, message: 'Rate limit reached', in: 3_600_000 }],
+    ['too often', { type: 'retry', attempt: 5, message: 'Rate limit reached', in: 3_600_000 }],
+  ])('whose model is asked again %s is substrat’s to wait for', async (_, status) => {
+    const { failure } = await new OpenCode().turn([{ status }, { hang: 1 }])
+    expect(failure?.failure.type).toBe('rate_limit')
+    expect(failure?.failure.retry_after_ms).toBeGreaterThan(3_590_000)
+  })
+
+  test('in which it asks the person a question goes on without an answer', async () => {
+    expect((await new OpenCode().turn([{ 'ask a question': 1 }, { say: 'as I like' }])).reply).toBe(
+      'as I like',
+    )
+  })
+})
+
+describe('a permission', () => {
+  const BASH = {
+    permission: 'bash',
+    patterns: ['rm x'],
+    metadata: { command: 'rm x' },
+    tool: { callID: 'c1' },
+  }
+  const EDIT = { permission: 'edit', patterns: ['/f'], metadata: { diff: '+' }, tool: { callID: 'c2' } }
+  const OWN = { permission: 'substrat_mail', patterns: ['*'], metadata: {} }
+  const asksOf = (turn: Turn): WaitAsk[] => {
+    const [wait] = eventsOf(turn, 'wait')
+    expect(turn.events.at(-1)).toBe(wait)
+    return wait?.asks ?? []
+  }
+  const decided = (decision: WaitAnswer['decision'], asks: WaitAsk[]): { answer: WaitAnswer } => ({
+    answer: { decision, asks, text: '' },
+  })
+
+  test('that is allowed, or is of substrat itself, is given at once', async () => {
+    const agent = new OpenCode()
+    agent.tools = { name: 'substrat', command: 'true', args: [], env: {} }
+    const { reply } = await agent.turn([{ 'ask for': [BASH, EDIT, OWN] }], { allow: ['shell', 'edit'] })
+    expect(reply).toBe('[once][once][once]')
+  })
+
+  test('that is not ends the turn in a wait of which nothing runs, also where OpenCode is deaf', async () => {
+    for (const habits of [[], ['is deaf to an abort']]) {
+      const agent = new OpenCode(...habits)
+      const turn = await agent.turn([{ 'ask for': [BASH, OWN] }, { hang: 1 }], {
+        onEvent: ({ type }) => expect(agent.isRunning(), type).toBe(type !== 'wait'),
+      })
+      expect(asksOf(turn)).toEqual([
+        { call_id: 'c1', tool: 'bash', input: { command: 'rm x', patterns: ['rm x'] } },
+        { call_id: expect.stringMatching(/^per_/), tool: 'substrat_mail', input: { patterns: ['*'] } },
+      ])
+    }
+  })
+
+  test('that was approved is given once, to the same request; that was denied is rejected', async () => {
+    const agent = new OpenCode()
+    const asks = asksOf(await agent.turn([{ 'ask for': [BASH] }]))
+    expect((await agent.turn('', decided('approve', asks))).reply).toBe('[once]')
+    expect((await agent.turn('', decided('deny', asks))).reply).toBe('[reject]')
+    const other = [{ ...asks[0], input: { command: 'rm y', patterns: ['rm y'] } } as WaitAsk]
+    expect(asksOf(await agent.turn('', decided('approve', other)))).toEqual(asks)
+  })
+})
+
+describe('an OpenCode that dies or hangs', () => {
+  test('before it listens fails the turn with what it told stderr', async () => {
+    const { failure } = await new OpenCode('dies at once').turn('hi')
+    expect(failure).toMatchObject({ failure: { type: 'crashed' }, message: /exited 1 .*the disk is full/ })
+  })
+
+  test('before it listens is stopped at once', async () => {
+    const { failure, ms } = await new OpenCode('never listens').turn('hi', { signal: abortAfter(300) })
+    expect(failure?.message).toBe('stopped by the test')
+    expect(ms).toBeLessThan(2500)
+  })
+
+  test('with its session made, or with the prompt on its way, has its session still', async () => {
+    for (const habit of ['dies with its session', 'loses prompts']) {
+      const agent = new OpenCode(habit)
+      const turn = await agent.turn('hi')
+      expect(turn.failure?.failure.type).toMatch(/unreachable|crashed/)
+      if (habit === 'loses prompts') expect(agent.stored().messages).toEqual([])
+    }
+  })
+
+  test('in the middle of its text has not answered, and goes on in the next turn', async () => {
+    const agent = new OpenCode()
+    const turn = await agent.turn([{ begin: 'half' }, { 'wait ms': 50 }, { kill: 'SIGKILL' }])
+    expect(turn).toMatchObject({ reply: undefined, text: 'half', failure: { failure: { type: 'crashed' } } })
+    expect((await agent.turn('go on')).reply).toBe('echo: go on')
+  })
+
+  test('takes an abort, or is killed', async () => {
+    for (const habits of [[], ['is deaf to an abort']]) {
+      const turn = await new OpenCode(...habits).turn([{ begin: 'half' }, { hang: 1 }], {
+        signal: abortAfter(800),
+      })
+      expect(turn).toMatchObject({ reply: undefined, failure: { message: 'stopped by the test' } })
+      expect(turn.ms).toBeLessThan(4000)
+    }
+  })
+})
+
+describe('its store, after a crash', () => {
+  /** What is there when substrat has died at this state of the turn. */
+  async function inspected(prompt: string | object[]): Promise<object> {
+    const agent = new OpenCode()
+    const last = eventsOf(await agent.turn(prompt), 'state').at(-1)
+    return opencode.inspect(last?.state ?? null, agent.settings())
+  }
+
+  test('has the reply of a turn that was finished', async () => {
+    expect(await inspected('hi')).toEqual({ outcome: 'finished', reply: 'echo: hi' })
+    expect(await inspected([{ begin: 'I look. ' }, { say: 'Blue.' }])).toEqual({
+      outcome: 'finished',
+      reply: 'Blue.',
+    })
+  })
+
+  test.each<[string, object[]]>([
+    ['before its answer', [{ 'wait ms': 50 }, { kill: 'SIGKILL' }]],
+    ['between its tools', [{ begin: 'I look. ' }, { 'wait ms': 50 }, { kill: 'SIGKILL' }]],
+    ['with an error', [{ error: { name: 'UnknownError', data: { message: 'no' } } }]],
+  ])('says unfinished of one that ended %s', async (_, steps) => {
+    expect(await inspected(steps)).toEqual({ outcome: 'unfinished' })
+  })
+
+  test('says unknown where the prompt may not have come, where nothing is known, and where it cannot be read', async () => {
+    const agent = new OpenCode()
+    const [before, after] = eventsOf(await agent.turn('hi'), 'state')
+    const gone = agent.settings({ options: { command: 'no-such-program' } })
+    for (const [state, settings] of [
+      [before?.state ?? null, agent.settings()],
+      [null, agent.settings()],
+      [after?.state ?? null, gone],
+    ] as const)
+      expect(await opencode.inspect(state, settings)).toEqual({ outcome: 'unknown' })
+  })
+})

@@ -1,0 +1,226 @@
+/**
+ * Stands in for OpenCode: node opencode.mjs STORE [HABIT…] serve|export …, with the parts of its API that are used.
+ *
+ * Its sessions are files in STORE. A prompt that is a JSON list is what it does, step by step; any other is echoed. One
+ * that gives a permission makes it ask again for what it asked before.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import path from 'node:path'
+
+const command = process.argv.findIndex((word, at) => at > 2 && ['serve', 'export'].includes(word))
+const [store, ...habits] = process.argv.slice(2, command)
+const has = (habit) => habits.includes(habit)
+const fileOf = (id) => path.join(store, `${id}.json`)
+const load = (id) => JSON.parse(readFileSync(fileOf(id), 'utf8'))
+const save = (session) => writeFileSync(fileOf(session.id), JSON.stringify(session))
+mkdirSync(store, { recursive: true })
+
+if (process.argv[command] === 'export') {
+  const id = process.argv[command + 1]
+  process.stderr.write(`Exporting session: ${id}\n`)
+  if (!existsSync(fileOf(id))) process.exit(1)
+  process.stdout.write(JSON.stringify({ info: { id }, messages: load(id).messages }), () => process.exit(0))
+} else if (has('dies at once')) {
+  process.stderr.write('the disk is full\n')
+  process.exit(1)
+}
+
+const listeners = new Set()
+const replies = new Map()
+let current
+let lastId = 0
+const newId = (kind) => `${kind}_${process.pid}x${++lastId}`
+function emit(type, properties) {
+  for (const response of listeners)
+    response.write(`data: ${JSON.stringify({ id: newId('evt'), type, properties })}\n\n`)
+}
+const status = (sessionID, value) => emit('session.status', { sessionID, status: value })
+
+function idle() {
+  if (current === undefined) return
+  const { id } = current
+  current = undefined
+  status(id, { type: 'idle' })
+  emit('session.idle', { sessionID: id })
+}
+
+/** A message of the answer, which is in the store from its beginning. */
+function message(fields = {}, parts = []) {
+  const info = {
+    id: newId('msg'),
+    role: 'assistant',
+    parentID: current.promptId,
+    time: { created: 1 },
+    ...fields,
+  }
+  current.messages.push({ info, parts })
+  save(current)
+  emit('message.updated', { sessionID: current.id, info })
+  return info
+}
+
+const TOKENS = { input: 100, output: 7, reasoning: 1, cache: { read: 20, write: 0 } }
+const STEPS = {
+  say(text, finish = 'stop') {
+    const info = message()
+    const part = { id: newId('prt'), type: 'text', messageID: info.id }
+    emit('message.part.updated', { sessionID: current.id, part: { ...part, text: '' } })
+    const facts = { sessionID: current.id, messageID: info.id, partID: part.id, field: 'text' }
+    for (const delta of text.match(/.{1,5}/gsu) ?? []) emit('message.part.delta', { ...facts, delta })
+    const entry = current.messages.at(-1)
+    entry.parts = [{ type: 'step-start' }, { ...part, text }]
+    entry.info = { ...info, finish, tokens: TOKENS, time: { created: 1, completed: 2 } }
+    save(current)
+    emit('message.updated', { sessionID: current.id, info: entry.info })
+  },
+  begin: (text) => STEPS.say(text, 'tool-calls'),
+  end: (finish) => STEPS.say('an end', finish),
+  error: (error) => message({ error, time: { created: 1, completed: 2 } }),
+  'session error': (error) => emit('session.error', { sessionID: current.id, error }),
+  status: (value) => status(current.id, { ...value, ...(value.in && { next: Date.now() + value.in }) }),
+  emit: ({ type, properties }) => emit(type, { sessionID: current.id, ...properties }),
+  'of another session': ({ type, properties }) => emit(type, { sessionID: 'ses_other', ...properties }),
+  tool: ({ callID, tool, state }) =>
+    emit('message.part.updated', {
+      sessionID: current.id,
+      part: {
+        id: newId('prt'),
+        messageID: current.messages.at(-1).info.id,
+        type: 'tool',
+        tool,
+        callID,
+        state,
+      },
+    }),
+  async 'ask for'(requests) {
+    current.asked = requests
+    save(current)
+    const answered = await Promise.all(
+      requests.map((request) => {
+        const id = newId('per')
+        const waiting = new Promise((resolve) => replies.set(id, resolve))
+        emit('permission.asked', { id, sessionID: current.id, always: [], ...request })
+        return waiting
+      }),
+    )
+    if (current !== undefined) STEPS.say(answered.map(({ reply }) => `[${reply}]`).join(''))
+  },
+  'ask a question'() {
+    const id = newId('que')
+    emit('question.asked', { id, sessionID: current.id, questions: [] })
+    return new Promise((resolve) => replies.set(id, resolve))
+  },
+  kill: (signal) => process.kill(process.pid, signal),
+  'wait ms': (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  hang: () => new Promise(() => undefined),
+}
+
+async function play(session, body) {
+  const text = body.parts[0].text
+  current = session
+  session.asks = [...(session.asks ?? []), body]
+  if (has('loses prompts')) return process.kill(process.pid, 'SIGKILL')
+  const info = { id: newId('msg'), role: 'user' }
+  session.promptId = info.id
+  session.messages.push({ info, parts: body.parts })
+  save(session)
+  status(session.id, { type: 'busy' })
+  emit('message.updated', { sessionID: session.id, info })
+  const isDecision = /has (granted|denied) permission/.test(text)
+  const steps = text.startsWith('[')
+    ? JSON.parse(text)
+    : isDecision
+      ? [{ 'ask for': session.asked }]
+      : [{ say: `echo: ${text}` }]
+  for (const step of steps) for (const [name, value] of Object.entries(step)) await STEPS[name]?.(value)
+  idle()
+}
+
+function answer(response, code, body) {
+  response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
+
+const ROUTES = [
+  [
+    'GET',
+    /^\/event$/,
+    (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      listeners.add(response)
+      response.write('data: {"type":"server.connected","properties":{}}\n\n')
+    },
+  ],
+  [
+    'POST',
+    /^\/mcp$/,
+    (response, body) => {
+      writeFileSync(path.join(store, 'mcp'), JSON.stringify(body))
+      answer(response, 200, {})
+    },
+  ],
+  [
+    'POST',
+    /^\/session$/,
+    (response, body) => {
+      const session = { id: `ses_${readdirSync(store).length}`, messages: [], created: body }
+      save(session)
+      answer(response, 200, { id: session.id })
+      if (has('dies with its session')) process.kill(process.pid, 'SIGKILL')
+    },
+  ],
+  [
+    'GET',
+    /^\/session\/(\w+)$/,
+    (response, _, id) => {
+      if (!existsSync(fileOf(id)))
+        return answer(response, 404, { name: 'NotFoundError', data: { message: 'Session not found' } })
+      answer(response, 200, { id })
+    },
+  ],
+  ['GET', /^\/session\/(\w+)\/message$/, (response, _, id) => answer(response, 200, load(id).messages)],
+  [
+    'POST',
+    /^\/session\/(\w+)\/prompt_async$/,
+    (response, body, id) => {
+      response.writeHead(204).end()
+      play(load(id), body)
+    },
+  ],
+  [
+    'POST',
+    /^\/session\/(\w+)\/abort$/,
+    (response) => {
+      answer(response, 200, true)
+      if (!has('is deaf to an abort')) idle()
+    },
+  ],
+  [
+    'POST',
+    /^\/(?:permission|question)\/(\w+)\/(?:reply|reject)$/,
+    (response, body, id) => {
+      answer(response, 200, true)
+      replies.get(id)?.(body)
+    },
+  ],
+]
+
+const expected = `Basic ${Buffer.from(`opencode:${process.env.OPENCODE_SERVER_PASSWORD}`).toString('base64')}`
+const server = createServer(async (request, response) => {
+  let text = ''
+  for await (const piece of request) text += piece
+  if (request.headers.authorization !== expected) return answer(response, 401, {})
+  const { pathname, searchParams } = new URL(request.url, 'http://x')
+  if (searchParams.get('directory') !== process.cwd()) return answer(response, 400, 'another directory')
+  for (const [method, pattern, handle] of ROUTES) {
+    const [, id] = (request.method === method && pattern.exec(pathname)) || [false]
+    if (pattern.test(pathname) && request.method === method)
+      return handle(response, text && JSON.parse(text), id)
+  }
+  answer(response, 404, 'no such route')
+})
+if (process.argv[command] === 'serve')
+  server.listen(0, '127.0.0.1', () => {
+    if (has('never listens')) return
+    process.stdout.write(`opencode server listening on http://127.0.0.1:${server.address().port}\n`)
+  })
