@@ -2,9 +2,10 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RealProgram } from './program.js'
 
+/** Over its own server. */
 export const opencode: RealProgram = {
   name: 'opencode',
-  provider: 'acp',
+  provider: 'opencode',
   packages: { 'opencode-ai': '1.18.33' },
   executable: 'opencode',
   configure({ config, modelUrl }) {
@@ -27,8 +28,16 @@ export const opencode: RealProgram = {
       OPENCODE_DISABLE_MODELS_FETCH: '1',
     }
   },
-  flags: ({ program }) => ['--option', `command=${program} acp`, '--model', 'loop/m'],
+  flags: ({ program }) => ['--option', `command=${program}`, '--model', 'loop/m'],
   writeCall: (file) => ({ name: 'write', input: { filePath: file, content: 'made\n' } }),
   vanish: ({ data }) => rmSync(join(data, 'opencode'), { recursive: true }),
   bare: { argv: ({ program }, prompt) => [program, 'run', '--format', 'json', '-m', 'loop/m', prompt] },
+}
+
+/** The same program over ACP, as any other that speaks it. */
+export const opencodeAcp: RealProgram = {
+  ...opencode,
+  name: 'opencode-acp',
+  provider: 'acp',
+  flags: ({ program }) => ['--option', `command=${program} acp`, '--model', 'loop/m'],
 }
