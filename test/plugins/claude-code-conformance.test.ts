@@ -1,0 +1,17 @@
+/** The suite that every provider passes. */
+import { describe, test } from 'vitest'
+import { conformanceCases } from '../../src/provider/conformance.js'
+import { claude, settings } from './claude-code/support.js'
+
+describe('claude-code', () => {
+  const cases = conformanceCases(claude, {
+    settings: settings(),
+    prompt: 'hello',
+    expected: 'echo: hello',
+    asks: { settings: settings(), prompt: 'use the tool', expected: 'echo: USETOOL' },
+    slow: { settings: settings(), prompt: 'be slow' },
+    failing: settings({ command: '/nowhere/claude' }),
+    refused: settings({ permission_mode: 'none' }),
+  })
+  for (const { title, run } of cases) test(title, run)
+})

@@ -1,0 +1,146 @@
+/** Every way in which a program may end, or not end, while provider-claude-code reads it. */
+import { readdirSync } from 'node:fs'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { AgentEvent } from '../../src/provider/contract.js'
+import { processesWith } from '../support/processes.js'
+import { recordedHost } from '../support/programs.js'
+import { tempDirectory } from '../support/temp.js'
+import {
+  answersGiven,
+  claude,
+  endGrandchild,
+  failureIn,
+  firstTurn,
+  newHost,
+  newSession,
+  replyIn,
+  settings,
+  started,
+  stateIn,
+  textIn,
+  turn,
+  typesOf,
+} from './claude-code/support.js'
+
+describe('a claude that is killed', () => {
+  test.each([['die before the id'], ['die after the id'], ['die in mid-text'], ['die with half a line']])(
+    '(%s) fails the turn as crashed, and its session is known',
+    async (prompt) => {
+      const died = await firstTurn(prompt)
+      expect(failureIn(died)).toMatchObject({ type: 'crashed', message: expect.stringContaining('SIGKILL') })
+      expect(await claude.inspect(stateIn(died), settings())).toEqual({ outcome: 'unfinished' })
+      const restored = await claude.restore(stateIn(died), settings(), newHost())
+      expect(replyIn(await turn(restored, 'hello'))).toBe('echo: hello []')
+    },
+  )
+
+  test('after its result has replied', async () => {
+    expect(replyIn(await firstTurn('die after the result'))).toBe('echo: hello []')
+  })
+
+  test('after its reply was kept, which it did not say, has replied what it kept', async () => {
+    expect(replyIn(await firstTurn('die after the reply was kept'))).toBe('kept, and never said')
+  })
+})
+
+describe('a claude that does not end', () => {
+  test('after its result is killed, with what it left in its group', async () => {
+    const { host, runId } = recordedHost()
+    const began = performance.now()
+    const done = await turn(await newSession(settings(), { ...host, tools: null }), 'hang after the result')
+    expect(replyIn(done)).toBe('echo: hello []')
+    expect(performance.now() - began).toBeLessThan(9000)
+    expect(processesWith(`SUBSTRAT_RUN=${runId}`)).toEqual([])
+  })
+
+  test('and does not heed its interrupt and SIGTERM is killed soon after the turn is stopped', async () => {
+    const { host, runId } = recordedHost()
+    const controller = new AbortController()
+    const session = await newSession(settings(), { ...host, tools: null })
+    let abortedAt = 0
+    const onEvent = ({ type }: AgentEvent): void => {
+      if (type !== 'text' || abortedAt > 0) return
+      abortedAt = performance.now()
+      controller.abort()
+    }
+    const stopped = await turn(session, 'never end', { signal: controller.signal, onEvent })
+    expect(typesOf(stopped)).not.toContain('done')
+    expect(stopped.error).toBeDefined()
+    expect(performance.now() - abortedAt).toBeLessThan(4000)
+    expect(processesWith(`SUBSTRAT_RUN=${runId}`)).toEqual([])
+  })
+
+  test('is gone once its session has been stopped in the middle', async () => {
+    const { host, runId } = recordedHost()
+    const session = await newSession(settings(), { ...host, tools: null })
+    let stopping: Promise<void> | undefined
+    const onEvent = ({ type }: AgentEvent): void => {
+      if (type === 'text') stopping ??= session.stop()
+    }
+    const stopped = await turn(session, 'be slow', { onEvent })
+    await stopping
+    expect(stopped.error).toBeDefined()
+    expect(processesWith(`SUBSTRAT_RUN=${runId}`)).toEqual([])
+  })
+
+  test('is interrupted first, so that it keeps what it had said, and is gone at once', async () => {
+    const controller = new AbortController()
+    const onEvent = ({ type }: AgentEvent): void => {
+      if (type === 'text') controller.abort()
+    }
+    const began = performance.now()
+    const stopped = await turn(await newSession(), 'be slow', { signal: controller.signal, onEvent })
+    expect(stopped.events.at(-1)?.type).not.toBe('done')
+    expect(answersGiven()).toEqual([{ subtype: 'interrupt' }])
+    // The stand-in, as the real one, ends at once when it is interrupted.
+    expect(performance.now() - began).toBeLessThan(2500)
+  })
+
+  test('but has left a grandchild with its stdout does not hold the turn', async () => {
+    const began = performance.now()
+    const failed = await firstTurn('leave a grandchild with stdout')
+    endGrandchild()
+    expect(failureIn(failed)).toMatchObject({
+      type: 'crashed',
+      message: 'claude exited 3 before its turn had ended: it went wrong',
+    })
+    expect(performance.now() - began).toBeLessThan(5000)
+  })
+})
+
+describe('what claude says', () => {
+  test('may be garbage, of a later version, or have U+2028 in it', async () => {
+    const done = await firstTurn('say garbage')
+    expect(replyIn(done)).toBe('one\u2028line é')
+    expect(textIn(done)).toContain('one\u2028line\u2029of\rtext')
+  })
+
+  test('may be lines of 10 MB, of which a bounded part is kept', async () => {
+    const done = await firstTurn('say a lot')
+    expect(replyIn(done)).toBe('echo: hello []')
+    const [call, result] = done.events.filter(({ type }) => type.startsWith('tool_'))
+    expect(call).toMatchObject({ type: 'tool_started', tool: 'Read' })
+    expect(result).toMatchObject({
+      type: 'tool_finished',
+      output: expect.stringContaining('characters left out'),
+    })
+    expect(JSON.stringify(done.events).length).toBeLessThan(100_000)
+  })
+})
+
+test.each([['hello'], ['die after the id'], ['die before the id'], ['use the tool']])(
+  'no file of a turn is left (%s)',
+  async (prompt) => {
+    const temporary = tempDirectory()
+    const before = process.env.TMPDIR
+    process.env.TMPDIR = temporary
+    onTestFinished(() => {
+      if (before === undefined) delete process.env.TMPDIR
+      else process.env.TMPDIR = before
+    })
+    const server = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: {} }
+    await turn(await newSession(settings(), newHost(server)), prompt)
+    expect(started().mcp_file).toContain(temporary)
+    expect(readdirSync(temporary)).toEqual([])
+  },
+)

@@ -1,0 +1,95 @@
+/** What provider-claude-code reads in the transcripts of the real claude. */
+import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { claude, settings, transcriptPath, useTranscript } from './claude-code/support.js'
+
+const SESSION = 'f0c0126f-de5f-4341-b292-5ae2d8c701e0'
+
+function inspect(promptId: string | null): ReturnType<typeof claude.inspect> {
+  const state = { session_id: SESSION, is_begun: true, prompt_id: promptId }
+  return claude.inspect(Buffer.from(JSON.stringify(state)), settings())
+}
+
+describe('a turn', () => {
+  test('whose last word is the model’s own end is finished, with the text after its tools as the reply', async () => {
+    useTranscript('finished', SESSION)
+    const inspection = await inspect('d88a8f82-995b-4ff0-9961-f4c79ed01d88')
+    expect(inspection).toEqual({ outcome: 'finished', reply: 'echo: USETOOL please []' })
+  })
+
+  test.each([
+    ['interrupted', '98c96ea2-85d1-4170-8f25-85ddfc9506e7', 'was interrupted'],
+    ['refused', 'ade091fc-fa3a-4046-8812-0dfb5e18ee2b', 'the API refused'],
+  ])('(%s) that %s %s is not finished', async (name, promptId) => {
+    useTranscript(name, SESSION)
+    expect(await inspect(promptId)).toEqual({ outcome: 'unfinished' })
+  })
+
+  test.each([
+    ['killed-then-resumed', '470f23ee-6a1a-4359-943d-1a84b7fa7dff', '6043d30f-fa3f-46ee-8c26-b0f6d7669aba'],
+    ['killed-in-text', '39487656-bc77-4e3d-9611-513a3258a110', 'e0773067-26d8-42d0-914b-7d36d09bba53'],
+  ])(
+    '(%s) that was killed is not finished, also with what claude adds when it goes on',
+    async (name, first, next) => {
+      const path = useTranscript(name, SESSION)
+      const lines = readFileSync(path, 'utf8').split('\n')
+      const upTo = (uuid: string): number => lines.findIndex((line) => line.includes(`"uuid":"${uuid}"`))
+      expect(await inspect(next)).toEqual({ outcome: 'finished', reply: 'echo: go on recall [mark-one]' })
+      writeFileSync(path, `${lines.slice(0, upTo(next)).join('\n')}\n`)
+      expect(await inspect(first)).toEqual({ outcome: 'unfinished' })
+      // The message of this turn is not there: what was before it is no answer to it.
+      expect(await inspect(next)).toEqual({ outcome: 'unfinished' })
+    },
+  )
+
+  test('is finished at each byte of its last line, or not', async () => {
+    const path = useTranscript('finished', SESSION)
+    const bytes = readFileSync(path)
+    const end = bytes.lastIndexOf('{"type":"last-prompt"')
+    const begin = bytes.lastIndexOf('\n', end - 2) + 1
+    for (const size of [begin, begin + 1, Math.floor((begin + end) / 2), end - 2]) {
+      truncateSync(path, size)
+      expect(await inspect('d88a8f82-995b-4ff0-9961-f4c79ed01d88')).toEqual({ outcome: 'unfinished' })
+      writeFileSync(path, bytes)
+    }
+    truncateSync(path, end - 1)
+    expect(await inspect('d88a8f82-995b-4ff0-9961-f4c79ed01d88')).toMatchObject({ outcome: 'finished' })
+  })
+
+  test('is read past blocks of NUL, torn lines, sub-agents and what claude tells the model', async () => {
+    const path = useTranscript('finished', SESSION)
+    const subAgent = {
+      type: 'assistant',
+      isSidechain: true,
+      message: { content: [], stop_reason: 'tool_use' },
+    }
+    const meta = { type: 'user', isMeta: true, message: { role: 'user', content: 'caveat' } }
+    appendFileSync(
+      path,
+      `${'\0'.repeat(4096)}\n{"type":"user","mess\n${JSON.stringify(subAgent)}\n${JSON.stringify(meta)}\n`,
+    )
+    expect(await inspect('d88a8f82-995b-4ff0-9961-f4c79ed01d88')).toMatchObject({ outcome: 'finished' })
+  })
+
+  test('whose reply has several blocks has all of their text', async () => {
+    const message = (text: string, stop_reason: string | null): string =>
+      `${JSON.stringify({ type: 'assistant', message: { id: 'm', model: 'x', content: [{ type: 'text', text }], stop_reason } })}\n`
+    writeFileSync(
+      transcriptPath(SESSION),
+      `${JSON.stringify({ type: 'user', uuid: 'p' })}\n${message('one, ', null)}${message('two', 'end_turn')}`,
+    )
+    expect(await inspect('p')).toEqual({ outcome: 'finished', reply: 'one, two' })
+  })
+})
+
+describe('without a transcript', () => {
+  test('a turn that was begun is not finished', async () => {
+    expect(await inspect('d88a8f82-995b-4ff0-9961-f4c79ed01d88')).toEqual({ outcome: 'unfinished' })
+  })
+
+  test('nothing is known of a session that had no turn, or of no state', async () => {
+    expect(await inspect(null)).toEqual({ outcome: 'unknown' })
+    expect(await claude.inspect(null, settings())).toEqual({ outcome: 'unknown' })
+    expect(await claude.inspect(Buffer.from('\xff'), settings())).toEqual({ outcome: 'unknown' })
+  })
+})

@@ -1,0 +1,160 @@
+/** Turns of provider-claude-code, against what the real claude printed. */
+import { existsSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import {
+  claude,
+  decoded,
+  failureIn,
+  firstTurn,
+  forgetSessions,
+  newHost,
+  newSession,
+  RESETS_AT,
+  replyIn,
+  settings,
+  started,
+  stateIn,
+  textIn,
+  turn,
+  typesOf,
+} from './claude-code/support.js'
+
+describe('a turn', () => {
+  test('says its session before claude starts, then text and usage, and ends with the reply', async () => {
+    const first = await firstTurn('hello')
+    expect(typesOf(first).filter((type, i, all) => type !== all[i - 1])).toEqual([
+      'state',
+      'text',
+      'usage',
+      'done',
+    ])
+    expect(replyIn(first)).toBe('echo: hello []')
+    expect(textIn(first)).toBe('echo: hello []')
+    expect(first.events).toContainEqual({ type: 'usage', usage: { input_tokens: 10, output_tokens: 5 } })
+    expect(decoded(stateIn(first))).toMatchObject({
+      session_id: started().argv[started().argv.indexOf('--session-id') + 1],
+    })
+  })
+
+  test('is of a new session the first time and goes on with it afterwards, in another process too', async () => {
+    const session = await newSession()
+    replyIn(await turn(session, 'hello'))
+    const id = String(decoded(await session.suspend()).session_id)
+    expect(started().argv).toEqual(expect.arrayContaining(['--session-id', id]))
+    const restored = await claude.restore((await session.suspend()) as Uint8Array, settings(), newHost())
+    replyIn(await turn(restored, 'again'))
+    expect(started().argv).toEqual(expect.arrayContaining(['--resume', id]))
+    expect(started().argv).not.toContain('--session-id')
+  })
+
+  test('that died before claude had written anything is begun anew under the same id', async () => {
+    const session = await newSession()
+    const died = await turn(session, 'keeps nothing\ndie before the id')
+    forgetSessions()
+    const restored = await claude.restore(stateIn(died), settings(), newHost())
+    replyIn(await turn(restored, 'hello'))
+    expect(started().argv).toEqual(
+      expect.arrayContaining(['--session-id', decoded(stateIn(died)).session_id]),
+    )
+  })
+
+  test('whose session has vanished is said, and claude is not started', async () => {
+    const session = await newSession()
+    replyIn(await turn(session, 'hello'))
+    forgetSessions()
+    const failed = await turn(session, 'again')
+    expect(failureIn(failed)).toMatchObject({ type: 'session_lost' })
+    expect(typesOf(failed)).toEqual([])
+  })
+
+  test('whose session vanishes before claude looks is said too', async () => {
+    const failed = await firstTurn('play vanished')
+    expect(failureIn(failed)).toMatchObject({
+      type: 'session_lost',
+      message: expect.stringContaining('No conversation found'),
+    })
+  })
+
+  test('tells claude its model, instructions, mode and arguments', async () => {
+    const options = { permission_mode: 'acceptEdits', args: "--add-dir '../a b' --effort high" }
+    const given = settings(options, { model: 'opus', instructions: 'be brief' })
+    replyIn(await turn(await newSession(given), 'hello'))
+    const { argv } = started()
+    const wordAfter = (flag: string): string | undefined => argv[argv.indexOf(flag) + 1]
+    expect(wordAfter('--model')).toBe('opus')
+    expect(wordAfter('--append-system-prompt')).toBe('be brief')
+    expect(wordAfter('--permission-mode')).toBe('acceptEdits')
+    expect(argv.slice(-4)).toEqual(['--add-dir', '../a b', '--effort', 'high'])
+    expect(argv).not.toContain('--mcp-config')
+  })
+
+  test('offers the tools of substrat in a file that is gone when claude has read it', async () => {
+    const server = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: { TOKEN: 'secret' } }
+    replyIn(await turn(await newSession(settings(), newHost(server)), 'hello'))
+    const { argv, mcp, mcp_file } = started()
+    const { name, ...how } = server
+    expect(JSON.parse(mcp ?? '')).toEqual({ mcpServers: { [name]: { type: 'stdio', ...how } } })
+    expect(argv).toEqual(expect.arrayContaining(['--strict-mcp-config', '--allowedTools', 'mcp__substrat']))
+    expect(argv.join(' ')).not.toContain('secret')
+    expect(existsSync(mcp_file as string)).toBe(false)
+  })
+})
+
+describe('a turn that fails', () => {
+  test.each([
+    ['rate-limit', 'rate_limit', 'Request rejected (429)'],
+    ['too-long', 'overflow', 'Prompt is too long'],
+    ['no-credit', 'misconfigured', 'Credit balance is too low'],
+    ['not-logged-in', 'authentication', 'Not logged in'],
+    ['max-turns', 'invalid', 'maximum number of turns'],
+  ])('by %s, as a success that is an error, is of type %s', async (recording, type, words) => {
+    const failed = await firstTurn(`play ${recording}`)
+    expect(failureIn(failed)).toMatchObject({ type, message: expect.stringContaining(words) })
+    expect(typesOf(failed)).not.toContain('done')
+  })
+
+  test('by a limit of the subscription says when it is reset', async () => {
+    const { type, retry_after_ms } = failureIn(await firstTurn('play session-limit'))
+    expect(type).toBe('rate_limit')
+    expect(Math.abs((retry_after_ms ?? 0) - (RESETS_AT * 1000 - Date.now()))).toBeLessThan(20_000)
+  })
+
+  test('by a key that the API does not take is ended at the second refusal, not the tenth', async () => {
+    const failed = await firstTurn('play authentication')
+    expect(failureIn(failed)).toMatchObject({ type: 'authentication' })
+    expect(failed.events.filter(({ type }) => type === 'note')).toHaveLength(1)
+  })
+
+  test('notes each time that claude asks the API again', async () => {
+    const { events } = await firstTurn('play overloaded')
+    expect(events.filter(({ type }) => type === 'note')).toEqual([
+      { type: 'note', text: 'the API is asked again in 1 s (1 of 10): overloaded' },
+      { type: 'note', text: 'the API is asked again in 2 s (2 of 10): overloaded' },
+    ])
+  })
+
+  test('because there is no claude says how to get it', async () => {
+    const failed = await turn(await newSession(settings({ command: '/nowhere/claude' })), 'hello')
+    expect(failureIn(failed)).toMatchObject({
+      type: 'misconfigured',
+      message: expect.stringContaining('npm install -g @anthropic-ai/claude-code'),
+    })
+  })
+})
+
+describe('settings', () => {
+  test.each([
+    [{ permission_mode: 'yolo' }, 'permission_mode'],
+    [{ args: '--resume x' }, '--resume'],
+    [{ args: '--session-id=x' }, '--session-id'],
+    [{ args: "'open" }, 'quote'],
+    [{ command: ' ' }, 'command'],
+  ])('%j are refused', (options, words) => {
+    expect(() => claude.check?.(settings(options))).toThrow(words)
+  })
+
+  test('a state that is no state of this provider is a lost session', async () => {
+    const restored = claude.restore(Buffer.from('{"other":1}'), settings(), newHost())
+    await expect(restored).rejects.toMatchObject({ failure: { type: 'session_lost' } })
+  })
+})

@@ -1,0 +1,207 @@
+#!/usr/bin/env node
+// Stands in for claude: replays what the real one (2.1.197) printed, byte by byte, with the session's id in it, and keeps
+// a transcript where the real one keeps it. What it plays, and how it dies, is told by the words of the prompt.
+import { spawn } from 'node:child_process'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+
+const RECORDED_ID = '5e551011-0000-4000-8000-000000000000'
+const argv = process.argv.slice(2)
+const flagOf = (flag) => (argv.includes(flag) ? argv[argv.indexOf(flag) + 1] : undefined)
+const resumed = flagOf('--resume')
+const id = resumed ?? flagOf('--session-id')
+const folder = path.join(process.env.CLAUDE_CONFIG_DIR, 'projects', '-workspace')
+const transcript = path.join(folder, `${id}.jsonl`)
+const mcp = flagOf('--mcp-config')
+writeFileSync(
+  path.join(process.env.CLAUDE_CONFIG_DIR, 'started.json'),
+  JSON.stringify({ argv, mcp: mcp === undefined ? null : readFileSync(mcp, 'utf8'), mcp_file: mcp ?? null }),
+)
+
+// As the real one does both.
+if (resumed !== undefined && !existsSync(transcript)) {
+  process.stderr.write(`No conversation found with session ID: ${id}\n`)
+  play('vanished')
+  process.exit(1)
+}
+if (resumed === undefined && existsSync(transcript)) {
+  process.stderr.write(`Error: Session ID ${id} is already in use.\n`)
+  process.exit(1)
+}
+
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
+const first = await heard()
+const prompt = first.message.content
+const last = prompt.split('\n').at(-1)
+mkdirSync(folder, { recursive: true })
+const keep = (entry) => appendFileSync(transcript, `${JSON.stringify({ isSidechain: false, ...entry })}\n`)
+if (!prompt.includes('keeps nothing')) {
+  keep({ type: 'user', uuid: first.uuid, message: { role: 'user', content: prompt } })
+}
+await act(prompt)
+process.exit(0)
+
+async function act() {
+  if (last.startsWith('play ')) return ended(last.slice(5), 1)
+  if (last.startsWith('use the tool') || prompt.includes('granted permission')) return asks('tool')
+  if (last === 'ask me') return asks('question')
+  if (last.startsWith('be slow')) return slow()
+  if (last === 'die before the id') die()
+  if (last === 'die after the id') {
+    write(`${recorded('hello').split('\n')[0]}\n`)
+    die()
+  }
+  if (last === 'die in mid-text') {
+    play('slow')
+    die()
+  }
+  if (last === 'die after the reply was kept') {
+    play('slow')
+    reply('kept, and never said')
+    die()
+  }
+  if (last === 'die after the result') {
+    play('hello')
+    die()
+  }
+  if (last === 'die with half a line') {
+    write(recorded('hello').slice(0, -200))
+    die()
+  }
+  if (last === 'hang after the result') {
+    spawn('sleep', ['600'], { stdio: ['ignore', 'inherit', 'inherit'] })
+    process.on('SIGTERM', () => undefined)
+    play('hello')
+    await new Promise(() => setInterval(() => undefined, 1000))
+  }
+  if (last === 'leave a grandchild with stdout') {
+    // In a group of its own, out of reach: whoever tests with it ends it.
+    const left = spawn('sleep', ['600'], { stdio: ['ignore', 'inherit', 'inherit'], detached: true })
+    left.unref()
+    note('grandchild', left.pid)
+    process.stderr.write('it went wrong\n')
+    process.exit(3)
+  }
+  if (last === 'say garbage') return garbage()
+  if (last === 'say a lot') return aLot()
+  if (last === 'never end') {
+    process.on('SIGTERM', () => undefined)
+    play('slow')
+    await new Promise(() => setInterval(() => undefined, 1000))
+  }
+  play('hello')
+  reply('echo: hello []')
+}
+
+/** A turn that the real one ended, with its exit status. */
+function ended(name, status) {
+  play(name)
+  process.exit(status)
+}
+
+async function asks(name) {
+  play(name)
+  const answer = await heard()
+  if (answer.type === 'control_request') {
+    play(`${name}-interrupted`)
+    keep({
+      type: 'user',
+      message: {
+        role: 'user',
+        content: [{ type: 'text', text: '[Request interrupted by user for tool use]' }],
+      },
+    })
+    process.exit(1)
+  }
+  const { behavior } = answer.response.response
+  note('answers', answer.response.response)
+  play(behavior === 'allow' ? 'tool-allowed' : 'hello')
+  reply('echo: USETOOL []')
+}
+
+async function slow() {
+  play('slow')
+  const rest = setTimeout(() => {
+    play('slow-rest')
+    process.exit(0)
+  }, 60_000)
+  const message = await heard()
+  clearTimeout(rest)
+  note('answers', message?.request)
+  if (message?.request?.subtype === 'interrupt') play('slow-interrupted')
+  process.exit(1)
+}
+
+function garbage() {
+  const [init, ...others] = recorded('hello').split('\n')
+  write(
+    `${init}\nnot json at all\n{"half":\n[1,2]\nnull\n"text"\n{}\n{"type":"a type of next year","content":7}\n`,
+  )
+  write(
+    '{"type":"assistant","message":{"content":"no list"}}\n{"type":"assistant"}\n{"type":"user","message":null}\n',
+  )
+  write('{"type":"control_request","request_id":"hook","request":{"subtype":"hook_callback"}}\n\u2028\n')
+  const said = { id: 'm', content: [{ type: 'text', text: 'one\u2028line\u2029of\rtext' }] }
+  write(`${JSON.stringify({ type: 'assistant', message: said, parent_tool_use_id: null })}\n`)
+  write(others.join('\n').replaceAll('echo: hello []', 'one\u2028line \u00e9'))
+}
+
+/** A tool's result of 10 MB in one line, the same again in a message of a sub-agent, and a line of nothing but bytes. */
+function aLot() {
+  const [init, ...others] = recorded('hello').split('\n')
+  const content = 'x'.repeat(10 * 1024 * 1024)
+  const call = { type: 'tool_use', id: 'big', name: 'Read', input: { file_path: 'big', note: content } }
+  write(`${init}\n${JSON.stringify({ type: 'assistant', message: { id: 'm', content: [call] } })}\n`)
+  const result = { type: 'tool_result', tool_use_id: 'big', content, is_error: false }
+  write(`${JSON.stringify({ type: 'user', message: { role: 'user', content: [result] } })}\n`)
+  const text = { id: 'n', content: [{ type: 'text', text: content }] }
+  write(`${JSON.stringify({ type: 'assistant', message: text, parent_tool_use_id: 'big' })}\n${content}\n`)
+  write(others.join('\n'))
+}
+
+/** For the test to read. */
+function note(file, value) {
+  appendFileSync(path.join(process.env.CLAUDE_CONFIG_DIR, file), `${JSON.stringify(value)}\n`)
+}
+
+function reply(text) {
+  const message = {
+    id: 'msg_1',
+    role: 'assistant',
+    model: 'claude-opus-4-8',
+    content: [{ type: 'text', text }],
+  }
+  keep({ type: 'assistant', message: { ...message, stop_reason: 'end_turn' } })
+}
+
+function play(name) {
+  write(recorded(name))
+}
+
+function recorded(name) {
+  const text = readFileSync(path.join(import.meta.dirname, 'recordings', `${name}.jsonl`), 'utf8')
+  const resetsAt = /"resetsAt":\d+/g
+  return text.replaceAll(RECORDED_ID, id).replaceAll(resetsAt, `"resetsAt":${process.env.STAND_IN_RESETS_AT}`)
+}
+
+/** At once, so that what was said before a death is in the pipe. */
+function write(text) {
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; ) {
+    try {
+      at += writeSync(1, bytes, at)
+    } catch (error) {
+      if (error.code !== 'EAGAIN') throw error
+    }
+  }
+}
+
+async function heard() {
+  const { value, done } = await lines.next()
+  return done ? undefined : JSON.parse(value)
+}
+
+function die() {
+  process.kill(process.pid, 'SIGKILL')
+}

@@ -1,0 +1,78 @@
+/** The parts that the providers of agent programs share: how lines are cut, and when a limit is said to be reset. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import { afterAll, describe, expect, test } from 'vitest'
+
+const folder = mkdtempSync(join(tmpdir(), 'substrat-lines-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Not a part of this project for the compiler: it is one of the plugins'. */
+async function part<T>(name: string): Promise<T> {
+  const outfile = join(folder, `${name}.mjs`)
+  const source = join(import.meta.dirname, '../../plugins/program-lines/src', `${name}.ts`)
+  await build({ entryPoints: [source], outfile, bundle: true, platform: 'node', format: 'esm' })
+  return (await import(/* @vite-ignore */ outfile)) as T
+}
+
+const { readLines } = await part<{
+  readLines(pieces: AsyncIterable<Buffer>, bytesMax: number): AsyncIterable<string | undefined>
+}>('framing')
+const { waitMs } = await part<{ waitMs(text: string, now: number): number | undefined }>('wait-text')
+
+async function linesOf(bytes: Buffer, pieceSize: number, bytesMax = 1000): Promise<(string | undefined)[]> {
+  async function* pieces(): AsyncIterable<Buffer> {
+    for (let at = 0; at < bytes.length; at += pieceSize) yield bytes.subarray(at, at + pieceSize)
+  }
+  const lines: (string | undefined)[] = []
+  for await (const line of readLines(pieces(), bytesMax)) lines.push(line)
+  return lines
+}
+
+describe('lines', () => {
+  const text = 'one\n\ntwo\u2028still\u0085two\r\nthr\u00e9e \u{1f600}\nhalf'
+  const expected = ['one', '', 'two\u2028still\u0085two\r', 'thr\u00e9e \u{1f600}', 'half']
+
+  test.each([[1], [2], [3], [7], [1000]])('are cut at LF alone, in pieces of %i bytes', async (size) => {
+    expect(await linesOf(Buffer.from(text), size)).toEqual(expected)
+  })
+
+  test.each([[1], [4], [1000]])(
+    'too long are read to their end and not kept, in pieces of %i',
+    async (size) => {
+      const long = 'x'.repeat(11)
+      const bytes = Buffer.from(`a\n${long}\n${'y'.repeat(10)}\n${long}`)
+      expect(await linesOf(bytes, size, 10)).toEqual(['a', undefined, 'y'.repeat(10), undefined])
+    },
+  )
+})
+
+describe('the time until a limit is reset', () => {
+  const now = Date.parse('2026-11-20T16:04:05.500Z')
+  const minutes = (count: number): number => count * 60_000
+
+  test.each([
+    ['try again in 20s', 20_000],
+    ['Please try again in 1.5 seconds.', 1500],
+    ['try again in 3 days 2 hours and 5 minutes', 86_400_000 * 3 + minutes(125)],
+    ['{"retry_after": 7}', 7000],
+    ['usage limit reached|1795197985', 1795197985000 - now],
+    ['resets at 2026-11-20T17:04:05.500Z', minutes(60)],
+    // To the end of the minute that is said.
+    ["You've hit your session limit · resets 6:06pm (UTC)", minutes(123) - 5500],
+    ['resets 3pm (America/New_York)', minutes(237) - 5500],
+    ['resets 4:04pm (UTC)', minutes(1) - 5500],
+    ['resets 4:03pm (UTC)', minutes(24 * 60) - 5500],
+    ['resets 9am (Asia/Tokyo)', minutes(8 * 60 - 3) - 5500],
+  ])('%s', (text, ms) => {
+    expect(waitMs(text, now)).toBe(ms)
+  })
+
+  test.each([['the limit was reached'], ['resets 5'], ['resets 25:00'], ['in 5 apples'], ['try again']])(
+    'is not in: %s',
+    (text) => {
+      expect(waitMs(text, now)).toBeUndefined()
+    },
+  )
+})
