@@ -74,7 +74,7 @@ test.each<[string, (installed: ReturnType<typeof install>) => void]>([
     ({ modules }) =>
       rmSync(join(modules, `@openai/codex-${process.platform}-${process.arch}`), { recursive: true }),
   ],
-  ['is one of several', ({ native }) => mkdirSync(join(dirname(native), '../../other-target'))],
+  ['is one of several', ({ native }) => mkdirSync(join(dirname(native), '../../the-other-target'))],
 ])('with its launcher, where the program %s', async (_, spoil) => {
   const installed = install()
   spoil(installed)

@@ -144,5 +144,5 @@ function rolloutPath(): string {
 /** A message of the conversation that quotes the end of the turn. */
 function lookalike(): string {
   const end = recorded('first').trimEnd().split('\n').at(-1) as string
-  return `${JSON.stringify({ type: 'response_item', payload: { ...JSON.parse(end).payload, text: '"event_msg"' } })}\n`
+  return `${JSON.stringify({ type: 'response_item', payload: { ...JSON.parse(end).payload, event_msg: 1 } })}\n`
 }

@@ -165,6 +165,19 @@ describe('the command', () => {
     expect(prompt).toBe(`<instructions>\n${instructions}\n</instructions>\n\nhi`)
   })
 
+  test.each([['short'], ['long '.repeat(30_000)]])(
+    'does not give a thread its instructions again',
+    async (instructions) => {
+      const settings = { ...settingsFor(`--seen ${seenFile()}`), instructions }
+      const session = await codex.create(settings, newLab().host)
+      replyIn(await turn(session))
+      replyIn(await turn(session, 'once more'))
+      expect(seen().flags.resume).toBe(FIRST_THREAD)
+      expect(seen().flags.config).toEqual(['approval_policy="never"'])
+      expect(seen().prompt).toBe('once more')
+    },
+  )
+
   test('offers the tools of substrat: nothing secret in an argument, and no approval of its own', async () => {
     const tools = {
       name: 'substrat',

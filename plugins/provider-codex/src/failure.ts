@@ -7,7 +7,6 @@ import { objectOf, textOf } from '../../program-lines/src/json.js'
 /** What is codex's own way of saying it; the first that fits. Anything else is said as other programs say it. */
 const RULES: [type: FailureType, said: RegExp][] = [
   ['session_lost', /no rollout found for (thread|conversation) id/],
-  ['busy', /already has an active writer/],
   [
     'misconfigured',
     /^error: (invalid value|unexpected argument|unrecognized)|Error (loading config|finding codex home)/m,
@@ -31,6 +30,8 @@ export function codexFailure(said: string, now = Date.now()): ProviderFailure {
   const known = RULES.find(([, pattern]) => pattern.test(text))
   const found = failureOfText(text, answer === undefined ? 'crashed' : 'invalid', now)
   if (known !== undefined) return failure(known[0], found.message)
+  // Said in any other words it is another thing that was not found: a thread is not given up for that.
+  if (found.failure.type === 'session_lost') return failure('crashed', found.message)
   const [, day, time] = DATE.exec(text) ?? []
   if (day === undefined || found.failure.type !== 'rate_limit') return found
   // To the end of that minute: the seconds were cut off.
