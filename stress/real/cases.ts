@@ -28,6 +28,24 @@ export const CASES: Record<CaseName, (trial: Trial) => Promise<string | undefine
     await trial.replies(['send', 'a', 'what is there?'], 'mark-one', 'mark-two', 'mark-three')
   },
 
+  async 'reply kept'(trial) {
+    const sender = await trial.startAndMeet('a', 'be late')
+    sender.child.kill('SIGKILL')
+    await sender.ended
+    // Nobody reads any more what the program says: some end their turn all the same, and keep the reply.
+    const hasEnded = await trial.nothingRuns(ORPHAN_MS).then(
+      () => true,
+      () => false,
+    )
+    const before = trial.askedWith('be late')
+    await trial.ok('resume', 'a')
+    await trial.nothingRuns()
+    if (trial.askedWith('be late') === before) return 'the reply that it had kept was taken'
+    return hasEnded
+      ? 'it had kept no reply: gone on with'
+      : 'it did not end by itself: killed and gone on with'
+  },
+
   async cancel(trial) {
     const sender = await trial.startSlow('a', 'this is mark-four')
     const started = performance.now()
@@ -60,6 +78,14 @@ export const CASES: Record<CaseName, (trial: Trial) => Promise<string | undefine
     const { code, stdout, stderr } = await trial.spawn('d', '--allow', 'all', 'use the tool')
     must(code === 0, `it exited 0: ${oneLine(stderr + stdout)} (${code})`)
     must(existsSync(trial.file), 'what was allowed was done')
+  },
+
+  async tools(trial) {
+    const { code, stdout, stderr } = await trial.spawn('e', '--allow', 'all', 'list your children')
+    must(code === 0, `it exited 0: ${oneLine(stderr + stdout)} (${code})`)
+    must(stdout.includes('the tool said'), `it used a tool of substrat: ${oneLine(stdout)}`)
+    const log = await trial.ok('log', 'e', '--json')
+    must(/"tool":"list_children"/.test(log.replaceAll(' ', '')), 'the call is in the log')
   },
 
   async vanished(trial) {
@@ -97,6 +123,7 @@ export const CASES: Record<CaseName, (trial: Trial) => Promise<string | undefine
 }
 
 const TURNS_COMPARED = 7
+const ORPHAN_MS = 10_000
 
 /** An agent whose turn waits for a person; the file that it wants to make. */
 async function parked(trial: Trial, name: string): Promise<string> {

@@ -28,10 +28,12 @@ export const CASE_NAMES = [
   'new turn',
   'resume',
   'kill',
+  'reply kept',
   'cancel',
   'permission',
   'denial',
   'allowed',
+  'tools',
   'vanished',
   'overhead',
 ] as const

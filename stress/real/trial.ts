@@ -10,6 +10,9 @@ import type { Place, RealProgram } from './program.js'
 
 const repository = dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
 
+/** How long the model takes for a prompt with `be late`. */
+const LATE_MS = 3000
+
 export class Trial {
   readonly substratHome: string
   /** Prompts with `be slow` take a minute. */
@@ -54,6 +57,11 @@ export class Trial {
   private answer(asked: Asked): ReturnType<LooseModel['answer']> {
     const { latest, texts, isAfterTool, tools } = asked
     if (this.isSlow && latest.includes('be slow')) return { text: 'word '.repeat(1500), event_delay_ms: 100 }
+    if (latest.includes('be late')) return { text: 'this is late', delay_ms: LATE_MS }
+    const listChildren = tools.find((name) => name.includes('list_children'))
+    if (latest.includes('list your children') && !isAfterTool && listChildren !== undefined) {
+      return { tool_calls: [{ name: listChildren, input: {} }] }
+    }
     const call = this.program.writeCall(this.file)
     const wantsTool = /use the tool|approved|granted/i.test(latest) && !isAfterTool
     // Titles and the like are asked for without tools.
@@ -99,16 +107,21 @@ export class Trial {
   }
 
   /** A turn that is slow, begun and then met in its middle, with its text coming in. */
-  async startSlow(agent: string, message: string): Promise<Started> {
+  startSlow(agent: string, message: string): Promise<Started> {
     this.isSlow = true
+    return this.startAndMeet(agent, `${message}, be slow`)
+  }
+
+  /** A turn in its middle: the model was asked. */
+  async startAndMeet(agent: string, message: string): Promise<Started> {
     const before = this.model.asked.length
-    const sender = this.start('send', agent, `${message}, be slow`)
+    const sender = this.start('send', agent, message)
     const isAsked = (): boolean =>
-      this.model.asked.slice(before).some(({ latest }) => latest.includes('be slow'))
+      this.model.asked.slice(before).some(({ latest }) => latest.includes(message))
     await Promise.race([
       waitFor(isAsked, 'the model to be asked', 60_000),
       sender.ended.then(({ stderr }) => {
-        throw new Error(`the slow turn ended: ${oneLine(stderr)}`)
+        throw new Error(`the turn ended: ${oneLine(stderr)}`)
       }),
     ])
     // Programs write their sessions a moment late.
@@ -116,9 +129,14 @@ export class Trial {
     return sender
   }
 
-  async nothingRuns(): Promise<void> {
+  /** How often the model was asked with these words in the latest message. */
+  askedWith(words: string): number {
+    return this.model.asked.filter(({ latest }) => latest.includes(words)).length
+  }
+
+  async nothingRuns(timeoutMs = 5000): Promise<void> {
     const left = (): number[] => processesWith(`SUBSTRAT_HOME=${this.substratHome}`)
-    await waitFor(() => left().length === 0, 'the last process to go', 5000)
+    await waitFor(() => left().length === 0, 'the last process to go', timeoutMs)
   }
 }
 
