@@ -61,7 +61,7 @@ test.each<[said: string, type: string, retryAfterMs: number | undefined]>([
     undefined,
   ],
   ['it made a mistake', 'crashed', undefined],
-  ['Error: thread/start failed: error creating thread: sandbox helper not found', 'crashed', undefined],
+  ['Error: thread/start failed: no thread was begun: sandbox helper not found', 'crashed', undefined],
 ])('%s: %s', (said, type, retryAfterMs) => {
   expect(codexFailure(said, NOW).failure).toEqual(
     retryAfterMs === undefined ? { type } : { type, retry_after_ms: retryAfterMs },
