@@ -88,6 +88,12 @@ describe('a turn', () => {
     expect(argv).not.toContain('--mcp-config')
   })
 
+  test('gives instructions that are too long for an argument in a file', async () => {
+    const instructions = 'be brief. '.repeat(20_000)
+    replyIn(await turn(await newSession(settings({}, { instructions })), 'hello'))
+    expect(started().instructions).toBe(instructions)
+  })
+
   test('offers the tools of substrat in a file that is gone when claude has read it', async () => {
     const server = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: { TOKEN: 'secret' } }
     replyIn(await turn(await newSession(settings(), newHost(server)), 'hello'))

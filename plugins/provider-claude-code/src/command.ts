@@ -2,19 +2,24 @@
 import type { LaunchCommand, McpStdioServer } from 'substrat/provider'
 import type { ClaudeSettings } from './settings.js'
 
+/** Linux takes no longer argument; instructions may have several files in them. */
+const ARGUMENT_BYTES_MAX = 100_000
+
 interface TurnCommand {
   sessionId: string
   /** There is a transcript to go on with. */
   resumes: boolean
-  /** The server of substrat's tools, and the file that says how it is started. */
-  tools: { server: McpStdioServer; file: string } | undefined
+  /** The server of substrat's tools. */
+  server: McpStdioServer | undefined
+  /** Writes a file that only claude reads, at its start; its path. */
+  write(name: string, text: string): string
 }
 
 export function commandOf(
   settings: ClaudeSettings,
-  { sessionId, resumes, tools }: TurnCommand,
+  { sessionId, resumes, server, write }: TurnCommand,
 ): LaunchCommand {
-  const { command, model, instructions, permissionMode, args, workspace } = settings
+  const { command, model, permissionMode, args, workspace } = settings
   const argv: [string, ...string[]] = [
     command,
     '-p',
@@ -24,17 +29,27 @@ export function commandOf(
     ...(resumes ? ['--resume', sessionId] : ['--session-id', sessionId]),
     ...(model === null ? [] : ['--model', model]),
     ...(permissionMode === undefined ? [] : ['--permission-mode', permissionMode]),
-    ...(instructions === null ? [] : ['--append-system-prompt', instructions]),
+    ...instructionsOf(settings, write),
     // substrat asks about its own tools itself.
-    ...(tools === undefined
+    ...(server === undefined
       ? []
-      : ['--mcp-config', tools.file, '--strict-mcp-config', '--allowedTools', `mcp__${tools.server.name}`]),
+      : [
+          ...['--mcp-config', write('tools.json', mcpConfig(server)), '--strict-mcp-config'],
+          ...['--allowedTools', `mcp__${server.name}`],
+        ]),
     ...args,
   ]
   return { argv, cwd: workspace }
 }
 
+function instructionsOf({ instructions }: ClaudeSettings, write: TurnCommand['write']): string[] {
+  if (instructions === null) return []
+  return Buffer.byteLength(instructions) <= ARGUMENT_BYTES_MAX
+    ? ['--append-system-prompt', instructions]
+    : ['--append-system-prompt-file', write('instructions.md', instructions)]
+}
+
 /** What the file of `--mcp-config` has. */
-export function mcpConfig({ name, command, args, env }: McpStdioServer): string {
+function mcpConfig({ name, command, args, env }: McpStdioServer): string {
   return JSON.stringify({ mcpServers: { [name]: { type: 'stdio', command, args, env } } })
 }

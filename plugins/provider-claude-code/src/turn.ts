@@ -1,9 +1,9 @@
 /** One turn: claude started, its message given to it, what it says read to the `result`. */
 import type { AgentEvent, AgentHost, JsonObject } from 'substrat/provider'
 import { objectOf, textOf } from '../../program-lines/src/json.js'
-import { privateFile } from '../../program-lines/src/private-file.js'
+import { type PrivateFile, privateFile } from '../../program-lines/src/private-file.js'
 import { type JsonProgram, launchJsonProgram } from '../../program-lines/src/program.js'
-import { commandOf, mcpConfig } from './command.js'
+import { commandOf } from './command.js'
 import { Events, usageOf } from './events.js'
 import {
   failureOfEnd,
@@ -18,6 +18,8 @@ import type { ClaudeSettings } from './settings.js'
 
 /** After its result claude writes its transcript and stops what it started. */
 const END_GRACE_MS = 3000
+/** What was interrupted is written too, but whoever has stopped the turn waits for it. */
+const STOPPED_GRACE_MS = 500
 /** An interrupted claude ends within milliseconds; one that hangs is terminated. */
 const INTERRUPT_GRACE_MS = 700
 /** One `can_use_tool` may come with others, which are asked about together. */
@@ -46,12 +48,19 @@ export interface Turn {
 export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
   const { settings, host, signal, sessionId, resumes } = turn
   const server = host.tools ?? undefined
-  const file = server === undefined ? undefined : privateFile('tools.json', mcpConfig(server))
+  const files: PrivateFile[] = []
+  const removeFiles = (): void => {
+    for (const file of files.splice(0)) file.remove()
+  }
+  const write = (name: string, text: string): string => {
+    const file = privateFile(name, text)
+    files.push(file)
+    return file.path
+  }
   let program: JsonProgram | undefined
   let hasEnded = false
   try {
-    const tools = server === undefined || file === undefined ? undefined : { server, file: file.path }
-    const command = commandOf(settings, { sessionId, resumes, tools })
+    const command = commandOf(settings, { sessionId, resumes, server, write })
     const onAbort = (running: JsonProgram): void => running.write(interrupt())
     program = await launchJsonProgram(host, command, { signal, onAbort, abortGraceMs: INTERRUPT_GRACE_MS })
     turn.onProgram(program)
@@ -63,8 +72,8 @@ export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
     })
     const reading = new Reading(turn, program, server === undefined ? undefined : `mcp__${server.name}__`)
     for await (const message of program.messages()) {
-      // It has read the file by then, and a crash of ours would leave it.
-      if (message.type === 'system' && message.subtype === 'init') file?.remove()
+      // It has read them by then, and a crash of ours would leave them.
+      if (message.type === 'system' && message.subtype === 'init') removeFiles()
       yield* reading.take(message)
       if (message.type !== 'result') continue
       hasEnded = true
@@ -74,8 +83,8 @@ export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
     signal.throwIfAborted()
     yield* reading.endWithoutResult()
   } finally {
-    await program?.finish(hasEnded && !signal.aborted ? END_GRACE_MS : 0)
-    file?.remove()
+    await program?.finish(!hasEnded ? 0 : signal.aborted ? STOPPED_GRACE_MS : END_GRACE_MS)
+    removeFiles()
   }
 }
 
@@ -112,12 +121,13 @@ class Reading {
   *end(result: JsonObject): Iterable<AgentEvent> {
     const usage = usageOf(result)
     if (usage !== undefined) yield { type: 'usage', usage }
+    // Also while it was being asked about: who has stopped the turn does not want to be asked.
+    this.turn.signal.throwIfAborted()
     if (this.isAsking) {
       yield* this.wait()
       return
     }
     yield* this.events.unfinished('it did not end within the turn')
-    this.turn.signal.throwIfAborted()
     if (result.is_error === true) throw failureOfResult(result, this.signs)
     const failed = failureOfEnd(result)
     if (failed !== undefined) throw failed

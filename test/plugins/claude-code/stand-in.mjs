@@ -13,10 +13,12 @@ const resumed = flagOf('--resume')
 const id = resumed ?? flagOf('--session-id')
 const folder = path.join(process.env.CLAUDE_CONFIG_DIR, 'projects', '-workspace')
 const transcript = path.join(folder, `${id}.jsonl`)
-const mcp = flagOf('--mcp-config')
+const contentOf = (file) => (file === undefined ? null : readFileSync(file, 'utf8'))
+const mcp_file = flagOf('--mcp-config')
+const instructions = contentOf(flagOf('--append-system-prompt-file'))
 writeFileSync(
   path.join(process.env.CLAUDE_CONFIG_DIR, 'started.json'),
-  JSON.stringify({ argv, mcp: mcp === undefined ? null : readFileSync(mcp, 'utf8'), mcp_file: mcp ?? null }),
+  JSON.stringify({ argv, mcp: contentOf(mcp_file), mcp_file, instructions }),
 )
 
 // As the real one does both.

@@ -138,7 +138,13 @@ export function decoded(state: Uint8Array | null): Record<string, unknown> {
 }
 
 /** How the stand-in was started last. */
-export function started(): { argv: string[]; mcp: string | null; mcp_file: string | null } {
+export function started(): {
+  argv: string[]
+  /** What was in the files. */
+  mcp: string | null
+  instructions: string | null
+  mcp_file?: string
+} {
   return JSON.parse(readFileSync(join(directory, 'started.json'), 'utf8'))
 }
 
