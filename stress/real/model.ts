@@ -101,7 +101,7 @@ async function perform(
   // The number of the request is the place, so that no two calls of a conversation have the same id.
   for (const { name, data } of dialect.events(answer, place, body)) {
     if (response.destroyed) return
-    response.write(`${name === undefined ? '' : `event: ${name}\n`}data: ${data}\n\n`)
+    response.write(`${name === undefined ? '' : `event: ${name}\n`}data: ${inNamespace(data)}\n\n`)
     if (answer.event_delay_ms !== undefined) await sleep(answer.event_delay_ms)
   }
   response.end()
@@ -133,6 +133,16 @@ function textOf(content: unknown): string {
     .join('')
 }
 
+/** Those that codex offers in a namespace are named after it. */
 function toolsOf(body: Json): string[] {
-  return objects(body.tools).map((tool) => String(isObject(tool.function) ? tool.function.name : tool.name))
+  return objects(body.tools).flatMap((tool) =>
+    tool.type === 'namespace'
+      ? objects(tool.tools).map(({ name }) => `${tool.name}/${name}`)
+      : [String(isObject(tool.function) ? tool.function.name : tool.name)],
+  )
+}
+
+/** A call by such a name, as codex takes it. */
+function inNamespace(data: string): string {
+  return data.replaceAll(/"name":"(\w+)\/(\w+)"/g, '"namespace":"$1","name":"$2"')
 }
