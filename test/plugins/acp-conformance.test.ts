@@ -11,6 +11,16 @@ const cases = conformanceCases(acp, {
   settings,
   prompt: 'hi',
   expected: 'echo: hi',
+  asks: {
+    settings,
+    prompt: JSON.stringify([
+      {
+        'ask for': [{ toolCallId: 'c', kind: 'execute', title: 'echo hi', rawInput: { command: 'echo hi' } }],
+      },
+      { stop: 'end_turn' },
+    ]),
+    expected: '[allow_once]',
+  },
   slow: { settings, prompt: '[{"hang":1}]' },
   failing: login,
   refused: { ...settings, options: {} },

@@ -158,6 +158,7 @@ describe('what the agent does', () => {
         content: [{ type: 'content', content: { type: 'text', text: 'hi\n' } }],
         rawOutput: { output: 'not this' },
       }),
+      change('c1', { status: 'completed', title: 'twice' }),
       call('c2', { title: 'Reading a file', kind: 'read' }),
       change('c2', { status: 'failed', rawOutput: { error: 'no such file' } }),
       call('c3', {
@@ -166,6 +167,8 @@ describe('what the agent does', () => {
         status: 'completed',
         content: [{ type: 'diff', path: '/a' }],
       }),
+      call('c4', { title: 'sleep', status: 'in_progress', rawInput: { s: 9 } }),
+      change('c4', { name: 'another name' }),
       END,
     ])
     expect(turn.events.filter(({ type }) => type.startsWith('tool'))).toEqual([
@@ -181,6 +184,14 @@ describe('what the agent does', () => {
       },
       { type: 'tool_started', call_id: 'c3', tool: 'mine', input: { title: 'x y' } },
       { type: 'tool_finished', call_id: 'c3', tool: 'mine', output: 'changed /a', is_error: false },
+      { type: 'tool_started', call_id: 'c4', tool: 'sleep', input: { s: 9 } },
+      {
+        type: 'tool_finished',
+        call_id: 'c4',
+        tool: 'sleep',
+        output: 'the turn ended before it did',
+        is_error: true,
+      },
     ])
   })
 

@@ -9,6 +9,15 @@ const cases = conformanceCases(opencode, {
   settings,
   prompt: 'hi',
   expected: 'echo: hi',
+  asks: {
+    settings,
+    prompt: JSON.stringify([
+      { begin: '' },
+      { tool: { callID: 'c', tool: 'bash', state: { status: 'running', input: { command: 'ls' } } } },
+      { 'ask for': [{ permission: 'bash', patterns: ['ls'], metadata: { command: 'ls' } }] },
+    ]),
+    expected: '[once]',
+  },
   slow: { settings, prompt: '[{"hang":1}]' },
   failing: new OpenCode('dies at once').settings(),
   refused: { ...settings, model: 'no-provider' },

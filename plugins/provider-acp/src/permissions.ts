@@ -70,12 +70,12 @@ function askOf(toolCall: JsonObject, tool: string | undefined): WaitAsk {
   const kind = textOf(toolCall.kind) ?? 'other'
   const title = textOf(toolCall.title) ?? ''
   const input = objectOf(toolCall.rawInput) ?? {}
-  const name = textOf(toolCall.name) ?? tool ?? kind
+  const name = textOf(toolCall.name) || tool || kind
   const whole = {
     ...inputOf({ tool: name, kind, title, input, isStarted: false }),
     ...changesOf(toolCall, input),
   }
-  return { call_id: textOf(toolCall.toolCallId) ?? '', tool: name, input: askedInput(whole) }
+  return { call_id: textOf(toolCall.toolCallId) || 'unnamed', tool: name, input: askedInput(whole) }
 }
 
 /** What an edit changes, where its input does not say it. */

@@ -51,12 +51,12 @@ export class Prompting {
           if (event !== undefined) yield event
         }
         if (said.done !== true) yield* this.take(said.value)
-        else if (this.permissions.parked.length > 0) return this.wait()
+        else if (this.permissions.parked.length > 0) return yield* this.wait()
         else return yield* this.end(said.value)
       }
     } catch (error) {
       // One that does not take a cancel well was killed; what it asks is known all the same.
-      if (this.permissions.parked.length > 0 && this.isCancelled) return this.wait()
+      if (this.permissions.parked.length > 0 && this.isCancelled) return yield* this.wait()
       throw error
     } finally {
       for (const timer of this.timers) clearTimeout(timer)
@@ -112,11 +112,13 @@ export class Prompting {
     )
   }
 
-  private wait(): Ended {
+  private *wait(): Generator<AgentEvent, Ended> {
+    yield* this.calls.end()
     return { type: 'wait', kind: 'approval', asks: this.permissions.parked }
   }
 
   private *end({ stopReason, usage }: JsonObject): Generator<AgentEvent, Ended> {
+    yield* this.calls.end()
     const { inputTokens, outputTokens, totalTokens } = objectOf(usage) ?? {}
     if (countOf(totalTokens) > 0) {
       const output_tokens = countOf(outputTokens)

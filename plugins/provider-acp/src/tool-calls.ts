@@ -21,6 +21,7 @@ const CALLS_KNOWN_MAX = 10_000
 
 export class ToolCalls {
   private readonly known = new Map<string, KnownCall>()
+  private readonly over = new Set<string>()
 
   /** `ownServer`: the name under which the agent has substrat's tools. */
   constructor(private readonly ownServer: string | undefined) {}
@@ -32,7 +33,7 @@ export class ToolCalls {
   /** `update` is a `tool_call` or a `tool_call_update`, which has what changed. */
   *take(update: JsonObject): Iterable<AgentEvent> {
     const call_id = textOf(update.toolCallId)
-    if (call_id === undefined || call_id === '') return
+    if (call_id === undefined || call_id === '' || this.over.has(call_id)) return
     const call = this.learn(call_id, update)
     const status = textOf(update.status) ?? 'pending'
     const isOver = status === 'completed' || status === 'failed'
@@ -43,9 +44,19 @@ export class ToolCalls {
     }
     if (!isOver) return
     this.known.delete(call_id)
+    this.over.add(call_id)
     if (isOwn) return
     const output = clipped(outputOf(update))
     yield { type: 'tool_finished', call_id, tool: call.tool, output, is_error: status === 'failed' }
+  }
+
+  /** The turn is over: what has not said how it ended is not left open. */
+  *end(): Iterable<AgentEvent> {
+    for (const [call_id, { tool, isStarted }] of this.known) {
+      if (!isStarted || this.isOwn(tool)) continue
+      yield { type: 'tool_finished', call_id, tool, output: 'the turn ended before it did', is_error: true }
+    }
+    this.known.clear()
   }
 
   private learn(callId: string, update: JsonObject): KnownCall {
@@ -55,7 +66,7 @@ export class ToolCalls {
     const input = objectOf(update.rawInput)
     const call = {
       // The first title is the tool's name with some agents; later ones say what it does.
-      tool: textOf(update.name) ?? before?.tool ?? (IDENTIFIER.test(title) ? title : kind),
+      tool: before?.tool ?? textOf(update.name) ?? (IDENTIFIER.test(title) ? title : kind),
       kind,
       title,
       input: input !== undefined && Object.keys(input).length > 0 ? input : (before?.input ?? {}),

@@ -49,14 +49,20 @@ export class Following {
         if (type === 'permission.asked') this.permit(facts)
         else if (type === 'question.asked') this.post(`/question/${String(facts.id)}/reject`, {})
         if (sessionID !== this.sessionId) continue
-        if (type === 'session.idle' && (this.promptId !== undefined || this.isAborted)) return this.promptId
+        if (type === 'session.idle' && (this.promptId !== undefined || this.isAborted)) {
+          yield* this.tools.end()
+          return this.promptId
+        }
         if (type === 'session.error') this.fail(facts)
         yield* this.event(type, facts)
       }
     } finally {
       for (const timer of this.timers) clearTimeout(timer)
     }
-    if (this.isAborted) return this.promptId
+    if (this.isAborted) {
+      yield* this.tools.end()
+      return this.promptId
+    }
     throw failure('crashed', `opencode's server ended before the turn did: ${this.server.complaint()}`)
   }
 

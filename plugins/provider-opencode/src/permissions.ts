@@ -33,7 +33,7 @@ export class Permissions {
 
   /** `request` is what `permission.asked` has. */
   judge(request: JsonObject): 'once' | 'reject' | 'park' {
-    const permission = textOf(request.permission) ?? ''
+    const permission = textOf(request.permission) || 'unnamed'
     const isParked = this.parked.length > 0
     if (!isParked && this.isAllowed(permission)) return 'once'
     const ask = askOf(permission, request)
@@ -51,6 +51,6 @@ export class Permissions {
 }
 
 function askOf(permission: string, { id, tool, metadata, patterns }: JsonObject): WaitAsk {
-  const callId = textOf(objectOf(tool)?.callID) ?? textOf(id) ?? ''
+  const callId = textOf(objectOf(tool)?.callID) || textOf(id) || 'unnamed'
   return { call_id: callId, tool: permission, input: askedInput({ ...objectOf(metadata), patterns }) }
 }

@@ -3,7 +3,8 @@ import type { AgentEvent, JsonObject } from 'substrat/provider'
 import { clipped, clippedInput, objectOf, textOf } from '../../program-lines/src/json.js'
 
 export class ToolParts {
-  private readonly running = new Set<string>()
+  /** Names of the tools by their calls. */
+  private readonly running = new Map<string, string>()
   private readonly over = new Set<string>()
 
   constructor(private readonly ownServer: string | undefined) {}
@@ -16,13 +17,20 @@ export class ToolParts {
     if (this.over.has(call_id) || state.status === 'pending') return
     if (this.ownServer !== undefined && tool.startsWith(`${this.ownServer}_`)) return
     if (!this.running.has(call_id)) {
-      this.running.add(call_id)
+      this.running.set(call_id, tool)
       yield { type: 'tool_started', call_id, tool, input: clippedInput(objectOf(state.input) ?? {}) }
     }
     if (state.status !== 'completed' && state.status !== 'error') return
+    this.running.delete(call_id)
     this.over.add(call_id)
     const is_error = state.status === 'error'
     const output = clipped(textOf(is_error ? state.error : state.output) ?? '')
     yield { type: 'tool_finished', call_id, tool, output, is_error }
+  }
+  /** The turn is over: what has not said how it ended is not left open. */
+  *end(): Iterable<AgentEvent> {
+    for (const [call_id, tool] of this.running)
+      yield { type: 'tool_finished', call_id, tool, output: 'the turn ended before it did', is_error: true }
+    this.running.clear()
   }
 }
