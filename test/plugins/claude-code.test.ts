@@ -103,6 +103,15 @@ describe('a turn', () => {
     expect(argv).toEqual(expect.arrayContaining(['--strict-mcp-config', '--allowedTools', 'mcp__substrat']))
     expect(argv.join(' ')).not.toContain('secret')
     expect(existsSync(mcp_file as string)).toBe(false)
+    // The real one begins without a server that is not there in a moment.
+    expect(started().waits).toBe('0')
+  })
+
+  test('notes that claude has not got the tools of substrat', async () => {
+    const server = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: {} }
+    const { events } = await turn(await newSession(settings(), newHost(server)), 'have no tools')
+    const text = 'claude has not the tools of substrat: their server is failed'
+    expect(events.filter(({ type }) => type === 'note')).toEqual([{ type: 'note', text }])
   })
 })
 

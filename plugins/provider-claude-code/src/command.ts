@@ -39,7 +39,9 @@ export function commandOf(
         ]),
     ...args,
   ]
-  return { argv, cwd: workspace }
+  // Else claude begins without the tools of a server that takes more than a moment to start.
+  const env: Record<string, string> = server === undefined ? {} : { MCP_CONNECTION_NONBLOCKING: '0' }
+  return { argv, env, cwd: workspace }
 }
 
 function instructionsOf({ instructions }: ClaudeSettings, write: TurnCommand['write']): string[] {

@@ -9,8 +9,12 @@ export class Events {
   private piecesOf: string | undefined
   private streaming: string | undefined
 
-  /** `ownTools`: what the names of substrat's tools begin with. */
-  constructor(private readonly ownTools: string | undefined) {}
+  private readonly ownTools: string | undefined
+
+  /** `server`: the name of the one that offers substrat's tools. */
+  constructor(private readonly server: string | undefined) {
+    this.ownTools = server === undefined ? undefined : `mcp__${server}__`
+  }
 
   of(message: JsonObject): AgentEvent[] {
     switch (message.type) {
@@ -21,7 +25,7 @@ export class Events {
       case 'user':
         return this.ofResults(message)
       case 'system':
-        return ofSystem(message)
+        return message.subtype === 'init' ? this.ofInit(message) : ofSystem(message)
       default:
         return []
     }
@@ -33,6 +37,13 @@ export class Events {
       this.tools.delete(call_id)
       return { type: 'tool_finished', call_id, tool, output, is_error: true }
     })
+  }
+
+  private ofInit({ mcp_servers }: JsonObject): AgentEvent[] {
+    const found = objectsOf(mcp_servers).find(({ name }) => name === this.server)
+    if (found === undefined || found.status === 'connected') return []
+    const text = `claude has not the tools of substrat: their server is ${String(found.status)}`
+    return [{ type: 'note', text }]
   }
 
   private ofPiece(message: JsonObject): AgentEvent[] {

@@ -70,7 +70,7 @@ export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
       message: { role: 'user', content: turn.prompt },
       parent_tool_use_id: null,
     })
-    const reading = new Reading(turn, program, server === undefined ? undefined : `mcp__${server.name}__`)
+    const reading = new Reading(turn, program)
     for await (const message of program.messages()) {
       // It has read them by then, and a crash of ours would leave them.
       if (message.type === 'system' && message.subtype === 'init') removeFiles()
@@ -96,9 +96,8 @@ class Reading {
   constructor(
     private readonly turn: Turn,
     private readonly program: JsonProgram,
-    ownTools: string | undefined,
   ) {
-    this.events = new Events(ownTools)
+    this.events = new Events(turn.host.tools?.name)
   }
 
   take(message: JsonObject): AgentEvent[] {

@@ -18,7 +18,13 @@ const mcp_file = flagOf('--mcp-config')
 const instructions = contentOf(flagOf('--append-system-prompt-file'))
 writeFileSync(
   path.join(process.env.CLAUDE_CONFIG_DIR, 'started.json'),
-  JSON.stringify({ argv, mcp: contentOf(mcp_file), mcp_file, instructions }),
+  JSON.stringify({
+    argv,
+    waits: process.env.MCP_CONNECTION_NONBLOCKING,
+    mcp: contentOf(mcp_file),
+    mcp_file,
+    instructions,
+  }),
 )
 
 // As the real one does both.
@@ -87,6 +93,10 @@ async function act() {
   }
   if (last === 'say garbage') return garbage()
   if (last === 'say a lot') return aLot()
+  if (last === 'have no tools') {
+    const failed = '"mcp_servers":[{"name":"substrat","status":"failed"}]'
+    return write(recorded('hello').replace('"mcp_servers":[]', failed))
+  }
   if (last === 'never end') {
     process.on('SIGTERM', () => undefined)
     play('slow')

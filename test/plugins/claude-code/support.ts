@@ -144,6 +144,8 @@ export function started(): {
   mcp: string | null
   instructions: string | null
   mcp_file?: string
+  /** MCP_CONNECTION_NONBLOCKING. */
+  waits?: string
 } {
   return JSON.parse(readFileSync(join(directory, 'started.json'), 'utf8'))
 }
