@@ -1,6 +1,7 @@
 /** Turns of provider-claude-code, against what the real claude printed. */
 import { existsSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import type { AgentEvent } from '../../src/provider/contract.js'
 import {
   claude,
   decoded,
@@ -9,6 +10,7 @@ import {
   forgetSessions,
   newHost,
   newSession,
+  notes,
   RESETS_AT,
   replyIn,
   settings,
@@ -107,6 +109,29 @@ describe('a turn', () => {
     expect(started().waits).toBe('0')
   })
 
+  test('removes its files once claude has read them, so that a crash leaves none', async () => {
+    const server = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: {} }
+    const controller = new AbortController()
+    const onEvent = ({ type }: AgentEvent): void => {
+      if (type === 'text') controller.abort()
+    }
+    const session = await newSession(settings(), newHost(server))
+    await turn(session, 'be slow', { signal: controller.signal, onEvent })
+    expect(notes('files')).toEqual([false])
+  })
+
+  test('records no tool of substrat, which does that itself, nor the words of a sub-agent, but its tools', async () => {
+    const server = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: {} }
+    const done = await turn(await newSession(settings(), newHost(server)), 'use substrat')
+    expect(replyIn(done)).toBe('echo: hello []')
+    expect(textIn(done)).toBe('echo: hello []')
+    expect(done.events.filter(({ type }) => type.startsWith('tool_'))).toEqual([
+      { type: 'tool_started', call_id: 'its', tool: 'Read', input: {} },
+      { type: 'tool_finished', call_id: 'its', tool: 'Read', output: 'done', is_error: false },
+    ])
+    expect(done.events).toContainEqual({ type: 'usage', usage: { input_tokens: 17, output_tokens: 5 } })
+  })
+
   test('notes that claude has not got the tools of substrat', async () => {
     const server = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: {} }
     const { events } = await turn(await newSession(settings(), newHost(server)), 'have no tools')
@@ -132,6 +157,12 @@ describe('a turn that fails', () => {
     const { type, retry_after_ms } = failureIn(await firstTurn('play session-limit'))
     expect(type).toBe('rate_limit')
     expect(Math.abs((retry_after_ms ?? 0) - (RESETS_AT * 1000 - Date.now()))).toBeLessThan(20_000)
+  })
+
+  test('by another limit than the one that was near says no time', async () => {
+    const failed = failureIn(await firstTurn('be warned, then refused'))
+    expect(failed.type).toBe('rate_limit')
+    expect(failed.retry_after_ms).toBeUndefined()
   })
 
   test('by a key that the API does not take is ended at the second refusal, not the tenth', async () => {

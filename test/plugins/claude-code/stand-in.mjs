@@ -93,6 +93,13 @@ async function act() {
   }
   if (last === 'say garbage') return garbage()
   if (last === 'say a lot') return aLot()
+  if (last === 'use substrat') return ofSubstrat()
+  if (last === 'be warned, then refused') {
+    write(
+      `${JSON.stringify({ type: 'rate_limit_event', rate_limit_info: { status: 'allowed_warning', resetsAt: 1 } })}\n`,
+    )
+    return ended('rate-limit', 1)
+  }
   if (last === 'have no tools') {
     const failed = '"mcp_servers":[{"name":"substrat","status":"failed"}]'
     return write(recorded('hello').replace('"mcp_servers":[]', failed))
@@ -141,6 +148,7 @@ async function slow() {
   const message = await heard()
   clearTimeout(rest)
   note('answers', message?.request)
+  note('files', existsSync(mcp_file ?? ''))
   if (message?.request?.subtype === 'interrupt') play('slow-interrupted')
   process.exit(1)
 }
@@ -157,6 +165,32 @@ function garbage() {
   const said = { id: 'm', content: [{ type: 'text', text: 'one\u2028line\u2029of\rtext' }] }
   write(`${JSON.stringify({ type: 'assistant', message: said, parent_tool_use_id: null })}\n`)
   write(others.join('\n').replaceAll('echo: hello []', 'one\u2028line \u00e9'))
+}
+
+/** A tool of substrat, a sub-agent, and tokens that came from the cache. */
+function ofSubstrat() {
+  const say = (message) => write(`${JSON.stringify(message)}\n`)
+  const call = (id, name) => ({ type: 'tool_use', id, name, input: {} })
+  const result = (tool_use_id) => ({ type: 'tool_result', tool_use_id, content: 'done' })
+  const [init, ...others] = recorded('hello').split('\n')
+  write(`${init}\n`)
+  say({ type: 'assistant', message: { id: 'm', content: [call('ours', 'mcp__substrat__list_children')] } })
+  say({ type: 'user', message: { content: [result('ours')] } })
+  const text = { type: 'text', text: 'of the sub-agent' }
+  say({
+    type: 'assistant',
+    message: { id: 'n', content: [text, call('its', 'Read')] },
+    parent_tool_use_id: 'x',
+  })
+  const delta = {
+    type: 'content_block_delta',
+    index: 0,
+    delta: { type: 'text_delta', text: 'of the sub-agent' },
+  }
+  say({ type: 'stream_event', event: delta, parent_tool_use_id: 'x' })
+  say({ type: 'user', message: { content: [result('its')] }, parent_tool_use_id: 'x' })
+  const counts = '"cache_creation_input_tokens":3,"cache_read_input_tokens":4'
+  write(others.join('\n').replaceAll('"cache_creation_input_tokens":0,"cache_read_input_tokens":0', counts))
 }
 
 /** A tool's result of 10 MB in one line, the same again in a message of a sub-agent, and a line of nothing but bytes. */

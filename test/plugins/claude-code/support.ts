@@ -160,7 +160,8 @@ export function endGrandchild(): void {
   for (const pid of notes('grandchild')) process.kill(Number(pid), 'SIGKILL')
 }
 
-function notes(name: string): unknown[] {
+/** What the stand-in has written down. */
+export function notes(name: string): unknown[] {
   const path = join(directory, name)
   if (!existsSync(path)) return []
   const lines = readFileSync(path, 'utf8').trim().split('\n')
