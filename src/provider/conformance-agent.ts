@@ -1,8 +1,7 @@
 /** The cases of the conformance suite about agent providers. */
 import { randomUUID } from 'node:crypto'
 import type { ProcessGroup } from '../session/records.js'
-import type { ConformanceFixture } from './conformance.js'
-import { type ConformanceCase, must, never, one } from './conformance-case.js'
+import { type ConformanceCase, type ConformanceFixture, must, never, one } from './conformance-case.js'
 import { fails, stops } from './conformance-ends.js'
 import { type CheckedTurn, checkedTurn } from './conformance-events.js'
 import type {

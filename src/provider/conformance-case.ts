@@ -1,9 +1,39 @@
-/** What a case of the conformance suite is, and how it says what does not hold. */
-import type { ModelEvent } from './contract.js'
+/** What a case of the conformance suite is, what it needs to be given, and how it says what does not hold. */
+import type { ModelEvent, ProviderSettings } from './contract.js'
 
 export interface ConformanceCase {
   title: string
   run(): Promise<void>
+}
+
+export interface ConformanceFixture {
+  /** Settings with which a turn succeeds. */
+  settings: ProviderSettings
+  /** A prompt that is answered at once, and what the reply must contain. */
+  prompt: string
+  expected: string
+  /**
+   * For a model that calls tools: a prompt that it answers with a call of the one tool `look`, whose input has `place`,
+   * and what its reply must contain once the result says `blue`.
+   */
+  tools?: ToolFixture
+  /**
+   * For an agent that asks for a person: a prompt with which it asks, unless all is allowed, and what its reply has once
+   * what it asked for was approved, and has not where it was denied.
+   */
+  asks?: { settings: ProviderSettings; prompt: string; expected: string }
+  /** A prompt whose turn takes at least 5 s, to be stopped. */
+  slow?: { settings: ProviderSettings; prompt: string }
+  /** Settings with which every turn fails. */
+  failing?: ProviderSettings
+  /** Settings that `check` refuses. */
+  refused?: ProviderSettings
+}
+
+export interface ToolFixture {
+  settings: ProviderSettings
+  prompt: string
+  expected: string
 }
 
 export const MODEL_EVENTS: ModelEvent['type'][] = ['text', 'tool_call', 'usage', 'stop']

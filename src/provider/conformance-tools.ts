@@ -1,19 +1,14 @@
 /** The cases of the conformance suite about tool calls. */
-import { type ConformanceCase, collect, MODEL_EVENTS, must, never, one } from './conformance-case.js'
-import type {
-  ModelEvent,
-  ModelMessage,
-  ModelProvider,
-  ProviderSettings,
-  ToolCall,
-  ToolDefinition,
-} from './contract.js'
-
-export interface ToolFixture {
-  settings: ProviderSettings
-  prompt: string
-  expected: string
-}
+import {
+  type ConformanceCase,
+  collect,
+  MODEL_EVENTS,
+  must,
+  never,
+  one,
+  type ToolFixture,
+} from './conformance-case.js'
+import type { ModelEvent, ModelMessage, ModelProvider, ToolCall, ToolDefinition } from './contract.js'
 
 const LOOK: ToolDefinition = {
   name: 'look',

@@ -6,36 +6,20 @@
  * A case throws an Error that says which sentence of the contract does not hold.
  */
 import { agentCases } from './conformance-agent.js'
-import { type ConformanceCase, collect, MODEL_EVENTS, must, never, one } from './conformance-case.js'
+import {
+  type ConformanceCase,
+  type ConformanceFixture,
+  collect,
+  MODEL_EVENTS,
+  must,
+  never,
+  one,
+} from './conformance-case.js'
 import { fails, failureOf, stops } from './conformance-ends.js'
-import { type ToolFixture, toolCases } from './conformance-tools.js'
+import { toolCases } from './conformance-tools.js'
 import type { ModelEvent, ModelProvider, Provider, ProviderSettings } from './contract.js'
 
-export type { ConformanceCase }
-
-export interface ConformanceFixture {
-  /** Settings with which a turn succeeds. */
-  settings: ProviderSettings
-  /** A prompt that is answered at once, and what the reply must contain. */
-  prompt: string
-  expected: string
-  /**
-   * For a model that calls tools: a prompt that it answers with a call of the one tool `look`, whose input has `place`,
-   * and what its reply must contain once the result says `blue`.
-   */
-  tools?: ToolFixture
-  /**
-   * For an agent that asks for a person: a prompt with which it asks, unless all is allowed, and what its reply has once
-   * what it asked for was approved, and has not where it was denied.
-   */
-  asks?: { settings: ProviderSettings; prompt: string; expected: string }
-  /** A prompt whose turn takes at least 5 s, to be stopped. */
-  slow?: { settings: ProviderSettings; prompt: string }
-  /** Settings with which every turn fails. */
-  failing?: ProviderSettings
-  /** Settings that `check` refuses. */
-  refused?: ProviderSettings
-}
+export type { ConformanceCase, ConformanceFixture }
 
 export function conformanceCases(provider: Provider, fixture: ConformanceFixture): ConformanceCase[] {
   return [
