@@ -1,7 +1,7 @@
 /** The ways in which an agent dies, hangs or talks nonsense, and what is left of the turn and of its session. */
 import { describe, expect, test } from 'vitest'
 import { Agent } from './acp/support.js'
-import { abortAfter, eventsOf } from './driven-agent.js'
+import { abortAfter, abortAtText, eventsOf } from './driven-agent.js'
 
 const END = { stop: 'end_turn' }
 
@@ -79,10 +79,10 @@ describe('an agent that dies', () => {
     const steps = [{ say: 'half' }, { 'leave a grandchild': 1 }, { 'wait ms': 50 }]
     const died = await new Agent().turn([...steps, { exit: 0 }])
     expect(died.failure?.message).toMatch(/exited 0 before it answered/)
-    expect(died.ms).toBeLessThan(3000)
+    expect(died.ms).toBeLessThan(8000)
     const answered = await new Agent().turn([...steps, END])
     expect(answered.reply).toBe('half')
-    expect(answered.ms).toBeLessThan(3000)
+    expect(answered.ms).toBeLessThan(8000)
   })
 })
 
@@ -93,7 +93,7 @@ describe('an agent that hangs', () => {
     })
     expect(failure?.failure.type).toBe('timeout')
     expect(failure?.message).toMatch(/not answered initialize within 300 ms; .*start_timeout/)
-    expect(ms).toBeLessThan(2000)
+    expect(ms).toBeLessThan(6000)
   })
 
   test('before it has answered initialize is stopped at once', async () => {
@@ -101,34 +101,35 @@ describe('an agent that hangs', () => {
       signal: abortAfter(300),
     })
     expect(failure?.message).toBe('stopped by the test')
-    expect(ms).toBeLessThan(1500)
+    // Not only once it has had its time for a cancel, and for SIGTERM.
+    expect(ms).toBeLessThan(3000)
   })
 
   test('in the middle of its turn takes the cancel, and says no more', async () => {
     const agent = new Agent()
-    const turn = await agent.turn([{ say: 'half' }, { hang: 1 }], { signal: abortAfter(500) })
+    const turn = await agent.turn([{ say: 'half' }, { hang: 1 }], abortAtText())
     expect(turn).toMatchObject({ reply: undefined, failure: { message: 'stopped by the test' } })
-    expect(turn.ms).toBeLessThan(1500)
+    expect(agent.stored().isCancelled).toBe(true)
     expect((await agent.turn('go on')).reply).toBe('echo: go on')
   })
 
   test('is not answered where it takes the cancel for the end of its work', async () => {
     const agent = new Agent('ends a cancelled turn well')
-    const turn = await agent.turn([{ say: 'half' }, { hang: 1 }], { signal: abortAfter(500) })
+    const turn = await agent.turn([{ say: 'half' }, { hang: 1 }], abortAtText())
     expect(turn).toMatchObject({ reply: undefined, failure: { message: 'stopped by the test' } })
   })
 
-  test('and hears neither the cancel nor SIGTERM is killed within 4 s', async () => {
+  test('and hears neither the cancel nor SIGTERM is killed', async () => {
     const agent = new Agent('is deaf to a cancel', 'clings to life')
-    const turn = await agent.turn([{ say: 'half' }, { hang: 1 }], { signal: abortAfter(300) })
+    const turn = await agent.turn([{ say: 'half' }, { hang: 1 }], abortAtText())
     expect(turn.failure?.message).toBe('stopped by the test')
-    expect(turn.ms).toBeLessThan(4500)
+    expect(turn.ms).toBeLessThan(8000)
   })
 
   test('after its answer is killed, and has answered all the same', async () => {
     const { reply, ms } = await new Agent('clings to life').turn('hi')
     expect(reply).toBe('echo: hi')
-    expect(ms).toBeLessThan(5000)
+    expect(ms).toBeLessThan(8000)
   })
 })
 

@@ -102,7 +102,7 @@ describe('what is not allowed', () => {
     })
     expect(eventsOf(turn, 'wait')).toEqual([])
     expect(turn.failure?.message).toBe('stopped by the test')
-    expect(turn.ms).toBeLessThan(4000)
+    expect(turn.ms).toBeLessThan(8000)
   })
 })
 

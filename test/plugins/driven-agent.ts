@@ -136,3 +136,14 @@ export function abortAfter(ms: number): AbortSignal {
   onTestFinished(() => clearTimeout(timer))
   return controller.signal
 }
+
+/** Aborts in the middle of the turn: when the agent has said something. */
+export function abortAtText(): TurnOptions {
+  const controller = new AbortController()
+  return {
+    signal: controller.signal,
+    onEvent: ({ type }) => {
+      if (type === 'text') controller.abort(new Error('stopped by the test'))
+    },
+  }
+}

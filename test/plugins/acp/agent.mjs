@@ -123,7 +123,8 @@ const HANDLERS = {
     update(params.sessionId, said(`echo: ${text}`))
     stop({ stopReason: 'end_turn' })
   },
-  'session/cancel'() {
+  'session/cancel'({ sessionId }) {
+    save({ ...load(sessionId), isCancelled: true })
     if (has('is deaf to a cancel')) return
     if (prompt !== undefined)
       stop({ stopReason: has('ends a cancelled turn well') ? 'end_turn' : 'cancelled' })
@@ -210,7 +211,8 @@ process.stdin.setEncoding('utf8').on('data', (piece) => {
   text = lines.pop()
   for (const line of lines) {
     const { id, method, params, result, error } = JSON.parse(line)
-    if (method !== undefined) HANDLERS[method](id, params)
+    if (method === 'session/cancel') HANDLERS[method](params)
+    else if (method !== undefined) HANDLERS[method](id, params)
     else open.get(id)?.({ ...result, error })
   }
 })

@@ -1,10 +1,11 @@
 /**
- * Replays what a real agent said, byte by byte: node replay.mjs RECORDING
+ * Replays what a real agent said, byte by byte: node replay.mjs RECORDING PLAYED
  *
  * A recording has a line for each that went over the pipes, `> ` before those of the client. Each message of the client
- * has to be of the method that was recorded, and is followed by what the agent said then.
+ * has to be of the method that was recorded, and is followed by what the agent said then. PLAYED is a file that is made
+ * when the whole of it has been played.
  */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 
 const recorded = readFileSync(process.argv[2], 'utf8').split('\n').slice(0, -1)
 let at = 0
@@ -23,4 +24,5 @@ function next(message) {
   }
   for (at += 1; at < recorded.length && !recorded[at].startsWith('> '); at += 1)
     process.stdout.write(`${recorded[at].slice(2)}\n`)
+  if (at === recorded.length) writeFileSync(process.argv[3], '')
 }
