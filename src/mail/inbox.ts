@@ -130,13 +130,14 @@ function isDue({ not_before }: Message, now: string): boolean {
   return not_before === null || not_before <= now
 }
 
-function dueReminders({ state, text }: Session, now: string): Delivery[] {
-  return state.reminders.filter(({ due_at }) => due_at <= now).map((due) => reminderMail(state, due, text))
+function dueReminders(session: Session, now: string): Delivery[] {
+  const due = session.state.reminders.filter(({ due_at }) => due_at <= now)
+  return due.map((reminder) => reminderMail(session, reminder))
 }
 
 /** Its id follows from its time, so that a crash cannot make two of it. */
-function reminderMail(state: State, due: Reminder, text: Session['text']): Delivery {
-  const { reminder_id, due_at } = due
+function reminderMail(session: Session, { reminder_id, due_at, content }: Reminder): Delivery {
+  const { state } = session
   return {
     message_id: deriveId(reminder_id, due_at),
     from: state.id,
@@ -144,7 +145,7 @@ function reminderMail(state: State, due: Reminder, text: Session['text']): Deliv
     to: state.id,
     kind: 'notification',
     reply_to: null,
-    content: text(due.content),
+    content: session.text(content),
     control: null,
     key: null,
     digest: '',
