@@ -5,7 +5,7 @@
 import { cpSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { nextMessage } from '../../src/mail/inbox.js'
+import { nextMail } from '../../src/mail/inbox.js'
 import { ProviderRegistry } from '../../src/provider/registry.js'
 import { checkHome } from '../../src/recovery/check.js'
 import { settle } from '../../src/recovery/settle.js'
@@ -135,12 +135,9 @@ describe('the frozen home of format 1 is written to', () => {
 
   test('the message that waits is delivered next', async () => {
     const session = await reopen(store, resolveAgent(store, 'queued'))
-    expect(nextMessage(session)).toMatchObject({
-      content: 'for later',
-      key: '2026-02',
-      from: 'operator',
-      kind: 'request',
-    })
+    expect(nextMail(session)).toMatchObject([
+      { content: 'for later', key: '2026-02', from: 'operator', from_path: 'operator', kind: 'request' },
+    ])
     await session.abandon()
   })
 

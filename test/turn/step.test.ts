@@ -158,7 +158,7 @@ const EVENTS: [TurnEvent, object][] = [
   ],
   [{ type: 'agent_replied', reply: 'x' }, { records: [replied(RUN, 'x')] }],
   [
-    { type: 'released', state: 'AA==', usage: null },
+    { type: 'released', state: 'AA==', usage: null, terminates: false },
     {
       records: [
         { kind: 'provider.state', run_id: RUN, state: 'AA==' },
@@ -166,7 +166,14 @@ const EVENTS: [TurnEvent, object][] = [
       ],
     },
   ],
-  [{ type: 'released', state: null, usage }, { records: [{ kind: 'run.completed', run_id: RUN, usage }] }],
+  [
+    { type: 'released', state: null, usage, terminates: false },
+    { records: [{ kind: 'run.completed', run_id: RUN, usage }] },
+  ],
+  [
+    { type: 'released', state: null, usage: null, terminates: true },
+    { records: [{ kind: 'run.completed', run_id: RUN, terminates: true }] },
+  ],
   [
     { type: 'failed', error: { type: 'crashed', message: 'm' } },
     { records: [{ kind: 'run.failed', run_id: RUN, error: { type: 'crashed', message: 'm' } }] },
