@@ -28,6 +28,7 @@ export class Deliveries {
   onVisited: DeliveryListener | undefined
   /** While it is, nobody is begun with. */
   isPaused = false
+  private readonly bugs: unknown[] = []
   private readonly waiting: string[] = []
   private readonly active = new Map<string, Promise<void>>()
   /** Woken while they were at it. */
@@ -49,11 +50,13 @@ export class Deliveries {
     this.begin()
   }
 
-  /** Settles when nothing is under way any more; says what was left. Never rejects. */
+  /** Settles when nothing is under way any more; says what was left. Throws what can only be a bug of ours. */
   async idle(): Promise<void> {
     this.isPaused = false
     this.begin()
     while (this.active.size > 0) await Promise.race(this.active.values())
+    const [bug] = this.bugs.splice(0)
+    if (bug !== undefined) throw bug
     const left = [...this.left].filter((id) => this.isOwed(id))
     this.left.clear()
     if (left.length === 0 || !this.isOn) return
@@ -92,7 +95,10 @@ export class Deliveries {
       this.onVisited?.(agentId, turns, undefined)
       if (goesOn && this.isOwed(agentId)) this.again.add(agentId)
     } catch (error) {
-      if (!(error instanceof SubstratError)) throw error
+      if (!(error instanceof SubstratError)) {
+        this.bugs.push(error)
+        return
+      }
       // Whoever has a turn there now looks at the inbox after it.
       if (error.code === 'LOCKED') return
       this.onVisited?.(agentId, 0, error)
