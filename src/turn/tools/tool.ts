@@ -44,7 +44,19 @@ export interface CallContext {
   allow: string[]
   /** Whether a process that is gone may have run it, or a part of it, before. */
   isRepeat: boolean
+  /** Whether a person has read this very call and let it through. */
+  isApproved?: boolean
 }
+
+/**
+ * A call by the program of an agent provider: settled once its result is durable. `signal`: whoever called has taken it
+ * back, or is gone.
+ */
+export type ToolCaller = (
+  name: string,
+  input: JsonObject,
+  signal: AbortSignal,
+) => Promise<{ content: string; is_error: boolean }>
 
 /** A field that must be text. */
 export function textField(input: JsonObject, field: string): string {
