@@ -148,7 +148,12 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'agent.unwatched':
       return watched(noted(next, record.message_id), record)
     case 'message.agent':
-      next.run = { ...openRun(next, record.run_id), phase: 'answered', reply: at }
+      next.run = {
+        ...openRun(next, record.run_id),
+        phase: 'answered',
+        reply: at,
+        ...(record.terminates === true ? { terminates: true } : {}),
+      }
       next.reply = at
       next.recovery = { ...next.recovery, barren_attempts: 0 }
       return next
