@@ -34,6 +34,8 @@ export interface ToolContext {
   /** Where the agent's skills are; see `prompt`. */
   home: string
   call: CallContext
+  /** Whether the run may use that tool without anybody being asked about it. */
+  isAllowed(tool: string): boolean
   tree: TreePorts
 }
 

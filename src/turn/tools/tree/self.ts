@@ -70,6 +70,7 @@ export const setMetadata: Tool = {
   async run(input, { tree }) {
     const metadata = checkMetadata(input.metadata)
     const merged = { ...tree.session.state.metadata, ...metadata }
+    for (const [name, text] of Object.entries(metadata)) if (text === null) delete merged[name]
     if (Object.keys(merged).length > limits.metadataKeysMax || bytesOf(merged) > limits.metadataBytesMax)
       throw new Error(
         `metadata is at most ${limits.metadataKeysMax} names and ${limits.metadataBytesMax} bytes in all`,
