@@ -239,9 +239,10 @@ test('a message that is queued while its recipient is terminated is not acknowle
   } satisfies Partial<SendRequest>
   const request = { content: 'hi', key: null, retry: false, turnTimeoutMs: null, ...asked }
   await expect(send(ctx, { agentId: session.id, ...request }, () => undefined)).rejects.toMatchObject({
-    code: 'SESSION_STATE',
-    message: 'a is terminated: it takes no more messages',
+    code: 'UNDELIVERABLE',
+    message: 'nothing was sent to a: it is terminated: it takes no more messages',
   })
+  expect(store.mail.ids(session.id)).toEqual([])
 })
 
 function pidIn(house: House, name: string): number {
