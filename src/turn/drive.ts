@@ -227,9 +227,11 @@ class Turn {
         throw error
       }
     }
-    const { run_id, allow, calls } = this.session.state.run as Run
+    const { run_id, allow, calls, calls_at } = this.session.state.run as Run
     const isApproved = calls.some(({ call_id, isApproved: is }) => call_id === callId && is)
-    const facts = { run_id, call_id: callId, allow, isRepeat: !this.begun.has(callId), isApproved }
+    const made_at = `${this.session.id}/${calls_at?.seq}/${callId}`
+    const isRepeat = !this.begun.has(callId)
+    const facts = { run_id, call_id: callId, made_at, allow, isRepeat, isApproved }
     const { whole, ...outcome } = await this.ports.toolbox.run(call, facts, this.stop.signal, launch)
     if (broken instanceof SubstratError) throw broken
     const output = whole === null ? null : this.session.writeBlob(whole)

@@ -69,7 +69,9 @@ export class ProgramCalls {
     const { toolbox } = this.turn
     const whyNot = toolbox.whyNot(call.name, allow)
     if (whyNot !== undefined) return { content: whyNot, is_error: true, whole: null }
-    const facts = { run_id, call_id: call.call_id, allow, isRepeat: false }
+    const { call_id } = call
+    const made_at = `${this.turn.session.id}/${call_id}`
+    const facts = { run_id, call_id, made_at, allow, isRepeat: false }
     const noLaunch = (): Promise<never> => Promise.reject(new Error('no tool of the tree is a program'))
     const stop = AbortSignal.any([this.turn.signal, this.over.signal, signal])
     const run = (): Promise<ToolResult> => toolbox.run(call, facts, stop, noLaunch)

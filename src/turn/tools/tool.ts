@@ -42,6 +42,12 @@ export interface ToolContext {
 export interface CallContext {
   run_id: string
   call_id: string
+  /**
+   * The one place in all logs where the call was made: what it makes and sends has ids that follow from this. Not from
+   * the run, which a crash may have ended, with the call left to the run that goes on; nor from `call_id` alone, which
+   * some models give again.
+   */
+  made_at: string
   /** What the run may do without being asked about. */
   allow: string[]
   /** Whether a process that is gone may have run it, or a part of it, before. */

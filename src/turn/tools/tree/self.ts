@@ -30,7 +30,7 @@ export const remindMe: Tool = {
     const due_at =
       timeOf(input) ?? (every_ms === null ? null : new Date(clock.now() + every_ms).toISOString())
     if (due_at === null) throw new Error('say when: not_before, delay_seconds or every_seconds')
-    const reminder_id = deriveId(call.run_id, call.call_id, 'reminder')
+    const reminder_id = deriveId(call.made_at, 'reminder')
     const content = textField(input, 'content')
     return {
       content: `reminder ${reminder_id}, due ${due_at}`,

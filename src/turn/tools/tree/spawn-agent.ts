@@ -36,7 +36,7 @@ export const spawnAgent: Tool = {
   waits: true,
   async run(input, context) {
     const { tree, call } = context
-    const id = deriveId(call.run_id, call.call_id, 'agent')
+    const id = deriveId(call.made_at, 'agent')
     const prompt = optionalText(input, 'prompt')
     if (!tree.session.store.hasAgent(id)) await create(id, input, context)
     const made = `made ${optionalText(input, 'name') ?? 'a child'} (${id})`
