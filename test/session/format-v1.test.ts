@@ -5,7 +5,7 @@
 import { cpSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { sendOwed, sendOwed } from '../../src/mail/answers.js'
+import { sendOwed } from '../../src/mail/answers.js'
 import { nextMail } from '../../src/mail/inbox.js'
 import { ProviderRegistry } from '../../src/provider/registry.js'
 import { checkHome } from '../../src/recovery/check.js'
@@ -128,7 +128,6 @@ describe('the frozen home of format 1 is written to', () => {
       })
       // What had ended when nobody was told of it yet is told once.
       sendOwed(session, { isRepeat: true, note: expect.unreachable })
-      sendOwed(session, { isRepeat: true, note: () => undefined })
       if (session.state.state !== 'terminated') appendTurn(session, 'after the thaw', 'echo: after the thaw')
       await session.close((state) => state.name === 'queued')
     }
