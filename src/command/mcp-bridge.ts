@@ -13,9 +13,9 @@ export async function bridge(socket: string | undefined, input: Readable, output
   if (holder === undefined) return refuse(socket === undefined ? NO_TURN : OVER, input, output)
   const open = new OpenRequests()
   holder.on('error', () => undefined)
-  const gone = once(holder, 'close')
+  const gone = closed(holder)
   void ask(holder, input, open).catch(() => holder.destroy())
-  await Promise.race([answer(holder, output, open).catch(() => undefined), once(output, 'close')])
+  await Promise.race([answer(holder, output, open).catch(() => undefined), closed(output)])
   holder.destroy()
   await gone
   for (const id of open.ids()) output.write(errorLine(id, OVER))
@@ -28,6 +28,11 @@ const OVER =
 
 /** JSON-RPC's code for a server of ours that cannot be reached. */
 const UNREACHABLE = -32000
+
+/** However it comes to that. */
+function closed(stream: Duplex | Writable): Promise<void> {
+  return new Promise((resolve) => stream.once('close', () => resolve()))
+}
 
 async function ask(holder: Duplex, input: Readable, open: OpenRequests): Promise<void> {
   for await (const line of linesOf(input)) {
