@@ -6,6 +6,7 @@ import type { State } from '../session/state.js'
 import { isDue } from '../session/status.js'
 import type { Context } from './context.js'
 import { advance } from './go-on.js'
+import { TurnBudget } from './turn-budget.js'
 import { visit } from './visit.js'
 
 const PAUSE_MS_MAX = 100
@@ -36,7 +37,7 @@ export async function runUntil(
 async function tryTurn(ctx: Context, agentId: string): Promise<number | undefined | string> {
   try {
     return await visit(ctx, agentId, { waitMs: 0, goesOn: true }, (session, settled) =>
-      advance(ctx, session, settled, 1),
+      advance(ctx, session, settled, new TurnBudget(1)),
     )
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error
