@@ -170,7 +170,7 @@ export abstract class BaseCommand extends Command {
   }
 
   /** What is asked, and the secret of the token: shown once, to whoever runs this command. */
-  private reportWait(wait: WaitView, agentId: string): void {
+  protected reportWait(wait: WaitView, agentId: string): void {
     wait.token = this.reporter?.takeSecret(agentId) ?? null
     if (this.jsonEnabled()) return
     for (const ask of wait.asks) this.note(`asks for ${askText(ask)}`)
