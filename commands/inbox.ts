@@ -3,9 +3,9 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { onlyWord } from '../src/command/input.js'
 import { inboxText } from '../src/command/mail-text.js'
+import { refuseInTool } from '../src/dispatch/caller.js'
 import {
   checkMayLook,
-  checkMayTake,
   damagedError,
   type InboxView,
   pick,
@@ -50,7 +50,7 @@ export default class Inbox extends BaseCommand {
   }
 
   private async take(ids: string[]): Promise<void> {
-    checkMayTake(this.caller)
+    refuseInTool(this.caller, 'take messages out of the inbox of the operator')
     const all = viewInbox(this.openForRead(), OPERATOR)
     const inbox = ids.length === 0 ? all : pick(all, ids)
     if ((await this.show(inbox)) && inbox.messages.length > 0)

@@ -30,9 +30,10 @@ function mailText({
 }
 
 /** One line about an agent that was given its turns. */
-export function deliveredLine({ agent, path, turns, status, inbox }: DeliveredAgent): string {
+export function deliveredLine({ agent, path, turns, status, run, inbox }: DeliveredAgent): string {
   const given = turns === 1 ? '1 turn' : `${turns} turns`
-  return `${path ?? agent}: ${given}, ${status}${inbox === 0 ? '' : `, ${inbox} waiting`}`
+  const how = turns === 0 || run === null || run.status === 'open' ? status : run.status
+  return `${path ?? agent}: ${given}, ${how}${inbox === 0 ? '' : `, ${inbox} waiting`}`
 }
 
 /** The reply alone; where there are several, under the name of its agent and a line apart. */

@@ -75,15 +75,6 @@ export function checkMayLook(store: FileStore, caller: string | null, owner: str
   })
 }
 
-/** What waits for an agent is taken by its turns, and by nothing else. Throws TREE_RULES. */
-export function checkMayTake(caller: string | null): void {
-  if (caller === null) return
-  throw new SubstratError('TREE_RULES', 'only a person takes messages out of the inbox of the operator', {
-    hint: 'look without taking: substrat inbox',
-    facts: { agent_id: caller },
-  })
-}
-
 export function noMessage(id: string): SubstratError {
   return new SubstratError('MESSAGE_NOT_FOUND', `no message ${JSON.stringify(id.slice(0, 80))} waits here`, {
     hint: 'see which do: substrat inbox',
