@@ -121,7 +121,8 @@ export class Deliveries {
       if (this.budget.left <= 0) this.left.add(agentId)
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
-      const isHeld = error.code === 'LOCKED'
+      // Who waits for the agent in whose tool we are has a turn, too.
+      const isHeld = ['LOCKED', 'DEADLOCK'].includes(error.code)
       this.onVisited?.(agentId, { turns: 0, isHeld, error: isHeld ? undefined : error })
       if (!isHeld) this.ctx.reporter.note(`messages may still wait for agent ${agentId}: ${error.message}`)
       // Whoever has a turn there now looks at the inbox after it.

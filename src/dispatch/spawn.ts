@@ -11,6 +11,7 @@ import { isDirectory } from '../storage/user-files.js'
 import { createAgent } from '../tree/birth.js'
 import { type AgentFacts, createdRecord } from '../tree/created.js'
 import { checkName, livingChild, livingRoot } from '../tree/names.js'
+import { holdUpCaller } from './caller.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
 import { nothingWaits, takeMail } from './go-on.js'
@@ -74,6 +75,7 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
   }
   listener.onAgent(session.state)
   for (const record of session.records({ seq: 1, offset: 0 })) ctx.reporter.record(record, id)
+  const wait = await holdUpCaller(ctx, id)
   await withDrain(ctx, id, listener.onOutcome, (onOutcome) =>
     within(ctx, session, true, async () => {
       if (request.prompt === null)
@@ -82,7 +84,7 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
       onOutcome(outcomeOf(ctx, session, run))
       if (!wasStopped(run)) await takeMail(ctx, session, ctx.deliveries.budget)
     }),
-  )
+  ).finally(() => wait.release())
 }
 
 function livingOne(ctx: Context, parent: string | null, name: string): string | undefined {

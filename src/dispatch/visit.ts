@@ -11,6 +11,7 @@ import type { Run, State } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
 import type { FileStore } from '../storage/store.js'
 import { settleAccounts } from './accounts.js'
+import { holdUpCaller } from './caller.js'
 import type { Context } from './context.js'
 import { wasStopped } from './outcome.js'
 import { toolboxOf } from './toolbox.js'
@@ -24,6 +25,20 @@ export interface VisitOptions {
 }
 
 export async function visit<T>(
+  ctx: Context,
+  agentId: string,
+  options: VisitOptions,
+  work: (session: Session, settled: Settled) => Promise<T>,
+): Promise<T> {
+  const wait = await holdUpCaller(ctx, agentId)
+  try {
+    return await visited(ctx, agentId, options, work)
+  } finally {
+    await wait.release()
+  }
+}
+
+async function visited<T>(
   ctx: Context,
   agentId: string,
   options: VisitOptions,
