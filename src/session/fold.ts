@@ -100,9 +100,12 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       next.run = resumed(openRun(next, record.run_id), record, next.tokens)
       next.isPoked = false
       return next
-    case 'run.waiting':
-      next.run = { ...openRun(next, record.run_id), wait: waiting(record, at) }
-      return parked(next, at)
+    case 'run.waiting': {
+      const run = openRun(next, record.run_id)
+      next.run = { ...run, wait: waiting(record, at) }
+      // With another token it goes on waiting: that is nothing new to who watches.
+      return run.wait === null ? parked(next, at) : next
+    }
     case 'run.completed':
       next.isDone = record.terminates === true
       return runEnded(next, record, at, {
