@@ -47,7 +47,7 @@ describe('in a tool of an agent', () => {
 
   test('an agent gates and lets its own children', async () => {
     expect((await asAgent('lead', 'gate', 'a')).json).toMatchObject({ gated: true })
-    expect(house.records(ids.a as string).at(-2)).toMatchObject({ kind: 'agent.gated', from: ids.lead })
+    expect(house.records(ids.a as string).at(-1)).toMatchObject({ kind: 'agent.gated', from: ids.lead })
     expect((await asAgent('lead', 'ungate', 'a')).json).toMatchObject({ gated: false })
   })
 
