@@ -183,14 +183,14 @@ class Watch {
     return run.wait === null || isDue(run.wait, now) || !waitIsGood(state, run.wait, now)
   }
 
-  /** By us, or by another process; it is begun with where nobody does, and the last visit did not come to nothing. */
+  /** By us, or by another process; it is begun with where nobody does, unless the last visit came to nothing. */
   private isWorkedOn({ id, last_seq }: State, begins: boolean): boolean {
     const { store, deliveries } = this.ctx
     if (deliveries.has(id) || store.isAgentHeld(id)) return true
     const last = this.visits.get(id)
     const isInVain = last !== undefined && !last.isHeld && last.turns === 0 && last.seq === last_seq
-    if (!this.request.drains || !begins || isInVain) return false
-    deliveries.wake(id)
+    if (!this.request.drains || isInVain) return false
+    if (begins) deliveries.wake(id)
     return true
   }
 
