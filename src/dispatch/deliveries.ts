@@ -35,6 +35,7 @@ export class Deliveries {
   isPaused = false
   private readonly waiting = new Set<string>()
   private readonly active = new Map<string, Promise<void>>()
+  private readonly joined = new Set<Promise<void>>()
   /** Woken while they were at it. */
   private readonly again = new Set<string>()
   /** What was left undone, for the note at the end. */
@@ -64,6 +65,16 @@ export class Deliveries {
     return this.active.has(agentId) || this.waiting.has(agentId)
   }
 
+  /** A turn that somebody here waits for is to be finished too before the command ends. */
+  join<T>(turn: Promise<T>): Promise<T> {
+    const settled: Promise<void> = turn.then(
+      () => void this.joined.delete(settled),
+      () => void this.joined.delete(settled),
+    )
+    this.joined.add(settled)
+    return turn
+  }
+
   /** Begins nothing more. */
   stop(): void {
     this.budget.close()
@@ -74,7 +85,8 @@ export class Deliveries {
   async idle(): Promise<void> {
     this.isPaused = false
     this.begin()
-    while (this.active.size > 0) await Promise.race(this.active.values())
+    while (this.active.size + this.joined.size > 0)
+      await Promise.race([...this.active.values(), ...this.joined])
     const left = [...this.left].filter((id) => this.isOwed(id))
     this.left.clear()
     if (left.length === 0) return

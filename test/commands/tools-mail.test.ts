@@ -1,7 +1,7 @@
 /** The tools by which agents write to one another: what is sent, what is refused, and the wait for a reply in place. */
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
-import { agent, call, calling, mails, of, results, waiting } from '../support/tool-agents.js'
+import { agent, call, calling, mails, of, type Response, results, waiting } from '../support/tool-agents.js'
 
 const TREE = ['--allow', 'tree']
 
@@ -175,7 +175,7 @@ describe.concurrent('send_message with wait', () => {
 
   test('three levels deep, with one slot for all: those that wait lend theirs', async () => {
     const house = new House({ SUBSTRAT_SLOTS_MAX: '1', SUBSTRAT_TIMEOUT: '20s' })
-    const down = (to: string): object[] => [send(to, 'go on', { wait: true }), `${to} is done`]
+    const down = (to: string): Response[] => [send(to, 'go on', { wait: true }), `${to} is done`]
     const id = await agent(house, 'a', down('b'), ...TREE)
     await agent(house, 'a/b', down('c'), ...TREE)
     await agent(house, 'a/b/c', down('d'), ...TREE)

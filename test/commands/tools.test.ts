@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
-import { agent, call, calling, mails, of, results } from '../support/tool-agents.js'
+import { agent, call, calling, mails, of, type Response, results } from '../support/tool-agents.js'
 import { waitFor } from '../support/wait.js'
 
 const TREE = ['--allow', 'tree']
@@ -97,7 +97,7 @@ describe.concurrent('spawn_agent', () => {
     // The child has the scenario of its parent, by the same name in its own workspace.
     mkdirSync(path.join(house.workspace, 'part'))
     house.scenario('part/a.json')
-    const makes = (name: string, more: object): object[] => [call('spawn_agent', { name, ...more }), 'ok']
+    const makes = (name: string, more: object): Response[] => [call('spawn_agent', { name, ...more }), 'ok']
     const id = await agent(
       house,
       'a',

@@ -70,9 +70,7 @@ export async function calling(
 }
 
 export function of<K extends NewRecord['kind']>(house: House, id: string, kind: K): NewRecord<K>[] {
-  return (house.records(id) as unknown as NewRecord[]).filter(
-    (record): record is NewRecord<K> => record.kind === kind,
-  )
+  return house.records(id).filter((record) => record.kind === kind) as unknown as NewRecord<K>[]
 }
 
 /** The mail that was delivered to it, as `kind: content`. */
