@@ -4,8 +4,7 @@ import { recordsFrom } from '../session/load.js'
 import type { State } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
 import type { FileStore, LogReader } from '../storage/store.js'
-
-type Found = (invariant: string, detail: string) => void
+import type { Found } from './finding.js'
 
 /** Over the whole log: the state remembers only the ids of late. */
 export function checkDelivered(log: LogReader, found: Found): void {

@@ -2,7 +2,7 @@
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import { type Forest, readForest } from '../tree/forest.js'
-import type { Finding } from './check.js'
+import type { Finding } from './finding.js'
 
 export function checkTree(store: FileStore): Finding[] {
   const forest = readForest(store)

@@ -13,13 +13,9 @@ import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import { checkDelivered, checkMailAtRest } from './check-mail.js'
 import { checkTree } from './check-tree.js'
+import type { Finding, Found } from './finding.js'
 
-export interface Finding {
-  agent_id: string | null
-  /** Which invariant does not hold, in words. */
-  invariant: string
-  detail: string
-}
+export type { Finding } from './finding.js'
 
 export interface CheckOptions {
   /** Whether `recover --all` has run since anything was last killed. */
@@ -41,8 +37,6 @@ export function checkHome(store: FileStore, options: CheckOptions): Finding[] {
   }
   return [...findings, ...checkTree(store)]
 }
-
-type Found = (invariant: string, detail: string) => void
 
 function checkAgent(store: FileStore, agentId: string, { isRecovered }: CheckOptions, found: Found): void {
   const log = store.openLogForRead(agentId)
