@@ -3,6 +3,8 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { allow, drain, duration, time } from '../src/command/flags.js'
 import { checkKey, readMessage } from '../src/command/input.js'
+import { refuseInTool } from '../src/dispatch/caller.js'
+import { reply } from '../src/dispatch/reply.js'
 import { send } from '../src/dispatch/send.js'
 import { sendAs } from '../src/dispatch/send-as.js'
 
@@ -48,6 +50,10 @@ export default class Send extends BaseCommand {
     from: Flags.string({
       description: 'send it for that agent: by the rules of the tree, through the inbox',
     }),
+    'reply-to': Flags.string({
+      description: 'answer a request that the agent has sent to you, by its id (substrat inbox)',
+      exclusive: ['key', 'queue', 'kind', 'not-before', 'from'],
+    }),
     drain,
     allow: allow(),
     'max-steps': Flags.integer({ min: 1, description: 'requests to the model in this turn, at most' }),
@@ -80,7 +86,11 @@ export default class Send extends BaseCommand {
       notBefore: flags['not-before'] ?? null,
     }
     const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream, drains: flags.drain })
-    if (from === null) await send(ctx, request, (outcome) => this.report(outcome))
+    const replyTo = flags['reply-to']
+    if (replyTo !== undefined) {
+      refuseInTool(this.caller, 'answer for the operator')
+      await reply(ctx, { agentId, replyTo, content: request.content }, (outcome) => this.report(outcome))
+    } else if (from === null) await send(ctx, request, (outcome) => this.report(outcome))
     else await sendAs(ctx, from, request, (outcome) => this.report(outcome))
   }
 }

@@ -41,7 +41,6 @@ export const limits = {
   mailsTakenMax: 100,
   mailsTakenBytesMax: 1024 * 1024,
   remindersMax: 100,
-  watchersMax: 100,
   metadataKeysMax: 64,
   metadataBytesMax: 16 * 1024,
   /** Attempts to go on by itself that added nothing, before a person has to ask. */

@@ -61,5 +61,5 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
     },
     ctx.bounds,
   )
-  return within(ctx, session, async () => viewTurn(ctx.store, session.state, null, null))
+  return within(ctx, session, true, async () => viewTurn(ctx.store, session.state, null, null))
 }

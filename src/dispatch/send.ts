@@ -1,5 +1,4 @@
 import { SessionStateError, SubstratError } from '../errors.js'
-import { limits } from '../limits.js'
 import type { Settled } from '../recovery/settle.js'
 import { digestOf } from '../session/ids.js'
 import { openDurable } from '../session/open-for-read.js'
@@ -128,7 +127,7 @@ async function converse(
     { isLast: () => nothingWaits(ctx, session) },
   )
   onOutcome(outcomeOf(ctx, session, run))
-  if (!wasStopped(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
+  if (!wasStopped(run)) await takeMail(ctx, session, ctx.deliveries.budget)
 }
 
 /** The exit status and the wait are those of the run that waits; that run is not this message's. */

@@ -33,7 +33,7 @@ export function post(store: FileStore, draft: Draft, options: PostOptions = {}):
   if (to === OPERATOR) return put(store, draft)
   const before = recipientOf(store, draft)
   if (isKnown(store, before, message_id, options)) return false
-  if (isBounded(draft)) checkRoom(store, before)
+  if (isBounded(draft)) checkRoom(store, before, message_id)
   store.syncNameOf(to)
   // Before and after: see `FileStore.unmark`.
   store.mark(to)
@@ -98,9 +98,11 @@ function isBounded({ kind }: Draft): boolean {
   return kind === 'request' || kind === 'notification'
 }
 
-function checkRoom(store: FileStore, recipient: State): void {
-  const waiting = store.mail.ids(recipient.id).length
-  if (waiting < limits.inboxMessagesMax) return
+/** What is stored already has its room. */
+function checkRoom(store: FileStore, recipient: State, messageId: string): void {
+  const ids = store.mail.ids(recipient.id)
+  const waiting = ids.length
+  if (waiting < limits.inboxMessagesMax || ids.includes(messageId)) return
   throw new SubstratError('QUEUE_FULL', `${waiting} messages wait for agent ${recipient.path} already`, {
     hint: `let it take them: substrat deliver ${shellWord(recipient.path)}`,
     facts: { agent_id: recipient.id, pending: waiting },

@@ -32,7 +32,7 @@ import { overtaken, ProgramCalls } from './program-calls.js'
 import { step, withRest } from './step.js'
 import type { TurnStop } from './stop.js'
 import { StrayErrors } from './stray-errors.js'
-import type { ToolCaller } from './tools/serve.js'
+import type { ToolCaller } from './tools/tool.js'
 import type { Toolbox } from './tools/toolbox.js'
 import type { Effect, RetryPlan, TurnEvent } from './turn-event.js'
 
@@ -170,11 +170,8 @@ class Turn {
       },
     })
     const served = await this.ports
-      .serveTools((name, input) => calls.call(name, input))
+      .serveTools((name, input, signal) => calls.call(name, input, signal))
       .catch((error) => this.withoutTools(error))
-    // An agent that is done has said its last words by `complete`.
-    const lastReply = (event: TurnEvent): TurnEvent =>
-      event.type === 'agent_replied' ? { ...event, reply: calls.ends ?? event.reply } : event
     try {
       const asked = await askAgent(this.session, provider, {
         settings,
@@ -182,22 +179,22 @@ class Turn {
         strays: this.strays,
         environment: environment(this.session.state.run as Run),
         tools: this.ports.programTools(this.session.state.run as Run),
-        persist: (event) => void this.persist(lastReply(event)),
+        // An agent that is done has said its last words by `complete`.
+        persist: (event) =>
+          void (event.type === 'agent_replied' && calls.isDone ? undefined : this.persist(event)),
         stored: (call) => this.stored([call])[0] as CallRecord,
         onText,
         note,
       })
-      return this.cameTo(asked, calls.ends !== undefined)
+      return calls.isDone ? done(asked) : this.cameTo(asked)
     } finally {
       calls.close()
       served.close()
     }
   }
 
-  private cameTo(asked: AgentOutcome, terminates: boolean): TurnEvent {
+  private cameTo(asked: AgentOutcome): TurnEvent {
     switch (asked.type) {
-      case 'released':
-        return { ...asked, terminates }
       case 'asks': {
         const { wait, asks, state } = asked
         return { type: 'program_waits', wait, asks, state, token: this.newToken() }
@@ -260,8 +257,11 @@ class Turn {
         throw error
       }
     }
-    const { run_id, allow } = this.session.state.run as Run
-    const facts = { run_id, call_id: callId, allow, isRepeat: !this.begun.has(callId) }
+    const { run_id, allow, calls, calls_at } = this.session.state.run as Run
+    const isApproved = calls.some(({ call_id, isApproved: is }) => call_id === callId && is)
+    const made_at = `${this.session.id}/${calls_at?.seq}/${callId}`
+    const isRepeat = !this.begun.has(callId)
+    const facts = { run_id, call_id: callId, made_at, allow, isRepeat, isApproved }
     const { whole, ...outcome } = await this.ports.toolbox.run(call, facts, this.stop.signal, launch)
     if (broken instanceof SubstratError) throw broken
     const output = whole === null ? null : this.session.writeBlob(whole)
@@ -342,4 +342,11 @@ class Turn {
 
 function isCode(error: unknown, code: ErrorCode): boolean {
   return error instanceof SubstratError && error.code === code
+}
+
+/** Whatever its program came to after that. */
+function done(asked: AgentOutcome): TurnEvent {
+  const state = 'state' in asked ? asked.state : null
+  const usage = 'usage' in asked ? asked.usage : null
+  return { type: 'released', state, usage, terminates: true }
 }

@@ -78,7 +78,14 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
       return { records: [{ kind: 'tool.started', run_id, tool: name, ...call }] }
     }
     case 'program_call_finished':
-      return { records: [...(event.records ?? []), resultRecord(run, event.tool, event)] }
+      return {
+        records: [
+          ...(event.records ?? []),
+          resultRecord(run, event.tool, event),
+          // Its program still runs, but whatever becomes of that, this is the agent's last reply.
+          ...(event.ends === undefined ? [] : [{ ...reply(run, event.ends), terminates: true }]),
+        ],
+      }
     case 'program_tool_started': {
       const { name, ...call } = event.call
       return { records: [{ kind: 'program.tool_started', run_id, tool: name, ...call }] }

@@ -18,14 +18,14 @@ export const MUTANTS: Mutant[] = [
     name: 'a uuid is printed before its agent is on disk',
     scenario: 'spawn',
     syscalls: ['fsync'],
-    from: /\w+ = await createRoot\(ctx\.store, \{/,
+    from: /\w+ = await createAgent\(\s*ctx\.store,/,
     to: 'listener.onAgent({ id });\n  $&',
   },
   {
     name: 'a reply is printed before its record is written',
     scenario: 'send',
     syscalls: ['pwrite64'],
-    from: /const ends = withRest\(this\.session\.state, records\);/,
+    from: /const \w+ = withRest\(this\.session\.state, records\);/,
     to: 'if (event.reply) process.stdout.write(event.reply + "\\n");\n      $&',
   },
   {

@@ -6,6 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import {
   cpSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -76,7 +77,9 @@ export class Lab {
   /** A fresh copy, with the times of the files; of nothing where there is no home yet. */
   copyHome(home: string): string {
     const copy = this.newHome()
-    if (existsSync(home)) cpSync(home, copy, { recursive: true, preserveTimestamps: true })
+    // A killed holder leaves its socket, and Node cannot copy one.
+    const filter = (file: string): boolean => !lstatSync(file).isSocket()
+    if (existsSync(home)) cpSync(home, copy, { recursive: true, preserveTimestamps: true, filter })
     return copy
   }
 

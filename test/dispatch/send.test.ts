@@ -2,11 +2,9 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { Context } from '../../src/dispatch/context.js'
 import { type SendRequest, send } from '../../src/dispatch/send.js'
-import { ProviderRegistry } from '../../src/provider/registry.js'
-import { Shutdown } from '../../src/turn/stop.js'
 import { House } from '../support/cli.js'
+import { contextAt } from '../support/contexts.js'
 import { withFaults } from '../support/faults.js'
 import { Gate } from '../support/gate.js'
 import { isAlive } from '../support/processes.js'
@@ -229,34 +227,22 @@ test('a message that is queued while its recipient is terminated is not acknowle
     if (point === 'mail.put.link') session.append([{ kind: 'session.terminated' }])
     return undefined
   })
-  const quiet = (): void => undefined
-  const ctx: Context = {
-    store,
-    providers: new ProviderRegistry(() => []),
-    bounds: {
-      slotsMax: 1,
-      waitMs: 0,
-      turnTimeoutMs: 1000,
-      toolTimeoutMs: 1000,
-      tokenLifetimeMs: 1000,
-      retryDelaysMs: [],
-    },
-    tools: { allow: [], servers: {}, unknownTool: 'stop' },
-    reporter: { record: quiet, text: quiet, token: quiet, note: quiet },
-    shutdown: new Shutdown(0, quiet),
-    command: 'test',
-  }
+  const { ctx } = contextAt(store)
   const asked = {
     ifBusy: 'queue',
     ifWaiting: 'supersede',
     allow: [],
     stepsMax: null,
+    isQueued: false,
+    kind: 'request',
+    notBefore: null,
   } satisfies Partial<SendRequest>
   const request = { content: 'hi', key: null, retry: false, turnTimeoutMs: null, ...asked }
-  await expect(send(ctx, { agentId: session.id, ...request }, quiet)).rejects.toMatchObject({
-    code: 'SESSION_STATE',
-    message: 'a is terminated: it takes no more messages',
+  await expect(send(ctx, { agentId: session.id, ...request }, () => undefined)).rejects.toMatchObject({
+    code: 'UNDELIVERABLE',
+    message: 'nothing was sent to a: it is terminated: it takes no more messages',
   })
+  expect(store.mail.ids(session.id)).toEqual([])
 })
 
 function pidIn(house: House, name: string): number {

@@ -1,26 +1,34 @@
 import { randomUUID } from 'node:crypto'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import fc from 'fast-check'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { clock } from '../../src/clock.js'
 import { limits } from '../../src/limits.js'
 import {
+  controlRecords,
   countPending,
+  type Delivery,
   damagedMail,
   findPending,
-  nextMessage,
-  post,
+  hasDueMail,
+  listPending,
+  messagesIn,
+  nextDueAt,
+  nextMail,
   removeDelivered,
   syncBeforeForgetting,
 } from '../../src/mail/inbox.js'
-import { encodeMessage, type Message } from '../../src/mail/message.js'
-import { digestOf } from '../../src/session/ids.js'
+import { encodeMessage } from '../../src/mail/message.js'
+import type { Draft } from '../../src/mail/post.js'
+import { deriveId } from '../../src/session/ids.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import { bootId } from '../../src/storage/identity.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { completed } from '../../src/turn/step-records.js'
-import { failing, withFaults } from '../support/faults.js'
+import { withFaults } from '../support/faults.js'
+import { deliveredRecord, forged, posted, stored } from '../support/mail.js'
 import { newSession, startedRun } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -32,89 +40,79 @@ beforeEach(async () => {
   session = await newSession(store)
 })
 
-function message(content: string, over: Partial<Message> = {}): Omit<Message, 'sequence'> {
-  return {
-    message_id: randomUUID(),
-    from: 'operator',
-    to: session.id,
-    kind: 'request',
-    content,
-    key: null,
-    digest: digestOf(content),
-    turn_timeout_ms: null,
-    created_at: '2026-11-20T10:00:00.000Z',
-    ...over,
-  }
-}
+afterEach(() => void vi.restoreAllMocks())
 
-function put(content: string, over: Partial<Message> = {}): string {
-  const posted = message(content, over)
-  expect(post(store, session.state, posted)).toBe(true)
-  return posted.message_id
-}
+const put = (content: string, over: Partial<Draft> = {}): string => posted(store, session.id, content, over)
+const notification = (content: string, over: Partial<Draft> = {}): string =>
+  put(content, { kind: 'notification', ...over })
+const contentsOf = (mails: Delivery[]): string[] => mails.map(({ content }) => content)
 
-/** A turn of its own for the next message: in the log, and then out of the inbox. */
-function deliver(options: { isRemoved: boolean } = { isRemoved: true }): string | undefined {
-  const next = nextMessage(session)
-  if (next === undefined) return undefined
+/** A turn of their own for the next messages: in the log, and then out of the inbox. */
+function deliver(options: { isRemoved: boolean } = { isRemoved: true }): string[] {
+  const mails = nextMail(session)
+  if (mails.length === 0) return []
   syncBeforeForgetting(session)
   const run: string = randomUUID()
-  const { message_id, from, kind, content, created_at } = next
   const activated: NewRecord[] =
     session.state.state === 'active' ? [] : [{ kind: 'session.activated', boot_id: bootId() }]
   session.append([
     ...activated,
     startedRun(run),
-    { kind: 'mail.delivered', run_id: run, message_id, from, mail_kind: kind, content, sent_at: created_at },
+    ...mails.map(({ message_id, from, kind, content, reminder_id }) =>
+      deliveredRecord(run, {
+        message_id,
+        from,
+        mail_kind: kind as 'request',
+        content,
+        ...(reminder_id === undefined ? {} : { reminder_id }),
+      }),
+    ),
     completed(run, null),
   ])
   if (options.isRemoved) removeDelivered(session)
-  return content
+  return contentsOf(mails)
 }
 
 function deliverAll(): string[] {
   const contents: string[] = []
-  for (let content = deliver(); content !== undefined; content = deliver()) contents.push(content)
+  for (let next = deliver(); next.length > 0; next = deliver()) contents.push(...next)
   return contents
 }
 
-describe('mail', () => {
-  test('is stored whole and synced, with its directory, before its sender is told', () => {
-    const points: string[] = []
-    withFaults(({ point }) => {
-      points.push(point)
-      return undefined
-    })
-    const id = put('hi')
-    const written = points.filter((point) => /^(mail\.put|marker\.create|agents\.sync)/.test(point))
-    expect(written).toEqual([
-      'agents.sync_directory',
-      'marker.create',
-      ...['open', 'write', 'fsync', 'link', 'unlink', 'sync_directory'].map((step) => `mail.put.${step}`),
-      'marker.create',
-    ])
-    expect(findPending(store, session.state, id)).toMatchObject({ content: 'hi', sequence: 1 })
-  })
+function atTime(iso: string): void {
+  vi.spyOn(clock, 'now').mockReturnValue(Date.parse(iso))
+}
 
-  test('that cannot be stored leaves nothing', () => {
-    withFaults(failing('ENOSPC', ({ point }) => point === 'mail.put.write'))
-    expect(() => post(store, session.state, message('hi'))).toThrow(
-      expect.objectContaining({ code: 'STORAGE_FAILED' }),
-    )
-    expect(readdirSync(dirname(store.mailPath(session.id, randomUUID())))).toEqual([])
-  })
-
-  test('is delivered first-in-first-out, whatever its ids and the clock', () => {
+describe('mail is delivered first-in-first-out', () => {
+  test('whatever its ids and the clock', () => {
     const contents = Array.from({ length: 20 }, (_, i) => `message ${i}`)
-    for (const [index, content] of contents.entries())
-      put(content, { created_at: new Date(Date.UTC(2026, 0, 31 - index)).toISOString() })
+    for (const [index, content] of contents.entries()) {
+      atTime(new Date(Date.UTC(2026, 0, 31 - index)).toISOString())
+      put(content)
+    }
+    vi.restoreAllMocks()
     expect(deliverAll()).toEqual(contents)
   })
 
-  test('of each sender stays in order, also when some was delivered meanwhile and files come back', async () => {
+  test('for two senders at the same place in their order by id, so always alike', () => {
+    const [first, second] = [randomUUID(), randomUUID()].sort() as [string, string]
+    put('of b', { from: 'b', message_id: second })
+    put('of a', { from: 'a', message_id: first })
+    expect(contentsOf(nextMail(session))).toEqual(['of a'])
+    expect(contentsOf(listPending(store, session.state))).toEqual(['of a', 'of b'])
+  })
+
+  test('for each sender, and once, whatever is asked, when it is delivered and which files come back', async () => {
+    const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
+    console.info(`mail is delivered once and in order: SEED=${seed}`)
+    const senders = ['operator', 'a', 'b']
     const step = fc.oneof(
-      fc.record({ do: fc.constant('post' as const), from: fc.constantFrom('operator', 'a', 'b') }),
-      fc.constant({ do: 'deliver' as const }),
+      fc.record({
+        do: fc.constant('post' as const),
+        from: fc.constantFrom(...senders),
+        kind: fc.constantFrom('request' as const, 'notification' as const, 'response' as const),
+      }),
+      fc.record({ do: fc.constant('deliver' as const), isRemoved: fc.boolean() }),
       fc.constant({ do: 'power cut' as const }),
     )
     await fc.assert(
@@ -124,73 +122,235 @@ describe('mail', () => {
         const files = new Map<string, Buffer>()
         for (const [index, next] of steps.entries()) {
           if (next.do === 'post') {
-            const id = put(`${next.from} ${index}`, { from: next.from })
-            files.set(id, store.readMail(session.id, id) as Buffer)
+            const id = put(`${next.from} ${index}`, { from: next.from, kind: next.kind })
+            files.set(id, store.mail.read(session.id, id) as Buffer)
           } else if (next.do === 'deliver') {
-            const content = deliver()
-            if (content !== undefined) got.push(content)
+            const taken = nextMail(session)
+            if (taken.some(({ kind }) => kind === 'request')) expect(taken).toHaveLength(1)
+            got.push(...deliver(next))
           } else {
             // Unlinked files that were not synced away are back.
-            for (const [id, bytes] of files) store.putMail(session.id, id, bytes)
+            for (const [id, bytes] of files) store.mail.put(session.id, id, bytes)
           }
         }
         got.push(...deliverAll())
         removeDelivered(session)
-        const posted = steps.flatMap((next, index) => (next.do === 'post' ? [`${next.from} ${index}`] : []))
-        expect(got.length).toBe(posted.length)
-        for (const sender of ['operator', 'a', 'b']) {
+        const sent = steps.flatMap((next, index) => (next.do === 'post' ? [`${next.from} ${index}`] : []))
+        expect(got.length).toBe(sent.length)
+        for (const sender of senders) {
           const of = (list: string[]): string[] => list.filter((content) => content.startsWith(`${sender} `))
-          expect(of(got)).toEqual(of(posted))
+          expect(of(got)).toEqual(of(sent))
         }
-        expect(store.mailIds(session.id)).toEqual([])
+        expect(store.mail.ids(session.id)).toEqual([])
         await session.close(() => false)
       }),
-      { numRuns: 40 },
+      { numRuns: 60, seed },
     )
   })
+})
 
-  test('of two senders at the same place in their order is taken by id, so always alike', () => {
-    const [first, second] = [randomUUID(), randomUUID()].sort() as [string, string]
-    put('of b', { from: 'b', message_id: second })
-    put('of a', { from: 'a', message_id: first })
-    expect(nextMessage(session)?.message_id).toBe(first)
+describe('one turn takes', () => {
+  test('one request, and nothing with it', () => {
+    put('first')
+    notification('then')
+    put('last')
+    expect(deliver()).toEqual(['first'])
+    expect(deliver()).toEqual(['then'])
+    expect(deliver()).toEqual(['last'])
+    expect(nextMail(session)).toEqual([])
+  })
+
+  test('together what asks for no reply: notifications, responses, errors', () => {
+    const kinds = ['notification', 'response', 'error'] as const
+    for (const [index, kind] of kinds.entries()) put(kind, { kind, from: `sender ${index}` })
+    expect(deliver().sort()).toEqual([...kinds].sort())
+  })
+
+  test('nothing of a sender that stands behind a request of its own, but what others sent', () => {
+    notification('a 1', { from: 'a' })
+    put('a asks', { from: 'a' })
+    notification('a 3', { from: 'a' })
+    const bs = [1, 2, 3].map((n) => `b ${n}`)
+    for (const content of bs) notification(content, { from: 'b' })
+    expect(deliver().sort()).toEqual(['a 1', ...bs])
+    expect(deliver()).toEqual(['a asks'])
+    expect(deliver()).toEqual(['a 3'])
+  })
+
+  test(`${limits.mailsTakenMax} messages at most`, () => {
+    for (let n = 1; n <= limits.mailsTakenMax + 1; n++) notification(`${n}`)
+    expect(deliver()).toHaveLength(limits.mailsTakenMax)
+    expect(deliver()).toEqual([`${limits.mailsTakenMax + 1}`])
+  })
+
+  test('a large one alone, and no more than fit together', () => {
+    const half = 'x'.repeat(limits.mailsTakenBytesMax / 2)
+    for (const content of [half + half + half, half, half, half]) notification(content)
+    expect(contentsOf(nextMail(session)).map(({ length }) => length)).toEqual([half.length * 3])
+    deliver()
+    expect(deliver()).toEqual([half, half])
+    expect(deliver()).toEqual([half])
+  })
+})
+
+describe('mail for a time', () => {
+  const LATER = '2026-11-20T11:00:00.000Z'
+
+  test('waits until then, in sight, and holds nothing up', async () => {
+    atTime('2026-11-20T10:00:00.000Z')
+    session = await newSession(store)
+    put('later', { not_before: LATER })
+    expect(nextMail(session)).toEqual([])
+    expect(hasDueMail(store, session.state)).toBe(false)
+    expect(countPending(store, session.state)).toBe(1)
+    put('now')
+    expect(hasDueMail(store, session.state)).toBe(true)
+    expect(contentsOf(nextMail(session))).toEqual(['now'])
+    expect(contentsOf(listPending(store, session.state))).toEqual(['later', 'now'])
+  })
+
+  test('is delivered at it, and not a moment before', async () => {
+    atTime('2026-11-20T10:00:00.000Z')
+    session = await newSession(store)
+    put('later', { not_before: LATER })
+    expect(nextDueAt(store, session.state)).toBe(LATER)
+    atTime('2026-11-20T10:59:59.999Z')
+    expect(nextMail(session)).toEqual([])
+    atTime(LATER)
+    expect(hasDueMail(store, session.state)).toBe(true)
+    expect(deliver()).toEqual(['later'])
+    expect(nextDueAt(store, session.state)).toBeNull()
+  })
+
+  test('is not put off by a clock that was set back behind the log', async () => {
+    atTime(LATER)
+    session = await newSession(store)
+    put('later', { not_before: LATER })
+    atTime('2020-01-01T00:00:00.000Z')
+    expect(contentsOf(nextMail(session))).toEqual(['later'])
+  })
+})
+
+describe('a reminder', () => {
+  const DUE = '2026-11-20T10:00:10.000Z'
+  const set = (every_ms: number | null, content = 'stretch'): string => {
+    const reminder_id: string = randomUUID()
+    session.append([{ kind: 'reminder.set', reminder_id, content, due_at: DUE, every_ms }])
+    return reminder_id
+  }
+
+  beforeEach(async () => {
+    atTime('2026-11-20T10:00:00.000Z')
+    session = await newSession(store, { name: 'sleeper' })
+  })
+
+  test('comes back at its time, from the agent itself, by an id that follows from its time', () => {
+    const reminder_id = set(null)
+    expect(nextMail(session)).toEqual([])
+    expect(hasDueMail(store, session.state)).toBe(false)
+    expect(nextDueAt(store, session.state)).toBe(DUE)
+    atTime(DUE)
+    expect(hasDueMail(store, session.state)).toBe(true)
+    expect(nextMail(session)).toEqual([
+      expect.objectContaining({
+        message_id: deriveId(reminder_id, DUE),
+        from: session.id,
+        from_path: 'sleeper',
+        kind: 'notification',
+        content: 'stretch',
+        created_at: DUE,
+        reminder_id,
+      }),
+    ])
+    expect(deliver()).toEqual(['stretch'])
+    expect(session.state.reminders).toEqual([])
+    expect(nextMail(session)).toEqual([])
+  })
+
+  test('that repeats is due again at its next time; what was missed comes once', () => {
+    set(60_000)
+    atTime('2026-11-20T10:05:30.000Z')
+    expect(deliver()).toEqual(['stretch'])
+    expect(nextMail(session)).toEqual([])
+    expect(nextDueAt(store, session.state)).toBe('2026-11-20T10:06:10.000Z')
+    atTime('2026-11-20T10:06:10.000Z')
+    expect(deliver()).toEqual(['stretch'])
+  })
+
+  test('comes with what else asks for no reply, and before it; a request waits for the next turn', () => {
+    set(null)
+    notification('news')
+    put('question')
+    atTime(DUE)
+    expect(deliver()).toEqual(['stretch', 'news'])
+    expect(deliver()).toEqual(['question'])
+  })
+
+  test('too large for a line is read from its blob', () => {
+    const long = 'x'.repeat(limits.inlineBytesMax + 1)
+    set(null, long)
+    atTime(DUE)
+    expect(contentsOf(nextMail(session))).toEqual([long])
+  })
+})
+
+describe('a message of control', () => {
+  const parent = randomUUID()
+  const control = (verb: 'gate' | 'ungate' | 'permit' | 'poke' | 'unwatch'): string =>
+    put('', { from: parent, kind: 'control', control: { verb } })
+
+  test('is never shown to a model, but the agent is visited for it', () => {
+    control('gate')
+    expect(nextMail(session)).toEqual([])
+    expect(listPending(store, session.state)).toEqual([])
+    expect(hasDueMail(store, session.state)).toBe(true)
+    expect(countPending(store, session.state)).toBe(1)
+  })
+
+  test('becomes a record, in the order of sending, which takes its file away', () => {
+    const verbs = ['gate', 'permit', 'ungate', 'poke', 'unwatch'] as const
+    const ids = verbs.map(control)
+    const on = ['idle' as const]
+    ids.push(put('', { from: parent, kind: 'control', control: { verb: 'watch', on, once: true } }))
+    const kinds = ['gated', 'permitted', 'ungated', 'poked', 'unwatched']
+    const records = controlRecords(session)
+    expect(records).toEqual([
+      ...kinds.map((kind, index) => ({ kind: `agent.${kind}`, message_id: ids[index], from: parent })),
+      { kind: 'agent.watched', message_id: ids[5], from: parent, on, once: true },
+    ])
+    session.append(records)
+    expect(controlRecords(session)).toEqual([])
+    removeDelivered(session)
+    expect(store.mail.ids(session.id)).toEqual([])
+  })
+
+  test('holds no mail of its sender up', () => {
+    control('gate')
+    put('hello', { from: parent })
+    expect(contentsOf(nextMail(session))).toEqual(['hello'])
   })
 })
 
 describe('an id', () => {
-  test('is stored once: the second post says so and changes nothing', () => {
-    const id = put('hi')
-    expect(post(store, session.state, message('hi', { message_id: id }))).toBe(false)
-    expect(post(store, session.state, message('other', { message_id: id }))).toBe(false)
-    expect(countPending(store, session.state)).toBe(1)
-    expect(findPending(store, session.state, id)?.content).toBe('hi')
-  })
-
-  test('that was delivered is not stored again', () => {
-    const id = put('hi')
-    deliver()
-    expect(post(store, session.state, message('hi', { message_id: id }))).toBe(false)
-    expect(store.mailIds(session.id)).toEqual([])
-  })
-
   test('that was delivered is never delivered again, though its file is back; then the file goes', () => {
     const id = put('hi')
-    const bytes = store.readMail(session.id, id) as Buffer
+    const bytes = store.mail.read(session.id, id) as Buffer
     deliver()
-    store.putMail(session.id, id, bytes)
-    expect(nextMessage(session)).toBeUndefined()
+    store.mail.put(session.id, id, bytes)
+    expect(nextMail(session)).toEqual([])
+    expect(hasDueMail(store, session.state)).toBe(false)
     expect(countPending(store, session.state)).toBe(0)
     expect(findPending(store, session.state, id)).toBeUndefined()
     removeDelivered(session)
-    expect(store.mailIds(session.id)).toEqual([])
+    expect(store.mail.ids(session.id)).toEqual([])
   })
 
   test('whose file was not removed before a crash is not delivered again', () => {
     put('one')
     put('two')
-    expect(deliver({ isRemoved: false })).toBe('one')
-    expect(deliver({ isRemoved: false })).toBe('two')
-    expect(deliver()).toBeUndefined()
+    expect(deliver({ isRemoved: false })).toEqual(['one'])
+    expect(deliver({ isRemoved: false })).toEqual(['two'])
+    expect(deliver()).toEqual([])
   })
 
   test('is forgotten only after its file was synced away, and that costs one sync in 1,000', () => {
@@ -216,125 +376,88 @@ describe('damaged mail is kept, named, and not delivered:', () => {
   const DAMAGES: [string, (bytes: Buffer) => Buffer][] = [
     ['empty', () => Buffer.alloc(0)],
     ['cut short', (bytes) => bytes.subarray(0, 40)],
+    ['without its last byte', (bytes) => bytes.subarray(0, -1)],
     ['a flipped byte', (bytes) => Buffer.from(bytes.map((byte, index) => (index === 20 ? byte ^ 1 : byte)))],
     ['NUL bytes', (bytes) => Buffer.alloc(bytes.length)],
+    ['NUL bytes at its end', (bytes) => Buffer.concat([bytes.subarray(0, -30), Buffer.alloc(30)])],
     ['no JSON', () => Buffer.from('hello\n')],
-    ['the mail of another id', () => encodeMessage({ ...message('x'), sequence: 1 })],
+    ['the mail of another id', () => encodeMessage(stored(session.id, 'x'))],
+    ['the mail of another agent', () => encodeMessage(stored(randomUUID(), 'x'))],
   ]
 
   test.each(DAMAGES)('%s', (_, damage) => {
     const id = put('one')
     put('two')
-    const path = store.mailPath(session.id, id)
+    const path = store.mail.pathOf(session.id, id)
     const bytes = damage(readFileSync(path))
     writeFileSync(path, bytes)
     expect(damagedMail(store, session.state)).toEqual([path])
+    expect(findPending(store, session.state, id)).toBeUndefined()
     expect(deliverAll()).toEqual(['two'])
     expect(readFileSync(path)).toEqual(bytes)
-    expect(put('three')).toBeTruthy()
+    put('three')
     expect(deliverAll()).toEqual(['three'])
   })
 
-  const WRONG: [string, object][] = [
-    ['to another agent', { to: randomUUID() }],
-    ['to nobody', { to: 'x' }],
-    ['without a sender', { from: undefined }],
-    ['whose content is a number', { content: 7 }],
-    ['without a digest', { digest: undefined }],
-    ['without a time', { created_at: undefined }],
-    ['whose place is a text', { sequence: 'first' }],
-    ['of an unknown kind', { kind: 'letter' }],
-    ['whose time is none', { created_at: 'yesterday' }],
-    ['whose key is a number', { key: 7 }],
-    ['whose timeout is a text', { turn_timeout_ms: '10m' }],
-  ]
+  test('a file of 100 MB is not read at all', () => {
+    const id: string = randomUUID()
+    const path = store.mail.pathOf(session.id, id)
+    writeFileSync(path, '')
+    truncateSync(path, 100 * 1024 * 1024)
+    const read: string[] = []
+    withFaults(({ point }) => {
+      read.push(point)
+      return undefined
+    })
+    expect(damagedMail(store, session.state)).toEqual([path])
+    expect(read).not.toContain('mail.read')
+    put('two')
+    expect(deliverAll()).toEqual(['two'])
+  })
 
-  test.each(WRONG)('whole, but %s', (_, over) => {
-    const id = randomUUID()
-    store.putMail(
-      session.id,
-      id,
-      encodeMessage({ ...message('x', { message_id: id }), sequence: 1, ...over } as Message),
-    )
-    expect(damagedMail(store, session.state)).toEqual([store.mailPath(session.id, id)])
-    expect(nextMessage(session)).toBeUndefined()
+  test('whole, but addressed to another agent', () => {
+    const id = forged(store, session.id, 'x', { to: randomUUID() })
+    expect(damagedMail(store, session.state)).toEqual([store.mail.pathOf(session.id, id)])
+    expect(nextMail(session)).toEqual([])
+  })
+
+  test('a control that no record takes', () => {
+    const id = forged(store, session.id, '', { kind: 'control', control: { verb: 'explode' } })
+    expect(damagedMail(store, session.state)).toEqual([store.mail.pathOf(session.id, id)])
+    expect(controlRecords(session)).toEqual([])
   })
 
   test('what is no mail at all is not looked at', () => {
-    const directory = dirname(store.mailPath(session.id, randomUUID()))
+    const directory = dirname(store.mail.pathOf(session.id, randomUUID()))
     for (const name of ['notes.txt', 'x.json', `${randomUUID()}.json.1-abc.tmp`])
       writeFileSync(`${directory}/${name}`, 'x')
+    mkdirSync(`${directory}/folder`)
     expect(damagedMail(store, session.state)).toEqual([])
     expect(countPending(store, session.state)).toBe(0)
   })
 })
 
-describe('a full inbox', () => {
-  const fill = (): void => {
-    const directory = dirname(store.mailPath(session.id, randomUUID()))
-    for (let sequence = 1; sequence <= limits.inboxMessagesMax; sequence++) {
-      const filler = { ...message('x'), sequence }
-      writeFileSync(`${directory}/${filler.message_id}.json`, encodeMessage(filler))
-    }
-  }
-
-  test('takes no more, and says what to do', () => {
-    fill()
-    const [known] = store.mailIds(session.id) as [string]
-    expect(() => post(store, session.state, message('one more'))).toThrow(
-      expect.objectContaining({
-        code: 'QUEUE_FULL',
-        hint: expect.stringContaining('substrat resume'),
-        facts: { agent_id: session.id, pending: limits.inboxMessagesMax },
-      }),
-    )
-    expect(countPending(store, session.state)).toBe(limits.inboxMessagesMax)
-    // What is stored already is no more.
-    expect(post(store, session.state, message('x', { message_id: known }))).toBe(false)
-    deliver()
-    put('one more')
-  })
+test('a message from an agent that does not exist is delivered as it stands: only its answer reaches nobody', () => {
+  const ghost = randomUUID()
+  forged(store, session.id, 'boo', { from: ghost, from_path: 'ghost' })
+  expect(nextMail(session)).toMatchObject([{ from: ghost, from_path: 'ghost', content: 'boo' }])
+  expect(deliver()).toEqual(['boo'])
 })
 
-describe('the marker', () => {
-  const isMarked = (): boolean => store.markedIds().includes(session.id)
-  const isOwed = (): boolean => countPending(store, session.state) > 0
+test('every message that can be read is in the inbox of whoever has it, also what the log has', () => {
+  put('one')
+  deliver({ isRemoved: false })
+  put('two')
+  forged(store, session.id, 'other', { to: randomUUID() })
+  expect([...messagesIn(store, session.id)].map(({ content }) => content).sort()).toEqual(['one', 'two'])
+})
 
-  test('is there when mail is stored, whatever the holder does at whichever step meanwhile', () => {
-    const steps: string[] = []
-    withFaults(({ point }) => {
-      steps.push(point)
-      return undefined
-    })
-    put('count')
-    deliverAll()
-    for (let at = 1; at <= steps.length; at++) {
-      withHolderAt(at, () => store.unmark(session.id, isOwed))
-      put(`posted while the holder closes at step ${at}`)
-      expect(isMarked(), `closed at step ${at}`).toBe(true)
-      deliverAll()
-    }
-  })
-
-  test('is there after the holder closed, whatever a sender does at whichever of its steps', () => {
-    for (let at = 1; at <= 12; at++) {
-      store.mark(session.id)
-      const id = randomUUID()
-      withHolderAt(at, () => void post(store, session.state, message('meanwhile', { message_id: id })))
-      store.unmark(session.id, isOwed)
-      withFaults(() => undefined)
-      expect(isMarked(), `posted at step ${at}`).toBe(isOwed())
-      deliverAll()
-    }
-  })
-
-  /** The other process does its work whole before the n-th step of this one. */
-  function withHolderAt(n: number, act: () => void): void {
-    let left = n
-    withFaults(() => {
-      left -= 1
-      if (left === 0) act()
-      return undefined
-    })
-  }
+test('an inbox that was deleted by hand is empty, and takes mail again', () => {
+  put('lost')
+  rmSync(dirname(store.mail.pathOf(session.id, randomUUID())), { recursive: true })
+  expect(countPending(store, session.state)).toBe(0)
+  expect(nextMail(session)).toEqual([])
+  removeDelivered(session)
+  put('found')
+  expect(deliverAll()).toEqual(['found'])
 })

@@ -9,6 +9,7 @@ import {
   gathered,
   newHost,
   newSession,
+  notes,
   optionsOf,
   replyIn,
   settings,
@@ -53,6 +54,18 @@ describe('a tool that is not allowed', () => {
     ])
     expect(first.events.findLast(({ type }) => type === 'tool_finished')).toMatchObject({ is_error: true })
     expect(answersGiven()).toEqual([])
+    // Not killed: its transcript says that the tool was not run.
+    expect(notes('interrupts')).toEqual([{ subtype: 'interrupt' }])
+  })
+
+  test('asks nobody when the turn is stopped meanwhile', async () => {
+    const controller = new AbortController()
+    const onEvent = ({ type }: AgentEvent): void => {
+      if (type === 'tool_started') controller.abort()
+    }
+    const stopped = await firstTurn('use the tool', { signal: controller.signal, onEvent })
+    expect(typesOf(stopped)).not.toContain('wait')
+    expect(stopped.error).toBeDefined()
   })
 
   test('is done once it is approved, in the same session, when claude asks for the very same again', async () => {

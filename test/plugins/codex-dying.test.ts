@@ -74,6 +74,14 @@ describe('an exit', () => {
   })
 })
 
+test('a stdout that it closes is no end: it is ended, and the turn fails', async () => {
+  const muted = await firstTurn('--lines 3 --stored 3 --end mute')
+  expect(failureIn(muted)).toEqual({
+    type: 'crashed',
+    message: 'codex was killed by SIGTERM in the middle of the turn',
+  })
+})
+
 test('that it does not exit after the end of the turn costs a grace, and not the reply', async () => {
   const started = performance.now()
   expect(replyIn(await firstTurn('--end hang'))).toBe('echo: hello there')

@@ -31,7 +31,7 @@ beforeEach(() => {
 async function left({ provider, before, inbox = [] }: RecoveryCase): Promise<string> {
   const session = await newSession(store, { provider, workspace: '/w' })
   for (const batch of before(randomUUID(), session)) session.append(batch)
-  for (const id of inbox) store.putMail(session.id, id, Buffer.from('x'))
+  for (const id of inbox) store.mail.put(session.id, id, Buffer.from('x'))
   await session.abandon()
   return session.id
 }
@@ -220,7 +220,7 @@ async function transcriptOf(recovery: RecoveryCase, agentId: string, visited: Vi
 }
 
 function inboxLines(agentId: string, before: string[]): string[] {
-  const left = store.mailIds(agentId)
+  const left = store.mail.ids(agentId)
   const names: Record<string, string> = { [DELIVERED]: 'the delivered one', [PENDING]: 'the other' }
   return ['the inbox', ...before.map((id) => `  ${names[id]}${left.includes(id) ? '' : ': removed'}`), '']
 }

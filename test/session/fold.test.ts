@@ -155,7 +155,7 @@ describe('a run', () => {
 
   test('keeps the place of its prompt and its reply, and its usage to the end', () => {
     const state = foldAll([...running, userMessage(RUN, 'hi'), asked, responded, replied(RUN, 'hello')])
-    expect(state.run).toMatchObject({ prompt: locationOf(4), reply: locationOf(7) })
+    expect(state.run).toMatchObject({ prompts: [locationOf(4)], reply: locationOf(7) })
     expect(state.reply).toEqual(locationOf(7))
     expect(foldAll([completed(RUN, null)], state).run?.usage).toEqual({ input_tokens: 3, output_tokens: 4 })
   })
@@ -163,8 +163,11 @@ describe('a run', () => {
   test('that continues another begins with its prompt', () => {
     const before = [...running, userMessage(RUN, 'hi'), interrupted]
     const next: NewRecord = { ...startedRun(OTHER_RUN), origin: 'continuation', continues: RUN, auto: true }
-    expect(foldAll([...before, next]).run).toMatchObject({ continues: RUN, prompt: locationOf(4) })
-    expect(foldAll([...before, startedRun(OTHER_RUN)]).run?.prompt).toBeNull()
+    expect(foldAll([...before, next]).run).toMatchObject({
+      continues: RUN,
+      prompts: [locationOf(4)],
+    })
+    expect(foldAll([...before, startedRun(OTHER_RUN)]).run?.prompts).toEqual([])
   })
 
   test('has no process any more once it is over', () => {
@@ -276,7 +279,7 @@ describe('delivered mail', () => {
     const id = randomUUID()
     const state = foldAll([...running, mail(id)])
     expect(state.delivered).toEqual([id])
-    expect(state.run?.prompt).toEqual(locationOf(4))
+    expect(state.run?.prompts).toEqual([locationOf(4)])
     expect(() => foldAll([mail(id)], state)).toThrow(/delivered twice/)
   })
 

@@ -126,7 +126,7 @@ describe('large content', () => {
     expect(points.indexOf('blob.create.link')).toBeGreaterThan(points.indexOf('blob.create.fsync'))
     expect(points.indexOf('blob.create.sync_directory')).toBeGreaterThan(points.indexOf('blob.create.link'))
     expect(points.indexOf('log.append')).toBeGreaterThan(points.indexOf('blob.create.sync_directory'))
-    const record = session.recordAt(session.state.run?.prompt as never)
+    const record = session.recordAt(session.state.run?.prompts[0] as never)
     const content = 'content' in record ? record.content : ''
     expect(isBlob(content)).toBe(true)
     expect(session.text(content)).toBe(large)
@@ -153,7 +153,7 @@ describe('large content', () => {
 
   test('whose blob is gone or damaged is corruption, named', () => {
     session.append(beginning(session, randomUUID(), large))
-    const record = session.recordAt(session.state.run?.prompt as never)
+    const record = session.recordAt(session.state.run?.prompts[0] as never)
     const content = 'content' in record ? record.content : ''
     const [name] = readdirSync(join(agent, 'blobs')) as [string]
     const path = join(agent, 'blobs', name)

@@ -42,6 +42,7 @@ function expectWhole(paths: HomePaths, birth: Birth): void {
   expect(readFileSync(agent.snapshot)).toEqual(birth.snapshot)
   expect(readdirSync(agent.root).sort()).toEqual([
     'blobs',
+    'children',
     'events.jsonl',
     'inbox',
     'lock',
@@ -49,6 +50,7 @@ function expectWhole(paths: HomePaths, birth: Birth): void {
     'session.json',
   ])
   expect(readdirSync(agent.blobs)).toHaveLength(birth.blobs.length)
+  expect(readdirSync(agent.childNames().directory)).toEqual(['complete'])
   expect(existsSync(paths.marker(birth.agentId))).toBe(true)
 }
 
@@ -88,7 +90,7 @@ describe('birth', () => {
     await lease.release()
   })
 
-  test('has synced all but its lock, its snapshot and its marker, which can be lost, when it returns', async () => {
+  test('has synced all but what can be lost when it returns: its lock, its snapshot, its marker, and that it has no children yet', async () => {
     const paths = newHome()
     const birth = newBirth()
     const operations = recordOperations()
@@ -96,7 +98,7 @@ describe('birth', () => {
     clearFaults()
     const agent = paths.agent(birth.agentId)
     expect(unsyncedAfter(operations).sort()).toEqual(
-      [agent.lock, agent.snapshot, paths.marker(birth.agentId)].sort(),
+      [agent.lock, agent.snapshot, paths.marker(birth.agentId), agent.childNames().complete].sort(),
     )
     // What the first batch names, and the batch itself, were on disk before the agent had its name.
     const rename = operations.findIndex(({ point }) => point === 'spawn.rename')

@@ -6,16 +6,15 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { post } from '../../src/mail/inbox.js'
-import { digestOf } from '../../src/session/ids.js'
-import type { Loaded } from '../../src/session/load.js'
-import { openDurable, openForRead } from '../../src/session/open-for-read.js'
+import { post } from '../../src/mail/post.js'
+import { openDurable } from '../../src/session/open-for-read.js'
 import { Session } from '../../src/session/session.js'
 import { frame } from '../../src/storage/frame.js'
 import { HomePaths } from '../../src/storage/paths.js'
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { failing, withFaults } from '../support/faults.js'
+import { draft } from '../support/mail.js'
 import { clearFaults, operationsOf, recordOperations, unsyncedAfter } from '../support/operations.js'
 import { beginning, newSession, reopen } from '../support/sessions.js'
 import { Child, useChildren } from '../support/storage-process.js'
@@ -69,7 +68,7 @@ describe('1: nothing is acknowledged before it is on disk', () => {
         await session.abandon()
       },
     ],
-    ['a message', (store, id) => store.putMail(id, randomUUID(), MAIL)],
+    ['a message', (store, id) => store.mail.put(id, randomUUID(), MAIL)],
     ['a name', (store, id) => store.rootNames().reserve('build', id)],
   ])('%s', async (_, act) => {
     const store = tempStore()
@@ -78,10 +77,11 @@ describe('1: nothing is acknowledged before it is on disk', () => {
     expect(lost.filter((path) => !['lock', 'unclean'].some((part) => path.includes(part)))).toEqual([])
   })
 
-  test('an agent: only its lock, its snapshot and its marker may be lost', async () => {
+  test('an agent: only its lock, its snapshot, its marker and that it has no children may be lost', async () => {
     const store = tempStore()
     const lost = await lostOf(store, async () => (await newSession(store)).abandon())
     expect(lost.map((path) => path.replace(/[0-9a-f-]{36}/, 'ID')).sort()).toEqual([
+      'agents/ID/children/complete',
       'agents/ID/lock',
       'agents/ID/session.json',
       'unclean/ID',
@@ -106,9 +106,9 @@ describe('3: who relies on a name syncs its directory first', () => {
     const message = randomUUID()
     // What the dead process has left: a name, not synced.
     store.writeBlob(id, MAIL)
-    writeFileSync(store.mailPath(id, message), MAIL)
+    writeFileSync(store.mail.pathOf(id, message), MAIL)
     const synced = operationsOf(() => {
-      store.putMail(id, message, MAIL)
+      store.mail.put(id, message, MAIL)
       store.writeBlob(id, MAIL)
       rmSync(pathsOf(store).boots, { recursive: true })
       FileStore.openForWrite(store.root)
@@ -129,19 +129,7 @@ describe('3: who relies on an agent whose spawn died before its name was on disk
     const [id] = store.agentIds() as [string]
     const isOfAgents = ({ name, path }: { name: string; path: string }): boolean =>
       name === 'sync_directory' && path === pathsOf(store).agents
-    const { state } = openForRead(store, id) as Loaded
-    const message = {
-      message_id: randomUUID(),
-      from: 'operator',
-      to: id,
-      kind: 'request' as const,
-      content: 'hi',
-      key: null,
-      digest: digestOf('hi'),
-      turn_timeout_ms: null,
-      created_at: new Date().toISOString(),
-    }
-    const posted = operationsOf(() => post(store, state, message))
+    const posted = operationsOf(() => post(store, draft(id, 'hi')))
     expect(posted.findIndex(isOfAgents)).toBeGreaterThanOrEqual(0)
     expect(posted.findIndex(isOfAgents)).toBeLessThan(
       posted.findIndex(({ point }) => point === 'mail.put.link'),
@@ -333,14 +321,14 @@ describe('9: an unlinked file may come back', () => {
     const store = tempStore()
     const id = await restingAgent(store)
     const message = randomUUID()
-    store.putMail(id, message, MAIL)
-    const removal = operationsOf(() => store.removeMail(id, message))
+    store.mail.put(id, message, MAIL)
+    const removal = operationsOf(() => store.mail.remove(id, message))
     expect(removal.map(({ name }) => name)).toEqual(['unlink'])
-    writeFileSync(store.mailPath(id, message), MAIL)
-    expect(store.mailIds(id)).toEqual([message])
-    expect(store.putMail(id, message, MAIL)).toBe(false)
-    store.removeMail(id, message)
-    expect(operationsOf(() => store.syncMailRemovals(id))).toMatchObject([
+    writeFileSync(store.mail.pathOf(id, message), MAIL)
+    expect(store.mail.ids(id)).toEqual([message])
+    expect(store.mail.put(id, message, MAIL)).toBe(false)
+    store.mail.remove(id, message)
+    expect(operationsOf(() => store.mail.syncRemovals(id))).toMatchObject([
       { name: 'sync_directory', path: pathsOf(store).agent(id).inbox },
     ])
   })

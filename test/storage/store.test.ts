@@ -99,7 +99,7 @@ describe('a sender beside a holder that takes the marker away', () => {
     const store = tempStore()
     const id = await newAgent(store)
     const message = randomUUID()
-    const sender = [() => store.mark(id), () => store.putMail(id, message, MAIL), () => store.mark(id)]
+    const sender = [() => store.mark(id), () => store.mail.put(id, message, MAIL), () => store.mark(id)]
     let sent = 0
     let step = 0
     let isSending = false
@@ -118,14 +118,14 @@ describe('a sender beside a holder that takes the marker away', () => {
     })
     let died = false
     try {
-      store.unmark(id, () => store.mailIds(id).length > 0)
+      store.unmark(id, () => store.mail.ids(id).length > 0)
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
       died = true
     }
     clearFaults()
     sendUpTo(HOLDER_STEPS)
-    expect(store.mailIds(id)).toEqual([message])
+    expect(store.mail.ids(id)).toEqual([message])
     return { isMarked: store.markedIds().includes(id), died }
   }
 

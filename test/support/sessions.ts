@@ -5,11 +5,14 @@ import type { NewRecord } from '../../src/session/records.js'
 import { openForAppend, type Session } from '../../src/session/session.js'
 import { bootId } from '../../src/storage/identity.js'
 import type { FileStore } from '../../src/storage/store.js'
-import { createRoot } from '../../src/tree/birth.js'
+import { createAgent, type TreeBounds } from '../../src/tree/birth.js'
 import { completed, reply } from '../../src/turn/step-records.js'
 
 export interface AgentFacts {
   name?: string | null
+  /** Its id; a root's is null. */
+  parent?: string | null
+  path?: string
   provider?: string
   options?: Record<string, string>
   workspace?: string
@@ -21,7 +24,8 @@ export function createdRecord(id: string, facts: AgentFacts = {}): NewRecord<'se
     agent_id: id,
     format: 1,
     name: facts.name ?? null,
-    parent: null,
+    parent: facts.parent ?? null,
+    ...(facts.path === undefined ? {} : { path: facts.path }),
     instructions: null,
     provider: facts.provider ?? 'scripted',
     options: facts.options ?? {},
@@ -30,11 +34,33 @@ export function createdRecord(id: string, facts: AgentFacts = {}): NewRecord<'se
   }
 }
 
+export const TREE_BOUNDS: TreeBounds = { depthMax: 8, childrenMax: 64 }
+
 /** A new agent, with its lock held. */
-export function newSession(store: FileStore, facts: AgentFacts = {}): Promise<Session> {
-  const id = randomUUID()
-  const name = facts.name ?? null
-  return createRoot(store, { id, name, records: [createdRecord(id, facts)], command: 'test' })
+export function newSession(
+  store: FileStore,
+  facts: AgentFacts = {},
+  id: string = randomUUID(),
+): Promise<Session> {
+  const { name = null, parent = null } = facts
+  const records = ({ path }: { path: string }): NewRecord[] => [
+    createdRecord(id, parent === null ? facts : { ...facts, path }),
+  ]
+  return createAgent(store, { id, name, parent, records, command: 'test' }, TREE_BOUNDS)
+}
+
+/** A new agent at rest; its id. */
+export async function newAgent(store: FileStore, facts: AgentFacts = {}): Promise<string> {
+  const session = await newSession(store, facts)
+  await session.close(() => false)
+  return session.id
+}
+
+/** Ends it for good, by record alone. */
+export async function terminate(store: FileStore, agentId: string): Promise<void> {
+  const session = await reopen(store, agentId)
+  session.append([{ kind: 'session.terminated' }])
+  await session.close(() => false)
 }
 
 export function reopen(store: FileStore, agentId: string): Promise<Session> {

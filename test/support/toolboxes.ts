@@ -4,6 +4,7 @@ import type { JsonObject, LaunchCommand, LaunchedProgram } from '../../src/provi
 import { Toolbox, type ToolboxOptions, type ToolResult } from '../../src/turn/tools/toolbox.js'
 import { recordedHost } from './programs.js'
 import { tempDirectory } from './temp.js'
+import { noTree } from './tree.js'
 
 export interface Bench {
   workspace: string
@@ -20,7 +21,7 @@ export function bench(over: Partial<ToolboxOptions> = {}): Bench {
   const workspace = tempDirectory()
   const home = tempDirectory()
   const { host, groups } = recordedHost()
-  const toolbox = new Toolbox({ workspace, home, timeoutMs: 60_000, servers: {}, ...over })
+  const toolbox = new Toolbox({ workspace, home, timeoutMs: 60_000, servers: {}, tree: noTree, ...over })
   const notes: string[] = []
   const launchWith =
     (signal: AbortSignal) =>
@@ -33,7 +34,7 @@ export function bench(over: Partial<ToolboxOptions> = {}): Bench {
     groups,
     notes,
     run: (name, input, signal = never()) =>
-      toolbox.run({ call_id: 'c', name, input }, signal, launchWith(signal)),
+      toolbox.run({ call_id: 'c', name, input }, CALL, signal, launchWith(signal)),
     startServers: (signal = never()) =>
       toolbox.start(
         (_, command) => launchWith(signal)(command),
@@ -42,6 +43,8 @@ export function bench(over: Partial<ToolboxOptions> = {}): Bench {
       ),
   }
 }
+
+const CALL = { run_id: '0'.repeat(8), call_id: 'c', made_at: 'c', allow: [], isRepeat: false }
 
 /** The tool server of the tests; see tool-server.mjs for how it may misbehave. */
 export function serverThat(how: string, ready?: string): ToolboxOptions['servers'][string] {

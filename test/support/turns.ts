@@ -15,6 +15,7 @@ import { drive, type TurnPorts } from '../../src/turn/drive.js'
 import { planRetry } from '../../src/turn/retry.js'
 import { Toolbox, type ToolboxOptions } from '../../src/turn/tools/toolbox.js'
 import type { StopReason, ToolPolicy, TurnEvent } from '../../src/turn/turn-event.js'
+import { treePorts } from './tree.js'
 
 export class FakeStop {
   private readonly controller = new AbortController()
@@ -80,6 +81,7 @@ export function runTurn(session: Session, provider: Provider, facts: TurnFacts =
     onToken: () => undefined,
     onText: facts.onText ?? (() => undefined),
     note: () => undefined,
+    serveTools: async () => ({ close: () => undefined }),
     isLast: () => true,
     ...facts.ports,
   }
@@ -91,7 +93,8 @@ export const TOKEN_EXPIRY = '2999-01-01T00:00:00.000Z'
 
 export function toolboxAt(session: Session, over: Partial<ToolboxOptions> = {}): Toolbox {
   const { workspace } = session.state
-  return new Toolbox({ workspace, home: session.store.root, timeoutMs: 60_000, servers: {}, ...over })
+  const tree = treePorts(session)
+  return new Toolbox({ workspace, home: session.store.root, timeoutMs: 60_000, servers: {}, tree, ...over })
 }
 
 /** The tools that tests speak of, without any that runs. */

@@ -8,9 +8,9 @@ import { checkHome } from '../../src/recovery/check.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import type { Operation } from '../../src/storage/io.js'
 import type { FileStore } from '../../src/storage/store.js'
-import { createRoot, type NewAgent } from '../../src/tree/birth.js'
+import { createAgent, type NewAgent } from '../../src/tree/birth.js'
 import { failing, withFaults } from '../support/faults.js'
-import { createdRecord, startedRun, userMessage } from '../support/sessions.js'
+import { createdRecord, startedRun, TREE_BOUNDS, userMessage } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
 let store: FileStore
@@ -29,7 +29,7 @@ function born(): NewAgent {
     startedRun(run),
     userMessage(run, 'x'.repeat(limits.inlineBytesMax + 1)),
   ]
-  return { id, name: 'a', records, command: 'test' }
+  return { id, name: 'a', parent: null, records: () => records, command: 'test' }
 }
 
 const agentFolders = (): string[] => readdirSync(join(store.root, 'agents'))
@@ -40,7 +40,7 @@ test('an agent is there whole, with its prompt, locked and marked, or not at all
     if (point === 'spawn.rename') expect(store.markedIds()).toEqual([agent.id])
     return undefined
   })
-  const session = await createRoot(store, agent)
+  const session = await createAgent(store, agent, TREE_BOUNDS)
   expect(session.state.run?.status).toBe('open')
   expect(store.isAgentHeld(agent.id)).toBe(true)
   expect(store.markedIds()).toEqual([agent.id])
@@ -58,7 +58,7 @@ describe('killed at any step', () => {
         sweepLater()
         expect(agentFolders(), `killed at step ${step}`).toEqual([])
         const again = born()
-        await (await createRoot(store, again)).close(() => true)
+        await (await createAgent(store, again, TREE_BOUNDS)).close(() => true)
       } else {
         expect(state.run?.status, `killed at step ${step}`).toBe('open')
         expect(store.markedIds(), `killed at step ${step}`).toEqual([agent.id])
@@ -78,7 +78,7 @@ describe('a disk that fails at any step', () => {
         steps.push(operation)
         return undefined
       })
-      await (await createRoot(store, born())).close(() => true)
+      await (await createAgent(store, born(), TREE_BOUNDS)).close(() => true)
       const points = [...new Set(steps.map(({ point }) => point))].filter(
         (point) => !point.startsWith('lock.'),
       )
@@ -87,7 +87,7 @@ describe('a disk that fails at any step', () => {
         store = tempStore()
         const agent = born()
         withFaults(failing(errno, (operation) => operation.point === point))
-        const session = await createRoot(store, agent).catch((error: unknown) => error)
+        const session = await createAgent(store, agent, TREE_BOUNDS).catch((error: unknown) => error)
         withFaults(() => undefined)
         if (!(session instanceof Error))
           await (session as { close(isOwed: () => boolean): Promise<void> }).close(() => true)
@@ -113,7 +113,7 @@ test('a recovery beside it, at whichever step, leaves the marker of the agent th
       isBusy = false
       return undefined
     })
-    const session = await createRoot(store, agent)
+    const session = await createAgent(store, agent, TREE_BOUNDS)
     withFaults(() => undefined)
     steps = step
     expect(store.markedIds(), `looked at before step ${at}`).toEqual([agent.id])
@@ -139,7 +139,7 @@ async function killedAt(n: number, agent: NewAgent): Promise<boolean> {
     throw new Error('killed')
   })
   try {
-    const session = await createRoot(store, agent)
+    const session = await createAgent(store, agent, TREE_BOUNDS)
     await session.abandon()
   } catch (error) {
     if ((error as Error).message !== 'killed') throw error

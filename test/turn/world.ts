@@ -265,7 +265,7 @@ export class World {
     else if (word === 'fail' && !isAnswered)
       this.persist({ type: 'failed', error: { type: 'crashed', message: 'm' } }, flag)
     else if (word === 'answer' && isAnswered)
-      this.persist({ type: 'released', state: null, usage: null }, flag)
+      this.persist({ type: 'released', state: null, usage: null, terminates: false }, flag)
     else if (word === 'answer') this.persist({ type: 'agent_replied', reply: 'x' })
     // The program goes on, until its run is over.
     this.effect = this.open === undefined ? undefined : effect

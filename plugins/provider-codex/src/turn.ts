@@ -27,7 +27,7 @@ export interface Turn {
 }
 
 /** For what it does after the end of a turn: it saves its thread and stops its servers. */
-const EXIT_GRACE_MS = 5000
+const EXIT_GRACE_MS = 3000
 /** Interrupted, it says in its store that the turn was aborted and ends its commands, which are in groups of their own. */
 const INTERRUPT_GRACE_MS = 500
 
@@ -75,6 +75,8 @@ async function replyOf(
   if (reader.failed !== undefined) throw codexFailure(reader.failed)
   if (reader.isOver) return reader.reply
   signal.throwIfAborted()
+  // What its store says counts only when nothing writes there any more.
+  await program.finish(EXIT_GRACE_MS)
   if (reader.thread !== undefined) {
     const stored = await turnOutcome(reader.thread, process.env)
     if (stored.outcome === 'finished') return stored.reply

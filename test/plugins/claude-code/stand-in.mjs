@@ -123,6 +123,7 @@ async function asks(name) {
   play(name)
   const answer = await heard()
   if (answer.type === 'control_request') {
+    note('interrupts', answer.request)
     play(`${name}-interrupted`)
     keep({
       type: 'user',

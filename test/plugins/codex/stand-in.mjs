@@ -4,7 +4,15 @@
  * arguments come before `exec` and say what to replay and how to die; what follows is taken as strictly as by the real one.
  */
 import { spawn } from 'node:child_process'
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  appendFileSync,
+  closeSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
@@ -102,7 +110,8 @@ async function end() {
     spawn('sleep', ['20'], { stdio: ['ignore', 'inherit', 'inherit'] }).unref()
     process.exit(0)
   }
-  if (how.end === 'hang') await new Promise(() => setInterval(() => undefined, 1000))
+  if (how.end === 'mute') closeSync(1)
+  if (how.end === 'hang' || how.end === 'mute') await new Promise(() => setInterval(() => undefined, 1000))
   process.exit(how.end === 'exit' ? 0 : Number(how.end))
 }
 

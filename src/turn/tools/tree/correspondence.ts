@@ -40,7 +40,7 @@ export function sendFrom(
 ): string {
   const { store, state } = tree.session
   const draft = {
-    message_id: deriveId(call.run_id, call.call_id, message.to),
+    message_id: deriveId(call.made_at, message.to),
     from: state.id,
     from_path: state.path,
     ...message,

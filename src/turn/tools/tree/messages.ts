@@ -98,7 +98,7 @@ export const broadcast: Tool = {
     const lines = livingChildren(session.store, session.id).map(({ id, path }) => {
       try {
         sendFrom(context, { to: id, kind, content, not_before })
-        return `${path}: sent as ${deriveId(context.call.run_id, context.call.call_id, id)}`
+        return `${path}: sent as ${deriveId(context.call.made_at, id)}`
       } catch (error) {
         // One that was terminated meanwhile, or whose inbox is full, keeps nobody else from it.
         if (error instanceof SubstratError && error.exitStatus === 13) return `${path}: ${error.message}`

@@ -1,0 +1,40 @@
+/** A context of dispatch without the command line: what is told is kept, and nothing is waited for. */
+import type { Context } from '../../src/dispatch/context.js'
+import { withDeliveries } from '../../src/dispatch/deliveries.js'
+import { ProviderRegistry } from '../../src/provider/registry.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { Shutdown } from '../../src/turn/stop.js'
+import { TREE_BOUNDS } from './sessions.js'
+
+export interface ContextFacts {
+  bounds?: Partial<Context['bounds']>
+  /** Whether mail is delivered at all. */
+  drains?: boolean
+  caller?: string | null
+}
+
+export function contextAt(store: FileStore, facts: ContextFacts = {}): { ctx: Context; notes: string[] } {
+  const notes: string[] = []
+  const quiet = (): void => undefined
+  const note = (text: string): void => void notes.push(text)
+  const parts = {
+    store,
+    providers: new ProviderRegistry(() => []),
+    bounds: {
+      slotsMax: 1,
+      waitMs: 0,
+      turnTimeoutMs: 1000,
+      toolTimeoutMs: 1000,
+      tokenLifetimeMs: 1000,
+      retryDelaysMs: [],
+      ...TREE_BOUNDS,
+      ...facts.bounds,
+    },
+    tools: { allow: [], servers: {}, unknownTool: 'stop' as const },
+    reporter: { record: quiet, text: quiet, token: quiet, note },
+    shutdown: new Shutdown(0, quiet),
+    caller: facts.caller ?? null,
+    command: 'test',
+  }
+  return { ctx: withDeliveries(parts, facts.drains ?? true), notes }
+}

@@ -1,0 +1,64 @@
+/** Messages between agents, posted and forged. */
+import { randomUUID } from 'node:crypto'
+import { encodeMessage, type Message } from '../../src/mail/message.js'
+import { type Draft, post } from '../../src/mail/post.js'
+import { digestOf } from '../../src/session/ids.js'
+import type { NewRecord } from '../../src/session/records.js'
+import type { FileStore } from '../../src/storage/store.js'
+
+/** From the operator, where nothing else is said. */
+export function draft(to: string, content: string, over: Partial<Draft> = {}): Draft {
+  const from = over.from ?? 'operator'
+  return { message_id: randomUUID(), from, from_path: from, to, kind: 'request', content, ...over }
+}
+
+/** Its id. */
+export function posted(store: FileStore, to: string, content: string, over: Partial<Draft> = {}): string {
+  const message = draft(to, content, over)
+  if (!post(store, message)) throw new Error(`message ${message.message_id} was posted before`)
+  return message.message_id
+}
+
+/** As it would stand in the inbox. */
+export function stored(to: string, content: string, over: Partial<Message> = {}): Message {
+  return {
+    reply_to: null,
+    control: null,
+    key: null,
+    not_before: null,
+    turn_timeout_ms: null,
+    digest: digestOf(content),
+    created_at: '2026-11-20T10:00:00.000Z',
+    sequence: 1,
+    ...draft(to, content),
+    ...over,
+  }
+}
+
+/** Puts it into the inbox without a look at anything; its id. */
+export function forged(store: FileStore, to: string, content: string, over: object = {}): string {
+  const message = { ...stored(to, content), ...over } as Message
+  store.mail.put(to, message.message_id, encodeMessage(message))
+  return message.message_id
+}
+
+export function deliveredRecord(
+  runId: string,
+  over: Partial<NewRecord<'mail.delivered'>> = {},
+): NewRecord<'mail.delivered'> {
+  return {
+    kind: 'mail.delivered',
+    run_id: runId,
+    message_id: randomUUID(),
+    from: 'operator',
+    mail_kind: 'request',
+    content: 'hi',
+    sent_at: '2026-11-20T10:00:00.000Z',
+    ...over,
+  }
+}
+
+/** Every message in the inbox, as its bytes say. */
+export function mailOf(store: FileStore, to: string): Message[] {
+  return store.mail.ids(to).map((id) => JSON.parse(String(store.mail.read(to, id))) as Message)
+}
