@@ -19,6 +19,9 @@ async function part<T>(name: string): Promise<T> {
 const { readLines } = await part<{
   readLines(pieces: AsyncIterable<Buffer>, bytesMax: number): AsyncIterable<string | undefined>
 }>('framing')
+const { failureOfText } = await part<{
+  failureOfText(text: string): Error & { failure: { type: string; retry_after_ms?: number } }
+}>('failure-text')
 const { waitMs } = await part<{ waitMs(text: string, now: number): number | undefined }>('wait-text')
 
 async function linesOf(bytes: Buffer, pieceSize: number, bytesMax = 1000): Promise<(string | undefined)[]> {
@@ -75,4 +78,29 @@ describe('the time until a limit is reset', () => {
       expect(waitMs(text, now)).toBeUndefined()
     },
   )
+})
+
+describe('what a program says of its failure', () => {
+  test.each([
+    ["error: unknown option '--nonsense'", 'misconfigured'],
+    ['--dangerously-skip-permissions cannot be used with root/sudo privileges', 'misconfigured'],
+    ['Your credit balance is too low', 'misconfigured'],
+    ['No conversation found with session ID: 1', 'session_lost'],
+    ['Error: Session ID 1 is already in use.', 'busy'],
+    ["You've hit your weekly limit · resets 9am (Asia/Tokyo)", 'rate_limit'],
+    ['API Error: 529 Overloaded', 'overloaded'],
+    ['Not logged in · Please run /login', 'authentication'],
+    ['connect ECONNREFUSED 127.0.0.1:9', 'unreachable'],
+    ['prompt is too long: 2 tokens > 1 maximum', 'overflow'],
+    ['segmentation fault', 'crashed'],
+  ])('%s', (text, type) => {
+    expect(failureOfText(text).failure.type).toBe(type)
+  })
+
+  test('is one line of a bounded length', () => {
+    const { message } = failureOfText(`first\n\n  second ${'x'.repeat(5000)}`)
+    expect(message.startsWith('first second x')).toBe(true)
+    expect(message.length).toBeLessThan(1100)
+    expect(failureOfText(' \n').message).toBe('the program failed without saying why')
+  })
 })

@@ -28,7 +28,7 @@ const RULES: [type: FailureType, said: RegExp][] = [
   ],
   [
     'misconfigured',
-    /(model|provider).{0,80}(not (found|exist|supported|available)|does not exist)|unknown (model|option|argument)|unexpected argument/i,
+    /(model|provider).{0,80}(not (found|exist|supported|available)|does not exist)|unknown (model|option|argument)|unexpected argument|cannot be used with/i,
   ],
   [
     'unreachable',
