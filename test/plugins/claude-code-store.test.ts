@@ -71,6 +71,13 @@ describe('a turn', () => {
     expect(await inspect('d88a8f82-995b-4ff0-9961-f4c79ed01d88')).toMatchObject({ outcome: 'finished' })
   })
 
+  test('that was given more to do after its end is not finished', async () => {
+    const path = useTranscript('finished', SESSION)
+    const more = { type: 'user', message: { role: 'user', content: 'and then?' } }
+    appendFileSync(path, `${JSON.stringify(more)}\n`)
+    expect(await inspect('d88a8f82-995b-4ff0-9961-f4c79ed01d88')).toEqual({ outcome: 'unfinished' })
+  })
+
   test('whose reply has several blocks has all of their text', async () => {
     const message = (text: string, stop_reason: string | null): string =>
       `${JSON.stringify({ type: 'assistant', message: { id: 'm', model: 'x', content: [{ type: 'text', text }], stop_reason } })}\n`
