@@ -56,6 +56,16 @@ describe('a session', () => {
     expect(agent.stored().opened).toEqual([place, { ...place, sessionId: 's1' }])
   })
 
+  test('has a password for the server that OpenCode opens beside it, another each time', async () => {
+    const agent = new Agent()
+    await agent.turn('hi')
+    await agent.turn('hi')
+    const [first, second] = agent.stored().passwords
+    expect(first).toMatch(/^[\w-]{32}$/)
+    expect(second).toMatch(/^[\w-]{32}$/)
+    expect(second).not.toBe(first)
+  })
+
   test('without tools of substrat has no MCP servers', async () => {
     const agent = new Agent()
     await agent.turn('hi')

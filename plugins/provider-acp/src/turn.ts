@@ -4,6 +4,7 @@
  * Invariants: the session's id goes out before anything is prompted; a turn is answered only by a stop reason that says
  * so; a turn that was stopped or parked is never answered; at its end nothing of the agent runs.
  */
+import { randomBytes } from 'node:crypto'
 import type { ContentBlock } from '@agentclientprotocol/sdk'
 import type {
   AgentEvent,
@@ -47,7 +48,7 @@ export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
   let prompting: Prompting | undefined
   const program = await launchJsonProgram(
     work.host,
-    { argv: ['/bin/sh', '-c', chosen.command], cwd: work.settings.workspace },
+    { argv: ['/bin/sh', '-c', chosen.command], env: locked(), cwd: work.settings.workspace },
     { signal, onAbort: () => prompting?.cancel(), abortGraceMs: ABORT_GRACE_MS },
   )
   work.onProgram(program)
@@ -83,6 +84,12 @@ export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
   } finally {
     await program.finish(graceMs)
   }
+}
+
+/** `opencode acp` listens on 127.0.0.1, and lets in every user of the machine who does not need a password. */
+function locked(): Record<string, string> {
+  const name = 'OPENCODE_SERVER_PASSWORD'
+  return { [name]: process.env[name] || randomBytes(24).toString('base64url') }
 }
 
 async function open(

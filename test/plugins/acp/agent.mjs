@@ -91,7 +91,13 @@ const HANDLERS = {
   'session/new'(id, params) {
     if (has('wants a login')) return fail(id, -32000, 'Who are you?')
     const sessionId = `s${readdirSync(store).length + 1}`
-    save({ sessionId, prompts: [], opened: [params], chosen: [] })
+    save({
+      sessionId,
+      prompts: [],
+      opened: [params],
+      chosen: [],
+      passwords: [process.env.OPENCODE_SERVER_PASSWORD],
+    })
     answer(id, { sessionId, ...offer })
     if (has('dies with its session')) process.kill(process.pid, 'SIGKILL')
   },
@@ -139,6 +145,7 @@ function restore(id, params, isReplayed = false) {
   }
   if (has('cannot open it now')) return fail(id, -32603, 'Internal error: the disk is on fire')
   const session = load(sessionId)
+  session.passwords.push(process.env.OPENCODE_SERVER_PASSWORD)
   session.opened.push(params)
   save(session)
   if (isReplayed) {
