@@ -56,7 +56,7 @@ export class Lab {
     const lab = new Lab(mkdtempSync(join(tmpdir(), 'substrat-lab-')))
     for (const directory of ['cli/bin', 'cli/dist', 'user', 'workspace'])
       mkdirSync(join(lab.root, directory), { recursive: true })
-    for (const file of ['bin/run.js', 'package.json', 'oclif.manifest.json'])
+    for (const file of ['bin/run.js', 'dist/mcp-server.js', 'package.json', 'oclif.manifest.json'])
       cpSync(join(repository, file), join(lab.root, 'cli', file))
     const bundle = readFileSync(join(repository, 'dist/substrat.cjs'), 'utf8')
     writeFileSync(join(lab.root, 'cli/dist/substrat.cjs'), mutate(bundle))
