@@ -90,6 +90,13 @@ describe('a tool that is not allowed', () => {
     expect(replyIn(gone)).toContain('echo')
     expect(answersGiven()).toEqual([])
   })
+
+  test('is denied at once when claude tries it again after it was denied', async () => {
+    const { session, wait } = await parked()
+    const gone = await answer(session, { decision: 'deny', text: '\nuse the tool', asks: wait.asks })
+    expect(replyIn(gone)).toContain('echo')
+    expect(answersGiven()).toEqual([{ behavior: 'deny', message: expect.stringContaining('denied') }])
+  })
 })
 
 describe('a tool that is allowed', () => {

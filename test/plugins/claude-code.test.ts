@@ -49,6 +49,11 @@ describe('a turn', () => {
     expect(started().argv).not.toContain('--session-id')
   })
 
+  test('lets claude end by itself after its result', async () => {
+    replyIn(await firstTurn('end with stdin'))
+    expect(notes('ended')).toEqual(['by itself'])
+  })
+
   test('that died before claude had written anything is begun anew under the same id', async () => {
     const session = await newSession()
     const died = await turn(session, 'keeps nothing\ndie before the id')
@@ -106,7 +111,7 @@ describe('a turn', () => {
     expect(argv.join(' ')).not.toContain('secret')
     expect(existsSync(mcp_file as string)).toBe(false)
     // The real one begins without a server that is not there in a moment.
-    expect(started().waits).toBe('0')
+    expect(started().waits).toEqual(['0', '30000'])
   })
 
   test('removes its files once claude has read them, so that a crash leaves none', async () => {
@@ -169,6 +174,11 @@ describe('a turn that fails', () => {
     const failed = await firstTurn('play authentication')
     expect(failureIn(failed)).toMatchObject({ type: 'authentication' })
     expect(failed.events.filter(({ type }) => type === 'note')).toHaveLength(1)
+  })
+
+  test('by an end that is neither an error nor a completion has no reply', async () => {
+    const failed = failureIn(await firstTurn('stop early'))
+    expect(failed).toMatchObject({ type: 'crashed', message: expect.stringContaining('aborted_streaming') })
   })
 
   test('notes each time that claude asks the API again', async () => {

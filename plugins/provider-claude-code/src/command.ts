@@ -5,6 +5,12 @@ import type { ClaudeSettings } from './settings.js'
 /** Linux takes no longer argument; instructions may have several files in them. */
 const ARGUMENT_BYTES_MAX = 100_000
 
+/** Else claude begins without the tools of a server that takes more than a moment to start, as on a busy machine. */
+const SERVER_ENVIRONMENT: Record<string, string> = {
+  MCP_CONNECTION_NONBLOCKING: '0',
+  MCP_CONNECT_TIMEOUT_MS: '30000',
+}
+
 interface TurnCommand {
   sessionId: string
   /** There is a transcript to go on with. */
@@ -39,8 +45,7 @@ export function commandOf(
         ]),
     ...args,
   ]
-  // Else claude begins without the tools of a server that takes more than a moment to start.
-  const env: Record<string, string> = server === undefined ? {} : { MCP_CONNECTION_NONBLOCKING: '0' }
+  const env = server === undefined ? {} : SERVER_ENVIRONMENT
   return { argv, env, cwd: workspace }
 }
 

@@ -20,7 +20,7 @@ writeFileSync(
   path.join(process.env.CLAUDE_CONFIG_DIR, 'started.json'),
   JSON.stringify({
     argv,
-    waits: process.env.MCP_CONNECTION_NONBLOCKING,
+    waits: [process.env.MCP_CONNECTION_NONBLOCKING, process.env.MCP_CONNECT_TIMEOUT_MS],
     mcp: contentOf(mcp_file),
     mcp_file,
     instructions,
@@ -52,7 +52,7 @@ process.exit(0)
 
 async function act() {
   if (last.startsWith('play ')) return ended(last.slice(5), 1)
-  if (last.startsWith('use the tool') || prompt.includes('granted permission')) return asks('tool')
+  if (last.endsWith('use the tool') || prompt.includes('granted permission')) return asks('tool')
   if (last === 'ask me') return asks('question')
   if (last.startsWith('be slow')) return slow()
   if (last === 'die before the id') die()
@@ -94,6 +94,17 @@ async function act() {
   if (last === 'say garbage') return garbage()
   if (last === 'say a lot') return aLot()
   if (last === 'use substrat') return ofSubstrat()
+  if (last === 'stop early') {
+    return write(
+      recorded('hello').replace('"terminal_reason":"completed"', '"terminal_reason":"aborted_streaming"'),
+    )
+  }
+  if (last === 'end with stdin') {
+    // As the real one, which writes its transcript then.
+    play('hello')
+    if ((await heard()) === undefined) note('ended', 'by itself')
+    return
+  }
   if (last === 'be warned, then refused') {
     write(
       `${JSON.stringify({ type: 'rate_limit_event', rate_limit_info: { status: 'allowed_warning', resetsAt: 1 } })}\n`,

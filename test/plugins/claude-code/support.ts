@@ -144,8 +144,8 @@ export function started(): {
   mcp: string | null
   instructions: string | null
   mcp_file?: string
-  /** MCP_CONNECTION_NONBLOCKING. */
-  waits?: string
+  /** Its variables that say whether, and how long, it waits for servers of tools. */
+  waits: (string | null)[]
 } {
   return JSON.parse(readFileSync(join(directory, 'started.json'), 'utf8'))
 }
