@@ -22,7 +22,10 @@ describe('a session', () => {
 
   test('is the same in every later turn, and the answer before is forgotten before anything is started', async () => {
     const agent = new OpenCode()
-    await agent.turn('one')
+    const one = await agent.turn('one')
+    expect(Buffer.from(agent.state as Uint8Array).toString()).toContain('"message_id":null')
+    // As it is when substrat has died before the turn was let go.
+    agent.state = eventsOf(one, 'state').at(-1)?.state ?? null
     const { failure, events } = await agent.turn('two', { options: { command: 'no-such-program' } })
     expect(failure?.failure.type).toBe('misconfigured')
     expect(events).toEqual([{ type: 'state', state: expect.anything() }])
