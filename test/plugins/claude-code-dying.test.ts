@@ -98,8 +98,8 @@ describe('a claude that does not end', () => {
 
   test('but has left a grandchild with its stdout does not hold the turn', async () => {
     const began = performance.now()
+    onTestFinished(endGrandchild)
     const failed = await firstTurn('leave a grandchild with stdout')
-    endGrandchild()
     expect(failureIn(failed)).toMatchObject({
       type: 'crashed',
       message: 'claude exited 3 before its turn had ended: it went wrong',
