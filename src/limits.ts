@@ -3,6 +3,10 @@ export const limits = {
   nameCharactersMax: 64,
   messageBytesMax: 10 * 1024 * 1024,
   replyBytesMax: 10 * 1024 * 1024,
+  /** How a server that was kept is reached. */
+  serverHandleBytesMax: 64 * 1024,
+  /** A server that was not used for so long is stopped by the next command that comes by. */
+  serverIdleMs: 30 * 60 * 1000,
   /** What a provider wants back at its next turn; in base64 it must fit a line. */
   providerStateBytesMax: 512 * 1024,
   lineBytesMax: 1024 * 1024,

@@ -2,11 +2,20 @@
 import type { McpServer } from '../turn/tools/mcp.js'
 import { parseDuration } from './durations.js'
 
-export type Kind = 'text' | 'count' | 'duration' | 'durations' | 'names' | 'unknown_tool' | 'servers'
+export type Kind =
+  | 'text'
+  | 'count'
+  | 'count_or_0'
+  | 'duration'
+  | 'durations'
+  | 'names'
+  | 'unknown_tool'
+  | 'servers'
 
 export const EXPECTED: Record<Kind, string> = {
   text: 'some text',
   count: 'a whole number from 1 to 1000',
+  count_or_0: 'a whole number from 0 to 1000',
   duration: 'a duration such as 30s, 10m or 2h',
   durations: 'durations with commas between them, such as 2s,4s,8s, or none',
   names: 'names of tools with commas between them, all, or none',
@@ -17,6 +26,7 @@ export const EXPECTED: Record<Kind, string> = {
 const CHECKS: Record<Kind, (value: string) => boolean> = {
   text: (value) => value !== '' && value.length <= 1000,
   count: (value) => /^[1-9]\d{0,3}$/.test(value) && Number(value) <= 1000,
+  count_or_0: (value) => value === '0' || CHECKS.count(value),
   duration: (value) => parseDuration(value) !== undefined,
   durations: (value) =>
     value === 'none' || value.split(',').every((each) => parseDuration(each) !== undefined),

@@ -24,6 +24,12 @@ export const SETTINGS = {
     env: 'SUBSTRAT_SLOTS_MAX',
     help: 'provider calls at once, across processes',
   },
+  warm_max: {
+    kind: 'count_or_0',
+    default: '2',
+    env: 'SUBSTRAT_WARM_MAX',
+    help: 'servers that agents keep running between turns, in the whole home; 0: none',
+  },
   depth_max: {
     kind: 'count',
     default: '8',
@@ -149,7 +155,7 @@ export class Settings {
     return this.get(key).value
   }
 
-  count(key: 'slots_max' | 'depth_max' | 'children_max'): number {
+  count(key: 'slots_max' | 'warm_max' | 'depth_max' | 'children_max'): number {
     return Number(this.get(key).value)
   }
 

@@ -31,6 +31,14 @@ interface ToolRules {
   unknownTool: 'stop' | 'continue'
 }
 
+/** Servers that agents' programs keep between turns. */
+interface Warmth {
+  /** How many of the home may run; 0 for none at all. */
+  max: number
+  /** Whether turns of this command may leave one. */
+  keeps: boolean
+}
+
 export interface Reporter {
   /** A durable record. */
   record(record: SessionRecord, agentId: string): void
@@ -47,6 +55,7 @@ export interface Context {
   providers: ProviderRegistry
   bounds: Bounds
   tools: ToolRules
+  warm: Warmth
   reporter: Reporter
   shutdown: Shutdown
   /** Who else gets a turn, for the mail that this command causes. */

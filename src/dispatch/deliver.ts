@@ -12,6 +12,7 @@ import type { Visited } from './deliveries.js'
 import { readState } from './look.js'
 import { failureOf, nameOf } from './outcome.js'
 import { eachOwed, forgetUnborn, markAgain } from './owed.js'
+import { boundServers } from './servers.js'
 import { whyStuck } from './stuck.js'
 import { TurnBudget } from './turn-budget.js'
 import { type RunView, viewRun } from './view.js'
@@ -66,6 +67,7 @@ export async function deliver(
   }
   if (all) await eachOwed(ctx, work)
   else await work(agentIds)
+  if (all) await boundServers(ctx)
   if (told === 0) ctx.reporter.note('nothing was due')
 }
 

@@ -1,6 +1,23 @@
 /** Which agents something may be owed to: for the commands that come by on their own, from cron or at boot. */
+import { countPending } from '../mail/inbox.js'
+import type { State } from '../session/state.js'
+import { isInterrupted } from '../session/status.js'
+import type { FileStore } from '../storage/store.js'
 import { lockRoots } from '../tree/children.js'
 import type { Context } from './context.js'
+
+/** Whether the agent needs another visit, so that its marker stays. */
+export function isOwed(store: FileStore, state: State): boolean {
+  const isMailed = state.owes.length > 0 || countPending(store, state) > 0
+  if (state.state === 'terminated') return isMailed
+  return (
+    isMailed ||
+    state.run?.status === 'open' ||
+    isInterrupted(state) ||
+    state.isPoked ||
+    state.reminders.length > 0
+  )
+}
 
 /**
  * The marked agents; after a new start of the kernel every one, because markers are not synced. `work` says whether it

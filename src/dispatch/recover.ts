@@ -4,6 +4,7 @@
  */
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
+import { stopServer } from '../provider/warm.js'
 import type { Settled } from '../recovery/settle.js'
 import { RECOVERY_TABLE, type Row } from '../recovery/table.js'
 import { openForRead } from '../session/open-for-read.js'
@@ -16,6 +17,7 @@ import type { Context } from './context.js'
 import { advance } from './go-on.js'
 import { failureOf, nameOf, wasStopped } from './outcome.js'
 import { eachOwed, forgetUnborn, markAgain } from './owed.js'
+import { stopAllServers } from './servers.js'
 import { TurnBudget } from './turn-budget.js'
 import { type RunView, viewRun } from './view.js'
 import { visit } from './visit.js'
@@ -56,6 +58,8 @@ export async function recover(
       hint: 'substrat recover --all',
     })
   }
+  // Nothing is left running after it.
+  ctx.warm.keeps = false
   if (!words.all)
     return visitEach(
       ctx,
@@ -67,6 +71,7 @@ export async function recover(
     await visitEach(ctx, ids, policy, onAgent)
     return true
   })
+  await stopAllServers(ctx)
 }
 
 async function visitEach(
@@ -128,6 +133,7 @@ async function recoverSession(
   goesOn: boolean,
 ): Promise<Recovered> {
   const before = session.state
+  await stopServer(session, (text) => ctx.reporter.note(text))
   const turns = goesOn ? await advance(ctx, session, settled, new TurnBudget(limits.turnsDrainedMax)) : 0
   const { id, name, run } = session.state
   const wasOwed = settled.row !== 'A' || isInterrupted(before)

@@ -1,5 +1,6 @@
 /** `resume`: the provider restored, the hold lifted, and whatever is pending gone on with, because a person asked for it. */
 import { SessionStateError } from '../errors.js'
+import { stopServer } from '../provider/warm.js'
 import { type Settled, settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { Context } from './context.js'
@@ -41,7 +42,10 @@ async function resumeSession(
   await ctx.providers.check(session.state.provider_name, settingsOf(session))
   if (session.state.hold) session.append([{ kind: 'session.configured', hold: false }])
   const isLast = (): boolean => nothingWaits(ctx, session)
-  if (reseed) seed(ctx, session)
+  if (reseed) {
+    await stopServer(session, (text) => ctx.reporter.note(text))
+    seed(ctx, session)
+  }
   const wentOn = reseed
     ? await goOnSeeded(ctx, session, settled, isLast)
     : await goOn(ctx, session, { auto: false, settled, isLast })

@@ -4,6 +4,7 @@
  */
 import { sleep } from '../clock.js'
 import { SessionStateError, SubstratError } from '../errors.js'
+import { stopServer } from '../provider/warm.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
@@ -24,6 +25,7 @@ export function suspend(ctx: Context, agentId: string, hold: boolean): Promise<A
         facts: { agent_id: state.id, state: state.state },
       })
     }
+    await stopServer(session, (text) => ctx.reporter.note(text))
     const records: NewRecord[] = []
     if (state.state === 'created') records.push({ kind: 'session.activated', boot_id: bootId() })
     if (state.state !== 'suspended') records.push({ kind: 'session.suspended', reason: 'requested' })

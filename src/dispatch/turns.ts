@@ -178,6 +178,7 @@ function portsOf(
     note: (text) => reporter.note(text),
     programTools: (run) => programTools(store.root, session, run),
     serveTools: (call) => serveTools(store, session, toolbox.treeDefinitions, call),
+    keepsServers: ctx.warm.keeps && ctx.warm.max > 0,
     isLast: () => isLast() || shutdown.requested !== undefined,
   }
 }

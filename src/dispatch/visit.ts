@@ -4,16 +4,16 @@
  * What is on disk if we die inside: the marker, and whatever records the work had made durable; the next visit settles it.
  */
 import { SubstratError } from '../errors.js'
-import { controlRecords, countPending, removeDelivered, syncBeforeForgetting } from '../mail/inbox.js'
+import { controlRecords, removeDelivered, syncBeforeForgetting } from '../mail/inbox.js'
 import { type Settled, settle } from '../recovery/settle.js'
 import { openForAppend, type Session } from '../session/session.js'
-import type { Run, State } from '../session/state.js'
-import { isInterrupted } from '../session/status.js'
-import type { FileStore } from '../storage/store.js'
+import type { Run } from '../session/state.js'
 import { settleAccounts } from './accounts.js'
 import { holdUpCaller } from './caller.js'
 import type { Context } from './context.js'
 import { wasStopped } from './outcome.js'
+import { isOwed } from './owed.js'
+import { boundServers } from './servers.js'
 import { toolboxOf } from './toolbox.js'
 
 export interface VisitOptions {
@@ -94,6 +94,7 @@ export async function within<T>(
     await settleAccounts(ctx, session, false)
     rest(session)
     await session.close((state) => isOwed(ctx.store, state))
+    if (hadTurn) await boundServers(ctx)
     if (looksAgain && hadTurn && !wasStopped(session.state.run as Run)) ctx.deliveries.lookAgain(session.id)
     return result
   } catch (error) {
@@ -101,19 +102,6 @@ export async function within<T>(
     else await closeAfter(ctx, session)
     throw error
   }
-}
-
-/** Whether the agent needs another visit, so that its marker stays. */
-function isOwed(store: FileStore, state: State): boolean {
-  const isMailed = state.owes.length > 0 || countPending(store, state) > 0
-  if (state.state === 'terminated') return isMailed
-  return (
-    isMailed ||
-    state.run?.status === 'open' ||
-    isInterrupted(state) ||
-    state.isPoked ||
-    state.reminders.length > 0
-  )
 }
 
 function rest(session: Session): void {

@@ -216,14 +216,14 @@ async function withHost<T>(
     SUBSTRAT_HOME: '/nonexistent',
     SUBSTRAT_LOG: '/nonexistent',
   }
-  const { launch } = createHost({ environment, record: (group) => void groups.push(group) })
+  const host = createHost({ environment, tools, record: (group) => void groups.push(group) })
   const mustHaveEnded = async (): Promise<void> => {
     for (const group of groups) {
       must((await killLeftGroup(group, runId)) === 'gone', 'no program is left when its session has let go')
     }
   }
   try {
-    return await act({ launch, tools }, mustHaveEnded)
+    return await act(host, mustHaveEnded)
   } finally {
     await mustHaveEnded()
   }

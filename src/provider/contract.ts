@@ -204,6 +204,13 @@ export interface AgentHost {
    * agent is to have none.
    */
   tools: McpStdioServer | null
+  /**
+   * Like `launch`, for a program that serves: it outlives the turn, and the command, once it is kept; see `keep`. One for
+   * an agent: what was kept before is killed first. Null where nothing may be kept: then use `launch`.
+   */
+  launchServer: ((command: LaunchCommand, options: CallOptions) => Promise<LaunchedServer>) | null
+  /** What an earlier turn of this agent has kept, where it still runs: for this turn to use, or to kill. */
+  server: KeptServer | null
 }
 
 /** How a program starts an MCP server that speaks over its stdin and stdout. */
@@ -231,4 +238,28 @@ export interface LaunchedProgram {
   exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
   /** Ends the whole group: SIGTERM, and SIGKILL for what is left after `graceMs`. Resolves when it is gone, or 5 s later. */
   kill(graceMs: number): Promise<void>
+}
+
+/** Its stdout and stderr go to a file: nobody need read them. Its stdin is empty. */
+interface Server {
+  /** The end of what it has printed since it was started, 64 KiB at most. */
+  output(): string
+  /** As of a launched program. */
+  kill(graceMs: number): Promise<void>
+}
+
+export interface LaunchedServer extends Server {
+  /** Settles when the program itself has exited. Keeps nothing waiting: have a timer or a connection beside it. */
+  exited: LaunchedProgram['exited']
+  /**
+   * From now on the server stays where the turn ends in `done` and `suspend` has not killed it; it is killed on any other
+   * end. `handle` is what a later turn needs to reach it, 64 KiB at most. It may hold a password: it is in a file that
+   * only the user reads, and not in the log.
+   */
+  keep(handle: Uint8Array): Promise<void>
+}
+
+export interface KeptServer extends Server {
+  /** What `keep` was given. */
+  handle: Uint8Array
 }

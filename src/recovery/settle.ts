@@ -13,6 +13,7 @@ import type { ProviderSettings } from '../provider/contract.js'
 import { describeFailure } from '../provider/failure.js'
 import { type KillOutcome, killLeftGroup } from '../provider/program.js'
 import type { ProviderRegistry } from '../provider/registry.js'
+import { isForeign, isLiving, stopServer } from '../provider/warm.js'
 import type { Session } from '../session/session.js'
 import type { ToolPolicy } from '../turn/turn-event.js'
 import { rested, settlement } from './settlement.js'
@@ -41,12 +42,21 @@ export async function settle(session: Session, options: SettleOptions): Promise<
   session.store.sweepAgent(session.id)
   removeDelivered(session)
   const row = diagnose(session.state, timestampAfter(session.state.updated_at))
+  await stopServerOfTurn(session, options)
   const hasStranger = await killPrograms(session, options)
   const { policy, unknownTool, goesOn } = options
   const finished = row === 'J' && !hasStranger ? await finishedReply(session, options) : undefined
   session.append(settlement(session.state, row, { policy, unknownTool, goesOn, hasStranger, finished }))
   session.append(rested(session.state))
   return { row, hasStranger }
+}
+
+/** A turn may still go on in it, which is about to be called interrupted. One that has died by itself is forgotten. */
+async function stopServerOfTurn(session: Session, { note }: SettleOptions): Promise<void> {
+  const { warm, run } = session.state
+  if (warm === undefined) return
+  if (run?.status === 'open' || !(isLiving(session.store.root, warm) || isForeign(warm)))
+    await stopServer(session, note)
 }
 
 /** Every program that a dead process of the run left: of the agent, of its tools, of its tool servers. */

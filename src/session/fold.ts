@@ -92,6 +92,8 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'session.terminated':
       if (next.run?.status === 'open')
         throw new SessionStateError('a session with an open run cannot be terminated')
+      if (next.warm !== undefined)
+        throw new SessionStateError('a session whose server was not stopped cannot be terminated')
       return moved(next, 'terminated')
     case 'run.started':
       return runStarted(next, record, at)
@@ -186,6 +188,16 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       const run = openRun(next, record.run_id)
       next.run = { ...run, servers: [...run.servers, record.group] }
       return next
+    }
+    case 'server.kept': {
+      const { server_id, group } = record
+      return { ...next, warm: { server_id, group } }
+    }
+    case 'server.stopped': {
+      const { warm, ...rest } = next
+      if (warm?.server_id !== record.server_id)
+        throw new SessionStateError(`server ${record.server_id} is not kept`)
+      return rest
     }
     case 'token.minted':
     case 'token.consumed':

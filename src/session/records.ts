@@ -231,6 +231,10 @@ export const RECORD_SHAPES = {
   },
   /** A tool server (MCP) that runs beside a turn. */
   'server.started': { run_id: uuid, server: text, group },
+  /** A server of an agent's program that is to outlive the turn: recorded before it runs. `server_id` is in its environment. */
+  'server.kept': { server_id: uuid, group },
+  /** It is gone. */
+  'server.stopped': { server_id: uuid },
   /** The secret itself is on no disk: `hash` is its sha256. */
   'token.minted': { run_id: uuid, token_id: uuid, hash: text, expires_at: time },
   'token.consumed': { run_id: uuid, token_id: uuid, decision, digest: text },

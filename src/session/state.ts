@@ -130,6 +130,12 @@ export interface Reminder {
   every_ms: number | null
 }
 
+/** A server of the agent's program that was started to outlive its turn. It may be dead. */
+export interface WarmServer {
+  server_id: string
+  group: ProcessGroup
+}
+
 /** Who is told of this agent. */
 export interface Watcher {
   subscription_id: string
@@ -211,4 +217,6 @@ export interface State {
     /** How often the model was asked since it last responded. */
     unanswered_requests: number
   }
+  /** Absent where there is none, as in snapshots from before there were any. */
+  warm?: WarmServer
 }

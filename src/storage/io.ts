@@ -27,16 +27,18 @@ export interface OpenFile {
   readonly path: string
 }
 
-export type OpenMode = 'read' | 'write' | 'create' | 'create_exclusive'
+export type OpenMode = 'read' | 'write' | 'create' | 'create_exclusive' | 'append'
 
 // O_NOFOLLOW: a link planted in the home is refused. O_NONBLOCK: a FIFO planted there does not hang a command.
-const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = fs.constants
+const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_APPEND, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } =
+  fs.constants
 
 const OPEN_FLAGS: Record<OpenMode, number> = {
   read: O_RDONLY | O_NOFOLLOW | O_NONBLOCK,
   write: O_RDWR | O_NOFOLLOW,
   create: O_RDWR | O_CREAT | O_NOFOLLOW,
   create_exclusive: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW,
+  append: O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW,
 }
 
 export function open(point: string, path: string, mode: OpenMode): OpenFile {
@@ -178,6 +180,16 @@ export function mkdirAbove(point: string, path: string): void {
 /** For directories of the user's, above a file that a tool writes. */
 export function mkdirAll(point: string, path: string): void {
   step({ point, name: 'mkdir', path }, () => fs.mkdirSync(path, { recursive: true }))
+}
+
+/** Makes the file where it is missing, and its time of modification now. */
+export function touch(point: string, path: string): void {
+  const file = open(point, path, 'create')
+  try {
+    step({ point, name: 'write', path }, () => fs.futimesSync(file.fd, new Date(), new Date()))
+  } finally {
+    close(file)
+  }
 }
 
 export function chmod(point: string, path: string, mode: number): void {

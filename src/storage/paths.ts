@@ -57,6 +57,17 @@ export class HomePaths {
     return join(this.root, 'slots')
   }
 
+  /** Agents that may have a server kept, and when it was last used: the time of each file. */
+  get servers(): string {
+    return join(this.root, 'servers')
+  }
+  get serversLock(): string {
+    return join(this.servers, 'lock')
+  }
+
+  server(agentId: string): string {
+    return join(this.servers, uuid(agentId))
+  }
   marker(agentId: string): string {
     return join(this.unclean, uuid(agentId))
   }
@@ -124,6 +135,14 @@ export class AgentPaths {
   /** Whom programs of this agent wait for; see `WaitEdges`. */
   get waits(): string {
     return join(this.root, 'waits')
+  }
+  /** How the server that is kept is reached: a secret. */
+  get serverHandle(): string {
+    return join(this.root, 'server.json')
+  }
+  /** What it prints. */
+  get serverOutput(): string {
+    return join(this.root, 'server.out')
   }
   /** Bytes of torn tails that recovery cut from the log. */
   get cut(): string {

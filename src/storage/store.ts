@@ -38,6 +38,7 @@ import {
   type RequestVerb,
 } from './paths.js'
 import { createWhole, isTemporaryName, replace } from './replace.js'
+import { ServerFiles } from './servers.js'
 import { WaitEdges } from './wait-edges.js'
 
 export type { BlobReference, Holder, Lease, LogReader, LogWriter, RequestVerb }
@@ -46,6 +47,8 @@ export class FileStore {
   readonly mail: Mailboxes
   /** Who waits for whom. */
   readonly waits: WaitEdges
+  /** Servers that are kept between turns. */
+  readonly servers: ServerFiles
 
   private constructor(
     private readonly paths: HomePaths,
@@ -54,6 +57,7 @@ export class FileStore {
   ) {
     this.mail = new Mailboxes(paths)
     this.waits = new WaitEdges(paths, locks)
+    this.servers = new ServerFiles(paths, locks)
   }
 
   /** Undefined where there is no home. Makes nothing. */
@@ -112,6 +116,7 @@ export class FileStore {
     io.removeTree('remove.tree', aside)
     io.unlink('marker.unlink', this.paths.marker(agentId))
     io.unlink('marker.unlink', this.paths.closingMarker(agentId))
+    io.unlink('server.forget', this.paths.server(agentId))
   }
 
   /** Where the log is, for a person or a child process to read. */

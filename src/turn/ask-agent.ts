@@ -16,6 +16,7 @@ import type {
 } from '../provider/contract.js'
 import { describeFailure, retryAfterOf } from '../provider/failure.js'
 import { createHost } from '../provider/program.js'
+import { WarmHost } from '../provider/warm-host.js'
 import type { Ask, CallRecord, ProcessGroup, RunError, Usage } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import { shortened } from './asks.js'
@@ -42,6 +43,8 @@ export interface AgentTurn {
   strays: StrayErrors
   environment: Record<string, string>
   tools: McpStdioServer | null
+  /** Whether a server of the program may outlive the turn; asked when it begins, and at its end. */
+  keepsServer(): boolean
   /** Makes what happens in mid-turn durable before it returns; what it throws is a failure of storage. */
   persist(event: TurnEvent): void
   /** Calls as they are stored: what is too large for a line is in a blob. */
@@ -64,22 +67,33 @@ export async function askAgent(
   const ends = { signal: stop.signal, strays: turn.strays }
   const storage = new StorageGuard(turn.persist)
   const record = (group: ProcessGroup): void => storage.persist({ type: 'launched', group })
-  const host = createHost({ environment, tools, record })
+  const persist = (event: TurnEvent): void => storage.persist(event)
+  const warm = new WarmHost(session, { isOn: turn.keepsServer(), environment, persist })
   let agent: AgentSession | undefined
   try {
+    const host = { ...createHost({ environment, tools, record }), ...(await warm.open()) }
     agent = await open(session, provider, turn.settings, host, ends)
     const heard = new Heard(session, storage, turn)
     for await (const event of untilStopped(begin(session, agent, turn), ends)) heard.take(event)
     // Also where the provider took the failure to record for something that it may pass over.
     if (storage.hasFailed) throw storage.failure
     const { question, reply, usage } = heard
-    if (question !== undefined) return { type: 'asks', ...question, state: await letGo(agent, 'suspend') }
+    if (question !== undefined) {
+      const state = await letGo(agent, 'suspend')
+      // Nothing of it runs while a person is asked.
+      await warm.close(false)
+      return { type: 'asks', ...question, state }
+    }
     if (reply === undefined) throw endedEarly()
     storage.persist({ type: 'agent_replied', reply })
-    return { type: 'released', state: await letGo(agent, 'suspend'), usage, terminates: false }
+    const state = await letGo(agent, 'suspend')
+    await warm.close(turn.keepsServer())
+    return { type: 'released', state, usage, terminates: false }
   } catch (error) {
     const isStopped = stop.signal.aborted && !storage.hasFailed
     const state = await letGo(agent, isStopped && stop.reason() === 'suspended' ? 'suspend' : 'stop')
+    // Its end is recorded by who comes next, where it cannot be now.
+    await warm.close(false).catch(() => undefined)
     if (storage.hasFailed) throw storage.failure
     if (isStopped) return { type: 'stopped', reason: stop.reason(), state, result: null }
     return { type: 'failed', error: describeFailure(error), retryAfterMs: retryAfterOf(error) }

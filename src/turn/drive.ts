@@ -55,6 +55,8 @@ export interface TurnPorts {
   programTools(run: Run): McpStdioServer | null
   /** Serves the tools of section 9 to the program of an agent provider for as long as its turn lasts. */
   serveTools(call: ToolCaller): Promise<{ close(): void }>
+  /** Whether a server of an agent's program may outlive the turn. */
+  keepsServers: boolean
   /** Whether the session comes to rest with the end of this run: asked when the run ends. */
   isLast(): boolean
 }
@@ -179,6 +181,7 @@ class Turn {
         strays: this.strays,
         environment: environment(this.session.state.run as Run),
         tools: this.ports.programTools(this.session.state.run as Run),
+        keepsServer: () => this.ports.keepsServers && !calls.isDone,
         // An agent that is done has said its last words by `complete`.
         persist: (event) =>
           void (event.type === 'agent_replied' && calls.isDone ? undefined : this.persist(event)),

@@ -47,6 +47,17 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
       return { records: [{ kind: 'provider.started', run_id, ...event.group }] }
     case 'server_launched':
       return { records: [{ kind: 'server.started', run_id, server: event.server, group: event.group }] }
+    case 'server_kept': {
+      const { server_id, group } = event
+      return {
+        records: [
+          { kind: 'provider.started', run_id, ...group },
+          { kind: 'server.kept', server_id, group },
+        ],
+      }
+    }
+    case 'server_stopped':
+      return { records: [{ kind: 'server.stopped', server_id: event.server_id }] }
     case 'state_known':
       return { records: [{ kind: 'provider.state', run_id, state: event.state }] }
     case 'model_responded':

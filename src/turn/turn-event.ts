@@ -94,6 +94,9 @@ export type TurnEvent =
     }
   | { type: 'launched'; group: ProcessGroup }
   | { type: 'server_launched'; server: string; group: ProcessGroup }
+  /** A server of the agent's program, started to outlive the turn; and that it is gone. */
+  | { type: 'server_kept'; server_id: string; group: ProcessGroup }
+  | { type: 'server_stopped'; server_id: string }
   | { type: 'state_known'; state: string }
   | {
       type: 'model_responded'

@@ -83,14 +83,14 @@ export function newLab(tools: McpStdioServer | null = null): Lab {
     SUBSTRAT_HOME: '/none',
     SUBSTRAT_LOG: '/none',
   }
-  const { launch } = createHost({ environment, record: (group) => void groups.push(group) })
+  const host = createHost({ environment, tools, record: (group) => void groups.push(group) })
   afterTest.push(async () => {
     for (const group of groups) {
       const outcome = await killLeftGroup(group, run)
       if (outcome !== 'gone') throw new Error(`a program is left: ${outcome}`)
     }
   })
-  return { host: { launch, tools }, groups }
+  return { host, groups }
 }
 
 const afterTest: (() => Promise<void>)[] = []

@@ -89,6 +89,8 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
   },
   'tool.finished': { run_id: ID, call_id: 'c', tool: 'shell', content: 'ok', is_error: false, output: BLOB },
   'server.started': { run_id: ID, server: 'notes', group: GROUP },
+  'server.kept': { server_id: ID, group: GROUP },
+  'server.stopped': { server_id: ID },
   'token.minted': { run_id: ID, token_id: ID, hash: 'a'.repeat(64), expires_at: '2026-11-27T10:00:00.000Z' },
   'token.consumed': { run_id: ID, token_id: ID, decision: 'approve', digest: 'd' },
   'token.revoked': { run_id: ID, token_id: ID, reason: 'rotated' },

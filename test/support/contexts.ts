@@ -31,6 +31,7 @@ export function contextAt(store: FileStore, facts: ContextFacts = {}): { ctx: Co
       ...facts.bounds,
     },
     tools: { allow: [], servers: {}, unknownTool: 'stop' as const },
+    warm: { max: 0, keeps: false },
     reporter: { record: quiet, text: quiet, token: quiet, note },
     shutdown: new Shutdown(0, quiet),
     caller: facts.caller ?? null,

@@ -82,6 +82,7 @@ export function runTurn(session: Session, provider: Provider, facts: TurnFacts =
     onText: facts.onText ?? (() => undefined),
     note: () => undefined,
     serveTools: async () => ({ close: () => undefined }),
+    keepsServers: false,
     isLast: () => true,
     ...facts.ports,
   }

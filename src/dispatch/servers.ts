@@ -1,0 +1,118 @@
+/**
+ * The servers of a home, kept within their number: above it the least recently used is stopped, and whatever was not used
+ * for half an hour. There is no daemon, so this is done by the commands that come by: after each turn, by
+ * `deliver --all` and by `recover --all`.
+ *
+ * Invariants: one is stopped only with its agent's lock, which is never waited for: a lock that is held means in use. A mark
+ * without a server is taken away only with that lock too.
+ */
+import { clock } from '../clock.js'
+import { SubstratError } from '../errors.js'
+import { limits } from '../limits.js'
+import { send } from '../provider/program.js'
+import { isForeign, isLiving, serverProcesses, stopServer } from '../provider/warm.js'
+import { openForRead } from '../session/open-for-read.js'
+import { openForAppend, type Session } from '../session/session.js'
+import type { WarmServer } from '../session/state.js'
+import type { Context } from './context.js'
+import { isOwed } from './owed.js'
+
+/** How long another command, which does the same, is waited for. */
+const LOCK_WAIT_MS = 2000
+
+/** Never throws but for what is no failure of ours: what was not stopped now is stopped by the next. */
+export async function boundServers(ctx: Context, max = ctx.warm.max): Promise<void> {
+  const { servers } = ctx.store
+  const isIdle = ({ usedMs }: { usedMs: number }): boolean => clock.now() - usedMs > limits.serverIdleMs
+  const before = servers.marks()
+  if (before.length <= max && !before.some(isIdle)) return
+  await unlessRefused(async () => {
+    const lease = await servers.lock(ctx.command, LOCK_WAIT_MS)
+    try {
+      const marks = lease === undefined ? [] : servers.marks()
+      let living = 0
+      for (const { agentId } of marks) if (await isCounted(ctx, agentId)) living += 1
+      for (const mark of marks) {
+        if (living <= max && !isIdle(mark)) continue
+        if (await stopped(ctx, mark.agentId)) living -= 1
+      }
+    } finally {
+      await lease?.release()
+    }
+  })
+}
+
+/** `recover --all`: none is left but those in use, and nothing of an agent that is gone. */
+export async function stopAllServers(ctx: Context): Promise<void> {
+  await boundServers(ctx, 0)
+  for (const { pid, agentId } of serverProcesses(ctx.store.root))
+    if (isGone(ctx, agentId)) send(pid, 'SIGKILL')
+}
+
+function isGone({ store }: Context, agentId: string): boolean {
+  try {
+    return !store.hasAgent(agentId) || openForRead(store, agentId)?.state.state === 'terminated'
+  } catch {
+    return false
+  }
+}
+
+async function isCounted(ctx: Context, agentId: string): Promise<boolean> {
+  if (isHere(ctx, warmOf(ctx, agentId))) return true
+  // It may be about to be started: then its lock is held.
+  await visited(ctx, agentId, async ({ state, store }) => {
+    if (!isHere(ctx, state.warm) && !(state.warm !== undefined && isForeign(state.warm)))
+      store.servers.forget(agentId)
+  })
+  return false
+}
+
+function isHere({ store }: Context, warm: WarmServer | undefined): boolean {
+  return warm !== undefined && isLiving(store.root, warm)
+}
+
+function warmOf({ store }: Context, agentId: string): WarmServer | undefined {
+  try {
+    return openForRead(store, agentId)?.state.warm
+  } catch {
+    // Damaged: the next visit says so.
+    return undefined
+  }
+}
+
+/** False where it is in use, or was stopped meanwhile. */
+async function stopped(ctx: Context, agentId: string): Promise<boolean> {
+  let isStopped = false
+  await visited(ctx, agentId, async (session) => {
+    isStopped = isHere(ctx, session.state.warm)
+    if (isStopped) await stopServer(session, (text) => ctx.reporter.note(text))
+  })
+  return isStopped
+}
+
+/** Nothing where somebody holds it, or it cannot be opened. */
+async function visited(
+  ctx: Context,
+  agentId: string,
+  work: (session: Session) => Promise<void>,
+): Promise<void> {
+  if (!ctx.store.hasAgent(agentId)) return
+  await unlessRefused(async () => {
+    const session = await openForAppend(ctx.store, agentId, { command: ctx.command, waitMs: 0 })
+    try {
+      await work(session)
+    } finally {
+      await session.close((state) => isOwed(ctx.store, state))
+    }
+    // Who found it locked has left a message to us.
+    ctx.deliveries.lookAgain(agentId)
+  })
+}
+
+async function unlessRefused(act: () => Promise<void>): Promise<void> {
+  try {
+    await act()
+  } catch (error) {
+    if (!(error instanceof SubstratError)) throw error
+  }
+}

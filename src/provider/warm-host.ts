@@ -1,0 +1,132 @@
+/**
+ * What a turn has of servers that outlive it: the one that the agent has kept, and the launch of another.
+ *
+ * Invariants: what is used in a turn is recorded as launched by it before the provider has it, so that a crash is met by
+ * recovery as that of any program. A server stays only after a turn that came to its end, and only where it was kept; when
+ * `close` returns, any other is dead and recorded so.
+ */
+import { randomUUID } from 'node:crypto'
+import { limits } from '../limits.js'
+import type { ProcessGroup } from '../session/records.js'
+import type { Session } from '../session/session.js'
+import type { WarmServer } from '../session/state.js'
+import type { AgentHost, CallOptions, KeptServer, LaunchCommand, LaunchedServer } from './contract.js'
+import { providerFailure } from './failure.js'
+import { startGated } from './gate.js'
+import { without } from './program.js'
+import { isLiving, killServer } from './warm.js'
+
+export interface WarmContext {
+  /** False where nothing may be kept. */
+  isOn: boolean
+  /** Of the run, as for any of its programs. */
+  environment: Record<string, string>
+  /** Makes it durable before it returns. */
+  persist(
+    event:
+      | { type: 'launched'; group: ProcessGroup }
+      | { type: 'server_kept'; server_id: string; group: ProcessGroup }
+      | { type: 'server_stopped'; server_id: string },
+  ): void
+}
+
+export class WarmHost {
+  private isKept = false
+  private isClosed = false
+
+  constructor(
+    private readonly session: Session,
+    private readonly context: WarmContext,
+  ) {}
+
+  /** What the provider is given; the server that was kept, where it lives, is in use from now on. */
+  async open(): Promise<Pick<AgentHost, 'launchServer' | 'server'>> {
+    const server = this.context.isOn ? this.kept() : undefined
+    if (server === undefined) await this.stop(this.session.state.warm, 0)
+    const launchServer = this.context.isOn ? this.launch.bind(this) : null
+    return { launchServer, server: server ?? null }
+  }
+
+  /** `stays`: the turn came to its end. */
+  async close(stays: boolean): Promise<void> {
+    const { warm } = this.session.state
+    const { store, id } = this.session
+    try {
+      if (warm === undefined) return
+      if (stays && this.isKept && isLiving(store.root, warm)) store.servers.mark(id)
+      else await this.stop(warm, 0)
+    } finally {
+      this.isClosed = true
+    }
+  }
+
+  private kept(): KeptServer | undefined {
+    const { store, id, state } = this.session
+    const { warm } = state
+    if (warm === undefined || !isLiving(store.root, warm)) return undefined
+    const handle = store.servers.readHandle(id, warm.server_id)
+    // Its substrat has died before it could be reached.
+    if (handle === undefined) return undefined
+    this.context.persist({ type: 'launched', group: warm.group })
+    store.servers.mark(id)
+    store.servers.boundOutput(id)
+    this.isKept = true
+    return { handle, ...this.serverParts(warm) }
+  }
+
+  private async launch(command: LaunchCommand, options: CallOptions): Promise<LaunchedServer> {
+    if (this.isClosed) throw providerFailure('crashed', 'a server is launched after its turn')
+    const { session, context } = this
+    const { servers } = session.store
+    await this.stop(session.state.warm, 0)
+    this.isKept = false
+    const server_id = randomUUID()
+    // Not of the run: it serves later ones too.
+    const { SUBSTRAT_RUN: _, SUBSTRAT_SOCKET: __, ...lasting } = context.environment
+    const environment = {
+      ...without(['SUBSTRAT_TOKEN', 'SUBSTRAT_RUN', 'SUBSTRAT_SOCKET']),
+      ...lasting,
+      SUBSTRAT_SERVER: server_id,
+    }
+    servers.mark(session.id)
+    const output = servers.openOutput(session.id)
+    try {
+      const { child, group, exited } = await startGated(command, environment, output.fd, options, (group) =>
+        context.persist({ type: 'server_kept', server_id, group }),
+      )
+      // Our end is not to wait for its.
+      child.unref()
+      const keep = async (handle: Uint8Array): Promise<void> => this.keep(server_id, handle)
+      return { exited, keep, ...this.serverParts({ server_id, group }) }
+    } finally {
+      servers.closeOutput(output)
+    }
+  }
+
+  private keep(serverId: string, handle: Uint8Array): void {
+    const { store, id, state } = this.session
+    if (this.isClosed || state.warm?.server_id !== serverId) return
+    if (!(handle instanceof Uint8Array) || handle.length > limits.serverHandleBytesMax)
+      throw providerFailure(
+        'crashed',
+        'the provider broke its contract: a handle that is no bytes, or too many',
+      )
+    store.servers.writeHandle(id, serverId, handle)
+    this.isKept = true
+  }
+
+  private serverParts(server: WarmServer): Pick<KeptServer, 'output' | 'kill'> {
+    const { store, id } = this.session
+    return { output: () => store.servers.readOutput(id), kill: (graceMs) => this.stop(server, graceMs) }
+  }
+
+  /** Dead first, then recorded, in this turn or by whoever has the agent's lock next. */
+  private async stop(server: WarmServer | undefined, graceMs: number): Promise<void> {
+    if (server === undefined) return
+    await killServer(this.session.store.root, server, graceMs)
+    if (this.isClosed || this.session.state.warm?.server_id !== server.server_id) return
+    this.isKept = false
+    this.context.persist({ type: 'server_stopped', server_id: server.server_id })
+    this.session.store.servers.forget(this.session.id)
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * What is on disk of the servers that agents keep between turns, besides their logs, which are the truth: who has one,
+ * when it was last used, how it is reached, and what it prints.
+ *
+ * Invariants: an agent whose log has a server has its mark, which is made first and taken away last. Everything here but
+ * the list and its lock is touched only with the agent's lock held.
+ */
+import { frame, unframe } from './frame.js'
+import * as io from './io.js'
+import { type Lease, type LockSystem, waitForLease } from './lease.js'
+import { type HomePaths, parseAgentDirectory } from './paths.js'
+import { replace } from './replace.js'
+
+const OUTPUT_BYTES_READ = 64 * 1024
+/** What a server has printed is thrown away when it is more than this at the beginning of a turn. */
+const OUTPUT_BYTES_KEPT = 1024 * 1024
+
+export interface ServerMark {
+  agentId: string
+  usedMs: number
+}
+
+export class ServerFiles {
+  constructor(
+    private readonly paths: HomePaths,
+    private readonly locks: LockSystem,
+  ) {}
+
+  /** It is used now. */
+  mark(agentId: string): void {
+    io.mkdir('server.mkdir', this.paths.servers)
+    io.touch('server.mark', this.paths.server(agentId))
+  }
+
+  /** The least recently used first. */
+  marks(): ServerMark[] {
+    const ids = io.listDirectory('server.list', this.paths.servers).map(parseAgentDirectory)
+    return ids
+      .flatMap((agentId) => {
+        const facts = agentId && io.statIfThere('server.stat', this.paths.server(agentId))
+        return agentId && facts ? [{ agentId, usedMs: facts.modifiedMs }] : []
+      })
+      .sort((a, b) => a.usedMs - b.usedMs)
+  }
+
+  /** For who counts them and stops some. Undefined where somebody else does for longer than `waitMs`. */
+  lock(command: string, waitMs: number): Promise<Lease | undefined> {
+    io.mkdir('server.mkdir', this.paths.servers)
+    return waitForLease(this.locks, this.paths.serversLock, command, waitMs)
+  }
+
+  /** Of a server that is gone. */
+  forget(agentId: string): void {
+    const agent = this.paths.agent(agentId)
+    io.unlink('server.forget', agent.serverHandle)
+    io.unlink('server.forget', agent.serverOutput)
+    io.unlink('server.forget', this.paths.server(agentId))
+  }
+
+  /** May be lost in a power cut, as its server is. */
+  writeHandle(agentId: string, serverId: string, handle: Uint8Array): void {
+    const line = frame({ server_id: serverId, handle: Buffer.from(handle).toString('base64') })
+    replace('server.handle', this.paths.agent(agentId).serverHandle, line, { durableName: false })
+  }
+
+  /** Undefined where there is none of that very server. */
+  readHandle(agentId: string, serverId: string): Buffer | undefined {
+    const bytes = io.readIfThere('server.handle', this.paths.agent(agentId).serverHandle)
+    const line = bytes === undefined ? { damage: 'it is missing' } : unframe(bytes.subarray(0, -1))
+    if ('damage' in line || line.object.server_id !== serverId) return undefined
+    return typeof line.object.handle === 'string' ? Buffer.from(line.object.handle, 'base64') : undefined
+  }
+
+  /** An empty file to print to; the caller closes it. */
+  openOutput(agentId: string): io.OpenFile {
+    const file = io.open('server.output', this.paths.agent(agentId).serverOutput, 'append')
+    try {
+      io.truncate('server.output', file, 0)
+      return file
+    } catch (error) {
+      io.close(file)
+      throw error
+    }
+  }
+
+  closeOutput(file: io.OpenFile): void {
+    io.close(file)
+  }
+
+  /** The end of it. */
+  readOutput(agentId: string): string {
+    const file = io.openIfThere('server.output', this.paths.agent(agentId).serverOutput, 'read')
+    if (file === undefined) return ''
+    try {
+      const size = io.sizeOf(file)
+      return io.readRange('server.output', file, Math.max(0, size - OUTPUT_BYTES_READ), size).toString('utf8')
+    } finally {
+      io.close(file)
+    }
+  }
+
+  /** A server that runs for days fills no disk: it appends, so it goes on at the beginning. */
+  boundOutput(agentId: string): void {
+    const file = io.openIfThere('server.output', this.paths.agent(agentId).serverOutput, 'write')
+    if (file === undefined) return
+    try {
+      if (io.sizeOf(file) > OUTPUT_BYTES_KEPT) io.truncate('server.output', file, 0)
+    } finally {
+      io.close(file)
+    }
+  }
+}
