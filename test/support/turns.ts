@@ -81,6 +81,7 @@ export function runTurn(session: Session, provider: Provider, facts: TurnFacts =
     onToken: () => undefined,
     onText: facts.onText ?? (() => undefined),
     note: () => undefined,
+    programTools: () => null,
     serveTools: async () => ({ close: () => undefined }),
     keepsServers: false,
     isLast: () => true,

@@ -6,6 +6,7 @@ import { objectOf, textOf } from '../../program-lines/src/json.js'
 import { failureOfError } from './messages.js'
 import { Permissions } from './permissions.js'
 import type { Server } from './server.js'
+import { complaintIn } from './start.js'
 import { encode } from './state.js'
 import { ToolParts } from './tool-parts.js'
 import type { TurnWork } from './turn.js'
@@ -63,7 +64,10 @@ export class Following {
       yield* this.tools.end()
       return this.promptId
     }
-    throw failure('crashed', `opencode's server ended before the turn did: ${this.server.complaint()}`)
+    throw failure(
+      'crashed',
+      `opencode's server ended before the turn did: ${complaintIn(this.server.output())}`,
+    )
   }
 
   /** It is idle soon after. */

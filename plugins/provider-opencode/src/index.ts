@@ -54,7 +54,8 @@ function session(first: NativeState | null, settings: ProviderSettings, host: Ag
     send: (prompt, options) => turn(prompt, options),
     answer: (answer, options) => turn(decisionPrompt(answer), options, answer),
     async suspend() {
-      await stop()
+      await server?.letGo()
+      server = undefined
       // Its turn is over: there is no prompt whose answer is to be looked for.
       return state === null ? null : encode({ ...state, message_id: null })
     },

@@ -1,63 +1,50 @@
 /**
- * `opencode serve`, for one turn, and its API.
+ * OpenCode's server, as one turn uses it: its API.
  *
- * Invariants: only who has the password, which is new for each server, may speak to it; its output is drained until it is
- * dead; after `stop` nothing of its group runs.
+ * Invariants: only who has the password, which is new for each server, may speak to it; after `stop` nothing of its group
+ * runs; after `release` neither, but for a server that substrat keeps, which has nothing of the turn left in it.
  */
-import { randomBytes } from 'node:crypto'
 import { type IncomingMessage, request } from 'node:http'
-import type { Readable } from 'node:stream'
-import type { AgentHost, JsonObject, LaunchedProgram } from 'substrat/provider'
+import type { JsonObject } from 'substrat/provider'
 import { failure } from '../../model-http/src/failure.js'
 import { readLines } from '../../program-lines/src/framing.js'
 import { objectOf, textOf } from '../../program-lines/src/json.js'
 
-const START_MS_MAX = 60_000
 const LINE_BYTES_MAX = 64 * 1024 * 1024
-const STDERR_CHARACTERS_KEPT = 2000
 const TERMINATE_MS = 1500
-const LISTENING = /\bhttp:\/\/\S+/
+/** A server that is let go is not waited for longer. */
+const RELEASE_MS_MAX = 1000
 
 export interface Answer {
   status: number
   body: unknown
 }
 
+interface Program {
+  output(): string
+  kill(graceMs: number): Promise<void>
+}
+
 export class Server {
   private readonly closing = new AbortController()
+  private toolServer: string | undefined
+  private isReleased = false
 
-  private constructor(
-    private readonly program: LaunchedProgram,
-    private readonly url: string,
-    private readonly password: string,
+  constructor(
+    private readonly program: Program,
+    private readonly handle: { url: string; password: string },
     private readonly directory: string,
-    readonly complaint: () => string,
+    private readonly isKept: boolean,
   ) {}
 
-  static async start(
-    host: AgentHost,
-    command: string,
-    directory: string,
-    signal: AbortSignal,
-  ): Promise<Server> {
-    const password = randomBytes(24).toString('base64url')
-    const argv: [string, ...string[]] = ['/bin/sh', '-c', `${command} serve --hostname 127.0.0.1 --port 0`]
-    const env = { OPENCODE_SERVER_PASSWORD: password, OPENCODE_SERVER_USERNAME: USER }
-    const program = await host.launch({ argv, cwd: directory, env }, { signal })
-    program.stdin.end()
-    const complaint = keepTail(program.stderr)
-    try {
-      const url = await listening(program, command, complaint, signal)
-      return new Server(program, url, password, directory, complaint)
-    } catch (error) {
-      await program.kill(0)
-      throw error
-    }
+  /** The end of what it has printed. */
+  output(): string {
+    return this.program.output()
   }
 
   /** Throws where the server cannot be reached; whatever it answers is the caller's. */
-  async ask(method: Method, path: string, body?: object): Promise<Answer> {
-    const response = await this.request(method, path, body)
+  async ask(method: Method, path: string, body?: object, timeoutMs?: number): Promise<Answer> {
+    const response = await this.request(method, path, body, timeoutMs)
     let text = ''
     response.setEncoding('utf8')
     for await (const piece of response) text += piece
@@ -81,20 +68,46 @@ export class Server {
     throw failure('crashed', `opencode refused GET /event with ${response.statusCode}`)
   }
 
-  async stop(graceMs = TERMINATE_MS): Promise<void> {
-    this.closing.abort()
-    await this.program.kill(graceMs)
-    for (const stream of [this.program.stdout, this.program.stderr]) (stream as Readable).destroy()
+  /** Tools for the model, for as long as the turn lasts. */
+  async addTools(name: string, config: object): Promise<void> {
+    this.toolServer = name
+    await this.must('POST', '/mcp', { name, config })
   }
 
-  private request(method: Method, path: string, body?: object): Promise<IncomingMessage> {
-    const url = new URL(path, this.url)
+  /** The turn is over, and it is idle. */
+  async release(): Promise<void> {
+    if (!this.isKept) return this.stop()
+    const path = `/mcp/${this.toolServer}/disconnect`
+    // Tools that are gone with the turn would only fail.
+    if (this.toolServer !== undefined) await this.ask('POST', path, {}, RELEASE_MS_MAX)
+    this.isReleased = true
+    this.hangUp()
+  }
+
+  /** After `release` a server that is kept stays. */
+  async letGo(): Promise<void> {
+    if (!this.isReleased) await this.stop(0)
+  }
+
+  async stop(graceMs = TERMINATE_MS): Promise<void> {
+    this.hangUp()
+    await this.program.kill(graceMs)
+  }
+
+  /** Whatever is still asked of it is given up. */
+  hangUp(): void {
+    this.closing.abort()
+  }
+
+  private request(method: Method, path: string, body?: object, timeoutMs?: number): Promise<IncomingMessage> {
+    const url = new URL(path, this.handle.url)
     url.searchParams.set('directory', this.directory)
+    const { signal } = this.closing
     const options = {
       method,
-      auth: `${USER}:${this.password}`,
+      auth: `${USER}:${this.handle.password}`,
       headers: { 'content-type': 'application/json' },
-      signal: this.closing.signal,
+      signal: timeoutMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
       // A connection that is kept would be met again by the next server, which may have the same port.
       agent: false as const,
     }
@@ -107,54 +120,12 @@ export class Server {
 }
 
 type Method = 'GET' | 'POST'
-const USER = 'opencode'
+export const USER = 'opencode'
 
 export function wordsOf(body: unknown): string {
   const object = objectOf(body)
   const data = objectOf(object?.data)
   return textOf(data?.message) ?? textOf(object?.message) ?? textOf(body) ?? JSON.stringify(body)
-}
-
-/** Resolves with its URL. Its stdout is read on after that, and nothing of it kept. */
-function listening(
-  program: LaunchedProgram,
-  command: string,
-  complaint: () => string,
-  signal: AbortSignal,
-): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
-    const timer = setTimeout(
-      () =>
-        reject(
-          failure(
-            'timeout',
-            `${command} serve does not listen after ${START_MS_MAX / 1000} s: ${complaint()}`,
-          ),
-        ),
-      START_MS_MAX,
-    )
-    const read = async (): Promise<void> => {
-      for await (const line of readLines(program.stdout as Readable, LINE_BYTES_MAX)) {
-        const url = LISTENING.exec(line ?? '')?.[0]
-        if (url !== undefined) resolve(url)
-      }
-    }
-    // A stdout that was let go is read no more.
-    const reading = read().catch(() => undefined)
-    Promise.all([reading, program.exited]).then(([, { code, signal: killer }]) => {
-      const how = killer === null ? `exited ${code}` : `was killed by ${killer}`
-      const type = code === 127 || code === 126 ? 'misconfigured' : 'crashed'
-      reject(failure(type, `${command} serve ${how} before it listened: ${complaint()}`))
-    })
-    const done = (): void => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', onAbort)
-    }
-    program.exited.then(done)
-    if (signal.aborted) onAbort()
-  })
 }
 
 async function* eventsIn(body: IncomingMessage): AsyncIterable<JsonObject> {
@@ -174,14 +145,4 @@ function parsed(text: string): unknown {
   } catch {
     return text
   }
-}
-
-function keepTail(stream: NodeJS.ReadableStream): () => string {
-  let kept = ''
-  stream.setEncoding('utf8')
-  stream.on('data', (piece: string) => {
-    kept = (kept + piece).slice(-STDERR_CHARACTERS_KEPT)
-  })
-  stream.on('error', () => undefined)
-  return () => kept.trim()
 }

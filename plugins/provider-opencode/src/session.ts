@@ -16,7 +16,7 @@ export async function openSession(server: Server, { state, settings, host }: Tur
   if (host.tools !== null && host.tools !== undefined) {
     const { name, command, args, env } = host.tools
     const config = { type: 'local', command: [command, ...args], environment: env }
-    await server.must('POST', '/mcp', { name, config })
+    await server.addTools(name, config)
   }
   const rules = readSettings(settings).asksAlways ? { permission: ASK } : {}
   if (state === null) {

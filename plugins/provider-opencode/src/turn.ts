@@ -1,5 +1,6 @@
 /**
- * One turn: a server is started, its session is opened and prompted, and it is gone when the turn is over.
+ * One turn: a server is there, its session is opened and prompted. It is let go when the turn has come to its end, and dead
+ * after any other.
  *
  * Invariants: the session's id goes out before anything is prompted, and that of the prompt the moment OpenCode has it; a
  * turn is answered only by a message that ended by itself; a turn that was stopped or parked is never answered.
@@ -17,9 +18,10 @@ import { failureOfText } from '../../program-lines/src/failure-text.js'
 import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
 import { Following } from './following.js'
 import { answerTo, endOf } from './messages.js'
-import { Server, wordsOf } from './server.js'
+import { type Server, wordsOf } from './server.js'
 import { openSession } from './session.js'
 import { readSettings } from './settings.js'
+import { complaintIn, startServer } from './start.js'
 import { encode, type NativeState } from './state.js'
 
 /** What OpenCode has for an abort before its server is killed. */
@@ -43,13 +45,16 @@ export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
   const { workspace } = work.settings
   // From here on the answer to the prompt before is no answer to this one, whatever happens.
   if (work.state !== null) yield { type: 'state', state: encode({ ...work.state, message_id: null }) }
-  const server = await Server.start(work.host, readSettings(work.settings).command, workspace, signal)
+  const { command } = readSettings(work.settings)
+  const { server, note } = await startServer(work.host, command, workspace, signal)
   work.onServer(server)
+  let isOver = false
   let onAbort = (): void => void server.stop(0)
   const abort = (): void => onAbort()
   signal.addEventListener('abort', abort, { once: true })
   try {
     signal.throwIfAborted()
+    if (note !== undefined) yield { type: 'note', text: note }
     const events = await server.events()
     const session_id = await openSession(server, work)
     if (work.state === null) yield { type: 'state', state: encode({ session_id, message_id: null }) }
@@ -66,13 +71,19 @@ export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
       // Nothing of it runs while a person is asked.
       await server.stop()
       yield { type: 'wait', kind: 'approval', asks: following.parked }
-    } else yield* await answer(server, session_id, promptId)
+    } else {
+      yield* await answer(server, session_id, promptId)
+      isOver = true
+    }
   } catch (error) {
     signal.throwIfAborted()
-    throw isFailure(error) ? error : failureOfText(`opencode: ${describe(error, server.complaint())}`)
+    throw isFailure(error)
+      ? error
+      : failureOfText(`opencode: ${describe(error, complaintIn(server.output()))}`)
   } finally {
     signal.removeEventListener('abort', abort)
-    await server.stop()
+    if (isOver) await server.release().catch(() => server.stop())
+    else await server.stop()
   }
 }
 

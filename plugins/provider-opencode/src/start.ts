@@ -1,0 +1,167 @@
+/**
+ * How a turn comes to a server: the one that an earlier turn has kept, where it answers and does nothing; else a new one,
+ * which is kept where substrat keeps any.
+ *
+ * Invariants: a server has one agent. None is used that does not answer at once, or that goes on with something: a turn
+ * that is over may have died without it.
+ */
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { AgentHost, KeptServer, LaunchCommand, LaunchedProgram } from 'substrat/provider'
+import { failure } from '../../model-http/src/failure.js'
+import { objectOf, textOf } from '../../program-lines/src/json.js'
+import { Server, USER } from './server.js'
+
+const START_MS_MAX = 60_000
+const HEALTH_MS_MAX = 1000
+/** What it has to be idle in, after it was told to stop what it does. */
+const ABORT_MS_MAX = 3000
+const POLL_MS = 15
+const OUTPUT_CHARACTERS_KEPT = 64 * 1024
+const LISTENING = /\bhttp:\/\/\S+(?=\s)/
+
+export interface Start {
+  server: Server
+  /** What the person should know of it. */
+  note?: string
+}
+
+export async function startServer(
+  host: AgentHost,
+  command: string,
+  directory: string,
+  signal: AbortSignal,
+): Promise<Start> {
+  const { server: kept } = host
+  if (!kept) return { server: await launched(host, command, directory, signal) }
+  const warm = await reopened(kept, directory)
+  if (warm !== undefined) return { server: warm }
+  await kept.kill(0)
+  const note = 'the server that opencode had kept does not answer: starting another'
+  return { server: await launched(host, command, directory, signal), note }
+}
+
+/** Undefined where it cannot be used. */
+async function reopened(kept: KeptServer, directory: string): Promise<Server | undefined> {
+  const handle = handleOf(kept.handle)
+  if (handle === undefined) return undefined
+  const server = new Server(kept, handle, directory, true)
+  try {
+    const health = objectOf((await server.ask('GET', '/global/health', undefined, HEALTH_MS_MAX)).body)
+    if (health?.healthy === true && (await isIdle(server))) return server
+  } catch {
+    // It is dead, or hangs.
+  }
+  server.hangUp()
+  return undefined
+}
+
+async function isIdle(server: Server): Promise<boolean> {
+  const told = new Set<string>()
+  for (const end = performance.now() + ABORT_MS_MAX; performance.now() < end; await sleep(2 * POLL_MS)) {
+    const { status, body } = await server.ask('GET', '/session/status', undefined, HEALTH_MS_MAX)
+    const statuses = objectOf(body)
+    if (status >= 300 || statuses === undefined) return false
+    const busy = Object.keys(statuses).filter((id) => objectOf(statuses[id])?.type !== 'idle')
+    if (busy.length === 0) return true
+    for (const id of busy.filter((id) => !told.has(id))) {
+      told.add(id)
+      await server.ask('POST', `/session/${id}/abort`, {}, HEALTH_MS_MAX)
+    }
+  }
+  return false
+}
+
+interface Running {
+  output(): string
+  exited: LaunchedProgram['exited']
+  kill(graceMs: number): Promise<void>
+}
+
+async function launched(
+  host: AgentHost,
+  command: string,
+  directory: string,
+  signal: AbortSignal,
+): Promise<Server> {
+  const password = randomBytes(24).toString('base64url')
+  const argv: [string, ...string[]] = ['/bin/sh', '-c', `${command} serve --hostname 127.0.0.1 --port 0`]
+  const env = { OPENCODE_SERVER_PASSWORD: password, OPENCODE_SERVER_USERNAME: USER }
+  const launch = { argv, cwd: directory, env }
+  const lasting = await host.launchServer?.(launch, { signal })
+  const running = lasting ?? (await launchedForTurn(host, launch, signal))
+  try {
+    const url = await listening(running, command, signal)
+    await lasting?.keep(Buffer.from(JSON.stringify({ url, password })))
+    return new Server(running, { url, password }, directory, lasting !== undefined)
+  } catch (error) {
+    await running.kill(0)
+    throw error
+  }
+}
+
+/** Its output is drained, and the end of it kept. */
+async function launchedForTurn(
+  host: AgentHost,
+  launch: LaunchCommand,
+  signal: AbortSignal,
+): Promise<Running> {
+  const program = await host.launch(launch, { signal })
+  program.stdin.end()
+  let kept = ''
+  for (const stream of [program.stdout, program.stderr]) {
+    stream.setEncoding('utf8')
+    stream.on('error', () => undefined)
+    stream.on('data', (piece: string) => {
+      kept = (kept + piece).slice(-OUTPUT_CHARACTERS_KEPT)
+    })
+  }
+  const kill = async (graceMs: number): Promise<void> => {
+    await program.kill(graceMs)
+    for (const stream of [program.stdout, program.stderr])
+      (stream as unknown as { destroy(): void }).destroy()
+  }
+  return { output: () => kept, exited: program.exited, kill }
+}
+
+/** Its URL, once it has printed it. */
+async function listening(running: Running, command: string, signal: AbortSignal): Promise<string> {
+  let exit: Awaited<LaunchedProgram['exited']> | undefined
+  running.exited.then((told) => {
+    exit = told
+  })
+  for (const end = performance.now() + START_MS_MAX; performance.now() < end; await sleep(POLL_MS)) {
+    signal.throwIfAborted()
+    const hasEnded = exit
+    const url = LISTENING.exec(running.output())?.[0]
+    if (hasEnded === undefined && url !== undefined) return url
+    if (hasEnded === undefined) continue
+    // What it left running may still be about to say why.
+    await sleep(2 * POLL_MS)
+    const { code, signal: killer } = hasEnded
+    const how = killer === null ? `exited ${code}` : `was killed by ${killer}`
+    const type = code === 127 || code === 126 ? 'misconfigured' : 'crashed'
+    throw failure(type, `${command} serve ${how} before it listened: ${complaintIn(running.output())}`)
+  }
+  const why = complaintIn(running.output())
+  throw failure('timeout', `${command} serve does not listen after ${START_MS_MAX / 1000} s: ${why}`)
+}
+
+export function complaintIn(output: string): string {
+  return output
+    .split('\n')
+    .filter((line) => !/server listening on http/.test(line))
+    .join('\n')
+    .slice(-2000)
+    .trim()
+}
+
+function handleOf(bytes: Uint8Array): { url: string; password: string } | undefined {
+  try {
+    const handle = objectOf(JSON.parse(Buffer.from(bytes).toString()))
+    const [url, password] = [textOf(handle?.url), textOf(handle?.password)]
+    return url === undefined || password === undefined ? undefined : { url, password }
+  } catch {
+    return undefined
+  }
+}
