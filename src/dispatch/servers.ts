@@ -58,6 +58,7 @@ function isGone({ store }: Context, agentId: string): boolean {
 }
 
 async function isCounted(ctx: Context, agentId: string): Promise<boolean> {
+  if (!ctx.store.hasAgent(agentId)) ctx.store.servers.forget(agentId)
   if (isHere(ctx, warmOf(ctx, agentId))) return true
   // It may be about to be started: then its lock is held.
   await visited(ctx, agentId, async ({ state, store }) => {

@@ -4,7 +4,7 @@
  * Its sessions are files in STORE. A prompt that is a JSON list is what it does, step by step; any other is echoed. One
  * that gives a permission makes it ask again for what it asked before.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import path from 'node:path'
 
@@ -142,6 +142,20 @@ function answer(response, code, body) {
 }
 
 const ROUTES = [
+  ['GET', /^\/global\/health$/, (response) => has('hangs later') || answer(response, 200, { healthy: true })],
+  [
+    'GET',
+    /^\/session\/status$/,
+    (response) => answer(response, 200, current === undefined ? {} : { [current.id]: { type: 'busy' } }),
+  ],
+  [
+    'POST',
+    /^\/mcp\/(\w+)\/disconnect$/,
+    (response, _, name) => {
+      appendFileSync(path.join(store, 'disconnected'), `${name}\n`)
+      answer(response, 200, true)
+    },
+  ],
   [
     'GET',
     /^\/event$/,

@@ -1,0 +1,304 @@
+/** Servers that are kept between turns, through real processes: what is used again, what is killed, and that nothing is left. */
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { isAlive } from '../support/processes.js'
+import { waitFor } from '../support/wait.js'
+import { environment, WarmHouse } from '../support/warm.js'
+
+describe.concurrent('a turn', () => {
+  test('uses the server of the one before, with tools of its own', async () => {
+    const house = new WarmHouse()
+    const id = await house.agent('a')
+    const [first] = house.servers()
+    expect(first).toBeDefined()
+    expect((await house.ok('send', 'a', 'two')).stdout).toBe('echo: two\n')
+    expect(house.servers()).toEqual([first])
+    expect(house.kept(id)).toHaveLength(1)
+    // Recorded as launched by each of the turns, before each was asked.
+    const kinds = house.kinds(id)
+    expect(kinds.filter((kind) => kind === 'provider.started')).toHaveLength(2)
+    expect(kinds.indexOf('server.kept')).toBeLessThan(kinds.indexOf('provider.state'))
+    const socket = JSON.parse(readFileSync(path.join(house.store('a'), 'mcp'), 'utf8')).config.environment
+    const runs = house.records(id).filter((record) => record.kind === 'run.started')
+    expect(socket.SUBSTRAT_RUN).toBe(runs[1]?.run_id)
+    expect(readFileSync(path.join(house.store('a'), 'disconnected'), 'utf8')).toBe('substrat\nsubstrat\n')
+    expect(house.findings()).toEqual([])
+  })
+
+  test('leaves a server that knows its agent, and no run; how it is reached is a secret', async () => {
+    const house = new WarmHouse()
+    const id = await house.agent('a')
+    const has = environment(house.server(id) as number)
+    expect(has).toContain(`SUBSTRAT_SERVER=${house.kept(id)[0]?.server_id}`)
+    expect(has.filter((entry) => /^SUBSTRAT_(RUN|SOCKET|TOKEN)=/.test(entry))).toEqual([])
+    const file = house.agentFile(id, 'server.json')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    const password = has
+      .find((entry) => entry.startsWith('OPENCODE_SERVER_PASSWORD='))
+      ?.split('=')[1] as string
+    const handle = JSON.parse(readFileSync(file, 'utf8')).handle
+    expect(Buffer.from(handle, 'base64').toString()).toContain(password)
+    expect(house.log(id)).not.toContain(password)
+    expect(house.log(id)).not.toContain(handle)
+  })
+
+  test('goes on cold after its server was killed by hand: the user is told nothing of it', async () => {
+    const house = new WarmHouse()
+    const id = await house.agent('a')
+    process.kill(-(house.server(id) as number), 'SIGKILL')
+    await waitFor(() => house.servers().length === 0, 'the server to go')
+    const sent = await house.ok('send', 'a', 'two')
+    expect(sent.stdout).toBe('echo: two\n')
+    expect(sent.stderr).toBe('')
+    expect(house.servers()).toHaveLength(1)
+    expect(house.kinds(id)).toEqual(expect.arrayContaining(['server.stopped']))
+    expect(house.kinds(id)).not.toContain('run.failed')
+  })
+
+  test('goes on cold after its server hangs, which is killed', async () => {
+    const house = new WarmHouse()
+    const id = await house.agent('a', 'hangs later')
+    const hung = house.server(id) as number
+    expect((await house.ok('send', 'a', 'two')).stdout).toBe('echo: two\n')
+    expect(isAlive(hung)).toBe(false)
+    expect(house.servers()).toHaveLength(1)
+    expect(house.servers()).not.toContain(hung)
+  })
+
+  test('makes a server that is busy stop first', async () => {
+    const house = new WarmHouse()
+    const id = await house.agent('a')
+    const server = house.server(id) as number
+    const { url, password } = handleOf(house, id)
+    const headers = { authorization: `Basic ${Buffer.from(`opencode:${password}`).toString('base64')}` }
+    const [file] = readdirSync(house.store('a')).filter((name) => name.startsWith('ses_'))
+    const native = (file as string).replace('.json', '')
+    const at = (route: string): string => `${url}${route}?directory=${encodeURIComponent(house.workspace)}`
+    const body = JSON.stringify({ parts: [{ type: 'text', text: '[{"hang":1}]' }] })
+    await fetch(at(`/session/${native}/prompt_async`), { method: 'POST', headers, body })
+    const status = async (): Promise<object> => (await fetch(at('/session/status'), { headers })).json()
+    expect(await status()).toEqual({ [native]: { type: 'busy' } })
+    expect((await house.ok('send', 'a', 'two')).stdout).toBe('echo: two\n')
+    expect(house.servers()).toEqual([server])
+  })
+
+  test.each([
+    ['that fails', '[{"error":{"name":"UnknownError","data":{"message":"no"}}}]', 9],
+    ['that asks for a person', '[{"ask for":[{"permission":"bash","patterns":["ls"],"metadata":{}}]}]', 5],
+  ])('%s leaves none', async (_, prompt, exit) => {
+    const house = new WarmHouse()
+    const id = await house.agent('a')
+    expect(house.servers()).toHaveLength(1)
+    expect(await house.run(['send', 'a', prompt])).toMatchObject({ exit })
+    expect(house.running()).toEqual([])
+    expect(house.kinds(id)).toContain('server.stopped')
+    expect(existsSync(house.agentFile(id, 'server.json'))).toBe(false)
+    expect(readdirSync(path.join(house.home, 'servers'))).not.toContain(id)
+  })
+
+  test('that is cancelled leaves none', async () => {
+    const house = new WarmHouse()
+    const id = await house.agent('a')
+    const sender = house.start(['send', 'a', '[{"hang":1}]'])
+    await house.waitForRecord(id, 'provider.state', 4)
+    await house.ok('cancel', 'a')
+    expect((await sender.result).exit).toBe(14)
+    expect(house.running()).toEqual([])
+  })
+
+  test('where nothing is to be kept has a server of its own', async () => {
+    const house = new WarmHouse({ SUBSTRAT_WARM_MAX: '0' })
+    const id = await house.agent('a')
+    expect(house.running()).toEqual([])
+    expect(house.kinds(id)).not.toContain('server.kept')
+    await house.run(['send', 'a', 'two'], { env: { SUBSTRAT_WARM_MAX: '1' } })
+    expect(house.servers()).toHaveLength(1)
+    expect((await house.ok('send', 'a', 'three')).stdout).toBe('echo: three\n')
+    expect(house.running()).toEqual([])
+  })
+})
+
+describe.concurrent('nothing is left running', () => {
+  test.each([
+    ['suspend', ['suspend', 'a']],
+    ['suspend --hold', ['suspend', 'a', '--hold']],
+    ['terminate', ['terminate', 'a']],
+    ['recover', ['recover', 'a']],
+    ['recover --all', ['recover', '--all']],
+    ['a new model', ['set', 'a', '--model', 'x/y']],
+    ['another option', ['set', 'a', '--option', 'agent=plan']],
+    ['another workspace', ['set', 'a', '--workspace', '/']],
+    ['a conversation begun anew', ['resume', 'a', '--reseed']],
+  ])('after %s', async (_, command) => {
+    const house = new WarmHouse()
+    const id = await house.agent('a')
+    expect(house.servers()).toHaveLength(1)
+    await house.ok(...command)
+    expect(house.running()).toEqual([])
+    expect(house.kinds(id).filter((kind) => kind.startsWith('server.'))).toEqual([
+      'server.kept',
+      'server.stopped',
+    ])
+    expect(readdirSync(path.join(house.home, 'servers')).filter((name) => name === id)).toEqual([])
+    expect(house.findings()).toEqual([])
+  })
+
+  test('but what is no change to its program leaves it', async () => {
+    const house = new WarmHouse()
+    await house.agent('a')
+    await house.ok('set', 'a', '--title', 'of mine')
+    await house.ok('show', 'a')
+    await house.ok('deliver', '--all')
+    expect(house.servers()).toHaveLength(1)
+  })
+
+  test('after recover, also of the turns that it goes on with', async () => {
+    const house = new WarmHouse()
+    const id = await house.agent('a')
+    const sender = house.start(['send', 'a', '[{"wait ms":1500},{"say":"late"}]'])
+    await house.waitForRecord(id, 'provider.state', 4)
+    await sender.kill()
+    expect(house.servers()).toHaveLength(1)
+    const recovered = await house.run(['recover', 'a'])
+    expect(recovered.stdout).toContain('went on')
+    expect(house.running()).toEqual([])
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('of an agent that is gone, after recover --all', async () => {
+    const house = new WarmHouse()
+    const id = await house.agent('a')
+    const [server] = house.servers()
+    // As a person may who deletes it by hand.
+    rmSync(path.dirname(house.agentFile(id, 'lock')), { recursive: true })
+    expect(isAlive(server as number)).toBe(true)
+    await house.ok('recover', '--all')
+    expect(house.running()).toEqual([])
+    expect(readdirSync(path.join(house.home, 'servers')).filter((name) => name === id)).toEqual([])
+  })
+})
+
+describe.concurrent('of more servers than there may be', () => {
+  test('the least recently used is stopped', async () => {
+    const house = new WarmHouse()
+    const [a, b] = [await house.agent('a'), await house.agent('b')]
+    await house.ok('send', 'a', 'two')
+    const c = await house.agent('c')
+    expect([a, b, c].map((id) => house.server(id) !== undefined)).toEqual([true, false, true])
+    expect((await house.ok('send', 'b', 'three')).stdout).toBe('echo: three\n')
+    expect([a, b, c].map((id) => house.server(id) !== undefined)).toEqual([false, true, true])
+  })
+
+  test('one in use is not, whoever used it last', async () => {
+    const house = new WarmHouse({ SUBSTRAT_WARM_MAX: '1' })
+    const a = await house.agent('a')
+    const sender = house.start(['send', 'a', '[{"wait ms":6000},{"say":"late"}]'])
+    await house.waitForRecord(a, 'provider.state', 4)
+    const b = await house.agent('b')
+    expect(house.server(a)).toBeDefined()
+    expect((await sender.result).stdout).toBe('late\n')
+    expect([a, b].map((id) => house.server(id) !== undefined)).toEqual([true, false])
+  })
+
+  test('as many as there may be are left of turns side by side', async () => {
+    const house = new WarmHouse()
+    const names = ['a', 'b', 'c', 'd']
+    for (const name of names) await house.agent(name)
+    await Promise.all(names.map((name) => house.ok('send', name, 'again')))
+    await waitFor(() => house.servers().length === 2, 'two to be left')
+  })
+})
+
+test('what was idle for half an hour is stopped by the next command that comes by', async () => {
+  const house = new WarmHouse()
+  const [a, b] = [await house.agent('a'), await house.agent('b')]
+  house.age(a, 29 * 60_000)
+  await house.ok('deliver', '--all')
+  expect(house.servers()).toHaveLength(2)
+  house.age(a, 2 * 60_000)
+  await house.ok('deliver', '--all')
+  expect(house.server(a)).toBeUndefined()
+  expect(house.server(b)).toBeDefined()
+  house.age(b, 31 * 60_000)
+  const c = await house.agent('c')
+  expect([b, c].map((id) => house.server(id) !== undefined)).toEqual([false, true])
+})
+
+describe.concurrent('substrat killed', () => {
+  test('before its server listens: the server is gone when the agent is met again', async () => {
+    const house = new WarmHouse()
+    const spawning = house.begin('a', 'hi', 'never listens')
+    await waitFor(() => house.servers().length === 1, 'the server')
+    await waitFor(() => readLogs(house).includes('"server.kept"'), 'its record')
+    const [server] = house.servers()
+    await spawning.kill()
+    expect(isAlive(server as number)).toBe(true)
+    await house.run(['recover', 'a', '--continue', 'none'])
+    expect(house.running()).toEqual([])
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('in the middle of a turn: the server does not go on with it, and its store is asked', async () => {
+    const house = new WarmHouse()
+    const id = await house.agent('a')
+    const sender = house.start(['send', 'a', '[{"say":"finished"},{"wait ms":3000}]'])
+    await waitFor(() => stored(house).includes('"finished"'), 'the answer in its store')
+    await house.waitForRecord(id, 'provider.state', 4)
+    await sender.kill()
+    const resumed = await house.run(['resume', 'a'])
+    expect(resumed.exit, resumed.stderr).toBe(0)
+    const replies = house.records(id).filter((record) => record.kind === 'message.agent')
+    expect(replies.map(({ content }) => content)).toEqual(['echo: hi', 'finished'])
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('in the middle of a turn that is not finished: it is interrupted, and gone on with in another server', async () => {
+    const house = new WarmHouse()
+    const id = await house.agent('a')
+    const server = house.server(id) as number
+    const sender = house.start(['send', 'a', '[{"hang":1}]'])
+    await house.waitForRecord(id, 'provider.state', 4)
+    await sender.kill()
+    expect(isAlive(server)).toBe(true)
+    await house.run(['recover', 'a', '--continue', 'none'])
+    expect(isAlive(server)).toBe(false)
+    expect(house.kinds(id)).toContain('run.interrupted')
+    const resumed = await house.ok('resume', 'a')
+    expect(resumed.stdout).toContain('echo: ')
+    expect(house.servers()).toHaveLength(1)
+  })
+})
+
+test('a copy of the home lets the servers of the first alone', async () => {
+  const house = new WarmHouse()
+  const id = await house.agent('a')
+  const server = house.server(id) as number
+  const copy = house.copy({ XDG_DATA_HOME: house.env.XDG_DATA_HOME as string })
+  await copy.ok('suspend', 'a')
+  await copy.ok('recover', '--all')
+  expect(isAlive(server)).toBe(true)
+  expect((await house.ok('send', 'a', 'two')).stdout).toBe('echo: two\n')
+  expect(house.servers()).toEqual([server])
+})
+
+function handleOf(house: WarmHouse, id: string): { url: string; password: string } {
+  const { handle } = JSON.parse(readFileSync(house.agentFile(id, 'server.json'), 'utf8'))
+  return JSON.parse(Buffer.from(handle, 'base64').toString())
+}
+
+function readLogs(house: WarmHouse): string {
+  try {
+    return Object.values(house.logs()).join('')
+  } catch {
+    return ''
+  }
+}
+
+function stored(house: WarmHouse): string {
+  const folder = house.store('a')
+  return readdirSync(folder)
+    .filter((name) => name.startsWith('ses_'))
+    .map((name) => readFileSync(path.join(folder, name), 'utf8'))
+    .join('')
+}

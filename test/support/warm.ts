@@ -1,0 +1,82 @@
+/** Agents whose program has a server that substrat keeps: OpenCode's plugin, and a stand-in that speaks HTTP. */
+import { readFileSync, statSync, utimesSync } from 'node:fs'
+import path from 'node:path'
+import { afterAll } from 'vitest'
+import type { SessionRecord } from '../../src/session/records.js'
+import { processGroup } from '../../src/storage/identity.js'
+import { House, type Running } from './cli.js'
+import { processesWith } from './processes.js'
+
+const REPOSITORY = path.join(import.meta.dirname, '../..')
+const PROVIDER = readFileSync(path.join(REPOSITORY, 'plugins/provider-opencode/dist/index.js'), 'utf8')
+const STAND_IN = path.join(REPOSITORY, 'test/plugins/opencode/opencode.mjs')
+
+const houses: WarmHouse[] = []
+
+// A test that failed leaves no server either.
+afterAll(() => {
+  for (const pid of houses.flatMap((house) => house.running())) process.kill(pid, 'SIGKILL')
+})
+
+export class WarmHouse extends House {
+  constructor(env: Record<string, string> = {}) {
+    super(env)
+    this.plugin('opencode', PROVIDER)
+    houses.push(this)
+  }
+
+  /** A new agent, and its first turn; its uuid. */
+  async agent(name: string, ...habits: string[]): Promise<string> {
+    const { stderr } = await this.ok('spawn', ...this.flags(name, habits), 'hi')
+    return stderr.split('\n').find((line) => /^[0-9a-f-]{36}$/.test(line)) as string
+  }
+
+  /** Its first turn under way. */
+  begin(name: string, prompt: string, ...habits: string[]): Running {
+    return this.start(['spawn', ...this.flags(name, habits), prompt])
+  }
+
+  store(name: string): string {
+    return path.join(this.root, `store-${name}`)
+  }
+
+  /** Everything of this home that runs, but for us. */
+  running(): number[] {
+    return processesWith(`SUBSTRAT_HOME=${this.home}`)
+  }
+
+  /** The servers that run: the leaders of their groups. */
+  servers(): number[] {
+    return this.running().filter((pid) => processGroup(pid) === pid && serverOf(pid) !== undefined)
+  }
+
+  /** Of one agent. */
+  server(id: string): number | undefined {
+    return this.servers().find((pid) => environment(pid).includes(`SUBSTRAT_AGENT=${id}`))
+  }
+
+  kept(id: string): Extract<SessionRecord, { kind: 'server.kept' }>[] {
+    return this.records(id).filter((record) => record.kind === 'server.kept')
+  }
+
+  /** As if its last use had been so long ago. */
+  age(id: string, ms: number): void {
+    const file = path.join(this.home, 'servers', id)
+    const at = statSync(file).mtimeMs - ms
+    utimesSync(file, at / 1000, at / 1000)
+  }
+
+  private flags(name: string, habits: string[]): string[] {
+    const words = [process.execPath, STAND_IN, this.store(name), ...habits]
+    const command = words.map((word) => `'${word}'`).join(' ')
+    return ['--name', name, '--provider', 'opencode', '--option', `command=${command}`]
+  }
+}
+
+export function environment(pid: number): string[] {
+  return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
+}
+
+export function serverOf(pid: number): string | undefined {
+  return environment(pid).find((entry) => entry.startsWith('SUBSTRAT_SERVER='))
+}
