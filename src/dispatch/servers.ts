@@ -14,6 +14,7 @@ import { isForeign, isLiving, serverProcesses, stopServer } from '../provider/wa
 import { openForRead } from '../session/open-for-read.js'
 import { openForAppend, type Session } from '../session/session.js'
 import type { WarmServer } from '../session/state.js'
+import type { ServerMark } from '../storage/servers.js'
 import type { Context } from './context.js'
 import { isOwed } from './owed.js'
 
@@ -30,11 +31,12 @@ export async function boundServers(ctx: Context, max = ctx.warm.max): Promise<vo
     const lease = await servers.lock(ctx.command, LOCK_WAIT_MS)
     try {
       const marks = lease === undefined ? [] : servers.marks()
-      let living = 0
-      for (const { agentId } of marks) if (await isCounted(ctx, agentId)) living += 1
-      for (const mark of marks) {
-        if (living <= max && !isIdle(mark)) continue
-        if (await stopped(ctx, mark.agentId)) living -= 1
+      const living: ServerMark[] = []
+      for (const mark of marks) if (await isCounted(ctx, mark.agentId)) living.push(mark)
+      let count = living.length
+      for (const mark of living) {
+        if (count <= max && !isIdle(mark)) continue
+        if (await stopped(ctx, mark.agentId)) count -= 1
       }
     } finally {
       await lease?.release()
@@ -61,9 +63,11 @@ async function isCounted(ctx: Context, agentId: string): Promise<boolean> {
   if (!ctx.store.hasAgent(agentId)) ctx.store.servers.forget(agentId)
   if (isHere(ctx, warmOf(ctx, agentId))) return true
   // It may be about to be started: then its lock is held.
-  await visited(ctx, agentId, async ({ state, store }) => {
-    if (!isHere(ctx, state.warm) && !(state.warm !== undefined && isForeign(state.warm)))
-      store.servers.forget(agentId)
+  await visited(ctx, agentId, async (session) => {
+    const { warm } = session.state
+    if (isHere(ctx, warm) || (warm !== undefined && isForeign(warm))) return
+    await stopServer(session, (text) => ctx.reporter.note(text))
+    ctx.store.servers.forget(agentId)
   })
   return false
 }
@@ -81,12 +85,12 @@ function warmOf({ store }: Context, agentId: string): WarmServer | undefined {
   }
 }
 
-/** False where it is in use, or was stopped meanwhile. */
+/** False where it is in use. One that has ended meanwhile, by itself or by its agent, is gone as well. */
 async function stopped(ctx: Context, agentId: string): Promise<boolean> {
   let isStopped = false
   await visited(ctx, agentId, async (session) => {
-    isStopped = isHere(ctx, session.state.warm)
-    if (isStopped) await stopServer(session, (text) => ctx.reporter.note(text))
+    await stopServer(session, (text) => ctx.reporter.note(text))
+    isStopped = true
   })
   return isStopped
 }

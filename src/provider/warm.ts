@@ -2,8 +2,8 @@
  * Servers that agents' programs keep between turns: whether one lives, and its end.
  *
  * Invariants: a server is recorded before it runs, and is in the log until it is dead; one for an agent at most. Whoever
- * ends one has the agent's lock. A group is taken for a server's only where its leader has the recorded start time, our
- * SUBSTRAT_SERVER and our SUBSTRAT_HOME, under the same start of the kernel and in the same pid namespace.
+ * ends one has the agent's lock. A group is taken for a server's only where its leader has the recorded start time, under
+ * the same start of the kernel and in the same pid namespace, and no SUBSTRAT_SERVER or SUBSTRAT_HOME of another.
  */
 import type { Session } from '../session/session.js'
 import type { WarmServer } from '../session/state.js'
@@ -58,7 +58,8 @@ export function isLiving(home: string, { group, server_id }: WarmServer): boolea
     processStartTime(pid) === group.start_time &&
     // Not where it is only not yet waited for.
     processGroup(pid) === pid &&
-    environmentOf(pid, 'SUBSTRAT_SERVER') === server_id &&
+    // One that becomes another program, as at the gate, has none for a moment.
+    (environmentOf(pid, 'SUBSTRAT_SERVER') ?? server_id) === server_id &&
     !isOfAnotherHome(home, pid)
   )
 }

@@ -1,6 +1,7 @@
 /** Work that dies at its n-th step on the disk, and the home that it leaves, as another process finds it. */
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Operation } from '../../src/storage/io.js'
 import { FileStore } from '../../src/storage/store.js'
 import { withFaults } from './faults.js'
 import { tempDirectory } from './temp.js'
@@ -12,11 +13,16 @@ export function copyOf(store: FileStore): FileStore {
   return FileStore.openForWrite(root)
 }
 
-/** Whether it came as far as its n-th step; nothing of it happens after. */
-export async function killedAt(n: number, work: () => Promise<unknown>): Promise<boolean> {
+/** Whether it came as far as its n-th step, of those that count; nothing of it happens after. */
+export async function killedAt(
+  n: number,
+  work: () => Promise<unknown>,
+  counts: (operation: Operation) => boolean = () => true,
+): Promise<boolean> {
   let left = n
   let died = false
-  withFaults(() => {
+  withFaults((operation) => {
+    if (!died && !counts(operation)) return undefined
     left -= 1
     if (left > 0) return undefined
     died = true

@@ -1,0 +1,89 @@
+/** The number of servers of a home, kept also by commands that die at any step of it. */
+import { describe, expect, test } from 'vitest'
+import { boundServers, stopAllServers } from '../../src/dispatch/servers.js'
+import { serverProcesses } from '../../src/provider/warm.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import { FileStore } from '../../src/storage/store.js'
+import { contextAt } from '../support/contexts.js'
+import { killedAt } from '../support/killed.js'
+import { newAgent, reopen } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+import { waitFor } from '../support/wait.js'
+import { warmAgent } from '../support/warm-servers.js'
+
+const warmOf = (store: FileStore, id: string): unknown => openForRead(store, id)?.state.warm
+
+describe('the least recently used', () => {
+  test('is stopped at whichever step an earlier command has died', { timeout: 60_000 }, async () => {
+    let steps = 0
+    for (let died = true; died; ) {
+      steps += 1
+      const store = tempStore()
+      const [first, second] = [await warmAgent(store), await warmAgent(store)]
+      const work = (): Promise<void> => boundServers(contextAt(store).ctx, 1)
+      died = await killedAt(steps, work, ({ name }) => name !== 'read')
+      const next = FileStore.openForWrite(store.root)
+      await boundServers(contextAt(next).ctx, 1)
+      expect(serverProcesses(store.root).map(({ agentId }) => agentId)).toEqual([second])
+      // A death between the kill and its record leaves a record of what is gone, until the agent is met again.
+      const session = await reopen(next, first)
+      await session.close(() => false)
+      expect(next.servers.marks().map(({ agentId }) => agentId)).toEqual([second])
+      expect(warmOf(next, second)).toBeDefined()
+      await stopAllServers(contextAt(next).ctx)
+      expect(serverProcesses(store.root)).toEqual([])
+      expect([warmOf(next, first), warmOf(next, second)]).toEqual([undefined, undefined])
+    }
+    expect(steps).toBeGreaterThan(20)
+  })
+
+  test('is not, while its agent is held: then it is the next', async () => {
+    const store = tempStore()
+    const [first, second, third] = [await warmAgent(store), await warmAgent(store), await warmAgent(store)]
+    const held = await reopen(store, first)
+    await boundServers(contextAt(store).ctx, 2)
+    const living = (): string[] => serverProcesses(store.root).map(({ agentId }) => agentId)
+    expect(living().sort()).toEqual([first, third].sort())
+    expect(warmOf(store, second)).toBeUndefined()
+    await held.close(() => false)
+    await boundServers(contextAt(store).ctx, 1)
+    expect(living()).toEqual([third])
+    await stopAllServers(contextAt(store).ctx)
+  })
+})
+
+describe('a mark without a server', () => {
+  test('is taken away, and counts for nothing', async () => {
+    const store = tempStore()
+    const id = await warmAgent(store)
+    const others = [await newAgent(store), await newAgent(store)]
+    for (const other of others) store.servers.mark(other)
+    await boundServers(contextAt(store).ctx, 1)
+    expect(store.servers.marks().map(({ agentId }) => agentId)).toEqual([id])
+    expect(serverProcesses(store.root)).toHaveLength(1)
+    await stopAllServers(contextAt(store).ctx)
+  })
+
+  test('stays while its agent is held, which may be about to start one', async () => {
+    const store = tempStore()
+    const id = await newAgent(store)
+    store.servers.mark(id)
+    const held = await reopen(store, id)
+    await boundServers(contextAt(store).ctx, 0)
+    expect(store.servers.marks()).toHaveLength(1)
+    await held.close(() => false)
+    await boundServers(contextAt(store).ctx, 0)
+    expect(store.servers.marks()).toEqual([])
+  })
+
+  test('that died by itself is recorded so', async () => {
+    const store = tempStore()
+    const id = await warmAgent(store)
+    const [{ pid }] = serverProcesses(store.root) as [{ pid: number }]
+    process.kill(-pid, 'SIGKILL')
+    await waitFor(() => serverProcesses(store.root).length === 0, 'its end')
+    await boundServers(contextAt(store).ctx, 0)
+    expect(store.servers.marks()).toEqual([])
+    expect(warmOf(store, id)).toBeUndefined()
+  })
+})

@@ -1,0 +1,247 @@
+/** Servers that outlive a turn: what is taken for one, what is kept, and what a crash or a reboot leaves of them. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { isLiving, killServer, serverProcesses, stopServer } from '../../src/provider/warm.js'
+import type { Session } from '../../src/session/session.js'
+import type { WarmServer } from '../../src/session/state.js'
+import { FileStore } from '../../src/storage/store.js'
+import { isAlive } from '../support/programs.js'
+import { useScripts } from '../support/scripts.js'
+import { newSession, reopen } from '../support/sessions.js'
+import { tempDirectory, tempStore } from '../support/temp.js'
+import { waitFor } from '../support/wait.js'
+import { launch, warmAgent, warmHost } from '../support/warm-servers.js'
+
+const OTHER_ID = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
+const signal = new AbortController().signal
+const scripts = useScripts('warm-child.ts')
+
+/** An agent at rest with a server that runs, its lock held. */
+async function warmed(): Promise<{ session: Session; server: WarmServer; pid: number }> {
+  const store = tempStore()
+  const session = await reopen(store, await warmAgent(store))
+  const server = session.state.warm as WarmServer
+  return { session, server, pid: server.group.process_group }
+}
+
+describe('a server', () => {
+  test('runs with its own mark, and without the run that has started it', async () => {
+    const { session, server, pid } = await warmed()
+    const entries = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
+    expect(entries).toContain(`SUBSTRAT_SERVER=${server.server_id}`)
+    expect(entries).toContain(`SUBSTRAT_AGENT=${session.id}`)
+    expect(entries.filter((entry) => /^SUBSTRAT_(RUN|SOCKET)/.test(entry))).toEqual([])
+    expect(isLiving(session.store.root, server)).toBe(true)
+    expect(serverProcesses(session.store.root)).toEqual([{ pid, agentId: session.id }])
+  })
+
+  test.each<[string, (server: WarmServer) => WarmServer]>([
+    [
+      'of another start of the kernel',
+      ({ group, ...rest }) => ({ ...rest, group: { ...group, kernel_boot_id: 'another' } }),
+    ],
+    [
+      'whose number another process has by now',
+      ({ group }) => ({ server_id: OTHER_ID, group: { ...group, start_time: group.start_time - 1 } }),
+    ],
+    [
+      'in another pid namespace',
+      ({ group, ...rest }) => ({ ...rest, group: { ...group, pid_namespace: '1' } }),
+    ],
+    ['with the name of another', (server) => ({ ...server, server_id: OTHER_ID })],
+  ])('%s is none of ours: it is not used, not killed, and forgotten', async (_, changed) => {
+    const { session, server, pid } = await warmed()
+    const stranger = changed(server)
+    expect(isLiving(session.store.root, stranger)).toBe(false)
+    session.append([{ kind: 'server.stopped', server_id: server.server_id }])
+    session.append([{ kind: 'server.kept', ...stranger }])
+    const held = warmHost(session)
+    expect((await held.warm.open()).server).toBeNull()
+    expect(held.events).toEqual(['server_stopped'])
+    expect(session.state.warm).toBeUndefined()
+    expect(isAlive(pid)).toBe(true)
+  })
+
+  test('in another pid namespace is said not to be killed', async () => {
+    const { session, server, pid } = await warmed()
+    session.append([{ kind: 'server.kept', ...server, group: { ...server.group, pid_namespace: '1' } }])
+    const notes: string[] = []
+    await stopServer(session, (text) => notes.push(text))
+    expect(notes).toEqual([expect.stringMatching(/is in another pid namespace: it was not killed$/)])
+    expect(isAlive(pid)).toBe(true)
+  })
+
+  test('is killed with all its group, also what has cleared its environment', async () => {
+    const store = tempStore()
+    const session = await newSession(store)
+    const held = warmHost(session)
+    const directory = tempDirectory()
+    await launch(held, `env -i sh -c 'echo $$ > ${directory}/child; sleep 60; :' & wait`)
+    await waitFor(() => existsSync(join(directory, 'child')), 'the child')
+    const child = Number(readFileSync(join(directory, 'child'), 'utf8'))
+    expect(await killServer(store.root, session.state.warm as WarmServer, 0)).toBe('killed')
+    expect(isAlive(child)).toBe(false)
+  })
+
+  test('that does not end by itself is killed', async () => {
+    const store = tempStore()
+    const session = await newSession(store)
+    const server = await launch(warmHost(session), "trap '' TERM; while :; do sleep 0.01; done")
+    const { process_group } = (session.state.warm as WarmServer).group
+    await server.kill(50)
+    expect(isAlive(process_group)).toBe(false)
+    expect(session.state.warm).toBeUndefined()
+  })
+
+  test('that has died by itself is forgotten, its files too', async () => {
+    const { session, pid } = await warmed()
+    process.kill(-pid, 'SIGKILL')
+    await waitFor(() => !isAlive(pid), 'its end')
+    const { store, id } = session
+    expect(existsSync(join(store.root, 'agents', id, 'server.json'))).toBe(true)
+    const held = warmHost(session)
+    expect((await held.warm.open()).server).toBeNull()
+    expect(held.events).toEqual(['server_stopped'])
+    expect(store.servers.marks()).toEqual([])
+    for (const name of ['server.json', 'server.out'])
+      expect(existsSync(join(store.root, 'agents', id, name))).toBe(false)
+  })
+})
+
+describe('a turn', () => {
+  test('has the server of the one before, and says so before it has it', async () => {
+    const { session, pid } = await warmed()
+    const held = warmHost(session)
+    const { server } = await held.warm.open()
+    expect(Buffer.from(server?.handle ?? []).toString()).toBe('a handle')
+    expect(held.events).toEqual(['launched'])
+    await held.warm.close(true)
+    expect(isAlive(pid)).toBe(true)
+    expect(session.state.warm).toBeDefined()
+  })
+
+  test('that does not come to its end keeps none, used or new', async () => {
+    const { session, pid } = await warmed()
+    const held = warmHost(session)
+    await held.warm.open()
+    await held.warm.close(false)
+    expect(isAlive(pid)).toBe(false)
+    const second = warmHost(session)
+    const server = await launch(second)
+    await server.keep(Buffer.from('x'))
+    await second.warm.close(false)
+    expect(second.events).toEqual(['server_kept', 'server_stopped'])
+    expect(serverProcesses(session.store.root)).toEqual([])
+  })
+
+  test('keeps only what it was told to keep', async () => {
+    const session = await newSession(tempStore())
+    const held = warmHost(session)
+    await launch(held)
+    await held.warm.close(true)
+    expect(held.events).toEqual(['server_kept', 'server_stopped'])
+    expect(serverProcesses(session.store.root)).toEqual([])
+    expect(session.store.servers.marks()).toEqual([])
+  })
+
+  test('has one at most: another takes the place of the first', async () => {
+    const { session, pid } = await warmed()
+    const held = warmHost(session)
+    const { launchServer, server } = await held.warm.open()
+    const second = await launchServer?.({ argv: ['/bin/sleep', '60'], cwd: '/' }, { signal })
+    expect(isAlive(pid)).toBe(false)
+    // Of what is gone nothing is recorded any more.
+    await server?.kill(0)
+    expect(held.events).toEqual(['launched', 'server_stopped', 'server_kept'])
+    await second?.keep(Buffer.from('x'))
+    await held.warm.close(true)
+    expect(serverProcesses(session.store.root)).toHaveLength(1)
+  })
+
+  test('whose server nobody can reach kills it: its substrat died before it could say how', async () => {
+    const { session, pid } = await warmed()
+    writeFileSync(join(session.store.root, 'agents', session.id, 'server.json'), 'half a li')
+    const held = warmHost(session)
+    expect((await held.warm.open()).server).toBeNull()
+    expect(isAlive(pid)).toBe(false)
+  })
+
+  test('that may keep nothing is offered nothing, and kills what was kept', async () => {
+    const { session, pid } = await warmed()
+    const held = warmHost(session, false)
+    expect(await held.warm.open()).toEqual({ launchServer: null, server: null })
+    expect(isAlive(pid)).toBe(false)
+  })
+
+  test('that is over launches and records nothing any more, but still kills', async () => {
+    const session = await newSession(tempStore())
+    const held = warmHost(session)
+    const { launchServer } = await held.warm.open()
+    const command = { argv: ['/bin/sleep', '60'] as [string, ...string[]], cwd: '/' }
+    const server = await launchServer?.(command, { signal })
+    await server?.keep(Buffer.from('x'))
+    await held.warm.close(true)
+    await expect(launchServer?.(command, { signal })).rejects.toThrow('after its turn')
+    await server?.kill(0)
+    expect(held.events).toEqual(['server_kept'])
+    expect(serverProcesses(session.store.root)).toEqual([])
+  })
+
+  test('sees the end of what its server prints, which fills no disk', async () => {
+    const session = await newSession(tempStore())
+    const held = warmHost(session)
+    const loud =
+      'echo first; echo second >&2; head -c 1500000 /dev/zero | tr "\\0" x; echo last; exec sleep 60'
+    const server = await launch(held, loud)
+    await waitFor(() => server.output().endsWith('last\n'), 'its output')
+    expect(server.output()).toHaveLength(64 * 1024)
+    await server.keep(Buffer.from('x'))
+    await held.warm.close(true)
+    const next = warmHost(session)
+    expect((await next.warm.open()).server?.output()).toBe('')
+    const size = execFileSync('stat', [
+      '-c',
+      '%s',
+      join(session.store.root, 'agents', session.id, 'server.out'),
+    ])
+    expect(Number(size)).toBe(0)
+  })
+
+  test('cannot keep a handle that is too large', async () => {
+    const session = await newSession(tempStore())
+    const server = await launch(warmHost(session))
+    await expect(server.keep(Buffer.alloc(64 * 1024 + 1))).rejects.toThrow('broke its contract')
+    await server.kill(0)
+  })
+})
+
+describe('substrat killed', () => {
+  test('between the gate and the record leaves nothing that runs', async () => {
+    const directory = tempDirectory()
+    const child = scripts.start('warm-child.ts', [directory, 'hold the record'])
+    await waitFor(() => existsSync(join(directory, 'group')), 'the fork')
+    const group = Number(readFileSync(join(directory, 'group'), 'utf8'))
+    expect(isAlive(group)).toBe(true)
+    child.kill('SIGKILL')
+    await waitFor(() => !isAlive(group), 'the end of what waited at the gate')
+    expect(existsSync(join(directory, 'ran'))).toBe(false)
+  })
+
+  test('after the record leaves a server that the log names', async () => {
+    const directory = tempDirectory()
+    const child = scripts.start('warm-child.ts', [directory, 'go on'])
+    await waitFor(() => existsSync(join(directory, 'ran')), 'the server')
+    child.kill('SIGKILL')
+    const store = FileStore.openForWrite(join(directory, 'home'))
+    const [id] = store.agentIds()
+    await waitFor(() => !store.isAgentHeld(id as string), 'its lock')
+    const session = await reopen(store, id as string)
+    const pid = session.state.warm?.group.process_group as number
+    expect(isAlive(pid)).toBe(true)
+    await stopServer(session, () => undefined)
+    expect(isAlive(pid)).toBe(false)
+    expect(store.servers.marks()).toEqual([])
+  })
+})

@@ -1,0 +1,62 @@
+/** Servers of agents without the command line: a shell that sleeps, kept as a turn keeps one. */
+import { onTestFinished } from 'vitest'
+import type { LaunchedServer } from '../../src/provider/contract.js'
+import { killGroup } from '../../src/provider/program.js'
+import { WarmHost } from '../../src/provider/warm-host.js'
+import type { ProcessGroup } from '../../src/session/records.js'
+import type { Session } from '../../src/session/session.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { newSession } from './sessions.js'
+
+export interface Held {
+  warm: WarmHost
+  /** What was made durable, in order. */
+  events: string[]
+  groups: ProcessGroup[]
+}
+
+/** A turn's side of it. What it launches is dead when the test is over. */
+export function warmHost(session: Session, isOn = true): Held {
+  const events: string[] = []
+  const groups: ProcessGroup[] = []
+  onTestFinished(async () => {
+    for (const group of groups) await killGroup(group, undefined, 0)
+  })
+  const environment = {
+    SUBSTRAT_HOME: session.store.root,
+    SUBSTRAT_AGENT: session.id,
+    SUBSTRAT_RUN: 'r',
+    SUBSTRAT_SOCKET: 's',
+  }
+  const warm = new WarmHost(session, {
+    isOn,
+    environment,
+    persist(event) {
+      events.push(event.type)
+      if (event.type !== 'server_stopped') groups.push(event.group)
+      if (event.type === 'server_kept')
+        session.append([{ kind: 'server.kept', server_id: event.server_id, group: event.group }])
+      if (event.type === 'server_stopped')
+        session.append([{ kind: 'server.stopped', server_id: event.server_id }])
+    },
+  })
+  return { warm, events, groups }
+}
+
+export async function launch(held: Held, script = 'exec sleep 60'): Promise<LaunchedServer> {
+  const { launchServer } = await held.warm.open()
+  if (launchServer === null) throw new Error('nothing may be kept')
+  const command = { argv: ['/bin/sh', '-c', script] as [string, ...string[]], cwd: '/' }
+  return launchServer(command, { signal: new AbortController().signal })
+}
+
+/** An agent at rest with a server that runs; its id. */
+export async function warmAgent(store: FileStore): Promise<string> {
+  const session = await newSession(store)
+  const held = warmHost(session)
+  const server = await launch(held)
+  await server.keep(Buffer.from('a handle'))
+  await held.warm.close(true)
+  await session.close(() => false)
+  return session.id
+}
