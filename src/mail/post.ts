@@ -31,8 +31,10 @@ export interface PostOptions {
 export function post(store: FileStore, draft: Draft, options: PostOptions = {}): boolean {
   const { to, message_id } = draft
   if (to === OPERATOR) return put(store, draft)
-  const before = recipientOf(store, draft)
-  if (isKnown(store, before, message_id, options)) return false
+  const before = store.hasAgent(to) ? openForRead(store, to)?.state : undefined
+  // First: it may have been taken, and its recipient terminated since.
+  if (before !== undefined && isKnown(store, before, message_id, options)) return false
+  if (before === undefined || before.state === 'terminated') throw undeliverable(store, draft)
   if (isBounded(draft)) checkRoom(store, before, message_id)
   store.syncNameOf(to)
   // Before and after: see `FileStore.unmark`.
@@ -47,12 +49,6 @@ export function post(store: FileStore, draft: Draft, options: PostOptions = {}):
 /** Whether mail to it can be delivered at all. */
 export function isClosed(store: FileStore, to: string): boolean {
   return to !== OPERATOR && (openForRead(store, to)?.state.state ?? 'terminated') === 'terminated'
-}
-
-function recipientOf(store: FileStore, draft: Draft): State {
-  const state = store.hasAgent(draft.to) ? openForRead(store, draft.to)?.state : undefined
-  if (state === undefined || state.state === 'terminated') throw undeliverable(store, draft)
-  return state
 }
 
 function isKnown(store: FileStore, recipient: State, messageId: string, options: PostOptions): boolean {
