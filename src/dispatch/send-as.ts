@@ -10,10 +10,9 @@ import type { State } from '../session/state.js'
 import { checkMayWrite } from '../tree/relations.js'
 import { checkNoCycle, replyIn } from '../turn/tools/tree/correspondence.js'
 import type { Context } from './context.js'
-import { runUntil } from './in-place.js'
 import { readState } from './look.js'
 import { nameOf, type Outcome, wordOf } from './outcome.js'
-import type { SendRequest } from './send.js'
+import type { SendRequest } from './send-request.js'
 import { viewTurn } from './view.js'
 
 /**
@@ -74,8 +73,7 @@ async function converse(
     const messageId = store(ctx, from, to, request)
     ctx.shutdown.listen()
     const reply = (): Message | undefined => replyIn(ctx.store, from.id, messageId)
-    const whyNot = await runUntil(
-      ctx,
+    const whyNot = await ctx.deliveries.runUntil(
       to.id,
       () => reply() !== undefined,
       AbortSignal.any([ctx.shutdown.whenRequested, AbortSignal.timeout(ctx.bounds.turnTimeoutMs)]),
