@@ -71,11 +71,7 @@ function isInLog(store: FileStore, agentId: string, messageId: string): boolean 
 }
 
 function put(store: FileStore, draft: Draft): boolean {
-  const { to, from } = draft
-  let highest = 0
-  for (const pending of messagesIn(store, to)) {
-    if (pending.from === from) highest = Math.max(highest, pending.sequence)
-  }
+  const { to } = draft
   const message: Message = {
     reply_to: null,
     control: null,
@@ -85,9 +81,22 @@ function put(store: FileStore, draft: Draft): boolean {
     ...draft,
     digest: digestOf(draft.content),
     created_at: new Date(clock.now()).toISOString(),
-    sequence: highest + 1,
+    sequence: placeOf(store, draft),
   }
   return store.mail.put(to, draft.message_id, encodeMessage(message))
+}
+
+/**
+ * Behind what its sender has there. The operator's inbox has no bound, and nobody delivers from it in an order: to read all
+ * of it for each message would take ever longer.
+ */
+function placeOf(store: FileStore, { to, from }: Draft): number {
+  if (to === OPERATOR) return clock.now()
+  let highest = 0
+  for (const pending of messagesIn(store, to)) {
+    if (pending.from === from) highest = Math.max(highest, pending.sequence)
+  }
+  return highest + 1
 }
 
 function isBounded({ kind }: Draft): boolean {
