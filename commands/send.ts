@@ -18,7 +18,11 @@ export default class Send extends BaseCommand {
     'git log -5 | <%= config.bin %> send notes "Summarise:" -',
   ]
   static override args = {
-    agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
+    agent: Args.string({
+      description: 'name, path, uuid or its beginning',
+      required: true,
+      ignoreStdin: true,
+    }),
     message: Args.string({ description: 'the message; - (or none) reads it from stdin', ignoreStdin: true }),
     dash: Args.string({ description: '- appends stdin to MESSAGE', ignoreStdin: true, hidden: true }),
   }
