@@ -248,6 +248,22 @@ describe.concurrent('send_message with wait', () => {
   })
 })
 
+test('a signal stops both turns of a wait in place; gone on with, the reply is there once', async () => {
+  const house = new House({ SUBSTRAT_SHUTDOWN_GRACE: '0s' })
+  const id = await agent(house, 'a', [send('kid', 'x', { wait: true }), 'a is done'], ...TREE)
+  const kid = await agent(house, 'a/kid', [{ delay_ms: 2000, say: 'half' }])
+  const sender = house.start(['send', 'a', 'go'])
+  await house.waitForRecord(kid, 'model.requested')
+  expect((await sender.kill('SIGTERM')).exit).toBe(143)
+  await house.run(['recover', '--all', '--continue', 'all'])
+  await house.run(['deliver', '--all'])
+  expect(of(house, kid, 'mail.delivered')).toHaveLength(1)
+  expect(of(house, kid, 'message.agent')).toHaveLength(1)
+  expect(mails(house, id).filter((mail) => mail === 'response: half')).toHaveLength(1)
+  expect(of(house, id, 'message.agent')[0]?.content).toBe('a is done')
+  expect(house.findings(true)).toEqual([])
+})
+
 describe.concurrent('broadcast', () => {
   test('goes to each living child, and to nobody else', async () => {
     const house = new House()
