@@ -4,14 +4,19 @@
  */
 import { randomUUID } from 'node:crypto'
 import { SubstratError } from '../errors.js'
+import { findPending } from '../mail/inbox.js'
 import type { Message } from '../mail/message.js'
 import { post } from '../mail/post.js'
+import { digestOf } from '../session/ids.js'
+import { openDurable } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import { checkMayWrite } from '../tree/relations.js'
 import { checkNoCycle, replyIn } from '../turn/tools/tree/correspondence.js'
+import { answeredInLog, keyConflict } from './answered.js'
 import type { Context } from './context.js'
 import { readState } from './look.js'
 import { nameOf, type Outcome, wordOf } from './outcome.js'
+import { idOfKey } from './queue.js'
 import type { SendRequest } from './send-request.js'
 import { viewTurn } from './view.js'
 
@@ -28,6 +33,11 @@ export async function sendAs(
   const from = readState(ctx.store, senderId)
   const to = readState(ctx.store, request.agentId)
   checkMayWrite(from, to)
+  const answered = answeredBefore(ctx, from, to, request)
+  if (answered !== undefined) {
+    onOutcome(answered)
+    return
+  }
   try {
     const isLeft = request.isQueued || request.kind !== 'request' || request.notBefore !== null
     if (isLeft || ctx.caller !== senderId) onOutcome(leave(ctx, from, to, request))
@@ -44,18 +54,35 @@ function leave(ctx: Context, from: State, to: State, request: SendRequest): Outc
   return { result: viewTurn(ctx.store, to, null, null) }
 }
 
+function answeredBefore(ctx: Context, from: State, to: State, request: SendRequest): Outcome | undefined {
+  const key = keyOf(from, request)
+  const state = key === null ? undefined : openDurable(ctx.store, to.id)?.state
+  return state === undefined ? undefined : answeredInLog(ctx, state, { ...request, key })
+}
+
+/** Keys are of their sender: what a person calls a message is not what an agent does. */
+function keyOf(from: State, { key }: SendRequest): string | null {
+  return key === null ? null : `${from.id} ${key}`
+}
+
+/** With the same key the same message is stored once. */
 function store(ctx: Context, from: State, to: State, request: SendRequest): string {
-  const message_id = randomUUID()
-  post(ctx.store, {
+  const { content, kind, notBefore, turnTimeoutMs } = request
+  const key = keyOf(from, request)
+  const message_id = key === null ? randomUUID() : idOfKey(to, key)
+  const sender = { from: from.id, from_path: from.path, to: to.id }
+  const draft = {
+    ...sender,
     message_id,
-    from: from.id,
-    from_path: from.path,
-    to: to.id,
-    kind: request.kind,
-    content: request.content,
-    not_before: request.notBefore,
-    turn_timeout_ms: request.turnTimeoutMs,
-  })
+    kind,
+    content,
+    key,
+    not_before: notBefore,
+    turn_timeout_ms: turnTimeoutMs,
+  }
+  const isNew = post(ctx.store, draft, { isRepeat: key !== null })
+  const stored = isNew ? undefined : findPending(ctx.store, to, message_id)
+  if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(to, request)
   return message_id
 }
 
