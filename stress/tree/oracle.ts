@@ -193,12 +193,16 @@ function isBefore(first: Sent, second: Sent): boolean {
   return first.ended < second.begun
 }
 
+/** Also by one that was killed right afterwards. */
+const PRINTED = /^[0-9a-f-]{36}$/m
+
 function* treeIsAsAcknowledged({ seen, ledger, family }: Home): Broken {
   for (const { operation, told } of ledger) {
-    if (operation.path === undefined || told.code !== 0) continue
-    const agent = seen.byId(told.stdout.trim())
+    const [id] = PRINTED.exec(told.stdout) ?? []
+    if (operation.path === undefined || id === undefined) continue
+    const agent = seen.byId(id)
     if (agent?.state.path !== operation.path)
-      yield `an agent whose id was printed is there: ${told.stdout.trim()} as ${operation.path}, not ${agent?.state.path}`
+      yield `an agent whose id was printed is there: ${id} as ${operation.path}, not ${agent?.state.path}`
   }
   for (const { state } of seen.agents) {
     const parent = seen.byId(state.parent)
