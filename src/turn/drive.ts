@@ -7,7 +7,7 @@
 
 import { type ErrorCode, SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
-import { controlRecords } from '../mail/inbox.js'
+import { controlRecords, syncBeforeForgetting } from '../mail/inbox.js'
 import type {
   AgentProvider,
   LaunchCommand,
@@ -96,6 +96,7 @@ class Turn {
     const isEnd = rested.length > records.length
     // What was asked of the agent meanwhile counts before its turn is over: who watches it is told of this end.
     const before = isEnd ? [...controlRecords(this.session), ...overtaken(this.session.state.run)] : []
+    if (before.length > 0) syncBeforeForgetting(this.session)
     this.session.append([...before, ...(isEnd && this.ports.isLast() ? rested : records)])
     return effect
   }
