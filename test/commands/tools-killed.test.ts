@@ -6,7 +6,7 @@ import { House } from '../support/cli.js'
 import { useScripts } from '../support/scripts.js'
 import { agent, call, mails, of, type Response, results } from '../support/tool-agents.js'
 
-const scripts = useScripts('killed-send.ts')
+const scripts = useScripts('killed-send-child.ts')
 /** Every so many steps; all of them with KILL_EVERY=1, and that one alone with KILL_AT=n. */
 const EVERY = Number(process.env.KILL_EVERY ?? 11)
 const AT = Number(process.env.KILL_AT ?? 0)
@@ -33,7 +33,7 @@ async function rehearse(
 }
 
 async function sent(house: House, id: string, n: number | string): Promise<string> {
-  const child = scripts.start('killed-send.ts', [house.home, id, 'k', String(n)])
+  const child = scripts.start('killed-send-child.ts', [house.home, id, 'k', String(n)])
   const [said, [code, signal]] = await Promise.all([
     text(child.stdout as NodeJS.ReadableStream),
     once(child, 'exit'),

@@ -158,7 +158,7 @@ function answerWith({ call }: ToolContext, reply: Message): ToolAnswer {
   }
 }
 
-export function stateOf(store: FileStore, agentId: string): State {
+function stateOf(store: FileStore, agentId: string): State {
   const state = openForRead(store, agentId)?.state
   if (state === undefined) throw new Error(`there is no agent ${agentId}`)
   return state
