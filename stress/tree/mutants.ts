@@ -54,8 +54,10 @@ export const MUTANTS: TreeMutant[] = [
     edits: [
       {
         from: /session\w* = await createAgent\w*\(\s*ctx\.store,/,
-        to: `listener.onAgent({ id, provider_name: request.provider });
-    ${DIES(0.5)}
+        to: `if (request.parent !== null) {
+      listener.onAgent({ id, provider_name: request.provider });
+      ${DIES(0.5)}
+    }
     $&`,
       },
     ],
