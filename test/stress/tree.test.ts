@@ -10,7 +10,7 @@ vi.setConfig({ testTimeout: 180_000 })
 const SMALL: TrialOptions = {
   seed: 1,
   shape: { roots: 2, middles: 1, leaves: 2 },
-  messages: 60,
+  messages: 50,
   kills: 12,
   shells: 2,
   note: () => undefined,
@@ -36,7 +36,7 @@ describe('the oracle catches a program that is broken:', () => {
       if (mutant === undefined) throw new Error(`there is no mutant: ${name}`)
       lab = Lab.open((bundle) => broken(bundle, mutant))
       await lab.warm()
-      const { violations } = await runTrial(lab, { ...SMALL, messages: 30, kills: 0 })
+      const { violations } = await runTrial(lab, { ...SMALL, messages: 24, kills: 0 })
       expect(violations).not.toEqual([])
     },
   )
