@@ -3,6 +3,7 @@
  * hold, and the message goes through the inbox.
  */
 import { randomUUID } from 'node:crypto'
+import { deadline } from '../deadline.js'
 import { SubstratError } from '../errors.js'
 import { findPending } from '../mail/inbox.js'
 import type { Message } from '../mail/message.js'
@@ -103,7 +104,7 @@ async function converse(
     const whyNot = await ctx.deliveries.runUntil(
       to.id,
       () => reply() !== undefined,
-      AbortSignal.any([ctx.shutdown.whenRequested, AbortSignal.timeout(ctx.bounds.turnTimeoutMs)]),
+      AbortSignal.any([ctx.shutdown.whenRequested, deadline(ctx.bounds.turnTimeoutMs)]),
     )
     const found = reply()
     onOutcome(outcomeOf(ctx, readState(ctx.store, to.id), found, messageId, whyNot))
