@@ -55,6 +55,18 @@ describe.concurrent('send_message', () => {
     expect(house.findings()).toEqual([])
   })
 
+  test('a time that no record takes is refused, and the turn goes on', async () => {
+    const house = new House()
+    const not_before = '+275760-09-13T00:00:00Z'
+    const calls = [send('kid', 'x', { not_before }), call('remind_me', { content: 'x', not_before })]
+    const id = await agent(house, 'a', [calls, 'ok'], ...TREE)
+    const kid = await agent(house, 'a/kid')
+    expect(await calling(house, id)).toMatchObject({ isError: true })
+    expect(results(house, id)).toHaveLength(2)
+    for (const { text } of results(house, id)) expect(text).toContain('is a time in ISO 8601')
+    expect(house.inbox(kid)).toEqual([])
+  })
+
   test('not before its time it is not delivered', async () => {
     const house = new House()
     const id = await agent(
