@@ -80,6 +80,38 @@ describe.concurrent('a shell in a tool', () => {
     for (const each of [deep, other]) expect(house.kinds(each)).toEqual(['session.created'])
   })
 
+  test('has power over what is below its agent, and in no other name than that of its agent', async () => {
+    const house = new House()
+    const refused = [
+      'send sib x --queue --from top',
+      'spawn --name x --parent other',
+      'spawn --name x --parent top',
+      'set top --title x',
+      'set "$SUBSTRAT_AGENT" --allow all',
+      'suspend top --hold',
+      'resume other',
+      'retry top',
+    ]
+    const kept = ['spawn --name x --parent top/a/kid', 'set kid --title x', 'suspend kid', 'resume kid']
+    const shells = [...refused, ...kept].map((words) =>
+      shell(`substrat ${words} >/dev/null 2>&1; echo "exit $?"`),
+    )
+    const top = await agent(house, 'top')
+    await agent(house, 'top/a', [shells, 'ok'], ...ALL)
+    const others = [top, await agent(house, 'top/sib'), await agent(house, 'other')]
+    await agent(house, 'top/a/kid')
+    const id = (await house.ok('show', 'top/a', '--json')).json.agent.id
+    expect(await printed(house, id)).toEqual([
+      ...refused.map(() => 'exit 13\n'),
+      ...kept.map(() => 'exit 0\n'),
+    ])
+    for (const each of others) {
+      expect(house.kinds(each)).toEqual(['session.created'])
+      expect(house.inbox(each)).toEqual([])
+    }
+    expect(await house.ok('tree', 'other')).toMatchObject({ stdout: expect.not.stringContaining('x') })
+  })
+
   test.each<[string, Response]>([
     ['the tool of the other one', call('send_message', { to: 'parent', content: 'x', wait: true })],
     ['a shell of the other one', shell('substrat send parent x; echo "exit $?"')],
