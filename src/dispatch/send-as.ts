@@ -39,6 +39,7 @@ export async function sendAs(
     onOutcome(answered)
     return
   }
+  if (from.state === 'terminated') throw over(from)
   try {
     const isLeft = request.isQueued || request.kind !== 'request' || request.notBefore !== null
     if (isLeft || ctx.caller !== senderId) onOutcome(leave(ctx, from, to, request))
@@ -53,6 +54,14 @@ function leave(ctx: Context, from: State, to: State, request: SendRequest): Outc
   ctx.deliveries.wake(to.id)
   ctx.reporter.note(`sent to ${nameOf(to)} as message ${messageId}`)
   return { result: viewTurn(ctx.store, to, null, null) }
+}
+
+/** Nobody would be there to take the reply. */
+function over(from: State): SubstratError {
+  return new SubstratError('SESSION_STATE', `${from.path} is terminated: it sends no more messages`, {
+    hint: 'see which agents live: substrat tree',
+    facts: { agent_id: from.id, state: from.state },
+  })
 }
 
 function answeredBefore(ctx: Context, from: State, to: State, request: SendRequest): Outcome | undefined {

@@ -207,6 +207,15 @@ describe.concurrent('mail that is not taken', () => {
     expect([house.inbox(asked), house.log(asked)]).toEqual([[], log])
   })
 
+  test('from a terminated agent is refused, exit 13, with nothing stored', async () => {
+    const house = new House()
+    const { asked, asker } = await family(house)
+    await house.ok('terminate', asker)
+    const { exit, stderr } = await house.run(['send', asked, 'hello', '--from', asker])
+    expect([exit, stderr]).toEqual([13, expect.stringContaining('it sends no more messages')])
+    expect([house.inbox(asked), house.kinds(asked)]).toEqual([[], ['session.created']])
+  })
+
   test('of an agent that is terminated before its turn is answered by an error', async () => {
     const house = new House()
     const { asked, asker } = await family(house)
