@@ -75,7 +75,11 @@ describe('an agent below another', () => {
 
   test('shares its name with nobody among its living siblings, and with anyone else', async () => {
     const a = await born(below(top, 'a'))
-    await expect(born(below(top, 'A'))).rejects.toMatchObject({ code: 'NAME_TAKEN', facts: { agent_id: a } })
+    await expect(born(below(top, 'A'))).rejects.toMatchObject({
+      code: 'NAME_TAKEN',
+      facts: { agent_id: a },
+      hint: expect.stringMatching(/substrat send top\/A '…'.*--name A --parent top --if-exists use/),
+    })
     expect(pathOf(await born(below(a, 'a')))).toBe('top/a/a')
     await newAgent(store, { name: 'a' })
     await born(below(top, null))
