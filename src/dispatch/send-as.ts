@@ -5,15 +5,17 @@
 import { randomUUID } from 'node:crypto'
 import { deadline } from '../deadline.js'
 import { SubstratError } from '../errors.js'
+import { limits } from '../limits.js'
 import { findPending } from '../mail/inbox.js'
 import type { Message } from '../mail/message.js'
 import { post } from '../mail/post.js'
 import { digestOf } from '../session/ids.js'
 import { openDurable } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
+import { isInterrupted } from '../session/status.js'
 import { checkMayWrite } from '../tree/relations.js'
 import { checkNoCycle, replyIn } from '../turn/tools/tree/correspondence.js'
-import { answeredInLog, keyConflict } from './answered.js'
+import { answeredInLog, isOwnTurn, keyConflict } from './answered.js'
 import type { Context } from './context.js'
 import { readState } from './look.js'
 import { nameOf, type Outcome, wordOf } from './outcome.js'
@@ -79,6 +81,8 @@ function keyOf(from: State, { key }: SendRequest): string | null {
 function store(ctx: Context, from: State, to: State, request: SendRequest): string {
   const { content, kind, notBefore, turnTimeoutMs } = request
   const key = keyOf(from, request)
+  const asked = openRequest(from, to, { key, content })
+  if (asked !== undefined) return asked
   const message_id = key === null ? randomUUID() : idOfKey(to, key)
   const sender = { from: from.id, from_path: from.path, to: to.id }
   const draft = {
@@ -96,6 +100,21 @@ function store(ctx: Context, from: State, to: State, request: SendRequest): stri
   return message_id
 }
 
+/** Its id, where its turn is not over, or is gone on with: the reply is to that one, and another of that key is dropped. */
+function openRequest(
+  from: State,
+  to: State,
+  message: { key: string | null; content: string },
+): string | undefined {
+  const isOpen = to.run?.status === 'open' || isGoneOnWith(to)
+  if (!isOpen || !isOwnTurn(to, message)) return undefined
+  return to.run?.requests.find((request) => request.from === from.id)?.message_id
+}
+
+function isGoneOnWith(state: State): boolean {
+  return isInterrupted(state) && state.recovery.barren_attempts < limits.barrenAttemptsMax
+}
+
 /** The reply is taken from the sender's inbox once it is told: what dies before that leaves it there, for a turn. */
 async function converse(
   ctx: Context,
@@ -107,9 +126,11 @@ async function converse(
   const edge = await ctx.store.waits.add(from.id, to.id, ctx.command)
   try {
     checkNoCycle(ctx.store, from.id, to.id)
+    // That the turn was interrupted is no reply where it is gone on with.
+    const earlier = isGoneOnWith(to) ? ctx.store.mail.ids(from.id) : []
     const messageId = store(ctx, from, to, request)
     ctx.shutdown.listen()
-    const reply = (): Message | undefined => replyIn(ctx.store, from.id, messageId)
+    const reply = (): Message | undefined => replyIn(ctx.store, from.id, messageId, earlier)
     const whyNot = await ctx.deliveries.runUntil(
       to.id,
       () => reply() !== undefined,

@@ -74,6 +74,6 @@ export function ask(ctx: Context, agentId: string, verb: RequestVerb, asked?: st
   const run = openForRead(ctx.store, agentId)?.state.run
   if (run?.status !== 'open' || run.run_id === asked) return asked
   ctx.reporter.note('a turn is running: asking it to stop')
-  ctx.store.putRequest(agentId, run.run_id, verb)
+  ctx.store.requests.put(agentId, run.run_id, verb)
   return run.run_id
 }

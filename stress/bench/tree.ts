@@ -77,7 +77,7 @@ async function homeOf(lab: Lab, parents: number, childrenEach: number): Promise<
   await lab.do(home, 'spawn', '--name', 'first')
   addFamilies(home, parents, childrenEach, lab.workspace)
   // As after the first `recover --all`, which looks at each of them once.
-  FileStore.openForWrite(home).markScanned()
+  FileStore.openForWrite(home).boots.markScanned()
   return home
 }
 

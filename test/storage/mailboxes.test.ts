@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import {
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -101,6 +103,15 @@ describe.each(['an agent', 'the operator'])('the inbox of %s', (whose) => {
     mail.put(to(), id, BYTES)
     truncateSync(mail.pathOf(to(), id), limits.mailFileBytesMax + 1)
     expect(mail.read(to(), id)).toEqual(Buffer.alloc(0))
+  })
+
+  test('does not read what is no file', () => {
+    const [directory, pipe] = [randomUUID(), randomUUID()]
+    mail.put(to(), directory, BYTES)
+    rmSync(mail.pathOf(to(), directory))
+    mkdirSync(mail.pathOf(to(), directory))
+    execFileSync('mkfifo', [mail.pathOf(to(), pipe)])
+    for (const id of [directory, pipe]) expect(mail.read(to(), id)).toEqual(Buffer.alloc(0))
   })
 
   test('takes no id that could lead elsewhere', () => {

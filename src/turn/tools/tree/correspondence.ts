@@ -125,10 +125,17 @@ export function checkNoCycle(store: FileStore, waiterId: string, to: string): vo
   }
 }
 
-/** The response, or the error, to a request, where it is in the inbox. */
-export function replyIn(store: FileStore, agentId: string, requestId: string): Message | undefined {
-  for (const message of messagesIn(store, agentId))
-    if (isReply(message) && message.reply_to === requestId) return message
+/** The response, or the error, to a request, where it is in the inbox; none of `earlier`. */
+export function replyIn(
+  store: FileStore,
+  agentId: string,
+  requestId: string,
+  earlier: string[] = [],
+): Message | undefined {
+  for (const message of messagesIn(store, agentId)) {
+    const isTo = isReply(message) && message.reply_to === requestId
+    if (isTo && !earlier.includes(message.message_id)) return message
+  }
   return undefined
 }
 
