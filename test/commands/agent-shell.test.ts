@@ -151,6 +151,21 @@ describe.concurrent('a shell in a tool', () => {
     expect(results(house, waited)[0]?.text).toContain('that would be a deadlock')
   })
 
+  test('that was killed and is run again with the same key is given the reply to what it had asked', async () => {
+    const house = new House()
+    const ask = 'substrat send kid x --key k 2>/dev/null'
+    const again = shell(`${ask} & echo $! > sender; wait`, `${ask}; echo "exit $?"`)
+    const id = await agent(house, 'a', [again, 'ok'], ...ALL)
+    const kid = await agent(house, 'a/kid', [{ delay_ms: 1500, say: 'half' }, 'none'])
+    const turn = house.start(['send', 'a', 'go'])
+    await house.waitForRecord(kid, 'model.requested')
+    process.kill(Number(house.read('sender')), 'SIGKILL')
+    expect((await turn.result).exit).toBe(0)
+    expect(results(house, id).map(({ text }) => text)).toEqual([expect.stringContaining('half\nexit 0\n')])
+    expect([mails(house, kid), house.inbox(kid), mails(house, id)]).toEqual([['request: x'], [], []])
+    expect(house.findings()).toEqual([])
+  })
+
   test('that dies before it has told the reply leaves it in the inbox, for a turn of its agent', async () => {
     const house = new House()
     const id = await agent(
