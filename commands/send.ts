@@ -18,7 +18,11 @@ export default class Send extends BaseCommand {
     'git log -5 | <%= config.bin %> send notes "Summarise:" -',
   ]
   static override args = {
-    agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
+    agent: Args.string({
+      description: 'name, path, uuid or its beginning',
+      required: true,
+      ignoreStdin: true,
+    }),
     message: Args.string({ description: 'the message; - (or none) reads it from stdin', ignoreStdin: true }),
     dash: Args.string({ description: '- appends stdin to MESSAGE', ignoreStdin: true, hidden: true }),
   }
@@ -68,6 +72,7 @@ export default class Send extends BaseCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Send)
     const from = flags.from === undefined ? this.caller : this.resolveForWrite(flags.from)
+    if (from !== this.caller) refuseInTool(this.caller, 'send in the name of another agent')
     const agentId = this.resolveForWrite(args.agent)
     const request = {
       agentId,

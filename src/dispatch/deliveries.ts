@@ -9,29 +9,20 @@ import { hasControls, hasDueMail } from '../mail/inbox.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import { OPERATOR } from '../storage/mailboxes.js'
-import type { Context } from './context.js'
+import type { Context, Deliveries } from './context.js'
 import { advance } from './go-on.js'
+import { runUntil } from './in-place.js'
 import { TurnBudget } from './turn-budget.js'
 import { visit } from './visit.js'
-
-/** What a visit came to. */
-export interface Visited {
-  turns: number
-  /** Whether another process has the agent, and looks after it. */
-  isHeld: boolean
-  error: SubstratError | undefined
-}
 
 /** How long a holder that has no turn, such as `set`, is waited for: it does not look at the inbox after itself. */
 const SHORT_HOLD_MS = 2000
 /** Turns of one agent before the others that wait get theirs. */
 const TURNS_AT_ONCE = 10
 
-export class Deliveries {
-  /** Turns for mail that may still be begun. */
+class CommandDeliveries implements Deliveries {
   budget = new TurnBudget(limits.turnsDrainedMax)
-  onVisited: ((agentId: string, visited: Visited) => void) | undefined
-  /** While it is, nobody is begun with. */
+  onVisited: Deliveries['onVisited']
   isPaused = false
   private readonly waiting = new Set<string>()
   private readonly active = new Map<string, Promise<void>>()
@@ -47,25 +38,22 @@ export class Deliveries {
     private readonly isOn: boolean,
   ) {}
 
-  /** Mail was stored for the agent, or something else asks for a turn of it. */
   wake(agentId: string): void {
     if (this.isOn && agentId !== OPERATOR) this.take(agentId)
   }
 
-  /**
-   * Called when its lock is released after a turn; also with `--no-drain`: a sender that found it locked has left its
-   * message to us.
-   */
   lookAgain(agentId: string): void {
     if (this.isOwed(agentId)) this.take(agentId)
   }
 
-  /** Whether its turn comes, or runs, here. */
   has(agentId: string): boolean {
     return this.active.has(agentId) || this.waiting.has(agentId)
   }
 
-  /** A turn that somebody here waits for is to be finished too before the command ends. */
+  runUntil(agentId: string, isAnswered: () => boolean, signal: AbortSignal): Promise<string | undefined> {
+    return runUntil(this.ctx, agentId, isAnswered, signal)
+  }
+
   join<T>(turn: Promise<T>): Promise<T> {
     const settled: Promise<void> = turn.then(
       () => void this.joined.delete(settled),
@@ -75,13 +63,11 @@ export class Deliveries {
     return turn
   }
 
-  /** Begins nothing more. */
   stop(): void {
     this.budget.close()
     this.begin()
   }
 
-  /** Settles when nothing is under way any more; says what was left. */
   async idle(): Promise<void> {
     this.isPaused = false
     this.begin()
@@ -146,7 +132,6 @@ export class Deliveries {
     return this.stateOf(agentId)?.run?.status === 'open'
   }
 
-  /** Whether a turn could be begun there for what waits, or something is asked of it that needs none. */
   isOwed(agentId: string): boolean {
     const { store } = this.ctx
     const state = this.stateOf(agentId)
@@ -167,7 +152,7 @@ export class Deliveries {
 /** The context of a command, with what delivers the mail that it causes. */
 export function withDeliveries(parts: Omit<Context, 'deliveries'>, isOn: boolean): Context {
   const ctx = parts as Context
-  ctx.deliveries = new Deliveries(ctx, isOn)
+  ctx.deliveries = new CommandDeliveries(ctx, isOn)
   return ctx
 }
 

@@ -34,7 +34,7 @@ export interface InboxView {
 export function viewInbox(store: FileStore | undefined, owner: string): InboxView {
   if (store === undefined) return { agent: owner, messages: [], damaged: [] }
   if (owner === OPERATOR) {
-    const messages = byAge([...messagesIn(store, OPERATOR)]).map(viewMail)
+    const messages = [...messagesIn(store, OPERATOR)].sort(inOrder).map(viewMail)
     return { agent: OPERATOR, messages, damaged: damagedOperatorMail(store) }
   }
   const state = readState(store, owner)
@@ -96,17 +96,4 @@ function viewMail(message: Message): MailView {
   const { message_id, kind, from, from_path, reply_to, content, control, key, not_before, created_at } =
     message
   return { message_id, kind, from, from_path, reply_to, content, control, key, not_before, created_at }
-}
-
-/** Oldest first; of one sender in its own order, also where the clock was set back between two. */
-function byAge(messages: Message[]): Message[] {
-  const latest = new Map<string, string>()
-  const dated = messages.sort(inOrder).map((message) => {
-    const { from, created_at } = message
-    const before = latest.get(from) ?? ''
-    const at = created_at > before ? created_at : before
-    latest.set(from, at)
-    return { message, at }
-  })
-  return dated.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)).map(({ message }) => message)
 }

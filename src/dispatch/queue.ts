@@ -10,7 +10,7 @@ import { OPERATOR } from '../storage/mailboxes.js'
 import { answeredInLog, isOwnTurn, keyConflict } from './answered.js'
 import type { Context } from './context.js'
 import { nameOf, type Outcome } from './outcome.js'
-import type { SendRequest } from './send.js'
+import type { SendRequest } from './send-request.js'
 import { viewTurn } from './view.js'
 
 /** Stored when it returns; whoever holds the agent takes it after the turn that it is in. */
@@ -57,7 +57,7 @@ function beingAnswered(ctx: Context, state: State, request: SendRequest): Outcom
 }
 
 /** The same message is stored once; after a turn that failed the same key is another message. */
-function idOfKey(state: State, key: string): string {
+export function idOfKey(state: State, key: string): string {
   const entry = state.keys.find((known) => known.key === key)
   return deriveId(state.id, 'key', key, ...(entry === undefined ? [] : [String(entry.seq)]))
 }

@@ -3,6 +3,7 @@ import { SessionStateError } from '../errors.js'
 import { stopServer } from '../provider/warm.js'
 import { type Settled, settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
+import { checkReach } from './caller.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
 import { goOn, nothingWaits, takeMail, type WentOn } from './go-on.js'
@@ -24,6 +25,7 @@ export async function resume(
   { reseed }: ResumeOptions,
   onOutcome: (outcome: Outcome) => void,
 ): Promise<void> {
+  checkReach(ctx.store, ctx.caller, agentId, 'resume')
   await withDrain(ctx, agentId, onOutcome, (told) =>
     visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, (session, settled) =>
       resumeSession(ctx, session, settled, reseed, told),

@@ -4,7 +4,6 @@ import type { ProviderSettings } from '../provider/contract.js'
 import type { Session } from '../session/session.js'
 import { Toolbox } from '../turn/tools/toolbox.js'
 import type { Context } from './context.js'
-import { runUntil } from './in-place.js'
 
 export function toolboxOf(ctx: Context, session: Session): Toolbox {
   return new Toolbox({
@@ -17,7 +16,7 @@ export function toolboxOf(ctx: Context, session: Session): Toolbox {
       bounds: ctx.bounds,
       command: ctx.command,
       wake: (agentId) => ctx.deliveries.wake(agentId),
-      runUntil: (agentId, isAnswered, signal) => runUntil(ctx, agentId, isAnswered, signal),
+      runUntil: (agentId, isAnswered, signal) => ctx.deliveries.runUntil(agentId, isAnswered, signal),
       checkProvider: (provider, settings, isFree) => checkProvider(ctx, provider, settings, isFree),
     },
   })

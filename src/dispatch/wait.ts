@@ -3,6 +3,7 @@
  * holds is watched.
  */
 import { sleep, timestampAfter } from '../clock.js'
+import { deadline } from '../deadline.js'
 import { SubstratError } from '../errors.js'
 import { openDurable, openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
@@ -10,8 +11,7 @@ import { isDue, isInterrupted, waitIsGood } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import type { FileStore } from '../storage/store.js'
 import { checkNoCycle } from '../turn/tools/tree/correspondence.js'
-import type { Context } from './context.js'
-import type { Visited } from './deliveries.js'
+import type { Context, Visited } from './context.js'
 import { type ListedAgent, missingLog } from './look.js'
 import { failureOf, nameOf, wordOf } from './outcome.js'
 import { whyStuck } from './stuck.js'
@@ -43,8 +43,7 @@ export async function waitForAgents(
 ): Promise<void> {
   const { agentIds, timeoutMs } = request
   const { whenRequested } = ctx.shutdown
-  const signal =
-    timeoutMs === null ? whenRequested : AbortSignal.any([whenRequested, AbortSignal.timeout(timeoutMs)])
+  const signal = timeoutMs === null ? whenRequested : AbortSignal.any([whenRequested, deadline(timeoutMs)])
   const edges = await edgesOf(ctx, agentIds)
   try {
     const watch = new Watch(ctx, request)

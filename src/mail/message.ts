@@ -3,7 +3,7 @@ import { isTime, type WatchedStatus } from '../session/records.js'
 import { frame, unframe } from '../storage/frame.js'
 import { isUuid } from '../storage/paths.js'
 
-export type MailKind = 'request' | 'response' | 'notification' | 'error'
+type MailKind = 'request' | 'response' | 'notification' | 'error'
 
 /** What a parent, or the operator, asks of an agent that no turn is needed for. */
 export type Control =
@@ -29,7 +29,7 @@ export interface Message {
   not_before: string | null
   turn_timeout_ms: number | null
   created_at: string
-  /** The sender's counter: mail is first-in-first-out per sender by this, and by nothing else. */
+  /** The sender's counter: mail is first-in-first-out per sender by this, and by nothing else. To the operator, a time. */
   sequence: number
 }
 

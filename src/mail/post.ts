@@ -12,6 +12,7 @@ import { recordsFrom } from '../session/load.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import { OPERATOR } from '../storage/mailboxes.js'
+import { isUuid } from '../storage/paths.js'
 import type { FileStore } from '../storage/store.js'
 import { messagesIn } from './inbox.js'
 import { encodeMessage, type Message } from './message.js'
@@ -31,8 +32,10 @@ export interface PostOptions {
 export function post(store: FileStore, draft: Draft, options: PostOptions = {}): boolean {
   const { to, message_id } = draft
   if (to === OPERATOR) return put(store, draft)
-  const before = recipientOf(store, draft)
-  if (isKnown(store, before, message_id, options)) return false
+  const before = recipientOf(store, to)
+  // First: it may have been taken, and its recipient terminated since.
+  if (before !== undefined && isKnown(store, before, message_id, options)) return false
+  if (before === undefined || before.state === 'terminated') throw undeliverable(store, draft)
   if (isBounded(draft)) checkRoom(store, before, message_id)
   store.syncNameOf(to)
   // Before and after: see `FileStore.unmark`.
@@ -44,15 +47,14 @@ export function post(store: FileStore, draft: Draft, options: PostOptions = {}):
   return isNew
 }
 
+/** An answer to a forged message may be for what is no id at all. */
+function recipientOf(store: FileStore, to: string): State | undefined {
+  return isUuid(to) && store.hasAgent(to) ? openForRead(store, to)?.state : undefined
+}
+
 /** Whether mail to it can be delivered at all. */
 export function isClosed(store: FileStore, to: string): boolean {
   return to !== OPERATOR && (openForRead(store, to)?.state.state ?? 'terminated') === 'terminated'
-}
-
-function recipientOf(store: FileStore, draft: Draft): State {
-  const state = store.hasAgent(draft.to) ? openForRead(store, draft.to)?.state : undefined
-  if (state === undefined || state.state === 'terminated') throw undeliverable(store, draft)
-  return state
 }
 
 function isKnown(store: FileStore, recipient: State, messageId: string, options: PostOptions): boolean {
@@ -75,11 +77,7 @@ function isInLog(store: FileStore, agentId: string, messageId: string): boolean 
 }
 
 function put(store: FileStore, draft: Draft): boolean {
-  const { to, from } = draft
-  let highest = 0
-  for (const pending of messagesIn(store, to)) {
-    if (pending.from === from) highest = Math.max(highest, pending.sequence)
-  }
+  const { to } = draft
   const message: Message = {
     reply_to: null,
     control: null,
@@ -89,9 +87,23 @@ function put(store: FileStore, draft: Draft): boolean {
     ...draft,
     digest: digestOf(draft.content),
     created_at: new Date(clock.now()).toISOString(),
-    sequence: highest + 1,
+    sequence: placeOf(store, draft),
   }
   return store.mail.put(to, draft.message_id, encodeMessage(message))
+}
+
+/**
+ * Behind what its sender has there. The operator's inbox has no bound, and nobody delivers from it in an order: to read all
+ * of it for each message would take ever longer.
+ */
+function placeOf(store: FileStore, { to, from }: Draft): number {
+  if (to === OPERATOR) return clock.now()
+  let highest = 0
+  for (const pending of messagesIn(store, to)) {
+    if (pending.from === from) highest = Math.max(highest, pending.sequence)
+  }
+  // A forged message may have the last place there is: then those behind it share it.
+  return Math.min(highest + 1, Number.MAX_SAFE_INTEGER)
 }
 
 function isBounded({ kind }: Draft): boolean {
@@ -110,7 +122,7 @@ function checkRoom(store: FileStore, recipient: State, messageId: string): void 
 }
 
 function undeliverable(store: FileStore, { to }: Draft): SubstratError {
-  const state = store.hasAgent(to) ? openForRead(store, to)?.state : undefined
+  const state = recipientOf(store, to)
   const [who, why] =
     state === undefined
       ? [to, 'there is no such agent']

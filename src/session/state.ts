@@ -102,7 +102,7 @@ export interface Run {
   start: { seq: number; offset: number }
 }
 
-export interface OpenRequest {
+interface OpenRequest {
   message_id: string
   /** An agent's id, or `operator`. */
   from: string
@@ -137,7 +137,7 @@ export interface WarmServer {
 }
 
 /** Who is told of this agent. */
-export interface Watcher {
+interface Watcher {
   subscription_id: string
   from: string
   on: WatchedStatus[]

@@ -45,7 +45,7 @@ export const MUTANTS: Mutant[] = [
 ]
 
 /** Throws where the place is not there, or not once: then the mutant has to follow the program. */
-export function mutate(bundle: string, { name, from, to }: Mutant): string {
+export function mutate(bundle: string, { name, from, to }: Pick<Mutant, 'name' | 'from' | 'to'>): string {
   const found = bundle.match(new RegExp(from, 'g'))?.length ?? 0
   if (found !== 1) throw new Error(`the mutant "${name}" finds its place in the bundle ${found} times`)
   return bundle.replace(from, to)

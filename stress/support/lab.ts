@@ -35,6 +35,10 @@ export interface RunOptions {
   /** A program and its arguments that run the command: strace. */
   under?: string[]
   env?: Record<string, string>
+  /** Whether it leads a process group of its own, to be killed with all of it. */
+  ownGroup?: boolean
+  /** It is killed after so long. */
+  timeoutMs?: number
 }
 
 const repository = dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
@@ -102,13 +106,15 @@ export class Lab {
   }
 
   /** Starts `substrat ARGV`. */
-  start(home: string, argv: string[], { under = [], env = {} }: RunOptions = {}): Started {
+  start(home: string, argv: string[], options: RunOptions = {}): Started {
+    const { under = [], env = {}, ownGroup = false, timeoutMs = RUN_MS_MAX } = options
     const [program, ...words] = [...under, process.execPath, this.cli, ...argv] as [string, ...string[]]
     const child = spawn(program, words, {
       cwd: this.workspace,
       env: { ...this.environment(home), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: RUN_MS_MAX,
+      detached: ownGroup,
+      timeout: timeoutMs,
       killSignal: 'SIGKILL',
     })
     const out = gather(child.stdout)

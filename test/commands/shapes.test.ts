@@ -13,6 +13,7 @@ beforeAll(async () => {
   const gate = new Gate(house, 'g')
   const id = await house.spawn('a')
   const sent = await house.ok('send', 'a', 'hello', '--json')
+  await house.ok('send', 'a', 'hello', '--queue')
   await house.ok('set', 'a', '--title', 'T')
   await house.spawn('b', ...gate.flags)
   const sender = house.start(['send', 'b', 'hello'])
@@ -22,6 +23,9 @@ beforeAll(async () => {
     show: ['show', 'b'],
     tree: ['tree', 'a'],
     'gate, ungate': ['gate', 'gated'],
+    inbox: ['inbox'],
+    deliver: ['deliver', 'a'],
+    'wait AGENT': ['wait', 'a'],
     list: ['list'],
     recover: ['recover', 'a'],
     export: ['export', 'a'],

@@ -1,5 +1,5 @@
 /** What the tools that write to other agents have in common: whom they mean, what they send, and the wait for a reply. */
-import { clock } from '../../../clock.js'
+import { clock, parseTime } from '../../../clock.js'
 import { SubstratError } from '../../../errors.js'
 import { messagesIn } from '../../../mail/inbox.js'
 import type { Message } from '../../../mail/message.js'
@@ -28,7 +28,9 @@ export function recipientOf(input: JsonObject, { tree }: ToolContext): string {
 /** The direct child that `agent` names. */
 export function childOf(input: JsonObject, { tree }: ToolContext, verb: string): State {
   const { store, state } = tree.session
-  const child = stateOf(store, resolveRelative(store, state, textField(input, 'agent')))
+  const id = resolveRelative(store, state, textField(input, 'agent'))
+  if (id === OPERATOR) throw new Error(`the operator is no child of yours: you may not ${verb} it`)
+  const child = stateOf(store, id)
   checkIsChild(state, child, verb)
   return child
 }
@@ -55,9 +57,9 @@ export function timeOf(input: JsonObject): string | null {
   const at = optionalText(input, 'not_before')
   const delayMs = optionalSeconds(input, 'delay_seconds')
   if (at === null) return delayMs === null ? null : new Date(clock.now() + delayMs).toISOString()
-  const time = Date.parse(at)
-  if (Number.isNaN(time)) throw new Error('not_before is a time in ISO 8601, such as 2026-11-20T10:00:00Z')
-  return new Date(time).toISOString()
+  const time = parseTime(at)
+  if (time === undefined) throw new Error('not_before is a time in ISO 8601, such as 2026-11-20T10:00:00Z')
+  return time
 }
 
 /**
@@ -88,6 +90,20 @@ export async function awaitReply(context: ToolContext, to: string, send: () => s
   }
 }
 
+/**
+ * Of a call that a dead process had begun: the reply, where it is there already. Whoever gave it may be terminated since,
+ * and its name another's.
+ */
+export function earlierReply(context: ToolContext): ToolAnswer | undefined {
+  const { tree, call } = context
+  if (!call.isRepeat) return undefined
+  for (const message of messagesIn(tree.session.store, tree.session.id)) {
+    if (isReply(message) && message.reply_to === deriveId(call.made_at, message.from))
+      return answerWith(context, message)
+  }
+  return undefined
+}
+
 /** Throws DEADLOCK where whoever is to be waited for waits, by way of however many others, for the waiter. */
 export function checkNoCycle(store: FileStore, waiterId: string, to: string): void {
   const seen = new Set<string>()
@@ -109,13 +125,22 @@ export function checkNoCycle(store: FileStore, waiterId: string, to: string): vo
   }
 }
 
-/** The response, or the error, to a request, where it is in the inbox. */
-export function replyIn(store: FileStore, agentId: string, requestId: string): Message | undefined {
+/** The response, or the error, to a request, where it is in the inbox; none of `earlier`. */
+export function replyIn(
+  store: FileStore,
+  agentId: string,
+  requestId: string,
+  earlier: string[] = [],
+): Message | undefined {
   for (const message of messagesIn(store, agentId)) {
-    const isReply = message.kind === 'response' || message.kind === 'error'
-    if (isReply && message.reply_to === requestId) return message
+    const isTo = isReply(message) && message.reply_to === requestId
+    if (isTo && !earlier.includes(message.message_id)) return message
   }
   return undefined
+}
+
+function isReply({ kind }: Message): boolean {
+  return kind === 'response' || kind === 'error'
 }
 
 /** The reply is delivered by the very batch that has it as the result of the call. */
@@ -142,7 +167,7 @@ function answerWith({ call }: ToolContext, reply: Message): ToolAnswer {
   }
 }
 
-export function stateOf(store: FileStore, agentId: string): State {
+function stateOf(store: FileStore, agentId: string): State {
   const state = openForRead(store, agentId)?.state
   if (state === undefined) throw new Error(`there is no agent ${agentId}`)
   return state

@@ -8,7 +8,7 @@ import { createAgent } from '../../../tree/birth.js'
 import { createdRecord } from '../../../tree/created.js'
 import { checkName } from '../../../tree/names.js'
 import { type CallContext, optionalText, type Tool, type ToolContext } from '../tool.js'
-import { awaitReply, sendFrom } from './correspondence.js'
+import { awaitReply, earlierReply, sendFrom } from './correspondence.js'
 
 export const spawnAgent: Tool = {
   name: 'spawn_agent',
@@ -36,6 +36,8 @@ export const spawnAgent: Tool = {
   waits: true,
   async run(input, context) {
     const { tree, call } = context
+    const earlier = input.wait === true ? earlierReply(context) : undefined
+    if (earlier !== undefined) return earlier
     const id = deriveId(call.made_at, 'agent')
     const prompt = optionalText(input, 'prompt')
     if (!tree.session.store.hasAgent(id)) await create(id, input, context)

@@ -1,0 +1,77 @@
+/**
+ * What must hold of a home when all is said and done, whatever was killed when. Each check yields the sentences that are
+ * broken.
+ */
+import { isInterrupted } from '../../src/session/status.js'
+import { processesWith } from '../../test/support/processes.js'
+import { audit } from '../kill/home-view.js'
+import type { PlannedAgent } from './family.js'
+import { answeredOnce, deliveredOnce, firstInFirstOut } from './mail-promises.js'
+import type { Seen } from './seen.js'
+import type { Sent } from './sent.js'
+import type { Entry } from './storm.js'
+import { treeIsAsAcknowledged } from './tree-promises.js'
+
+export type Broken = Iterable<string>
+
+export interface Home {
+  home: string
+  seen: Seen
+  sent: Sent[]
+  ledger: Entry[]
+  family: PlannedAgent[]
+}
+
+export interface Verdict {
+  violations: string[]
+  counts: Record<string, number>
+}
+
+export function judge(home: Home): Verdict {
+  const counts: Record<string, number> = {
+    'messages acknowledged': home.sent.filter(({ fate }) => fate === 'acknowledged').length,
+    'refused, nothing stored': home.sent.filter(({ fate }) => fate === 'refused').length,
+    'sender killed': home.sent.filter(({ fate }) => fate === 'unknown').length,
+    delivered: home.seen.messages.length,
+  }
+  const count = (what: string): void => {
+    counts[what] = (counts[what] ?? 0) + 1
+  }
+  const violations = [
+    ...exitsAreOfTheContract(home),
+    ...audit(home.home, true),
+    ...nothingIsOwed(home),
+    ...deliveredOnce(home, count),
+    ...answeredOnce(home, count),
+    ...firstInFirstOut(home),
+    ...treeIsAsAcknowledged(home),
+  ]
+  return { violations, counts }
+}
+
+/** A killed neighbour makes no command fail unexpectedly, or find damage. */
+const UNEXPECTED = [1, 2, 8, 10, 11, 15]
+
+function* exitsAreOfTheContract({ ledger }: Home): Broken {
+  for (const { operation, told } of ledger) {
+    if (told.code !== null && UNEXPECTED.includes(told.code))
+      yield `no command fails beside others that are killed: ${operation.argv.join(' ')} exited ${told.code}: ${told.stderr.trim()}`
+    if (operation.post?.isForbidden === true && told.code !== null && ![3, 13].includes(told.code))
+      yield `the rules of the tree hold: ${operation.argv.join(' ')} exited ${told.code}`
+  }
+}
+
+function* nothingIsOwed({ home, seen }: Home): Broken {
+  for (const pid of processesWith(`SUBSTRAT_HOME=${home}`))
+    yield `no process of a killed turn is left: ${pid}`
+  for (const { state, pending } of seen.owed())
+    yield `nothing is owed at the end: ${state.path} has ${pending.length} messages, owes ${state.owes.length}, run ${state.run?.status}`
+  for (const id of seen.store.markedIds()) yield `no marker is left where nothing is owed: ${id}`
+}
+
+/** Turns that only a person goes on with: tried too often by themselves. */
+export function leftToPerson(seen: Seen): string[] {
+  return seen.agents
+    .filter(({ state }) => isInterrupted(state) && state.recovery.barren_attempts >= 2)
+    .map(({ state }) => state.id)
+}
