@@ -121,6 +121,40 @@ export const CASES: Record<CaseName, (trial: Trial) => Promise<string | undefine
     )
     return said
   },
+
+  async warm(trial) {
+    if (trial.program.isWarm !== true) return 'keeps no server'
+    const times = { cold: [] as number[], warm: [] as number[] }
+    const send = (words: string): Promise<number> =>
+      timed(() => trial.replies(['send', 'warm', words], 'mark-seven'))
+    try {
+      must((await trial.spawn('warm', '--allow', 'all', 'this is mark-seven')).code === 0, 'it begins')
+      for (let turn = 0; turn < TURNS_COMPARED; turn++) times.cold.push(await send('what is there?'))
+      await trial.nothingRuns()
+      trial.env.SUBSTRAT_WARM_MAX = '1'
+      await send('and now?')
+      const server = trial.left()
+      must(server.length > 0, 'the server is kept')
+      for (let turn = 0; turn < TURNS_COMPARED; turn++) times.warm.push(await send('what is there?'))
+      must(trial.left().includes(server[0] as number), 'the server is the same in all of them')
+      await trial.replies(['send', 'warm', 'list your children'], 'the tool said')
+      await trial.replies(['send', 'warm', 'list your children again'], 'the tool said')
+      for (const pid of trial.left()) process.kill(pid, 'SIGKILL')
+      await send('what is there?')
+      const sender = await trial.startSlow('warm', 'this is mark-eight')
+      sender.child.kill('SIGKILL')
+      await sender.ended
+      trial.isSlow = false
+      await trial.ok('resume', 'warm')
+      await trial.replies(['send', 'warm', 'what is there?'], 'mark-seven', 'mark-eight')
+      await trial.ok('suspend', 'warm')
+      await trial.nothingRuns()
+    } finally {
+      trial.env.SUBSTRAT_WARM_MAX = '0'
+    }
+    const [warm, cold] = [Math.min(...times.warm), Math.min(...times.cold)]
+    return `${warm.toFixed(0)} ms, cold ${cold.toFixed(0)} ms (${(cold / warm).toFixed(1)}x)`
+  },
 }
 
 const TURNS_COMPARED = 9

@@ -8,6 +8,7 @@ export const opencode: RealProgram = {
   provider: 'opencode',
   packages: { 'opencode-ai': '1.18.33' },
   executable: 'opencode',
+  isWarm: true,
   configure({ config, modelUrl }) {
     const provider = {
       loop: {
@@ -39,5 +40,6 @@ export const opencodeAcp: RealProgram = {
   ...opencode,
   name: 'opencode-acp',
   provider: 'acp',
+  isWarm: false,
   flags: ({ program }) => ['--option', `command=${program} acp`, '--model', 'loop/m'],
 }

@@ -20,6 +20,8 @@ export interface RealProgram {
   vanish(place: Place): void
   /** The program alone, for the comparison of times, and the most that substrat may take in relation to it. */
   bare?: { argv(place: Place, prompt: string): [string, ...string[]]; ratioMax?: number }
+  /** Whether its provider keeps a server between turns. */
+  isWarm?: boolean
   /** The cases that it cannot pass, with the reason: they are named in the table and not run. */
   cannot?: Partial<Record<CaseName, string>>
 }
@@ -36,6 +38,7 @@ export const CASE_NAMES = [
   'tools',
   'vanished',
   'overhead',
+  'warm',
 ] as const
 
 export type CaseName = (typeof CASE_NAMES)[number]

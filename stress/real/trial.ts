@@ -44,7 +44,9 @@ export class Trial {
       program: executable,
     }
     for (const folder of [place.config, place.data, place.cache]) mkdirSync(folder, { recursive: true })
-    const trial: Trial = new Trial(program, lab, place, model, program.configure(place))
+    // The cases look whether anything is left of a turn.
+    const env = { ...program.configure(place), SUBSTRAT_WARM_MAX: '0' }
+    const trial: Trial = new Trial(program, lab, place, model, env)
     await trial.ok('plugins', 'link', join(repository, `plugins/provider-${program.provider}`))
     return trial
   }
@@ -134,9 +136,12 @@ export class Trial {
     return this.model.asked.filter(({ latest }) => latest.includes(words)).length
   }
 
+  left(): number[] {
+    return processesWith(`SUBSTRAT_HOME=${this.substratHome}`)
+  }
+
   async nothingRuns(timeoutMs = 5000): Promise<void> {
-    const left = (): number[] => processesWith(`SUBSTRAT_HOME=${this.substratHome}`)
-    await waitFor(() => left().length === 0, 'the last process to go', timeoutMs)
+    await waitFor(() => this.left().length === 0, 'the last process to go', timeoutMs)
   }
 }
 
