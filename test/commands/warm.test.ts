@@ -77,7 +77,8 @@ describe.concurrent('a turn', () => {
     const at = (route: string): string => `${url}${route}?directory=${encodeURIComponent(house.workspace)}`
     const body = JSON.stringify({ parts: [{ type: 'text', text: '[{"hang":1}]' }] })
     await fetch(at(`/session/${native}/prompt_async`), { method: 'POST', headers, body })
-    const status = async (): Promise<object> => (await fetch(at('/session/status'), { headers })).json()
+    const status = async (): Promise<object> =>
+      (await fetch(at('/session/status'), { headers })).json() as Promise<object>
     expect(await status()).toEqual({ [native]: { type: 'busy' } })
     expect((await house.ok('send', 'a', 'two')).stdout).toBe('echo: two\n')
     expect(house.servers()).toEqual([server])

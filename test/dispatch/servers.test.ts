@@ -79,7 +79,7 @@ describe('a mark without a server', () => {
   test('that died by itself is recorded so', async () => {
     const store = tempStore()
     const id = await warmAgent(store)
-    const [{ pid }] = serverProcesses(store.root) as [{ pid: number }]
+    const [pid = 0] = serverProcesses(store.root).map((server) => server.pid)
     process.kill(-pid, 'SIGKILL')
     await waitFor(() => serverProcesses(store.root).length === 0, 'its end')
     await boundServers(contextAt(store).ctx, 0)
