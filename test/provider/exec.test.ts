@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '../../src/limits.js'
-import type { AgentEvent, ProviderSettings } from '../../src/provider/contract.js'
+import type { AgentEvent, ProviderSettings, TurnCallOptions } from '../../src/provider/contract.js'
 import { exec } from '../../src/provider/exec.js'
 import { describeFailure } from '../../src/provider/failure.js'
 import type { RunError } from '../../src/session/records.js'
@@ -23,6 +23,10 @@ function settings(command: string, over: Partial<ProviderSettings> = {}): Provid
   return { workspace: directory, model: null, instructions: null, options: { command }, ...over }
 }
 
+function options(signal = new AbortController().signal): TurnCallOptions {
+  return { signal, allow: [] }
+}
+
 interface Turn {
   reply: string
   texts: string[]
@@ -32,7 +36,7 @@ async function turn(command: string, prompt = 'hi', signal?: AbortSignal, over?:
   const session = await exec.create(settings(command, over), recorded.host)
   const texts: string[] = []
   let reply: string | undefined
-  for await (const event of session.send(prompt, { signal: signal ?? new AbortController().signal })) {
+  for await (const event of session.send(prompt, options(signal))) {
     if (event.type === 'text') texts.push(event.text)
     if (event.type === 'done') reply = event.reply
   }
@@ -183,7 +187,7 @@ describe('a program that', () => {
 
   test('is not read to its end is ended with its turn', async () => {
     const session = await exec.create(settings('echo $$ > pid; echo one; sleep 60'), recorded.host)
-    for await (const _ of session.send('hi', { signal: new AbortController().signal })) break
+    for await (const _ of session.send('hi', options())) break
     expect(isAlive(pidIn('pid'))).toBe(false)
   })
 })
@@ -224,8 +228,7 @@ test('it keeps no state, and knows nothing of a turn that died', async () => {
   expect(await session.suspend()).toBeNull()
   const events: AgentEvent[] = []
   const restored = await exec.restore(new Uint8Array(), settings('cat'), recorded.host)
-  for await (const event of restored.send('again', { signal: new AbortController().signal }))
-    events.push(event)
+  for await (const event of restored.send('again', options())) events.push(event)
   expect(events.at(-1)).toEqual({ type: 'done', reply: 'again' })
   expect(await exec.inspect(null, settings('cat'))).toEqual({ outcome: 'unknown' })
 })

@@ -31,7 +31,7 @@ const call = (name: string, input: object, call_id = 'c1'): ModelEvent => ({
 
 function approval(token_id: string | null | undefined): TurnEvent {
   const decided = { token_id: token_id as string, decision: 'approve' as const, text: '', digest: 'd' }
-  return { type: 'decided', boot_id: bootId(), decided, sources: [] }
+  return { type: 'decided', provider: 'model', boot_id: bootId(), decided, asks: [], sources: [] }
 }
 
 /** A model that answers with these, one after the other, and then with a word. */
@@ -255,7 +255,14 @@ test('a question to the person parks the run for its answer, which is its result
     text: 'the left one',
   } as const
   const run = await runTurn(session, provider, {
-    first: { type: 'decided', boot_id: bootId(), decided: { ...decided, digest: 'd' }, sources: [] },
+    first: {
+      type: 'decided',
+      provider: 'model',
+      boot_id: bootId(),
+      decided: { ...decided, digest: 'd' },
+      asks: [],
+      sources: [],
+    },
   })
   expect(run.status).toBe('completed')
   expect(heard[1]?.at(-1)).toMatchObject({ role: 'tool', content: 'the left one', is_error: false })

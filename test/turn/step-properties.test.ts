@@ -142,6 +142,7 @@ test('the scripts get everywhere: each kind of record and each row of the table 
     for (const { kind } of world.log) kinds.add(kind)
     for (const row of world.rows) rows.add(row)
   }
+  expect(kinds).toContain('wait.answered')
   expect([...rows].sort()).toEqual(['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'H2', 'I', 'J'])
   for (const kind of ['tool.started', 'tool.finished', 'run.waiting', 'run.resumed', 'token.consumed'])
     expect(kinds).toContain(kind)

@@ -4,9 +4,10 @@ import { expect } from 'vitest'
 import type { ModelMessage } from '../../src/provider/contract.js'
 import { interrupted, rested, settlement } from '../../src/recovery/settlement.js'
 import { diagnose, type Row } from '../../src/recovery/table.js'
-import type { CallRecord, Decision, NewRecord, SessionRecord } from '../../src/session/records.js'
+import type { Ask, CallRecord, Decision, NewRecord, SessionRecord } from '../../src/session/records.js'
 import type { Call, Run, State } from '../../src/session/state.js'
 import { isDue, isInterrupted, waitIsGood } from '../../src/session/status.js'
+import type { MintedToken } from '../../src/turn/decision.js'
 import { conversation, exchanges, type Readable } from '../../src/turn/history.js'
 import { step, withRest } from '../../src/turn/step.js'
 import { revoked, withdrawn } from '../../src/turn/step-calls.js'
@@ -267,8 +268,25 @@ export class World {
     else if (word === 'answer' && isAnswered)
       this.persist({ type: 'released', state: null, usage: null, terminates: false }, flag)
     else if (word === 'answer') this.persist({ type: 'agent_replied', reply: 'x' })
-    // The program goes on, until its run is over.
-    this.effect = this.open === undefined ? undefined : effect
+    else if (word.startsWith('answer with') && !isAnswered)
+      this.persist({
+        type: 'program_waits',
+        wait: flag ? 'input' : 'approval',
+        state: null,
+        ...this.asking(),
+      })
+    else if (word === 'fail, rate limit' && !isAnswered) this.limit()
+    // The program goes on, until its run is over or waits.
+    this.effect = this.open === undefined || this.open.wait !== null ? undefined : effect
+  }
+
+  private asking(): { token: MintedToken; asks: Ask[] } {
+    return { token: { token_id: this.id('token'), hash: 'h', expires_at: EXPIRY }, asks: ASKS }
+  }
+
+  private limit(): void {
+    const error = { type: 'rate_limit' as const, message: 'm' }
+    this.persist({ type: 'program_limited', state: null, error, notBefore: NOT_BEFORE })
   }
 
   private person(word: string, run: Run): void {
@@ -290,7 +308,8 @@ export class World {
     const decided = { token_id, decision, text: 'x', digest: 'd' }
     const before = [this.log.length, this.state] as const
     try {
-      this.persist({ type: 'decided', boot_id: 'b', decided, sources: [] })
+      const provider = this.provider as ProviderKind
+      this.persist({ type: 'decided', provider, boot_id: 'b', decided, asks: ASKS, sources: [] })
     } catch (error) {
       // A batch is written whole or not at all.
       this.log.length = before[0]
@@ -302,7 +321,10 @@ export class World {
   private rotate(run: Run, old: string): void {
     const token_id = this.id('token')
     const { run_id } = run
-    const asks = run.wait?.call_ids.map((call_id) => ({ call_id, tool: this.call(call_id).tool, input: {} }))
+    const asks =
+      this.provider === 'agent'
+        ? ASKS
+        : run.wait?.call_ids.map((call_id) => ({ call_id, tool: this.call(call_id).tool, input: {} }))
     this.append([
       { kind: 'token.revoked', run_id, token_id: old, reason: 'rotated' },
       { kind: 'token.minted', run_id, token_id, hash: 'h', expires_at: EXPIRY },
@@ -392,6 +414,9 @@ export class World {
     }
   }
 }
+
+/** What a program asks. */
+const ASKS: Ask[] = [{ call_id: 'native', tool: 'bash', input: {} }]
 
 const NO_MORE: RetryPlan = { retryInMs: null, notBefore: null }
 
