@@ -1,5 +1,5 @@
 /** Servers that are kept between turns, through real processes: what is used again, what is killed, and that nothing is left. */
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { isAlive } from '../support/processes.js'
@@ -102,7 +102,7 @@ describe.concurrent('a turn', () => {
     const house = new WarmHouse()
     const id = await house.agent('a')
     const sender = house.start(['send', 'a', '[{"hang":1}]'])
-    await house.waitForRecord(id, 'provider.state', 4)
+    await promptKnown(house, id)
     await house.ok('cancel', 'a')
     expect((await sender.result).exit).toBe(14)
     expect(house.running()).toEqual([])
@@ -157,8 +157,8 @@ describe.concurrent('nothing is left running', () => {
   test('after recover, also of the turns that it goes on with', async () => {
     const house = new WarmHouse()
     const id = await house.agent('a')
-    const sender = house.start(['send', 'a', '[{"wait ms":1500},{"say":"late"}]'])
-    await house.waitForRecord(id, 'provider.state', 4)
+    const sender = house.start(['send', 'a', '[{"hang":1}]'])
+    await promptKnown(house, id)
     await sender.kill()
     expect(house.servers()).toHaveLength(1)
     const recovered = await house.run(['recover', 'a'])
@@ -194,10 +194,12 @@ describe.concurrent('of more servers than there may be', () => {
   test('one in use is not, whoever used it last', async () => {
     const house = new WarmHouse({ SUBSTRAT_WARM_MAX: '1' })
     const a = await house.agent('a')
-    const sender = house.start(['send', 'a', '[{"wait ms":6000},{"say":"late"}]'])
-    await house.waitForRecord(a, 'provider.state', 4)
+    const prompt = JSON.stringify([{ 'wait for': path.join(house.root, 'go') }, { say: 'late' }])
+    const sender = house.start(['send', 'a', prompt])
+    await promptKnown(house, a)
     const b = await house.agent('b')
     expect(house.server(a)).toBeDefined()
+    writeFileSync(path.join(house.root, 'go'), '')
     expect((await sender.result).stdout).toBe('late\n')
     expect([a, b].map((id) => house.server(id) !== undefined)).toEqual([true, false])
   })
@@ -243,9 +245,9 @@ describe.concurrent('substrat killed', () => {
   test('in the middle of a turn: the server does not go on with it, and its store is asked', async () => {
     const house = new WarmHouse()
     const id = await house.agent('a')
-    const sender = house.start(['send', 'a', '[{"say":"finished"},{"wait ms":3000}]'])
+    const sender = house.start(['send', 'a', '[{"say":"finished"},{"hang":1}]'])
     await waitFor(() => stored(house).includes('"finished"'), 'the answer in its store')
-    await house.waitForRecord(id, 'provider.state', 4)
+    await promptKnown(house, id)
     await sender.kill()
     const resumed = await house.run(['resume', 'a'])
     expect(resumed.exit, resumed.stderr).toBe(0)
@@ -259,7 +261,7 @@ describe.concurrent('substrat killed', () => {
     const id = await house.agent('a')
     const server = house.server(id) as number
     const sender = house.start(['send', 'a', '[{"hang":1}]'])
-    await house.waitForRecord(id, 'provider.state', 4)
+    await promptKnown(house, id)
     await sender.kill()
     expect(isAlive(server)).toBe(true)
     await house.run(['recover', 'a', '--continue', 'none'])
@@ -282,6 +284,11 @@ test('a copy of the home lets the servers of the first alone', async () => {
   expect((await house.ok('send', 'a', 'two')).stdout).toBe('echo: two\n')
   expect(house.servers()).toEqual([server])
 })
+
+/** In the middle of the second turn: OpenCode has its prompt, and substrat knows that. */
+function promptKnown(house: WarmHouse, id: string): Promise<void> {
+  return house.waitForRecord(id, 'provider.state', 5)
+}
 
 function handleOf(house: WarmHouse, id: string): { url: string; password: string } {
   const { handle } = JSON.parse(readFileSync(house.agentFile(id, 'server.json'), 'utf8'))

@@ -49,6 +49,38 @@ function mail(id: string, run: string = RUN): NewRecord<'mail.delivered'> {
   }
 }
 
+describe('a server that is kept', () => {
+  const group = { process_group: 10, start_time: 20, kernel_boot_id: 'k', pid_namespace: '1' }
+  const server_id = randomUUID()
+  const kept: NewRecord = { kind: 'server.kept', server_id, group }
+  const stopped: NewRecord = { kind: 'server.stopped', server_id }
+
+  test('is of the session, not of the run that has started it', () => {
+    const { warm, run } = foldAll([...running, kept, interrupted])
+    expect(warm).toEqual({ server_id, group })
+    expect(run?.process).toBeNull()
+  })
+
+  test('leaves nothing in the state once it is stopped, whatever the session is by then', () => {
+    const never = foldAll([created, activated, suspended])
+    const state = foldAll([created, activated, kept, suspended, stopped])
+    expect(Object.keys(state)).toEqual(Object.keys(never))
+  })
+
+  test('is another once another is kept, and only that can be stopped', () => {
+    const other = randomUUID()
+    const both = [created, kept, { ...kept, server_id: other }]
+    expect(foldAll(both).warm?.server_id).toBe(other)
+    expect(() => foldAll([...both, stopped])).toThrow('is not kept')
+    expect(() => foldAll([created, stopped])).toThrow('is not kept')
+  })
+
+  test('is stopped before the end of its agent', () => {
+    expect(() => foldAll([created, kept, terminated])).toThrow(SessionStateError)
+    expect(foldAll([created, kept, stopped, terminated]).state).toBe('terminated')
+  })
+})
+
 describe('the state of a session', () => {
   const paths: Record<SessionState, NewRecord[]> = {
     created: [created],

@@ -113,6 +113,9 @@ const STEPS = {
   },
   kill: (signal) => process.kill(process.pid, signal),
   'wait ms': (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  async 'wait for'(file) {
+    while (!existsSync(file)) await STEPS['wait ms'](20)
+  },
   hang: () => new Promise(() => undefined),
 }
 
