@@ -61,7 +61,9 @@ function isGone({ store }: Context, agentId: string): boolean {
 
 async function isCounted(ctx: Context, agentId: string): Promise<boolean> {
   if (!ctx.store.hasAgent(agentId)) ctx.store.servers.forget(agentId)
-  if (isHere(ctx, warmOf(ctx, agentId))) return true
+  const known = warmOf(ctx, agentId)
+  if (isHere(ctx, known)) return true
+  if (known !== undefined && isForeign(known)) return false
   // It may be about to be started: then its lock is held.
   await visited(ctx, agentId, async (session) => {
     const { warm } = session.state

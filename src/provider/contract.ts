@@ -150,7 +150,7 @@ export interface AgentSession {
    * suspended and restored in between. Needed of a provider that yields `wait`.
    */
   answer?(answer: WaitAnswer, options: TurnCallOptions): AsyncIterable<AgentEvent>
-  /** Lets go of everything, and says what `restore` needs, 512 KiB at most; null where it needs nothing. */
+  /** Lets go of everything but a server that is kept, and says what `restore` needs, 512 KiB at most; null where it needs nothing. */
   suspend(): Promise<Uint8Array | null>
   /** Lets go of everything at once; keeps no state. Called on any other end; never throws. */
   stop(): Promise<void>

@@ -10,6 +10,7 @@ import { limits } from '../limits.js'
 import type { ProcessGroup } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { WarmServer } from '../session/state.js'
+import { ownIdentity } from '../storage/identity.js'
 import type { AgentHost, CallOptions, KeptServer, LaunchCommand, LaunchedServer } from './contract.js'
 import { providerFailure } from './failure.js'
 import { startGated } from './gate.js'
@@ -41,9 +42,11 @@ export class WarmHost {
 
   /** What the provider is given; the server that was kept, where it lives, is in use from now on. */
   async open(): Promise<Pick<AgentHost, 'launchServer' | 'server'>> {
-    const server = this.context.isOn ? this.kept() : undefined
+    // Without /proc nothing tells later whether a server lives, or what is to be killed of it.
+    const isOn = this.context.isOn && ownIdentity().start_time > 0
+    const server = isOn ? this.kept() : undefined
     if (server === undefined) await this.stop(this.session.state.warm, 0)
-    const launchServer = this.context.isOn ? this.launch.bind(this) : null
+    const launchServer = isOn ? this.launch.bind(this) : null
     return { launchServer, server: server ?? null }
   }
 

@@ -12,7 +12,7 @@ import { listDirectory, realPath, realPathIfThere } from '../storage/io.js'
 import { type KillOutcome, killGroup, killMarked } from './program.js'
 
 /** What an idle server has to end by itself. */
-export const SERVER_TERMINATE_MS = 1000
+const SERVER_TERMINATE_MS = 1000
 
 /** Kills the server that the agent has kept, and records that it is gone. Nothing where it has none. */
 export async function stopServer(session: Session, note: (text: string) => void): Promise<void> {

@@ -77,6 +77,6 @@ export function environment(pid: number): string[] {
   return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
 }
 
-export function serverOf(pid: number): string | undefined {
+function serverOf(pid: number): string | undefined {
   return environment(pid).find((entry) => entry.startsWith('SUBSTRAT_SERVER='))
 }
