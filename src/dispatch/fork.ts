@@ -6,6 +6,7 @@ import type { NewRecord } from '../session/records.js'
 import { createAgent } from '../tree/birth.js'
 import { createdRecord } from '../tree/created.js'
 import { checkName } from '../tree/names.js'
+import { checkReach } from './caller.js'
 import type { Context } from './context.js'
 import { readState } from './look.js'
 import { wordOf } from './outcome.js'
@@ -27,6 +28,8 @@ export interface ForkRequest {
 
 /** On disk when it returns, beside the agent that it comes from; that one is left as it is. */
 export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResult> {
+  // It is born beside that one, which then is below the caller too.
+  checkReach(ctx.store, ctx.caller, request.agentId, 'fork')
   const from = readState(ctx.store, request.agentId)
   const provider = request.provider ?? from.provider_name
   const isSame = provider === from.provider_name

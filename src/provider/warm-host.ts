@@ -6,6 +6,7 @@
  * `close` returns, any other is dead and recorded so.
  */
 import { randomUUID } from 'node:crypto'
+import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import type { ProcessGroup } from '../session/records.js'
 import type { Session } from '../session/session.js'
@@ -56,8 +57,10 @@ export class WarmHost {
     const { store, id } = this.session
     try {
       if (warm === undefined) return
-      if (stays && this.isKept && isLiving(store.root, warm)) store.servers.mark(id)
-      else await this.stop(warm, 0)
+      // The turn has its reply: a mark that cannot be made takes the server, not that.
+      const mark = (): void => store.servers.mark(id)
+      if (stays && this.isKept && isLiving(store.root, warm) && isDone(mark)) return
+      await this.stop(warm, 0)
     } finally {
       this.isClosed = true
     }
@@ -130,6 +133,17 @@ export class WarmHost {
     if (this.isClosed || this.session.state.warm?.server_id !== server.server_id) return
     this.isKept = false
     this.context.persist({ type: 'server_stopped', server_id: server.server_id })
-    this.session.store.servers.forget(this.session.id)
+    // What cannot be taken away now, the next server replaces.
+    isDone(() => this.session.store.servers.forget(this.session.id))
+  }
+}
+
+function isDone(act: () => void): boolean {
+  try {
+    act()
+    return true
+  } catch (error) {
+    if (!(error instanceof SubstratError)) throw error
+    return false
   }
 }
