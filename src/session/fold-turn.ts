@@ -46,10 +46,11 @@ export function toolFinished(run: Run, record: NewRecord<'tool.finished'>): Run 
   return withCall(run, record.call_id, undefined, (found) => ({ ...found, status: 'finished', group: null }))
 }
 
-/** Parked: its program, if it has one, is gone, and is asked anew when it goes on. */
+/** Parked: its program, if it has one, is gone, and is asked anew when it goes on; a limit takes back no decision. */
 export function waitingRun(run: Run, record: NewRecord<'run.waiting'>, at: Location): Run {
   const phase = run.phase === 'launched' ? 'started' : run.phase
-  return { ...run, phase, process: null, answer: null, wait: waiting(record, at) }
+  const answer = record.wait === 'not_before' ? run.answer : null
+  return { ...run, phase, process: null, answer, wait: waiting(record, at) }
 }
 
 function waiting(record: NewRecord<'run.waiting'>, at: Location): Wait {

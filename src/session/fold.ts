@@ -220,7 +220,8 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'provider.state':
       return { ...next, provider_state: record.state }
     case 'program.tool_started':
-      next.run = { ...openRun(next, record.run_id), hasActed: true }
+      // What was decided may be done by now, and is not said twice.
+      next.run = { ...openRun(next, record.run_id), hasActed: true, answer: null }
       return next
     case 'program.tool_finished':
       openRun(next, record.run_id)

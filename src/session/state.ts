@@ -94,7 +94,7 @@ export interface Run {
   program_calls: { call_id: string; tool: string }[]
   isCompacted: boolean
   wait: Wait | null
-  /** What a person decided about the program's question, until the program has had its turn. */
+  /** What a person decided about the program's question, until the program has begun to act on it. */
   answer: Location | null
   /** Whether an agent's program has begun to use its own tools. */
   hasActed: boolean

@@ -1,0 +1,87 @@
+/** `fork`: a conversation that goes on in another agent, with the same provider or another. */
+import { describe, expect, test } from 'vitest'
+import { NativeHouse } from '../support/native.js'
+
+const SAID = '<conversation>\n\nUser: remember 17\n\nYou: noted\n\n</conversation>'
+
+async function conversed(...flags: string[]): Promise<{ house: NativeHouse; id: string }> {
+  const house = new NativeHouse()
+  house.turns([{ type: 'done', reply: 'noted' }])
+  const id = await house.spawn('notes', '--provider', 'native', ...flags)
+  await house.ok('send', 'notes', 'remember 17')
+  return { house, id }
+}
+
+describe.concurrent('fork', () => {
+  test('tells the same program what was said, in a session of its own, and leaves the first as it is', async () => {
+    const { house, id } = await conversed('--system', 'be brief', '--allow', 'shell')
+    const log = house.log(id)
+    const { json, stdout } = await house.ok('fork', 'notes', '--name', 'other', '--json')
+    expect(json.agent, stdout).toMatchObject({
+      name: 'other',
+      provider: 'native',
+      parent: null,
+      state: 'created',
+    })
+    expect(house.log(id)).toBe(log)
+    await house.ok('send', 'other', 'which number?')
+    await house.ok('send', 'other', 'sure?')
+    await house.ok('send', 'notes', 'and you?')
+    const [first, second, third, fourth] = house.told() as { session: string; prompt: string }[]
+    expect(second?.session).not.toBe(first?.session)
+    expect(second?.prompt).toContain(SAID)
+    expect(second?.prompt).toMatch(/\n\nwhich number\?$/)
+    expect(third).toEqual({ session: second?.session, prompt: 'sure?' })
+    expect(fourth).toEqual({ session: first?.session, prompt: 'and you?' })
+    const shown = (await house.ok('show', 'other', '--json')).json
+    expect(shown.instructions).toBe('be brief')
+    expect(house.records(json.agent.id)[0]).toMatchObject({ kind: 'session.created', allow: ['shell'] })
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('takes a conversation from a program to a model, and back', async () => {
+    const { house } = await conversed()
+    const model = (await house.ok('fork', 'notes', '--provider', 'scripted', '--name', 'model')).stdout.trim()
+    expect((await house.ok('send', 'model', 'which number?')).stdout).toBe('echo: which number?\n')
+    expect(house.kinds(model).slice(0, 2)).toEqual(['session.created', 'session.seeded'])
+    await house.ok('fork', 'model', '--provider', 'native', '--name', 'back')
+    await house.ok('send', 'back', 'go on')
+    expect(house.told()[1]).toMatchObject({
+      prompt: expect.stringMatching(/User: remember 17.*User: which number\?\n\nYou: echo: which number\?/s),
+    })
+  })
+
+  test('of a fork that was never asked anything has the conversation too', async () => {
+    const { house } = await conversed()
+    await house.ok('fork', 'notes', '--name', 'two')
+    await house.ok('fork', 'two', '--name', 'three')
+    await house.ok('send', 'three', 'which number?')
+    expect(house.told()[1]).toMatchObject({ prompt: expect.stringContaining('User: remember 17') })
+  })
+
+  test('is refused where there is nothing to go on with, where the name is taken, and with an unknown option', async () => {
+    const { house } = await conversed()
+    await house.spawn('empty', '--provider', 'native')
+    const refused = async (...args: string[]): Promise<[number, string]> => {
+      const { exit, json } = await house.run(['fork', ...args, '--json'])
+      return [exit, json.error.code]
+    }
+    expect(await refused('empty')).toEqual([13, 'SESSION_STATE'])
+    expect(await refused('notes', '--name', 'empty')).toEqual([13, 'NAME_TAKEN'])
+    expect((await refused('notes', '--option', 'speed=9'))[0]).not.toBe(0)
+    expect(await refused('notes', '--provider', 'nowhere')).toEqual([3, 'PROVIDER_NOT_FOUND'])
+    expect((await house.ok('list', '--json')).json.agents).toHaveLength(2)
+  })
+
+  test('in a tool of an agent reaches only what is below it', async () => {
+    const { house, id } = await conversed()
+    const lead = await house.spawn('lead', '--provider', 'native')
+    const env = { SUBSTRAT_AGENT: lead }
+    const refused = await house.run(['fork', id, '--json'], { env })
+    expect([refused.exit, refused.json.error.code]).toEqual([13, 'TREE_RULES'])
+    await house.spawn('child', '--provider', 'native', '--parent', 'lead')
+    await house.ok('send', 'lead/child', 'hi')
+    const forked = await house.run(['fork', 'child', '--name', 'twin', '--json'], { env })
+    expect(forked.json.agent, forked.stderr).toMatchObject({ path: 'lead/twin', parent: lead })
+  })
+})

@@ -1,0 +1,266 @@
+/** Turns of an agent's program that ask for a person, meet a limit, or find their conversation gone. */
+import { describe, expect, test, vi } from 'vitest'
+import { NativeHouse } from '../support/native.js'
+import { waitFor } from '../support/wait.js'
+
+vi.setConfig({ testTimeout: 30_000 })
+
+const ASKS = [{ call_id: 'n1', tool: 'Bash', input: { command: 'make install' } }]
+const ASKING = { type: 'wait', kind: 'approval', asks: ASKS }
+const DONE = { type: 'done', reply: 'installed' }
+const WORKS = [
+  { type: 'tool_started', call_id: 'n0', tool: 'Read', input: { path: 'a' } },
+  { type: 'tool_finished', call_id: 'n0', tool: 'Read', output: 'text', is_error: false },
+]
+
+/** Its turn is parked; its uuid and its token. */
+async function parked(house: NativeHouse, ...after: object[][]): Promise<{ id: string; token: string }> {
+  house.turns([ASKING], ...after)
+  const id = await house.spawn('a', '--provider', 'native')
+  const { exit, json, stderr } = await house.run(['send', 'a', 'install it', '--json'])
+  expect(exit, stderr).toBe(5)
+  return { id, token: json.wait.token }
+}
+
+describe.concurrent('a program that asks for a person', () => {
+  test('parks its run with a token; nothing of it runs, and its session is kept', async () => {
+    const house = new NativeHouse()
+    house.turns([...WORKS, { launch: 'true' }, ASKING])
+    const id = await house.spawn('a', '--provider', 'native')
+    const { exit, stdout, stderr } = await house.run(['send', 'a', 'install it'])
+    expect({ exit, stdout }).toEqual({ exit: 5, stdout: '' })
+    expect(stderr).toContain('asks for Bash')
+    expect(stderr).toMatch(/substrat: token st_/)
+    expect(stderr).toMatch(/waits for approval, until .*substrat approve a, or substrat deny a/)
+    expect((await house.ok('show', 'a', '--json')).json.wait).toMatchObject({
+      kind: 'approval',
+      token: null,
+      asks: [{ tool: 'Bash', input: { command: 'make install' } }],
+    })
+    expect(house.kinds(id).slice(-4)).toEqual([
+      'provider.state',
+      'token.minted',
+      'run.waiting',
+      'session.suspended',
+    ])
+    expect(house.records(id).filter(({ kind }) => kind.startsWith('program.'))).toEqual([
+      expect.objectContaining({
+        kind: 'program.tool_started',
+        call_id: 'n0',
+        tool: 'Read',
+        input: { path: 'a' },
+      }),
+      expect.objectContaining({
+        kind: 'program.tool_finished',
+        call_id: 'n0',
+        content: 'text',
+        is_error: false,
+      }),
+    ])
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test.each([
+    ['approve', ['approve', 'a'], { decision: 'approve', text: '' }],
+    ['deny', ['deny', 'a', '--reason', 'not today'], { decision: 'deny', text: 'not today' }],
+  ])('is told what the person at the machine decides: %s', async (_, command, answer) => {
+    const house = new NativeHouse()
+    const { id } = await parked(house, [DONE])
+    expect(await house.ok(...command)).toMatchObject({ stdout: 'installed\n' })
+    const [asked, told] = house.told()
+    expect(told).toEqual({ session: asked?.session, answer: { ...answer, asks: ASKS } })
+    expect(house.count(id, 'run.completed')).toBe(1)
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('with a question is told the input of who has the token, once', async () => {
+    const house = new NativeHouse()
+    house.turns([{ ...ASKING, kind: 'input' }], [DONE])
+    await house.spawn('a', '--provider', 'native')
+    const { json } = await house.run(['send', 'a', 'install it', '--json'])
+    const input = ['resume', 'a', '--token', json.wait.token, '--input', 'the left one']
+    expect((await house.run(['approve', 'a'])).exit).toBe(2)
+    expect(await house.ok(...input)).toMatchObject({ stdout: 'installed\n' })
+    expect(await house.ok(...input)).toMatchObject({ stdout: 'installed\n' })
+    expect(house.told().slice(1)).toMatchObject([{ answer: { decision: 'input', text: 'the left one' } }])
+  })
+
+  test('may ask again, with another token', async () => {
+    const house = new NativeHouse()
+    const { token } = await parked(house, [ASKING], [DONE])
+    const again = await house.run(['resume', 'a', '--token', token, '--approve', '--json'])
+    expect(again.exit).toBe(5)
+    expect(again.json.wait.token).not.toBe(token)
+    expect(await house.ok('resume', 'a', '--token', again.json.wait.token, '--approve')).toMatchObject({
+      stdout: 'installed\n',
+    })
+  })
+
+  test('takes no result: it makes its own', async () => {
+    const house = new NativeHouse()
+    const { id, token } = await parked(house)
+    const log = house.log(id)
+    const file = house.write('result', 'x')
+    expect(await house.run(['resume', 'a', '--token', token, '--result', file])).toMatchObject({ exit: 2 })
+    expect(house.log(id)).toBe(log)
+  })
+
+  test('is answered though the process died after the decision and before the program was started', async () => {
+    const house = new NativeHouse()
+    const { id, token } = await parked(house, [{ hang: true }], [DONE])
+    const decide = ['resume', 'a', '--token', token, '--approve']
+    const killed = house.start(decide)
+    await waitFor(() => house.told().length === 2, 'the answer')
+    await killed.kill()
+    // The same decision again, as whoever lost its outcome would give it.
+    expect(await house.ok(...decide)).toMatchObject({ stdout: 'installed\n' })
+    const [, ...answers] = house.told()
+    expect(answers).toMatchObject([{ answer: { decision: 'approve' } }, { answer: { decision: 'approve' } }])
+    expect(house.count(id, 'wait.answered')).toBe(1)
+    expect(house.inspections()).toBe(0)
+    expect(house.findings(true)).toEqual([])
+  })
+})
+
+describe.concurrent('a program whose provider limits it', () => {
+  const limit = (ms: number): object => ({
+    fail: { type: 'rate_limit', message: 'usage limit reached', retry_after_ms: ms },
+  })
+
+  test('waits for the time that it was told, and goes on with the same prompt', async () => {
+    const house = new NativeHouse()
+    house.turns([limit(1500)], [DONE])
+    const id = await house.spawn('a', '--provider', 'native')
+    const { exit, json, stderr } = await house.run(['send', 'a', 'install it', '--json'])
+    expect(exit, stderr).toBe(7)
+    expect(json.wait).toMatchObject({ kind: 'not_before', token: null })
+    const dueMs = Date.parse(json.wait.not_before)
+    expect(dueMs - Date.parse(json.agent.updated_at)).toBeGreaterThan(1000)
+    if (Date.now() < dueMs - 700) {
+      expect((await house.run(['resume', 'a'])).exit).toBe(7)
+      expect(house.told()).toHaveLength(1)
+    }
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, dueMs - Date.now()) + 50))
+    await house.ok('recover', '--all')
+    expect(house.told().map((told) => 'prompt' in told && told.prompt)).toEqual(['install it', 'install it'])
+    expect((await house.ok('show', 'a', '--json')).json).toMatchObject({ reply: 'installed', wait: null })
+    expect(house.count(id, 'run.started')).toBe(1)
+  })
+
+  test('after it has begun to work is told that it was interrupted', async () => {
+    const house = new NativeHouse()
+    house.turns([...WORKS, limit(1)], [DONE])
+    await house.spawn('a', '--provider', 'native')
+    expect((await house.run(['send', 'a', 'install it'])).exit).toBe(7)
+    expect(await house.ok('resume', 'a')).toMatchObject({ stdout: 'installed\n' })
+    const again = house.told()[1]
+    expect(again).toMatchObject({ prompt: expect.stringContaining('install it') })
+    expect(again).not.toMatchObject({ prompt: 'install it' })
+  })
+})
+
+describe.concurrent('a program whose session', () => {
+  test('another process has open is busy: exit 4', async () => {
+    const house = new NativeHouse()
+    house.turns([{ fail: { type: 'busy', message: 'the session is open elsewhere' } }])
+    await house.spawn('a', '--provider', 'native')
+    const { exit, json } = await house.run(['send', 'a', 'hi', '--json'])
+    expect({ exit, code: json.error.code }).toEqual({ exit: 4, code: 'LOCKED' })
+    expect(json.error.message).toContain('the session is open elsewhere')
+  })
+
+  test('is lost says so, and begins anew with what the log has, when it is asked to', async () => {
+    const house = new NativeHouse()
+    house.turns(
+      [{ type: 'done', reply: 'noted' }],
+      [{ fail: { type: 'session_lost', message: 'there is no such session' } }],
+    )
+    const id = await house.spawn('a', '--provider', 'native')
+    await house.ok('send', 'a', 'remember 17')
+    const lost = await house.run(['send', 'a', 'which number?'])
+    expect(lost.exit).toBe(9)
+    expect(lost.stderr).toContain('there is no such session')
+    expect(lost.stderr).toContain('substrat resume a --reseed')
+    const { stdout } = await house.ok('resume', 'a', '--reseed')
+    expect(stdout).toContain('which number?')
+    await house.ok('send', 'a', 'thank you')
+
+    const [first, second, third, last] = house.told() as { session: string; prompt: string }[]
+    expect(second?.session).toBe(first?.session)
+    expect(third?.session).not.toBe(first?.session)
+    expect(third?.prompt).toMatch(
+      /<conversation>\n\nUser: remember 17\n\nYou: noted\n\nUser: which number\?\n\n<\/conversation>/,
+    )
+    // It has been told, and is not told again.
+    expect(last).toEqual({ session: third?.session, prompt: 'thank you' })
+    expect(house.count(id, 'session.seeded')).toBe(1)
+    expect(house.findings(true)).toEqual([])
+  })
+})
+
+describe.concurrent('the store of a program', () => {
+  const begun = async (house: NativeHouse, ...turn: object[]): Promise<string> => {
+    house.turns(turn)
+    return house.spawn('a', '--provider', 'native')
+  }
+
+  test('is looked into only about a turn whose program was started', async () => {
+    const house = new NativeHouse()
+    await begun(house, { hang: true })
+    const killed = house.start(['send', 'a', 'hi'])
+    await waitFor(() => house.told().length === 1, 'the turn')
+    await killed.kill()
+    expect(await house.ok('recover', 'a', '--json')).toMatchObject({
+      stdout: expect.stringContaining('"row":"B"'),
+    })
+    expect(house.inspections()).toBe(0)
+  })
+
+  test('says of a killed turn that it had finished: its reply is taken, and nothing is asked again', async () => {
+    const house = new NativeHouse()
+    const id = await begun(house, { launch: 'printf built > finished; sleep 60' })
+    const killed = house.start(['send', 'a', 'hi', '--key', 'k'])
+    await waitFor(() => house.read('finished') === 'built', 'the program')
+    await killed.kill()
+    expect(await house.ok('send', 'a', 'hi', '--key', 'k')).toMatchObject({ stdout: 'built\n' })
+    expect([house.inspections(), house.told().length, house.count(id, 'run.started')]).toEqual([1, 1, 1])
+  })
+
+  test('says of a killed turn that it had not: it goes on in the same session', async () => {
+    const house = new NativeHouse()
+    const id = await begun(house, { launch: 'touch runs; sleep 60' })
+    const killed = house.start(['send', 'a', 'hi'])
+    await waitFor(() => house.read('runs') !== undefined, 'the program')
+    await killed.kill()
+    await house.ok('resume', 'a')
+    const [first, second] = house.told()
+    expect(second?.session).toBe(first?.session)
+    expect([house.inspections(), house.count(id, 'run.interrupted')]).toEqual([1, 1])
+  })
+
+  test('is not looked into where the reply is recorded, nor while the run waits', async () => {
+    const house = new NativeHouse()
+    await begun(house, { launch: 'true' }, DONE)
+    house.write('hangs at its end', '')
+    const id = (await house.ok('show', 'a', '--json')).json.agent.id
+    const killed = house.start(['send', 'a', 'hi', '--key', 'k'])
+    await house.waitForRecord(id, 'message.agent')
+    await killed.kill()
+    expect(await house.ok('send', 'a', 'hi', '--key', 'k')).toMatchObject({ stdout: 'installed\n' })
+    const other = new NativeHouse()
+    other.turns([{ launch: 'true' }, ASKING])
+    await other.spawn('a', '--provider', 'native')
+    expect((await other.run(['send', 'a', 'hi'])).exit).toBe(5)
+    expect((await other.run(['recover', '--all'])).exit).toBe(5)
+    expect([house.inspections(), other.inspections()]).toEqual([0, 0])
+  })
+})
+
+test('a program is offered the tools of substrat', async () => {
+  const house = new NativeHouse()
+  house.turns([{ tools: true }])
+  await house.spawn('a', '--provider', 'native')
+  const { stdout } = await house.ok('send', 'a', 'hi')
+  expect(stdout).toMatch(/^substrat: .*spawn_agent.*\n$/)
+  expect(stdout).toContain('send_message')
+})
