@@ -22,6 +22,7 @@ beforeAll(async () => {
   const commands = {
     show: ['show', 'b'],
     tree: ['tree', 'a'],
+    fork: ['fork', 'a', '--name', 'forked'],
     'gate, ungate': ['gate', 'gated'],
     inbox: ['inbox'],
     deliver: ['deliver', 'a'],

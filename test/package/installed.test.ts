@@ -109,6 +109,41 @@ test('a plugin is installed by the npm that comes with it', async () => {
   expect((await person.ok('spawn', 'hi', '--provider', 'yo')).stdout).toBe('yo\n')
 })
 
+test("other people's agents are plugins of their own, each of one file", async () => {
+  const person = new Newcomer()
+  const at = (file: string): string => path.join(repository, 'test', 'plugins', file)
+  const store = path.join(person.root, 'store')
+  const commands = {
+    'claude-code': at('claude-code/stand-in.mjs'),
+    codex: `${process.execPath} ${at('codex/stand-in.mjs')}`,
+    acp: `${process.execPath} ${at('acp/agent.mjs')} ${store}`,
+    opencode: `${process.execPath} ${at('opencode/opencode.mjs')} ${store}`,
+  }
+  const names = Object.keys(commands)
+  const tarballs = await Promise.all(
+    names.map((name) => pack(path.join(repository, 'plugins', `provider-${name}`), person.root)),
+  )
+  Object.assign(person.env, { npm_config_registry: 'http://127.0.0.1:9/' })
+  await person.ok('plugins', 'install', ...tarballs.map((tarball) => `file:${tarball}`))
+  const { providers } = (await person.ok('providers', '--json')).json
+  const kinds = providers.map(({ name, kind }: { name: string; kind: string }) => `${name}: ${kind}`)
+  expect(kinds).toEqual(expect.arrayContaining(names.map((name) => `${name}: agent`)))
+
+  // Nothing is left running by the newcomer's tests.
+  Object.assign(person.env, { SUBSTRAT_WARM_MAX: '0', CLAUDE_CONFIG_DIR: store, CODEX_HOME: store })
+  mkdirSync(store)
+  const turns = Object.entries(commands).map(async ([name, command]) => {
+    const flags = ['--name', name, '--provider', name, '--option', `command=${command}`]
+    return [name, (await person.ok('spawn', 'hi', ...flags)).stdout.trim()]
+  })
+  expect(Object.fromEntries(await Promise.all(turns))).toEqual({
+    'claude-code': 'echo: hello []',
+    codex: 'echo: hello there',
+    acp: 'echo: hi',
+    opencode: 'echo: hi',
+  })
+})
+
 /** A project that depends on the package, with these files. */
 function consumer(name: string, files: Record<string, string>): string {
   const root = path.join(scratch, name)
