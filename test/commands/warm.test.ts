@@ -69,19 +69,21 @@ describe.concurrent('a turn', () => {
   test('makes a server that is busy stop first', async () => {
     const house = new WarmHouse()
     const id = await house.agent('a')
-    const server = house.server(id) as number
-    const { url, password } = handleOf(house, id)
-    const headers = { authorization: `Basic ${Buffer.from(`opencode:${password}`).toString('base64')}` }
-    const [file] = readdirSync(house.store('a')).filter((name) => name.startsWith('ses_'))
-    const native = (file as string).replace('.json', '')
-    const at = (route: string): string => `${url}${route}?directory=${encodeURIComponent(house.workspace)}`
-    const body = JSON.stringify({ parts: [{ type: 'text', text: '[{"hang":1}]' }] })
-    await fetch(at(`/session/${native}/prompt_async`), { method: 'POST', headers, body })
-    const status = async (): Promise<object> =>
-      (await fetch(at('/session/status'), { headers })).json() as Promise<object>
-    expect(await status()).toEqual({ [native]: { type: 'busy' } })
+    const server = house.server(id)
+    const native = await makeBusy(house, id)
     expect((await house.ok('send', 'a', 'two')).stdout).toBe('echo: two\n')
     expect(house.servers()).toEqual([server])
+    expect(readFileSync(path.join(house.store('a'), 'aborted'), 'utf8')).toBe(`${native}\n`)
+  })
+
+  test('goes on cold beside one that does not stop, which is killed', async () => {
+    const house = new WarmHouse()
+    const id = await house.agent('a', 'is deaf to an abort')
+    const deaf = house.server(id) as number
+    await makeBusy(house, id)
+    expect((await house.ok('send', 'a', 'two')).stdout).toBe('echo: two\n')
+    expect(isAlive(deaf)).toBe(false)
+    expect(house.servers()).toHaveLength(1)
   })
 
   test.each([
@@ -284,6 +286,20 @@ test('a copy of the home lets the servers of the first alone', async () => {
   expect((await house.ok('send', 'a', 'two')).stdout).toBe('echo: two\n')
   expect(house.servers()).toEqual([server])
 })
+
+/** It works on something that nobody waits for, as after the death of who asked; its session. */
+async function makeBusy(house: WarmHouse, id: string): Promise<string> {
+  const { url, password } = handleOf(house, id)
+  const headers = { authorization: `Basic ${Buffer.from(`opencode:${password}`).toString('base64')}` }
+  const [file = ''] = readdirSync(house.store('a')).filter((name) => name.startsWith('ses_'))
+  const native = file.replace('.json', '')
+  const at = (route: string): string => `${url}${route}?directory=${encodeURIComponent(house.workspace)}`
+  const body = JSON.stringify({ parts: [{ type: 'text', text: '[{"hang":1}]' }] })
+  await fetch(at(`/session/${native}/prompt_async`), { method: 'POST', headers, body })
+  const status = await (await fetch(at('/session/status'), { headers })).json()
+  expect(status).toEqual({ [native]: { type: 'busy' } })
+  return native
+}
 
 /** In the middle of the second turn: OpenCode has its prompt, and substrat knows that. */
 function promptKnown(house: WarmHouse, id: string): Promise<void> {

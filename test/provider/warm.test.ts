@@ -64,6 +64,25 @@ describe('a server', () => {
     expect(isAlive(pid)).toBe(true)
   })
 
+  test('that shows no environment is known by its start alone', async () => {
+    const store = tempStore()
+    const session = await newSession(store)
+    const held = warmHost(session)
+    await launch(held, 'exec env -i sleep 60')
+    const { group, server_id } = session.state.warm as WarmServer
+    const isNamed = (): boolean => readFileSync(`/proc/${group.process_group}/environ`, 'utf8') !== ''
+    await waitFor(
+      () => readFileSync(`/proc/${group.process_group}/comm`, 'utf8') === 'sleep\n',
+      'the program',
+    )
+    expect(isNamed()).toBe(false)
+    expect(isLiving(store.root, { server_id, group })).toBe(true)
+    const older = { ...group, start_time: group.start_time - 1 }
+    expect(isLiving(store.root, { server_id, group: older })).toBe(false)
+    expect(await killServer(store.root, { server_id, group }, 0)).toBe('killed')
+    expect(isAlive(group.process_group)).toBe(false)
+  })
+
   test('in another pid namespace is said not to be killed', async () => {
     const { session, server, pid } = await warmed()
     session.append([{ kind: 'server.kept', ...server, group: { ...server.group, pid_namespace: '1' } }])

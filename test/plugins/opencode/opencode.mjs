@@ -207,7 +207,8 @@ const ROUTES = [
   [
     'POST',
     /^\/session\/(\w+)\/abort$/,
-    (response) => {
+    (response, _, id) => {
+      appendFileSync(path.join(store, 'aborted'), `${id}\n`)
       answer(response, 200, true)
       if (!has('is deaf to an abort')) idle()
     },
