@@ -1,5 +1,6 @@
 /** `resume`: the provider restored, the hold lifted, and whatever is pending gone on with, because a person asked for it. */
 import { SessionStateError } from '../errors.js'
+import type { Provider } from '../provider/contract.js'
 import { stopServer } from '../provider/warm.js'
 import { type Settled, settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
@@ -41,7 +42,8 @@ async function resumeSession(
   onOutcome: (outcome: Outcome) => void,
 ): Promise<void> {
   refuseTerminated(session)
-  await ctx.providers.check(session.state.provider_name, settingsOf(session))
+  const provider = await ctx.providers.check(session.state.provider_name, settingsOf(session))
+  if (reseed) refuseSeed(session, provider.kind)
   if (session.state.hold) session.append([{ kind: 'session.configured', hold: false }])
   const isLast = (): boolean => nothingWaits(ctx, session)
   if (reseed) {
@@ -74,6 +76,25 @@ function goOnSeeded(
   const { run } = session.state
   if (run?.error?.type !== 'session_lost') return goOn(ctx, session, { auto: false, settled, isLast })
   return continueTurn(ctx, session, false, { isLast }).then((again) => ({ outcome: 'ran', run: again }))
+}
+
+function refuseSeed({ state }: Session, kind: Provider['kind']): void {
+  const facts = { agent_id: state.id }
+  if (kind === 'model') {
+    throw new SessionStateError(`${nameOf(state)} has no session to begin anew: its model is given the log`, {
+      hint: `go on with it: substrat resume ${wordOf(state)}`,
+      facts,
+    })
+  }
+  const { run } = state
+  if (run?.status !== 'open' || run.wait === null || run.wait.kind === 'not_before') return
+  throw new SessionStateError(
+    `${nameOf(state)} waits for a decision, which a new session would know nothing of`,
+    {
+      hint: `decide first, or stop the turn: substrat cancel ${wordOf(state)}`,
+      facts,
+    },
+  )
 }
 
 function refuseTerminated({ state }: Session): void {

@@ -30,7 +30,7 @@ function* wordsOf(store: FileStore, agentId: string): Generator<string> {
   if (log === undefined) return
   try {
     for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
-      const who = speakerOf(record)
+      const who = speakerOf(record, agentId)
       if (who !== undefined && 'content' in record)
         yield `${who}: ${readText(store, agentId, record.content)}`
     }
@@ -39,10 +39,11 @@ function* wordsOf(store: FileStore, agentId: string): Generator<string> {
   }
 }
 
-function speakerOf(record: SessionRecord): string | undefined {
+function speakerOf(record: SessionRecord, agentId: string): string | undefined {
   switch (record.kind) {
     case 'session.seeded':
-      return 'Earlier'
+      // What it was told of itself is all here already.
+      return record.from === agentId ? undefined : 'Earlier'
     case 'message.user':
       // What substrat says to a program that was interrupted is no part of the conversation.
       return record.origin === 'continuation' ? undefined : 'User'

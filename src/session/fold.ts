@@ -230,6 +230,8 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       next.run = { ...openRun(next, record.run_id), answer: at }
       return next
     case 'session.seeded':
+      // A session that never asked is told no answer.
+      if (next.run !== null) next.run = { ...next.run, answer: null }
       return { ...next, provider_state: null, seed: at, isSeedDue: true }
     case 'status.derived':
       return next

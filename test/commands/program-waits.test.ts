@@ -198,6 +198,45 @@ describe.concurrent('a program whose session', () => {
   })
 })
 
+describe.concurrent('resume --reseed', () => {
+  test('a second time tells what was said once', async () => {
+    const house = new NativeHouse()
+    house.turns([DONE], [DONE], [DONE])
+    await house.spawn('a', '--provider', 'native')
+    await house.ok('send', 'a', 'remember 17')
+    for (const word of ['one', 'two']) {
+      await house.ok('resume', 'a', '--reseed')
+      await house.ok('send', 'a', word)
+    }
+    const last = house.told().at(-1) as { prompt: string }
+    expect(last.prompt.match(/User: remember 17/g)).toHaveLength(1)
+    expect(last.prompt).toContain('User: one')
+  })
+
+  test('forgets a decision that the program had not acted on: the new session never asked', async () => {
+    const house = new NativeHouse()
+    const { token } = await parked(house, [{ hang: true }], [DONE])
+    const killed = house.start(['resume', 'a', '--token', token, '--approve'])
+    await waitFor(() => house.told().length === 2, 'the answer')
+    await killed.kill()
+    expect(await house.ok('resume', 'a', '--reseed')).toMatchObject({ stdout: 'installed\n' })
+    expect(house.told().at(-1)).toMatchObject({ prompt: expect.stringContaining('User: install it') })
+  })
+
+  test('is refused while a decision is waited for, and where a model is given the log', async () => {
+    const house = new NativeHouse()
+    const { id } = await parked(house)
+    const model = await house.spawn('m', '--provider', 'scripted')
+    await house.ok('send', 'm', 'hi')
+    for (const agent of [id, model]) {
+      const log = house.log(agent)
+      const { exit, json } = await house.run(['resume', agent, '--reseed', '--json'])
+      expect([exit, json.error.code]).toEqual([13, 'SESSION_STATE'])
+      expect(house.log(agent)).toBe(log)
+    }
+  })
+})
+
 describe.concurrent('the store of a program', () => {
   const begun = async (house: NativeHouse, ...turn: object[]): Promise<string> => {
     house.turns(turn)
