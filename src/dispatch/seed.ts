@@ -4,20 +4,21 @@ import { recordsFrom } from '../session/load.js'
 import { readText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
 import type { FileStore } from '../storage/store.js'
+import { capped } from '../turn/tools/toolbox.js'
 
 /** The newest of it, where it is longer than a prompt should be. Undefined where nothing was said yet. */
 export function conversationText(store: FileStore, agentId: string): string | undefined {
-  const said = [...wordsOf(store, agentId)]
-  if (said.length === 0) return undefined
   const kept: string[] = []
-  let room: number = limits.seedBytesMax
-  for (const words of said.reverse()) {
-    room -= Buffer.byteLength(words)
-    if (room < 0) break
-    kept.unshift(words)
+  let bytes = 0
+  let left = 0
+  for (const words of wordsOf(store, agentId)) {
+    kept.push(words)
+    bytes += Buffer.byteLength(words)
+    // As it is read: a conversation may be larger than memory.
+    for (; bytes > limits.seedBytesMax; left += 1) bytes -= Buffer.byteLength(kept.shift() ?? '')
   }
-  const left = said.length - kept.length
-  const begin = left === 0 ? [] : [`[… the first ${left} messages are left out …]`]
+  if (kept.length === 0) return undefined
+  const begin = left === 0 ? [] : [`[… messages left out: ${left} …]`]
   return [HEAD, ...begin, ...kept, FOOT].join('\n\n')
 }
 
@@ -32,11 +33,16 @@ function* wordsOf(store: FileStore, agentId: string): Generator<string> {
     for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
       const who = speakerOf(record, agentId)
       if (who !== undefined && 'content' in record)
-        yield `${who}: ${readText(store, agentId, record.content)}`
+        yield fitting(`${who}: ${readText(store, agentId, record.content)}`)
     }
   } finally {
     log.close()
   }
+}
+
+/** One that alone is too long is there with its beginning and its end. */
+function fitting(words: string): string {
+  return Buffer.byteLength(words) <= limits.seedBytesMax ? words : capped(Buffer.from(words), false).content
 }
 
 function speakerOf(record: SessionRecord, agentId: string): string | undefined {
