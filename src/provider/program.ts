@@ -67,12 +67,40 @@ export type KillOutcome = 'gone' | 'killed' | 'foreign' | 'alive'
 
 /** How long the death of what was sent SIGKILL is waited for. */
 const DEATH_MS_MAX = 5000
+/** How long what was killed outside of its group is looked for again: it may have started more. */
+const STRAYS_MS_MAX = 1000
 /** A process shows no environment while it dies, and while it becomes another program: it is looked at again for so long. */
 const NAMELESS_MS_MAX = 500
 
 /** What recovery does with the group of a run whose holder died. Resolves when its members are gone. */
 export function killLeftGroup(group: ProcessGroup, runId: string): Promise<KillOutcome> {
   return killMarked(group, { variable: 'SUBSTRAT_RUN', value: runId }, 0)
+}
+
+/**
+ * What an agent's program has put outside of its group: a command in a session of its own, as codex without its sandbox
+ * does. Says how many were killed. Nothing of another start of the kernel, or of another pid namespace, is looked at.
+ */
+export async function killStrays(group: ProcessGroup, runId: string): Promise<number> {
+  const own = ownIdentity()
+  if (group.kernel_boot_id !== own.kernel_boot_id || group.pid_namespace !== own.pid_namespace) return 0
+  const killed = new Set<number>()
+  for (const end = performance.now() + STRAYS_MS_MAX; performance.now() < end; await sleep(10)) {
+    const strays = straysOf(group, runId)
+    if (strays.length === 0) break
+    for (const pid of strays) if (send(pid, 'SIGKILL')) killed.add(pid)
+  }
+  return killed.size
+}
+
+function straysOf({ start_time }: ProcessGroup, runId: string): number[] {
+  const pids = listDirectory('proc.list', '/proc').map(Number).filter(Number.isInteger)
+  return pids.filter(
+    (pid) =>
+      pid !== process.pid &&
+      environmentOf(pid, 'SUBSTRAT_RUN') === runId &&
+      (processStartTime(pid) ?? 0) >= start_time,
+  )
 }
 
 /** An entry of the environment that only our own programs have. */

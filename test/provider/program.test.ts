@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { killLeftGroup } from '../../src/provider/program.js'
+import { killLeftGroup, killStrays } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/session/records.js'
-import { ownIdentity, processStartTime } from '../../src/storage/identity.js'
+import { environmentOf, ownIdentity, processStartTime } from '../../src/storage/identity.js'
 import { isAlive, recordedHost } from '../support/programs.js'
 import { useScripts } from '../support/scripts.js'
 import { tempDirectory } from '../support/temp.js'
@@ -25,6 +25,20 @@ function there(name: string): boolean {
 
 function pidIn(name: string): number {
   return Number(readFileSync(join(directory, name), 'utf8'))
+}
+
+function pidsOf(command: string): number[] {
+  const pids = readdirSync('/proc').map(Number).filter(Number.isInteger)
+  return pids.filter((pid) => commandLineOf(pid) === command)
+}
+
+/** Empty for one that has gone meanwhile. */
+function commandLineOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1).join(' ')
+  } catch {
+    return ''
+  }
 }
 
 describe('the gate', () => {
@@ -170,6 +184,21 @@ describe('recovery kills of a group', () => {
     await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the exec of the child')
     expect(await killLeftGroup(left, runId)).toBe('killed')
     expect(isAlive(pidIn('child'))).toBe(false)
+  })
+
+  test('and apart from it what an agent program has started in sessions of their own, but nothing of another run', async () => {
+    const left = await group('setsid sleep 60 & SUBSTRAT_RUN=other setsid sleep 61 & :')
+    const strays = (): number[] =>
+      pidsOf('sleep 60').filter((pid) => environmentOf(pid, 'SUBSTRAT_RUN') === runId)
+    await waitFor(() => strays().length === 1, 'the stray')
+    const [stray] = strays() as [number]
+    const [stranger] = pidsOf('sleep 61').filter((pid) => environmentOf(pid, 'SUBSTRAT_RUN') === 'other')
+    onTestFinished(() => void process.kill(stranger as number, 'SIGKILL'))
+    expect(await killStrays({ ...left, kernel_boot_id: 'another start' }, runId)).toBe(0)
+    expect(await killStrays({ ...left, start_time: Number.MAX_SAFE_INTEGER }, runId)).toBe(0)
+    expect(await killStrays(left, runId)).toBeGreaterThan(0)
+    expect([stray, stranger as number].map(isAlive)).toEqual([false, true])
+    expect(await killStrays(left, runId)).toBe(0)
   })
 
   test('not what left the group for a session of its own', async () => {
