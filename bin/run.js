@@ -11,7 +11,7 @@ const path = builtin('node:path')
 const { Script } = builtin('node:vm')
 const { crc32 } = builtin('node:zlib')
 
-const root = path.dirname(import.meta.dirname)
+const root = path.dirname(__dirname)
 const file = path.join(root, 'dist', 'substrat.cjs')
 const codeFile = path.join(cacheDir(), `${process.version}-${process.arch}-${crc32(file).toString(16)}.code`)
 const codeSavedWithinMs = 10_000
@@ -30,9 +30,9 @@ const bundle = new Module(file)
 bundle.filename = file
 bundle.importModule = (specifier) => import(specifier)
 // oclif loads the commands from this file by its name: it must get this instance, not a second one.
-const require = createRequire(file)
-require.cache[file] = bundle
-script.runInThisContext()(bundle.exports, require, bundle, file, path.dirname(file))
+const requireBundle = createRequire(file)
+requireBundle.cache[file] = bundle
+script.runInThisContext()(bundle.exports, requireBundle, bundle, file, path.dirname(file))
 bundle.loaded = true
 
 process.once('exit', saveCode)
