@@ -9,7 +9,11 @@ export default class Approve extends BaseCommand {
     'For the person at the machine, who needs no token: the one that was handed out is worth nothing afterwards. substrat show says what is asked.'
   static override examples = ['<%= config.bin %> approve notes']
   static override args = {
-    agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
+    agent: Args.string({
+      description: 'name, path, uuid or its beginning',
+      required: true,
+      ignoreStdin: true,
+    }),
     token_id: Args.string({ description: 'only if it waits for this token', ignoreStdin: true }),
   }
   static override flags = {

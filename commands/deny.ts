@@ -8,7 +8,11 @@ export default class Deny extends BaseCommand {
   static override summary = 'Refuse the tools that an agent waits for; it is told so, and goes on.'
   static override examples = [`<%= config.bin %> deny notes --reason 'Not on a Friday.'`]
   static override args = {
-    agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
+    agent: Args.string({
+      description: 'name, path, uuid or its beginning',
+      required: true,
+      ignoreStdin: true,
+    }),
     token_id: Args.string({ description: 'only if it waits for this token', ignoreStdin: true }),
   }
   static override flags = {

@@ -12,7 +12,11 @@ export default class Export extends BaseCommand {
     '<%= config.bin %> export notes --json',
   ]
   static override args = {
-    agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
+    agent: Args.string({
+      description: 'name, path, uuid or its beginning',
+      required: true,
+      ignoreStdin: true,
+    }),
   }
   static override flags = {
     output: Flags.string({ char: 'o', description: 'file to write instead of stdout' }),

@@ -12,7 +12,11 @@ export default class Log extends BaseCommand {
     '<%= config.bin %> log notes --follow --until idle --json',
   ]
   static override args = {
-    agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
+    agent: Args.string({
+      description: 'name, path, uuid or its beginning',
+      required: true,
+      ignoreStdin: true,
+    }),
   }
   static override flags = {
     last: Flags.integer({

@@ -19,7 +19,11 @@ A turn that waits needs its token (or SUBSTRAT_TOKEN) and a decision. The same d
     '<%= config.bin %> resume notes --token - --approve < token',
   ]
   static override args = {
-    agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
+    agent: Args.string({
+      description: 'name, path, uuid or its beginning',
+      required: true,
+      ignoreStdin: true,
+    }),
   }
   static override flags = {
     token: Flags.string({ description: 'resume token; - reads it from stdin', env: 'SUBSTRAT_TOKEN' }),

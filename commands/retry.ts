@@ -7,7 +7,11 @@ export default class Retry extends BaseCommand {
   static override summary = 'Ask again what the latest turn was asked, where that failed or was cancelled.'
   static override examples = ['<%= config.bin %> retry notes']
   static override args = {
-    agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
+    agent: Args.string({
+      description: 'name, path, uuid or its beginning',
+      required: true,
+      ignoreStdin: true,
+    }),
   }
   static override flags = {
     timeout: duration({ description: 'how long a busy agent or slot is waited for' }),

@@ -3,6 +3,8 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { allow, drain, duration, time } from '../src/command/flags.js'
 import { checkKey, readMessage } from '../src/command/input.js'
+import { refuseInTool } from '../src/dispatch/caller.js'
+import { reply } from '../src/dispatch/reply.js'
 import { send } from '../src/dispatch/send.js'
 import { sendAs } from '../src/dispatch/send-as.js'
 
@@ -16,7 +18,11 @@ export default class Send extends BaseCommand {
     'git log -5 | <%= config.bin %> send notes "Summarise:" -',
   ]
   static override args = {
-    agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
+    agent: Args.string({
+      description: 'name, path, uuid or its beginning',
+      required: true,
+      ignoreStdin: true,
+    }),
     message: Args.string({ description: 'the message; - (or none) reads it from stdin', ignoreStdin: true }),
     dash: Args.string({ description: '- appends stdin to MESSAGE', ignoreStdin: true, hidden: true }),
   }
@@ -47,6 +53,10 @@ export default class Send extends BaseCommand {
     'not-before': time({ description: 'through the inbox, delivered then and not earlier' }),
     from: Flags.string({
       description: 'send it for that agent: by the rules of the tree, through the inbox',
+    }),
+    'reply-to': Flags.string({
+      description: 'answer a request that the agent has sent to you, by its id (substrat inbox)',
+      exclusive: ['key', 'queue', 'kind', 'not-before', 'from'],
     }),
     drain,
     allow: allow(),
@@ -80,7 +90,11 @@ export default class Send extends BaseCommand {
       notBefore: flags['not-before'] ?? null,
     }
     const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream, drains: flags.drain })
-    if (from === null) await send(ctx, request, (outcome) => this.report(outcome))
+    const replyTo = flags['reply-to']
+    if (replyTo !== undefined) {
+      refuseInTool(this.caller, 'answer for the operator')
+      await reply(ctx, { agentId, replyTo, content: request.content }, (outcome) => this.report(outcome))
+    } else if (from === null) await send(ctx, request, (outcome) => this.report(outcome))
     else await sendAs(ctx, from, request, (outcome) => this.report(outcome))
   }
 }

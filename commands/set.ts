@@ -10,7 +10,11 @@ export default class SetCommand extends BaseCommand {
   static override summary = 'Change an agent; from its next turn on.'
   static override examples = [`<%= config.bin %> set notes --model large --system 'Be brief.'`]
   static override args = {
-    agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
+    agent: Args.string({
+      description: 'name, path, uuid or its beginning',
+      required: true,
+      ignoreStdin: true,
+    }),
   }
   static override flags = {
     model: Flags.string({ char: 'm', description: 'model; empty for the default of the provider' }),

@@ -8,7 +8,11 @@ export default class Show extends BaseCommand {
   static override summary = 'Show what an agent is doing, who holds it, and what to do next.'
   static override examples = ['<%= config.bin %> show notes', '<%= config.bin %> show notes --reply']
   static override args = {
-    agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
+    agent: Args.string({
+      description: 'name, path, uuid or its beginning',
+      required: true,
+      ignoreStdin: true,
+    }),
   }
   static override flags = {
     reply: Flags.boolean({ description: 'only its latest reply' }),

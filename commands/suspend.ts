@@ -8,7 +8,11 @@ export default class Suspend extends BaseCommand {
   static override summary = 'Bring an agent to rest; a running turn is asked to stop cleanly.'
   static override examples = ['<%= config.bin %> suspend notes', '<%= config.bin %> suspend notes --hold']
   static override args = {
-    agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
+    agent: Args.string({
+      description: 'name, path, uuid or its beginning',
+      required: true,
+      ignoreStdin: true,
+    }),
   }
   static override flags = {
     hold: Flags.boolean({ description: 'and take no turn until it is resumed; messages can be queued' }),

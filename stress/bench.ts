@@ -1,4 +1,4 @@
-// npm run bench -- [--rounds 25] [--records 1000000] [--agents 20000] [--json FILE] [--check]
+// npm run bench -- [--only turns,model,tree] [--rounds 25] [--records 1000000] [--agents 20000] [--json FILE] [--check]
 // Prints what a command costs beside a bare `node -e 0` in the same run. Exits 0 also where a target is missed, unless
 // --check is given.
 import { execFileSync } from 'node:child_process'
@@ -7,11 +7,13 @@ import { cpus, release, tmpdir, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
 import { addAgents, lengthenLog } from './bench/homes.js'
 import { countSyncs, median, type Sample, type Subject, sampleInTurn } from './bench/measure.js'
+import { treeTimes } from './bench/tree.js'
 import { Lab } from './support/lab.js'
 import { LoopbackModel, providerFlags } from './support/model.js'
 
 const { values } = parseArgs({
   options: {
+    only: { type: 'string', default: 'turns,model,tree' },
     rounds: { type: 'string', default: '25' },
     records: { type: 'string', default: '1000000' },
     agents: { type: 'string', default: '20000' },
@@ -29,26 +31,43 @@ interface Row {
   what: string
   measured: string
   value: number | null
-  target: number
+  /** Null where it is only told. */
+  target: number | null
   isMet: boolean | null
 }
 
 /** Of the loopback model: more than are asked for, each given at once. */
 const ANSWERS = 1000
 
+const PARTS: Record<string, () => Promise<Row[]>> = {
+  turns,
+  model: async () => [await throughModel()],
+  tree,
+}
+
 const lab = Lab.open()
 try {
   await lab.warm()
+  const rows: Row[] = []
+  for (const name of values.only.split(',')) {
+    const part = PARTS[name]
+    if (part === undefined) throw new Error(`--only takes some of: ${Object.keys(PARTS).join(', ')}`)
+    rows.push(...(await part()))
+  }
+  report(rows)
+} finally {
+  lab.close()
+}
+
+async function turns(): Promise<Row[]> {
   const subjects = await prepare()
   const { node, show, send, sendLong, sendMany } = subjects
   const samples = sampleInTurn(lab, Object.values(subjects), rounds)
   const wall = (subject: Subject): number => medianOf(samples, subject, 'wallMs')
   const peak = (subject: Subject): number => medianOf(samples, subject, 'peakKb')
-  const ratio = (what: string, a: number, b: number, unit: string, target: number): Row =>
-    row(what, a / b, `${(a / b).toFixed(2)}x (${a.toFixed(0)} : ${b.toFixed(0)} ${unit})`, target)
   const toMb = (kb: number): number => kb / 1024
   const syncs = countSyncs(lab, send)
-  const rows = [
+  return [
     ratio('show: wall, to node -e 0', wall(show), wall(node), 'ms', 3.2),
     ratio('send: wall, to node -e 0', wall(send), wall(node), 'ms', 3.8),
     ratio('show: peak memory, to node -e 0', toMb(peak(show)), toMb(peak(node)), 'MB', 1.8),
@@ -56,11 +75,23 @@ try {
     row('send: calls that sync', syncs, syncs === undefined ? 'not counted: no strace' : String(syncs), 4),
     ratio(`send: ${records} records, to 10`, wall(sendLong), wall(send), 'ms', 1.2),
     ratio(`send: home of ${agents} agents, to 10`, wall(sendMany), wall(send), 'ms', 1.2),
-    await throughModel(),
   ]
-  report(rows)
-} finally {
-  lab.close()
+}
+
+async function tree(): Promise<Row[]> {
+  const { toNode, toTen, drained } = await treeTimes(lab, rounds, agents)
+  const { messages, agents: taking, seconds, syncsPerSecond } = drained
+  const rate = messages / seconds
+  const drain = `${rate.toFixed(0)}/s in ${seconds.toFixed(1)} s (disk: ${syncsPerSecond.toFixed(0)} syncs/s)`
+  return [
+    ...toNode.map(({ what, ms, nodeMs }) => ratio(`tree of 200, ${what}: to node`, ms, nodeMs, 'ms', null)),
+    row(`deliver --all: ${messages} messages, ${taking} agents`, rate, drain, null),
+    ...toTen.map(({ what, ms, tenMs }) => ratio(`tree of ${agents}, ${what}: to 10`, ms, tenMs, 'ms', 1.2)),
+  ]
+}
+
+function ratio(what: string, a: number, b: number, unit: string, target: number | null): Row {
+  return row(what, a / b, `${(a / b).toFixed(2)}x (${a.toFixed(0)} : ${b.toFixed(0)} ${unit})`, target)
 }
 
 /** In a lab of its own: the linked plugin would be on the start-up path of the others. */
@@ -117,18 +148,23 @@ function medianOf(samples: Map<string, Sample[]>, { name }: Subject, of: keyof S
   return median((samples.get(name) ?? []).map((sample) => sample[of]))
 }
 
-function row(what: string, value: number | undefined, measured: string, target: number): Row {
-  return { what, measured, value: value ?? null, target, isMet: value === undefined ? null : value <= target }
+function row(what: string, value: number | undefined, measured: string, target: number | null): Row {
+  const isMet = value === undefined || target === null ? null : value <= target
+  return { what, measured, value: value ?? null, target, isMet }
 }
 
 function report(rows: Row[]): void {
   const machine = describeMachine()
-  const widths = [36, 24, 8]
+  const widths = [52, 36, 8]
   const line = (...cells: string[]): string =>
     cells.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join('  ')
   console.log(line('what', 'measured', 'target', 'met'))
   for (const { what, measured, target, isMet } of rows)
-    console.log(line(what, measured, `<= ${target}`, isMet === null ? 'unknown' : isMet ? 'yes' : 'NO'))
+    console.log(
+      target === null
+        ? line(what, measured)
+        : line(what, measured, `<= ${target}`, isMet === null ? 'unknown' : isMet ? 'yes' : 'NO'),
+    )
   console.log(`\nmedians of ${rounds} interleaved rounds. ${Object.values(machine).join(', ')}`)
   if (values.json !== undefined)
     writeFileSync(values.json, `${JSON.stringify({ machine, rounds, rows }, null, 2)}\n`)

@@ -1,4 +1,4 @@
-// Runs a program of this folder that is written in TypeScript: node stress/run.mjs bench|kill-sweep [OPTION…]
+// Runs a program of this folder that is written in TypeScript: node stress/run.mjs bench|kill-sweep|tree|turns [OPTION…]
 // It is bundled with the parts of src/ that it uses, so that generators and oracles are the product's own code.
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../src/command/base.js'
 import { checkSettingKey, Settings } from '../../src/command/settings.js'
+import { refuseInTool } from '../../src/dispatch/caller.js'
 import { writeUserFile } from '../../src/storage/user-files.js'
 
 export default class ConfigSet extends BaseCommand {
@@ -16,6 +17,7 @@ export default class ConfigSet extends BaseCommand {
 
   async run(): Promise<void> {
     const { args } = await this.parse(ConfigSet)
+    refuseInTool(this.caller, 'change settings')
     const key = checkSettingKey(args.key)
     const store = this.openForWrite()
     await writeUserFile(store.configPath, Settings.textWith(store, key, args.value), 0o600)

@@ -9,7 +9,11 @@ export default class TokenRotate extends BaseCommand {
   static override description = 'Prints the token alone on stdout.'
   static override examples = ['<%= config.bin %> token rotate notes']
   static override args = {
-    agent: Args.string({ description: 'name, uuid or its beginning', required: true, ignoreStdin: true }),
+    agent: Args.string({
+      description: 'name, path, uuid or its beginning',
+      required: true,
+      ignoreStdin: true,
+    }),
   }
   static override flags = {
     timeout: duration({ description: 'how long a busy agent is waited for' }),

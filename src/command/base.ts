@@ -6,13 +6,14 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Command } from '@oclif/core/command'
 import { askText } from '../dispatch/ask-text.js'
-import type { Context } from '../dispatch/context.js'
+import type { Context, Deliveries } from '../dispatch/context.js'
 import { withDeliveries } from '../dispatch/deliveries.js'
 import { readState } from '../dispatch/look.js'
 import type { Outcome } from '../dispatch/outcome.js'
 import type { WaitView } from '../dispatch/view.js'
 import type { SubstratError } from '../errors.js'
 import { type PluginFacts, ProviderRegistry } from '../provider/registry.js'
+import { OPERATOR } from '../storage/mailboxes.js'
 import { isUuid } from '../storage/paths.js'
 import { FileStore } from '../storage/store.js'
 import { resolveAgent } from '../tree/names.js'
@@ -41,6 +42,7 @@ export abstract class BaseCommand extends Command {
   private shutdown: Shutdown | undefined
   private isStream = false
   private knownSettings: Settings | undefined
+  private deliveries: Deliveries | undefined
 
   protected override async init(): Promise<void> {
     await super.init()
@@ -104,7 +106,9 @@ export abstract class BaseCommand extends Command {
       caller: this.caller,
       command: this.commandLine,
     }
-    return withDeliveries(parts, options.drains !== false)
+    const ctx = withDeliveries(parts, options.drains !== false)
+    this.deliveries = ctx.deliveries
+    return ctx
   }
 
   /** Within a tool of an agent of this home that agent is the one who asks; else a person. */
@@ -143,9 +147,10 @@ export abstract class BaseCommand extends Command {
   private resolve(store: FileStore | undefined, word: string): string {
     const { caller } = this
     const from = caller === null || store === undefined ? undefined : readState(store, caller)
-    return from === undefined || store === undefined
-      ? resolveAgent(store, word)
-      : resolveRelative(store, from, word)
+    if (from === undefined || store === undefined) return resolveAgent(store, word)
+    const agentId = resolveRelative(store, from, word)
+    // The person is written to, and is no agent.
+    return agentId === OPERATOR ? resolveAgent(store, word) : agentId
   }
 
   /** An existing agent, for commands that write: no home is made to find that it has none. */
@@ -165,7 +170,7 @@ export abstract class BaseCommand extends Command {
   }
 
   /** What is asked, and the secret of the token: shown once, to whoever runs this command. */
-  private reportWait(wait: WaitView, agentId: string): void {
+  protected reportWait(wait: WaitView, agentId: string): void {
     wait.token = this.reporter?.takeSecret(agentId) ?? null
     if (this.jsonEnabled()) return
     for (const ask of wait.asks) this.note(`asks for ${askText(ask)}`)
@@ -188,12 +193,25 @@ export abstract class BaseCommand extends Command {
     else this.print(text)
   }
 
+  /** One of several that are acknowledged each by itself: a line each, also with `--json`. */
+  protected printEach(object: object, text: string, isOneOfSeveral: boolean): void {
+    if (isOneOfSeveral && this.jsonEnabled()) this.printJsonLine(object)
+    else this.printObject(object, text)
+  }
+
   protected printJson(value: unknown): void {
     process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
   }
 
   protected printJsonLine(value: unknown): void {
     process.stdout.write(`${JSON.stringify(value)}\n`)
+  }
+
+  /** Whether whoever reads stdout has been given all of it. */
+  protected isPrinted(): Promise<boolean> {
+    return new Promise((resolve) => {
+      process.stdout.write('', (error) => resolve(error == null && this.isRead))
+    })
   }
 
   protected note(text: string): void {
@@ -219,6 +237,8 @@ export abstract class BaseCommand extends Command {
 
   /** From here on a signal ends the process as it would any other; the entry ends it once the output is read. */
   protected override async finally(): Promise<void> {
+    // Also of a command that has no turn of its own: what it has caused is not left half-way.
+    await this.deliveries?.idle()
     this.reporter?.noteSecrets()
     this.shutdown?.close()
   }

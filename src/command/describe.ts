@@ -26,11 +26,15 @@ export function agentsTable(agents: ListedAgent[], { status, state, roots }: Lis
 }
 
 export function describeAgent(shown: ShownAgent): string {
-  const { agent, run, holder, trouble, next, title, instructions, hold, options, wait } = shown
+  const { agent, run, holder, trouble, next, title, instructions, options, wait } = shown
   const lines: [string, string | null][] = [
-    ['agent', agent.name === null ? agent.id : `${agent.name} (${agent.id})`],
+    ['agent', agent.path === agent.id ? agent.id : `${agent.path} (${agent.id})`],
+    [
+      'parent',
+      agent.parent === null ? null : `${agent.path.split('/').slice(0, -1).join('/')} (${agent.parent})`,
+    ],
     ['title', title],
-    ['status', `${agent.status}${hold ? ', on hold' : ''}`],
+    ['status', statusText(shown)],
     ['session', `${agent.state}, ${agent.last_seq} ${agent.last_seq === 1 ? 'record' : 'records'}`],
     [
       'provider',
@@ -40,6 +44,19 @@ export function describeAgent(shown: ShownAgent): string {
     ],
     ['workspace', agent.workspace],
     ['instructions', instructions === null ? null : firstLine(instructions)],
+    ...Object.entries(shown.metadata).map(([key, value], index): [string, string] => [
+      index === 0 ? 'metadata' : '',
+      `${key}: ${firstLine(value)}`,
+    ]),
+    ...remindersText(shown),
+    [
+      'told to',
+      shown.watchers.length === 0
+        ? null
+        : shown.watchers
+            .map(({ from, on, once }) => `${from} (${on.join(', ')}${once ? ', once' : ''})`)
+            .join('; '),
+    ],
     ['created', readableTime(agent.created_at)],
     ['updated', readableTime(agent.updated_at)],
     [
@@ -65,6 +82,18 @@ export function describeAgent(shown: ShownAgent): string {
     ['next', next],
   ]
   return lines.flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(13)}${text}`])).join('\n')
+}
+
+function statusText({ agent, hold, gate }: ShownAgent): string {
+  const permits = gate.permits === 0 ? '' : `, ${gate.permits} turns permitted`
+  return `${agent.status}${hold ? ', on hold' : ''}${gate.gated ? `, gated${permits}` : ''}`
+}
+
+function remindersText({ reminders }: ShownAgent): [string, string][] {
+  return reminders.map(({ due_at, every_ms, content }, index) => [
+    index === 0 ? 'reminders' : '',
+    `${readableTime(due_at)}${every_ms === null ? '' : `, every ${every_ms / 1000} s`}: ${firstLine(content)}`,
+  ])
 }
 
 function describeWait({ kind, token_id, deadline_at, not_before }: WaitView): string {

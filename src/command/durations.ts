@@ -1,13 +1,13 @@
 /** Durations as people write them: `250ms`, `30s`, `10m`, `2h`, `1d`. */
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
-// What a timer of Node can take: above it, it fires at once.
+// What a timer of Node can take: above it, it fires at once. An age waits for no timer.
 const MAX_MS = 2 ** 31 - 1
 
 /** Undefined where the text is no duration. Milliseconds. */
-export function parseDuration(text: string): number | undefined {
+export function parseDuration(text: string, maxMs = MAX_MS): number | undefined {
   const found = DURATION.exec(text.trim())
   if (found === null) return undefined
   const ms = Math.round(Number(found[1]) * (UNIT_MS[found[2] as string] as number))
-  return ms <= MAX_MS ? ms : undefined
+  return ms <= maxMs ? ms : undefined
 }

@@ -34,6 +34,18 @@ export const duration = custom<number>({
   },
 })
 
+/** How long ago; milliseconds when parsed. */
+export const age = custom<number>({
+  helpValue: '12h|30d',
+  async parse(text) {
+    const ms = parseDuration(text, Number.MAX_SAFE_INTEGER)
+    if (ms !== undefined) return ms
+    throw new SubstratError('USAGE', `${JSON.stringify(text)} is no age`, {
+      hint: 'write a number and its unit: 30m, 12h, 30d',
+    })
+  },
+})
+
 /** `--no-drain`: the mail that the command causes waits for another. */
 export const drain = boolean({
   default: true,

@@ -13,16 +13,22 @@ export async function readMessage(words: {
   dash: string | undefined
 }): Promise<string> {
   const { message, dash } = words
-  if (dash !== undefined && dash !== '-') {
-    throw new SubstratError('USAGE', `one argument too many: ${JSON.stringify(dash.slice(0, 80))}`, {
-      hint: 'put a message of several words in quotes',
-    })
-  }
+  if (dash !== undefined && dash !== '-') throw tooMany(dash, 'put a message of several words in quotes')
   refuseBadArguments(message)
   const readsStdin = message === '-' || dash === '-' || (message === undefined && !process.stdin.isTTY)
   const typed = message === '-' ? undefined : message
   const piped = readsStdin ? await readStdin() : undefined
   return checkMessage([typed, piped].filter((part) => part !== undefined && part !== '').join('\n\n'))
+}
+
+/** Of a command that takes one argument or none. */
+export function onlyWord([word, another]: string[]): string | undefined {
+  if (another !== undefined) throw tooMany(another, 'one agent at a time')
+  return word
+}
+
+function tooMany(word: string, hint: string): SubstratError {
+  return new SubstratError('USAGE', `one argument too many: ${JSON.stringify(word.slice(0, 80))}`, { hint })
 }
 
 /** Node gives arguments that are no UTF-8 with replacement characters in them: what was meant is lost. */

@@ -26,6 +26,7 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
       return `created${record.name === null ? '' : ` as ${record.name}`}, provider ${record.provider}, in ${record.workspace}`
     case 'session.configured':
       if (record.hold !== undefined) return record.hold ? 'put on hold' : 'no longer on hold'
+      if (record.metadata !== undefined) return notes(record.metadata)
       return `changed: ${Object.keys(record)
         .filter((field) => !PLACE_FIELDS.has(field))
         .join(', ')}`
@@ -55,6 +56,11 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
         : record.calls
             .map(({ name, input }) => `calls ${askText({ tool: name, input: input ?? LARGE })}`)
             .join('\n')
+    case 'tool.started':
+      // Of a model's calls the response tells; a program's are told here.
+      return record.input === undefined && record.input_blob === undefined
+        ? undefined
+        : `calls ${askText({ tool: record.tool, input: record.input ?? LARGE })}`
     case 'tool.finished':
       return `${record.tool}${record.is_error ? ' failed' : ''}: ${text(record).trimEnd()}`
     case 'token.consumed':
@@ -74,7 +80,22 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
     case 'message.user':
       return `${record.origin === 'operator' ? 'you' : 'substrat'}: ${text(record)}`
     case 'mail.delivered':
-      return `${record.from === 'operator' ? 'you' : record.from}: ${text(record)}`
+      // The result of its call says it.
+      return record.call_id === undefined ? `${sender(record)}: ${text(record)}` : undefined
+    case 'run.completed':
+      return record.terminates === true ? 'done for good' : undefined
+    case 'reminder.set':
+      return `reminds itself ${dueText(record)}: ${text(record)}`
+    case 'reminder.cancelled':
+      return `reminder ${record.reminder_id.slice(0, 8)} cancelled`
+    case 'agent.gated':
+    case 'agent.ungated':
+    case 'agent.permitted':
+    case 'agent.poked':
+    case 'agent.unwatched':
+      return `${CONTROLLED[record.kind]} by ${whoIs(record.from)}`
+    case 'agent.watched':
+      return `watched by ${whoIs(record.from)}: tells it of ${record.on.join(', ')}${record.once ? ', once' : ''}`
     case 'message.agent':
       return `agent: ${text(record)}`
     case 'provider.started':
@@ -82,6 +103,34 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
     default:
       return undefined
   }
+}
+
+const CONTROLLED = {
+  'agent.gated': 'gated: takes no more turns,',
+  'agent.ungated': 'ungated',
+  'agent.permitted': 'one turn permitted',
+  'agent.poked': 'poked: tries its turn again, asked',
+  'agent.unwatched': 'no longer watched',
+}
+
+/** `you` is the person. */
+function whoIs(from: string): string {
+  return from === 'operator' ? 'you' : from.slice(0, 8)
+}
+
+function sender({ from, from_path, mail_kind, reminder_id }: SessionRecord<'mail.delivered'>): string {
+  if (reminder_id !== undefined) return 'reminder'
+  const who = from === 'operator' ? 'you' : (from_path ?? from)
+  return mail_kind === 'request' ? who : `${who} (${mail_kind})`
+}
+
+function dueText({ due_at, every_ms }: SessionRecord<'reminder.set'>): string {
+  return `at ${readableTime(due_at)}${every_ms === null ? '' : `, then every ${every_ms / 1000} s`}`
+}
+
+function notes(metadata: Record<string, string | null>): string {
+  const told = Object.entries(metadata).map(([name, value]) => `${name}=${value ?? '(taken away)'}`)
+  return `notes ${told.join(', ')}`
 }
 
 const LARGE = { input: '(large)' }

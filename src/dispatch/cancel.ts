@@ -11,9 +11,11 @@ import type { NewRecord } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
 import { isUnfinished } from '../session/status.js'
 import { bootId } from '../storage/identity.js'
-import { resolveAgent } from '../tree/names.js'
+import { livingBelow } from '../tree/children.js'
+import { isBelow } from '../tree/forest.js'
 import { revoked, withdrawn } from '../turn/step-calls.js'
 import { runStarted } from '../turn/step-records.js'
+import { checkReach } from './caller.js'
 import type { Context } from './context.js'
 import { readState } from './look.js'
 import { type AgentView, viewAgent } from './view.js'
@@ -25,20 +27,36 @@ export interface CancelledAgent {
   cancelled: boolean
 }
 
-/** One by name, or each that has a turn. */
-export async function cancelAgents(
-  ctx: Context,
-  words: { all: boolean; agents: string[] },
-): Promise<CancelledAgent[]> {
+export interface CancelWords {
+  /** Each that has a turn. */
+  all: boolean
+  agents: string[]
+  /** And each below them that has a turn. */
+  isRecursive: boolean
+}
+
+/** In a tool, only of agents below the caller. */
+export async function cancelAgents(ctx: Context, words: CancelWords): Promise<CancelledAgent[]> {
   if (words.all === words.agents.length > 0) {
     throw new SubstratError('USAGE', 'cancel takes the name of an agent, or --all', {
       hint: 'substrat cancel --all',
     })
   }
-  const ids = words.all
-    ? ctx.store.markedIds().filter((id) => hasTurn(ctx, id))
-    : words.agents.map((word) => resolveAgent(ctx.store, word))
+  const { store, caller } = ctx
+  if (words.all) {
+    const ids = store.markedIds().filter((id) => hasTurn(ctx, id))
+    const within = ids.filter((id) => caller === null || isBelow(store, readState(store, id), caller))
+    return Promise.all(within.map((id) => cancel(ctx, id)))
+  }
+  for (const id of words.agents) checkReach(store, caller, id, 'cancel')
+  const ids = words.agents.flatMap((id) => (words.isRecursive ? withTurnsBelow(ctx, id) : [id]))
   return Promise.all(ids.map((id) => cancel(ctx, id)))
+}
+
+function withTurnsBelow(ctx: Context, agentId: string): string[] {
+  const below = livingBelow(ctx.store, readState(ctx.store, agentId))
+  const others = below.filter((state) => state.id !== agentId && isUnfinished(state))
+  return [agentId, ...others.map(({ id }) => id)]
 }
 
 /** The end of a run that nobody works on: its token is worth nothing any more, and each of its calls has a result. */

@@ -1,11 +1,12 @@
 /** What an operation is given: the store, the providers, the bounds, and where to tell what happens. */
+import type { SubstratError } from '../errors.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import type { SessionRecord } from '../session/records.js'
 import type { FileStore } from '../storage/store.js'
 import type { TreeBounds } from '../tree/birth.js'
 import type { Shutdown } from '../turn/stop.js'
 import type { McpServer } from '../turn/tools/mcp.js'
-import type { Deliveries } from './deliveries.js'
+import type { TurnBudget } from './turn-budget.js'
 
 interface Bounds extends TreeBounds {
   /** Provider calls at once, across processes. */
@@ -42,6 +43,42 @@ export interface Reporter {
   note(text: string): void
 }
 
+/** What a visit came to. */
+export interface Visited {
+  turns: number
+  /** Whether another process has the agent, and looks after it. */
+  isHeld: boolean
+  error: SubstratError | undefined
+}
+
+/** Who else gets a turn, for the mail that the command causes. */
+export interface Deliveries {
+  /** Turns for mail that may still be begun. */
+  budget: TurnBudget
+  onVisited: ((agentId: string, visited: Visited) => void) | undefined
+  /** While it is, nobody is begun with. */
+  isPaused: boolean
+  /** Mail was stored for the agent, or something else asks for a turn of it. */
+  wake(agentId: string): void
+  /**
+   * Called when its lock is released after a turn; also with `--no-drain`: a sender that found it locked has left its
+   * message to us.
+   */
+  lookAgain(agentId: string): void
+  /** Whether its turn comes, or runs, here. */
+  has(agentId: string): boolean
+  /** Whether a turn could be begun there for what waits, or something is asked of it that needs none. */
+  isOwed(agentId: string): boolean
+  /** See `TreePorts`. */
+  runUntil(agentId: string, isAnswered: () => boolean, signal: AbortSignal): Promise<string | undefined>
+  /** A turn that somebody here waits for is to be finished too before the command ends. */
+  join<T>(turn: Promise<T>): Promise<T>
+  /** Begins nothing more. */
+  stop(): void
+  /** Settles when nothing is under way any more; says what was left. */
+  idle(): Promise<void>
+}
+
 export interface Context {
   store: FileStore
   providers: ProviderRegistry
@@ -49,7 +86,6 @@ export interface Context {
   tools: ToolRules
   reporter: Reporter
   shutdown: Shutdown
-  /** Who else gets a turn, for the mail that this command causes. */
   deliveries: Deliveries
   /** The agent in whose tool this command runs; null for a person. */
   caller: string | null

@@ -6,7 +6,6 @@
  */
 import { clock, timestampAfter } from '../clock.js'
 import { SessionStateError, SubstratError } from '../errors.js'
-import { limits } from '../limits.js'
 import type { Settled } from '../recovery/settle.js'
 import { readContinuedRun } from '../session/past-run.js'
 import type { Decision, NewRecord } from '../session/records.js'
@@ -22,6 +21,7 @@ import {
 } from '../turn/decision.js'
 import { capped } from '../turn/tools/toolbox.js'
 import { askText } from './ask-text.js'
+import { refuseInTool } from './caller.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
 import { goOn, nothingWaits, takeMail } from './go-on.js'
@@ -47,6 +47,7 @@ export async function decide(
   request: DecisionRequest,
   onOutcome: (outcome: Outcome) => void,
 ): Promise<void> {
+  refuseInTool(ctx.caller, 'decide what an agent is asked')
   await withDrain(ctx, request.agentId, onOutcome, (told) =>
     visit(ctx, request.agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, (session, settled) =>
       decideIn(ctx, session, settled, request, told),
@@ -84,7 +85,7 @@ async function decideIn(
   const decided = { token_id, decision, digest, rotation, ...given(session, request) }
   const run = await decideTurn(ctx, session, decided, { isLast: () => nothingWaits(ctx, session) })
   onOutcome(outcomeOf(ctx, session, run))
-  if (!wasStopped(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
+  if (!wasStopped(run)) await takeMail(ctx, session, ctx.deliveries.budget)
 }
 
 /** A result is as large for the model as one that a tool gave. */
@@ -106,6 +107,7 @@ export async function rotateToken(
   ctx: Context,
   agentId: string,
 ): Promise<{ result: TurnResult; secret: string }> {
+  refuseInTool(ctx.caller, 'rotate a token')
   return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: false }, async (session) => {
     const wait = waitOf(session.state, null)
     const expiresAt = new Date(clock.now() + ctx.bounds.tokenLifetimeMs).toISOString()

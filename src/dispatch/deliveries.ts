@@ -5,32 +5,28 @@
  */
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
-import { hasDueMail } from '../mail/inbox.js'
+import { hasControls, hasDueMail } from '../mail/inbox.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import { OPERATOR } from '../storage/mailboxes.js'
-import type { Context } from './context.js'
+import type { Context, Deliveries } from './context.js'
 import { advance } from './go-on.js'
-import { wasStopped } from './outcome.js'
+import { runUntil } from './in-place.js'
+import { TurnBudget } from './turn-budget.js'
 import { visit } from './visit.js'
-
-/** What a visit came to; undefined where another process has the agent, and looks after it. */
-export type DeliveryListener = (agentId: string, turns: number, error: SubstratError | undefined) => void
 
 /** How long a holder that has no turn, such as `set`, is waited for: it does not look at the inbox after itself. */
 const SHORT_HOLD_MS = 2000
 /** Turns of one agent before the others that wait get theirs. */
 const TURNS_AT_ONCE = 10
 
-export class Deliveries {
-  /** Turns that may still be begun. */
-  turnsLeft: number = limits.turnsDrainedMax
-  onVisited: DeliveryListener | undefined
-  /** While it is, nobody is begun with. */
+class CommandDeliveries implements Deliveries {
+  budget = new TurnBudget(limits.turnsDrainedMax)
+  onVisited: Deliveries['onVisited']
   isPaused = false
-  private readonly bugs: unknown[] = []
-  private readonly waiting: string[] = []
+  private readonly waiting = new Set<string>()
   private readonly active = new Map<string, Promise<void>>()
+  private readonly joined = new Set<Promise<void>>()
   /** Woken while they were at it. */
   private readonly again = new Set<string>()
   /** What was left undone, for the note at the end. */
@@ -43,34 +39,69 @@ export class Deliveries {
   ) {}
 
   wake(agentId: string): void {
-    if (agentId === OPERATOR) return
-    if (!this.isOn || this.turnsLeft <= 0 || this.ctx.shutdown.requested !== undefined) this.left.add(agentId)
-    else if (this.active.has(agentId)) this.again.add(agentId)
-    else if (!this.waiting.includes(agentId)) this.waiting.push(agentId)
+    if (this.isOn && agentId !== OPERATOR) this.take(agentId)
+  }
+
+  lookAgain(agentId: string): void {
+    if (this.isOwed(agentId)) this.take(agentId)
+  }
+
+  has(agentId: string): boolean {
+    return this.active.has(agentId) || this.waiting.has(agentId)
+  }
+
+  runUntil(agentId: string, isAnswered: () => boolean, signal: AbortSignal): Promise<string | undefined> {
+    return runUntil(this.ctx, agentId, isAnswered, signal)
+  }
+
+  join<T>(turn: Promise<T>): Promise<T> {
+    const settled: Promise<void> = turn.then(
+      () => void this.joined.delete(settled),
+      () => void this.joined.delete(settled),
+    )
+    this.joined.add(settled)
+    return turn
+  }
+
+  stop(): void {
+    this.budget.close()
     this.begin()
   }
 
-  /** Settles when nothing is under way any more; says what was left. Throws what can only be a bug of ours. */
   async idle(): Promise<void> {
     this.isPaused = false
     this.begin()
-    while (this.active.size > 0) await Promise.race(this.active.values())
-    const [bug] = this.bugs.splice(0)
-    if (bug !== undefined) throw bug
+    while (this.active.size + this.joined.size > 0)
+      await Promise.race([...this.active.values(), ...this.joined])
     const left = [...this.left].filter((id) => this.isOwed(id))
     this.left.clear()
-    if (left.length === 0 || !this.isOn) return
+    if (left.length === 0) return
     const agents = left.length === 1 ? `agent ${left[0]}` : `${left.length} agents`
     this.ctx.reporter.note(`messages still wait for ${agents}: substrat deliver --all takes them`)
   }
 
+  private take(agentId: string): void {
+    if (!this.mayBegin) this.left.add(agentId)
+    else if (this.active.has(agentId)) this.again.add(agentId)
+    else this.waiting.add(agentId)
+    this.begin()
+  }
+
+  private get mayBegin(): boolean {
+    return this.budget.left > 0 && this.ctx.shutdown.requested === undefined
+  }
+
   private begin(): void {
-    while (!this.isPaused && this.active.size < this.ctx.bounds.slotsMax) {
-      const agentId = this.waiting.shift()
-      if (agentId === undefined) return
+    if (!this.mayBegin) {
+      for (const agentId of this.waiting) this.left.add(agentId)
+      this.waiting.clear()
+    }
+    for (const agentId of this.waiting) {
+      if (this.isPaused || this.active.size >= this.ctx.bounds.slotsMax) return
+      this.waiting.delete(agentId)
       const done = this.deliver(agentId).then(() => {
         this.active.delete(agentId)
-        if (this.again.delete(agentId) && this.isOwed(agentId)) this.wake(agentId)
+        if (this.again.delete(agentId)) this.lookAgain(agentId)
         this.begin()
       })
       this.active.set(agentId, done)
@@ -78,31 +109,22 @@ export class Deliveries {
   }
 
   private async deliver(agentId: string): Promise<void> {
+    const waitMs = this.hasTurn(agentId) ? 0 : SHORT_HOLD_MS
     try {
-      const { turns, goesOn } = await visit(
-        this.ctx,
-        agentId,
-        { waitMs: this.hasTurn(agentId) ? 0 : SHORT_HOLD_MS, goesOn: true },
-        async (session, settled) => {
-          const budget = Math.min(this.turnsLeft, TURNS_AT_ONCE)
-          this.turnsLeft -= budget
-          const turns = await advance(this.ctx, session, settled, budget)
-          this.turnsLeft += budget - turns
-          const { run } = session.state
-          return { turns, goesOn: turns > 0 && !(run !== null && wasStopped(run)) }
-        },
+      const turns = await visit(this.ctx, agentId, { waitMs, goesOn: true }, (session, settled) =>
+        advance(this.ctx, session, settled, new TurnBudget(TURNS_AT_ONCE, this.budget)),
       )
-      this.onVisited?.(agentId, turns, undefined)
-      if (goesOn && this.isOwed(agentId)) this.again.add(agentId)
+      this.onVisited?.(agentId, { turns, isHeld: false, error: undefined })
+      // The last turn of the command may have gone to another.
+      if (this.budget.left <= 0) this.left.add(agentId)
     } catch (error) {
-      if (!(error instanceof SubstratError)) {
-        this.bugs.push(error)
-        return
-      }
+      if (!(error instanceof SubstratError)) throw error
+      // Who waits for the agent in whose tool we are has a turn, too.
+      const isHeld = ['LOCKED', 'DEADLOCK'].includes(error.code)
+      this.onVisited?.(agentId, { turns: 0, isHeld, error: isHeld ? undefined : error })
+      if (!isHeld) this.ctx.reporter.note(`messages may still wait for agent ${agentId}: ${error.message}`)
       // Whoever has a turn there now looks at the inbox after it.
-      if (error.code === 'LOCKED') return
-      this.onVisited?.(agentId, 0, error)
-      this.ctx.reporter.note(`messages may still wait for agent ${agentId}: ${error.message}`)
+      else if (!this.hasTurn(agentId)) this.left.add(agentId)
     }
   }
 
@@ -110,10 +132,11 @@ export class Deliveries {
     return this.stateOf(agentId)?.run?.status === 'open'
   }
 
-  /** Whether a turn could be begun there for what waits. */
   isOwed(agentId: string): boolean {
+    const { store } = this.ctx
     const state = this.stateOf(agentId)
-    return state !== undefined && canTake(state) && hasDueMail(this.ctx.store, state)
+    if (state === undefined || state.state === 'terminated') return false
+    return (canTake(state) && (state.isPoked || hasDueMail(store, state))) || hasControls(store, state)
   }
 
   private stateOf(agentId: string): State | undefined {
@@ -129,11 +152,11 @@ export class Deliveries {
 /** The context of a command, with what delivers the mail that it causes. */
 export function withDeliveries(parts: Omit<Context, 'deliveries'>, isOn: boolean): Context {
   const ctx = parts as Context
-  ctx.deliveries = new Deliveries(ctx, isOn)
+  ctx.deliveries = new CommandDeliveries(ctx, isOn)
   return ctx
 }
 
-function canTake({ state, hold, gate, run }: State): boolean {
+function canTake({ hold, gate, run }: State): boolean {
   const isParked = run?.status === 'open' && run.wait !== null
-  return state !== 'terminated' && !hold && !isParked && (!gate.isGated || gate.permits > 0)
+  return !hold && !isParked && (!gate.isGated || gate.permits > 0)
 }

@@ -18,6 +18,7 @@ import type { Run, State } from '../session/state.js'
 import { isDue, isInterrupted, isUnfinished } from '../session/status.js'
 import type { Context } from './context.js'
 import { failureOf, nameOf, wasStopped } from './outcome.js'
+import type { TurnBudget } from './turn-budget.js'
 import { continueTurn, resumeTurn, startTurn } from './turns.js'
 import { obey } from './visit.js'
 
@@ -90,18 +91,19 @@ export async function advance(
   ctx: Context,
   session: Session,
   settled: Settled,
-  turnsMax: number,
+  budget: TurnBudget,
 ): Promise<number> {
   const wentOn = await goOn(ctx, session, { auto: true, settled, isLast: () => nothingWaits(ctx, session) })
   if (wentOn.outcome === 'ran' && wasStopped(wentOn.run)) return 1
-  const turns = wentOn.outcome === 'ran' ? 1 : 0
-  return turns + (await takeMail(ctx, session, turnsMax - turns))
+  if (wentOn.outcome !== 'ran') return takeMail(ctx, session, budget)
+  budget.spend()
+  return 1 + (await takeMail(ctx, session, budget))
 }
 
 /** Turns for what waits in the inbox, until it is empty or the command's bound is reached. Says how many it ran. */
-export async function takeMail(ctx: Context, session: Session, turnsMax: number): Promise<number> {
+export async function takeMail(ctx: Context, session: Session, budget: TurnBudget): Promise<number> {
   let turns = 0
-  while (turns < turnsMax) {
+  while (budget.left > 0) {
     obey(session)
     if (!mayBegin(ctx, session)) break
     const messages = nextMail(session)
@@ -114,6 +116,7 @@ export async function takeMail(ctx: Context, session: Session, turnsMax: number)
     }
     syncBeforeForgetting(session)
     noteTaken(ctx, session, messages)
+    budget.spend()
     const { key, digest, turn_timeout_ms } = first
     const request = { key, digest: key === null ? null : digest, turn_timeout_ms, steps_max: null, allow: [] }
     const run = await startTurn(
@@ -121,7 +124,7 @@ export async function takeMail(ctx: Context, session: Session, turnsMax: number)
       session,
       { prompt: { origin: 'mail', mails: messages.map(delivered) }, ...request },
       {
-        isLast: () => turns + 1 >= turnsMax || nothingWaits(ctx, session),
+        isLast: () => budget.left <= 0 || nothingWaits(ctx, session),
       },
     )
     removeDelivered(session)

@@ -6,6 +6,7 @@ import type { State } from '../session/state.js'
 import { isDue } from '../session/status.js'
 import type { Context } from './context.js'
 import { advance } from './go-on.js'
+import { TurnBudget } from './turn-budget.js'
 import { visit } from './visit.js'
 
 const PAUSE_MS_MAX = 100
@@ -20,7 +21,7 @@ export async function runUntil(
   for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, PAUSE_MS_MAX)) {
     if (isAnswered()) return undefined
     if (signal.aborted) return 'the wait was stopped'
-    const turns = await tryTurn(ctx, agentId)
+    const turns = await unlessStopped(ctx.deliveries.join(tryTurn(ctx, agentId)), signal)
     if (isAnswered()) return undefined
     if (typeof turns === 'string') return turns
     // Nothing was to be done, and still there is no answer: somebody has to do something first.
@@ -28,15 +29,24 @@ export async function runUntil(
       const why = whyNoTurn(openForRead(ctx.store, agentId)?.state)
       if (why !== undefined) return why
     }
-    if (turns === undefined || turns === 0) await sleep(pauseMs)
+    if ((turns === undefined || turns === 0) && !signal.aborted) await sleep(pauseMs)
   }
+}
+
+/** A turn that has begun goes on to its end, whether or not somebody still waits for it. */
+function unlessStopped<T>(turn: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const stopped = (): void => resolve(undefined)
+    signal.addEventListener('abort', stopped, { once: true })
+    turn.then(resolve, reject).finally(() => signal.removeEventListener('abort', stopped))
+  })
 }
 
 /** How many turns it took, one at most; undefined where another process has it; else what went wrong. */
 async function tryTurn(ctx: Context, agentId: string): Promise<number | undefined | string> {
   try {
     return await visit(ctx, agentId, { waitMs: 0, goesOn: true }, (session, settled) =>
-      advance(ctx, session, settled, 1),
+      advance(ctx, session, settled, new TurnBudget(1)),
     )
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error

@@ -3,6 +3,7 @@ import { SubstratError } from '../errors.js'
 import { countPending } from '../mail/inbox.js'
 import { openForRead } from '../session/open-for-read.js'
 import { readMessageText, readText } from '../session/read.js'
+import type { WatchedStatus } from '../session/records.js'
 import type { SessionState, State } from '../session/state.js'
 import { isUnfinished, type Status } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
@@ -45,6 +46,12 @@ export interface ShownAgent extends TurnResult {
   instructions: string | null
   options: Record<string, string>
   hold: boolean
+  gate: { gated: boolean; permits: number }
+  /** What it says of itself. */
+  metadata: Record<string, string>
+  reminders: { reminder_id: string; due_at: string; every_ms: number | null; content: string }[]
+  /** Who is told when it goes from running to one of these. */
+  watchers: { from: string; on: WatchedStatus[]; once: boolean }[]
   /** Who has the agent's lock; null where nobody has. */
   holder: Holder | null
   /** Why the latest run did not complete. */
@@ -63,6 +70,15 @@ export function showAgent(store: FileStore, agentId: string): ShownAgent {
     instructions: state.instructions === null ? null : readText(store, agentId, state.instructions),
     options: state.options,
     hold: state.hold,
+    gate: { gated: state.gate.isGated, permits: state.gate.permits },
+    metadata: state.metadata,
+    reminders: state.reminders.map(({ reminder_id, due_at, every_ms, content }) => ({
+      reminder_id,
+      due_at,
+      every_ms,
+      content: readText(store, agentId, content),
+    })),
+    watchers: state.watchers.map(({ from, on, once }) => ({ from, on, once })),
     holder,
     trouble: whyUnfinished(store, state),
     next: nextCommand(store, state, holder),
@@ -96,6 +112,7 @@ function nextCommand(store: FileStore, state: State, holder: Holder | null): str
   if (state.state === 'terminated') return null
   if (statusNow(store, state) === 'running') return `substrat log ${name} --follow`
   if (statusNow(store, state) === 'waiting') return waitingCommand(state, name)
+  if (state.gate.isGated && state.gate.permits === 0) return `substrat ungate ${name}`
   if (state.hold || isUnfinished(state)) return `substrat resume ${name}`
   if (countPending(store, state) > 0 && holder === null) return `substrat resume ${name}`
   return `substrat send ${name} '…'`

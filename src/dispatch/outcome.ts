@@ -33,9 +33,9 @@ export function nameOf(state: State): string {
   return state.name ?? state.id
 }
 
-/** The agent in a command that a hint names. The name of a terminated one may be another's by now. */
+/** The agent in a command that a hint names: its path finds it. The name of a terminated one may be another's by now. */
 export function wordOf(state: State): string {
-  return shellWord(state.state === 'terminated' ? state.id : nameOf(state))
+  return shellWord(state.state === 'terminated' ? state.id : state.path)
 }
 
 /** Why a run that is over is no success; undefined where it is one. */

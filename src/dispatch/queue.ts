@@ -10,7 +10,7 @@ import { OPERATOR } from '../storage/mailboxes.js'
 import { answeredInLog, isOwnTurn, keyConflict } from './answered.js'
 import type { Context } from './context.js'
 import { nameOf, type Outcome } from './outcome.js'
-import type { SendRequest } from './send.js'
+import type { SendRequest } from './send-request.js'
 import { viewTurn } from './view.js'
 
 /** Stored when it returns; whoever holds the agent takes it after the turn that it is in. */

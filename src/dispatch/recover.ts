@@ -11,11 +11,12 @@ import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
 import { OPERATOR } from '../storage/mailboxes.js'
-import { lockRoots } from '../tree/children.js'
 import { resolveAgent } from '../tree/names.js'
 import type { Context } from './context.js'
 import { advance } from './go-on.js'
 import { failureOf, nameOf, wasStopped } from './outcome.js'
+import { eachOwed, forgetUnborn, markAgain } from './owed.js'
+import { TurnBudget } from './turn-budget.js'
 import { type RunView, viewRun } from './view.js'
 import { visit } from './visit.js'
 
@@ -62,17 +63,10 @@ export async function recover(
       policy,
       onAgent,
     )
-  ctx.store.sweepHome()
-  if (ctx.store.isScanned()) return visitEach(ctx, ctx.store.markedIds(), policy, onAgent)
-  await repairNames(ctx)
-  await visitEach(ctx, [...new Set([...ctx.store.agentIds(), ...ctx.store.markedIds()])], policy, onAgent)
-  ctx.store.markScanned()
-}
-
-async function repairNames(ctx: Context): Promise<void> {
-  if (ctx.store.rootNames().isComplete) return
-  const { lock } = await lockRoots(ctx.store, ctx.command)
-  await lock.release()
+  await eachOwed(ctx, async (ids) => {
+    await visitEach(ctx, ids, policy, onAgent)
+    return true
+  })
 }
 
 async function visitEach(
@@ -120,7 +114,6 @@ async function recoverOne(ctx: Context, agentId: string, policy: ContinuePolicy)
     return recovered
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error
-    // A marker brings the next `recover --all` back to what this one could not look at.
     if (error.code !== 'LOCKED') markAgain(ctx, agentId)
     const outcome = error.code === 'LOCKED' ? 'held' : 'failed'
     const failure = outcome === 'held' ? undefined : error
@@ -135,7 +128,7 @@ async function recoverSession(
   goesOn: boolean,
 ): Promise<Recovered> {
   const before = session.state
-  const turns = goesOn ? await advance(ctx, session, settled, limits.turnsDrainedMax) : 0
+  const turns = goesOn ? await advance(ctx, session, settled, new TurnBudget(limits.turnsDrainedMax)) : 0
   const { id, name, run } = session.state
   const wasOwed = settled.row !== 'A' || isInterrupted(before)
   const failure =
@@ -161,16 +154,8 @@ function isAwaited({ parent, run }: State): boolean {
 
 /** A marker whose agent never came to be, or is gone. */
 function neverBorn(ctx: Context, agentId: string): Recovered {
-  ctx.store.unmark(agentId, () => ctx.store.isSpawning(agentId) || ctx.store.hasAgent(agentId))
+  forgetUnborn(ctx, agentId)
   return told({ agent: agentId, name: null, row: 'A', outcome: 'clean', run: null }, undefined)
-}
-
-function markAgain(ctx: Context, agentId: string): void {
-  try {
-    ctx.store.mark(agentId)
-  } catch {
-    // The error that is told already says what is wrong with the disk.
-  }
 }
 
 function nameIn(ctx: Context, agentId: string): string | null {

@@ -1,6 +1,5 @@
 /** `resume`: the provider restored, the hold lifted, and whatever is pending gone on with, because a person asked for it. */
 import { SessionStateError } from '../errors.js'
-import { limits } from '../limits.js'
 import { type Settled, settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { Context } from './context.js'
@@ -37,7 +36,7 @@ async function resumeSession(
   const hasOutcome = wentOn.outcome === 'ran' || wentOn.outcome === 'waiting'
   if (hasOutcome) onOutcome(outcomeOf(ctx, session, wentOn.run))
   if (wentOn.outcome === 'ran' && wasStopped(wentOn.run)) return
-  await takeMail(ctx, session, limits.turnsDrainedMax)
+  await takeMail(ctx, session, ctx.deliveries.budget)
   if (!hasOutcome) onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
 }
 

@@ -1,6 +1,5 @@
 /** `retry`: the prompt of the latest turn again, where that failed or was cancelled. */
 import { SessionStateError } from '../errors.js'
-import { limits } from '../limits.js'
 import type { Settled } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
@@ -36,7 +35,7 @@ async function retryIn(
   if (!hasRun) refuseWithoutFailure(session.state)
   const run = hasRun ? wentOn.run : await continueTurn(ctx, session, false, { isLast })
   onOutcome(outcomeOf(ctx, session, run))
-  if (!wasStopped(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
+  if (!wasStopped(run)) await takeMail(ctx, session, ctx.deliveries.budget)
 }
 
 function refuseWithoutFailure(state: State): void {

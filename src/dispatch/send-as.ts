@@ -4,15 +4,15 @@
  */
 import { randomUUID } from 'node:crypto'
 import { SubstratError } from '../errors.js'
+import type { Message } from '../mail/message.js'
 import { post } from '../mail/post.js'
 import type { State } from '../session/state.js'
 import { checkMayWrite } from '../tree/relations.js'
 import { checkNoCycle, replyIn } from '../turn/tools/tree/correspondence.js'
 import type { Context } from './context.js'
-import { runUntil } from './in-place.js'
 import { readState } from './look.js'
 import { nameOf, type Outcome, wordOf } from './outcome.js'
-import type { SendRequest } from './send.js'
+import type { SendRequest } from './send-request.js'
 import { viewTurn } from './view.js'
 
 /**
@@ -31,7 +31,7 @@ export async function sendAs(
   try {
     const isLeft = request.isQueued || request.kind !== 'request' || request.notBefore !== null
     if (isLeft || ctx.caller !== senderId) onOutcome(leave(ctx, from, to, request))
-    else onOutcome(await converse(ctx, from, to, request))
+    else await converse(ctx, from, to, request, onOutcome)
   } finally {
     await ctx.deliveries.idle()
   }
@@ -60,32 +60,47 @@ function store(ctx: Context, from: State, to: State, request: SendRequest): stri
 }
 
 /** The reply is taken from the sender's inbox once it is told: what dies before that leaves it there, for a turn. */
-async function converse(ctx: Context, from: State, to: State, request: SendRequest): Promise<Outcome> {
+async function converse(
+  ctx: Context,
+  from: State,
+  to: State,
+  request: SendRequest,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
   const edge = await ctx.store.waits.add(from.id, to.id, ctx.command)
   try {
     checkNoCycle(ctx.store, from.id, to.id)
     const messageId = store(ctx, from, to, request)
     ctx.shutdown.listen()
-    const reply = (): ReturnType<typeof replyIn> => replyIn(ctx.store, from.id, messageId)
-    const whyNot = await runUntil(
-      ctx,
+    const reply = (): Message | undefined => replyIn(ctx.store, from.id, messageId)
+    const whyNot = await ctx.deliveries.runUntil(
       to.id,
       () => reply() !== undefined,
       AbortSignal.any([ctx.shutdown.whenRequested, AbortSignal.timeout(ctx.bounds.turnTimeoutMs)]),
     )
     const found = reply()
-    const state = readState(ctx.store, to.id)
-    const result = viewTurn(ctx.store, state, state.run, null)
-    if (found === undefined) return { result, failure: notYet(state, messageId, whyNot) }
+    onOutcome(outcomeOf(ctx, readState(ctx.store, to.id), found, messageId, whyNot))
+    if (found === undefined) return
     ctx.store.mail.remove(from.id, found.message_id)
-    if (found.kind === 'response') return { result: { ...result, reply: found.content } }
-    return {
-      result,
-      failure: new SubstratError('PROVIDER_FAILED', found.content, { facts: { agent_id: to.id } }),
-    }
+    // No log has its id: a power cut that brings the file back would bring the reply a second time.
+    ctx.store.mail.syncRemovals(from.id)
   } finally {
     await edge.release()
   }
+}
+
+function outcomeOf(
+  ctx: Context,
+  to: State,
+  reply: Message | undefined,
+  messageId: string,
+  whyNot: string | undefined,
+): Outcome {
+  const result = viewTurn(ctx.store, to, to.run, null)
+  if (reply === undefined) return { result, failure: notYet(to, messageId, whyNot) }
+  if (reply.kind === 'response') return { result: { ...result, reply: reply.content } }
+  const failure = new SubstratError('PROVIDER_FAILED', reply.content, { facts: { agent_id: to.id } })
+  return { result, failure }
 }
 
 function notYet(to: State, messageId: string, why: string | undefined): SubstratError {

@@ -1,5 +1,4 @@
 import { SessionStateError, SubstratError } from '../errors.js'
-import { limits } from '../limits.js'
 import type { Settled } from '../recovery/settle.js'
 import { digestOf } from '../session/ids.js'
 import { openDurable } from '../session/open-for-read.js'
@@ -13,29 +12,9 @@ import { withDrain } from './drain.js'
 import { goOn, nothingWaits, takeMail } from './go-on.js'
 import { nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from './outcome.js'
 import { queue } from './queue.js'
+import type { SendRequest } from './send-request.js'
 import { startTurn } from './turns.js'
 import { visit } from './visit.js'
-
-export interface SendRequest {
-  agentId: string
-  content: string
-  /** With the same key the same message is taken once, and answered with the same reply. */
-  key: string | null
-  /** Ask again where the run of that key failed. */
-  retry: boolean
-  ifBusy: 'wait' | 'queue' | 'fail'
-  turnTimeoutMs: number | null
-  /** When the agent waits for a decision or a time: take its place, refuse, or leave the message for later. */
-  ifWaiting: 'supersede' | 'fail' | 'queue'
-  /** Tools that may change things without being asked about. */
-  allow: string[]
-  stepsMax: number | null
-  /** Through the inbox, whatever the agent does; see `queue`. */
-  isQueued: boolean
-  kind: 'request' | 'notification'
-  /** Through the inbox, and not delivered before. ISO 8601. */
-  notBefore: string | null
-}
 
 /** `onOutcome` is called once, when the message's own run has ended (or is stored for later); mail is drained after it. */
 export async function send(
@@ -128,7 +107,7 @@ async function converse(
     { isLast: () => nothingWaits(ctx, session) },
   )
   onOutcome(outcomeOf(ctx, session, run))
-  if (!wasStopped(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
+  if (!wasStopped(run)) await takeMail(ctx, session, ctx.deliveries.budget)
 }
 
 /** The exit status and the wait are those of the run that waits; that run is not this message's. */

@@ -1,7 +1,6 @@
 /** `spawn`: a new agent, and with a prompt its first turn. */
 import { randomUUID } from 'node:crypto'
 import { SubstratError } from '../errors.js'
-import { limits } from '../limits.js'
 import { deriveId } from '../session/ids.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { NewRecord } from '../session/records.js'
@@ -12,6 +11,7 @@ import { isDirectory } from '../storage/user-files.js'
 import { createAgent } from '../tree/birth.js'
 import { type AgentFacts, createdRecord } from '../tree/created.js'
 import { checkName, livingChild, livingRoot } from '../tree/names.js'
+import { holdUpCaller } from './caller.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
 import { nothingWaits, takeMail } from './go-on.js'
@@ -75,15 +75,16 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
   }
   listener.onAgent(session.state)
   for (const record of session.records({ seq: 1, offset: 0 })) ctx.reporter.record(record, id)
+  const wait = await holdUpCaller(ctx, id)
   await withDrain(ctx, id, listener.onOutcome, (onOutcome) =>
-    within(ctx, session, async () => {
+    within(ctx, session, true, async () => {
       if (request.prompt === null)
         return onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
       const run = await firstTurn(ctx, session, { isLast: () => nothingWaits(ctx, session) })
       onOutcome(outcomeOf(ctx, session, run))
-      if (!wasStopped(run)) await takeMail(ctx, session, limits.turnsDrainedMax)
+      if (!wasStopped(run)) await takeMail(ctx, session, ctx.deliveries.budget)
     }),
-  )
+  ).finally(() => wait.release())
 }
 
 function livingOne(ctx: Context, parent: string | null, name: string): string | undefined {

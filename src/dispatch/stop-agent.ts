@@ -1,16 +1,14 @@
 /**
- * `suspend` and `terminate`: an agent brought to rest. A turn that runs in another process is asked by a request file to
- * stop cleanly, and waited for.
+ * `suspend`: an agent brought to rest. A turn that runs in another process is asked by a request file to stop cleanly, and
+ * waited for; `terminate` does it by the same.
  */
 import { sleep } from '../clock.js'
 import { SessionStateError, SubstratError } from '../errors.js'
-import { countPending } from '../mail/inbox.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import { bootId } from '../storage/identity.js'
 import type { RequestVerb } from '../storage/store.js'
-import { cancelRecords } from './cancel.js'
 import type { Context } from './context.js'
 import { nameOf, wordOf } from './outcome.js'
 import { type AgentView, viewAgent } from './view.js'
@@ -18,7 +16,7 @@ import { visit } from './visit.js'
 
 /** With `hold`, nothing is delivered until `resume`. */
 export function suspend(ctx: Context, agentId: string, hold: boolean): Promise<AgentView> {
-  return visitStopped(ctx, agentId, 'suspend', (session) => {
+  return visitStopped(ctx, agentId, 'suspend', async (session) => {
     const { state } = session
     if (state.state === 'terminated') {
       throw new SessionStateError(`${nameOf(state)} is terminated: it cannot be suspended`, {
@@ -34,23 +32,12 @@ export function suspend(ctx: Context, agentId: string, hold: boolean): Promise<A
   })
 }
 
-export function terminate(ctx: Context, agentId: string): Promise<AgentView> {
-  return visitStopped(ctx, agentId, 'terminate', (session) => {
-    const { state } = session
-    if (state.state === 'terminated') return
-    const waiting = countPending(ctx.store, state)
-    session.append([...cancelRecords(state, 'terminated'), { kind: 'session.terminated' }])
-    if (waiting > 0)
-      ctx.reporter.note(`${waiting} queued message(s) were never delivered; they stay in its inbox directory`)
-  })
-}
-
 /** Asks the holder's turn to stop until the lock is ours, or the time is up. */
-async function visitStopped(
+export async function visitStopped(
   ctx: Context,
   agentId: string,
   verb: RequestVerb,
-  work: (session: Session) => void,
+  work: (session: Session) => Promise<void>,
 ): Promise<AgentView> {
   // What a dead process left open is ended with its agent, by its own record.
   const goesOn = verb === 'terminate'
@@ -58,7 +45,7 @@ async function visitStopped(
   for (let asked: string | undefined; ; await sleep(20)) {
     try {
       return await visit(ctx, agentId, { waitMs: 0, goesOn, endsRun: goesOn }, async (session) => {
-        work(session)
+        await work(session)
         return viewAgent(ctx.store, session.state)
       })
     } catch (error) {
@@ -80,13 +67,8 @@ function stillBusy(error: SubstratError, asked: string | undefined): SubstratErr
   })
 }
 
-/** The request names the run, so that one that comes too late stops no later turn. */
-function ask(
-  ctx: Context,
-  agentId: string,
-  verb: RequestVerb,
-  asked: string | undefined,
-): string | undefined {
+/** The request names the run, so that one that comes too late stops no later turn. Says which run was asked last. */
+export function ask(ctx: Context, agentId: string, verb: RequestVerb, asked?: string): string | undefined {
   const run = openForRead(ctx.store, agentId)?.state.run
   if (run?.status !== 'open' || run.run_id === asked) return asked
   ctx.reporter.note('a turn is running: asking it to stop')

@@ -1,8 +1,9 @@
 /** The tools of an agent, by the settings; and for those of the tree, what only dispatch can do. */
+import { SubstratError } from '../errors.js'
+import type { ProviderSettings } from '../provider/contract.js'
 import type { Session } from '../session/session.js'
 import { Toolbox } from '../turn/tools/toolbox.js'
 import type { Context } from './context.js'
-import { runUntil } from './in-place.js'
 
 export function toolboxOf(ctx: Context, session: Session): Toolbox {
   return new Toolbox({
@@ -15,8 +16,24 @@ export function toolboxOf(ctx: Context, session: Session): Toolbox {
       bounds: ctx.bounds,
       command: ctx.command,
       wake: (agentId) => ctx.deliveries.wake(agentId),
-      runUntil: (agentId, isAnswered, signal) => runUntil(ctx, agentId, isAnswered, signal),
-      checkProvider: async (provider, settings) => void (await ctx.providers.check(provider, settings)),
+      runUntil: (agentId, isAnswered, signal) => ctx.deliveries.runUntil(agentId, isAnswered, signal),
+      checkProvider: (provider, settings, isFree) => checkProvider(ctx, provider, settings, isFree),
     },
   })
+}
+
+async function checkProvider(
+  ctx: Context,
+  name: string,
+  settings: ProviderSettings,
+  isFree: boolean,
+): Promise<void> {
+  const provider = await ctx.providers.check(name, settings)
+  const isHarmless = provider.kind === 'model' && (provider.secrets?.(settings) ?? []).length === 0
+  if (isFree || isHarmless) return
+  throw new SubstratError(
+    'TREE_RULES',
+    `a child with the provider ${name} may do more than its parent: what it runs, and where its secrets go, its options say`,
+    { hint: 'leave provider and options as yours are; or allow the parent shell, or all' },
+  )
 }

@@ -5,6 +5,7 @@ import { SubstratError } from '../errors.js'
 import type { Provider, ProviderSettings } from '../provider/contract.js'
 import { takeSlot } from '../provider/slots.js'
 import { settingsOf } from '../recovery/settle.js'
+import { openForRead } from '../session/open-for-read.js'
 import type { PromptSource } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
@@ -160,6 +161,7 @@ function portsOf(
         slotsMax: bounds.slotsMax,
         waitMs: bounds.waitMs,
         command: ctx.command,
+        lender: lenderOf(ctx),
         signal: signal ?? shutdown.whenRequested,
         onWait: () => reporter.note(`waiting for one of ${bounds.slotsMax} slots for provider calls`),
       }).catch((error) => {
@@ -176,6 +178,13 @@ function portsOf(
     serveTools: (call) => serveTools(store, session, toolbox.treeDefinitions, call),
     isLast: () => isLast() || shutdown.requested !== undefined,
   }
+}
+
+/** The agent whose program runs this command, and holds a slot for as long as it waits for it. A model's tool holds none. */
+function lenderOf({ store, caller }: Context): string | undefined {
+  if (caller === null) return undefined
+  const run = openForRead(store, caller)?.state.run
+  return run?.status === 'open' && run.process !== null ? caller : undefined
 }
 
 function stopOf(ctx: Context, session: Session): (run: Run) => TurnStop {

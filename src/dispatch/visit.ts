@@ -7,11 +7,13 @@ import { SubstratError } from '../errors.js'
 import { controlRecords, countPending, removeDelivered, syncBeforeForgetting } from '../mail/inbox.js'
 import { type Settled, settle } from '../recovery/settle.js'
 import { openForAppend, type Session } from '../session/session.js'
-import type { State } from '../session/state.js'
+import type { Run, State } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
 import type { FileStore } from '../storage/store.js'
 import { settleAccounts } from './accounts.js'
+import { holdUpCaller } from './caller.js'
 import type { Context } from './context.js'
+import { wasStopped } from './outcome.js'
 import { toolboxOf } from './toolbox.js'
 
 export interface VisitOptions {
@@ -28,8 +30,23 @@ export async function visit<T>(
   options: VisitOptions,
   work: (session: Session, settled: Settled) => Promise<T>,
 ): Promise<T> {
+  const wait = await holdUpCaller(ctx, agentId)
+  try {
+    return await visited(ctx, agentId, options, work)
+  } finally {
+    await wait.release()
+  }
+}
+
+async function visited<T>(
+  ctx: Context,
+  agentId: string,
+  options: VisitOptions,
+  work: (session: Session, settled: Settled) => Promise<T>,
+): Promise<T> {
   const session = await openForAppend(ctx.store, agentId, { command: ctx.command, waitMs: options.waitMs })
-  return within(ctx, session, async () => {
+  const looksAgain = options.goesOn && options.endsRun !== true
+  return within(ctx, session, looksAgain, async () => {
     const note = (text: string): void => ctx.reporter.note(text)
     const { policy } = toolboxOf(ctx, session)
     const { providers, tools } = ctx
@@ -57,14 +74,27 @@ export function obey(session: Session): void {
   removeDelivered(session)
 }
 
-/** The work and the clean end of a session that is open already. */
-export async function within<T>(ctx: Context, session: Session, work: () => Promise<T>): Promise<T> {
-  session.onRecord((record) => ctx.reporter.record(record, session.id))
+/**
+ * The work and the clean end of a session that is open already. `looksAgain`: at the inbox, after a turn and the release
+ * of the lock, unless somebody has stopped that turn and wants the agent at rest.
+ */
+export async function within<T>(
+  ctx: Context,
+  session: Session,
+  looksAgain: boolean,
+  work: () => Promise<T>,
+): Promise<T> {
+  let hadTurn = false
+  session.onRecord((record) => {
+    hadTurn ||= record.kind.startsWith('run.')
+    ctx.reporter.record(record, session.id)
+  })
   try {
     const result = await work()
     await settleAccounts(ctx, session, false)
     rest(session)
     await session.close((state) => isOwed(ctx.store, state))
+    if (looksAgain && hadTurn && !wasStopped(session.state.run as Run)) ctx.deliveries.lookAgain(session.id)
     return result
   } catch (error) {
     if (isStorageFailure(error)) await session.abandon()
@@ -75,13 +105,14 @@ export async function within<T>(ctx: Context, session: Session, work: () => Prom
 
 /** Whether the agent needs another visit, so that its marker stays. */
 function isOwed(store: FileStore, state: State): boolean {
+  const isMailed = state.owes.length > 0 || countPending(store, state) > 0
+  if (state.state === 'terminated') return isMailed
   return (
+    isMailed ||
     state.run?.status === 'open' ||
     isInterrupted(state) ||
-    state.owes.length > 0 ||
     state.isPoked ||
-    state.reminders.length > 0 ||
-    countPending(store, state) > 0
+    state.reminders.length > 0
   )
 }
 

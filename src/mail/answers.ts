@@ -48,7 +48,9 @@ export function sendOwed(session: Session, { isRepeat, note }: AnswerOptions): s
 export function sendBack(store: FileStore, state: State, note: (text: string) => void): string[] {
   const told: string[] = []
   for (const message of messagesIn(store, state.id)) {
-    if (isAnswerable(message) && tell(store, state, message, note)) told.push(message.from)
+    // The file of a message that was taken may still be there, or there again (row K).
+    const isTaken = state.delivered.includes(message.message_id)
+    if (!isTaken && isAnswerable(message) && tell(store, state, message, note)) told.push(message.from)
     store.mail.remove(state.id, message.message_id)
   }
   return told

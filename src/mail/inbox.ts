@@ -12,6 +12,7 @@ import { deriveId } from '../session/ids.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Reminder, State } from '../session/state.js'
+import { OPERATOR } from '../storage/mailboxes.js'
 import type { FileStore } from '../storage/store.js'
 import { decodeMessage, type Message } from './message.js'
 
@@ -50,6 +51,12 @@ export function hasDueMail(store: FileStore, state: State): boolean {
   const now = timestampAfter(state.updated_at)
   if (state.reminders.some(({ due_at }) => due_at <= now)) return true
   for (const message of eachMessage(store, state)) if (isDue(message, now)) return true
+  return false
+}
+
+/** Whether something is asked of the agent that needs no turn. */
+export function hasControls(store: FileStore, state: State): boolean {
+  for (const { kind } of eachMessage(store, state)) if (kind === 'control') return true
   return false
 }
 
@@ -92,8 +99,17 @@ export function syncBeforeForgetting(session: Session): void {
 
 /** Mail that no crash of ours can have left: it is kept, named, and not delivered. */
 export function damagedMail(store: FileStore, state: State): string[] {
-  const damaged = pendingIds(store, state).filter((id) => readMessage(store, state.id, id) === undefined)
-  return damaged.map((id) => store.mail.pathOf(state.id, id))
+  return damagedIn(store, state.id, pendingIds(store, state))
+}
+
+/** The same of the operator's inbox. */
+export function damagedOperatorMail(store: FileStore): string[] {
+  return damagedIn(store, OPERATOR, store.mail.ids(OPERATOR))
+}
+
+/** All that waits, also what is obeyed and never shown to a model; in the order of its delivery. Takes nothing. */
+export function listWaiting(store: FileStore, state: State): Message[] {
+  return [...eachMessage(store, state)].sort(inOrder)
 }
 
 /** Every message in an inbox that can be read, whatever its recipient's log says. One at a time: together they are large. */
@@ -107,6 +123,13 @@ export function* messagesIn(store: FileStore, to: string): Generator<Message> {
 /** By the counter of its sender; among senders as it comes. */
 export function inOrder(a: Message, b: Message): number {
   return a.sequence - b.sequence || (a.message_id < b.message_id ? -1 : 1)
+}
+
+function damagedIn(store: FileStore, to: string, ids: string[]): string[] {
+  const damaged = ids.filter(
+    (id) => store.mail.read(to, id) !== undefined && readMessage(store, to, id) === undefined,
+  )
+  return damaged.map((id) => store.mail.pathOf(to, id))
 }
 
 function pendingIds(store: FileStore, state: State): string[] {

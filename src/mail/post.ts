@@ -31,9 +31,11 @@ export interface PostOptions {
 export function post(store: FileStore, draft: Draft, options: PostOptions = {}): boolean {
   const { to, message_id } = draft
   if (to === OPERATOR) return put(store, draft)
-  const before = recipientOf(store, draft)
-  if (isKnown(store, before, message_id, options)) return false
-  if (isBounded(draft)) checkRoom(store, before)
+  const before = store.hasAgent(to) ? openForRead(store, to)?.state : undefined
+  // First: it may have been taken, and its recipient terminated since.
+  if (before !== undefined && isKnown(store, before, message_id, options)) return false
+  if (before === undefined || before.state === 'terminated') throw undeliverable(store, draft)
+  if (isBounded(draft)) checkRoom(store, before, message_id)
   store.syncNameOf(to)
   // Before and after: see `FileStore.unmark`.
   store.mark(to)
@@ -47,12 +49,6 @@ export function post(store: FileStore, draft: Draft, options: PostOptions = {}):
 /** Whether mail to it can be delivered at all. */
 export function isClosed(store: FileStore, to: string): boolean {
   return to !== OPERATOR && (openForRead(store, to)?.state.state ?? 'terminated') === 'terminated'
-}
-
-function recipientOf(store: FileStore, draft: Draft): State {
-  const state = store.hasAgent(draft.to) ? openForRead(store, draft.to)?.state : undefined
-  if (state === undefined || state.state === 'terminated') throw undeliverable(store, draft)
-  return state
 }
 
 function isKnown(store: FileStore, recipient: State, messageId: string, options: PostOptions): boolean {
@@ -75,11 +71,7 @@ function isInLog(store: FileStore, agentId: string, messageId: string): boolean 
 }
 
 function put(store: FileStore, draft: Draft): boolean {
-  const { to, from } = draft
-  let highest = 0
-  for (const pending of messagesIn(store, to)) {
-    if (pending.from === from) highest = Math.max(highest, pending.sequence)
-  }
+  const { to } = draft
   const message: Message = {
     reply_to: null,
     control: null,
@@ -89,18 +81,33 @@ function put(store: FileStore, draft: Draft): boolean {
     ...draft,
     digest: digestOf(draft.content),
     created_at: new Date(clock.now()).toISOString(),
-    sequence: highest + 1,
+    sequence: placeOf(store, draft),
   }
   return store.mail.put(to, draft.message_id, encodeMessage(message))
+}
+
+/**
+ * Behind what its sender has there. The operator's inbox has no bound, and nobody delivers from it in an order: to read all
+ * of it for each message would take ever longer.
+ */
+function placeOf(store: FileStore, { to, from }: Draft): number {
+  if (to === OPERATOR) return clock.now()
+  let highest = 0
+  for (const pending of messagesIn(store, to)) {
+    if (pending.from === from) highest = Math.max(highest, pending.sequence)
+  }
+  return highest + 1
 }
 
 function isBounded({ kind }: Draft): boolean {
   return kind === 'request' || kind === 'notification'
 }
 
-function checkRoom(store: FileStore, recipient: State): void {
-  const waiting = store.mail.ids(recipient.id).length
-  if (waiting < limits.inboxMessagesMax) return
+/** What is stored already has its room. */
+function checkRoom(store: FileStore, recipient: State, messageId: string): void {
+  const ids = store.mail.ids(recipient.id)
+  const waiting = ids.length
+  if (waiting < limits.inboxMessagesMax || ids.includes(messageId)) return
   throw new SubstratError('QUEUE_FULL', `${waiting} messages wait for agent ${recipient.path} already`, {
     hint: `let it take them: substrat deliver ${shellWord(recipient.path)}`,
     facts: { agent_id: recipient.id, pending: waiting },

@@ -92,6 +92,8 @@ export type KillOutcome = 'gone' | 'killed' | 'foreign' | 'alive'
 
 /** How long the death of what was sent SIGKILL is waited for. */
 const DEATH_MS_MAX = 5000
+/** A process shows no environment while it dies, and while it becomes another program: it is looked at again for so long. */
+const NAMELESS_MS_MAX = 500
 
 function without(names: string[] = []): Record<string, undefined> {
   return Object.fromEntries(names.map((name) => [name, undefined]))
@@ -103,10 +105,16 @@ export async function killLeftGroup(group: ProcessGroup, runId: string): Promise
   // After a reboot nothing of it can live; in another pid namespace its numbers mean other processes.
   if (group.kernel_boot_id !== own.kernel_boot_id) return 'gone'
   if (group.pid_namespace !== own.pid_namespace) return 'foreign'
-  const isThere = membersOf(group, runId).length > 0
-  if (isThere) await killGroup(group, runId, 0)
-  if (!isReused(group) && membersOf(group, undefined).some((pid) => mayBeOf(pid, runId))) return 'alive'
-  return isThere ? 'killed' : 'gone'
+  let wasThere = false
+  for (const end = performance.now() + NAMELESS_MS_MAX; ; await sleep(10)) {
+    if (membersOf(group, runId).length > 0) {
+      wasThere = true
+      await killGroup(group, runId, 0)
+    }
+    const isOver = isReused(group) || !membersOf(group, undefined).some((pid) => mayBeOf(pid, runId))
+    if (isOver) return wasThere ? 'killed' : 'gone'
+    if (performance.now() >= end) return 'alive'
+  }
 }
 
 /** A process that names no run may have cleared its environment; one that names another is another's. */

@@ -11,6 +11,8 @@ export interface SlotOptions {
   /** How long to wait while all are held. */
   waitMs: number
   command: string
+  /** An agent whose own slot may be used where all are held: its program waits for this call. */
+  lender?: string | undefined
   signal?: AbortSignal
   onWait?: () => void
 }
@@ -21,12 +23,22 @@ const POOL = 'default'
 export async function takeSlot(store: FileStore, options: SlotOptions): Promise<Lease> {
   const start = performance.now()
   for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, 50)) {
-    const lease = await store.trySlot(POOL, options.slotsMax, options.command)
+    const lease = await trySlot(store, options)
     if (lease !== undefined) return lease
     if (performance.now() - start >= options.waitMs || options.signal?.aborted === true) throw noSlot(options)
     if (pauseMs === 2) options.onWait?.()
     await sleep(pauseMs)
   }
+}
+
+/** One at a time of those that the lender waits for. */
+async function trySlot(
+  store: FileStore,
+  { slotsMax, command, lender }: SlotOptions,
+): Promise<Lease | undefined> {
+  const lease = await store.trySlot(POOL, slotsMax, command)
+  if (lease !== undefined || lender === undefined) return lease
+  return store.trySlot(`lent-${lender}`, 1, command)
 }
 
 function noSlot({ slotsMax, waitMs }: SlotOptions): SubstratError {

@@ -11,13 +11,11 @@ import { openForRead } from '../session/open-for-read.js'
 import { encodeSnapshot } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
+import { checkDelivered, checkMailAtRest } from './check-mail.js'
+import { checkTree } from './check-tree.js'
+import type { Finding, Found } from './finding.js'
 
-export interface Finding {
-  agent_id: string | null
-  /** Which invariant does not hold, in words. */
-  invariant: string
-  detail: string
-}
+export type { Finding } from './finding.js'
 
 export interface CheckOptions {
   /** Whether `recover --all` has run since anything was last killed. */
@@ -26,35 +24,25 @@ export interface CheckOptions {
 
 export function checkHome(store: FileStore, options: CheckOptions): Finding[] {
   const findings: Finding[] = []
-  const living: State[] = []
   for (const agentId of store.agentIds()) {
     const found = (invariant: string, detail: string): void => {
       findings.push({ agent_id: agentId, invariant, detail })
     }
     try {
-      const state = checkAgent(store, agentId, options, found)
-      if (state !== undefined && state.state !== 'terminated') living.push(state)
+      checkAgent(store, agentId, options, found)
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
       found('a log is whole up to its last batch', error.message)
     }
   }
-  findings.push(...checkNames(store, living))
-  return findings
+  return [...findings, ...checkTree(store)]
 }
 
-type Found = (invariant: string, detail: string) => void
-
-function checkAgent(
-  store: FileStore,
-  agentId: string,
-  { isRecovered }: CheckOptions,
-  found: Found,
-): State | undefined {
+function checkAgent(store: FileStore, agentId: string, { isRecovered }: CheckOptions, found: Found): void {
   const log = store.openLogForRead(agentId)
   if (log === undefined) {
     found('an agent that exists has its log', 'events.jsonl is missing')
-    return undefined
+    return
   }
   try {
     const { state, damage } = loadFrom(agentId, log, undefined)
@@ -62,8 +50,8 @@ function checkAgent(
     if (bySnapshot !== undefined && !encodeSnapshot(bySnapshot).equals(encodeSnapshot(state))) {
       found('the snapshot is the fold of the log', `they differ at record ${bySnapshot.last_seq}`)
     }
+    checkDelivered(log, found)
     if (isRecovered) checkAtRest(store, state, damage !== undefined, found)
-    return state
   } finally {
     log.close()
   }
@@ -73,24 +61,5 @@ function checkAtRest(store: FileStore, state: State, hasTornTail: boolean, found
   if (hasTornTail) found('a torn tail is cut by the first writer', 'the log ends in half a batch')
   if (store.isAgentHeld(state.id)) return
   if (state.state === 'active') found('no session is active without a holder', `state is ${state.state}`)
-  const left = store.mail.ids(state.id).filter((id) => state.delivered.includes(id))
-  if (left.length > 0) found('delivered mail is not in the inbox', left.join(', '))
-}
-
-/** Names are unique among living siblings, and a living agent is found by its name. */
-function checkNames(store: FileStore, living: State[]): Finding[] {
-  const index = store.rootNames()
-  const findings: Finding[] = []
-  for (const { id, name, parent } of living) {
-    if (name === null || parent !== null || !index.isComplete) continue
-    const owner = index.lookUp(name)
-    if (owner !== id) {
-      findings.push({
-        agent_id: id,
-        invariant: 'a living name leads to its agent',
-        detail: `${name} leads to ${owner}`,
-      })
-    }
-  }
-  return findings
+  checkMailAtRest(store, state, found)
 }

@@ -27,7 +27,7 @@ export function settlement(state: State, row: Row, facts: SettlementFacts): NewR
   const run = openRun(state)
   switch (action) {
     case 'close':
-      return [completed(run.run_id, run.usage)]
+      return [...unansweredCalls(run), completed(run.run_id, run.usage, run.terminates)]
     case 'inspect':
       return [
         ...unansweredCalls(run),

@@ -77,6 +77,8 @@ export function runEnded(
 ): State {
   const run = openRun(next, record.run_id)
   next.run = { ...run, ended_at: record.ts, process: null, wait: null, ...end }
+  // It was asked of this run, while it was open: there is nothing to try again yet.
+  next.isPoked = false
   if (run.key !== null) {
     next.keys = next.keys.map((entry) => (entry.key === run.key ? { ...entry, end: at.end } : entry))
   }

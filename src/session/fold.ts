@@ -100,9 +100,12 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       next.run = resumed(openRun(next, record.run_id), record, next.tokens)
       next.isPoked = false
       return next
-    case 'run.waiting':
-      next.run = { ...openRun(next, record.run_id), wait: waiting(record, at) }
-      return parked(next, at)
+    case 'run.waiting': {
+      const run = openRun(next, record.run_id)
+      next.run = { ...run, wait: waiting(record, at) }
+      // With another token it goes on waiting: that is nothing new to who watches.
+      return run.wait === null ? parked(next, at) : next
+    }
     case 'run.completed':
       next.isDone = record.terminates === true
       return runEnded(next, record, at, {
@@ -148,7 +151,12 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'agent.unwatched':
       return watched(noted(next, record.message_id), record)
     case 'message.agent':
-      next.run = { ...openRun(next, record.run_id), phase: 'answered', reply: at }
+      next.run = {
+        ...openRun(next, record.run_id),
+        phase: 'answered',
+        reply: at,
+        ...(record.terminates === true ? { terminates: true } : {}),
+      }
       next.reply = at
       next.recovery = { ...next.recovery, barren_attempts: 0 }
       return next

@@ -191,7 +191,8 @@ export const RECORD_SHAPES = {
   'message.user': { message_id: uuid, run_id: uuid, content, origin: oneOf('operator', 'continuation') },
   /** Told to the model, not by anybody: that its turn was interrupted. */
   'message.notice': { run_id: uuid, content, attempt: integer },
-  'message.agent': { message_id: uuid, run_id: uuid, content },
+  /** `terminates`: the agent is done for good with this, though its program still runs. */
+  'message.agent': { message_id: uuid, run_id: uuid, content, terminates: optional(flag) },
   'model.requested': { run_id: uuid },
   'model.responded': {
     run_id: uuid,

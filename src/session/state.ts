@@ -74,6 +74,8 @@ export interface Run {
   /** The requests in it that are not answered yet. */
   requests: OpenRequest[]
   reply: Location | null
+  /** Whether that is the agent's last. */
+  terminates?: boolean
   reason: Interruption | NewRecord<'run.cancelled'>['reason'] | null
   error: RunError | null
   usage: Usage | null

@@ -50,14 +50,14 @@ export class Mailboxes {
     io.syncDirectory('mail.sync_taken', operatorTaken)
   }
 
-  /** Forgets what the operator took before then. Says how many. */
-  forgetTaken(beforeMs: number): number {
+  /** Forgets what the operator took of what was sent before then; only counts it with `isDryRun`. Says how many. */
+  forgetTaken(beforeMs: number, isDryRun: boolean): number {
     let forgotten = 0
     for (const id of maildir.messageIdsIn(this.paths.operatorTaken)) {
       const path = this.paths.takenMail(id)
       const facts = io.statIfThere('mail.stat', path)
       if (facts === undefined || facts.modifiedMs >= beforeMs) continue
-      if (io.unlink('mail.forget', path)) forgotten += 1
+      if (isDryRun || io.unlink('mail.forget', path)) forgotten += 1
     }
     return forgotten
   }

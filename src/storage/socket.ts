@@ -51,14 +51,14 @@ export function connectTo(path: string): Promise<Socket | undefined> {
   if (directory === undefined) return Promise.resolve(undefined)
   return new Promise((resolve) => {
     const connection = connect(addressOf(directory, path))
-    connection.once('connect', () => {
+    // One of them alone: an error after the connect would close a descriptor that is another file's by then.
+    const settle = (outcome: Socket | undefined): void => {
+      connection.removeAllListeners('connect').removeAllListeners('error')
       io.close(directory)
-      resolve(connection)
-    })
-    connection.once('error', () => {
-      io.close(directory)
-      resolve(undefined)
-    })
+      resolve(outcome)
+    }
+    connection.once('connect', () => settle(connection))
+    connection.once('error', () => settle(undefined))
   })
 }
 

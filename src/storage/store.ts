@@ -138,9 +138,7 @@ export class FileStore {
    * between the rename and the sync of its name (durability rule 3). Then its marker is still there.
    */
   syncNameOf(agentId: string): void {
-    const markers = [this.paths.marker(agentId), this.paths.closingMarker(agentId)]
-    if (markers.some((path) => io.statIfThere('marker.stat', path) !== undefined))
-      io.syncDirectory('agents.sync_directory', this.paths.agents)
+    if (this.isMarked(agentId)) io.syncDirectory('agents.sync_directory', this.paths.agents)
   }
 
   // Logs, snapshots, blobs
@@ -251,6 +249,11 @@ export class FileStore {
     io.renameIfThere('marker.aside', marker, aside)
     if (isOwed()) io.renameIfThere('marker.restore', aside, marker)
     else io.unlink('marker.unlink', aside)
+  }
+
+  isMarked(agentId: string): boolean {
+    const markers = [this.paths.marker(agentId), this.paths.closingMarker(agentId)]
+    return markers.some((path) => io.statIfThere('marker.stat', path) !== undefined)
   }
 
   markedIds(): string[] {

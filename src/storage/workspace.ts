@@ -21,17 +21,24 @@ export async function writeWorkspaceFile(workspace: string, path: string, text: 
   await writeUserFile(file, text)
 }
 
+/** Whether the path is the workspace, or leads into it. */
+export function isInWorkspace(workspace: string, path: string): boolean {
+  const root = io.realPath('workspace.realpath', workspace)
+  return isInside(root, realOfMissing(resolve(root, path)))
+}
+
 /** The real path of what `path` names, which may not be there yet. */
 function locate(workspace: string, path: string): string {
   if (path === '' || path.includes('\0')) throw new Error('the path is empty or has a NUL')
   const root = io.realPath('workspace.realpath', workspace)
-  const wanted = resolve(root, path)
-  const real = realOfMissing(wanted)
-  const inside = relative(root, real)
-  if (inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside)) {
-    throw new Error(`${path} is outside the workspace`)
-  }
+  const real = realOfMissing(resolve(root, path))
+  if (!isInside(root, real)) throw new Error(`${path} is outside the workspace`)
   return real
+}
+
+function isInside(root: string, real: string): boolean {
+  const inside = relative(root, real)
+  return !(inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside))
 }
 
 /** Links resolved as far as the path is there; what is not there yet is plain. A link that leads nowhere is refused. */

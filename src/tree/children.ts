@@ -71,6 +71,23 @@ export async function lockRoots(
   }
 }
 
+/** Of one that is gone: its entry leads nowhere, and would be counted as a child. */
+export async function forgetName(
+  store: FileStore,
+  { id, name, parent }: Pick<State, 'id' | 'name' | 'parent'>,
+  command: string,
+): Promise<void> {
+  if (parent === null ? name === null : !store.hasAgent(parent)) return
+  const index = parent === null ? store.rootNames() : store.childNames(parent)
+  const lock = await index.lock(command)
+  try {
+    // Another of that name may have followed.
+    if (index.lookUp(name ?? id) === id) index.forget(name ?? id)
+  } finally {
+    await lock.release()
+  }
+}
+
 /** Before a parent may end. Throws HAS_CHILDREN. */
 export function checkChildless(store: FileStore, parent: State, verb: string): void {
   const children = livingChildren(store, parent.id)

@@ -31,7 +31,7 @@ import { overtaken, ProgramCalls } from './program-calls.js'
 import { step, withRest } from './step.js'
 import type { TurnStop } from './stop.js'
 import { StrayErrors } from './stray-errors.js'
-import type { ToolCaller } from './tools/serve.js'
+import type { ToolCaller } from './tools/tool.js'
 import type { Toolbox } from './tools/toolbox.js'
 import type { Effect, RetryPlan, TurnEvent } from './turn-event.js'
 
@@ -167,11 +167,8 @@ class Turn {
       },
     })
     const served = await this.ports
-      .serveTools((name, input) => calls.call(name, input))
+      .serveTools((name, input, signal) => calls.call(name, input, signal))
       .catch((error) => this.withoutTools(error))
-    // An agent that is done has said its last words by `complete`.
-    const lastReply = (event: TurnEvent): TurnEvent =>
-      event.type === 'agent_replied' ? { ...event, reply: calls.ends ?? event.reply } : event
     try {
       const asked = await askAgent(
         this.session,
@@ -180,10 +177,11 @@ class Turn {
         this.stop,
         this.strays,
         environment(this.session.state.run as Run),
-        (event) => void this.persist(lastReply(event)),
+        // An agent that is done has said its last words by `complete`.
+        (event) => void (event.type === 'agent_replied' && calls.isDone ? undefined : this.persist(event)),
         onText,
       )
-      return asked.type === 'released' ? { ...asked, terminates: calls.ends !== undefined } : asked
+      return calls.isDone ? done(asked) : asked
     } finally {
       calls.close()
       served.close()
@@ -229,8 +227,11 @@ class Turn {
         throw error
       }
     }
-    const { run_id, allow } = this.session.state.run as Run
-    const facts = { run_id, call_id: callId, allow, isRepeat: !this.begun.has(callId) }
+    const { run_id, allow, calls, calls_at } = this.session.state.run as Run
+    const isApproved = calls.some(({ call_id, isApproved: is }) => call_id === callId && is)
+    const made_at = `${this.session.id}/${calls_at?.seq}/${callId}`
+    const isRepeat = !this.begun.has(callId)
+    const facts = { run_id, call_id: callId, made_at, allow, isRepeat, isApproved }
     const { whole, ...outcome } = await this.ports.toolbox.run(call, facts, this.stop.signal, launch)
     if (broken instanceof SubstratError) throw broken
     const output = whole === null ? null : this.session.writeBlob(whole)
@@ -314,4 +315,11 @@ class Turn {
 
 function isCode(error: unknown, code: ErrorCode): boolean {
   return error instanceof SubstratError && error.code === code
+}
+
+/** Whatever its program came to after that. */
+function done(asked: TurnEvent): TurnEvent {
+  const state = 'state' in asked ? asked.state : null
+  const usage = 'usage' in asked ? asked.usage : null
+  return { type: 'released', state, usage, terminates: true }
 }

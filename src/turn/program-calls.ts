@@ -2,6 +2,8 @@
  * Calls of substrat's tools by an agent's own program, in the middle of its turn: each is recorded before it is carried
  * out, and with its result before the program has that.
  */
+import { type ErrorCode, SubstratError } from '../errors.js'
+import { limits } from '../limits.js'
 import type { JsonObject, ToolCall } from '../provider/contract.js'
 import type { CallRecord, NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
@@ -23,41 +25,57 @@ export interface ProgramTurn {
 }
 
 export class ProgramCalls {
-  /** What the program said by `complete`: its last reply. */
-  ends: string | undefined
-  private isOver = false
+  /** Whether the program said by `complete` that its agent is done; its last reply is recorded then. */
+  isDone = false
+  private readonly over = new AbortController()
   /** How many calls wait for other agents. */
   private waits = 0
+  private takingBack: Promise<void> | undefined
 
   constructor(private readonly turn: ProgramTurn) {}
 
-  /** From now on every call is refused, also one that is under way. */
+  /** From now on every call is refused, and one that is under way is not waited for. */
   close(): void {
-    this.isOver = true
+    this.over.abort()
   }
 
-  async call(name: string, input: JsonObject): Promise<{ content: string; is_error: boolean }> {
-    const { session, signal, persist } = this.turn
-    if (this.isOver || signal.aborted) return OVER
+  /** `signal`: the program has taken the call back, or is not there any more to be answered. */
+  async call(
+    name: string,
+    input: JsonObject,
+    signal: AbortSignal,
+  ): Promise<{ content: string; is_error: boolean }> {
+    const { session, persist } = this.turn
+    if (this.isOver || this.isDone) return OVER
     const run = session.state.run as Run
-    const call = { call_id: `program_${session.state.last_seq + 1}`, name, input }
+    const tool = name.slice(0, limits.callNameCharactersMax)
+    const call = { call_id: `program_${session.state.last_seq + 1}`, name: tool, input }
     persist({ type: 'program_called', call: this.turn.stored(call) })
-    const { whole, ...outcome } = await this.resultOf(call, run)
+    const { whole, ...outcome } = await this.resultOf(call, run, signal)
     if (this.isOver) return OVER
-    this.ends = outcome.ends ?? this.ends
-    const output = whole === null ? null : session.writeBlob(whole)
-    persist({ type: 'program_call_finished', call_id: call.call_id, tool: name, ...outcome, output })
-    return { content: outcome.content, is_error: outcome.is_error }
+    // What nobody takes did not happen: a reply that was waited for comes as a message then.
+    const told = signal.aborted ? TAKEN_BACK : outcome
+    const output = whole === null || signal.aborted ? null : session.writeBlob(whole)
+    persist({ type: 'program_call_finished', call_id: call.call_id, tool, ...told, output })
+    this.isDone ||= told.ends !== undefined
+    return { content: told.content, is_error: told.is_error }
   }
 
-  private async resultOf(call: ToolCall, { run_id, allow }: Run): Promise<ToolResult> {
-    const { toolbox, signal } = this.turn
+  private get isOver(): boolean {
+    return this.over.signal.aborted || this.turn.signal.aborted
+  }
+
+  private async resultOf(call: ToolCall, { run_id, allow }: Run, signal: AbortSignal): Promise<ToolResult> {
+    const { toolbox } = this.turn
     const whyNot = toolbox.whyNot(call.name, allow)
     if (whyNot !== undefined) return { content: whyNot, is_error: true, whole: null }
-    const facts = { run_id, call_id: call.call_id, allow, isRepeat: false }
+    const { call_id } = call
+    const made_at = `${this.turn.session.id}/${call_id}`
+    const facts = { run_id, call_id, made_at, allow, isRepeat: false }
     const noLaunch = (): Promise<never> => Promise.reject(new Error('no tool of the tree is a program'))
-    if (!toolbox.waits(call.name)) return toolbox.run(call, facts, signal, noLaunch)
-    return this.lendingSlot(() => toolbox.run(call, facts, signal, noLaunch))
+    const stop = AbortSignal.any([this.turn.signal, this.over.signal, signal])
+    const run = (): Promise<ToolResult> => toolbox.run(call, facts, stop, noLaunch)
+    return toolbox.waits(call.name) ? this.lendingSlot(run) : run()
   }
 
   /** With the last of its waits over the turn takes a slot again. */
@@ -68,8 +86,24 @@ export class ProgramCalls {
       return await wait()
     } finally {
       this.waits -= 1
-      if (this.waits === 0 && !this.isOver && !this.turn.signal.aborted) await this.turn.takeSlotBack()
+      if (this.waits === 0 && !this.isOver) {
+        this.takingBack ??= this.takeBack().finally(() => {
+          this.takingBack = undefined
+        })
+        await this.takingBack
+      }
     }
+  }
+
+  private async takeBack(): Promise<void> {
+    try {
+      await this.turn.takeSlotBack()
+    } catch (error) {
+      // The program runs, and its result is there: it goes on without a slot rather than in vain.
+      if (!isCode(error, 'NO_SLOT')) throw error
+    }
+    // Another call has begun to wait meanwhile, for somebody who may need this very slot.
+    if (this.waits > 0 || this.isOver) await this.turn.lendSlot()
   }
 }
 
@@ -87,3 +121,11 @@ export function overtaken(run: Run | null): NewRecord[] {
 }
 
 const OVER = { content: 'Refused: the turn of this agent is over.', is_error: true }
+const TAKEN_BACK: Omit<ToolResult, 'whole'> = {
+  content: 'Taken back by the program before it was done.',
+  is_error: true,
+}
+
+function isCode(error: unknown, code: ErrorCode): boolean {
+  return error instanceof SubstratError && error.code === code
+}

@@ -69,9 +69,15 @@ function foldersUpToRepository(workspace: string): string[] {
   const folders: string[] = []
   for (let folder = workspace; ; folder = dirname(folder)) {
     folders.unshift(folder)
-    if (pathIsThere(join(folder, '.git'))) return folders
+    if (isRepository(folder)) return folders
     if (dirname(folder) === folder) return [workspace]
   }
+}
+
+/** As git sees it: an empty `.git`, such as sandboxes leave in /tmp, makes none; in a worktree it is a file. */
+function isRepository(folder: string): boolean {
+  const path = join(folder, '.git')
+  return pathIsThere(join(path, 'HEAD')) || readTextFile(path, 1) !== undefined
 }
 
 interface Skill {

@@ -46,7 +46,10 @@ export function assembled(run_id: string, sources: PromptSource[]): NewRecord[] 
 }
 
 /** What the agent said at this step of its run. */
-export function reply({ run_id, steps }: Pick<Run, 'run_id' | 'steps'>, content: string): NewRecord {
+export function reply(
+  { run_id, steps }: Pick<Run, 'run_id' | 'steps'>,
+  content: string,
+): NewRecord<'message.agent'> {
   return { kind: 'message.agent', message_id: deriveId(run_id, 'reply', String(steps)), run_id, content }
 }
 

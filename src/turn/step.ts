@@ -77,7 +77,14 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
       return { records: [{ kind: 'tool.started', run_id, tool: name, ...call }] }
     }
     case 'program_call_finished':
-      return { records: [...(event.records ?? []), resultRecord(run, event.tool, event)] }
+      return {
+        records: [
+          ...(event.records ?? []),
+          resultRecord(run, event.tool, event),
+          // Its program still runs, but whatever becomes of that, this is the agent's last reply.
+          ...(event.ends === undefined ? [] : [{ ...reply(run, event.ends), terminates: true }]),
+        ],
+      }
     case 'agent_replied':
       return { records: [reply(run, event.reply)] }
     case 'released':

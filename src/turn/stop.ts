@@ -14,6 +14,7 @@ const SIGNALS: StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
 export class Shutdown {
   /** The first signal: nothing new is begun. */
   requested: StopSignal | undefined
+  turnsInFlight = 0
   private readonly asked = new AbortController()
   private readonly stopped = new AbortController()
   private timer: NodeJS.Timeout | undefined
@@ -43,6 +44,11 @@ export class Shutdown {
     for (const name of SIGNALS) process.on(name, this.onSignal)
   }
 
+  /** The time of the command is over, without a signal: turns in flight have the grace period to end. */
+  expire(): void {
+    this.timer ??= setTimeout(() => this.stopped.abort(), this.graceMs)
+  }
+
   close(): void {
     clearTimeout(this.timer)
     for (const name of SIGNALS) process.off(name, this.onSignal)
@@ -56,9 +62,10 @@ export class Shutdown {
     }
     this.requested = name
     this.asked.abort()
-    this.note(
-      `${name}: letting the turn finish, for ${Math.round(this.graceMs / 1000)} s at most; again to stop now`,
-    )
+    if (this.turnsInFlight > 0)
+      this.note(
+        `${name}: letting the turn finish, for ${Math.round(this.graceMs / 1000)} s at most; again to stop now`,
+      )
     this.timer = setTimeout(() => this.stopped.abort(), this.graceMs)
   }
 }
@@ -100,6 +107,7 @@ export function watchForStop(
   }
   const onShutdown = (): void => stop('shutdown')
   shutdown.listen()
+  shutdown.turnsInFlight += 1
   if (shutdown.signal.aborted) onShutdown()
   shutdown.signal.addEventListener('abort', onShutdown)
   const watcher = store.watchRequests(run.agentId, look)
@@ -110,6 +118,7 @@ export function watchForStop(
     signal: stopped.signal,
     reason: () => reason,
     close() {
+      shutdown.turnsInFlight -= 1
       watcher.close()
       clearInterval(timer)
       clearTimeout(timeout)

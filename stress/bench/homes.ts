@@ -7,10 +7,10 @@ import type { NewRecord } from '../../src/session/records.js'
 import { encodeSnapshot } from '../../src/session/snapshot.js'
 import type { State } from '../../src/session/state.js'
 import { frame } from '../../src/storage/frame.js'
-import { FORMAT } from '../../src/storage/home.js'
 import { bootId } from '../../src/storage/identity.js'
 import { HomePaths } from '../../src/storage/paths.js'
 import { FileStore } from '../../src/storage/store.js'
+import { createdRecord } from '../../src/tree/created.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { step, withRest } from '../../src/turn/step.js'
 import type { ToolPolicy } from '../../src/turn/turn-event.js'
@@ -50,36 +50,60 @@ export function lengthenLog(home: string, name: string, recordsMin: number): num
   return state.last_seq
 }
 
-/** Idle agents with a name and no turn yet, until the home has so many. */
+/** Idle roots with a name and no turn yet. */
 export function addAgents(home: string, count: number, workspace: string): void {
-  const paths = new HomePaths(home)
-  for (let index = 0; index < count; index++) {
-    const id = randomUUID()
-    const name = `agent-${index}`
-    const { bytes, state } = encodeBatch(undefined, [birth(id, name, workspace)])
-    const agent = paths.agent(id)
-    for (const directory of [agent.root, agent.inbox, agent.blobs, agent.requests])
-      mkdirSync(directory, 0o700)
-    writeFileSync(agent.log, bytes, { mode: 0o600 })
-    writeFileSync(agent.snapshot, encodeSnapshot(state), { mode: 0o600 })
-    writeFileSync(agent.lock, '', { mode: 0o600 })
-    writeFileSync(paths.rootNames().entry(name), frame({ name, agent_id: id }), { mode: 0o600 })
+  for (let index = 0; index < count; index++) addAgent(home, { name: `agent-${index}`, workspace })
+}
+
+/** So many roots, `p0` and so on, with so many children each: `p0/c0`. */
+export function addFamilies(home: string, parents: number, childrenEach: number, workspace: string): void {
+  for (let index = 0; index < parents; index++) {
+    const parent = { name: `p${index}`, id: addAgent(home, { name: `p${index}`, workspace }) }
+    for (let child = 0; child < childrenEach; child++)
+      addAgent(home, { name: `c${child}`, workspace, parent })
   }
 }
 
-function birth(id: string, name: string, workspace: string): NewRecord {
-  return {
-    kind: 'session.created',
-    agent_id: id,
-    format: FORMAT,
+interface Idle {
+  name: string
+  workspace: string
+  parent?: { name: string; id: string }
+}
+
+function addAgent(home: string, idle: Idle): string {
+  const paths = new HomePaths(home)
+  const { name, parent } = idle
+  const id = randomUUID()
+  const { bytes, state } = encodeBatch(undefined, [birth(id, idle)])
+  const agent = paths.agent(id)
+  const children = agent.childNames()
+  for (const directory of [agent.root, agent.inbox, agent.blobs, agent.requests, children.directory])
+    mkdirSync(directory, 0o700)
+  const siblings = parent === undefined ? paths.rootNames() : paths.agent(parent.id).childNames()
+  const files: [string, Buffer | string][] = [
+    [agent.log, bytes],
+    [agent.snapshot, encodeSnapshot(state)],
+    [agent.lock, ''],
+    [children.complete, ''],
+    [siblings.entry(name), frame({ name, agent_id: id })],
+  ]
+  for (const [path, content] of files) writeFileSync(path, content, { mode: 0o600 })
+  return id
+}
+
+function birth(id: string, { name, workspace, parent }: Idle): NewRecord {
+  return createdRecord({
+    id,
     name,
-    parent: null,
+    parent: parent?.id ?? null,
+    path: parent === undefined ? name : `${parent.name}/${name}`,
     instructions: null,
     provider: 'scripted',
     options: {},
     model: null,
     workspace,
-  }
+    allow: [],
+  })
 }
 
 const MESSAGE = 'What is open, and what should be done about it first?'

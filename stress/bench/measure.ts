@@ -9,6 +9,8 @@ export interface Subject {
   home: string
   /** Arguments of node: a script with its own, or `-e 0`. */
   argv: string[]
+  /** The same, run before each sample and not counted. */
+  before?: string[]
 }
 
 export interface Sample {
@@ -24,7 +26,9 @@ export function sampleInTurn(lab: Lab, subjects: Subject[], rounds: number): Map
   const samples = new Map<string, Sample[]>(subjects.map(({ name }) => [name, []]))
   for (let round = -1; round < rounds; round++) {
     for (const subject of subjects) {
+      prepare(lab, subject)
       const wallMs = wallOf(lab, subject)
+      prepare(lab, subject)
       const peakKb = peakOf(lab, subject)
       if (round >= 0) samples.get(subject.name)?.push({ wallMs, peakKb })
     }
@@ -75,6 +79,12 @@ process.once('exit', () => {
   )
   expectWell(start(lab, process.execPath, ['--require', probe, ...subject.argv], subject), subject)
   return Number(readFileSync(file, 'utf8'))
+}
+
+function prepare(lab: Lab, { name, home, before }: Subject): void {
+  if (before === undefined) return
+  const subject = { name: `before ${name}`, home, argv: before }
+  expectWell(start(lab, process.execPath, before, subject), subject)
 }
 
 function start(lab: Lab, program: string, argv: string[], { home }: Subject): { status: number | null } {

@@ -18,14 +18,14 @@ export const MUTANTS: Mutant[] = [
     name: 'a uuid is printed before its agent is on disk',
     scenario: 'spawn',
     syscalls: ['fsync'],
-    from: /\w+ = await createRoot\(ctx\.store, \{/,
+    from: /\w+ = await createAgent\(\s*ctx\.store,/,
     to: 'listener.onAgent({ id });\n  $&',
   },
   {
     name: 'a reply is printed before its record is written',
     scenario: 'send',
     syscalls: ['pwrite64'],
-    from: /const ends = withRest\(this\.session\.state, records\);/,
+    from: /const \w+ = withRest\(this\.session\.state, records\);/,
     to: 'if (event.reply) process.stdout.write(event.reply + "\\n");\n      $&',
   },
   {
@@ -45,7 +45,7 @@ export const MUTANTS: Mutant[] = [
 ]
 
 /** Throws where the place is not there, or not once: then the mutant has to follow the program. */
-export function mutate(bundle: string, { name, from, to }: Mutant): string {
+export function mutate(bundle: string, { name, from, to }: Pick<Mutant, 'name' | 'from' | 'to'>): string {
   const found = bundle.match(new RegExp(from, 'g'))?.length ?? 0
   if (found !== 1) throw new Error(`the mutant "${name}" finds its place in the bundle ${found} times`)
   return bundle.replace(from, to)

@@ -6,6 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import {
   cpSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -34,6 +35,10 @@ export interface RunOptions {
   /** A program and its arguments that run the command: strace. */
   under?: string[]
   env?: Record<string, string>
+  /** Whether it leads a process group of its own, to be killed with all of it. */
+  ownGroup?: boolean
+  /** It is killed after so long. */
+  timeoutMs?: number
 }
 
 const repository = dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
@@ -76,7 +81,9 @@ export class Lab {
   /** A fresh copy, with the times of the files; of nothing where there is no home yet. */
   copyHome(home: string): string {
     const copy = this.newHome()
-    if (existsSync(home)) cpSync(home, copy, { recursive: true, preserveTimestamps: true })
+    // A killed holder leaves its socket, and Node cannot copy one.
+    const filter = (file: string): boolean => !lstatSync(file).isSocket()
+    if (existsSync(home)) cpSync(home, copy, { recursive: true, preserveTimestamps: true, filter })
     return copy
   }
 
@@ -99,13 +106,15 @@ export class Lab {
   }
 
   /** Starts `substrat ARGV`. */
-  start(home: string, argv: string[], { under = [], env = {} }: RunOptions = {}): Started {
+  start(home: string, argv: string[], options: RunOptions = {}): Started {
+    const { under = [], env = {}, ownGroup = false, timeoutMs = RUN_MS_MAX } = options
     const [program, ...words] = [...under, process.execPath, this.cli, ...argv] as [string, ...string[]]
     const child = spawn(program, words, {
       cwd: this.workspace,
       env: { ...this.environment(home), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: RUN_MS_MAX,
+      detached: ownGroup,
+      timeout: timeoutMs,
       killSignal: 'SIGKILL',
     })
     const out = gather(child.stdout)

@@ -137,7 +137,7 @@ describe.concurrent('wrong words', () => {
     const twin = `${a.slice(0, 8)}-0000-4000-8000-000000000000`
     cpSync(house.agentFile(a, '.'), house.agentFile(twin, '.'), { recursive: true })
     const refused = await house.run(['send', a.slice(0, 8), 'hello'])
-    expectRefusal(refused, 3, /is the beginning of 2 agents' ids/)
+    expectRefusal(refused, 3, /is the beginning of the id of 2 agents/)
     for (const id of [a, twin]) expect(refused.stderr).toContain(id)
   })
 

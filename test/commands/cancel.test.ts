@@ -159,6 +159,47 @@ describe.concurrent('cancel', () => {
   })
 })
 
+describe.concurrent('cancel --recursive', () => {
+  test('ends the turns of an agent and of all below it, delivers nothing, and leaves the others alone', async () => {
+    const house = new House()
+    const option = house.scenario('s.json', { tools: [{ name: 'shell', input: { command: 'true' } }] })
+    const flags = ['--option', option]
+    const lead = await house.spawn('lead', ...flags)
+    await house.spawn('idle', '--parent', 'lead', ...flags)
+    const deep = await house.spawn('deep', '--parent', 'lead/idle', ...flags)
+    await house.spawn('other', ...flags)
+    for (const path of ['lead', 'lead/idle/deep', 'other'])
+      expect((await house.run(['send', path, 'go'])).exit).toBe(5)
+    const { json } = await house.ok('cancel', 'lead', '--recursive', '--json')
+    expect(
+      json.agents.map(({ agent, cancelled }: { agent: { path: string }; cancelled: boolean }) => [
+        agent.path,
+        cancelled,
+      ]),
+    ).toEqual([
+      ['lead', true],
+      ['lead/idle/deep', true],
+    ])
+    expect((await house.ok('show', 'other', '--json')).json.agent.status).toBe('waiting')
+    for (const id of [lead, deep]) expect(house.count(id, 'run.started')).toBe(1)
+    // The one in between is told, and takes that with the next command that delivers.
+    expect((await house.ok('show', 'lead/idle', '--json')).json.agent.inbox).toBe(1)
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('without it only the one, whose parent takes a turn for the error', async () => {
+    const house = new House()
+    const option = house.scenario('s.json', { tools: [{ name: 'shell', input: { command: 'true' } }] })
+    const lead = await house.spawn('lead')
+    await house.spawn('child', '--parent', 'lead', '--option', option)
+    expect((await house.run(['send', 'lead/child', 'go'])).exit).toBe(5)
+    await house.ok('cancel', 'lead/child')
+    expect(house.count(lead, 'run.completed')).toBe(1)
+    expect((await house.run(['cancel', 'lead', '--all'])).exit).toBe(2)
+    expect((await house.run(['cancel', '--all', '--recursive'])).exit).toBe(2)
+  })
+})
+
 describe.concurrent('--turn-timeout during a tool', () => {
   test('is exit 12, and the whole group of the tool is gone', async () => {
     const house = new House()

@@ -296,7 +296,7 @@ describe.concurrent('the bounds of a turn', () => {
     const sent = await house.run(['send', 'a', 'hello', '--turn-timeout', '100ms'])
     expect(sent).toMatchObject({ exit: 12, stdout: '' })
     expect(sent.stderr).toMatch(/the turn of a was stopped: it took longer than its timeout/)
-    expect(house.kinds(id).slice(-2)).toEqual(['run.cancelled', 'session.suspended'])
+    expect(house.kinds(id).slice(-3)).toEqual(['run.cancelled', 'session.suspended', 'mail.answered'])
     house.scenario('s.json', { say: 'quick' })
     expect((await house.run(['send', 'a', 'again'])).stdout).toBe('quick\n')
   })

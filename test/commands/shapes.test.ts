@@ -1,5 +1,5 @@
 /** docs/commands.md shows the shapes that programs depend on: what the commands print has those fields, and no others. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { beforeAll, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
@@ -13,6 +13,7 @@ beforeAll(async () => {
   const gate = new Gate(house, 'g')
   const id = await house.spawn('a')
   const sent = await house.ok('send', 'a', 'hello', '--json')
+  await house.ok('send', 'a', 'hello', '--queue')
   await house.ok('set', 'a', '--title', 'T')
   await house.spawn('b', ...gate.flags)
   const sender = house.start(['send', 'b', 'hello'])
@@ -20,6 +21,11 @@ beforeAll(async () => {
   house.mark(id)
   const commands = {
     show: ['show', 'b'],
+    tree: ['tree', 'a'],
+    'gate, ungate': ['gate', 'gated'],
+    inbox: ['inbox'],
+    deliver: ['deliver', 'a'],
+    'wait AGENT': ['wait', 'a'],
     list: ['list'],
     recover: ['recover', 'a'],
     export: ['export', 'a'],
@@ -31,13 +37,17 @@ beforeAll(async () => {
   printed['spawn, send, resume, approve, deny, retry'] = sent.json
   printed.wait = (await house.run(['send', 'c', 'hello', '--json'])).json.wait
   printed.cancel = (await house.ok('cancel', 'c', '--json')).json
+  const [stays = ''] = await Promise.all(['stays', 'goes', 'gated'].map((name) => house.spawn(name)))
+  await Promise.all(['stays', 'goes'].map((name) => house.ok('terminate', name)))
+  writeFileSync(house.agentFile(stays, 'inbox/00000000-0000-4000-8000-000000000000.json'), 'half a mess')
+  printed.prune = (await house.ok('prune', '--older-than', '0s', '--json')).json
   const results = await Promise.all(
     Object.entries(commands).map(async ([name, args]) => [name, (await house.ok(...args, '--json')).json]),
   )
   Object.assign(printed, Object.fromEntries(results))
   gate.open()
   await sender.result
-})
+}, 60_000)
 
 test('every shape of docs/commands.md is of a command here, and the other way round', () => {
   expect(Object.keys(printed).sort()).toEqual(Object.keys(examples).sort())

@@ -2,7 +2,8 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { type SendRequest, send } from '../../src/dispatch/send.js'
+import { send } from '../../src/dispatch/send.js'
+import type { SendRequest } from '../../src/dispatch/send-request.js'
 import { House } from '../support/cli.js'
 import { contextAt } from '../support/contexts.js'
 import { withFaults } from '../support/faults.js'
@@ -239,9 +240,10 @@ test('a message that is queued while its recipient is terminated is not acknowle
   } satisfies Partial<SendRequest>
   const request = { content: 'hi', key: null, retry: false, turnTimeoutMs: null, ...asked }
   await expect(send(ctx, { agentId: session.id, ...request }, () => undefined)).rejects.toMatchObject({
-    code: 'SESSION_STATE',
-    message: 'a is terminated: it takes no more messages',
+    code: 'UNDELIVERABLE',
+    message: 'nothing was sent to a: it is terminated: it takes no more messages',
   })
+  expect(store.mail.ids(session.id)).toEqual([])
 })
 
 function pidIn(house: House, name: string): number {

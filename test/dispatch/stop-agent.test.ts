@@ -261,7 +261,15 @@ describe.concurrent('what waits behind a turn', () => {
     await house.ok('terminate', 'a')
     expect((await sender.result).exit).toBe(14)
     expect(house.count(id, 'run.started')).toBe(1)
-    expect(house.inbox(id)).toHaveLength(1)
+    // It is answered by an error, and gone.
+    expect(house.inbox(id)).toEqual([])
+    expect(house.operatorMail()).toEqual([
+      expect.objectContaining({
+        kind: 'error',
+        from: id,
+        content: 'a was terminated before it took this request: two',
+      }),
+    ])
   })
 
   test('is not taken by a spawn, a resume or a recovery whose turn was suspended', async () => {

@@ -122,3 +122,27 @@ describe.concurrent('a turn that is killed during a tool', () => {
     expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
   })
 })
+
+test('a message that a killed turn had sent is not sent again by the run that goes on with it', async () => {
+  const house = new House()
+  const scenario = (name: string, ...responses: object[]): string => house.scenario(name, ...responses)
+  const ask = { name: 'send_message', input: { to: 'child', content: 'how far?', wait: true } }
+  await house.spawn(
+    'parent',
+    '--option',
+    scenario('p.json', { tools: [ask] }, { say: 'ok' }),
+    '--allow',
+    'tree',
+  )
+  const slow = scenario('c.json', { delay_ms: 1500, say: 'done' })
+  const child = await house.spawn('child', '--parent', 'parent', '--option', slow)
+  const sender = house.start(['send', 'parent', 'go'])
+  await waitFor(() => house.count(child, 'model.requested') > 0, 'the turn of the child')
+  await sender.kill()
+  // Ends the run as interrupted, with its call begun: another run finishes that.
+  await house.run(['recover', 'parent', '--continue', 'none'])
+  expect(await house.run(['resume', 'parent'])).toMatchObject({ exit: 0, stdout: 'ok\n' })
+  await house.run(['recover', '--all', '--continue', 'all'])
+  expect(house.count(child, 'mail.delivered')).toBe(1)
+  expect(house.findings(true)).toEqual([])
+})

@@ -224,3 +224,23 @@ function bytesIn(directory: string): number {
   const entries = readdirSync(directory, { recursive: true, withFileTypes: true })
   return entries.reduce((sum, entry) => sum + lstatSync(path.join(entry.parentPath, entry.name)).size, 0)
 }
+
+test("the program of an agent calls substrat's tools", async () => {
+  const person = new Newcomer()
+  const substrat = path.join(prefix, 'bin', 'substrat')
+  const request = (id: number, method: string, params: object): string =>
+    `'${JSON.stringify({ jsonrpc: '2.0', id, method, params })}'`
+  const clientInfo = { name: 'shell', version: '1' }
+  const lines = [
+    request(0, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo }),
+    request(1, 'tools/call', { name: 'set_metadata', arguments: { metadata: { progress: 'half' } } }),
+  ]
+  const command = `printf '%s\\n' ${lines.join(' ')} | ${substrat} mcp | tail -1`
+  await person.spawn('a', '--provider', 'exec', '--option', `command=${command}`, '--allow', 'tree')
+  const { stdout } = await person.ok('send', 'a', 'go')
+  expect(JSON.parse(stdout)).toMatchObject({
+    id: 1,
+    result: { content: [{ text: 'noted' }], isError: false },
+  })
+  expect((await person.ok('show', 'a', '--json')).json.metadata).toEqual({ progress: 'half' })
+})

@@ -165,6 +165,13 @@ describe('recovery kills of a group', () => {
     process.kill(pidIn('child'), 'SIGKILL')
   })
 
+  test('what shows no environment because it is dying is waited for, and is not said to be alive', async () => {
+    const left = await group('env -i sleep 0.3 & echo $! > child')
+    await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the exec of the child')
+    expect(await killLeftGroup(left, runId)).toBe('killed')
+    expect(isAlive(pidIn('child'))).toBe(false)
+  })
+
   test('not what left the group for a session of its own', async () => {
     const left = await group('setsid sleep 60 & echo $! > child')
     await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the new session')

@@ -6,6 +6,7 @@ import { cpSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { clock } from '../../src/clock.js'
+import { sendOwed } from '../../src/mail/answers.js'
 import type { ModelMessage } from '../../src/provider/contract.js'
 import { ProviderRegistry } from '../../src/provider/registry.js'
 import { checkHome } from '../../src/recovery/check.js'
@@ -105,6 +106,8 @@ describe('the frozen home of turns is written to', () => {
         goesOn: false,
         note: () => undefined,
       })
+      // What had ended when nobody was told of it yet is told once.
+      sendOwed(session, { isRepeat: true, note: expect.unreachable })
       if (session.state.run?.wait == null) appendTurn(session, 'after the thaw', 'echo: after the thaw')
       expectWhole(conversation(session))
       await session.close(() => false)

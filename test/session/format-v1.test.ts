@@ -5,6 +5,7 @@
 import { cpSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { sendOwed } from '../../src/mail/answers.js'
 import { nextMail } from '../../src/mail/inbox.js'
 import { ProviderRegistry } from '../../src/provider/registry.js'
 import { checkHome } from '../../src/recovery/check.js'
@@ -125,6 +126,8 @@ describe('the frozen home of format 1 is written to', () => {
         goesOn: false,
         note: () => undefined,
       })
+      // What had ended when nobody was told of it yet is told once.
+      sendOwed(session, { isRepeat: true, note: expect.unreachable })
       if (session.state.state !== 'terminated') appendTurn(session, 'after the thaw', 'echo: after the thaw')
       await session.close((state) => state.name === 'queued')
     }

@@ -67,7 +67,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
   'run.interrupted': { run_id: ID, reason: 'process_exit' },
   'message.user': { message_id: ID, run_id: ID, content: 'hi', origin: 'operator' },
   'message.notice': { run_id: ID, content: 'it was interrupted', attempt: 1 },
-  'message.agent': { message_id: ID, run_id: ID, content: BLOB },
+  'message.agent': { message_id: ID, run_id: ID, content: BLOB, terminates: true },
   'model.requested': { run_id: ID },
   'model.responded': {
     run_id: ID,

@@ -7,6 +7,7 @@ import {
   chmodSync,
   cpSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -17,6 +18,8 @@ import {
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, expect } from 'vitest'
+import { messagesIn } from '../../src/mail/inbox.js'
+import type { Message } from '../../src/mail/message.js'
 import { checkHome, type Finding } from '../../src/recovery/check.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import { FileStore } from '../../src/storage/store.js'
@@ -85,7 +88,9 @@ export class House {
   /** Another house with a copy of this home. */
   copy(env: Record<string, string> = {}): House {
     const house = new House(env)
-    cpSync(this.home, house.home, { recursive: true })
+    // A killed holder leaves its socket, and Node cannot copy one.
+    const filter = (file: string): boolean => !lstatSync(file).isSocket()
+    cpSync(this.home, house.home, { recursive: true, filter })
     return house
   }
 
@@ -206,6 +211,13 @@ export class House {
 
   inbox(id: string): string[] {
     return readdirSync(this.agentFile(id, 'inbox'))
+  }
+
+  /** What was written to the person, oldest first. */
+  operatorMail(): Message[] {
+    const store = FileStore.openForRead(this.home)
+    const mails = store === undefined ? [] : [...messagesIn(store, 'operator')]
+    return mails.sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
   }
 
   /** Says, as a writer that died would have, that something may be owed to the agent. */

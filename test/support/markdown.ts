@@ -19,3 +19,10 @@ export function examplesOf(page: string): Record<string, unknown> {
   })
   return Object.fromEntries(found)
 }
+
+/** The first block of code in that language. Throws where there is none. */
+export function blockOf(page: string, language: string): string {
+  const block = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(page)?.[1]
+  if (block === undefined) throw new Error(`there is no block of ${language}`)
+  return block
+}

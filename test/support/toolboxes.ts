@@ -44,7 +44,7 @@ export function bench(over: Partial<ToolboxOptions> = {}): Bench {
   }
 }
 
-const CALL = { run_id: '0'.repeat(8), call_id: 'c', allow: [], isRepeat: false }
+const CALL = { run_id: '0'.repeat(8), call_id: 'c', made_at: 'c', allow: [], isRepeat: false }
 
 /** The tool server of the tests; see tool-server.mjs for how it may misbehave. */
 export function serverThat(how: string, ready?: string): ToolboxOptions['servers'][string] {

@@ -36,7 +36,7 @@ describe('without any file', () => {
 })
 
 test('AGENTS.md is taken from the root of the repository down to the workspace, and not from above it', () => {
-  mkdirSync(join(repository, '.git'))
+  write(join(repository, '.git', 'HEAD'), 'ref: refs/heads/main\n')
   const root = write(join(repository, 'AGENTS.md'), 'of the root')
   const middle = write(join(repository, 'packages', 'AGENTS.md'), 'of the packages')
   const own = inWorkspace('AGENTS.md', 'of the workspace')
@@ -61,6 +61,8 @@ test('a worktree, where .git is a file, is a repository', () => {
 
 test('outside of any repository only the AGENTS.md of the workspace is taken', () => {
   write(join(repository, 'AGENTS.md'), 'above')
+  // Some sandboxes make one over whatever they run in.
+  mkdirSync(join(repository, '.git'))
   const own = inWorkspace('AGENTS.md', 'own')
   expect(assemblePrompt(places, null)).toEqual({
     instructions: part(own, 'own'),
@@ -146,7 +148,7 @@ describe('sizes are bounded:', () => {
   })
 
   test('of all files together no more than the bound', () => {
-    mkdirSync(join(repository, '.git'))
+    write(join(repository, '.git', 'HEAD'), 'ref: refs/heads/main\n')
     for (const folder of [repository, dirname(places.workspace), places.workspace])
       write(join(folder, 'AGENTS.md'), 'x'.repeat(limits.promptFileBytesMax))
     for (const name of ['identity.md', 'memory.md']) inHome(name, 'y'.repeat(limits.promptFileBytesMax))

@@ -88,15 +88,17 @@ describe('a turn begins', () => {
   })
 
   test('with mail delivered in the same batch', () => {
-    const mail = {
+    const mails = ['hi', 'ho'].map((content) => ({
       message_id: randomUUID(),
       from: 'operator',
-      mail_kind: 'request' as const,
-      content: 'hi',
+      mail_kind: 'notification' as const,
+      content,
       sent_at: '2026-01-01T00:00:00.000Z',
-    }
-    const { records } = step(born, beginning('model', { prompt: { origin: 'mail', mail } }))
-    expect(records[2]).toEqual({ kind: 'mail.delivered', run_id: RUN, ...mail })
+    }))
+    const { records } = step(born, beginning('model', { prompt: { origin: 'mail', mails } }))
+    expect(records.slice(2, -1)).toEqual(
+      mails.map((mail) => ({ kind: 'mail.delivered', run_id: RUN, ...mail })),
+    )
   })
 
   test('as the continuation of another: a model needs no new message, a program gets one', () => {

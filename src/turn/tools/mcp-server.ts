@@ -3,8 +3,9 @@ import type { Duplex } from 'node:stream'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { limits } from '../../limits.js'
 import type { ToolDefinition } from '../../provider/contract.js'
-import type { ToolCaller } from './serve.js'
+import type { ToolCaller } from './tool.js'
 
 /** Settles when the other side is gone. */
 export async function speakMcp(
@@ -20,12 +21,15 @@ export async function speakMcp(
       inputSchema: { ...input_schema, type: 'object' as const },
     })),
   }))
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
-    const { content, is_error } = await call(params.name, params.arguments ?? {})
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
+    const { content, is_error } = await call(params.name, params.arguments ?? {}, signal)
     return { content: [{ type: 'text' as const, text: content }], isError: is_error }
   })
   const closed = new Promise<void>((resolve) => connection.once('close', resolve))
-  await server.connect(new StdioServerTransport(connection, connection))
+  // It stops listening where a message is too large: then nothing is left to wait for.
+  server.onclose = () => connection.destroy()
+  const maxBufferSize = 2 * limits.messageBytesMax
+  await server.connect(new StdioServerTransport(connection, connection, { maxBufferSize }))
   await closed
   await server.close()
 }

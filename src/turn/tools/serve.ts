@@ -5,11 +5,10 @@
  * The socket is named by the run: whoever calls after its holder died finds nobody behind it, and another run's holder
  * behind another name.
  */
-import type { JsonObject, ToolDefinition } from '../../provider/contract.js'
+import type { ToolDefinition } from '../../provider/contract.js'
 import type { Session } from '../../session/session.js'
 import type { FileStore } from '../../storage/store.js'
-
-export type ToolCaller = (name: string, input: JsonObject) => Promise<{ content: string; is_error: boolean }>
+import type { ToolCaller } from './tool.js'
 
 /** Serves until it is closed. */
 export async function serveTools(

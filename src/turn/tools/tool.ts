@@ -34,17 +34,37 @@ export interface ToolContext {
   /** Where the agent's skills are; see `prompt`. */
   home: string
   call: CallContext
+  /** Whether the run may use that tool without anybody being asked about it. */
+  isAllowed(tool: string): boolean
   tree: TreePorts
 }
 
 export interface CallContext {
   run_id: string
   call_id: string
+  /**
+   * The one place in all logs where the call was made: what it makes and sends has ids that follow from this. Not from
+   * the run, which a crash may have ended, with the call left to the run that goes on; nor from `call_id` alone, which
+   * some models give again.
+   */
+  made_at: string
   /** What the run may do without being asked about. */
   allow: string[]
   /** Whether a process that is gone may have run it, or a part of it, before. */
   isRepeat: boolean
+  /** Whether a person has read this very call and let it through. */
+  isApproved?: boolean
 }
+
+/**
+ * A call by the program of an agent provider: settled once its result is durable. `signal`: whoever called has taken it
+ * back, or is gone.
+ */
+export type ToolCaller = (
+  name: string,
+  input: JsonObject,
+  signal: AbortSignal,
+) => Promise<{ content: string; is_error: boolean }>
 
 /** A field that must be text. */
 export function textField(input: JsonObject, field: string): string {

@@ -23,13 +23,13 @@ import {
   listChildren,
   permitTurn,
   poke,
-  spawnAgent,
   subscribe,
   ungate,
   unsubscribe,
 } from './tree/children.js'
 import { broadcast, checkInbox, sendMessage } from './tree/messages.js'
 import { cancelReminder, remindMe, setMetadata } from './tree/self.js'
+import { spawnAgent } from './tree/spawn-agent.js'
 import type { TreePorts } from './tree-ports.js'
 
 export interface ToolResult {
@@ -163,7 +163,8 @@ export class Toolbox {
     const stop = AbortSignal.any([signal, timeout])
     const { workspace, home, tree } = this.options
     try {
-      const context = { workspace, home, signal: stop, launch, call: facts, tree }
+      const isAllowedNow = (name: string): boolean => isAllowed(facts.allow, name, this.policy)
+      const context = { workspace, home, signal: stop, launch, call: facts, isAllowed: isAllowedNow, tree }
       const output = await Promise.race([tool.run(call.input as JsonObject, context), whenLate(stop)])
       return answered(output)
     } catch (error) {

@@ -16,6 +16,9 @@ export interface TreePorts {
    * does not come for now.
    */
   runUntil(agentId: string, isAnswered: () => boolean, signal: AbortSignal): Promise<string | undefined>
-  /** Throws where the provider is not there, or says that it cannot work so. */
-  checkProvider(provider: string, settings: ProviderSettings): Promise<void>
+  /**
+   * Throws where the provider is not there, or says that it cannot work so; and unless `isFree` also where it is one that
+   * runs programs or has secrets to send somewhere: what that does, its options say.
+   */
+  checkProvider(provider: string, settings: ProviderSettings, isFree: boolean): Promise<void>
 }

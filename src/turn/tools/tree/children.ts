@@ -1,105 +1,18 @@
-/** Tools for an agent's children: making them, looking at them, and saying when they may work. */
-import { posix } from 'node:path'
+/** Tools for an agent's children: looking at them, and saying when they may work; and `complete`, for those that have none. */
 import { countPending } from '../../../mail/inbox.js'
 import type { Control } from '../../../mail/message.js'
 import type { JsonObject } from '../../../provider/contract.js'
-import { deriveId } from '../../../session/ids.js'
 import { readMessageText } from '../../../session/read.js'
 import type { WatchedStatus } from '../../../session/records.js'
 import type { State } from '../../../session/state.js'
 import { statusNow } from '../../../session/status-now.js'
 import { troubleOf } from '../../../session/trouble.js'
 import type { FileStore } from '../../../storage/store.js'
-import { isDirectory } from '../../../storage/user-files.js'
-import { createAgent } from '../../../tree/birth.js'
 import { checkChildless, livingChildren } from '../../../tree/children.js'
-import { createdRecord } from '../../../tree/created.js'
-import { checkName } from '../../../tree/names.js'
-import { optionalText, type Tool, type ToolContext, textField } from '../tool.js'
-import { awaitReply, childOf, sendFrom } from './correspondence.js'
+import { type Tool, textField } from '../tool.js'
+import { childOf, sendFrom } from './correspondence.js'
 
 const agent = { agent: { type: 'string', description: 'The name, path or id of a child of yours.' } }
-
-export const spawnAgent: Tool = {
-  name: 'spawn_agent',
-  description:
-    'Makes a child of yours, an agent with a conversation of its own. With prompt that is its first request, whose reply you get as a message, or with wait as the result of this call. Provider, model, workspace and rights are yours where nothing else is said; a child never has more rights.',
-  input_schema: {
-    type: 'object',
-    properties: {
-      name: { type: 'string', description: 'Unique among your living children.' },
-      prompt: { type: 'string', description: 'Its first request.' },
-      instructions: { type: 'string', description: 'Its system prompt.' },
-      provider: { type: 'string' },
-      model: { type: 'string' },
-      workspace: { type: 'string', description: 'Directory, from your own.' },
-      options: { type: 'object', description: 'Options of its provider, as text.' },
-      allow: {
-        type: 'array',
-        items: { type: 'string' },
-        description: 'Tools it may use without being asked about.',
-      },
-      wait: { type: 'boolean', description: 'Wait for the reply to prompt.' },
-    },
-  },
-  kind: 'own',
-  waits: true,
-  async run(input, context) {
-    const { tree, call } = context
-    const id = deriveId(call.run_id, call.call_id, 'agent')
-    const prompt = optionalText(input, 'prompt')
-    if (!tree.session.store.hasAgent(id)) await create(id, input, context)
-    const made = `made ${optionalText(input, 'name') ?? 'a child'} (${id})`
-    if (prompt === null) return made
-    const send = (): string => sendFrom(context, { to: id, kind: 'request', content: prompt })
-    if (input.wait === true) return awaitReply(context, id, send)
-    return `${made}; its first request is ${send()}`
-  },
-}
-
-async function create(id: string, input: JsonObject, { tree, call, workspace }: ToolContext): Promise<void> {
-  const { session, bounds, command } = tree
-  const { state, store } = session
-  const name = optionalText(input, 'name')
-  const provider = optionalText(input, 'provider') ?? state.provider_name
-  const isSame = provider === state.provider_name
-  const settings = {
-    provider,
-    model: optionalText(input, 'model') ?? (isSame ? state.model : null),
-    instructions: optionalText(input, 'instructions'),
-    options: { ...(isSame ? state.options : {}), ...textsOf(input.options) },
-    workspace: posix.resolve(workspace, optionalText(input, 'workspace') ?? '.'),
-  }
-  if (!isDirectory(settings.workspace)) throw new Error(`the workspace ${settings.workspace} is no directory`)
-  await tree.checkProvider(provider, settings)
-  const allow = rightsOf(input.allow, call.allow)
-  const child = await createAgent(
-    store,
-    {
-      id,
-      name: name === null ? null : checkName(name),
-      parent: state.id,
-      records: ({ path }) => [createdRecord({ id, name, parent: state.id, path, allow, ...settings })],
-      command,
-    },
-    bounds,
-  )
-  await child.close(() => false)
-}
-
-/** A child may do what its parent may do, or less. */
-function rightsOf(wanted: unknown, own: string[]): string[] {
-  if (wanted === undefined || wanted === null) return own
-  if (!Array.isArray(wanted)) throw new Error('allow is a list of names of tools')
-  const names = wanted.map(String)
-  return own.includes('all') ? names : names.filter((name) => own.includes(name))
-}
-
-function textsOf(options: unknown): Record<string, string> {
-  if (options === undefined || options === null) return {}
-  if (typeof options !== 'object' || Array.isArray(options)) throw new Error('options is an object of texts')
-  return Object.fromEntries(Object.entries(options).map(([key, value]) => [key, String(value)]))
-}
 
 export const listChildren: Tool = {
   name: 'list_children',

@@ -40,7 +40,7 @@ export function sendFrom(
 ): string {
   const { store, state } = tree.session
   const draft = {
-    message_id: deriveId(call.run_id, call.call_id, message.to),
+    message_id: deriveId(call.made_at, message.to),
     from: state.id,
     from_path: state.path,
     ...message,
@@ -88,6 +88,20 @@ export async function awaitReply(context: ToolContext, to: string, send: () => s
   }
 }
 
+/**
+ * Of a call that a dead process had begun: the reply, where it is there already. Whoever gave it may be terminated since,
+ * and its name another's.
+ */
+export function earlierReply(context: ToolContext): ToolAnswer | undefined {
+  const { tree, call } = context
+  if (!call.isRepeat) return undefined
+  for (const message of messagesIn(tree.session.store, tree.session.id)) {
+    if (isReply(message) && message.reply_to === deriveId(call.made_at, message.from))
+      return answerWith(context, message)
+  }
+  return undefined
+}
+
 /** Throws DEADLOCK where whoever is to be waited for waits, by way of however many others, for the waiter. */
 export function checkNoCycle(store: FileStore, waiterId: string, to: string): void {
   const seen = new Set<string>()
@@ -111,11 +125,13 @@ export function checkNoCycle(store: FileStore, waiterId: string, to: string): vo
 
 /** The response, or the error, to a request, where it is in the inbox. */
 export function replyIn(store: FileStore, agentId: string, requestId: string): Message | undefined {
-  for (const message of messagesIn(store, agentId)) {
-    const isReply = message.kind === 'response' || message.kind === 'error'
-    if (isReply && message.reply_to === requestId) return message
-  }
+  for (const message of messagesIn(store, agentId))
+    if (isReply(message) && message.reply_to === requestId) return message
   return undefined
+}
+
+function isReply({ kind }: Message): boolean {
+  return kind === 'response' || kind === 'error'
 }
 
 /** The reply is delivered by the very batch that has it as the result of the call. */

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../provider/contract.js'
 import { deriveId } from '../../../session/ids.js'
 import { livingChildren } from '../../../tree/children.js'
 import { optionalText, type Tool, type ToolAnswer, type ToolContext, textField } from '../tool.js'
-import { awaitReply, recipientOf, sendFrom, timeOf } from './correspondence.js'
+import { awaitReply, earlierReply, recipientOf, sendFrom, timeOf } from './correspondence.js'
 
 const when = {
   not_before: { type: 'string', description: 'Deliver it then, not earlier: a time in ISO 8601.' },
@@ -38,6 +38,8 @@ export const sendMessage: Tool = {
   async run(input, context) {
     const kind = kindOf(input)
     if (kind === 'response') return respond(input, context)
+    const earlier = input.wait === true ? earlierReply(context) : undefined
+    if (earlier !== undefined) return earlier
     const to = recipientOf(input, context)
     const content = textField(input, 'content')
     const not_before = timeOf(input)
@@ -98,7 +100,7 @@ export const broadcast: Tool = {
     const lines = livingChildren(session.store, session.id).map(({ id, path }) => {
       try {
         sendFrom(context, { to: id, kind, content, not_before })
-        return `${path}: sent as ${deriveId(context.call.run_id, context.call.call_id, id)}`
+        return `${path}: sent as ${deriveId(context.call.made_at, id)}`
       } catch (error) {
         // One that was terminated meanwhile, or whose inbox is full, keeps nobody else from it.
         if (error instanceof SubstratError && error.exitStatus === 13) return `${path}: ${error.message}`

@@ -30,7 +30,7 @@ export const remindMe: Tool = {
     const due_at =
       timeOf(input) ?? (every_ms === null ? null : new Date(clock.now() + every_ms).toISOString())
     if (due_at === null) throw new Error('say when: not_before, delay_seconds or every_seconds')
-    const reminder_id = deriveId(call.run_id, call.call_id, 'reminder')
+    const reminder_id = deriveId(call.made_at, 'reminder')
     const content = textField(input, 'content')
     return {
       content: `reminder ${reminder_id}, due ${due_at}`,
@@ -70,6 +70,7 @@ export const setMetadata: Tool = {
   async run(input, { tree }) {
     const metadata = checkMetadata(input.metadata)
     const merged = { ...tree.session.state.metadata, ...metadata }
+    for (const [name, text] of Object.entries(metadata)) if (text === null) delete merged[name]
     if (Object.keys(merged).length > limits.metadataKeysMax || bytesOf(merged) > limits.metadataBytesMax)
       throw new Error(
         `metadata is at most ${limits.metadataKeysMax} names and ${limits.metadataBytesMax} bytes in all`,

@@ -1,0 +1,27 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { BaseCommand } from '../src/command/base.js'
+import { drawTree } from '../src/command/drawn-tree.js'
+import { damageOf, viewTree } from '../src/dispatch/tree.js'
+
+export default class Tree extends BaseCommand {
+  static override summary = 'Draw the tree of agents: who is below whom, and what each is doing.'
+  static override description =
+    'Takes no lock and writes nothing. What hangs nowhere (a parent that is not there, a cycle, a log that cannot be read) is shown apart with why, and the exit status is 10.'
+  static override examples = ['<%= config.bin %> tree', '<%= config.bin %> tree lead --all --json']
+  static override args = {
+    agent: Args.string({ description: 'only this one and what is below it', ignoreStdin: true }),
+  }
+  static override flags = {
+    all: Flags.boolean({ default: false, description: 'terminated ones too' }),
+  }
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Tree)
+    const agentId = args.agent === undefined ? undefined : this.resolveForRead(args.agent).agentId
+    const tree = viewTree(this.openForRead(), { agentId, all: flags.all })
+    this.printObject(tree, drawTree(tree))
+    const damage = damageOf(tree)
+    if (damage !== undefined) this.fail(damage, false)
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * The way from an agent's program, which speaks MCP over stdio, to the holder of its agent, which serves substrat's tools on
+ * a socket for as long as the turn lasts. Bytes go through as they are; only what asks and what answers is looked at, so
+ * that no request is left without an answer: not where nobody serves, and not when the holder goes.
+ */
+import { once } from 'node:events'
+import type { Duplex, Readable, Writable } from 'node:stream'
+import { connectTo } from '../storage/socket.js'
+
+/** Settles when there is nothing more to carry. `socket` is undefined where no turn has named one. */
+export async function bridge(socket: string | undefined, input: Readable, output: Writable): Promise<void> {
+  const holder = socket === undefined ? undefined : await connectTo(socket)
+  if (holder === undefined) return refuse(socket === undefined ? NO_TURN : OVER, input, output)
+  const open = new OpenRequests()
+  holder.on('error', () => undefined)
+  const gone = closed(holder)
+  void ask(holder, input, open).catch(() => holder.destroy())
+  await Promise.race([answer(holder, output, open).catch(() => undefined), closed(output)])
+  holder.destroy()
+  await gone
+  for (const id of open.ids()) output.write(errorLine(id, OVER))
+}
+
+const NO_TURN =
+  'Refused: there is no turn to call from. The program of an agent starts substrat mcp, with the SUBSTRAT_SOCKET of its turn.'
+const OVER =
+  'Refused: the turn that served these tools is over, or its substrat has died. They are there again in the next turn.'
+
+/** JSON-RPC's code for a server of ours that cannot be reached. */
+const UNREACHABLE = -32000
+
+/** However it comes to that. */
+function closed(stream: Duplex | Writable): Promise<void> {
+  return new Promise((resolve) => stream.once('close', () => resolve()))
+}
+
+async function ask(holder: Duplex, input: Readable, open: OpenRequests): Promise<void> {
+  for await (const line of linesOf(input)) {
+    open.asked(line)
+    if (!holder.write(line)) await once(holder, 'drain')
+  }
+  // Who asks once and closes its end still gets what it asked for.
+  await open.answered()
+  holder.end()
+}
+
+async function answer(holder: Duplex, output: Writable, open: OpenRequests): Promise<void> {
+  for await (const line of linesOf(holder)) {
+    open.answers(line)
+    if (!output.write(line)) await once(output, 'drain')
+  }
+}
+
+async function refuse(why: string, input: Readable, output: Writable): Promise<void> {
+  for await (const line of linesOf(input)) {
+    const message = parsed(line)
+    const id = requestId(message)
+    if (id !== undefined) output.write(errorLine(id, why))
+  }
+}
+
+function errorLine(id: string, message: string): string {
+  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code: UNREACHABLE, message })}}\n`
+}
+
+/** Requests that have no answer yet, by their ids as JSON. */
+class OpenRequests {
+  private readonly open = new Set<string>()
+  private onNone: (() => void) | undefined
+
+  asked(line: Buffer): void {
+    const message = parsed(line)
+    const id = requestId(message)
+    if (id !== undefined) this.open.add(id)
+    // One that is taken back is not answered.
+    else if (message?.method === 'notifications/cancelled') this.close(message.params?.requestId)
+  }
+
+  answers(line: Buffer): void {
+    const message = parsed(line)
+    if (message !== undefined && message.method === undefined) this.close(message.id)
+  }
+
+  answered(): Promise<void> {
+    return new Promise((resolve) => {
+      this.onNone = resolve
+      this.tell()
+    })
+  }
+
+  ids(): string[] {
+    return [...this.open]
+  }
+
+  private close(id: unknown): void {
+    this.open.delete(JSON.stringify(id))
+    this.tell()
+  }
+
+  private tell(): void {
+    if (this.open.size === 0) this.onNone?.()
+  }
+}
+
+interface Message {
+  id?: unknown
+  method?: unknown
+  params?: { requestId?: unknown }
+}
+
+/** As JSON; undefined where it is no request. */
+function requestId(message: Message | undefined): string | undefined {
+  const isRequest = typeof message?.method === 'string' && message.id !== undefined && message.id !== null
+  return isRequest ? JSON.stringify(message.id) : undefined
+}
+
+/** Undefined for what is no message: the other side says so. */
+function parsed(line: Buffer): Message | undefined {
+  try {
+    const value: unknown = JSON.parse(line.toString('utf8'))
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** With their LF, on which alone they are split; the last one gets it where it lacks it. */
+async function* linesOf(stream: Readable): AsyncGenerator<Buffer> {
+  let pieces: Buffer[] = []
+  for await (const piece of stream as AsyncIterable<Buffer>) {
+    let from = 0
+    for (let at = piece.indexOf(LF); at !== -1; at = piece.indexOf(LF, from)) {
+      yield Buffer.concat([...pieces, piece.subarray(from, at + 1)])
+      pieces = []
+      from = at + 1
+    }
+    if (from < piece.length) pieces.push(piece.subarray(from))
+  }
+  if (pieces.length > 0) yield Buffer.concat([...pieces, Buffer.of(LF)])
+}
+
+const LF = 0x0a

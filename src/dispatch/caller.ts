@@ -1,0 +1,44 @@
+/** What a command may do that runs in a tool of an agent: the rules of the tree hold for it as they do for the agent's tools. */
+import { SubstratError } from '../errors.js'
+import type { FileStore } from '../storage/store.js'
+import { isBelow } from '../tree/forest.js'
+import { checkNoCycle } from '../turn/tools/tree/correspondence.js'
+import type { Context } from './context.js'
+import { readState } from './look.js'
+
+/** For what only the person at the machine decides. `what` is the end of the sentence: `may not …`. Throws TREE_RULES. */
+export function refuseInTool(caller: string | null, what: string): void {
+  if (caller === null) return
+  throw new SubstratError('TREE_RULES', `a tool of agent ${caller} may not ${what}: that is for a person`, {
+    hint: 'ask your parent, or as a root the person: ask_operator',
+    facts: { agent_id: caller },
+  })
+}
+
+/** An agent ends, stops and takes away only what is below it. Throws TREE_RULES. */
+export function checkReach(store: FileStore, caller: string | null, agentId: string, verb: string): void {
+  if (caller === null) return
+  const [from, to] = [readState(store, caller), readState(store, agentId)]
+  if (isBelow(store, to, caller)) return
+  throw new SubstratError('TREE_RULES', `${from.path} may not ${verb} ${to.path}: that is not below it`, {
+    hint: 'see what is below it: substrat tree "$SUBSTRAT_AGENT"',
+    facts: { agent_id: from.id, to: to.id },
+  })
+}
+
+/**
+ * In a tool of an agent a command holds up that agent's turn for as long as it works on another. That is a wait like any
+ * other, also where nobody asked for a reply: no two may wait for one another. Throws DEADLOCK.
+ */
+export async function holdUpCaller(ctx: Context, agentId: string): Promise<{ release(): Promise<void> }> {
+  const { store, caller, command } = ctx
+  if (caller === null) return { release: async () => undefined }
+  const edge = await store.waits.add(caller, agentId, command)
+  try {
+    checkNoCycle(store, caller, agentId)
+    return edge
+  } catch (error) {
+    await edge.release()
+    throw error
+  }
+}

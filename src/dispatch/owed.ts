@@ -1,0 +1,35 @@
+/** Which agents something may be owed to: for the commands that come by on their own, from cron or at boot. */
+import { lockRoots } from '../tree/children.js'
+import type { Context } from './context.js'
+
+/**
+ * The marked agents; after a new start of the kernel every one, because markers are not synced. `work` says whether it
+ * has looked at each: from then on the markers tell all.
+ */
+export async function eachOwed(ctx: Context, work: (ids: string[]) => Promise<boolean>): Promise<void> {
+  const { store } = ctx
+  store.sweepHome()
+  if (store.isScanned()) return void (await work(store.markedIds()))
+  await repairNames(ctx)
+  if (await work([...new Set([...store.agentIds(), ...store.markedIds()])])) store.markScanned()
+}
+
+async function repairNames(ctx: Context): Promise<void> {
+  if (ctx.store.rootNames().isComplete) return
+  const { lock } = await lockRoots(ctx.store, ctx.command)
+  await lock.release()
+}
+
+/** A marker whose agent never came to be, or is gone. */
+export function forgetUnborn({ store }: Context, agentId: string): void {
+  store.unmark(agentId, () => store.isSpawning(agentId) || store.hasAgent(agentId))
+}
+
+/** A marker brings the next command back to an agent that this one could not look at. */
+export function markAgain({ store }: Context, agentId: string): void {
+  try {
+    store.mark(agentId)
+  } catch {
+    // The error that is told already says what is wrong with the disk.
+  }
+}

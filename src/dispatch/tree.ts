@@ -1,0 +1,75 @@
+/** `tree`: who is below whom, and what each is doing. Takes no lock and writes nothing. */
+import { SubstratError, shellWord } from '../errors.js'
+import type { State } from '../session/state.js'
+import type { FileStore } from '../storage/store.js'
+import { type Forest, readBranch, readForest } from '../tree/forest.js'
+import { type AgentView, viewAgent } from './view.js'
+
+export interface TreeNode extends AgentView {
+  hold: boolean
+  gated: boolean
+  /** How many it has set itself. */
+  reminders: number
+  children: TreeNode[]
+}
+
+/** What hangs nowhere, with why; of one that cannot be read there is only its id. */
+export type StrayNode = (TreeNode | { id: string; status: 'corrupt'; children: TreeNode[] }) & { why: string }
+
+export interface TreeView {
+  agents: TreeNode[]
+  stray: StrayNode[]
+}
+
+export interface TreeRequest {
+  /** Only this one and what is below it. */
+  agentId?: string | undefined
+  /** Terminated ones too. */
+  all: boolean
+}
+
+export function viewTree(store: FileStore | undefined, { agentId, all }: TreeRequest): TreeView {
+  if (store === undefined) return { agents: [], stray: [] }
+  const forest = agentId === undefined ? readForest(store) : readBranch(store, agentId, all)
+  const shown = new Set<string>()
+  const nodeOf = (id: string): TreeNode[] => {
+    const state = forest.agents.get(id)
+    if (state === undefined) return []
+    shown.add(id)
+    return [{ ...viewNode(store, state), children: childrenOf(id) }]
+  }
+  const childrenOf = (id: string): TreeNode[] =>
+    (forest.children.get(id) ?? []).filter((child) => isShown(forest, child, all)).flatMap(nodeOf)
+  const tops = agentId === undefined ? forest.roots.filter((id) => isShown(forest, id, all)) : [agentId]
+  const agents = tops.filter((id) => !forest.strays.has(id)).flatMap(nodeOf)
+  const stray: StrayNode[] = []
+  for (const [id, why] of forest.strays) {
+    const parent = forest.agents.get(id)?.parent
+    // Of a branch only those that belong to it; whose child an unreadable one is nobody knows.
+    const isMeant = agentId === undefined || id === agentId || parent == null || shown.has(parent)
+    if (!isMeant) continue
+    const [node = { id, status: 'corrupt' as const, children: childrenOf(id) }] = nodeOf(id)
+    stray.push({ ...node, why })
+  }
+  return { agents, stray }
+}
+
+/** Undefined where every agent hangs where it should. */
+export function damageOf({ stray }: TreeView): SubstratError | undefined {
+  const [first] = stray
+  if (first === undefined) return undefined
+  const what = stray.length === 1 ? 'one agent hangs' : `${stray.length} agents hang`
+  return new SubstratError('CORRUPT', `${what} nowhere in the tree: ${first.id}: ${first.why}`, {
+    hint: `the others are as they should be; look at it: substrat show ${shellWord(first.id)}`,
+    facts: { stray: stray.map(({ id }) => id) },
+  })
+}
+
+function isShown({ agents, strays }: Forest, id: string, all: boolean): boolean {
+  return !strays.has(id) && (all || agents.get(id)?.state !== 'terminated')
+}
+
+function viewNode(store: FileStore, state: State): Omit<TreeNode, 'children'> {
+  const { hold, gate, reminders } = state
+  return { ...viewAgent(store, state), hold, gated: gate.isGated, reminders: reminders.length }
+}

@@ -1,0 +1,187 @@
+/**
+ * The whole tree, or one branch of it, read without locks and without trusting an index: each agent hangs where its own
+ * log says. What cannot hang anywhere (a cycle or a dangling parent that was forged on disk, a log that cannot be read)
+ * is a stray: it is named, with why, and whatever hangs below it still does.
+ *
+ * Invariant: each agent is in the forest once, as a root, below its parent, or as a stray.
+ */
+import { SubstratError } from '../errors.js'
+import { recordsFrom } from '../session/load.js'
+import { openForRead } from '../session/open-for-read.js'
+import type { State } from '../session/state.js'
+import type { FileStore } from '../storage/store.js'
+
+export interface Forest {
+  /** Those that can be read. */
+  agents: Map<string, State>
+  /** Of each parent, oldest first; strays and the terminated with them. */
+  children: Map<string, string[]>
+  /** Why each of them hangs nowhere. */
+  strays: Map<string, string>
+  /** Oldest first. */
+  roots: string[]
+}
+
+/** Every agent of the home. */
+export function readForest(store: FileStore): Forest {
+  return plant(store, store.agentIds())
+}
+
+/**
+ * What is above and below one agent, found by the indexes; every agent where one of them is not complete. A terminated
+ * agent may have lost its entry to another of its name, so with `isWhole` every agent is looked at.
+ */
+export function readBranch(store: FileStore, agentId: string, isWhole: boolean): Forest {
+  const ids = isWhole ? undefined : branchIds(store, agentId)
+  return plant(store, ids ?? store.agentIds())
+}
+
+/** The agent and all below it, the lowest first; a cycle is gone round once. */
+export function lowestFirst({ children }: Forest, agentId: string): string[] {
+  const order: string[] = []
+  const seen = new Set([agentId])
+  const visit = (id: string): void => {
+    for (const child of children.get(id) ?? []) if (!seen.has(child) && seen.add(child)) visit(child)
+    order.push(id)
+  }
+  visit(agentId)
+  return order
+}
+
+/** Whether the one is somewhere below the other. Reads the agents between them. */
+export function isBelow(store: FileStore, agent: State, ancestorId: string): boolean {
+  const seen = new Set<string>()
+  for (let id = agent.parent; id !== null && !seen.has(id); id = read(store, id).state?.parent ?? null) {
+    if (id === ancestorId) return agent.id !== ancestorId
+    seen.add(id)
+  }
+  return false
+}
+
+function branchIds(store: FileStore, agentId: string): string[] | undefined {
+  const ids = new Set<string>()
+  for (
+    let id: string | null = agentId;
+    id !== null && !ids.has(id);
+    id = read(store, id).state?.parent ?? null
+  )
+    ids.add(id)
+  const seen = new Set([agentId])
+  for (const id of seen) {
+    const index = store.childNames(id)
+    if (!index.isComplete) return undefined
+    for (const child of index.ids()) seen.add(child)
+  }
+  return [...new Set([...ids, ...seen])]
+}
+
+function plant(store: FileStore, ids: string[]): Forest {
+  const agents = new Map<string, State>()
+  const strays = new Map<string, string>()
+  const parents = new Map<string, string>()
+  // A parent that was not in the list, or was born since, is looked at too.
+  const next = [...ids]
+  for (let id = next.pop(); id !== undefined; id = next.pop()) {
+    if (agents.has(id) || strays.has(id)) continue
+    const { state, why } = read(store, id)
+    const parent = state === undefined ? firstParent(store, id) : state.parent
+    if (why !== undefined) strays.set(id, why)
+    if (state !== undefined) agents.set(id, state)
+    if (parent === null || (state === undefined && why === undefined)) continue
+    parents.set(id, parent)
+    if (store.hasAgent(parent)) next.push(parent)
+  }
+  for (const state of [...agents.values()]) nameStray(store, { agents, strays }, state)
+  for (const id of inCycles(agents)) strays.set(id, 'its parents go round in a cycle')
+  return { agents, strays, ...hung(agents, strays, parents) }
+}
+
+/** Reads no lock, so what looks wrong may only be new: it is looked at again, the parent first. */
+function nameStray(
+  store: FileStore,
+  { agents, strays }: Pick<Forest, 'agents' | 'strays'>,
+  state: State,
+): void {
+  const { id, parent } = state
+  if (parent === null || strays.has(parent)) return
+  const above = agents.get(parent)
+  if (above !== undefined && (above.state !== 'terminated' || state.state === 'terminated')) return
+  if (above === undefined && store.hasAgent(parent)) return
+  const now = read(store, id).state
+  if (now === undefined) {
+    if (!store.hasAgent(id)) agents.delete(id)
+    return
+  }
+  agents.set(id, now)
+  if (above === undefined) strays.set(id, `its parent ${parent} is not there`)
+  else if (now.state !== 'terminated') strays.set(id, `it lives, but its parent ${above.path} is terminated`)
+}
+
+/** Those whose ancestors lead back to themselves. */
+function inCycles(agents: Map<string, State>): string[] {
+  const done = new Set<string>()
+  const found: string[] = []
+  for (const start of agents.keys()) {
+    const way: string[] = []
+    let id: string | null | undefined = start
+    while (id != null && !done.has(id) && !way.includes(id)) {
+      way.push(id)
+      id = agents.get(id)?.parent
+    }
+    if (id != null && !done.has(id)) found.push(...way.slice(way.indexOf(id)))
+    for (const each of way) done.add(each)
+  }
+  return found
+}
+
+function hung(
+  agents: Map<string, State>,
+  strays: Map<string, string>,
+  parents: Map<string, string>,
+): Pick<Forest, 'children' | 'roots'> {
+  const children = new Map<string, string[]>()
+  const roots: string[] = []
+  const born = (id: string): string => agents.get(id)?.created_at ?? ''
+  const ids = [...agents.keys(), ...[...strays.keys()].filter((id) => !agents.has(id))]
+  ids.sort((a, b) => (born(a) < born(b) ? -1 : born(a) > born(b) ? 1 : a < b ? -1 : 1))
+  for (const id of ids) {
+    const parent = parents.get(id)
+    if (parent === undefined) {
+      if (!strays.has(id)) roots.push(id)
+    } else {
+      const siblings = children.get(parent)
+      if (siblings === undefined) children.set(parent, [id])
+      else siblings.push(id)
+    }
+  }
+  return { children, roots }
+}
+
+/** Neither where it is gone: removed since it was listed. */
+function read(store: FileStore, id: string): { state?: State; why?: string } {
+  try {
+    const state = openForRead(store, id)?.state
+    if (state !== undefined) return { state }
+    return store.hasAgent(id) ? { why: `${store.logPath(id)} is missing` } : {}
+  } catch (error) {
+    if (!(error instanceof SubstratError)) throw error
+    return store.hasAgent(id) ? { why: error.message } : {}
+  }
+}
+
+/** The parent of an agent whose log is damaged further down. */
+function firstParent(store: FileStore, id: string): string | null {
+  try {
+    const log = store.openLogForRead(id)
+    if (log === undefined) return null
+    try {
+      const [first] = recordsFrom(log, { seq: 1, offset: 0 })
+      return first?.record.kind === 'session.created' ? first.record.parent : null
+    } finally {
+      log.close()
+    }
+  } catch (error) {
+    if (!(error instanceof SubstratError)) throw error
+    return null
+  }
+}

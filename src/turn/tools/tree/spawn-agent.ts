@@ -1,0 +1,112 @@
+/** `spawn_agent`: a child, with what its parent may do or less. */
+import { posix } from 'node:path'
+import type { JsonObject } from '../../../provider/contract.js'
+import { deriveId } from '../../../session/ids.js'
+import { isDirectory } from '../../../storage/user-files.js'
+import { isInWorkspace } from '../../../storage/workspace.js'
+import { createAgent } from '../../../tree/birth.js'
+import { createdRecord } from '../../../tree/created.js'
+import { checkName } from '../../../tree/names.js'
+import { type CallContext, optionalText, type Tool, type ToolContext } from '../tool.js'
+import { awaitReply, earlierReply, sendFrom } from './correspondence.js'
+
+export const spawnAgent: Tool = {
+  name: 'spawn_agent',
+  description:
+    'Makes a child of yours, an agent with a conversation of its own. With prompt that is its first request, whose reply you get as a message, or with wait as the result of this call. Provider, model, workspace and rights are yours where nothing else is said; a child never has more rights.',
+  input_schema: {
+    type: 'object',
+    properties: {
+      name: { type: 'string', description: 'Unique among your living children.' },
+      prompt: { type: 'string', description: 'Its first request.' },
+      instructions: { type: 'string', description: 'Its system prompt.' },
+      provider: { type: 'string' },
+      model: { type: 'string' },
+      workspace: { type: 'string', description: 'Directory, from your own.' },
+      options: { type: 'object', description: 'Options of its provider, as text.' },
+      allow: {
+        type: 'array',
+        items: { type: 'string' },
+        description: 'Tools it may use without being asked about.',
+      },
+      wait: { type: 'boolean', description: 'Wait for the reply to prompt.' },
+    },
+  },
+  kind: 'own',
+  waits: true,
+  async run(input, context) {
+    const { tree, call } = context
+    const earlier = input.wait === true ? earlierReply(context) : undefined
+    if (earlier !== undefined) return earlier
+    const id = deriveId(call.made_at, 'agent')
+    const prompt = optionalText(input, 'prompt')
+    if (!tree.session.store.hasAgent(id)) await create(id, input, context)
+    const made = `made ${optionalText(input, 'name') ?? 'a child'} (${id})`
+    if (prompt === null) return made
+    const send = (): string => sendFrom(context, { to: id, kind: 'request', content: prompt })
+    if (input.wait === true) return awaitReply(context, id, send)
+    return `${made}; its first request is ${send()}`
+  },
+}
+
+async function create(id: string, input: JsonObject, context: ToolContext): Promise<void> {
+  const { tree, call } = context
+  const { session, bounds, command } = tree
+  const { state, store } = session
+  const name = optionalText(input, 'name')
+  const provider = optionalText(input, 'provider') ?? state.provider_name
+  const isSame = provider === state.provider_name
+  const options = textsOf(input.options)
+  const settings = {
+    provider,
+    model: optionalText(input, 'model') ?? (isSame ? state.model : null),
+    instructions: optionalText(input, 'instructions'),
+    options: { ...(isSame ? state.options : {}), ...options },
+    workspace: workspaceOf(input, context),
+  }
+  // What is the parent's own has been allowed to it; only what differs can be more.
+  const isOwn = isSame && Object.keys(options).length === 0
+  await tree.checkProvider(provider, settings, isOwn || isTrusted(call))
+  const allow = rightsOf(input.allow, context)
+  const child = await createAgent(
+    store,
+    {
+      id,
+      name: name === null ? null : checkName(name),
+      parent: state.id,
+      records: ({ path }) => [createdRecord({ id, name, parent: state.id, path, allow, ...settings })],
+      command,
+    },
+    bounds,
+  )
+  await child.close(() => false)
+}
+
+/** Whoever may run any command, or has a person behind this very call, can do no more by way of a child. */
+function isTrusted({ allow, isApproved }: CallContext): boolean {
+  return isApproved === true || allow.includes('all') || allow.includes('shell')
+}
+
+/** Within the parent's own: a child reads what is in its workspace without being asked about. */
+function workspaceOf(input: JsonObject, { workspace, call }: ToolContext): string {
+  const wanted = posix.resolve(workspace, optionalText(input, 'workspace') ?? '.')
+  if (!isDirectory(wanted)) throw new Error(`the workspace ${wanted} is no directory`)
+  if (isTrusted(call) || isInWorkspace(workspace, wanted)) return wanted
+  throw new Error(`the workspace ${wanted} is outside of yours: that takes --allow shell, or --allow all`)
+}
+
+/** A child may do what its parent may do, or less. */
+function rightsOf(wanted: unknown, { call, isAllowed }: ToolContext): string[] {
+  if (wanted === undefined || wanted === null) return call.allow
+  if (!Array.isArray(wanted)) throw new Error('allow is a list of names of tools')
+  const names = wanted.map(String)
+  const more = names.filter((name) => !isAllowed(name))
+  if (more.length === 0) return names
+  throw new Error(`a child may not do more than you, and you are not allowed ${more.join(', ')}`)
+}
+
+function textsOf(options: unknown): Record<string, string> {
+  if (options === undefined || options === null) return {}
+  if (typeof options !== 'object' || Array.isArray(options)) throw new Error('options is an object of texts')
+  return Object.fromEntries(Object.entries(options).map(([key, value]) => [key, String(value)]))
+}

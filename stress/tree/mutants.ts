@@ -1,0 +1,77 @@
+/**
+ * Deliberately broken variants of the program, made by changing its bundle: the run must catch each of them. Where a kill
+ * would have to hit a moment, the moment is made longer.
+ */
+import { mutate } from '../kill/mutants.js'
+
+export interface TreeMutant {
+  name: string
+  /** The one place in the bundle of each, and what stands there instead. */
+  edits: { from: RegExp; to: string }[]
+}
+
+const PAUSE = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 120)'
+
+export const MUTANTS: TreeMutant[] = [
+  {
+    name: 'messages of one sender have no order',
+    edits: [{ from: /sequence: highest \+ 1/, to: 'sequence: 1' }],
+  },
+  {
+    name: 'a message leaves the inbox before its record is in the log',
+    edits: [
+      {
+        from: /noteTaken\(ctx, (session\w*), messages\);/,
+        to: `for (const { message_id } of messages) $1.store.mail.remove($1.id, message_id);
+    ${PAUSE};
+    $&`,
+      },
+    ],
+  },
+  {
+    name: 'the id of a message is told before it is stored',
+    edits: [
+      {
+        from: /const isNew = put\(store\w*, draft\);/,
+        to: `process.stderr.write("as message " + draft.message_id + "\\n");
+  ${PAUSE};
+  $&`,
+      },
+    ],
+  },
+  {
+    name: 'a call that is made again has another id',
+    edits: [
+      {
+        from: /const made_at = `\$\{this\.session\.id\}[^`]*`;/,
+        to: 'const made_at = String(Math.random());',
+      },
+      { from: /post\(store\w*, draft, \{ isRepeat: call\w*\.isRepeat \}\);/, to: `$&\n  ${PAUSE};` },
+    ],
+  },
+  {
+    name: 'a uuid is printed before its agent is on disk',
+    edits: [
+      {
+        from: /session\w* = await createAgent\w*\(\s*ctx\.store,/,
+        to: `listener.onAgent({ id, provider_name: request.provider });
+    ${PAUSE};
+    $&`,
+      },
+    ],
+  },
+  {
+    name: 'a reply that is sent again has another id',
+    edits: [
+      { from: /return deriveId\w*\(requestId\w*, "response"\);/, to: 'return crypto.randomUUID();' },
+      {
+        from: /post\(store\w*, draftOf\(session\w*, owed\w*\), \{ isRepeat\w* \}\);/,
+        to: `$&\n      ${PAUSE};`,
+      },
+    ],
+  },
+]
+
+export function broken(bundle: string, { name, edits }: TreeMutant): string {
+  return edits.reduce((changed, edit) => mutate(changed, { name, ...edit }), bundle)
+}

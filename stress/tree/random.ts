@@ -1,0 +1,39 @@
+/** Chance that is the same for the same seed (mulberry32). */
+export class Random {
+  constructor(private state: number) {}
+
+  /** From 0 up to, but not, 1. */
+  next(): number {
+    this.state = (this.state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(this.state ^ (this.state >>> 15), 1 | this.state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+
+  below(bound: number): number {
+    return Math.floor(this.next() * bound)
+  }
+
+  between(low: number, high: number): number {
+    return low + this.next() * (high - low)
+  }
+
+  chance(share: number): boolean {
+    return this.next() < share
+  }
+
+  pick<T>(items: T[]): T {
+    return items[this.below(items.length)] as T
+  }
+
+  /** One of the words, each as often as its weight says. */
+  weighted<K extends string>(weights: Record<K, number>): K {
+    const entries = Object.entries(weights) as [K, number][]
+    let left = this.next() * entries.reduce((sum, [, weight]) => sum + weight, 0)
+    for (const [word, weight] of entries) {
+      left -= weight
+      if (left < 0) return word
+    }
+    return (entries.at(-1) as [K, number])[0]
+  }
+}

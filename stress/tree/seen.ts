@@ -1,0 +1,112 @@
+/** A home of many agents as the oracle sees it: every log and every inbox. */
+import { decodeMessage } from '../../src/mail/message.js'
+import type { SessionRecord } from '../../src/session/records.js'
+import { isInterrupted } from '../../src/session/status.js'
+import { OPERATOR } from '../../src/storage/mailboxes.js'
+import { FileStore } from '../../src/storage/store.js'
+import { type AgentSeen, HomeView } from '../kill/home-view.js'
+
+/** A message where it arrived: in a log, or for the operator, who has none, in the inbox. */
+export interface Arrival {
+  message_id: string
+  from: string
+  to: string
+  kind: 'request' | 'response' | 'notification' | 'error'
+  reply_to: string | null
+  content: string
+  /** In the log. */
+  seq: number
+  run_id: string
+  isDirect: boolean
+}
+
+export class Seen {
+  readonly arrivals: Arrival[]
+  private readonly byPath: Map<string, AgentSeen[]>
+  private readonly byReply: Map<string, Arrival[]>
+
+  private constructor(
+    readonly store: FileStore,
+    readonly agents: AgentSeen[],
+  ) {
+    this.arrivals = [...agents.flatMap(arrivalsIn), ...arrivalsAtOperator(store)]
+    this.byPath = grouped(agents, ({ state }) => state.path)
+    this.byReply = grouped(this.arrivals, ({ reply_to }) => reply_to ?? '')
+  }
+
+  static read(home: string): Seen {
+    const store = FileStore.openForRead(home)
+    if (store === undefined) throw new Error(`there is no home ${home}`)
+    return new Seen(store, HomeView.read(home).agents)
+  }
+
+  /** All that ever had the path. */
+  at(path: string): AgentSeen[] {
+    return this.byPath.get(path) ?? []
+  }
+
+  idOf(path: string): string | undefined {
+    return path === OPERATOR ? OPERATOR : this.at(path)[0]?.state.id
+  }
+
+  byId(id: string | null): AgentSeen | undefined {
+    return this.agents.find(({ state }) => state.id === id)
+  }
+
+  repliesTo(messageId: string): Arrival[] {
+    return this.byReply.get(messageId) ?? []
+  }
+
+  /** Requests and notifications that arrived. */
+  get messages(): Arrival[] {
+    return this.arrivals.filter(({ kind }) => kind === 'request' || kind === 'notification')
+  }
+
+  /** Agents with something to do that nobody has done yet. */
+  owed(): AgentSeen[] {
+    return this.agents.filter(
+      ({ state, pending }) =>
+        (state.run?.status === 'open' && state.run.wait === null) ||
+        isInterrupted(state) ||
+        state.owes.length > 0 ||
+        pending.length > 0,
+    )
+  }
+}
+
+export function grouped<T>(items: T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [item])
+    else group.push(item)
+  }
+  return groups
+}
+
+function arrivalsIn({ state, records, text }: AgentSeen): Arrival[] {
+  return records.flatMap((record: SessionRecord): Arrival[] => {
+    if (record.kind === 'mail.delivered') {
+      const { message_id, from, mail_kind, reply_to = null, seq, run_id } = record
+      const content = text(record)
+      return [
+        { message_id, from, to: state.id, kind: mail_kind, reply_to, content, seq, run_id, isDirect: false },
+      ]
+    }
+    if (record.kind !== 'message.user') return []
+    const { message_id, seq, run_id } = record
+    const what = { kind: 'request' as const, reply_to: null, content: text(record) }
+    return [{ message_id, from: OPERATOR, to: state.id, ...what, seq, run_id, isDirect: true }]
+  })
+}
+
+function arrivalsAtOperator(store: FileStore): Arrival[] {
+  return store.mail.ids(OPERATOR).flatMap((id): Arrival[] => {
+    const bytes = store.mail.read(OPERATOR, id)
+    const message = bytes === undefined ? undefined : decodeMessage(bytes, id)
+    if (message === undefined || message.kind === 'control') return []
+    const { message_id, from, to, kind, reply_to, content } = message
+    return [{ message_id, from, to, kind, reply_to, content, seq: 0, run_id: '', isDirect: false }]
+  })
+}

@@ -1,0 +1,145 @@
+/** What was sent, by commands and by the tools of agents, and what its sender was told. */
+import { OPERATOR } from '../../src/storage/mailboxes.js'
+import type { AgentSeen } from '../kill/home-view.js'
+import type { Seen } from './seen.js'
+import type { Entry } from './storm.js'
+
+export interface Sent {
+  /** The same for a message and for nothing else; of a broadcast one for all. */
+  content: string
+  /** Ids, or `operator`. */
+  from: string
+  to: string
+  /** `unknown`: whoever sent it was killed, and knows nothing. */
+  fate: 'acknowledged' | 'refused' | 'unknown'
+  /** Clock times between which it was sent; and, of a tool, the seqs of its call and its result. */
+  begun: number
+  ended: number
+  seqs: [number, number] | null
+  /** Its place in the line is its own: straight into the log, or not before a time. */
+  isOutOfLine: boolean
+  hasKey: boolean
+}
+
+export function allSent(seen: Seen, ledger: Entry[]): Sent[] {
+  return [
+    ...ledger.flatMap((entry) => posted(seen, entry)),
+    ...seen.agents.flatMap((agent) => called(seen, agent)),
+  ]
+}
+
+/** Told so by the exit status, or by the id of a message that the command stored. */
+const NAMED = /as message [0-9a-f-]{36}/
+/** Nothing is stored: no such agent, busy, refused. */
+const REFUSED = [3, 4, 13]
+
+function posted(seen: Seen, { operation, told, kills, begun, ended }: Entry): Sent[] {
+  const { post } = operation
+  if (post === undefined) return []
+  const [from, to] = [seen.idOf(post.from), seen.idOf(post.to)]
+  const isKnown = told.code === 0 || (!post.isDirect && NAMED.test(told.stderr))
+  const isRefused = kills === 0 && (REFUSED as (number | null)[]).includes(told.code)
+  const fate = isKnown ? 'acknowledged' : isRefused ? 'refused' : 'unknown'
+  const isOutOfLine = post.isDirect || post.isDelayed
+  return [
+    {
+      content: post.content,
+      from: from ?? '?',
+      to: to ?? '?',
+      fate,
+      begun,
+      ended,
+      seqs: null,
+      isOutOfLine,
+      hasKey: operation.isRepeated,
+    },
+  ]
+}
+
+interface Call {
+  name: string
+  input: { [key: string]: unknown }
+  seq: number
+  at: number
+  result: { content: string; isError: boolean; seq: number; at: number } | null
+}
+
+export function callsOf({ records, text }: AgentSeen): Call[] {
+  const calls = new Map<string, Call>()
+  for (const record of records) {
+    const at = Date.parse(record.ts)
+    if (record.kind === 'model.responded') {
+      for (const { call_id, name, input = {} } of record.calls ?? [])
+        calls.set(call_id, { name, input, seq: record.seq, at, result: null })
+    }
+    const call = 'call_id' in record ? calls.get(record.call_id ?? '') : undefined
+    if (call === undefined) continue
+    if (record.kind === 'tool.started') Object.assign(call, { seq: record.seq, at })
+    if (record.kind === 'tool.finished')
+      call.result = { content: text(record), isError: record.is_error, seq: record.seq, at }
+  }
+  return [...calls.values()]
+}
+
+function called(seen: Seen, agent: AgentSeen): Sent[] {
+  return callsOf(agent).flatMap((call) => sentBy(seen, agent, call))
+}
+
+function sentBy(seen: Seen, agent: AgentSeen, call: Call): Sent[] {
+  const { name, input, result } = call
+  const content = String(input.content)
+  switch (name) {
+    case 'send_message':
+      return [sent(seen, agent, call, content, pathOf(agent, String(input.to)), fateOf(call))]
+    case 'broadcast': {
+      const lines = (result?.content ?? '').split('\n')
+      const children = seen.agents.filter(({ state }) => state.parent === agent.state.id)
+      return children.map(({ state }) => {
+        const isSent = lines.some((line) => line.startsWith(`${state.path}: sent as `))
+        return sent(seen, agent, call, content, state.path, isSent ? 'acknowledged' : 'unknown')
+      })
+    }
+    case 'shell': {
+      const [, to, said] = / send (\S+) '([^']+)'/.exec(String(input.command)) ?? []
+      if (to === undefined || said === undefined) return []
+      return [sent(seen, agent, call, said, to, fateOf(call))]
+    }
+    default:
+      return []
+  }
+}
+
+/** An error may have come when the call was made again, after a crash behind its sending. */
+function fateOf({ result }: Call): Sent['fate'] {
+  return result !== null && !result.isError ? 'acknowledged' : 'unknown'
+}
+
+function sent(
+  seen: Seen,
+  { state }: AgentSeen,
+  { seq, at, result }: Call,
+  content: string,
+  path: string,
+  fate: Sent['fate'],
+): Sent {
+  const seqs: [number, number] = [seq, result?.seq ?? Number.POSITIVE_INFINITY]
+  const ended = result?.at ?? Number.POSITIVE_INFINITY
+  return {
+    content,
+    from: state.id,
+    to: seen.idOf(path) ?? '?',
+    fate,
+    begun: at,
+    ended,
+    seqs,
+    isOutOfLine: false,
+    hasKey: false,
+  }
+}
+
+/** As the scenarios name others: see `family`. */
+function pathOf({ state }: AgentSeen, word: string): string {
+  const parent = state.path.split('/').slice(0, -1).join('/')
+  if (word === 'parent') return parent === '' ? OPERATOR : parent
+  return word.includes('/') || /^r\d+$/.test(word) ? word : `${state.path}/${word}`
+}

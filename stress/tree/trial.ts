@@ -1,0 +1,99 @@
+/** One run: the plan, the storm, the calm after it, and the verdict. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import type { Lab } from '../support/lab.js'
+import type { PlannedAgent, Shape } from './family.js'
+import { judge, leftToPerson, type Verdict } from './oracle.js'
+import { makePlan, morePosts, type Operation, type PlanOptions, spawnOf } from './plan.js'
+import { Random } from './random.js'
+import { Seen } from './seen.js'
+import { allSent } from './sent.js'
+import { Storm } from './storm.js'
+
+export interface TrialOptions {
+  seed: number
+  shape: Shape
+  messages: number
+  kills: number
+  shells: number
+  note(text: string): void
+}
+
+export interface TrialReport extends Verdict {
+  agents: number
+  kills: number
+  killsOf: Record<string, number>
+  seconds: number
+}
+
+const ROUNDS_MAX = 40
+
+export async function runTrial(lab: Lab, options: TrialOptions): Promise<TrialReport> {
+  const start = performance.now()
+  const { seed, shape, messages, kills, shells, note } = options
+  const home = lab.newHome()
+  const planOptions: PlanOptions = { shape, messages, scenarioOf: scenariosIn(home), cli: cliOf(lab) }
+  const random = new Random(seed)
+  const { family, first, afterwards } = makePlan(random, planOptions)
+  writeScenarios(home, family)
+  const storm = new Storm(lab, home, new Random(seed + 1), { kills, shells })
+  const tops = shape.roots
+  try {
+    await storm.calmly(first.slice(0, tops))
+    note(`${first.length + afterwards.length} commands in ${shells} shells`)
+    await storm.rage([...first.slice(tops), ...afterwards], family)
+    await settleAll(storm, home)
+    await topUp()
+    const seen = Seen.read(home)
+    const verdict = judge({ home, seen, sent: allSent(seen, storm.ledger), ledger: storm.ledger, family })
+    const seconds = (performance.now() - start) / 1000
+    return { ...verdict, agents: seen.agents.length, kills: storm.kills, killsOf: storm.killsOf, seconds }
+  } finally {
+    storm.stop()
+  }
+
+  /** Agents that their parents did not come to make, messages and kills that are still missing. */
+  async function topUp(): Promise<void> {
+    for (let round = 1; round <= ROUNDS_MAX; round++) {
+      const seen = Seen.read(home)
+      const unborn = family.filter(({ path }) => seen.at(path).length === 0)
+      const missing = Math.min(messages - seen.messages.length, 500)
+      if (unborn.length === 0 && missing <= 0 && storm.kills >= kills) return
+      note(`after ${storm.kills} kills: ${unborn.length} agents and ${Math.max(missing, 0)} messages to go`)
+      await storm.calmly(unborn.map((agent) => spawnOf(random, agent, planOptions)))
+      await storm.rage(morePosts(random, family, messages * round, Math.max(missing, 20)), family)
+      await settleAll(storm, home)
+    }
+  }
+}
+
+/** Deliveries are killed as long as kills are wanted; then recovered and delivered until nothing is owed. */
+async function settleAll(storm: Storm, home: string): Promise<void> {
+  await storm.killDeliveries(() => Seen.read(home).owed().length > 0)
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    await storm.calmly([commandOf('recover', ['recover', '--all', '--continue', 'all'])])
+    await storm.calmly([commandOf('deliver', ['deliver', '--all'])])
+    const seen = Seen.read(home)
+    await storm.calmly(leftToPerson(seen).map((id) => commandOf('resume', ['resume', id])))
+    if (seen.owed().length === 0) return
+    await new Promise((resolve) => setTimeout(resolve, 500))
+  }
+}
+
+function commandOf(verb: Operation['verb'], argv: string[]): Operation {
+  return { verb, argv, isRepeated: false, killAt: null }
+}
+
+function scenariosIn(home: string): (path: string) => string {
+  return (path) => `${home}.scenarios/${path.replaceAll('/', '-')}.json`
+}
+
+function writeScenarios(home: string, family: PlannedAgent[]): void {
+  const scenarioOf = scenariosIn(home)
+  mkdirSync(`${home}.scenarios`)
+  for (const { path, entries } of family)
+    writeFileSync(scenarioOf(path), JSON.stringify({ responses: entries }))
+}
+
+function cliOf(lab: Lab): string {
+  return `${process.execPath} ${lab.cli}`
+}

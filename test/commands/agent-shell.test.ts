@@ -1,0 +1,164 @@
+/** The CLI in a shell of an agent's tool, or in the program of an agent: the agent is the one who asks. */
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { agent, call, mails, of, type Response, results } from '../support/tool-agents.js'
+
+const RUN_JS = path.join(import.meta.dirname, '..', '..', 'bin', 'run.js')
+const CLI = `${process.execPath} ${RUN_JS}`
+const ALL = ['--allow', 'all']
+
+function shell(...commands: string[]): { name: string; input: object } {
+  return call('shell', {
+    command: commands.map((each) => each.replaceAll('substrat ', `${CLI} `)).join('\n'),
+  })
+}
+
+/** What the shells of its one turn printed. */
+async function printed(house: House, id: string): Promise<string[]> {
+  const { exit, stderr } = await house.run(['send', id, 'go'])
+  expect(exit, stderr).toBe(0)
+  return results(house, id).map(({ text }) => text)
+}
+
+describe.concurrent('a shell in a tool', () => {
+  test('sends in the name of its agent, and is given the reply', async () => {
+    const house = new House()
+    const id = await agent(house, 'a', [shell('substrat send kid "how far?" 2>/dev/null'), 'ok'], ...ALL)
+    const kid = await agent(house, 'a/kid', ['half'])
+    expect(await printed(house, id)).toEqual(['half\n'])
+    expect(of(house, kid, 'mail.delivered')[0]).toMatchObject({
+      from: id,
+      from_path: 'a',
+      mail_kind: 'request',
+    })
+    // It was given to the shell, and to nobody again.
+    expect([mails(house, id), house.inbox(id)]).toEqual([[], []])
+    expect(house.findings()).toEqual([])
+  })
+
+  test('is told of a turn that failed, by the exit status', async () => {
+    const house = new House()
+    const id = await agent(
+      house,
+      'a',
+      [shell('substrat send kid x 2>/dev/null; echo "exit $?"'), 'ok'],
+      ...ALL,
+    )
+    await agent(house, 'a/kid', [{ fail: { type: 'invalid' } }])
+    expect(await printed(house, id)).toEqual(['exit 9\n'])
+    expect(house.inbox(id)).toEqual([])
+  })
+
+  test('spawns below its agent', async () => {
+    const house = new House()
+    const id = await agent(
+      house,
+      'a',
+      [shell('substrat spawn --name kid 2>/dev/null', 'substrat send kid hi 2>/dev/null | tail -1'), 'ok'],
+      ...ALL,
+    )
+    const [text] = await printed(house, id)
+    const kid = String(text).slice(0, 36)
+    expect(text).toBe(`${kid}\nhi\n`)
+    expect(of(house, kid, 'session.created')[0]).toMatchObject({ parent: id, path: 'a/kid' })
+  })
+
+  test('is held to the rules of the tree, and nothing is stored', async () => {
+    const house = new House()
+    const words = ['top', 'top/a/kid/deep', 'other', '"$SUBSTRAT_AGENT"', 'nobody']
+    const shells = words.map((word) => shell(`substrat send ${word} x >/dev/null 2>&1; echo "exit $?"`))
+    await agent(house, 'top')
+    const id = await agent(house, 'top/a', [shells, 'ok'], ...ALL)
+    await agent(house, 'top/a/kid')
+    const deep = await agent(house, 'top/a/kid/deep')
+    const other = await agent(house, 'other')
+    const [toParent, ...refused] = await printed(house, id)
+    expect(toParent).toBe('exit 0\n')
+    expect(refused).toEqual(['exit 13\n', 'exit 13\n', 'exit 13\n', 'exit 3\n'])
+    for (const each of [deep, other, id]) expect(house.inbox(each)).toEqual([])
+    for (const each of [deep, other]) expect(house.kinds(each)).toEqual(['session.created'])
+  })
+
+  test.each<[string, Response]>([
+    ['the tool of the other one', call('send_message', { to: 'parent', content: 'x', wait: true })],
+    ['a shell of the other one', shell('substrat send parent x; echo "exit $?"')],
+  ])('that waits for an agent which would wait for it: %s is refused as a deadlock', async (_, back) => {
+    const house = new House()
+    const id = await agent(house, 'a', [shell('substrat send kid x 2>/dev/null'), 'ok'], ...ALL)
+    const kid = await agent(house, 'a/kid', [back, 'kid is done'], ...ALL)
+    expect(await printed(house, id)).toEqual(['kid is done\n'])
+    expect(results(house, kid)[0]?.text).toContain('that would be a deadlock')
+    expect(house.inbox(id)).toEqual([])
+  })
+
+  test.each([
+    'spawn "begin" --name kid --option scenario=kid.json --allow all',
+    'deliver a/other',
+    'wait a/other',
+  ])('substrat %s makes its agent wait too, so that nobody below waits for it', async (command) => {
+    const house = new House()
+    const back = call('send_message', { to: 'parent', content: 'x', wait: true })
+    const id = await agent(
+      house,
+      'a',
+      [shell('substrat send other x --queue --no-drain', `substrat ${command} >/dev/null`), 'ok'],
+      ...ALL,
+    )
+    house.scenario('kid.json', { tools: [back] }, { say: 'kid is done' })
+    const other = await agent(
+      house,
+      'a/other',
+      [...(command.startsWith('spawn') ? [] : [back]), 'done'],
+      ...ALL,
+    )
+    await printed(house, id)
+    const waited = command.startsWith('spawn')
+      ? (await house.ok('show', 'a/kid', '--json')).json.agent.id
+      : other
+    expect(results(house, waited)[0]?.text).toContain('that would be a deadlock')
+  })
+
+  test('that dies before it has told the reply leaves it in the inbox, for a turn of its agent', async () => {
+    const house = new House()
+    const id = await agent(
+      house,
+      'a',
+      [shell('substrat send kid x >/dev/null 2>&1 & echo $! > sender; wait; echo killed'), 'ok', 'thanks'],
+      ...ALL,
+    )
+    const kid = await agent(house, 'a/kid', [{ delay_ms: 1500, say: 'half' }])
+    const turn = house.start(['send', 'a', 'go'])
+    await house.waitForRecord(kid, 'model.requested')
+    process.kill(Number(house.read('sender')), 'SIGKILL')
+    expect((await turn.result).exit).toBe(0)
+    await house.run(['recover', '--all', '--continue', 'all'])
+    expect(mails(house, id)).toContain('response: half')
+    expect(mails(house, id).filter((mail) => mail.startsWith('response'))).toHaveLength(1)
+    expect(house.findings(true)).toEqual([])
+  })
+})
+
+describe.concurrent('the program of an agent', () => {
+  test('that uses the CLI lends its slot to those that it waits for, one at a time', async () => {
+    const house = new House({ SUBSTRAT_SLOTS_MAX: '1', SUBSTRAT_TIMEOUT: '15s' })
+    await house.spawn(
+      'a',
+      '--provider',
+      'exec',
+      '--option',
+      `command=for kid in one two; do ${CLI} send $kid hi & done; wait`,
+    )
+    await agent(house, 'a/one', ['from one'])
+    await agent(house, 'a/two', ['from two'])
+    const { exit, stdout, stderr } = await house.run(['send', 'a', 'go'])
+    expect(exit, stderr).toBe(0)
+    expect(
+      stdout
+        .split('\n')
+        .filter((each) => each !== '')
+        .sort(),
+    ).toEqual(['from one', 'from two'])
+    expect(house.findings()).toEqual([])
+  })
+})

@@ -1,0 +1,132 @@
+/** What a command gives turns to besides its own: bounded, side by side, and said where it is left. */
+import { describe, expect, test, vi } from 'vitest'
+import { FileStore } from '../../src/storage/store.js'
+import { House } from '../support/cli.js'
+import { posted } from '../support/mail.js'
+import { waitFor } from '../support/wait.js'
+
+vi.setConfig({ testTimeout: 180_000 })
+
+const ask = (to: string): object => ({ name: 'send_message', input: { to, content: 'work' } })
+
+const begun = (house: House, id: string): number =>
+  Date.parse(house.records(id).find(({ kind }) => kind === 'run.started')?.ts ?? '')
+const ended = (house: House, id: string): number =>
+  Date.parse(house.records(id).find(({ kind }) => kind === 'run.completed')?.ts ?? '')
+
+/** A lead with one slow child and ten quick ones, whom its first turn writes to, the slow one first. */
+async function team(house: House): Promise<{ lead: string; slow: string; quick: string[] }> {
+  const names = ['slow', ...Array.from({ length: 10 }, (_, n) => `quick${n}`)]
+  const scenario = house.scenario('lead.json', { tools: names.map(ask) }, { say: 'asked' })
+  const lead = await house.spawn('lead', '--option', scenario, '--allow', 'tree')
+  const late = house.scenario('slow.json', { delay_ms: 5000, say: 'late' })
+  const slow = await house.spawn('slow', '--parent', 'lead', '--option', late)
+  const soon = house.scenario('quick.json', { delay_ms: 50, say: 'soon' })
+  const quick: string[] = []
+  for (const name of names.slice(1)) quick.push(await house.spawn(name, '--parent', 'lead', '--option', soon))
+  return { lead, slow, quick }
+}
+
+/** How long the last of the quick ones took, from the first turn of any; all within the time of the slow turn. */
+function expectUndelayed(house: House, slow: string, quick: string[]): void {
+  const start = begun(house, slow)
+  const last = Math.max(...quick.map((id) => ended(house, id)))
+  console.log(`ten quick turns were done ${last - start} ms after a slow one of 5000 ms had begun`)
+  expect(last).toBeLessThan(ended(house, slow))
+  expect(last - start).toBeLessThan(4500)
+}
+
+describe('one slow turn delays no other agent', () => {
+  test('when one deliver --all gives them their turns', async () => {
+    const house = new House()
+    const { lead, slow, quick } = await team(house)
+    expect((await house.run(['send', 'lead', 'go', '--no-drain'])).exit).toBe(0)
+    for (const id of [slow, ...quick]) expect(house.inbox(id)).toHaveLength(1)
+    expect((await house.run(['deliver', '--all'])).exit).toBe(0)
+    expectUndelayed(house, slow, quick)
+    expect(house.inbox(lead)).toEqual([])
+  })
+
+  test('when one send causes them', async () => {
+    const house = new House()
+    const { lead, slow, quick } = await team(house)
+    const sent = await house.run(['send', 'lead', 'go'])
+    expect(sent).toMatchObject({ exit: 0, stdout: 'asked\n' })
+    expectUndelayed(house, slow, quick)
+    // Each reply has come, the quick ones before the slow one.
+    const replies = house
+      .records(lead)
+      .flatMap((record) => (record.kind === 'mail.delivered' ? [record] : []))
+    expect(replies.map(({ mail_kind }) => mail_kind)).toEqual(Array(11).fill('response'))
+    expect(replies.at(-1)?.content).toBe('late')
+    expect(house.findings(true)).toEqual([])
+  })
+})
+
+describe('the bound of a command', () => {
+  test('is 100 turns, and what remains is said on stderr', async () => {
+    const house = new House()
+    const store = FileStore.openForWrite(house.home)
+    const a = await house.spawn('a')
+    const b = await house.spawn('b', '--parent', 'a')
+    for (let n = 0; n < 70; n++) posted(store, b, `m${n}`, { from: a, from_path: 'a' })
+    // Each of the 70 turns of b has a reply, and each reply a turn of a.
+    const sent = await house.run(['send', 'b', 'go', '--queue'])
+    expect(sent.exit).toBe(0)
+    expect(house.count(a, 'run.completed') + house.count(b, 'run.completed')).toBe(100)
+    expect(house.inbox(a).length + house.inbox(b).length).toBeGreaterThan(0)
+    expect(sent.stderr).toMatch(
+      /messages still wait for (agent \S+|2 agents): substrat deliver --all takes them\n$/,
+    )
+    expect((await house.run(['deliver', '--all'])).exit).toBe(0)
+    expect([...house.inbox(a), ...house.inbox(b)]).toEqual([])
+    expect(house.findings(true)).toEqual([])
+  })
+})
+
+describe.concurrent('--no-drain', () => {
+  test('gives nobody a turn but the agent itself, and deliver does the rest', async () => {
+    const house = new House()
+    const scenario = house.scenario('s.json', { tools: [ask('child')] }, { say: 'asked' }, { say: 'thanks' })
+    const lead = await house.spawn('lead', '--option', scenario, '--allow', 'tree')
+    const child = await house.spawn('child', '--parent', 'lead')
+    const sent = await house.run(['send', 'lead', 'go', '--no-drain'])
+    expect(sent).toMatchObject({ exit: 0, stdout: 'asked\n', stderr: '' })
+    expect(house.count(child, 'run.started')).toBe(0)
+    expect(house.inbox(child)).toHaveLength(1)
+    expect((await house.run(['deliver', '--all'])).exit).toBe(0)
+    expect((await house.ok('show', 'lead', '--reply')).stdout).toBe('thanks\n')
+    expect([...house.inbox(lead), ...house.inbox(child)]).toEqual([])
+  })
+
+  test('takes what comes in its turn all the same: whoever found the agent busy has left it to it', async () => {
+    const house = new House()
+    const slow = house.scenario('s.json', { delay_ms: 1500, say: 'one' }, { say: 'two' })
+    const id = await house.spawn('a', '--option', slow)
+    const holder = house.start(['send', 'a', 'hi', '--no-drain'])
+    await house.waitForRecord(id, 'model.requested')
+    await house.ok('send', 'a', 'you are busy', '--queue')
+    expect((await holder.result).exit).toBe(0)
+    expect(house.count(id, 'run.completed')).toBe(2)
+    expect(house.inbox(id)).toEqual([])
+  })
+})
+
+describe.concurrent('a message that comes during a turn', () => {
+  test('gets its own turn after it, and is no part of it', async () => {
+    const house = new House()
+    const slow = house.scenario('s.json', { delay_ms: 1500, say: 'one' }, { say: 'two' }, { say: 'three' })
+    const id = await house.spawn('a', '--option', slow)
+    const holder = house.start(['send', 'a', 'first'])
+    await house.waitForRecord(id, 'model.requested')
+    for (const text of ['second', 'third']) await house.ok('send', 'a', text, '--queue')
+    expect(await holder.result).toMatchObject({ exit: 0, stdout: 'one\n' })
+    const told = house
+      .records(id)
+      .filter(({ kind }) => ['run.started', 'message.user', 'mail.delivered', 'run.completed'].includes(kind))
+      .map((record) => ('content' in record ? record.content : record.kind))
+    const turn = (content: string): string[] => ['run.started', content, 'run.completed']
+    expect(told).toEqual([...turn('first'), ...turn('second'), ...turn('third')])
+    await waitFor(() => house.inbox(id).length === 0, 'the inbox')
+  })
+})

@@ -1,0 +1,242 @@
+/** Requests, replies and errors between agents, as their logs and inboxes have them. */
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test, vi } from 'vitest'
+import { limits } from '../../src/limits.js'
+import type { SessionRecord } from '../../src/session/records.js'
+import { FileStore } from '../../src/storage/store.js'
+import { House } from '../support/cli.js'
+import { forged, posted } from '../support/mail.js'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+type Delivered = SessionRecord<'mail.delivered'>
+
+const mailOf = (house: House, id: string): Delivered[] =>
+  house.records(id).flatMap((record) => (record.kind === 'mail.delivered' ? [record] : []))
+
+const errorsOf = (house: House, id: string): Delivered[] =>
+  mailOf(house, id).filter(({ mail_kind }) => mail_kind === 'error')
+
+const sentId = (stderr: string): string => /message ([0-9a-f-]{36})/.exec(stderr)?.[1] ?? ''
+
+/** A parent, the agent that is asked, and its sibling that asks. */
+async function family(
+  house: House,
+  ...flags: string[]
+): Promise<Record<'parent' | 'asked' | 'asker', string>> {
+  const parent = await house.spawn('parent')
+  const asked = await house.spawn('asked', '--parent', 'parent', ...flags)
+  return { parent, asked, asker: await house.spawn('asker', '--parent', 'parent') }
+}
+
+const ask = ['send', 'parent/asked', 'how far?', '--from', 'parent/asker', '--no-drain']
+
+describe.concurrent('a request of one agent to another', () => {
+  test('is answered into the inbox of its sender, and that reply opens a turn', async () => {
+    const house = new House()
+    const { parent, asked, asker } = await family(house)
+    const id = sentId((await house.ok(...ask)).stderr)
+    expect(house.inbox(asked)).toEqual([`${id}.json`])
+    await house.ok('gate', 'parent/asker')
+    await house.ok('deliver', 'parent/asked')
+    const { messages } = (await house.ok('inbox', 'parent/asker', '--json')).json
+    const reply = { kind: 'response', from: asked, from_path: 'parent/asked', reply_to: id }
+    expect(messages).toMatchObject([{ ...reply, content: expect.stringContaining('how far?') }])
+    await house.ok('ungate', 'parent/asker')
+    await house.ok('deliver', '--all')
+    const { message_id } = messages[0]
+    expect(mailOf(house, asker)).toMatchObject([
+      { message_id, mail_kind: 'response', from: asked, reply_to: id },
+    ])
+    expect(house.count(asker, 'run.completed')).toBe(1)
+    // The parent has nothing to do with it.
+    expect([mailOf(house, parent), house.inbox(parent)]).toEqual([[], []])
+    expect(house.findings()).toEqual([])
+  })
+
+  test('by way of the reply of a turn goes back and forth to its end', async () => {
+    const house = new House()
+    const to = { name: 'send_message', input: { to: 'child', content: 'work' } }
+    const scenario = house.scenario('s.json', { tools: [to] }, { say: 'asked' }, { say: 'all done' })
+    const lead = await house.spawn('lead', '--option', scenario, '--allow', 'tree')
+    await house.spawn('child', '--parent', 'lead')
+    const sent = await house.ok('send', 'lead', 'go', '--queue')
+    expect((await house.ok('show', 'lead', '--reply')).stdout).toBe('all done\n')
+    const { messages } = (await house.ok('inbox', '--json')).json
+    // The person asked once, and is answered once: by the turn of that request.
+    expect(messages).toMatchObject([{ kind: 'response', reply_to: sentId(sent.stderr), content: 'asked' }])
+    expect(mailOf(house, lead).map(({ mail_kind }) => mail_kind)).toEqual(['request', 'response'])
+  })
+
+  test('a notification is not answered', async () => {
+    const house = new House()
+    const { asked, asker } = await family(house)
+    await house.ok(...ask, '--kind', 'notification')
+    await house.ok('deliver', '--all')
+    expect(mailOf(house, asked)).toMatchObject([{ mail_kind: 'notification' }])
+    expect([mailOf(house, asker), house.inbox(asker)]).toEqual([[], []])
+  })
+})
+
+describe.concurrent('a turn that did not complete is an error to who asked and to the parent', () => {
+  const expectErrors = (
+    house: House,
+    ids: Record<'parent' | 'asker', string>,
+    why: RegExp,
+    request: string,
+  ): void => {
+    expect(errorsOf(house, ids.asker)).toMatchObject([
+      { reply_to: request, content: expect.stringMatching(why) },
+    ])
+    const [error, ...others] = errorsOf(house, ids.parent)
+    expect([error?.content, error?.reply_to, others]).toEqual([expect.stringMatching(why), undefined, []])
+    expect(house.findings()).toEqual([])
+  }
+
+  test('when it failed', async () => {
+    const house = new House()
+    const ids = await family(house, '--provider', 'exec', '--option', 'command=exit 3')
+    const request = sentId((await house.ok(...ask)).stderr)
+    expect((await house.run(['deliver', '--all'])).exit).toBe(9)
+    expectErrors(house, ids, /a failure: the command exited 3/, request)
+  })
+
+  test('when it took too long', async () => {
+    const house = new House()
+    const ids = await family(house, '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const request = sentId((await house.ok(...ask, '--turn-timeout', '100ms')).stderr)
+    expect((await house.run(['deliver', '--all'])).exit).toBe(12)
+    expectErrors(house, ids, /cancelled: it took longer than its timeout/, request)
+  })
+
+  test('when it was cancelled', async () => {
+    const house = new House()
+    const ids = await family(house, '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const request = sentId((await house.ok(...ask)).stderr)
+    const deliver = house.start(['deliver', '--all'])
+    await house.waitForRecord(ids.asked, 'model.requested')
+    await house.ok('cancel', 'parent/asked')
+    expect((await deliver.result).exit).toBe(14)
+    await house.ok('deliver', '--all')
+    expectErrors(house, ids, /cancelled: it was cancelled by another command/, request)
+  })
+
+  test('when its process was killed and nobody goes on with it; and its reply comes when somebody does', async () => {
+    const house = new House()
+    const ids = await family(house, '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const request = sentId((await house.ok(...ask)).stderr)
+    const deliver = house.start(['deliver', '--all'])
+    await house.waitForRecord(ids.asked, 'model.requested')
+    await deliver.kill()
+    // By default recovery leaves an agent that works for another to that one, and tells it.
+    await house.run(['recover', '--all'])
+    expectErrors(house, ids, /interrupted: its process is gone/, request)
+    house.scenario('s.json', { say: 'after all' })
+    await house.ok('deliver', '--all')
+    expect(mailOf(house, ids.asker)).toMatchObject([
+      { mail_kind: 'error', reply_to: request },
+      { mail_kind: 'response', reply_to: request, content: 'after all' },
+    ])
+  })
+
+  test('of a root to the person, whose inbox has it', async () => {
+    const house = new House()
+    await house.spawn('a', '--provider', 'exec', '--option', 'command=exit 3')
+    const sent = await house.run(['send', 'a', 'go', '--queue'])
+    expect(sent.exit).toBe(0)
+    const { messages } = (await house.ok('inbox', '--json')).json
+    expect(messages).toMatchObject([
+      {
+        kind: 'error',
+        from_path: 'a',
+        reply_to: sentId(sent.stderr),
+        content: expect.stringContaining('exited 3'),
+      },
+    ])
+  })
+})
+
+describe.concurrent('mail that is not taken', () => {
+  test('to an inbox that is full is refused, exit 13, with nothing stored; a reply to it is not', async () => {
+    const house = new House()
+    const { parent, asked } = await family(house)
+    const store = FileStore.openForWrite(house.home)
+    await house.ok('gate', 'parent')
+    for (let n = 0; n < limits.inboxMessagesMax; n++) forged(store, parent, `m${n}`, { sequence: n + 1 })
+    for (const words of [
+      ['parent', 'one more', '--queue'],
+      ['parent', 'one more', '--kind', 'notification'],
+    ]) {
+      const { exit, json } = await house.run(['send', ...words, '--json'])
+      expect([exit, json.error.code, json.error.pending]).toEqual([13, 'QUEUE_FULL', limits.inboxMessagesMax])
+    }
+    expect(house.inbox(parent)).toHaveLength(limits.inboxMessagesMax)
+    await house.ok('send', 'parent/asked', 'for the parent', '--from', 'parent')
+    expect(house.inbox(parent)).toHaveLength(limits.inboxMessagesMax + 1)
+    expect(house.count(asked, 'run.completed')).toBe(1)
+  })
+
+  test('to a terminated agent is refused, exit 13, with nothing stored', async () => {
+    const house = new House()
+    const { asked, asker } = await family(house)
+    await house.ok('terminate', 'parent/asked')
+    const log = house.log(asked)
+    for (const flags of [['--queue'], ['--from', asker], ['--not-before', '1s'], []]) {
+      const { exit, stdout } = await house.run(['send', asked, 'hello', ...flags])
+      expect([exit, stdout]).toEqual([13, ''])
+    }
+    expect([house.inbox(asked), house.log(asked)]).toEqual([[], log])
+  })
+
+  test('of an agent that is terminated before its turn is answered by an error', async () => {
+    const house = new House()
+    const { asked, asker } = await family(house)
+    await house.ok('gate', 'parent/asked')
+    const request = sentId((await house.ok(...ask)).stderr)
+    const later = sentId((await house.ok('send', asked, 'later', '--not-before', '2h')).stderr)
+    await house.ok('terminate', asked)
+    expect(errorsOf(house, asker)).toMatchObject([
+      { reply_to: request, content: expect.stringContaining('terminated') },
+    ])
+    const { messages } = (await house.ok('inbox', '--json')).json
+    expect(messages).toMatchObject([{ kind: 'error', reply_to: later }])
+    expect(house.inbox(asked)).toEqual([])
+    expect(house.findings()).toEqual([])
+  })
+})
+
+describe.concurrent('the order of delivery', () => {
+  test('is that of each sender; requests have a turn each, 100 notifications at most have one together', async () => {
+    const house = new House()
+    const { parent, asked, asker } = await family(house)
+    const store = FileStore.openForWrite(house.home)
+    const senders = [
+      { from: parent, from_path: 'parent' },
+      { from: asker, from_path: 'parent/asker' },
+    ]
+    for (let n = 0; n < 75; n++)
+      for (const sender of senders) posted(store, asked, `${n}`, { ...sender, kind: 'notification' })
+    for (const sender of senders) posted(store, asked, 'question', sender)
+    expect((await house.run(['deliver', 'parent/asked'])).exit).toBe(0)
+    const turns = new Map<string, Delivered[]>()
+    for (const mail of mailOf(house, asked)) turns.set(mail.run_id, [...(turns.get(mail.run_id) ?? []), mail])
+    expect([...turns.values()].map(({ length }) => length)).toEqual([100, 50, 1, 1])
+    for (const { from } of senders) {
+      const contents = mailOf(house, asked).flatMap((mail) => (mail.from === from ? [mail.content] : []))
+      expect(contents).toEqual([...Array.from({ length: 75 }, (_, n) => `${n}`), 'question'])
+    }
+  })
+
+  test('a message of the same id is delivered once, however often it is stored', async () => {
+    const house = new House()
+    const { asked } = await family(house)
+    const store = FileStore.openForWrite(house.home)
+    const message_id = randomUUID()
+    posted(store, asked, 'once', { message_id })
+    await house.ok('deliver', '--all')
+    forged(store, asked, 'once', { message_id })
+    await house.ok('deliver', 'parent/asked')
+    expect(mailOf(house, asked)).toHaveLength(1)
+    expect(house.inbox(asked)).toEqual([])
+  })
+})

@@ -1,0 +1,334 @@
+/** Agents' own programs call substrat's tools: by MCP, through `substrat mcp`, served by the holder of their agent. */
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import {
+  answered,
+  answersIn,
+  bridged,
+  callsOf,
+  line,
+  lines,
+  program,
+  prompt,
+  recordedCalls,
+  servedTurn,
+} from '../support/programs-with-tools.js'
+import { waitFor } from '../support/wait.js'
+
+const KID = { name: 'kid', provider: 'scripted' }
+
+describe.concurrent('the program of an agent', () => {
+  test('is offered every tool of the tree, and no other', async () => {
+    const house = new House()
+    await program(house, 'a')
+    const { stdout } = await house.ok('send', 'a', prompt(['tools']))
+    expect(JSON.parse(stdout)[0].sort()).toEqual([
+      'broadcast',
+      'cancel_reminder',
+      'check_inbox',
+      'complete',
+      'gate',
+      'inspect_agent',
+      'list_children',
+      'permit_turn',
+      'poke',
+      'remind_me',
+      'send_message',
+      'set_metadata',
+      'spawn_agent',
+      'subscribe',
+      'ungate',
+      'unsubscribe',
+    ])
+  })
+
+  test('calls each tool, and intent and result of each call are in its log', async () => {
+    const house = new House()
+    const id = await program(house, 'a', '--allow', 'tree')
+    const calls: [string, object][] = [
+      ['list_children', {}],
+      ['spawn_agent', KID],
+      ['list_children', {}],
+      ['send_message', { to: 'kid', content: 'hi', wait: true }],
+      ['inspect_agent', { agent: 'kid' }],
+      ['subscribe', { agent: 'kid' }],
+      ['unsubscribe', { agent: 'kid' }],
+      ['gate', { agent: 'kid' }],
+      ['permit_turn', { agent: 'kid' }],
+      ['ungate', { agent: 'kid' }],
+      ['poke', { agent: 'kid' }],
+      ['broadcast', { content: 'all of you' }],
+      ['check_inbox', {}],
+      ['set_metadata', { metadata: { progress: 'half' } }],
+      ['remind_me', { content: 'look again', delay_seconds: 3600 }],
+      ['cancel_reminder', { reminder_id: 'none' }],
+      ['complete', { result: 'all of it' }],
+    ]
+    const results = await callsOf(house, 'a', ...calls)
+    expect(results.map(({ isError }, at) => [calls[at]?.[0], isError])).toEqual(
+      calls.map(([name]) => [name, name === 'cancel_reminder' || name === 'complete']),
+    )
+    expect(results[3]?.text).toMatch(/^echo: \[request \S+ from a\]\nhi$/)
+    expect(JSON.parse(String(results[4]?.text))).toMatchObject({ name: 'kid', reply: results[3]?.text })
+    expect(recordedCalls(house, id)).toEqual(
+      calls.map(([tool, input], at) => ({ tool, input, result: results[at]?.text })),
+    )
+    expect((await house.ok('show', 'a', '--json')).json.metadata).toEqual({ progress: 'half' })
+    expect(house.findings()).toEqual([])
+  })
+
+  test('may not call what changes things without --allow, and then nothing is stored', async () => {
+    const house = new House()
+    const id = await program(house, 'a', '--allow', 'shell')
+    const [spawn, set, list, unknown, shell] = await callsOf(
+      house,
+      'a',
+      ['spawn_agent', KID],
+      ['set_metadata', { metadata: { a: 'b' } }],
+      ['list_children'],
+      ['nonsense'],
+      ['shell', { command: 'touch ran' }],
+    )
+    expect(spawn).toEqual({
+      isError: true,
+      text: 'spawn_agent is not allowed to this agent: that takes --allow spawn_agent, or --allow tree, at spawn, set or send.',
+    })
+    expect([set?.isError, list?.isError]).toEqual([true, false])
+    expect([unknown?.text, shell?.text]).toEqual(['There is no tool nonsense.', 'There is no tool shell.'])
+    expect(readdirSync(path.join(house.home, 'agents'))).toEqual([id])
+    expect(recordedCalls(house, id).map(({ tool }) => tool)).toEqual([
+      'spawn_agent',
+      'set_metadata',
+      'list_children',
+      'nonsense',
+      'shell',
+    ])
+    expect(house.read('ran')).toBeUndefined()
+  })
+
+  test('that gives a tool a name, or an input, of any size is told so, and its log holds', async () => {
+    const house = new House()
+    const id = await program(house, 'a', '--allow', 'tree')
+    const content = 'x'.repeat(2_000_000)
+    house.write('calls.json', prompt(['n'.repeat(2_000_000)], ['send_message', { to: 'nobody', content }]))
+    const { exit, stdout, stderr } = await house.run(['send', 'a', '-'], {
+      stdin: String(house.read('calls.json')),
+    })
+    expect(exit, stderr).toBe(0)
+    expect(answersIn(stdout).map(({ isError }) => isError)).toEqual([true, true])
+    expect(answersIn(stdout)[1]?.text).toContain('there is no agent "nobody"')
+    expect(recordedCalls(house, id)[0]?.tool).toBe('n'.repeat(256))
+    expect(house.findings()).toEqual([])
+  })
+
+  test('waits without the slot: with one slot for all, the other agent still runs', async () => {
+    const house = new House({ SUBSTRAT_SLOTS_MAX: '1', SUBSTRAT_TIMEOUT: '30s' })
+    await program(house, 'a', '--allow', 'tree')
+    const results = await callsOf(
+      house,
+      'a',
+      ['spawn_agent', KID],
+      ['spawn_agent', { ...KID, name: 'other' }],
+      ['send_message', { to: 'kid', content: 'one', wait: true }],
+      [
+        'together',
+        {
+          calls: [
+            ['send_message', { to: 'kid', content: 'two', wait: true }],
+            ['send_message', { to: 'other', content: 'three', wait: true }],
+          ],
+        },
+      ],
+    )
+    expect(results.slice(2).map(({ text }) => text.split('\n')[1])).toEqual(['one', 'two', 'three'])
+  })
+
+  test('is done with complete: its parent has the result, and it is terminated, however the program ends', async () => {
+    const house = new House()
+    await house.spawn('boss')
+    const kids = await Promise.all(
+      ['ends', 'fails'].map((name) => program(house, name, '--parent', 'boss', '--allow', 'tree')),
+    )
+    await house.ok('send', 'boss/ends', prompt(['complete', { result: 'all is well' }]))
+    const failed = await house.run([
+      'send',
+      'boss/fails',
+      prompt(['complete', { result: 'well enough' }], ['exit', { code: 3 }]),
+    ])
+    expect([failed.exit, failed.stdout]).toEqual([0, 'well enough\n'])
+    for (const id of kids) {
+      const { json } = await house.ok('show', id, '--json')
+      expect(json.agent.state).toBe('terminated')
+      expect(house.count(id, 'message.agent')).toBe(1)
+    }
+    const told = house.records((await house.ok('show', 'boss', '--json')).json.agent.id)
+    const mails = told.filter(({ kind }) => kind === 'mail.delivered')
+    expect(mails.map((mail) => (mail as { content?: unknown }).content)).toEqual([
+      'all is well',
+      'well enough',
+    ])
+  })
+
+  test('that is killed with its holder after complete is done nevertheless', async () => {
+    const house = new House()
+    await house.spawn('boss')
+    const id = await program(house, 'kid', '--parent', 'boss', '--allow', 'tree')
+    const turn = house.start([
+      'send',
+      'boss/kid',
+      prompt(
+        ['complete', { result: 'so far' }],
+        ['reached', { file: 'done' }],
+        ['wait-for', { file: 'never' }],
+      ),
+    ])
+    await waitFor(() => house.read('done') !== undefined, 'complete')
+    await turn.kill()
+    await house.run(['recover', '--all'])
+    const { json } = await house.ok('show', id, '--json')
+    expect([json.agent.state, json.reply]).toEqual(['terminated', 'so far'])
+    const boss = (await house.ok('show', 'boss', '--json')).json.agent.id
+    expect(house.log(boss)).toContain('so far')
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('that ends with a call under way leaves its turn whole, and the other agent finishes', async () => {
+    const house = new House()
+    const scenario = house.scenario('slow.json', { delay_ms: 1000, say: 'late' })
+    const id = await program(house, 'a', '--allow', 'tree')
+    const kid = await house.spawn('kid', '--parent', 'a', '--option', scenario)
+    const wait = ['send_message', { to: 'kid', content: 'take your time', wait: true }]
+    const file = house.agentFile(kid, 'events.jsonl')
+    const turn = house.start(['send', 'a', prompt(['leave', { call: wait, file, text: 'run.started' }])])
+    const { exit, stderr } = await turn.result
+    expect(exit, stderr).toBe(0)
+    expect(recordedCalls(house, id)[0]?.result).toBe('Interrupted: the turn ended before it was done.')
+    expect(house.count(kid, 'run.completed')).toBe(1)
+    expect(house.count(kid, 'run.interrupted')).toBe(0)
+    expect(house.log(id)).toContain('"mail_kind":"response"')
+    expect(house.findings()).toEqual([])
+  })
+})
+
+describe.concurrent('substrat mcp', () => {
+  test('reaches the turn that serves it, by any length of path, and only its own user does', async () => {
+    const house = new House()
+    const home = path.join(house.root, 'h'.repeat(120), 'o'.repeat(120))
+    const deep = new House({ SUBSTRAT_HOME: home })
+    const { socket, turn, end } = await servedTurn(deep, 'a', '--allow', 'tree')
+    expect(socket.length).toBeGreaterThan(250)
+    expect(statSync(socket).mode & 0o777).toBe(0o600)
+    const { exit, stdout } = await bridged(deep, socket, {
+      stdin: lines(['set_metadata', { metadata: { a: 'b' } }]),
+    })
+    expect(exit).toBe(0)
+    expect(answered(stdout)[1].result.content[0].text).toBe('noted')
+    end()
+    expect((await turn.result).stdout).toBe('done\n')
+    expect(existsSync(socket)).toBe(false)
+  })
+
+  test('answers every request with an error where no turn is, and ends with its input', async () => {
+    const house = new House()
+    const { exit, stdout, stderr } = await house.run(['mcp'], { stdin: `${lines(['check_inbox'])}no json\n` })
+    expect([exit, stderr]).toEqual([0, ''])
+    const answers = answered(stdout)
+    expect(answers.map(({ id }) => id)).toEqual([0, 1])
+    for (const { error } of answers) expect(error).toMatchObject({ code: -32000 })
+    expect(answers[1].error.message).toContain('there is no turn to call from')
+    expect(house.exists()).toBe(false)
+  })
+
+  test('refuses a call after its holder died, in the same bridge and in a new one; the socket is swept', async () => {
+    const house = new House()
+    const { id, socket, turn } = await servedTurn(house, 'a', '--allow', 'tree')
+    const bridge = house.start(['mcp'], { stdin: 'open', env: { SUBSTRAT_SOCKET: socket } })
+    bridge.child.stdin?.write(lines())
+    await waitFor(() => bridge.stdout !== '', 'the handshake')
+    await turn.kill()
+    expect((await bridge.result).exit).toBe(0)
+    expect(existsSync(socket)).toBe(true)
+    const late = await bridged(house, socket, { stdin: lines(['set_metadata', { metadata: { a: 'b' } }]) })
+    expect(answered(late.stdout)[1].error.message).toContain('or its substrat has died')
+    await house.run(['recover', 'a', '--continue', 'none'])
+    expect(existsSync(socket)).toBe(false)
+    expect(house.log(id)).not.toContain('set_metadata')
+  })
+
+  test('answers what is under way with an error when the holder goes', async () => {
+    const house = new House()
+    const { socket, turn } = await servedTurn(house, 'a', '--allow', 'tree')
+    const kid = await house.spawn(
+      'kid',
+      '--parent',
+      'a',
+      '--option',
+      house.scenario('slow.json', { delay_ms: 60_000 }),
+    )
+    const bridge = house.start(['mcp'], { stdin: 'open', env: { SUBSTRAT_SOCKET: socket } })
+    bridge.child.stdin?.write(lines(['send_message', { to: 'kid', content: 'x', wait: true }]))
+    await house.waitForRecord(kid, 'run.started')
+    await turn.kill()
+    const { exit, stdout } = await bridge.result
+    expect(exit).toBe(0)
+    expect(answered(stdout)[1]).toMatchObject({ id: 1, error: { code: -32000 } })
+  })
+
+  test('of an earlier run reaches no later one', async () => {
+    const house = new House()
+    const first = await servedTurn(house, 'a', '--allow', 'tree')
+    first.end()
+    await first.turn.result
+    house.write('a.socket', '')
+    const turn = house.start(['send', 'a', 'again'])
+    await waitFor(() => house.read('a.socket')?.endsWith('\n') === true, 'the second turn')
+    expect(house.read('a.socket')?.trim()).not.toBe(first.socket)
+    const { stdout } = await bridged(house, first.socket, { stdin: lines(['check_inbox']) })
+    expect(answered(stdout)[1].error.message).toContain('is over')
+    first.end()
+    expect((await turn.result).exit).toBe(0)
+  })
+
+  test('a call that is taken back takes no reply out of the inbox: it comes as a message', async () => {
+    const house = new House()
+    const { id, socket, turn, end } = await servedTurn(house, 'a', '--allow', 'tree')
+    const kid = await house.spawn(
+      'kid',
+      '--parent',
+      'a',
+      '--option',
+      house.scenario('slow.json', { delay_ms: 500, say: 'late' }),
+    )
+    const bridge = house.start(['mcp'], { stdin: 'open', env: { SUBSTRAT_SOCKET: socket } })
+    bridge.child.stdin?.write(lines(['send_message', { to: 'kid', content: 'x', wait: true }]))
+    await house.waitForRecord(kid, 'run.started')
+    bridge.child.stdin?.write(line({ method: 'notifications/cancelled', params: { requestId: 1 } }))
+    await house.waitForRecord(id, 'tool.finished')
+    expect(recordedCalls(house, id)[0]?.result).toBe('Taken back by the program before it was done.')
+    bridge.child.stdin?.end()
+    expect((await bridge.result).exit).toBe(0)
+    await house.waitForRecord(kid, 'run.completed')
+    // The turn that is called back from, and then that of the reply.
+    await waitFor(() => {
+      end()
+      return house.count(id, 'run.completed') === 2
+    }, 'the turn of the reply')
+    expect((await turn.result).exit).toBe(0)
+    const replies = house.records(id).filter(({ kind }) => kind === 'mail.delivered')
+    expect(replies).toHaveLength(1)
+    expect(replies[0]).toMatchObject({ content: 'late', mail_kind: 'response' })
+  })
+
+  test('a message that is too large ends its connection, and not the turn', async () => {
+    const house = new House()
+    const { socket, turn, end } = await servedTurn(house, 'a', '--allow', 'tree')
+    const big = `${lines()}${line({ id: 1, method: 'tools/call', params: { name: 'x'.repeat(22 * 1024 * 1024) } })}`
+    const { exit, stdout, stderr } = await bridged(house, socket, { stdin: big })
+    expect([exit, stderr]).toEqual([0, ''])
+    expect(answered(stdout)[1]).toMatchObject({ id: 1, error: { code: -32000 } })
+    end()
+    expect((await turn.result).stdout).toBe('done\n')
+  })
+})

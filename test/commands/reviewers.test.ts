@@ -1,0 +1,29 @@
+/** The script of docs/mail.md, as it stands there. */
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { House } from '../support/cli.js'
+import { blockOf } from '../support/markdown.js'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+test('three reviewers work side by side, and their replies are what the page says', async () => {
+  const page = readFileSync('docs/mail.md', 'utf8').split('## Three reviewers')[1] ?? ''
+  const script = blockOf(page, 'sh')
+  expect(script.split('\n').length - 1).toBeLessThanOrEqual(12)
+  const house = new House()
+  const bin = path.join(house.root, 'bin')
+  mkdirSync(bin)
+  const [node, run] = house.command()
+  writeFileSync(path.join(bin, 'substrat'), `#!/bin/sh\nexec '${node}' '${run}' "$@"\n`)
+  chmodSync(path.join(bin, 'substrat'), 0o755)
+  house.write('change.diff', blockOf(page, 'diff'))
+  const file = house.write('review.sh', script)
+  const env = { PATH: `${bin}:${house.env.PATH}` }
+  // Twice: the second time the reviewers are there already.
+  for (let n = 0; n < 2; n++) {
+    const { exit, stdout, stderr } = await house.launch(['sh', file], { env }).result
+    expect([exit, stdout, stderr]).toEqual([0, blockOf(page, 'text'), ''])
+  }
+  expect(house.findings(true)).toEqual([])
+})

@@ -1,0 +1,191 @@
+/** A turn that calls the tools of the tree, killed before each of its steps: whatever goes on with it does nothing twice. */
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { useScripts } from '../support/scripts.js'
+import { agent, call, mails, of, type Response, results } from '../support/tool-agents.js'
+
+const scripts = useScripts('killed-send.ts')
+/** Every so many steps; all of them with KILL_EVERY=1. */
+const EVERY = Number(process.env.KILL_EVERY ?? 9)
+const JOBS = 3
+
+interface Rehearsal {
+  house: House
+  ids: Record<string, string>
+  steps: number
+}
+
+/** The same home each time, and how many steps the turn takes there. */
+async function rehearse(
+  calls: Response[],
+  more: (house: House) => Promise<Record<string, string>>,
+): Promise<Rehearsal> {
+  const house = new House()
+  const a = await agent(house, 'a', calls, '--allow', 'all')
+  const ids = { a, ...(await more(house)) }
+  const copy = house.copy()
+  return { house, ids, steps: Number(await sent(copy, a, 0)) }
+}
+
+async function sent(house: House, id: string, n: number): Promise<string> {
+  const child = scripts.start('killed-send.ts', [house.home, id, 'k', String(n)])
+  const [said, [code, signal]] = await Promise.all([
+    text(child.stdout as NodeJS.ReadableStream),
+    once(child, 'exit'),
+  ])
+  expect([code, signal]).toEqual(n === 0 ? [0, null] : [null, 'SIGKILL'])
+  return said
+}
+
+/** Kills it before the steps, and goes on: by the same command again, or by recovery first. */
+async function sweep(
+  { house, ids, steps }: Rehearsal,
+  check: (house: House, at: string) => void,
+): Promise<number> {
+  const points = Array.from({ length: steps }, (_, at) => at + 1).filter(
+    (n) => n % EVERY === 1 || EVERY === 1,
+  )
+  const queue = points.entries()
+  const worker = async (): Promise<void> => {
+    for (const [index, n] of queue) {
+      const copy = house.copy()
+      await sent(copy, ids.a as string, n)
+      const found = copy.findings()
+      const at = `killed before step ${n} of ${steps}`
+      expect(found, at).toEqual([])
+      if (index % 2 === 0) await copy.run(['recover', '--all', '--continue', 'all'])
+      const again = await copy.run(['send', 'a', 'go', '--key', 'k'])
+      expect([at, again.exit, again.stdout]).toEqual([at, 0, 'a is done\n'])
+      await copy.run(['recover', '--all', '--continue', 'all'])
+      await copy.run(['deliver', '--all'])
+      expect(copy.findings(true), at).toEqual([])
+      check(copy, at)
+    }
+  }
+  await Promise.all(Array.from({ length: JOBS }, worker))
+  return points.length
+}
+
+function resultsOf(house: House, id: string): [string, string][] {
+  return results(house, id).map(({ tool, text, isError }) => [tool, isError ? `error: ${text}` : text])
+}
+
+function idsIn(house: House): string[] {
+  return Object.keys(house.logs())
+}
+
+describe('one message, one child, one reminder', () => {
+  let rehearsal: Rehearsal
+  beforeAll(async () => {
+    const kid = { name: 'kid', prompt: 'begin', wait: true, options: { scenario: 'kid.json' } }
+    rehearsal = await rehearse(
+      [
+        [call('spawn_agent', kid), call('send_message', { to: 'one', content: 'first', wait: true })],
+        [
+          call('send_message', { to: 'two', content: 'second' }),
+          call('remind_me', { content: 'later', delay_seconds: 3600 }),
+          call('set_metadata', { metadata: { progress: 'half' } }),
+        ],
+        'a is done',
+      ],
+      async (house) => {
+        house.scenario('kid.json', { tools: [call('complete', { result: 'kid is done' })] })
+        return {
+          one: await agent(house, 'a/one', ['one says']),
+          two: await agent(house, 'a/two', ['two says']),
+        }
+      },
+    )
+  })
+
+  test('wherever the turn, or the turn of the other agent in it, was killed', {
+    timeout: 600_000,
+  }, async () => {
+    const { ids } = rehearsal
+    const [a, one, two] = [ids.a, ids.one, ids.two] as [string, string, string]
+    const count = await sweep(rehearsal, (house, at) => {
+      const others = idsIn(house).filter((id) => !Object.values(ids).includes(id))
+      expect(others, at).toHaveLength(1)
+      const kid = others[0] as string
+      expect(
+        resultsOf(house, a).map(([tool, said]) => `${tool}: ${said.split(/ as|,| \(/)[0]}`),
+        at,
+      ).toEqual([
+        'spawn_agent: kid is done',
+        'send_message: one says',
+        'send_message: sent',
+        expect.stringMatching(/^remind_me: reminder/),
+        'set_metadata: noted',
+      ])
+      expect(mails(house, one), at).toEqual(['request: first'])
+      expect(mails(house, two), at).toEqual(['request: second'])
+      expect(mails(house, kid), at).toEqual(['request: begin'])
+      expect(mails(house, a).sort(), at).toEqual([
+        'response: kid is done',
+        'response: one says',
+        'response: two says',
+      ])
+      expect(of(house, kid, 'session.terminated'), at).toHaveLength(1)
+      expect(of(house, a, 'reminder.set'), at).toHaveLength(1)
+      expect(of(house, a, 'message.agent').map(({ content }) => content)[0], at).toBe('a is done')
+    })
+    expect(count).toBeGreaterThan(20)
+  })
+})
+
+describe('what is asked of a child', () => {
+  let rehearsal: Rehearsal
+  beforeAll(async () => {
+    rehearsal = await rehearse(
+      [
+        'noted',
+        [
+          call('broadcast', { content: 'all of you' }),
+          call('gate', { agent: 'one' }),
+          call('subscribe', { agent: 'one', on: ['waiting'] }),
+          call('permit_turn', { agent: 'one' }),
+          call('poke', { agent: 'two' }),
+        ],
+        'a is done',
+      ],
+      async (house) => {
+        const one = await agent(house, 'a/one')
+        const two = await agent(house, 'a/two', [
+          { fail: { type: 'invalid', attempts: 1 }, say: 'this time' },
+        ])
+        expect((await house.run(['send', 'a/two', 'try'])).exit).toBe(9)
+        return { one, two }
+      },
+    )
+  })
+
+  test('is asked once, wherever the turn was killed', { timeout: 600_000 }, async () => {
+    const { ids } = rehearsal
+    const [a, one, two] = [ids.a, ids.one, ids.two] as [string, string, string]
+    await sweep(rehearsal, (house, at) => {
+      expect(
+        resultsOf(house, a).filter(([, said]) => said.startsWith('error')),
+        at,
+      ).toEqual([])
+      expect(
+        results(house, a).map(({ tool }) => tool),
+        at,
+      ).toEqual(['broadcast', 'gate', 'subscribe', 'permit_turn', 'poke'])
+      for (const id of [one, two])
+        expect(
+          mails(house, id).filter((mail) => mail === 'notification: all of you'),
+          at,
+        ).toHaveLength(1)
+      for (const kind of ['agent.gated', 'agent.watched', 'agent.permitted'] as const)
+        expect(of(house, one, kind), at).toHaveLength(1)
+      expect(of(house, two, 'agent.poked'), at).toHaveLength(1)
+      expect(
+        of(house, two, 'message.agent').filter(({ content }) => content === 'this time'),
+        at,
+      ).toHaveLength(1)
+      expect(idsIn(house), at).toHaveLength(3)
+    })
+  })
+})

@@ -1,0 +1,296 @@
+import { existsSync } from 'node:fs'
+import { describe, expect, test, vi } from 'vitest'
+import { House, type Result, type Running } from '../support/cli.js'
+import { Gate } from '../support/gate.js'
+import { waitFor } from '../support/wait.js'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+const queue = (house: House, agent: string, content = 'go', ...flags: string[]): Promise<Result> =>
+  house.ok('send', agent, content, '--queue', '--no-drain', ...flags)
+
+const asks = { tools: [{ name: 'shell', input: { command: 'true' } }] }
+
+const lines = (stdout: string): { path: string; reply: string; exit: number; code: string }[] =>
+  stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+    .map(({ agent, reply, exit, error }) => ({ path: agent.path, reply, exit, code: error?.code }))
+
+/** A wait that has begun: it has told of an agent at rest, and waits for another. */
+async function waitingFor(house: House, agent: string, ...flags: string[]): Promise<Running> {
+  const { exit } = await house.run(['spawn', 'hi', '--name', 'rest'])
+  expect([0, 13]).toContain(exit)
+  const waiting = house.start(['wait', 'rest', agent, ...flags])
+  await waitFor(() => waiting.stdout.startsWith(REST), 'the wait')
+  return waiting
+}
+
+const REST = '==> rest <==\necho: hi\n\n'
+
+/** When the runs of an agent began and ended. */
+function times(house: House, id: string): { begun: number; ended: number } {
+  const at = (kind: string): number =>
+    Date.parse(house.records(id).find((record) => record.kind === kind)?.ts ?? '')
+  return { begun: at('run.started'), ended: at('run.completed') }
+}
+
+describe.concurrent('wait', () => {
+  test('runs what nobody holds side by side, and prints each latest reply under its name, in order', async () => {
+    const house = new House()
+    const ids: string[] = []
+    for (const name of ['a', 'b', 'c']) {
+      const scenario = house.scenario(`${name}.json`, { delay_ms: 1500, say: `from ${name}` })
+      ids.push(await house.spawn(name, '--option', scenario))
+      await queue(house, name)
+    }
+    const { exit, stdout } = await house.run(['wait', 'c', 'a', 'b'])
+    expect(exit).toBe(0)
+    expect(stdout).toBe('==> c <==\nfrom c\n\n==> a <==\nfrom a\n\n==> b <==\nfrom b\n')
+    const runs = ids.map((id) => times(house, id))
+    expect(Math.max(...runs.map(({ begun }) => begun))).toBeLessThan(
+      Math.min(...runs.map(({ ended }) => ended)),
+    )
+  })
+
+  test('runs no more at once than there are slots', async () => {
+    const house = new House({ SUBSTRAT_SLOTS_MAX: '1' })
+    const runs: { begun: number; ended: number }[] = []
+    const scenario = house.scenario('s.json', { delay_ms: 200, say: 'done' })
+    const ids = [await house.spawn('a', '--option', scenario), await house.spawn('b', '--option', scenario)]
+    for (const name of ['a', 'b']) await queue(house, name)
+    expect((await house.run(['wait', 'a', 'b'])).exit).toBe(0)
+    for (const id of ids) runs.push(times(house, id))
+    const [first, second] = runs.sort((x, y) => x.begun - y.begun)
+    expect(second?.begun).toBeGreaterThanOrEqual(first?.ended as number)
+  })
+
+  test('prints the reply alone of one agent, and with --json exactly the published object', async () => {
+    const house = new House()
+    await house.spawn('a')
+    await queue(house, 'a', 'hi')
+    expect(await house.run(['wait', 'a'])).toMatchObject({ exit: 0, stdout: 'echo: hi\n' })
+    const { json } = await house.ok('wait', 'a', '--json')
+    const { agent, run } = (await house.ok('show', 'a', '--json')).json
+    expect(json).toStrictEqual({ agent, run, reply: 'echo: hi', wait: null, exit: 0, error: null })
+    // At rest nothing is begun, and one that has never had a turn is at rest too.
+    await house.spawn('b')
+    const b = await house.ok('wait', 'b', '--json')
+    expect(b.json).toMatchObject({ run: null, reply: null, exit: 0 })
+  })
+
+  test('goes on with what was interrupted', async () => {
+    const house = new House()
+    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const sender = house.start(['send', 'a', 'hi'])
+    await house.waitForRecord(id, 'model.requested')
+    await sender.kill()
+    house.scenario('s.json', { say: 'after all' })
+    expect(await house.run(['wait', 'a'])).toMatchObject({ exit: 0, stdout: 'after all\n' })
+  })
+
+  test('an agent that does not exist, or none, stops it before it begins', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    await queue(house, 'a')
+    expect((await house.run(['wait', 'a', 'nobody'])).exit).toBe(3)
+    expect((await house.run(['wait'])).exit).toBe(2)
+    expect(house.count(id, 'run.started')).toBe(0)
+  })
+})
+
+describe.concurrent('wait exits', () => {
+  test('with what became of each agent, the first in the order of the arguments', async () => {
+    const house = new House()
+    await house.spawn('fine')
+    await house.spawn('failed', '--provider', 'exec', '--option', 'command=exit 3')
+    await house.spawn('waiting', '--option', house.scenario('w.json', asks))
+    const limit = { fail: { type: 'rate_limit', retry_after_ms: 3_600_000, attempts: 9 } }
+    await house.spawn('limited', '--option', house.scenario('l.json', limit))
+    for (const name of ['fine', 'failed', 'waiting', 'limited']) await queue(house, name)
+    for (const name of ['held', 'gated', 'late', 'bad']) await house.spawn(name)
+    await house.ok('suspend', 'held', '--hold')
+    await house.ok('gate', 'gated')
+    for (const name of ['held', 'gated']) await queue(house, name)
+    const slow = house.scenario('slow.json', { delay_ms: 600_000 })
+    const victim = await house.spawn('cancelled', '--option', slow)
+    await house.spawn('timed', '--option', slow)
+    expect((await house.run(['send', 'timed', 'x', '--turn-timeout', '50ms'])).exit).toBe(12)
+    const id = await house.spawn('stopped', '--option', slow)
+    const sender = house.start(['send', 'stopped', 'x'])
+    await house.waitForRecord(id, 'model.requested')
+    await house.ok('suspend', 'stopped')
+    expect((await sender.result).exit).toBe(6)
+    const cancelled = house.start(['send', 'cancelled', 'x'])
+    await house.waitForRecord(victim, 'model.requested')
+    await house.ok('cancel', 'cancelled')
+    expect((await cancelled.result).exit).toBe(14)
+    const bad = (await house.ok('show', 'bad', '--json')).json.agent.id
+    house.damage(bad, (log) => log.replace('session.created', 'session.creatXX'))
+    const agents = [
+      'fine',
+      'failed',
+      'waiting',
+      'limited',
+      'held',
+      'gated',
+      'timed',
+      'stopped',
+      'cancelled',
+      bad,
+    ]
+    const told = await house.run(['wait', ...agents, '--json'])
+    expect(lines(told.stdout).map(({ exit }) => exit)).toEqual([0, 9, 5, 7, 13, 13, 12, 6, 14, 10])
+    expect(told.exit).toBe(9)
+    expect((await house.run(['wait', 'fine', 'gated', 'failed'])).exit).toBe(13)
+    // A line for each that failed, and nothing on stdout.
+    const text = await house.run(['wait', 'gated', 'failed'])
+    expect(text.stdout).toBe('')
+    expect(text.stderr.match(/^substrat: /gm)).toHaveLength(2)
+  })
+
+  test('the token of a turn that was parked by the wait is told once', async () => {
+    const house = new House()
+    await house.spawn('a', '--option', house.scenario('w.json', asks, { say: 'done' }))
+    await queue(house, 'a')
+    const { json, exit } = await house.run(['wait', 'a', '--json'])
+    expect([exit, json.wait.kind]).toEqual([5, 'approval'])
+    const again = await house.run(['wait', 'a', '--json'])
+    expect([again.exit, again.json.wait.token]).toEqual([5, null])
+    expect(await house.run(['resume', 'a', '--token', json.wait.token, '--approve'])).toMatchObject({
+      exit: 0,
+      stdout: 'done\n',
+    })
+  })
+
+  test('12 after --timeout, and the turn of another process goes on', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const id = await house.spawn('a', ...gate.flags)
+    await house.spawn('b')
+    const sender = house.start(['send', 'a', 'hi'])
+    await gate.isReached()
+    const { exit, stdout } = await house.run(['wait', 'b', 'a', '--timeout', '300ms', '--json'])
+    expect(exit).toBe(12)
+    expect(lines(stdout)).toMatchObject([
+      { path: 'b', exit: 0 },
+      { path: 'a', exit: 12, code: 'TIMED_OUT' },
+    ])
+    gate.open()
+    expect(await sender.result).toMatchObject({ exit: 0, stdout: 'done: hi\n' })
+    expect(house.count(id, 'run.interrupted')).toBe(0)
+  })
+
+  test('12 after --timeout and the grace of a turn that ran in it, which the next command goes on with', async () => {
+    const house = new House({ SUBSTRAT_SHUTDOWN_GRACE: '100ms' })
+    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    await queue(house, 'a')
+    const waiting = house.start(['wait', 'a', '--timeout', '1500ms'])
+    expect((await waiting.result).exit).toBe(12)
+    expect(house.count(id, 'run.interrupted')).toBe(1)
+    house.scenario('s.json', { say: 'after all' })
+    expect(await house.run(['wait', 'a'])).toMatchObject({ exit: 0, stdout: 'after all\n' })
+  })
+})
+
+describe.concurrent('Ctrl-C while waiting', () => {
+  test('ends the wait at once with 130, and stops no turn of another process', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const id = await house.spawn('a', ...gate.flags)
+    const sender = house.start(['send', 'a', 'hi'])
+    await gate.isReached()
+    const waiting = await waitingFor(house, 'a')
+    const at = performance.now()
+    waiting.child.kill('SIGINT')
+    const { exit, stdout, stderr } = await waiting.result
+    expect(performance.now() - at).toBeLessThan(5000)
+    expect([exit, stdout]).toEqual([130, REST])
+    expect(stderr).toMatch(/^substrat: stopped by SIGINT while waiting for a \(wait on: substrat wait a\)\n$/)
+    gate.open()
+    expect(await sender.result).toMatchObject({ exit: 0, stdout: 'done: hi\n' })
+    expect(house.count(id, 'run.completed')).toBe(1)
+  })
+
+  test('lets a turn that runs in it finish, and prints its reply', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    await house.spawn('a', ...gate.flags)
+    await queue(house, 'a', 'hi')
+    const waiting = house.start(['wait', 'a'])
+    await gate.isReached()
+    waiting.child.kill('SIGINT')
+    await waiting.says('SIGINT: letting the turn finish')
+    gate.open()
+    expect(await waiting.result).toMatchObject({ exit: 0, stdout: 'done: hi\n' })
+  })
+})
+
+describe.concurrent('wait --no-drain', () => {
+  test('only watches: a turn of another process is waited for, a message is left to others', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const id = await house.spawn('a', ...gate.flags)
+    await queue(house, 'a', 'hi')
+    const waiting = await waitingFor(house, 'a', '--no-drain')
+    expect(house.count(id, 'run.started')).toBe(0)
+    const deliver = house.start(['deliver', 'a'])
+    await gate.isReached()
+    expect(waiting.stdout).toBe(REST)
+    gate.open()
+    expect(await waiting.result).toMatchObject({ exit: 0, stdout: `${REST}==> a <==\ndone: hi\n` })
+    await deliver.result
+  })
+
+  test('says of a turn whose process is gone that it is interrupted', async () => {
+    const house = new House()
+    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const sender = house.start(['send', 'a', 'hi'])
+    await house.waitForRecord(id, 'model.requested')
+    await sender.kill()
+    const log = house.log(id)
+    expect((await house.run(['wait', 'a', '--no-drain'])).exit).toBe(6)
+    expect(house.log(id)).toBe(log)
+  })
+})
+
+describe.concurrent('wait --for', () => {
+  test('waiting ends well when the agent asks, and idle waits past the decision', async () => {
+    const house = new House()
+    const id = await house.spawn('a', '--option', house.scenario('w.json', asks, { say: 'done' }))
+    const early = house.start(['wait', 'a', '--for', 'waiting', '--no-drain'])
+    await queue(house, 'a')
+    expect((await house.run(['wait', 'a', '--for', 'waiting'])).exit).toBe(0)
+    expect((await early.result).exit).toBe(0)
+    const idle = await waitingFor(house, 'a', '--for', 'idle')
+    expect((await house.run(['wait', 'a', '--for', 'any'])).exit).toBe(5)
+    expect((await house.run(['wait', 'a', '--for', 'idle', '--timeout', '200ms'])).exit).toBe(12)
+    await house.ok('approve', 'a')
+    expect(await idle.result).toMatchObject({ exit: 0, stdout: `${REST}==> a <==\ndone\n` })
+    await house.ok('terminate', 'a')
+    expect((await house.run(['wait', id, '--for', 'waiting'])).exit).toBe(13)
+    expect(await house.run(['wait', id])).toMatchObject({ exit: 0, stdout: 'done\n' })
+  })
+})
+
+describe.concurrent('wait in a tool of an agent', () => {
+  test('for itself, or for one that waits for it, is refused as a deadlock', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const a = await house.spawn('a', ...gate.flags)
+    const b = await house.spawn('b', '--parent', 'a')
+    const self = await house.run(['wait', a, '--json'], { env: { SUBSTRAT_AGENT: a } })
+    expect([self.exit, self.json.error.code]).toEqual([13, 'DEADLOCK'])
+    const sender = house.start(['send', 'a', 'hi'])
+    await gate.isReached()
+    const above = house.start(['wait', a], { env: { SUBSTRAT_AGENT: b } })
+    await waitFor(() => existsSync(house.agentFile(b, 'waits')), 'the wait')
+    const back = await house.run(['wait', b, '--json'], { env: { SUBSTRAT_AGENT: a } })
+    expect([back.exit, back.json.error.code]).toEqual([13, 'DEADLOCK'])
+    gate.open()
+    expect((await above.result).exit).toBe(0)
+    await sender.result
+    expect((await house.run(['wait', b], { env: { SUBSTRAT_AGENT: a } })).exit).toBe(0)
+  })
+})

@@ -1,0 +1,108 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { runUntil } from '../../src/dispatch/in-place.js'
+import { TurnBudget } from '../../src/dispatch/turn-budget.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import type { State } from '../../src/session/state.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { contextAt } from '../support/contexts.js'
+import { withFaults } from '../support/faults.js'
+import { posted } from '../support/mail.js'
+import { newAgent } from '../support/sessions.js'
+import { tempDirectory, tempStore } from '../support/temp.js'
+import { waitFor } from '../support/wait.js'
+
+const stateOf = (store: FileStore, id: string): State => openForRead(store, id)?.state as State
+const bounds = { slotsMax: 4, waitMs: 10_000, turnTimeoutMs: 30_000 }
+
+async function slowAgent(store: FileStore, delayMs: number): Promise<string> {
+  const workspace = tempDirectory()
+  const responses = [{ delay_ms: delayMs, say: 'slow' }]
+  writeFileSync(path.join(workspace, 's.json'), JSON.stringify({ responses }))
+  return newAgent(store, { workspace, options: { scenario: 's.json' } })
+}
+
+test('turns side by side spend from one budget, and an agent that came too late for it is named', async () => {
+  const store = tempStore()
+  const { ctx, notes } = contextAt(store, { bounds })
+  const ids = [await slowAgent(store, 100), await slowAgent(store, 100)]
+  for (const id of ids) posted(store, id, 'hi')
+  ctx.deliveries.budget = new TurnBudget(1)
+  for (const id of ids) ctx.deliveries.wake(id)
+  await ctx.deliveries.idle()
+  const [left, ...others] = ids.filter((id) => store.mail.ids(id).length === 1)
+  expect(others).toEqual([])
+  expect(notes.at(-1)).toBe(`messages still wait for agent ${left}: substrat deliver --all takes them`)
+})
+
+test('a part of a budget has no more than the whole, and spends from it', () => {
+  const whole = new TurnBudget(3)
+  const part = new TurnBudget(2, whole)
+  part.spend()
+  expect([part.left, whole.left]).toEqual([1, 2])
+  whole.spend()
+  whole.spend()
+  expect(part.left).toBe(0)
+  const other = new TurnBudget(Number.POSITIVE_INFINITY)
+  other.close()
+  expect(other.left).toBe(0)
+})
+
+test('a message that found the agent locked by a turn in place gets its turn from whoever ran that', async () => {
+  const store = tempStore()
+  const id = await slowAgent(store, 300)
+  posted(store, id, 'asked')
+  // Even with --no-drain: nobody else will come by.
+  const { ctx: waiting } = contextAt(store, { bounds, drains: false })
+  const answered = (): boolean => store.mail.ids('operator').length > 0
+  const inPlace = runUntil(waiting, id, answered, AbortSignal.timeout(20_000))
+  await waitFor(() => stateOf(store, id).run?.status === 'open', 'the turn')
+  const { ctx: sender } = contextAt(store, { bounds })
+  posted(store, id, 'later')
+  sender.deliveries.wake(id)
+  await sender.deliveries.idle()
+  expect(store.mail.ids(id)).toHaveLength(2)
+  expect(await inPlace).toBeUndefined()
+  await waiting.deliveries.idle()
+  expect(store.mail.ids(id)).toEqual([])
+  expect(stateOf(store, id).delivered).toHaveLength(2)
+})
+
+test('a gated agent is owed a visit for the permit that waits, and no turn without one', async () => {
+  const store = tempStore()
+  const id = await newAgent(store)
+  const { ctx } = contextAt(store, { bounds })
+  posted(store, id, '', { kind: 'control', control: { verb: 'gate' } })
+  ctx.deliveries.wake(id)
+  await ctx.deliveries.idle()
+  for (const text of ['one', 'two']) posted(store, id, text)
+  expect(ctx.deliveries.isOwed(id)).toBe(false)
+  posted(store, id, '', { kind: 'control', control: { verb: 'permit' } })
+  expect(ctx.deliveries.isOwed(id)).toBe(true)
+  ctx.deliveries.lookAgain(id)
+  await ctx.deliveries.idle()
+  expect(store.mail.ids(id)).toHaveLength(1)
+  expect(ctx.deliveries.isOwed(id)).toBe(false)
+})
+
+test('without a drain nobody is woken, and nothing is said', async () => {
+  const store = tempStore()
+  const id = await newAgent(store)
+  const { ctx, notes } = contextAt(store, { bounds, drains: false })
+  posted(store, id, 'hi')
+  ctx.deliveries.wake(id)
+  await ctx.deliveries.idle()
+  expect([store.mail.ids(id).length, notes]).toEqual([1, []])
+})
+
+test('a message to the operator is stored without a look at those that are there', () => {
+  const store = tempStore()
+  const points: string[] = []
+  for (let n = 0; n < 5; n++) posted(store, 'operator', `m${n}`, { from: 'a' })
+  withFaults(({ point }) => void points.push(point))
+  posted(store, 'operator', 'm5', { from: 'a' })
+  withFaults(() => undefined)
+  expect(points.filter((point) => point.startsWith('mail.read'))).toEqual([])
+  expect(points).toContain('mail.put.link')
+})

@@ -1,0 +1,395 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { replyId, sendBack, sendOwed } from '../../src/mail/answers.js'
+import { encodeMessage, type Message } from '../../src/mail/message.js'
+import type { NewRecord } from '../../src/session/records.js'
+import type { Session } from '../../src/session/session.js'
+import { bootId } from '../../src/storage/identity.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { completed } from '../../src/turn/step-records.js'
+import { failing, withFaults } from '../support/faults.js'
+import { deliveredRecord, forged, mailOf, posted, stored } from '../support/mail.js'
+import {
+  newAgent,
+  newSession,
+  reopen,
+  replied,
+  startedRun,
+  terminate,
+  userMessage,
+} from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+let store: FileStore
+let parent: string
+let sibling: string
+let session: Session
+let notes: string[]
+
+beforeEach(async () => {
+  store = tempStore()
+  notes = []
+  parent = await newAgent(store, { name: 'top' })
+  sibling = await newAgent(store, { name: 'b', parent })
+  session = await newSession(store, { name: 'a', parent })
+})
+
+const send = (isRepeat = false): string[] =>
+  sendOwed(session, { isRepeat, note: (text) => void notes.push(text) })
+const note = (text: string): void => void notes.push(text)
+const isAnswered = (): boolean => session.state.owes.length === 0
+
+/** A run that answers the message, or that ends as `end` says. */
+function ran(prompt: (run: string) => NewRecord, end?: (run: string) => NewRecord): string {
+  const run: string = randomUUID()
+  const activated: NewRecord[] =
+    session.state.state === 'active' ? [] : [{ kind: 'session.activated', boot_id: bootId() }]
+  const ending = end?.(run)
+  session.append([
+    ...activated,
+    startedRun(run),
+    prompt(run),
+    ...(ending === undefined ? [replied(run, 'hello'), completed(run, null)] : [ending]),
+  ])
+  return run
+}
+
+const requestOf =
+  (from: string, message_id: string = randomUUID()) =>
+  (run: string) =>
+    deliveredRecord(run, { from, message_id })
+const failing3 = (run: string): NewRecord => ({
+  kind: 'run.failed',
+  run_id: run,
+  error: { type: 'crashed', message: 'it exited 3' },
+})
+
+describe('what ended turns owe is sent', () => {
+  test('the reply to who asked, with the id that follows from the request; then it is said to be sent', () => {
+    const request = randomUUID()
+    ran(requestOf(sibling, request))
+    expect(send()).toEqual([sibling])
+    expect(mailOf(store, sibling)).toMatchObject([
+      {
+        message_id: replyId(request),
+        from: session.id,
+        from_path: 'top/a',
+        to: sibling,
+        kind: 'response',
+        reply_to: request,
+        content: 'hello',
+        key: null,
+        not_before: null,
+      },
+    ])
+    expect(isAnswered()).toBe(true)
+    const seq = session.state.last_seq
+    expect(send()).toEqual([])
+    expect(session.state.last_seq).toBe(seq)
+  })
+
+  test('an error with why, and what to do about it, to who asked and to the parent', () => {
+    const request = randomUUID()
+    ran(requestOf(sibling, request), failing3)
+    expect(send()).toEqual([sibling, parent])
+    for (const [to, reply_to] of [
+      [sibling, request],
+      [parent, null],
+    ] as const)
+      expect(mailOf(store, to)).toMatchObject([
+        {
+          kind: 'error',
+          reply_to,
+          content:
+            'The turn of top/a was a failure: it exited 3. (inspect_agent shows it, and poke tries it again)',
+        },
+      ])
+  })
+
+  test('to the operator with the command that shows it', async () => {
+    await session.abandon()
+    session = await newSession(store, { name: 'root' })
+    ran(requestOf('operator'), failing3)
+    expect(send()).toEqual(['operator'])
+    expect(mailOf(store, 'operator').map(({ content }) => content)).toEqual([
+      'The turn of root was a failure: it exited 3. (substrat show root)',
+    ])
+  })
+
+  test.each<[string, (run: string) => NewRecord, string]>([
+    [
+      'cancelled',
+      (run) => ({ kind: 'run.cancelled', run_id: run, reason: 'turn_timeout' }),
+      'The turn of top/a was cancelled: it took longer than its timeout.',
+    ],
+    [
+      'interrupted',
+      (run) => ({ kind: 'run.interrupted', run_id: run, reason: 'process_exit' }),
+      'The turn of top/a was interrupted: its process is gone.',
+    ],
+  ])('in words, where the turn was %s', (_, end, words) => {
+    ran(requestOf(parent), end)
+    send()
+    expect(mailOf(store, parent)).toMatchObject([{ kind: 'error', content: expect.stringContaining(words) }])
+  })
+
+  test('as a notice that names the status, to who watches', () => {
+    const watch: string = randomUUID()
+    session.append([{ kind: 'agent.watched', message_id: watch, from: parent, on: ['idle'], once: false }])
+    ran(requestOf(sibling))
+    send()
+    expect(mailOf(store, parent)).toMatchObject([
+      { kind: 'notification', reply_to: watch, content: 'top/a is idle now.' },
+    ])
+    ran(requestOf(sibling))
+    send()
+    const notices = mailOf(store, parent)
+    expect(new Set(notices.map(({ message_id }) => message_id)).size).toBe(2)
+  })
+
+  test('empty, where nothing was said', () => {
+    ran(requestOf(sibling), (run) => completed(run, null))
+    send()
+    expect(mailOf(store, sibling)).toMatchObject([{ kind: 'response', content: '' }])
+  })
+
+  test('whole, where it is large', () => {
+    const large = 'long '.repeat(50_000)
+    const run: string = randomUUID()
+    session.append([
+      { kind: 'session.activated', boot_id: bootId() },
+      startedRun(run),
+      deliveredRecord(run, { from: sibling }),
+      replied(run, large),
+      completed(run, null),
+    ])
+    send()
+    expect(mailOf(store, sibling).map(({ content }) => content.length)).toEqual([large.length])
+  })
+
+  test('the last words of one that is done, to its parent', () => {
+    const run: string = randomUUID()
+    session.append([
+      { kind: 'session.activated', boot_id: bootId() },
+      startedRun(run),
+      userMessage(run, 'hi'),
+      replied(run, 'that is all'),
+      completed(run, null, true),
+    ])
+    send()
+    expect(mailOf(store, parent)).toMatchObject([{ kind: 'notification', content: 'that is all' }])
+  })
+})
+
+describe('once, also where it is sent again', () => {
+  test('killed at any step: the next visit sends the rest, and nothing twice', async () => {
+    for (let at = 1; ; at++) {
+      const receiver = await newAgent(store, { name: `b${at}`, parent })
+      await session.abandon()
+      session = await newSession(store, { name: `a${at}`, parent })
+      const request = randomUUID()
+      ran(requestOf(receiver, request), failing3)
+      let left = at
+      let died = false
+      withFaults(() => {
+        left -= 1
+        if (left > 0) return undefined
+        died = true
+        throw new Error('killed')
+      })
+      try {
+        send()
+      } catch (error) {
+        if ((error as Error).message !== 'killed') throw error
+      }
+      withFaults(() => undefined)
+      const { id } = session
+      await session.abandon()
+      session = await reopen(store, id)
+      send(true)
+      expect(isAnswered(), `killed at step ${at}`).toBe(true)
+      expect(
+        mailOf(store, receiver).map(({ reply_to }) => reply_to),
+        `killed at step ${at}`,
+      ).toEqual([request])
+      const toParent = mailOf(store, parent).filter(({ from }) => from === id)
+      expect(toParent, `killed at step ${at}`).toHaveLength(1)
+      if (!died) return
+      // Each message there is a step more of the next one.
+      for (const { message_id } of toParent) store.mail.remove(parent, message_id)
+    }
+  })
+
+  test('the reply to a request is one, whichever run it comes from', () => {
+    const request = randomUUID()
+    const run = ran(requestOf(sibling, request))
+    send()
+    const continued: string = randomUUID()
+    session.append([
+      { ...startedRun(continued), origin: 'continuation', continues: run },
+      replied(continued, 'again'),
+      completed(continued, null),
+    ])
+    send()
+    expect(mailOf(store, sibling).map(({ content }) => content)).toEqual(['hello'])
+  })
+
+  test('of two troubles with one request both are told', () => {
+    const request = randomUUID()
+    const run = ran(requestOf(sibling, request), failing3)
+    send()
+    const continued: string = randomUUID()
+    session.append([
+      { ...startedRun(continued), origin: 'continuation', continues: run },
+      failing3(continued),
+    ])
+    send()
+    expect(mailOf(store, sibling).map(({ kind, reply_to }) => [kind, reply_to])).toEqual([
+      ['error', request],
+      ['error', request],
+    ])
+  })
+})
+
+describe('what cannot be sent', () => {
+  test('to one that is gone counts as sent, and is said; the others get theirs', async () => {
+    ran(requestOf(sibling), failing3)
+    await terminate(store, sibling)
+    expect(send()).toEqual([parent])
+    expect(notes).toEqual([
+      expect.stringMatching(
+        /^the error of top\/a reaches nobody: nothing was sent to top\/b: it is terminated/,
+      ),
+    ])
+    expect(isAnswered()).toBe(true)
+    expect(mailOf(store, sibling)).toEqual([])
+  })
+
+  test('to a sender that never existed counts as sent', () => {
+    ran(requestOf(randomUUID()))
+    expect(send()).toEqual([])
+    expect(notes).toHaveLength(1)
+    expect(isAnswered()).toBe(true)
+  })
+
+  test('to one whose log is damaged stays owed, and is tried at the next visit', async () => {
+    ran(requestOf(sibling), failing3)
+    const log = store.logPath(sibling)
+    const bytes = readFileSync(log)
+    writeFileSync(log, 'garbage\n')
+    rmSync(join(dirname(log), 'session.json'))
+    expect(send()).toEqual([parent])
+    expect(isAnswered()).toBe(false)
+    writeFileSync(log, bytes)
+    expect(send(true).sort()).toEqual([sibling, parent].sort())
+    expect(isAnswered()).toBe(true)
+    expect(mailOf(store, parent)).toHaveLength(1)
+    expect(mailOf(store, sibling)).toHaveLength(1)
+  })
+
+  test('because the disk fails is an error, and stays owed', () => {
+    ran(requestOf(sibling))
+    withFaults(failing('ENOSPC', ({ point }) => point === 'mail.put.write'))
+    expect(() => send()).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
+    withFaults(() => undefined)
+    expect(isAnswered()).toBe(false)
+    expect(mailOf(store, sibling)).toEqual([])
+  })
+})
+
+describe('mail to one that is terminated', () => {
+  beforeEach(() => {
+    session.append([{ kind: 'session.terminated' }])
+  })
+  const sentBack = (): string[] => sendBack(store, session.state, note)
+
+  test('is answered by an error, and gone', () => {
+    const waits = [
+      stored(session.id, 'one', { from: sibling }),
+      stored(session.id, 'two', { from: parent, kind: 'notification' }),
+    ]
+    for (const mail of waits) store.mail.put(session.id, mail.message_id, encodeMessage(mail))
+    expect(sentBack().sort()).toEqual([sibling, parent].sort())
+    expect(store.mail.ids(session.id)).toEqual([])
+    expect(mailOf(store, sibling)).toMatchObject([
+      {
+        kind: 'error',
+        reply_to: (waits[0] as Message).message_id,
+        from: session.id,
+        content: 'top/a was terminated before it took this request: one',
+      },
+    ])
+    expect(mailOf(store, parent)).toMatchObject([
+      { kind: 'error', content: 'top/a was terminated before it took this notification: two' },
+    ])
+  })
+
+  test('by the operator is answered to the operator', () => {
+    forged(store, session.id, 'hi')
+    expect(sentBack()).toEqual(['operator'])
+    expect(mailOf(store, 'operator')).toMatchObject([{ kind: 'error', from: session.id }])
+  })
+
+  test('that is an answer, or asks nothing of a model, is answered by nothing: that would have no end', () => {
+    const control = { verb: 'gate' } as const
+    for (const over of [{ kind: 'response' }, { kind: 'error' }, { kind: 'control', control }])
+      forged(store, session.id, 'x', { from: sibling, ...over })
+    expect(sentBack()).toEqual([])
+    expect(store.mail.ids(session.id)).toEqual([])
+    expect(mailOf(store, sibling)).toEqual([])
+  })
+
+  test('is answered once, whichever step the process dies at', () => {
+    for (let at = 1; ; at++) {
+      const id = forged(store, session.id, 'hi', { from: sibling })
+      let left = at
+      let died = false
+      withFaults(() => {
+        left -= 1
+        if (left > 0) return undefined
+        died = true
+        throw new Error('killed')
+      })
+      try {
+        sentBack()
+      } catch (error) {
+        if ((error as Error).message !== 'killed') throw error
+      }
+      withFaults(() => undefined)
+      sentBack()
+      const answers = mailOf(store, sibling).filter(({ reply_to }) => reply_to === id)
+      expect(answers, `killed at step ${at}`).toHaveLength(1)
+      expect(store.mail.ids(session.id), `killed at step ${at}`).toEqual([])
+      if (!died) return
+      // Each message there is a step more of the next one.
+      for (const { message_id } of answers) store.mail.remove(sibling, message_id)
+    }
+  })
+
+  test('from a sender that is gone, or never was, is said, and gone', async () => {
+    await terminate(store, sibling)
+    for (const from of [sibling, randomUUID()]) forged(store, session.id, 'hi', { from })
+    expect(sentBack()).toEqual([])
+    expect(notes).toHaveLength(2)
+    for (const text of notes) expect(text).toMatch(/^a request to top\/a can be answered to nobody: /)
+    expect(store.mail.ids(session.id)).toEqual([])
+  })
+
+  test('is kept, where the disk fails before it is answered', () => {
+    const id = forged(store, session.id, 'hi', { from: sibling })
+    withFaults(failing('ENOSPC', ({ point }) => point === 'mail.put.write'))
+    expect(sentBack).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
+    withFaults(() => undefined)
+    expect(store.mail.ids(session.id)).toEqual([id])
+  })
+
+  test('that is damaged is left for a person to look at', () => {
+    const id = posted(store, parent, 'x')
+    const path = store.mail.pathOf(session.id, id)
+    writeFileSync(path, Buffer.alloc(100))
+    expect(sentBack()).toEqual([])
+    expect(store.mail.ids(session.id)).toEqual([id])
+  })
+})

@@ -1,0 +1,380 @@
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { clock } from '../../src/clock.js'
+import { SubstratError } from '../../src/errors.js'
+import { limits } from '../../src/limits.js'
+import { countPending, findPending, nextMail, removeDelivered } from '../../src/mail/inbox.js'
+import { encodeMessage } from '../../src/mail/message.js'
+import { isClosed, post } from '../../src/mail/post.js'
+import { digestOf } from '../../src/session/ids.js'
+import type { NewRecord } from '../../src/session/records.js'
+import type { Session } from '../../src/session/session.js'
+import { bootId } from '../../src/storage/identity.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { completed } from '../../src/turn/step-records.js'
+import { failing, withFaults } from '../support/faults.js'
+import { deliveredRecord, draft, mailOf, posted, stored } from '../support/mail.js'
+import { newAgent, newSession, startedRun, terminate } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+let store: FileStore
+let session: Session
+
+beforeEach(async () => {
+  store = tempStore()
+  session = await newSession(store, { name: 'a' })
+})
+afterEach(() => void vi.restoreAllMocks())
+
+const inbox = (): string => dirname(store.mail.pathOf(session.id, randomUUID()))
+const codeOf = (act: () => unknown): unknown => {
+  try {
+    return act()
+  } catch (error) {
+    return error instanceof SubstratError ? error.code : error
+  }
+}
+
+/** Each pending message in a turn of its own. */
+function deliverAll(): void {
+  for (let mails = nextMail(session); mails.length > 0; mails = nextMail(session)) {
+    const run: string = randomUUID()
+    const activated: NewRecord[] =
+      session.state.state === 'active' ? [] : [{ kind: 'session.activated', boot_id: bootId() }]
+    const delivered = mails.map(({ message_id }) => deliveredRecord(run, { message_id }))
+    session.append([...activated, startedRun(run), ...delivered, completed(run, null)])
+    removeDelivered(session)
+  }
+}
+
+describe('a message', () => {
+  test('is stored whole and synced, with its directory, between two marks, before its sender is told', () => {
+    const points: string[] = []
+    withFaults(({ point }) => {
+      points.push(point)
+      return undefined
+    })
+    const id = posted(store, session.id, 'hi')
+    withFaults(() => undefined)
+    const written = points.filter((point) => /^(mail\.put|marker\.create|agents\.sync)/.test(point))
+    expect(written).toEqual([
+      'agents.sync_directory',
+      'marker.create',
+      ...['open', 'write', 'fsync', 'link', 'unlink', 'sync_directory'].map((step) => `mail.put.${step}`),
+      'marker.create',
+    ])
+    expect(findPending(store, session.state, id)).toMatchObject({ content: 'hi', sequence: 1 })
+  })
+
+  test('has all that it was given, its digest, its time and its place', () => {
+    vi.spyOn(clock, 'now').mockReturnValue(Date.UTC(2026, 10, 20))
+    const given = draft(session.id, 'hi', {
+      from: randomUUID(),
+      from_path: 'top/b',
+      kind: 'response',
+      reply_to: randomUUID(),
+      key: 'k',
+      not_before: '2026-11-20T11:00:00.000Z',
+      turn_timeout_ms: 1000,
+    })
+    expect(post(store, given)).toBe(true)
+    expect(findPending(store, session.state, given.message_id)).toEqual({
+      ...given,
+      control: null,
+      digest: digestOf('hi'),
+      created_at: '2026-11-20T00:00:00.000Z',
+      sequence: 1,
+    })
+  })
+
+  test('stands behind what its sender has there already, whatever others have', () => {
+    for (const [from, content] of [
+      ['b', 'b 1'],
+      ['c', 'c 1'],
+      ['b', 'b 2'],
+      ['b', 'b 3'],
+      ['c', 'c 2'],
+    ] as const)
+      posted(store, session.id, content, { from })
+    const places = Object.fromEntries(mailOf(store, session.id).map((mail) => [mail.content, mail.sequence]))
+    expect(places).toEqual({ 'b 1': 1, 'b 2': 2, 'b 3': 3, 'c 1': 1, 'c 2': 2 })
+  })
+
+  test('stands behind what was delivered and is not removed yet', () => {
+    posted(store, session.id, 'one')
+    const bytes = mailOf(store, session.id)[0]
+    deliverAll()
+    store.mail.put(session.id, bytes?.message_id as string, encodeMessage(bytes as never))
+    const second = posted(store, session.id, 'two')
+    expect(findPending(store, session.state, second)?.sequence).toBe(2)
+  })
+
+  test('is not kept from its place by damaged ones', () => {
+    writeFileSync(store.mail.pathOf(session.id, randomUUID()), 'garbage')
+    posted(store, session.id, 'hi')
+    expect(nextMail(session).map(({ content }) => content)).toEqual(['hi'])
+  })
+
+  test.each(['ENOSPC', 'EIO'])(
+    'that cannot be stored (%s), at whichever step, leaves nothing half',
+    (errno) => {
+      for (const point of ['open', 'write', 'fsync', 'link'].map((step) => `mail.put.${step}`)) {
+        withFaults(failing(errno, (operation) => operation.point === point))
+        const code = point === 'mail.put.fsync' ? 'SYNC_FAILED' : 'STORAGE_FAILED'
+        expect(
+          codeOf(() => post(store, draft(session.id, 'hi'))),
+          point,
+        ).toBe(code)
+        withFaults(() => undefined)
+        expect(readdirSync(inbox()), point).toEqual([])
+      }
+    },
+  )
+
+  test('is stored in an inbox that was deleted by hand', () => {
+    rmSync(inbox(), { recursive: true })
+    posted(store, session.id, 'hi')
+    expect(countPending(store, session.state)).toBe(1)
+  })
+})
+
+describe('an id', () => {
+  test('is stored once: the second post says so and changes nothing', () => {
+    const id = posted(store, session.id, 'hi')
+    expect(post(store, draft(session.id, 'hi', { message_id: id }))).toBe(false)
+    expect(post(store, draft(session.id, 'other', { message_id: id }))).toBe(false)
+    expect(countPending(store, session.state)).toBe(1)
+    expect(findPending(store, session.state, id)?.content).toBe('hi')
+  })
+
+  test('that was delivered is not stored again', () => {
+    const id = posted(store, session.id, 'hi')
+    deliverAll()
+    expect(post(store, draft(session.id, 'hi', { message_id: id }))).toBe(false)
+    expect(store.mail.ids(session.id)).toEqual([])
+  })
+
+  test('that was obeyed is not stored again', () => {
+    const control = { kind: 'control' as const, control: { verb: 'gate' as const } }
+    const id = posted(store, session.id, '', control)
+    session.append([{ kind: 'agent.gated', message_id: id, from: 'operator' }])
+    removeDelivered(session)
+    expect(post(store, draft(session.id, '', { message_id: id, ...control }))).toBe(false)
+  })
+
+  describe('that the recipient has forgotten', () => {
+    /** Of the first message of more than are remembered. */
+    async function forgotten(): Promise<string> {
+      const first: string = randomUUID()
+      const ids = [first, ...Array.from({ length: 2 * limits.deliveredIdsKeptMin }, () => randomUUID())]
+      const records = ids.map(
+        (message_id): NewRecord => ({
+          kind: 'agent.permitted',
+          message_id,
+          from: 'operator',
+        }),
+      )
+      session.append(records)
+      expect(session.state.delivered).not.toContain(first)
+      return first
+    }
+
+    test('is looked for in its log by whoever repeats itself after a crash', async () => {
+      const message_id = await forgotten()
+      const again = draft(session.id, 'hi', { message_id })
+      expect(post(store, again, { isRepeat: true })).toBe(false)
+      expect(store.mail.ids(session.id)).toEqual([])
+      expect(post(store, draft(session.id, 'new'), { isRepeat: true })).toBe(true)
+    })
+
+    test('is not looked for by anybody else: a new id is new', async () => {
+      await forgotten()
+      const read = vi.spyOn(store, 'openLogForRead')
+      posted(store, session.id, 'hi')
+      const reads = read.mock.calls.length
+      posted(store, session.id, 'ho')
+      expect(read.mock.calls.length - reads).toBe(reads)
+    })
+  })
+})
+
+describe('a message that nobody can take is refused, with nothing stored', () => {
+  const NOTHING = { code: 'UNDELIVERABLE', hint: expect.stringContaining('substrat list') }
+
+  test('to an agent that is not there', () => {
+    const ghost = randomUUID()
+    expect(() => post(store, draft(ghost, 'hi'))).toThrow(
+      expect.objectContaining({ ...NOTHING, message: expect.stringContaining('there is no such agent') }),
+    )
+    expect(readdirSync(join(store.root, 'agents'))).toEqual([session.id])
+    expect(store.markedIds()).toEqual([session.id])
+  })
+
+  test('to a terminated one, of whatever kind', async () => {
+    const id = await newAgent(store, { name: 'dead' })
+    await terminate(store, id)
+    for (const kind of ['request', 'notification', 'response', 'error'] as const)
+      expect(() => post(store, draft(id, 'hi', { kind }))).toThrow(
+        expect.objectContaining({
+          ...NOTHING,
+          message: 'nothing was sent to dead: it is terminated: it takes no more messages',
+          facts: { agent_id: id },
+        }),
+      )
+    expect(store.mail.ids(id)).toEqual([])
+    expect(store.markedIds()).not.toContain(id)
+    expect([isClosed(store, id), isClosed(store, session.id), isClosed(store, 'operator')]).toEqual([
+      true,
+      false,
+      false,
+    ])
+  })
+
+  test('to one whose log cannot be read: that is named', () => {
+    writeFileSync(store.logPath(session.id), 'garbage\n')
+    rmSync(join(dirname(store.logPath(session.id)), 'session.json'))
+    expect(codeOf(() => post(store, draft(session.id, 'hi')))).toBe('CORRUPT')
+    expect(readdirSync(inbox())).toEqual([])
+  })
+
+  test('to one that is terminated at whichever step of the post: either it is told, or the message waits there', async () => {
+    let steps = 0
+    withFaults(() => {
+      steps += 1
+      return undefined
+    })
+    posted(store, session.id, 'count')
+    withFaults(() => undefined)
+    expect(steps).toBeGreaterThan(10)
+    for (let at = 1; at <= steps; at++) {
+      const recipient = await newSession(store)
+      let step = 0
+      let isBusy = false
+      withFaults(() => {
+        if (isBusy || ++step !== at) return undefined
+        isBusy = true
+        recipient.append([{ kind: 'session.terminated' }])
+        // Whoever terminates answers what it finds then.
+        for (const id of store.mail.ids(recipient.id)) store.mail.remove(recipient.id, id)
+        isBusy = false
+        return undefined
+      })
+      const outcome = codeOf(() => post(store, draft(recipient.id, 'hi')))
+      withFaults(() => undefined)
+      await recipient.abandon()
+      expect(store.mail.ids(recipient.id), `terminated at step ${at}`).toEqual([])
+      // Acknowledged only where the one who terminated has seen it.
+      if (outcome === true) expect(step, `terminated at step ${at}`).toBeGreaterThanOrEqual(at)
+      else expect(outcome, `terminated at step ${at}`).toBe('UNDELIVERABLE')
+    }
+  })
+})
+
+describe('a full inbox', () => {
+  const fill = (): void => {
+    for (let sequence = 1; sequence <= limits.inboxMessagesMax; sequence++) {
+      const filler = stored(session.id, 'x', { sequence })
+      writeFileSync(store.mail.pathOf(session.id, filler.message_id), encodeMessage(filler))
+    }
+  }
+
+  test('takes no more requests and notifications, and says what to do', () => {
+    fill()
+    const [known] = store.mail.ids(session.id) as [string]
+    for (const kind of ['request', 'notification'] as const)
+      expect(() => post(store, draft(session.id, 'one more', { kind }))).toThrow(
+        expect.objectContaining({
+          code: 'QUEUE_FULL',
+          exitStatus: 13,
+          hint: expect.stringContaining('substrat deliver a'),
+          facts: { agent_id: session.id, pending: limits.inboxMessagesMax },
+        }),
+      )
+    expect(countPending(store, session.state)).toBe(limits.inboxMessagesMax)
+    // What is stored already is no more.
+    expect(post(store, draft(session.id, 'x', { message_id: known }))).toBe(false)
+    store.mail.remove(session.id, known)
+    posted(store, session.id, 'one more')
+  })
+
+  test('still takes answers and what its parent asks of it', () => {
+    fill()
+    const control = { verb: 'ungate' } as const
+    const drafts = [{ kind: 'response' }, { kind: 'error' }, { kind: 'control', control }] as const
+    for (const over of drafts) posted(store, session.id, 'answer', over)
+    expect(countPending(store, session.state)).toBe(limits.inboxMessagesMax + drafts.length)
+  })
+})
+
+describe('the operator', () => {
+  test('may be written to without any agent, and as often as one likes', () => {
+    for (let n = 1; n <= 3; n++) posted(store, 'operator', `${n}`, { from: session.id, kind: 'notification' })
+    const mails = mailOf(store, 'operator')
+    expect(mails.map(({ content }) => content).sort()).toEqual(['1', '2', '3'])
+    expect(mails.every(({ to }) => to === 'operator')).toBe(true)
+  })
+
+  test('is told once, also when it has taken the message since', () => {
+    const id = posted(store, 'operator', 'hi', { from: session.id })
+    const again = draft('operator', 'hi', { from: session.id, message_id: id })
+    expect(post(store, again)).toBe(false)
+    store.mail.take(id)
+    expect(store.mail.ids('operator')).toEqual([])
+    expect(post(store, again)).toBe(false)
+    expect(post(store, again, { isRepeat: true })).toBe(false)
+    expect(store.mail.ids('operator')).toEqual([])
+  })
+
+  test('has an inbox also where that was deleted by hand', () => {
+    posted(store, 'operator', 'lost', { from: session.id })
+    rmSync(join(store.root, 'operator'), { recursive: true })
+    expect(store.mail.ids('operator')).toEqual([])
+    mkdirSync(join(store.root, 'operator'), { recursive: true })
+    posted(store, 'operator', 'found', { from: session.id })
+    expect(mailOf(store, 'operator').map(({ content }) => content)).toEqual(['found'])
+  })
+})
+
+describe('the marker', () => {
+  const isMarked = (): boolean => store.markedIds().includes(session.id)
+  const isOwed = (): boolean => countPending(store, session.state) > 0
+
+  test('is there when mail is stored, whatever the holder does at whichever step meanwhile', () => {
+    const steps: string[] = []
+    withFaults(({ point }) => {
+      steps.push(point)
+      return undefined
+    })
+    posted(store, session.id, 'count')
+    deliverAll()
+    for (let at = 1; at <= steps.length; at++) {
+      withOtherAt(at, () => store.unmark(session.id, isOwed))
+      posted(store, session.id, `posted while the holder closes at step ${at}`)
+      expect(isMarked(), `closed at step ${at}`).toBe(true)
+      deliverAll()
+    }
+  })
+
+  test('is there after the holder closed, whatever a sender does at whichever of its steps', () => {
+    for (let at = 1; at <= 12; at++) {
+      store.mark(session.id)
+      withOtherAt(at, () => void posted(store, session.id, 'meanwhile'))
+      store.unmark(session.id, isOwed)
+      withFaults(() => undefined)
+      expect(isMarked(), `posted at step ${at}`).toBe(isOwed())
+      deliverAll()
+    }
+  })
+
+  /** The other process does its work whole before the n-th step of this one. */
+  function withOtherAt(n: number, act: () => void): void {
+    let left = n
+    withFaults(() => {
+      left -= 1
+      if (left === 0) act()
+      return undefined
+    })
+  }
+})

@@ -1,0 +1,45 @@
+/**
+ * `send`, killed right before the n-th of its steps that change a file; with 0 it ends by itself, and says how many there
+ * were. Bundled and started by useScripts: node killed-send.mjs HOME AGENT KEY N
+ */
+import { send } from '../../src/dispatch/send.js'
+import { setFaultHook } from '../../src/storage/io.js'
+import { FileStore } from '../../src/storage/store.js'
+import { contextAt } from './contexts.js'
+
+const [home = '', agentId = '', key = '', n = '0'] = process.argv.slice(2)
+const READS = ['open', 'read']
+let steps = 0
+const store = FileStore.openForWrite(home)
+const { ctx } = contextAt(store, {
+  bounds: {
+    slotsMax: 1,
+    waitMs: 20_000,
+    turnTimeoutMs: 60_000,
+    toolTimeoutMs: 60_000,
+    tokenLifetimeMs: 60_000,
+  },
+})
+setFaultHook(({ name, point }) => {
+  // A file is made by its opening, and a lock is a file's.
+  if (READS.includes(name) && !/create|lock|spawn/.test(point)) return undefined
+  steps += 1
+  if (steps === Number(n)) process.kill(process.pid, 'SIGKILL')
+  return undefined
+})
+const request = {
+  agentId,
+  content: 'go',
+  key,
+  retry: false,
+  ifBusy: 'wait' as const,
+  turnTimeoutMs: null,
+  ifWaiting: 'fail' as const,
+  allow: [],
+  stepsMax: null,
+  isQueued: false,
+  kind: 'request' as const,
+  notBefore: null,
+}
+await send(ctx, request, () => undefined)
+console.log(steps)

@@ -1,0 +1,38 @@
+/**
+ * A process that sends when it is told: a line `<agent> queue|turn <pause in µs>` on stdin is one command, with a context
+ * of its own, and `done` on stdout is its end. So hundreds of commands race without the start of a process each.
+ */
+import { createInterface } from 'node:readline'
+import { send } from '../../src/dispatch/send.js'
+import { FileStore } from '../../src/storage/store.js'
+import { contextAt } from './contexts.js'
+
+const [root] = process.argv.slice(2) as [string]
+const store = FileStore.openForWrite(root)
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const [agentId = '', how, pauseUs] = line.split(' ')
+  const end = performance.now() + Number(pauseUs) / 1000
+  while (performance.now() < end);
+  const { ctx } = contextAt(store, { bounds: { slotsMax: 4, waitMs: 60_000, turnTimeoutMs: 60_000 } })
+  await send(
+    ctx,
+    {
+      agentId,
+      content: how === 'queue' ? 'queued' : 'said',
+      key: null,
+      retry: false,
+      ifBusy: 'wait',
+      turnTimeoutMs: null,
+      ifWaiting: 'supersede',
+      allow: [],
+      stepsMax: null,
+      isQueued: how === 'queue',
+      kind: 'request',
+      notBefore: null,
+    },
+    () => undefined,
+  )
+  ctx.shutdown.close()
+  process.stdout.write('done\n')
+}

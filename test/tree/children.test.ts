@@ -1,0 +1,238 @@
+import { randomUUID } from 'node:crypto'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { openForRead } from '../../src/session/open-for-read.js'
+import type { State } from '../../src/session/state.js'
+import type { FileStore } from '../../src/storage/store.js'
+import {
+  checkChildless,
+  childrenOf,
+  forgetName,
+  livingBelow,
+  livingChildren,
+  lockChildren,
+  lockRoots,
+} from '../../src/tree/children.js'
+import { childrenDirectory, rewriteBirth, spoil } from '../support/forged.js'
+import { newAgent, terminate } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+let store: FileStore
+let top: string
+
+beforeEach(async () => {
+  store = tempStore()
+  top = await newAgent(store, { name: 'top' })
+})
+
+const child = (name: string | null, parent = top): Promise<string> => newAgent(store, { name, parent })
+const stateOf = (id: string): State => openForRead(store, id)?.state as State
+const pathsOf = (agents: State[]): string[] => agents.map(({ path }) => path)
+const isComplete = (id: string): boolean => store.childNames(id).isComplete
+
+async function rebuilt(parent: string): Promise<void> {
+  const { lock } = await lockChildren(store, parent, 'test')
+  await lock.release()
+}
+
+describe('the children of an agent', () => {
+  test('are those whose own log says so, oldest first, the living and the others', async () => {
+    const [b, a] = [await child('b'), await child('a')]
+    const nameless = await child(null)
+    await child('deeper', b)
+    expect(livingChildren(store, top).map(({ id }) => id)).toEqual([b, a, nameless])
+    await terminate(store, a)
+    expect(livingChildren(store, top).map(({ id }) => id)).toEqual([b, nameless])
+    expect(childrenOf(store, top).map(({ id }) => id)).toEqual([b, a, nameless])
+    expect(pathsOf(childrenOf(store, b))).toEqual(['top/b/deeper'])
+    expect(childrenOf(store, a)).toEqual([])
+  })
+
+  test('of one name are the latest: it has taken the entry of the dead one', async () => {
+    const first = await child('a')
+    await terminate(store, first)
+    const second = await child('A')
+    expect(childrenOf(store, top).map(({ id }) => id)).toEqual([second])
+  })
+
+  test('are found without a look at any other agent', async () => {
+    for (let n = 0; n < 5; n++) await newAgent(store, { name: `other ${n}` })
+    const id = await child('a')
+    const scan = vi.spyOn(store, 'agentIds')
+    const read = vi.spyOn(store, 'readSnapshot')
+    expect(livingChildren(store, top).map((agent) => agent.id)).toEqual([id])
+    expect(scan).not.toHaveBeenCalled()
+    expect(read.mock.calls.map(([agentId]) => agentId)).toEqual([id])
+  })
+
+  test('are not those that an entry names, but that never came to be, are gone, or are another’s', async () => {
+    const id = await child('a')
+    const stranger = await newAgent(store, { name: 'stranger' })
+    const index = store.childNames(top)
+    index.reserve('ghost', randomUUID())
+    index.reserve('stolen', stranger)
+    index.reserve('itself', top)
+    expect(childrenOf(store, top).map((agent) => agent.id)).toEqual([id])
+  })
+
+  test('that cannot be read are left out, and keep no other from being found', async () => {
+    const [a, b] = [await child('a'), await child('b')]
+    spoil(store, a)
+    expect(livingChildren(store, top).map(({ id }) => id)).toEqual([b])
+  })
+
+  test('of an agent that is not there are none', () => {
+    expect(childrenOf(store, randomUUID())).toEqual([])
+  })
+})
+
+describe('an index of children that was deleted by hand', () => {
+  const forget = (): void => rmSync(childrenDirectory(store, top), { recursive: true })
+
+  test('is not trusted: every agent is looked at', async () => {
+    const [a, b] = [await child('a'), await child(null)]
+    forget()
+    expect(livingChildren(store, top).map(({ id }) => id)).toEqual([a, b])
+    expect(isComplete(top)).toBe(false)
+  })
+
+  test('has the living again when it is next locked, and is complete', async () => {
+    const [a, nameless, dead] = [await child('a'), await child(null), await child('dead')]
+    await child('deeper', a)
+    await terminate(store, dead)
+    forget()
+    await rebuilt(top)
+    expect(isComplete(top)).toBe(true)
+    expect(store.childNames(top).ids().sort()).toEqual([a, nameless].sort())
+    expect(livingChildren(store, top).map(({ id }) => id)).toEqual([a, nameless])
+  })
+
+  test('stays incomplete while some agent cannot be read: it may be a child', async () => {
+    const a = await child('a')
+    const other = await newAgent(store, { name: 'other' })
+    spoil(store, other)
+    forget()
+    await rebuilt(top)
+    expect(isComplete(top)).toBe(false)
+    expect(livingChildren(store, top).map(({ id }) => id)).toEqual([a])
+  })
+
+  test('that lost one entry, or has it damaged, loses nobody else', async () => {
+    const [, b] = [await child('a'), await child('b')]
+    writeFileSync(join(childrenDirectory(store, top), 'c'.repeat(64)), 'garbage')
+    expect(livingChildren(store, top).map(({ id }) => id)).toContain(b)
+  })
+
+  test('is locked while it is rebuilt, and free after a failure', async () => {
+    forget()
+    vi.spyOn(store, 'agentIds').mockImplementationOnce(() => {
+      throw new Error('no list')
+    })
+    await expect(lockChildren(store, top, 'test')).rejects.toThrow('no list')
+    await rebuilt(top)
+  })
+})
+
+describe('the index of roots that was deleted by hand', () => {
+  test('has the living ones with a name again, and no child', async () => {
+    const other = await newAgent(store, { name: 'other' })
+    const dead = await newAgent(store, { name: 'dead' })
+    await newAgent(store)
+    await child('a')
+    await terminate(store, dead)
+    rmSync(join(store.root, 'roots'), { recursive: true })
+    const { index, lock } = await lockRoots(store, 'test')
+    await lock.release()
+    expect(index.isComplete).toBe(true)
+    expect(index.ids().sort()).toEqual([top, other].sort())
+  })
+})
+
+describe('what is below an agent', () => {
+  test('comes lowest first, with the agent itself at the end', async () => {
+    const a = await child('a')
+    const [aa, ab] = [await child('aa', a), await child('ab', a)]
+    await child('aaa', aa)
+    await child('b')
+    expect(pathsOf(livingBelow(store, stateOf(top)))).toEqual([
+      'top/a/aa/aaa',
+      'top/a/aa',
+      'top/a/ab',
+      'top/a',
+      'top/b',
+      'top',
+    ])
+    await terminate(store, ab)
+    expect(pathsOf(livingBelow(store, stateOf(a)))).toEqual(['top/a/aa/aaa', 'top/a/aa', 'top/a'])
+  })
+
+  test('in a cycle that was forged on disk is gone round once', async () => {
+    const a = await child('a')
+    const b = await child('b', a)
+    // `a` is below its own child now.
+    rewriteBirth(store, a, { name: 'a', parent: b, path: 'top/a' })
+    store.childNames(b).reserve('a', a)
+    expect(
+      livingBelow(store, stateOf(a))
+        .map(({ id }) => id)
+        .sort(),
+    ).toEqual([a, b].sort())
+    expect(livingBelow(store, stateOf(top)).map(({ id }) => id)).toEqual([top])
+  })
+
+  test('of one that is its own parent is that one', async () => {
+    const a = await child('a')
+    rewriteBirth(store, a, { name: 'a', parent: a, path: 'a' })
+    store.childNames(a).reserve('a', a)
+    expect(livingBelow(store, stateOf(a)).map(({ id }) => id)).toEqual([a])
+  })
+})
+
+describe('a parent may end', () => {
+  test('when nobody lives below it; else its children are named, and what to do', async () => {
+    expect(() => checkChildless(store, stateOf(top), 'terminate')).not.toThrow()
+    const names = ['a', 'b', 'c', 'd', 'e', 'f']
+    const ids: string[] = []
+    for (const name of names) ids.push(await child(name))
+    expect(() => checkChildless(store, stateOf(top), 'terminate')).toThrow(
+      expect.objectContaining({
+        code: 'HAS_CHILDREN',
+        exitStatus: 13,
+        message: 'top has 6 living children: top/a, top/b, top/c, top/d, top/e',
+        hint: expect.stringContaining(`substrat terminate ${top} --recursive`),
+        facts: { agent_id: top, children: ids },
+      }),
+    )
+    for (const id of ids.slice(1)) await terminate(store, id)
+    expect(() => checkChildless(store, stateOf(top), 'terminate')).toThrow(/has 1 living child: top\/a/)
+    await terminate(store, ids[0] as string)
+    expect(() => checkChildless(store, stateOf(top), 'terminate')).not.toThrow()
+  })
+})
+
+describe('the entry of one that is gone', () => {
+  test('is forgotten, unless another has it since', async () => {
+    const first = await child('a')
+    await terminate(store, first)
+    await forgetName(store, stateOf(first), 'test')
+    expect(store.childNames(top).lookUp('a')).toBeUndefined()
+    const second = await child('a')
+    await forgetName(store, stateOf(first), 'test')
+    expect(store.childNames(top).lookUp('a')).toBe(second)
+  })
+
+  test('is that of its id, where it has no name; of a nameless root, or below one that is gone, there is none', async () => {
+    const nameless = await child(null)
+    expect(store.childNames(top).lookUp(nameless)).toBe(nameless)
+    await forgetName(store, stateOf(nameless), 'test')
+    expect(store.childNames(top).count()).toBe(0)
+    const gone = { id: randomUUID(), name: 'x', parent: randomUUID() }
+    await forgetName(store, gone, 'test')
+    expect(store.hasAgent(gone.parent)).toBe(false)
+    await forgetName(store, { id: randomUUID(), name: null, parent: null }, 'test')
+    expect(store.rootNames().ids()).toEqual([top])
+    await forgetName(store, stateOf(top), 'test')
+    expect(store.rootNames().ids()).toEqual([])
+  })
+})

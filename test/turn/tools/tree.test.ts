@@ -1,0 +1,58 @@
+/** The tools of the tree as a whole: what they are offered as, and what docs/tools.md says of them. */
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { Toolbox } from '../../../src/turn/tools/toolbox.js'
+import { noTree } from '../../support/tree.js'
+
+const toolbox = new Toolbox({ workspace: '/', home: '/', timeoutMs: 1000, servers: {}, tree: noTree })
+const tools = toolbox.treeDefinitions
+
+/** The rows of the page's tables, by the name of the tool: its input, and what it is refused for. */
+const documented = new Map(
+  readFileSync('docs/tools.md', 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .map((line) => line.split('|').map((cell) => cell.trim()))
+    .map(([, name = '', input = '', gives = '', refused = '']) => [
+      name.replaceAll('`', ''),
+      { input, gives, refused },
+    ]),
+)
+
+test('docs/tools.md has every one of them, and no other', () => {
+  expect([...documented.keys()].sort()).toEqual(tools.map(({ name }) => name).sort())
+})
+
+test.each(tools)('docs/tools.md has the input of $name', ({ name, input_schema }) => {
+  const words = (documented.get(name)?.input ?? '').replace(/\([^)]*\)/g, '')
+  const fields = [...words.matchAll(/`(\w+)`/g)].map(([, field]) => field)
+  expect(fields.sort()).toEqual(Object.keys(input_schema.properties ?? {}).sort())
+})
+
+test('what only reads is free; anything else is allowed by its name, by tree and by all, and by nothing else', () => {
+  const free = tools.filter(({ name }) => toolbox.whyNot(name, []) === undefined)
+  expect(free.map(({ name }) => name).sort()).toEqual(['check_inbox', 'inspect_agent', 'list_children'])
+  for (const { name } of tools) {
+    for (const allow of ['tree', 'all', name]) expect(toolbox.whyNot(name, [allow])).toBeUndefined()
+    if (!free.some((each) => each.name === name))
+      expect(toolbox.whyNot(name, ['shell', 'spawn'])).toContain(`--allow ${name}, or --allow tree`)
+  }
+  for (const name of ['shell', 'read_file', 'write_file', 'nonsense'])
+    expect(toolbox.whyNot(name, ['all'])).toBe(`There is no tool ${name}.`)
+})
+
+test('every input names what it needs among what it has', () => {
+  for (const { input_schema } of tools) {
+    const {
+      properties,
+      required = [],
+      type,
+    } = input_schema as {
+      type: string
+      properties: object
+      required?: string[]
+    }
+    expect(type).toBe('object')
+    for (const field of required) expect(Object.keys(properties)).toContain(field)
+  }
+})
