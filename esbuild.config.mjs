@@ -40,6 +40,8 @@ const asModule = {
 }
 await buildModule('@modelcontextprotocol/sdk/client/index.js', 'dist/mcp-client.js')
 await buildModule('src/turn/tools/mcp-server.ts', 'dist/mcp-server.js')
+const bridge = await build({ ...shared, entryPoints: ['src/command/mcp-entry.ts'], format: 'cjs' })
+replace('dist/mcp.cjs', bridge.outputFiles[0].text)
 await buildModule('src/provider/conformance.ts', 'dist/conformance.js')
 
 await writeManifest()
@@ -75,7 +77,9 @@ function apart() {
  */
 function quickOclif() {
   const changes = {
-    'util/fs.js': [[`await (0, promises_1.readFile)(path, 'utf8')`, `(0, node_fs_1.readFileSync)(path, 'utf8')`]],
+    'util/fs.js': [
+      [`await (0, promises_1.readFile)(path, 'utf8')`, `(0, node_fs_1.readFileSync)(path, 'utf8')`],
+    ],
     'config/plugin.js': [[`a.id.localeCompare(b.id)`, `(a.id < b.id ? -1 : 1)`]],
     'util/os.js': [[`(await import('wsl-utils')).isWsl`, `(await import('is-wsl')).default`]],
   }
@@ -84,10 +88,13 @@ function quickOclif() {
     setup({ onLoad }) {
       onLoad({ filter: /@oclif\/core\/lib\/(util\/(fs|os)|config\/plugin)\.js$/ }, ({ path: file }) => {
         const [, name] = /lib\/(.+)$/.exec(file)
-        const contents = changes[name].reduce((text, [before, after]) => {
-          if (!text.includes(before)) throw new Error(`${name} of @oclif/core is not as it was: ${before}`)
-          return text.replace(before, after)
-        }, readFileSync(file, 'utf8'))
+        const contents = changes[name].reduce(
+          (text, [before, after]) => {
+            if (!text.includes(before)) throw new Error(`${name} of @oclif/core is not as it was: ${before}`)
+            return text.replace(before, after)
+          },
+          readFileSync(file, 'utf8'),
+        )
         return { contents, loader: 'js' }
       })
     },
