@@ -30,7 +30,9 @@ export default class Recover extends BaseCommand {
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Recover)
     const words = { all: flags.all, agents: argv as string[] }
-    const ctx = this.context({ isLenient: true, waitMs: flags.timeout })
+    // What it sends for a turn that it marks opens no turn elsewhere either, where nothing is to go on.
+    const drains = flags.continue !== 'none'
+    const ctx = this.context({ isLenient: true, waitMs: flags.timeout, drains })
     await recover(ctx, words, flags.continue, (recovered, failure) => {
       if (this.jsonEnabled()) this.printJsonLine(recovered)
       else this.print(agentLine(recovered))

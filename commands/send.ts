@@ -72,6 +72,7 @@ export default class Send extends BaseCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Send)
     const from = flags.from === undefined ? this.caller : this.resolveForWrite(flags.from)
+    if (from !== this.caller) refuseInTool(this.caller, 'send in the name of another agent')
     const agentId = this.resolveForWrite(args.agent)
     const request = {
       agentId,

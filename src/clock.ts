@@ -7,6 +7,16 @@ export function timestampAfter(floor: string | undefined): string {
   return floor !== undefined && floor > now ? floor : now
 }
 
+/**
+ * A time that somebody wrote, as it is stored. Undefined for what is no date in ISO 8601, and outside of the years 0 to
+ * 9999: stored times have four digits of a year, so that they compare as texts.
+ */
+export function parseTime(text: string): string | undefined {
+  const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
+  const iso = Number.isNaN(at) ? '' : new Date(at).toISOString()
+  return /^\d{4}-/.test(iso) ? iso : undefined
+}
+
 /** An ISO 8601 time for a person: to the second, in UTC and marked so. */
 export function readableTime(iso: string): string {
   return `${iso.slice(0, 19).replace('T', ' ')}Z`

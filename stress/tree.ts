@@ -47,8 +47,8 @@ async function catchMutants(): Promise<void> {
   const small = {
     ...options,
     shape: { roots: 2, middles: 2, leaves: 3 },
-    messages: 250,
-    kills: 60,
+    messages: 150,
+    kills: 20,
     note: () => {},
   }
   for (const mutant of MUTANTS) {

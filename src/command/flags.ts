@@ -1,6 +1,6 @@
 /** Flags that several commands have. */
 import { boolean, custom } from '@oclif/core/flags'
-import { clock } from '../clock.js'
+import { clock, parseTime } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { parseDuration } from './durations.js'
 import { isGood, parseNames } from './setting-kinds.js'
@@ -58,8 +58,8 @@ export const time = custom<string>({
   helpValue: '10m|2026-11-20T10:00:00Z',
   async parse(text) {
     const ms = parseDuration(text)
-    const at = ms === undefined ? Date.parse(text) : clock.now() + ms
-    if (!Number.isNaN(at)) return new Date(at).toISOString()
+    const at = ms === undefined ? parseTime(text) : new Date(clock.now() + ms).toISOString()
+    if (at !== undefined) return at
     throw new SubstratError('USAGE', `${JSON.stringify(text)} is no time`, {
       hint: 'write how long from now (30s, 10m, 2h) or a time in ISO 8601 (2026-11-20T10:00:00Z)',
     })

@@ -36,7 +36,7 @@ function answerOf(ctx: Context, state: State, request: KeyedMessage, entry: KeyE
   }
 }
 
-export function isOwnTurn({ run }: State, { key, content }: KeyedMessage): boolean {
+export function isOwnTurn({ run }: State, { key, content }: Pick<KeyedMessage, 'key' | 'content'>): boolean {
   return key !== null && run?.key === key && run.digest === digestOf(content)
 }
 

@@ -15,7 +15,7 @@ export function refuseInTool(caller: string | null, what: string): void {
   })
 }
 
-/** An agent ends, stops and takes away only what is below it. Throws TREE_RULES. */
+/** An agent has power over what is below it, and over nothing else. Throws TREE_RULES. */
 export function checkReach(store: FileStore, caller: string | null, agentId: string, verb: string): void {
   if (caller === null) return
   const [from, to] = [readState(store, caller), readState(store, agentId)]

@@ -129,7 +129,7 @@ async function end(ctx: Context, agentId: string, { run_id }: Run): Promise<void
     if (readState(ctx.store, agentId).run?.run_id !== run_id) return
     if (isAsked) continue
     ctx.reporter.note('a turn is running: asking it to stop')
-    ctx.store.putRequest(agentId, run_id, 'cancel')
+    ctx.store.requests.put(agentId, run_id, 'cancel')
     isAsked = true
   }
 }

@@ -2,6 +2,7 @@
 import { SessionStateError, SubstratError } from '../errors.js'
 import { settingsOf } from '../recovery/settle.js'
 import type { NewRecord } from '../session/records.js'
+import { checkReach } from './caller.js'
 import type { Context } from './context.js'
 import { nameOf } from './outcome.js'
 import { checkWorkspace } from './spawn.js'
@@ -10,11 +11,12 @@ import { visit } from './visit.js'
 
 export type Changes = Omit<NewRecord<'session.configured'>, 'kind' | 'hold'>
 
-/** Throws USAGE where nothing is to be changed, or what is wished cannot work. */
-export function configure(ctx: Context, agentId: string, changes: Changes): Promise<AgentView> {
+/** Throws USAGE where nothing is to be changed, or what is wished cannot work, and TREE_RULES. */
+export async function configure(ctx: Context, agentId: string, changes: Changes): Promise<AgentView> {
   if (Object.keys(changes).length === 0) {
     throw new SubstratError('USAGE', 'there is nothing to change', { hint: 'substrat set --help' })
   }
+  checkReach(ctx.store, ctx.caller, agentId, 'change')
   return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: false }, async (session) => {
     const { state } = session
     if (state.state === 'terminated') {

@@ -114,7 +114,7 @@ export async function takeMail(ctx: Context, session: Session, budget: TurnBudge
       session.store.mail.remove(session.id, first.message_id)
       continue
     }
-    syncBeforeForgetting(session)
+    syncBeforeForgetting(session, messages.length)
     noteTaken(ctx, session, messages)
     budget.spend()
     const { key, digest, turn_timeout_ms } = first

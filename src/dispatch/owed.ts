@@ -9,9 +9,9 @@ import type { Context } from './context.js'
 export async function eachOwed(ctx: Context, work: (ids: string[]) => Promise<boolean>): Promise<void> {
   const { store } = ctx
   store.sweepHome()
-  if (store.isScanned()) return void (await work(store.markedIds()))
+  if (store.boots.isScanned()) return void (await work(store.markedIds()))
   await repairNames(ctx)
-  if (await work([...new Set([...store.agentIds(), ...store.markedIds()])])) store.markScanned()
+  if (await work([...new Set([...store.agentIds(), ...store.markedIds()])])) store.boots.markScanned()
 }
 
 async function repairNames(ctx: Context): Promise<void> {

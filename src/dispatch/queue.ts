@@ -57,7 +57,7 @@ function beingAnswered(ctx: Context, state: State, request: SendRequest): Outcom
 }
 
 /** The same message is stored once; after a turn that failed the same key is another message. */
-function idOfKey(state: State, key: string): string {
+export function idOfKey(state: State, key: string): string {
   const entry = state.keys.find((known) => known.key === key)
   return deriveId(state.id, 'key', key, ...(entry === undefined ? [] : [String(entry.seq)]))
 }

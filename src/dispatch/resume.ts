@@ -2,6 +2,7 @@
 import { SessionStateError } from '../errors.js'
 import { type Settled, settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
+import { checkReach } from './caller.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
 import { goOn, nothingWaits, takeMail } from './go-on.js'
@@ -15,6 +16,7 @@ export async function resume(
   agentId: string,
   onOutcome: (outcome: Outcome) => void,
 ): Promise<void> {
+  checkReach(ctx.store, ctx.caller, agentId, 'resume')
   await withDrain(ctx, agentId, onOutcome, (told) =>
     visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, (session, settled) =>
       resumeSession(ctx, session, settled, told),

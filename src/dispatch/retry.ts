@@ -3,6 +3,7 @@ import { SessionStateError } from '../errors.js'
 import type { Settled } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
+import { checkReach } from './caller.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
 import { goOn, nothingWaits, takeMail } from './go-on.js'
@@ -15,6 +16,7 @@ export async function retry(
   agentId: string,
   onOutcome: (outcome: Outcome) => void,
 ): Promise<void> {
+  checkReach(ctx.store, ctx.caller, agentId, 'retry')
   await withDrain(ctx, agentId, onOutcome, (told) =>
     visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, (session, settled) =>
       retryIn(ctx, session, settled, told),

@@ -3,15 +3,23 @@
  * hold, and the message goes through the inbox.
  */
 import { randomUUID } from 'node:crypto'
+import { deadline } from '../deadline.js'
 import { SubstratError } from '../errors.js'
+import { limits } from '../limits.js'
+import { findPending } from '../mail/inbox.js'
 import type { Message } from '../mail/message.js'
 import { post } from '../mail/post.js'
+import { digestOf } from '../session/ids.js'
+import { openDurable } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
+import { isInterrupted } from '../session/status.js'
 import { checkMayWrite } from '../tree/relations.js'
 import { checkNoCycle, replyIn } from '../turn/tools/tree/correspondence.js'
+import { answeredInLog, isOwnTurn, keyConflict } from './answered.js'
 import type { Context } from './context.js'
 import { readState } from './look.js'
 import { nameOf, type Outcome, wordOf } from './outcome.js'
+import { idOfKey } from './queue.js'
 import type { SendRequest } from './send-request.js'
 import { viewTurn } from './view.js'
 
@@ -28,6 +36,12 @@ export async function sendAs(
   const from = readState(ctx.store, senderId)
   const to = readState(ctx.store, request.agentId)
   checkMayWrite(from, to)
+  const answered = answeredBefore(ctx, from, to, request)
+  if (answered !== undefined) {
+    onOutcome(answered)
+    return
+  }
+  if (from.state === 'terminated') throw over(from)
   try {
     const isLeft = request.isQueued || request.kind !== 'request' || request.notBefore !== null
     if (isLeft || ctx.caller !== senderId) onOutcome(leave(ctx, from, to, request))
@@ -44,19 +58,61 @@ function leave(ctx: Context, from: State, to: State, request: SendRequest): Outc
   return { result: viewTurn(ctx.store, to, null, null) }
 }
 
-function store(ctx: Context, from: State, to: State, request: SendRequest): string {
-  const message_id = randomUUID()
-  post(ctx.store, {
-    message_id,
-    from: from.id,
-    from_path: from.path,
-    to: to.id,
-    kind: request.kind,
-    content: request.content,
-    not_before: request.notBefore,
-    turn_timeout_ms: request.turnTimeoutMs,
+/** Nobody would be there to take the reply. */
+function over(from: State): SubstratError {
+  return new SubstratError('SESSION_STATE', `${from.path} is terminated: it sends no more messages`, {
+    hint: 'see which agents live: substrat tree',
+    facts: { agent_id: from.id, state: from.state },
   })
+}
+
+function answeredBefore(ctx: Context, from: State, to: State, request: SendRequest): Outcome | undefined {
+  const key = keyOf(from, request)
+  const state = key === null ? undefined : openDurable(ctx.store, to.id)?.state
+  return state === undefined ? undefined : answeredInLog(ctx, state, { ...request, key })
+}
+
+/** Keys are of their sender: what a person calls a message is not what an agent does. */
+function keyOf(from: State, { key }: SendRequest): string | null {
+  return key === null ? null : `${from.id} ${key}`
+}
+
+/** With the same key the same message is stored once. */
+function store(ctx: Context, from: State, to: State, request: SendRequest): string {
+  const { content, kind, notBefore, turnTimeoutMs } = request
+  const key = keyOf(from, request)
+  const asked = openRequest(from, to, { key, content })
+  if (asked !== undefined) return asked
+  const message_id = key === null ? randomUUID() : idOfKey(to, key)
+  const sender = { from: from.id, from_path: from.path, to: to.id }
+  const draft = {
+    ...sender,
+    message_id,
+    kind,
+    content,
+    key,
+    not_before: notBefore,
+    turn_timeout_ms: turnTimeoutMs,
+  }
+  const isNew = post(ctx.store, draft, { isRepeat: key !== null })
+  const stored = isNew ? undefined : findPending(ctx.store, to, message_id)
+  if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(to, request)
   return message_id
+}
+
+/** Its id, where its turn is not over, or is gone on with: the reply is to that one, and another of that key is dropped. */
+function openRequest(
+  from: State,
+  to: State,
+  message: { key: string | null; content: string },
+): string | undefined {
+  const isOpen = to.run?.status === 'open' || isGoneOnWith(to)
+  if (!isOpen || !isOwnTurn(to, message)) return undefined
+  return to.run?.requests.find((request) => request.from === from.id)?.message_id
+}
+
+function isGoneOnWith(state: State): boolean {
+  return isInterrupted(state) && state.recovery.barren_attempts < limits.barrenAttemptsMax
 }
 
 /** The reply is taken from the sender's inbox once it is told: what dies before that leaves it there, for a turn. */
@@ -70,13 +126,15 @@ async function converse(
   const edge = await ctx.store.waits.add(from.id, to.id, ctx.command)
   try {
     checkNoCycle(ctx.store, from.id, to.id)
+    // That the turn was interrupted is no reply where it is gone on with.
+    const earlier = isGoneOnWith(to) ? ctx.store.mail.ids(from.id) : []
     const messageId = store(ctx, from, to, request)
     ctx.shutdown.listen()
-    const reply = (): Message | undefined => replyIn(ctx.store, from.id, messageId)
+    const reply = (): Message | undefined => replyIn(ctx.store, from.id, messageId, earlier)
     const whyNot = await ctx.deliveries.runUntil(
       to.id,
       () => reply() !== undefined,
-      AbortSignal.any([ctx.shutdown.whenRequested, AbortSignal.timeout(ctx.bounds.turnTimeoutMs)]),
+      AbortSignal.any([ctx.shutdown.whenRequested, deadline(ctx.bounds.turnTimeoutMs)]),
     )
     const found = reply()
     onOutcome(outcomeOf(ctx, readState(ctx.store, to.id), found, messageId, whyNot))

@@ -11,7 +11,7 @@ import { isDirectory } from '../storage/user-files.js'
 import { createAgent } from '../tree/birth.js'
 import { type AgentFacts, createdRecord } from '../tree/created.js'
 import { checkName, livingChild, livingRoot } from '../tree/names.js'
-import { holdUpCaller } from './caller.js'
+import { checkReach, holdUpCaller } from './caller.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
 import { nothingWaits, takeMail } from './go-on.js'
@@ -47,6 +47,8 @@ export interface SpawnListener {
 }
 
 export async function spawn(ctx: Context, request: SpawnRequest, listener: SpawnListener): Promise<void> {
+  const { parent } = request
+  if (parent !== null && parent !== ctx.caller) checkReach(ctx.store, ctx.caller, parent, 'spawn below')
   const name = request.name === null ? null : checkName(request.name)
   const existing =
     request.ifExists === 'use' && name !== null ? livingOne(ctx, request.parent, name) : undefined

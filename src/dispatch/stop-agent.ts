@@ -9,13 +9,15 @@ import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import { bootId } from '../storage/identity.js'
 import type { RequestVerb } from '../storage/store.js'
+import { checkReach } from './caller.js'
 import type { Context } from './context.js'
 import { nameOf, wordOf } from './outcome.js'
 import { type AgentView, viewAgent } from './view.js'
 import { visit } from './visit.js'
 
-/** With `hold`, nothing is delivered until `resume`. */
-export function suspend(ctx: Context, agentId: string, hold: boolean): Promise<AgentView> {
+/** With `hold`, nothing is delivered until `resume`. Throws TREE_RULES. */
+export async function suspend(ctx: Context, agentId: string, hold: boolean): Promise<AgentView> {
+  checkReach(ctx.store, ctx.caller, agentId, 'suspend')
   return visitStopped(ctx, agentId, 'suspend', async (session) => {
     const { state } = session
     if (state.state === 'terminated') {
@@ -72,6 +74,6 @@ export function ask(ctx: Context, agentId: string, verb: RequestVerb, asked?: st
   const run = openForRead(ctx.store, agentId)?.state.run
   if (run?.status !== 'open' || run.run_id === asked) return asked
   ctx.reporter.note('a turn is running: asking it to stop')
-  ctx.store.putRequest(agentId, run.run_id, verb)
+  ctx.store.requests.put(agentId, run.run_id, verb)
   return run.run_id
 }

@@ -30,12 +30,17 @@ export async function terminate(
   else onTerminated(await terminateOne(ctx, agentId))
 }
 
+/** Rounds that found the same agents again. */
+const REPEATS_MAX = 3
+
 async function terminateAll(
   ctx: Context,
   agentId: string,
   onTerminated: (agent: AgentView) => void,
 ): Promise<void> {
   const until = performance.now() + ctx.bounds.waitMs
+  let before = ''
+  let repeats = 0
   for (;;) {
     const living = livingBelow(ctx.store, readState(ctx.store, agentId))
     // From the top, so that those that could make more of them stop first; and all side by side.
@@ -44,8 +49,11 @@ async function terminateAll(
       for (const { id } of living) onTerminated(await terminateOne(ctx, id))
       return
     } catch (error) {
-      // One was born meanwhile: once more, with that one.
-      if (!isNewborn(error) || performance.now() >= until) throw error
+      // One was born meanwhile: once more, with that one. In a cycle that was forged on disk nobody is the lowest.
+      const ids = living.map(({ id }) => id).join()
+      repeats = ids === before ? repeats + 1 : 0
+      before = ids
+      if (!isNewborn(error) || repeats === REPEATS_MAX || performance.now() >= until) throw error
     }
   }
 }

@@ -67,11 +67,11 @@ async function visited<T>(
 /** Carries out what needs no turn. */
 export function obey(session: Session): void {
   if (session.state.state === 'terminated') return
-  const records = controlRecords(session)
-  if (records.length === 0) return
-  syncBeforeForgetting(session)
-  session.append(records)
-  removeDelivered(session)
+  for (let records = controlRecords(session); records.length > 0; records = controlRecords(session)) {
+    syncBeforeForgetting(session, records.length)
+    session.append(records)
+    removeDelivered(session)
+  }
 }
 
 /**

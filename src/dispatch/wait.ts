@@ -3,6 +3,7 @@
  * holds is watched.
  */
 import { sleep, timestampAfter } from '../clock.js'
+import { deadline } from '../deadline.js'
 import { SubstratError } from '../errors.js'
 import { openDurable, openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
@@ -42,8 +43,7 @@ export async function waitForAgents(
 ): Promise<void> {
   const { agentIds, timeoutMs } = request
   const { whenRequested } = ctx.shutdown
-  const signal =
-    timeoutMs === null ? whenRequested : AbortSignal.any([whenRequested, AbortSignal.timeout(timeoutMs)])
+  const signal = timeoutMs === null ? whenRequested : AbortSignal.any([whenRequested, deadline(timeoutMs)])
   const edges = await edgesOf(ctx, agentIds)
   try {
     const watch = new Watch(ctx, request)

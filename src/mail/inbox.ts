@@ -26,24 +26,63 @@ export function countPending(store: FileStore, state: State): number {
   return pendingIds(store, state).length
 }
 
+/** What is known of a message while it is chosen. Its content is read again then: all that waits together may be 10 GiB. */
+interface Due extends Pick<Message, 'message_id' | 'from' | 'kind' | 'sequence'> {
+  size: number
+  read(): Delivery | undefined
+}
+
 /** What is delivered together in the next turn: one request, or what asks for no reply; empty where nothing is due. */
 export function nextMail(session: Session): Delivery[] {
   const now = timestampAfter(session.state.updated_at)
-  const due = [...eachPending(session.store, session.state)].filter((message) => isDue(message, now))
-  const [first, ...others] = [...dueReminders(session, now), ...due.sort(inOrder)]
-  if (first === undefined || first.kind === 'request') return first === undefined ? [] : [first]
-  const taken: Delivery[] = [first]
+  const mails = dueMails(session, now)
+  const request = requestInTurn(session.state, mails)
+  if (request !== undefined) return readAll([request])
+  const [first, ...others] = [...dueReminders(session, now).map(asDue), ...mails]
+  if (first === undefined || first.kind === 'request') return first === undefined ? [] : readAll([first])
+  const taken: Due[] = [first]
   // Mail is first-in-first-out per sender: behind a request of its own nothing of a sender is taken.
   const held = new Set<string>()
-  let bytes = first.content.length
+  let bytes = first.size
   for (const message of others) {
     if (message.kind === 'request') held.add(message.from)
     if (held.has(message.from)) continue
-    bytes += message.content.length
+    bytes += message.size
     if (taken.length === limits.mailsTakenMax || bytes > limits.mailsTakenBytesMax) break
     taken.push(message)
   }
-  return taken
+  return readAll(taken)
+}
+
+/** After a turn that answered no request one has its turn: a reminder that is always due, or a flood, keeps none from it. */
+function requestInTurn({ run }: State, mails: Due[]): Due | undefined {
+  if (run === null || run.requests.length > 0) return undefined
+  const before = new Set<string>()
+  for (const message of mails) {
+    if (message.kind === 'request' && !before.has(message.from)) return message
+    before.add(message.from)
+  }
+  return undefined
+}
+
+function dueMails({ store, state }: Session, now: string): Due[] {
+  const due: Due[] = []
+  for (const message of eachPending(store, state)) {
+    if (!isDue(message, now)) continue
+    const { message_id, from, kind, sequence, content } = message
+    const read = (): Delivery | undefined => readMessage(store, state.id, message_id)
+    due.push({ message_id, from, kind, sequence, size: content.length, read })
+  }
+  return due.sort(inOrder)
+}
+
+function asDue(reminder: Delivery): Due {
+  const { message_id, from, kind, sequence, content } = reminder
+  return { message_id, from, kind, sequence, size: content.length, read: () => reminder }
+}
+
+function readAll(chosen: Due[]): Delivery[] {
+  return chosen.map(({ read }) => read()).filter((message) => message !== undefined)
 }
 
 /** Whether a message could be delivered now. Reads no more than it must. */
@@ -67,10 +106,15 @@ export function nextDueAt(store: FileStore, state: State): string | null {
   return times.sort()[0] ?? null
 }
 
-/** What was asked of the agent that needs no turn, as records, oldest first; with `removeDelivered` afterwards. */
+/**
+ * What was asked of the agent that needs no turn, as records, oldest first; with `removeDelivered` afterwards. Not more than
+ * the state remembers the ids of: what is left comes with the next call.
+ */
 export function controlRecords(session: Session): NewRecord[] {
-  const controls = [...eachMessage(session.store, session.state)].filter(({ kind }) => kind === 'control')
-  return controls.sort(inOrder).map(controlRecord)
+  const controls: Message[] = []
+  for (const message of eachMessage(session.store, session.state))
+    if (message.kind === 'control') controls.push(message)
+  return controls.sort(inOrder).slice(0, limits.mailsTakenMax).map(controlRecord)
 }
 
 /** A pending message, as it was stored. */
@@ -92,9 +136,11 @@ export function removeDelivered(session: Session): void {
   }
 }
 
-/** Called before each delivery: ids are forgotten only when their files can no longer come back. */
-export function syncBeforeForgetting(session: Session): void {
-  if (forgetsDelivered(session.state)) session.store.mail.syncRemovals(session.id)
+/** Called before so many ids are added: others are forgotten only when their files can no longer come back. */
+export function syncBeforeForgetting(session: Session, count: number): void {
+  if (!forgetsDelivered(session.state, count)) return
+  removeDelivered(session)
+  session.store.mail.syncRemovals(session.id)
 }
 
 /** Mail that no crash of ours can have left: it is kept, named, and not delivered. */
@@ -120,8 +166,10 @@ export function* messagesIn(store: FileStore, to: string): Generator<Message> {
   }
 }
 
+type InOrder = Pick<Message, 'message_id' | 'sequence'>
+
 /** By the counter of its sender; among senders as it comes. */
-export function inOrder(a: Message, b: Message): number {
+export function inOrder(a: InOrder, b: InOrder): number {
   return a.sequence - b.sequence || (a.message_id < b.message_id ? -1 : 1)
 }
 

@@ -3,7 +3,7 @@ import { isTime, type WatchedStatus } from '../session/records.js'
 import { frame, unframe } from '../storage/frame.js'
 import { isUuid } from '../storage/paths.js'
 
-export type MailKind = 'request' | 'response' | 'notification' | 'error'
+type MailKind = 'request' | 'response' | 'notification' | 'error'
 
 /** What a parent, or the operator, asks of an agent that no turn is needed for. */
 export type Control =

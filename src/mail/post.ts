@@ -12,6 +12,7 @@ import { recordsFrom } from '../session/load.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import { OPERATOR } from '../storage/mailboxes.js'
+import { isUuid } from '../storage/paths.js'
 import type { FileStore } from '../storage/store.js'
 import { messagesIn } from './inbox.js'
 import { encodeMessage, type Message } from './message.js'
@@ -31,7 +32,7 @@ export interface PostOptions {
 export function post(store: FileStore, draft: Draft, options: PostOptions = {}): boolean {
   const { to, message_id } = draft
   if (to === OPERATOR) return put(store, draft)
-  const before = store.hasAgent(to) ? openForRead(store, to)?.state : undefined
+  const before = recipientOf(store, to)
   // First: it may have been taken, and its recipient terminated since.
   if (before !== undefined && isKnown(store, before, message_id, options)) return false
   if (before === undefined || before.state === 'terminated') throw undeliverable(store, draft)
@@ -44,6 +45,11 @@ export function post(store: FileStore, draft: Draft, options: PostOptions = {}):
   // Whoever terminates looks at the inbox after its record is there: one of us two sees the other.
   if (isNew && isClosed(store, to) && store.mail.remove(to, message_id)) throw undeliverable(store, draft)
   return isNew
+}
+
+/** An answer to a forged message may be for what is no id at all. */
+function recipientOf(store: FileStore, to: string): State | undefined {
+  return isUuid(to) && store.hasAgent(to) ? openForRead(store, to)?.state : undefined
 }
 
 /** Whether mail to it can be delivered at all. */
@@ -96,7 +102,8 @@ function placeOf(store: FileStore, { to, from }: Draft): number {
   for (const pending of messagesIn(store, to)) {
     if (pending.from === from) highest = Math.max(highest, pending.sequence)
   }
-  return highest + 1
+  // A forged message may have the last place there is: then those behind it share it.
+  return Math.min(highest + 1, Number.MAX_SAFE_INTEGER)
 }
 
 function isBounded({ kind }: Draft): boolean {
@@ -115,7 +122,7 @@ function checkRoom(store: FileStore, recipient: State, messageId: string): void 
 }
 
 function undeliverable(store: FileStore, { to }: Draft): SubstratError {
-  const state = store.hasAgent(to) ? openForRead(store, to)?.state : undefined
+  const state = recipientOf(store, to)
   const [who, why] =
     state === undefined
       ? [to, 'there is no such agent']

@@ -37,6 +37,6 @@ export function checkMailAtRest(store: FileStore, state: State, found: Found): v
 /** Once every agent was looked at under this start of the kernel, recovery goes by the markers alone. */
 function checkMarker(store: FileStore, state: State, hasMail: boolean, found: Found): void {
   const isOwed = hasMail || state.owes.length > 0 || state.run?.status === 'open' || isInterrupted(state)
-  if (isOwed && store.isScanned() && !store.isMarked(state.id))
+  if (isOwed && store.boots.isScanned() && !store.isMarked(state.id))
     found('an agent that is owed something is marked', 'its marker is missing')
 }

@@ -32,15 +32,15 @@ export function mailDelivered(
 /** The id of a message is known from now on. Throws where it is known already. */
 export function noted(next: State, messageId: string): State {
   if (next.delivered.includes(messageId)) throw new SessionStateError(`mail ${messageId} is delivered twice`)
-  const forgets = forgetsDelivered(next)
+  const forgets = forgetsDelivered(next, 1)
   const kept = forgets ? next.delivered.slice(-limits.deliveredIdsKeptMin) : next.delivered
   const delivered_forgotten = next.delivered_forgotten + next.delivered.length - kept.length
   return { ...next, delivered: [...kept, messageId], delivered_forgotten }
 }
 
-/** Whether the next delivery forgets the older half of the delivered ids: their files must be gone for good by then. */
-export function forgetsDelivered({ delivered }: State): boolean {
-  return delivered.length >= 2 * limits.deliveredIdsKeptMin
+/** Whether so many more forget the older half of the delivered ids: their files must be gone for good by then. */
+export function forgetsDelivered({ delivered }: State, count: number): boolean {
+  return delivered.length + count > 2 * limits.deliveredIdsKeptMin
 }
 
 /** The latest run is over: who asked gets its reply or why there is none, and the parent is told of a turn that failed. */

@@ -63,9 +63,9 @@ export class Session {
       if (damage !== undefined)
         store.keepCutBytes(agentId, damage.offset, log.read(damage.offset, log.size()))
       if (log.size() > settledBytes) log.settle(settledBytes, state.log_bytes)
-      for (const { runId, verb } of store.requestsTo(agentId)) {
+      for (const { runId, verb } of store.requests.to(agentId)) {
         if (runId !== state.run?.run_id || state.run.status !== 'open')
-          store.removeRequest(agentId, runId, verb)
+          store.requests.remove(agentId, runId, verb)
       }
       return new Session(store, lease, log, state, snapshotBytes)
     } catch (error) {

@@ -98,7 +98,7 @@ export interface Run {
   start: { seq: number; offset: number }
 }
 
-export interface OpenRequest {
+interface OpenRequest {
   message_id: string
   /** An agent's id, or `operator`. */
   from: string
@@ -127,7 +127,7 @@ export interface Reminder {
 }
 
 /** Who is told of this agent. */
-export interface Watcher {
+interface Watcher {
   subscription_id: string
   from: string
   on: WatchedStatus[]

@@ -27,6 +27,8 @@ export async function createAgent(paths: HomePaths, locks: LockSystem, birth: Bi
   const cradle = paths.spawning(birth.agentId)
   const agent = paths.agent(birth.agentId)
   const marker = paths.marker(birth.agentId)
+  // An id that follows from a tool's call is made again where the first attempt died: nobody else makes that one.
+  if (io.statIfThere('spawn.stat', cradle.root) !== undefined) io.removeTree('spawn.leftover', cradle.root)
   io.mkdir('spawn.mkdir', cradle.root)
   let lock: io.OpenFile | undefined
   try {

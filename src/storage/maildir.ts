@@ -26,11 +26,12 @@ export function messageIdsIn(directory: string): string[] {
     .filter((id) => id !== undefined)
 }
 
-/** Empty where the file is larger than any message that we write: it is not read. */
+/** Empty where it is larger than any message that we write, or no file: it is not read. */
 export function readMessage(path: string): Buffer | undefined {
-  const bytes = io.statIfThere('mail.stat', path)?.sizeBytes
-  if (bytes === undefined) return undefined
-  return bytes > limits.mailFileBytesMax ? Buffer.alloc(0) : io.readIfThere('mail.read', path)
+  const facts = io.statIfThere('mail.stat', path)
+  if (facts === undefined) return undefined
+  const isMessage = facts.kind === 'file' && facts.sizeBytes <= limits.mailFileBytesMax
+  return isMessage ? io.readIfThere('mail.read', path) : Buffer.alloc(0)
 }
 
 /** False where it was gone already. */

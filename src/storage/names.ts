@@ -4,7 +4,7 @@
  *
  * Invariants: an entry is durable before the agent that it names exists, so a living agent with a name is always found
  * by it. An entry may name an agent that never came to be, or is gone: its reader looks at the agent. An index without
- * `complete` has lost entries (it was deleted by hand) and a miss in it means nothing.
+ * `complete` has lost entries (it was deleted by hand) and a miss in it means nothing; nor does that of a damaged entry.
  */
 import { SubstratError } from '../errors.js'
 import { frame, unframe } from './frame.js'
@@ -30,6 +30,13 @@ export class NameIndex {
     return this.read(this.paths.entry(name))
   }
 
+  /** Whether a miss says that nobody has the name. */
+  isMissTrusted(name: string): boolean {
+    const path = this.paths.entry(name)
+    const isThere = io.statIfThere('names.stat', path) !== undefined
+    return this.isComplete && !(isThere && this.read(path) === undefined)
+  }
+
   private read(path: string): string | undefined {
     const bytes = io.readIfThere('names.read', path)
     if (bytes === undefined) return undefined
@@ -38,11 +45,12 @@ export class NameIndex {
     return typeof id === 'string' && isUuid(id) ? id : undefined
   }
 
-  /** The ids of all entries: agents that live, are gone, or never came to be. */
-  ids(): string[] {
+  /** The ids of all entries: agents that live, are gone, or never came to be. Undefined where some are lost or damaged. */
+  ids(): string[] | undefined {
     const files = io.listDirectory('names.list', this.paths.directory).filter(isNameEntry)
     const ids = files.map((file) => this.read(`${this.paths.directory}/${file}`))
-    return [...new Set(ids.filter((id) => id !== undefined))]
+    const known = ids.filter((id) => id !== undefined)
+    return this.isComplete && known.length === ids.length ? [...new Set(known)] : undefined
   }
 
   /** How many entries there are: no fewer than agents that live. */

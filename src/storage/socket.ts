@@ -10,13 +10,12 @@ export interface ServedSocket {
   close(): void
 }
 
-/** Listens when it returns, for this user alone: the directory is 0700 since its birth, the socket 0600 from here on. */
+/** Listens when it settles, for this user alone: the directory is 0700 since its birth, the socket 0600 from here on. */
 export async function serveSocket(
   path: string,
   onConnection: (connection: Socket) => Promise<void>,
 ): Promise<ServedSocket> {
   const directory = io.open('socket.directory', dirname(path), 'read')
-  io.unlink('socket.unlink', path)
   const connections = new Set<Socket>()
   const server = createServer((connection) => {
     connections.add(connection)
@@ -27,17 +26,25 @@ export async function serveSocket(
   // What is called keeps nothing alive: the turn does.
   server.unref()
   try {
+    // What a killed holder left.
+    io.unlink('socket.unlink', path)
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
       server.listen(addressOf(directory, path), resolve)
     })
     io.chmod('socket.mode', path, 0o600)
   } catch (error) {
+    // Also where it listens already, but not for this user alone.
+    server.close()
     io.close(directory)
     throw error
   }
+  let isClosed = false
   return {
     close() {
+      // A descriptor that is closed twice is another file's the second time.
+      if (isClosed) return
+      isClosed = true
       server.close(() => io.close(directory))
       for (const connection of connections) connection.destroy()
       io.unlink('socket.unlink', path)

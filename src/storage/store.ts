@@ -7,11 +7,10 @@
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { clock } from '../clock.js'
-import { type Birth, createAgent, sweepCradles } from './birth.js'
+import { type Birth, createAgent } from './birth.js'
 import { type BlobReference, readBlob, writeBlob } from './blobs.js'
+import { Boots } from './boots.js'
 import { type HomeFacts, makeHome, readHome } from './home.js'
-import { ownIdentity } from './identity.js'
 import * as io from './io.js'
 import { chooseLockKind } from './kernel-lock.js'
 import {
@@ -26,18 +25,11 @@ import {
 } from './lease.js'
 import { type LogReader, LogWriter, openLogForRead } from './log.js'
 import { Mailboxes } from './mailboxes.js'
-import * as maildir from './maildir.js'
 import { NameIndex } from './names.js'
-import {
-  HomePaths,
-  isRemovedLeftover,
-  isSocket,
-  parseAgentDirectory,
-  parseMarker,
-  parseRequestFile,
-  type RequestVerb,
-} from './paths.js'
-import { createWhole, isTemporaryName, replace } from './replace.js'
+import { HomePaths, parseAgentDirectory, parseMarker, type RequestVerb } from './paths.js'
+import { createWhole, replace } from './replace.js'
+import { Requests } from './requests.js'
+import { sweepAgent, sweepHome } from './sweep.js'
 import { WaitEdges } from './wait-edges.js'
 
 export type { BlobReference, Holder, Lease, LogReader, LogWriter, RequestVerb }
@@ -46,6 +38,8 @@ export class FileStore {
   readonly mail: Mailboxes
   /** Who waits for whom. */
   readonly waits: WaitEdges
+  readonly requests: Requests
+  readonly boots: Boots
 
   private constructor(
     private readonly paths: HomePaths,
@@ -54,6 +48,8 @@ export class FileStore {
   ) {
     this.mail = new Mailboxes(paths)
     this.waits = new WaitEdges(paths, locks)
+    this.requests = new Requests(paths)
+    this.boots = new Boots(paths)
   }
 
   /** Undefined where there is no home. Makes nothing. */
@@ -261,76 +257,17 @@ export class FileStore {
     return [...new Set(ids.filter((id) => id !== undefined))]
   }
 
-  /** Whether every agent was looked at under this start of the kernel, so that the markers tell all. */
-  isScanned(): boolean {
-    const bytes = io.readIfThere('boot.read', this.paths.boot(ownIdentity().kernel_boot_id))
-    return bytes?.toString('utf8') === this.device()
-  }
-
-  markScanned(): void {
-    const path = this.paths.boot(ownIdentity().kernel_boot_id)
-    replace('boot', path, Buffer.from(this.device()), { durableName: false })
-    for (const name of io.listDirectory('boot.list', this.paths.boots)) {
-      // A temporary one may be another recovery's, which is about to rename it.
-      if (isTemporaryName(name) || `${this.paths.boots}/${name}` === path) continue
-      io.unlink('boot.unlink', `${this.paths.boots}/${name}`)
-    }
-  }
-
-  private device(): string {
-    return String(io.statIfThere('home.stat', this.paths.root)?.device ?? 0)
-  }
-
-  // Requests to the holder of a lock: advisory, and nobody's truth
-
-  putRequest(agentId: string, runId: string, verb: RequestVerb): void {
-    const agent = this.paths.agent(agentId)
-    io.mkdir('request.mkdir', agent.requests)
-    io.close(io.open('request.put', agent.request(runId, verb), 'create'))
-  }
-
-  requestsTo(agentId: string): { runId: string; verb: RequestVerb }[] {
-    return io
-      .listDirectory('request.list', this.paths.agent(agentId).requests)
-      .map(parseRequestFile)
-      .filter((request) => request !== undefined)
-  }
-
-  removeRequest(agentId: string, runId: string, verb: RequestVerb): void {
-    io.unlink('request.remove', this.paths.agent(agentId).request(runId, verb))
-  }
-
-  /** Calls back on each change; the caller looks for itself too, because a watch can miss. */
-  watchRequests(agentId: string, onChange: () => void): { close(): void } {
-    return io.watchDirectory(this.paths.agent(agentId).requests, onChange)
-  }
-
   // Leftovers of writers that died
 
-  /** Temps in the home itself and cradles of spawns. Says how many it removed. */
+  /** Temps in the home itself, cradles of spawns, what is left of removed agents. Says how many it removed. */
   sweepHome(): number {
-    const olderThanMs = clock.now() - LEFTOVER_AGE_MS
-    const directories = [this.paths.root, this.paths.roots, this.paths.boots, this.paths.operatorInbox]
-    const temps = directories.map((directory) => maildir.sweepLeftovers(directory, olderThanMs))
-    const cradles = sweepCradles(this.paths, this.locks, clock.now())
-    const removed = io.listDirectory('sweep.list', this.paths.agents).filter(isRemovedLeftover)
-    for (const name of removed) io.removeTree('remove.tree', `${this.paths.agents}/${name}`)
-    return temps.reduce((sum, count) => sum + count, cradles + removed.length)
+    return sweepHome(this.paths, this.locks)
   }
 
-  /** Under the agent's lock. Its inbox is written without that lock, so there a temp must be old. */
+  /** Under the agent's lock. Says how many it removed. */
   sweepAgent(agentId: string): number {
-    const agent = this.paths.agent(agentId)
-    const now = clock.now()
-    for (const name of io.listDirectory('sweep.list', agent.root).filter(isSocket))
-      io.unlink('sweep.unlink', `${agent.root}/${name}`)
     this.waits.sweep(agentId)
-    return (
-      maildir.sweepLeftovers(agent.root, now) +
-      maildir.sweepLeftovers(agent.blobs, now) +
-      maildir.sweepLeftovers(agent.cut, now) +
-      maildir.sweepLeftovers(agent.inbox, now - LEFTOVER_AGE_MS)
-    )
+    return sweepAgent(this.paths.agent(agentId))
   }
 
   // Settings
@@ -347,5 +284,3 @@ export class FileStore {
     return dirname(this.paths.agent(agentId).log)
   }
 }
-
-const LEFTOVER_AGE_MS = 10 * 60_000

@@ -41,7 +41,7 @@ export async function createAgent(store: FileStore, agent: NewAgent, bounds: Tre
     const above = parent === null ? undefined : checkParent(store, parent, index, bounds)
     const owner =
       name === null ? undefined : parent === null ? livingRoot(store, name) : livingChild(store, parent, name)
-    if (owner !== undefined && name !== null) throw nameTaken(name, owner)
+    if (owner !== undefined && name !== null) throw nameTaken(name, owner, above)
     index.reserve(name ?? id, id)
     return await born(store, agent, above === undefined ? (name ?? id) : `${above.path}/${name ?? id}`)
   } finally {
@@ -104,9 +104,11 @@ function full(parent: State, why: string, setting: string): SubstratError {
   })
 }
 
-function nameTaken(name: string, owner: string): SubstratError {
+function nameTaken(name: string, owner: string, parent: State | undefined): SubstratError {
+  const path = shellWord(parent === undefined ? name : `${parent.path}/${name}`)
+  const place = parent === undefined ? '' : ` --parent ${shellWord(parent.path)}`
   return new SubstratError('NAME_TAKEN', `the name ${JSON.stringify(name)} is taken by agent ${owner}`, {
-    hint: `send to it: substrat send ${shellWord(name)} '…'; use it as it is: substrat spawn --name ${shellWord(name)} --if-exists use; or choose another name`,
+    hint: `send to it: substrat send ${path} '…'; use it as it is: substrat spawn --name ${shellWord(name)}${place} --if-exists use; or choose another name`,
     facts: { name, agent_id: owner },
   })
 }

@@ -2,7 +2,7 @@
  * Who is below whom. A parent's `children/` has an entry for each child, by name or, where it has none, by id: that is an
  * index, the truth is the parent that each agent's own log names.
  *
- * Invariants: a living agent's parent lives. A living child has an entry, unless the index says that it is not complete.
+ * Invariants: a living agent's parent lives. A living child has an entry, unless the index is not complete, or damaged.
  */
 import { SubstratError } from '../errors.js'
 import type { State } from '../session/state.js'
@@ -17,8 +17,7 @@ export function livingChildren(store: FileStore, parentId: string): State[] {
 
 /** Also the terminated ones that no other of their name has followed. */
 export function childrenOf(store: FileStore, parentId: string): State[] {
-  const index = store.childNames(parentId)
-  const ids = index.isComplete ? index.ids() : store.agentIds()
+  const ids = store.childNames(parentId).ids() ?? store.agentIds()
   return ids
     .map((id) => (store.hasAgent(id) ? readable(store, id) : undefined))
     .filter((agent): agent is State => agent?.parent === parentId)

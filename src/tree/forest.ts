@@ -28,7 +28,7 @@ export function readForest(store: FileStore): Forest {
 }
 
 /**
- * What is above and below one agent, found by the indexes; every agent where one of them is not complete. A terminated
+ * What is above and below one agent, found by the indexes; every agent where one of them is not whole. A terminated
  * agent may have lost its entry to another of its name, so with `isWhole` every agent is looked at.
  */
 export function readBranch(store: FileStore, agentId: string, isWhole: boolean): Forest {
@@ -68,9 +68,9 @@ function branchIds(store: FileStore, agentId: string): string[] | undefined {
     ids.add(id)
   const seen = new Set([agentId])
   for (const id of seen) {
-    const index = store.childNames(id)
-    if (!index.isComplete) return undefined
-    for (const child of index.ids()) seen.add(child)
+    const below = store.childNames(id).ids()
+    if (below === undefined) return undefined
+    for (const child of below) seen.add(child)
   }
   return [...new Set([...ids, ...seen])]
 }

@@ -46,7 +46,7 @@ export function livingChild(store: FileStore, parentId: string, name: string): s
   return id !== undefined && isAlive(store, id) ? id : undefined
 }
 
-/** The living root that has the name; undefined where there is none. Trusts a miss only in a complete index. */
+/** The living root that has the name; undefined where there is none. Trusts a miss only in an index that is whole. */
 export function livingRoot(store: FileStore, name: string): string | undefined {
   const id = findRoot(store, name)
   return id !== undefined && isAlive(store, id) ? id : undefined
@@ -56,7 +56,7 @@ function findRoot(store: FileStore, name: string): string | undefined {
   const index = store.rootNames()
   const id = index.lookUp(name)
   if (id !== undefined && store.hasAgent(id)) return id
-  return index.isComplete ? undefined : lookThrough(store, name, (agent) => agent.parent === null)
+  return index.isMissTrusted(name) ? undefined : lookThrough(store, name, (agent) => agent.parent === null)
 }
 
 function findByPath(store: FileStore, path: string): string {
@@ -75,7 +75,9 @@ function childNamed(store: FileStore, parentId: string, name: string): string | 
   const index = store.childNames(parentId)
   const id = index.lookUp(name)
   if (id !== undefined && store.hasAgent(id)) return id
-  return index.isComplete ? undefined : lookThrough(store, name, (agent) => agent.parent === parentId)
+  return index.isMissTrusted(name)
+    ? undefined
+    : lookThrough(store, name, (agent) => agent.parent === parentId)
 }
 
 /** The living one of that name; else any that had it. */

@@ -7,7 +7,7 @@
 
 import { type ErrorCode, SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
-import { controlRecords } from '../mail/inbox.js'
+import { controlRecords, syncBeforeForgetting } from '../mail/inbox.js'
 import type {
   AgentProvider,
   LaunchCommand,
@@ -96,7 +96,11 @@ class Turn {
     const isEnd = rested.length > records.length
     // What was asked of the agent meanwhile counts before its turn is over: who watches it is told of this end.
     const before = isEnd ? [...controlRecords(this.session), ...overtaken(this.session.state.run)] : []
-    this.session.append([...before, ...(isEnd && this.ports.isLast() ? rested : records)])
+    const all = [...before, ...(isEnd && this.ports.isLast() ? rested : records)]
+    // Controls, and replies that are the results of calls.
+    const ids = all.filter(({ kind }) => kind === 'mail.delivered' || kind.startsWith('agent.')).length
+    if (ids > 0) syncBeforeForgetting(this.session, ids)
+    this.session.append(all)
     return effect
   }
 

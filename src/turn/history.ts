@@ -184,7 +184,7 @@ function promptRecords(session: Readable): SessionRecord<'message.user' | 'mail.
 }
 
 /** A message as its recipient reads it: whose it is and what it answers, and then its words. */
-export function mailText(record: SessionRecord<'mail.delivered'>, session: Pick<Readable, 'text'>): string {
+function mailText(record: SessionRecord<'mail.delivered'>, session: Pick<Readable, 'text'>): string {
   const { from, from_path, mail_kind, reply_to, reminder_id } = record
   const content = session.text(record.content)
   if (reminder_id !== undefined) return `[reminder]\n${content}`

@@ -110,7 +110,7 @@ export function watchForStop(
   shutdown.turnsInFlight += 1
   if (shutdown.signal.aborted) onShutdown()
   shutdown.signal.addEventListener('abort', onShutdown)
-  const watcher = store.watchRequests(run.agentId, look)
+  const watcher = store.requests.watch(run.agentId, look)
   const timer = setInterval(look, LOOK_MS)
   const timeout = run.turnTimeoutMs === null ? undefined : setTimeout(stop, run.turnTimeoutMs, 'turn_timeout')
   look()
@@ -128,9 +128,9 @@ export function watchForStop(
 }
 
 /** Requests are advisory: a directory that cannot be read now is read at the next look, and breaks no turn. */
-function requestsTo(store: FileStore, agentId: string): ReturnType<FileStore['requestsTo']> {
+function requestsTo(store: FileStore, agentId: string): ReturnType<FileStore['requests']['to']> {
   try {
-    return store.requestsTo(agentId)
+    return store.requests.to(agentId)
   } catch {
     return []
   }

@@ -1,6 +1,6 @@
 /**
- * Deliberately broken variants of the program, made by changing its bundle: the run must catch each of them. Where a kill
- * would have to hit a moment, the moment is made longer.
+ * Deliberately broken variants of the program, made by changing its bundle: the run must catch each of them. Most would
+ * show only where a kill hits one moment, so they die there by themselves, now and then.
  */
 import { mutate } from '../kill/mutants.js'
 
@@ -10,12 +10,12 @@ export interface TreeMutant {
   edits: { from: RegExp; to: string }[]
 }
 
-const PAUSE = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 120)'
+const DIES = (share: number): string => `if (Math.random() < ${share}) process.kill(process.pid, "SIGKILL");`
 
 export const MUTANTS: TreeMutant[] = [
   {
     name: 'messages of one sender have no order',
-    edits: [{ from: /sequence: highest \+ 1/, to: 'sequence: 1' }],
+    edits: [{ from: /sequence: placeOf\(store\w*, draft\)/, to: 'sequence: 1' }],
   },
   {
     name: 'a message leaves the inbox before its record is in the log',
@@ -23,7 +23,7 @@ export const MUTANTS: TreeMutant[] = [
       {
         from: /noteTaken\(ctx, (session\w*), messages\);/,
         to: `for (const { message_id } of messages) $1.store.mail.remove($1.id, message_id);
-    ${PAUSE};
+    ${DIES(0.1)}
     $&`,
       },
     ],
@@ -32,9 +32,9 @@ export const MUTANTS: TreeMutant[] = [
     name: 'the id of a message is told before it is stored',
     edits: [
       {
-        from: /const isNew = put\(store\w*, draft\);/,
-        to: `process.stderr.write("as message " + draft.message_id + "\\n");
-  ${PAUSE};
+        from: /const isNew = post\(store\w*, \{\s*message_id: messageId,/,
+        to: `process.stderr.write("as message " + messageId + "\\n");
+  ${DIES(0.5)}
   $&`,
       },
     ],
@@ -46,7 +46,7 @@ export const MUTANTS: TreeMutant[] = [
         from: /const made_at = `\$\{this\.session\.id\}[^`]*`;/,
         to: 'const made_at = String(Math.random());',
       },
-      { from: /post\(store\w*, draft, \{ isRepeat: call\w*\.isRepeat \}\);/, to: `$&\n  ${PAUSE};` },
+      { from: /post\(store\w*, draft, \{ isRepeat: call\w*\.isRepeat \}\);/, to: `$&\n  ${DIES(0.2)}` },
     ],
   },
   {
@@ -54,8 +54,10 @@ export const MUTANTS: TreeMutant[] = [
     edits: [
       {
         from: /session\w* = await createAgent\w*\(\s*ctx\.store,/,
-        to: `listener.onAgent({ id, provider_name: request.provider });
-    ${PAUSE};
+        to: `if (request.parent !== null) {
+      listener.onAgent({ id, provider_name: request.provider });
+      ${DIES(0.5)}
+    }
     $&`,
       },
     ],
@@ -66,7 +68,7 @@ export const MUTANTS: TreeMutant[] = [
       { from: /return deriveId\w*\(requestId\w*, "response"\);/, to: 'return crypto.randomUUID();' },
       {
         from: /post\(store\w*, draftOf\(session\w*, owed\w*\), \{ isRepeat\w* \}\);/,
-        to: `$&\n      ${PAUSE};`,
+        to: `$&\n      ${DIES(0.1)}`,
       },
     ],
   },

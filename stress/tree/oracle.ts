@@ -3,15 +3,16 @@
  * broken.
  */
 import { isInterrupted } from '../../src/session/status.js'
-import { OPERATOR } from '../../src/storage/mailboxes.js'
-import { resolveAgent } from '../../src/tree/names.js'
+import { processesWith } from '../../test/support/processes.js'
 import { audit } from '../kill/home-view.js'
 import type { PlannedAgent } from './family.js'
-import { type Arrival, grouped, type Seen } from './seen.js'
-import { callsOf, type Sent } from './sent.js'
+import { answeredOnce, deliveredOnce, firstInFirstOut } from './mail-promises.js'
+import type { Seen } from './seen.js'
+import type { Sent } from './sent.js'
 import type { Entry } from './storm.js'
+import { treeIsAsAcknowledged } from './tree-promises.js'
 
-type Broken = Iterable<string>
+export type Broken = Iterable<string>
 
 export interface Home {
   home: string
@@ -60,170 +61,12 @@ function* exitsAreOfTheContract({ ledger }: Home): Broken {
   }
 }
 
-function* nothingIsOwed({ seen }: Home): Broken {
+function* nothingIsOwed({ home, seen }: Home): Broken {
+  for (const pid of processesWith(`SUBSTRAT_HOME=${home}`))
+    yield `no process of a killed turn is left: ${pid}`
   for (const { state, pending } of seen.owed())
     yield `nothing is owed at the end: ${state.path} has ${pending.length} messages, owes ${state.owes.length}, run ${state.run?.status}`
   for (const id of seen.store.markedIds()) yield `no marker is left where nothing is owed: ${id}`
-}
-
-function* deliveredOnce({ seen, sent }: Home, count: (what: string) => void): Broken {
-  for (const [id, found] of grouped(
-    seen.arrivals.filter(({ isDirect }) => !isDirect),
-    ({ message_id }) => message_id,
-  ))
-    if (found.length > 1) yield `a message is delivered once: ${id} came ${found.length} times`
-  const ends = endsOfRuns(seen)
-  const arrived = grouped(seen.messages, ({ content, to }) => `${content} -> ${to}`)
-  const known = new Map(sent.map((message) => [`${message.content} -> ${message.to}`, message]))
-  for (const [place, message] of known) {
-    const all = arrived.get(place) ?? []
-    const found = (message.hasKey ? takenToTheEnd(all, ends) : all).length
-    if (found > 1) yield `a message is delivered once: ${place} came ${found} times`
-    if (found > 0 && message.fate === 'refused') yield `what is refused is not stored: ${place}`
-    if (found > 0 || message.fate !== 'acknowledged') continue
-    if (wasReturned(seen, message)) count('returned, recipient terminated')
-    else yield `an acknowledged message is delivered: ${place}, sent by ${message.from}`
-  }
-  for (const { content, from, to } of seen.messages) {
-    const message = known.get(`${content} -> ${to}`)
-    if (message === undefined) {
-      if (/^(post|call) /.test(content))
-        yield `nothing is delivered that was not sent there: ${content} to ${to}`
-    } else if (message.from !== from)
-      yield `a message says who sent it: ${content} says ${from}, not ${message.from}`
-  }
-}
-
-/**
- * A key is asked again where its turn was left to a person, and another turn has come since: nobody could go on with it.
- */
-function takenToTheEnd(arrivals: Arrival[], ends: Map<string, { status: string }>): Arrival[] {
-  const whole = arrivals.filter(({ run_id }) => ends.get(run_id)?.status !== 'interrupted')
-  return whole.length > 0 ? whole : arrivals
-}
-
-/** The error to its sender has its words. A sender that is terminated itself can be told nothing. */
-function wasReturned(seen: Seen, { content, from, to }: Sent): boolean {
-  if (seen.byId(to)?.state.state !== 'terminated') return false
-  if (seen.byId(from)?.state.state === 'terminated') return true
-  return seen.arrivals.some(
-    (arrival) =>
-      arrival.kind === 'error' &&
-      arrival.to === from &&
-      arrival.from === to &&
-      arrival.content.endsWith(`: ${content}`),
-  )
-}
-
-function* answeredOnce({ seen }: Home, count: (what: string) => void): Broken {
-  const ends = endsOfRuns(seen)
-  const requests = seen.arrivals.filter(({ kind, isDirect }) => kind === 'request' && !isDirect)
-  const known = new Set(requests.map(({ message_id }) => message_id))
-  for (const request of requests) {
-    const { content, to, from } = request
-    const replies = seen.repliesTo(request.message_id).filter((reply) => reply.to === from)
-    const responses = replies.filter(({ kind }) => kind === 'response')
-    const end = ends.get(request.run_id)
-    const what = `${JSON.stringify(content)} from ${from} to ${to}, whose turn is ${end?.status}`
-    if (responses.length > 1) yield `a request is answered by one response: ${what} had ${responses.length}`
-    for (const { content: reply } of responses)
-      if (reply !== end?.reply)
-        yield `the response is the reply of the turn: to ${what} it was ${JSON.stringify(reply)}`
-    if (responses.length === 1) count('answered')
-    else if (replies.length > 0 && end?.status !== 'completed') count('answered by an error')
-    else if (seen.byId(from)?.state.state === 'terminated') count('asked by one that is terminated')
-    else if (wasTakenByShell(seen, request)) count('answered in a shell')
-    else yield `a request is answered: ${what} had ${replies.length} errors and no response`
-  }
-  for (const { kind, reply_to, content } of seen.arrivals)
-    if (kind === 'response' && !known.has(reply_to ?? ''))
-      yield `a response answers a request: ${JSON.stringify(content)}`
-}
-
-/** By run, how it ended at last, and with what reply: a run that was interrupted is continued by another. */
-function endsOfRuns({ agents }: Seen): Map<string, { status: string; reply: string | null }> {
-  const ends = new Map<string, { status: string; reply: string | null }>()
-  for (const { records, text } of agents) {
-    let end: { status: string; reply: string | null } = { status: 'none', reply: null }
-    for (const record of records) {
-      if (record.kind === 'run.started') {
-        const before = ends.get(record.continues ?? '')
-        end = before ?? { status: 'open', reply: null }
-        end.status = 'open'
-        ends.set(record.run_id, end)
-      }
-      if (record.kind === 'message.agent') end.reply = text(record)
-      if (/^run\.(completed|failed|cancelled|interrupted)$/.test(record.kind))
-        end.status = record.kind.slice(4)
-    }
-  }
-  return ends
-}
-
-/** `send` in the shell of a tool prints the reply, and takes it. Where the shell was killed with it nobody has it. */
-function wasTakenByShell(seen: Seen, { content, from }: Arrival): boolean {
-  const asker = seen.byId(from)
-  if (asker === undefined) return false
-  return callsOf(asker).some(
-    ({ name, input, result }) =>
-      name === 'shell' && String(input.command).includes(`'${content}'`) && result !== null,
-  )
-}
-
-/** Of one sender to one recipient: what was told to be sent before another was begun comes before it. */
-function* firstInFirstOut({ seen, sent }: Home): Broken {
-  const seqs = new Map(seen.messages.map(({ content, to, seq }) => [`${content} -> ${to}`, seq]))
-  const inLine = sent.filter(
-    ({ isOutOfLine, fate, to }) => !isOutOfLine && fate === 'acknowledged' && to !== OPERATOR,
-  )
-  for (const [pair, messages] of grouped(inLine, ({ from, to }) => `${from} to ${to}`)) {
-    const placed = messages.flatMap((message) => {
-      const seq = seqs.get(`${message.content} -> ${message.to}`)
-      return seq === undefined ? [] : [{ ...message, seq }]
-    })
-    for (const first of placed)
-      for (const second of placed)
-        if (isBefore(first, second) && first.seq > second.seq)
-          yield `mail is first-in-first-out per sender: ${first.content} was sent before ${second.content}, from ${pair}, and came after it`
-  }
-}
-
-function isBefore(first: Sent, second: Sent): boolean {
-  if (first.seqs !== null && second.seqs !== null) return first.seqs[1] < second.seqs[0]
-  return first.ended < second.begun
-}
-
-function* treeIsAsAcknowledged({ seen, ledger, family }: Home): Broken {
-  for (const { operation, told } of ledger) {
-    if (operation.path === undefined || told.code !== 0) continue
-    const agent = seen.byId(told.stdout.trim())
-    if (agent?.state.path !== operation.path)
-      yield `an agent whose id was printed is there: ${told.stdout.trim()} as ${operation.path}, not ${agent?.state.path}`
-  }
-  for (const { state } of seen.agents) {
-    const parent = seen.byId(state.parent)
-    const path = parent === undefined ? state.name : `${parent.state.path}/${state.name}`
-    if (state.parent !== null && parent === undefined) yield `a parent is there: that of ${state.path} is not`
-    if (state.path !== path) yield `a path is that of its parent and a name: ${state.path}, not ${path}`
-    if (state.state === 'terminated') continue
-    if (parent?.state.state === 'terminated')
-      yield `a living agent's parent lives: that of ${state.path} does not`
-    if (idAt(seen, state.path) !== state.id) yield `a living agent is found by its path: ${state.path}`
-  }
-  const living = seen.agents.filter(({ state }) => state.state !== 'terminated')
-  for (const [place, found] of grouped(living, ({ state }) => `${state.name} below ${state.parent}`))
-    if (found.length > 1) yield `a name is unique among living siblings: ${found.length} are called ${place}`
-  for (const { path, isDoomed } of family)
-    if (seen.at(path).length !== 1 && !(isDoomed && seen.at(path).length > 0))
-      yield `each agent of the plan is there once: ${path} is ${seen.at(path).length} times`
-}
-
-function idAt({ store }: Seen, path: string): string | undefined {
-  try {
-    return resolveAgent(store, path)
-  } catch {
-    return undefined
-  }
 }
 
 /** Turns that only a person goes on with: tried too often by themselves. */

@@ -3,7 +3,7 @@ import { childrenOf, type PlannedAgent, planFamily, relativesOf, type Shape } fr
 import type { Random } from './random.js'
 
 /** A message that a command of the plan brings. Its content is nobody else's. */
-export interface Post {
+interface Post {
   content: string
   to: string
   /** A path; `operator` for the person. */

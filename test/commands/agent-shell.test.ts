@@ -80,6 +80,38 @@ describe.concurrent('a shell in a tool', () => {
     for (const each of [deep, other]) expect(house.kinds(each)).toEqual(['session.created'])
   })
 
+  test('has power over what is below its agent, and in no other name than that of its agent', async () => {
+    const house = new House()
+    const refused = [
+      'send sib x --queue --from top',
+      'spawn --name x --parent other',
+      'spawn --name x --parent top',
+      'set top --title x',
+      'set "$SUBSTRAT_AGENT" --allow all',
+      'suspend top --hold',
+      'resume other',
+      'retry top',
+    ]
+    const kept = ['spawn --name x --parent top/a/kid', 'set kid --title x', 'suspend kid', 'resume kid']
+    const shells = [...refused, ...kept].map((words) =>
+      shell(`substrat ${words} >/dev/null 2>&1; echo "exit $?"`),
+    )
+    const top = await agent(house, 'top')
+    await agent(house, 'top/a', [shells, 'ok'], ...ALL)
+    const others = [top, await agent(house, 'top/sib'), await agent(house, 'other')]
+    await agent(house, 'top/a/kid')
+    const id = (await house.ok('show', 'top/a', '--json')).json.agent.id
+    expect(await printed(house, id)).toEqual([
+      ...refused.map(() => 'exit 13\n'),
+      ...kept.map(() => 'exit 0\n'),
+    ])
+    for (const each of others) {
+      expect(house.kinds(each)).toEqual(['session.created'])
+      expect(house.inbox(each)).toEqual([])
+    }
+    expect(await house.ok('tree', 'other')).toMatchObject({ stdout: expect.not.stringContaining('x') })
+  })
+
   test.each<[string, Response]>([
     ['the tool of the other one', call('send_message', { to: 'parent', content: 'x', wait: true })],
     ['a shell of the other one', shell('substrat send parent x; echo "exit $?"')],
@@ -117,6 +149,21 @@ describe.concurrent('a shell in a tool', () => {
       ? (await house.ok('show', 'a/kid', '--json')).json.agent.id
       : other
     expect(results(house, waited)[0]?.text).toContain('that would be a deadlock')
+  })
+
+  test('that was killed and is run again with the same key is given the reply to what it had asked', async () => {
+    const house = new House()
+    const ask = 'substrat send kid x --key k 2>/dev/null'
+    const again = shell(`${ask} & echo $! > sender; wait`, `${ask}; echo "exit $?"`)
+    const id = await agent(house, 'a', [again, 'ok'], ...ALL)
+    const kid = await agent(house, 'a/kid', [{ delay_ms: 1500, say: 'half' }, 'none'])
+    const turn = house.start(['send', 'a', 'go'])
+    await house.waitForRecord(kid, 'model.requested')
+    process.kill(Number(house.read('sender')), 'SIGKILL')
+    expect((await turn.result).exit).toBe(0)
+    expect(results(house, id).map(({ text }) => text)).toEqual([expect.stringContaining('half\nexit 0\n')])
+    expect([mails(house, kid), house.inbox(kid), mails(house, id)]).toEqual([['request: x'], [], []])
+    expect(house.findings()).toEqual([])
   })
 
   test('that dies before it has told the reply leaves it in the inbox, for a turn of its agent', async () => {

@@ -33,7 +33,6 @@ function expectUndelayed(house: House, slow: string, quick: string[]): void {
   const last = Math.max(...quick.map((id) => ended(house, id)))
   console.log(`ten quick turns were done ${last - start} ms after a slow one of 5000 ms had begun`)
   expect(last).toBeLessThan(ended(house, slow))
-  expect(last - start).toBeLessThan(4500)
 }
 
 describe('one slow turn delays no other agent', () => {

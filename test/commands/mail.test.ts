@@ -68,6 +68,25 @@ describe.concurrent('a request of one agent to another', () => {
     expect(mailOf(house, lead).map(({ mail_kind }) => mail_kind)).toEqual(['request', 'response'])
   })
 
+  test('with a key is stored once, and its reply told again; another message with that key is refused', async () => {
+    const house = new House()
+    const { asked, asker } = await family(house)
+    const keyed = [...ask, '--key', 'k']
+    for (let n = 0; n < 2; n++) await house.ok(...keyed)
+    expect(house.inbox(asked)).toHaveLength(1)
+    const other = ['send', 'parent/asked', 'another', '--from', 'parent/asker', '--key', 'k', '--no-drain']
+    expect((await house.run(other)).exit).toBe(13)
+    await house.ok('deliver', '--all')
+    expect((await house.ok(...keyed)).stdout).toContain('how far?')
+    // In a tool of the agent it is the same message; with the key of a person it is another.
+    const env = { SUBSTRAT_AGENT: asker }
+    expect((await house.run(['send', asked, 'how far?', '--key', 'k'], { env })).stdout).toContain('how far?')
+    expect(mailOf(house, asked)).toHaveLength(1)
+    expect((await house.run(['send', 'parent/asked', 'mine', '--key', 'k'])).stdout).toBe('echo: mine\n')
+    expect((await house.run(other)).exit).toBe(13)
+    expect(house.findings()).toEqual([])
+  })
+
   test('a notification is not answered', async () => {
     const house = new House()
     const { asked, asker } = await family(house)
@@ -186,6 +205,15 @@ describe.concurrent('mail that is not taken', () => {
       expect([exit, stdout]).toEqual([13, ''])
     }
     expect([house.inbox(asked), house.log(asked)]).toEqual([[], log])
+  })
+
+  test('from a terminated agent is refused, exit 13, with nothing stored', async () => {
+    const house = new House()
+    const { asked, asker } = await family(house)
+    await house.ok('terminate', asker)
+    const { exit, stderr } = await house.run(['send', asked, 'hello', '--from', asker])
+    expect([exit, stderr]).toEqual([13, expect.stringContaining('it sends no more messages')])
+    expect([house.inbox(asked), house.kinds(asked)]).toEqual([[], ['session.created']])
   })
 
   test('of an agent that is terminated before its turn is answered by an error', async () => {

@@ -55,6 +55,18 @@ describe.concurrent('send_message', () => {
     expect(house.findings()).toEqual([])
   })
 
+  test('a time that no record takes is refused, and the turn goes on', async () => {
+    const house = new House()
+    const not_before = '+275760-09-13T00:00:00Z'
+    const calls = [send('kid', 'x', { not_before }), call('remind_me', { content: 'x', not_before })]
+    const id = await agent(house, 'a', [calls, 'ok'], ...TREE)
+    const kid = await agent(house, 'a/kid')
+    expect(await calling(house, id)).toMatchObject({ isError: true })
+    expect(results(house, id)).toHaveLength(2)
+    for (const { text } of results(house, id)) expect(text).toContain('is a time in ISO 8601')
+    expect(house.inbox(kid)).toEqual([])
+  })
+
   test('not before its time it is not delivered', async () => {
     const house = new House()
     const id = await agent(
@@ -246,6 +258,22 @@ describe.concurrent('send_message with wait', () => {
     })
     expect(mails(house, id)).toHaveLength(1)
   })
+})
+
+test('a signal stops both turns of a wait in place; gone on with, the reply is there once', async () => {
+  const house = new House({ SUBSTRAT_SHUTDOWN_GRACE: '0s' })
+  const id = await agent(house, 'a', [send('kid', 'x', { wait: true }), 'a is done'], ...TREE)
+  const kid = await agent(house, 'a/kid', [{ delay_ms: 2000, say: 'half' }])
+  const sender = house.start(['send', 'a', 'go'])
+  await house.waitForRecord(kid, 'model.requested')
+  expect((await sender.kill('SIGTERM')).exit).toBe(143)
+  await house.run(['recover', '--all', '--continue', 'all'])
+  await house.run(['deliver', '--all'])
+  expect(of(house, kid, 'mail.delivered')).toHaveLength(1)
+  expect(of(house, kid, 'message.agent')).toHaveLength(1)
+  expect(mails(house, id).filter((mail) => mail === 'response: half')).toHaveLength(1)
+  expect(of(house, id, 'message.agent')[0]?.content).toBe('a is done')
+  expect(house.findings(true)).toEqual([])
 })
 
 describe.concurrent('broadcast', () => {

@@ -379,7 +379,10 @@ describe.concurrent('when a child may work', () => {
     const killed = house.start(['send', 'a/kid', 'work'])
     await house.waitForRecord(kid, 'model.requested', 3)
     await killed.kill()
+    const turns = house.count(id, 'run.started')
     await house.run(['recover', '--all', '--continue', 'none'])
+    // Marked and told; no turn of anybody is begun.
+    expect(house.count(id, 'run.started')).toBe(turns)
     await house.ok('deliver', 'a')
     const [waits, interrupted] = mails(house, id).filter((mail) => mail.startsWith('notification'))
     expect([waits, interrupted]).toEqual([

@@ -2,20 +2,23 @@
 import { randomUUID } from 'node:crypto'
 import { readdirSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { TreeNode } from '../../src/dispatch/tree.js'
 import { House } from '../support/cli.js'
 import { forgeCreated } from '../support/forge.js'
 import { Gate } from '../support/gate.js'
 
-/** `lead` with `tests` (and `a` below it) and `docs`; `solo`. */
-async function family(house: House): Promise<Record<'lead' | 'tests' | 'a' | 'docs' | 'solo', string>> {
-  const lead = await house.spawn('lead')
-  const tests = await house.spawn('tests', '--parent', 'lead')
-  const docs = await house.spawn('docs', '--parent', 'lead')
-  const a = await house.spawn('a', '--parent', 'lead/tests')
-  return { lead, tests, docs, a, solo: await house.spawn('solo') }
-}
+const first = new House()
+const ids = { lead: '', tests: '', a: '', docs: '', solo: '' }
+
+/** `lead` with `tests` (and `a` below it) and `docs`; `solo`. Each test has a copy. */
+beforeAll(async () => {
+  ids.lead = await first.spawn('lead')
+  ids.tests = await first.spawn('tests', '--parent', 'lead')
+  ids.docs = await first.spawn('docs', '--parent', 'lead')
+  ids.a = await first.spawn('a', '--parent', 'lead/tests')
+  ids.solo = await first.spawn('solo')
+}, 60_000)
 
 /** Every file of the home, with its size and when it was changed. */
 function filesOf(home: string): string[] {
@@ -43,8 +46,7 @@ function outline(nodes: TreeNode[]): string {
 
 describe.concurrent('tree', () => {
   test('draws who is below whom, in the order of their birth, with what each is doing', async () => {
-    const house = new House()
-    const ids = await family(house)
+    const house = first.copy()
     await house.ok('gate', 'lead/docs')
     await house.ok('send', 'lead/docs', 'one', '--queue', '--no-drain')
     await house.ok('suspend', 'solo', '--hold')
@@ -63,8 +65,7 @@ describe.concurrent('tree', () => {
   })
 
   test('with --json nests the children in the agents', async () => {
-    const house = new House()
-    const ids = await family(house)
+    const house = first.copy()
     const { json } = await house.ok('tree', '--json')
     expect(outline(json.agents)).toBe('lead(tests(a) docs) solo')
     const [lead] = json.agents
@@ -83,8 +84,7 @@ describe.concurrent('tree', () => {
   })
 
   test('of one agent shows it and what is below it; terminated ones only with --all', async () => {
-    const house = new House()
-    await family(house)
+    const house = first.copy()
     await house.ok('terminate', 'lead/tests', '--recursive')
     const [all, living, branch, whole] = await Promise.all([
       house.ok('tree', '--all', '--json'),
@@ -100,8 +100,7 @@ describe.concurrent('tree', () => {
   })
 
   test('shows with --all also one whose name another has now', async () => {
-    const house = new House()
-    await family(house)
+    const house = first.copy()
     await house.ok('terminate', 'lead/docs')
     await house.spawn('docs', '--parent', 'lead')
     expect(outline((await house.ok('tree', 'lead', '--json')).json.agents)).toBe('lead(tests(a) docs)')
@@ -134,8 +133,8 @@ describe.concurrent('tree', () => {
   })
 
   test('finds the children of a parent whose index was deleted by hand', async () => {
-    const house = new House()
-    const { lead } = await family(house)
+    const house = first.copy()
+    const { lead } = ids
     rmSync(house.agentFile(lead, 'children'), { recursive: true })
     expect(outline((await house.ok('tree', 'lead', '--json')).json.agents)).toBe('lead(tests(a) docs)')
   })
@@ -143,8 +142,8 @@ describe.concurrent('tree', () => {
 
 describe.concurrent('what was forged on disk', () => {
   test('a parent that is not there: the agent is shown apart with why, the rest as it is, exit 10', async () => {
-    const house = new House()
-    const { tests } = await family(house)
+    const house = first.copy()
+    const { tests } = ids
     const nobody = randomUUID()
     forgeCreated(house, tests, { parent: nobody })
     const program = await house.run(['tree', '--json'])
@@ -164,9 +163,9 @@ describe.concurrent('what was forged on disk', () => {
     expect(house.findings().map(({ agent_id }) => agent_id)).toContain(tests)
   })
 
-  test('a cycle: each of it is shown once, and no command goes round in it', async () => {
-    const house = new House()
-    const { lead, tests, a } = await family(house)
+  test('a cycle: each of it is shown once, no command goes round in it, and it can be taken away', async () => {
+    const house = first.copy()
+    const { lead, tests, a } = ids
     forgeCreated(house, lead, { parent: a, path: 'x/lead' })
     const { exit, json } = await house.run(['tree', '--json'])
     expect(exit).toBe(10)
@@ -179,19 +178,27 @@ describe.concurrent('what was forged on disk', () => {
     expect((await house.run(['cancel', lead, '--recursive'])).exit).toBe(0)
     expect((await house.ok('send', 'solo', 'hi')).stdout).toBe('echo: hi\n')
     expect(house.findings().filter(({ invariant }) => invariant.includes('parent is there'))).toHaveLength(3)
-  })
+    // Where no index says so, the one is found below the other again and again: nobody is the lowest.
+    const scanned = house.copy()
+    rmSync(scanned.agentFile(a, 'children'), { recursive: true })
+    expect((await scanned.run(['terminate', lead, '--recursive'])).exit).toBe(13)
+    // The way out.
+    await house.ok('terminate', lead, '--recursive')
+    await house.ok('remove', lead, '--recursive')
+    expect((await house.ok('tree', '--json')).json.stray).toEqual([])
+  }, 60_000)
 
   test('an agent that is its own parent', async () => {
-    const house = new House()
-    const { solo } = await family(house)
+    const house = first.copy()
+    const { solo } = ids
     forgeCreated(house, solo, { parent: solo, path: 'solo/solo' })
     const { exit, json } = await house.run(['tree', '--json'])
     expect([exit, outline(json.agents), outline(json.stray)]).toEqual([10, 'lead(tests(a) docs)', 'solo'])
   })
 
   test('a log that cannot be read: its children are shown below it', async () => {
-    const house = new House()
-    const { tests } = await family(house)
+    const house = first.copy()
+    const { tests } = ids
     rmSync(house.agentFile(tests, 'session.json'))
     house.damage(tests, (log) => log.replace('session.created', 'session.creased'))
     const { exit, json, stderr } = await house.run(['tree', '--json'])
@@ -205,8 +212,8 @@ describe.concurrent('what was forged on disk', () => {
   })
 
   test('a living agent below one that is terminated', async () => {
-    const house = new House()
-    const { docs, solo } = await family(house)
+    const house = first.copy()
+    const { docs, solo } = ids
     await house.ok('terminate', 'solo')
     forgeCreated(house, docs, { parent: solo, path: 'solo/docs' })
     const { exit, json } = await house.run(['tree', '--json'])

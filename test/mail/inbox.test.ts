@@ -51,7 +51,7 @@ const contentsOf = (mails: Delivery[]): string[] => mails.map(({ content }) => c
 function deliver(options: { isRemoved: boolean } = { isRemoved: true }): string[] {
   const mails = nextMail(session)
   if (mails.length === 0) return []
-  syncBeforeForgetting(session)
+  syncBeforeForgetting(session, mails.length)
   const run: string = randomUUID()
   const activated: NewRecord[] =
     session.state.state === 'active' ? [] : [{ kind: 'session.activated', boot_id: bootId() }]
@@ -100,6 +100,26 @@ describe('mail is delivered first-in-first-out', () => {
     put('of a', { from: 'a', message_id: first })
     expect(contentsOf(nextMail(session))).toEqual(['of a'])
     expect(contentsOf(listPending(store, session.state))).toEqual(['of a', 'of b'])
+  })
+
+  test('and a reminder that is always due, or a flood, keeps no request from its turn', () => {
+    session.append([
+      {
+        kind: 'reminder.set',
+        reminder_id: randomUUID(),
+        content: 'tick',
+        due_at: '2026-01-01T00:00:00.000Z',
+        every_ms: 1,
+      },
+    ])
+    const turns: string[] = []
+    for (let turn = 0; turn < 6; turn += 1) {
+      // Always at the head of the inbox, as it is the only one of its sender.
+      notification('flood', { from: 'b' })
+      if (turn === 0) for (const content of ['one', 'two']) put(content, { from: 'a' })
+      turns.push(deliver().sort().join())
+    }
+    expect(turns).toEqual(['flood,tick', 'one', 'flood,flood,tick', 'two', 'flood,flood,tick', 'flood,tick'])
   })
 
   test('for each sender, and once, whatever is asked, when it is delivered and which files come back', async () => {
@@ -360,14 +380,15 @@ describe('an id', () => {
       points.push(point)
       return undefined
     })
-    for (const length of [0, 999, 1000, 1001, 1999, 2000]) {
+    // The last two: it comes in the middle of those that are delivered together.
+    const cases: [number, number][] = [0, 999, 1000, 1001, 1999, 2000].map((length) => [length, 1])
+    for (const [length, count] of [...cases, [1900, 100], [1901, 100]] as const) {
       points.length = 0
-      syncBeforeForgetting({
-        store,
-        id: session.id,
-        state: { ...state, delivered: state.delivered.slice(0, length) },
-      } as Session)
-      expect(points, `${length} delivered`).toEqual(length < 2000 ? [] : ['mail.sync_removals'])
+      const delivered = state.delivered.slice(0, length)
+      syncBeforeForgetting({ store, id: session.id, state: { ...state, delivered } } as Session, count)
+      expect(points, `${length} delivered`).toEqual(
+        length + count <= 2000 ? [] : ['mail.list', 'mail.sync_removals'],
+      )
     }
   })
 })

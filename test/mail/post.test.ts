@@ -50,6 +50,17 @@ function deliverAll(): void {
 }
 
 describe('a message', () => {
+  test.each(['../../etc', 'b', ''])('to %j reaches nobody', (to) => {
+    expect(codeOf(() => post(store, draft(to, 'hi')))).toBe('UNDELIVERABLE')
+  })
+
+  test('behind a forged one that has the last place there is can be read', () => {
+    const last = stored(session.id, 'x', { sequence: Number.MAX_SAFE_INTEGER })
+    store.mail.put(session.id, last.message_id, encodeMessage(last))
+    const id = posted(store, session.id, 'hi')
+    expect(findPending(store, session.state, id)?.content).toBe('hi')
+  })
+
   test('is stored whole and synced, with its directory, between two marks, before its sender is told', () => {
     const points: string[] = []
     withFaults(({ point }) => {

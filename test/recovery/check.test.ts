@@ -115,7 +115,7 @@ describe('mail', () => {
   test('what waits for an agent without a marker, once all were looked at under this kernel', () => {
     forged(store, child, 'nobody looks here')
     expect(found()).toEqual([])
-    store.markScanned()
+    store.boots.markScanned()
     expect(found()).toEqual(['an agent that is owed something is marked'])
     store.mark(child)
     expect(found()).toEqual([])

@@ -436,12 +436,12 @@ describe('repair', () => {
   test('requests to runs that are over are swept, that to the open one stays', async () => {
     const run = randomUUID()
     session.append(beginning(session, run, 'hi'))
-    store.putRequest(session.id, run, 'suspend')
-    store.putRequest(session.id, randomUUID(), 'suspend')
-    store.putRequest(session.id, randomUUID(), 'terminate')
+    store.requests.put(session.id, run, 'suspend')
+    store.requests.put(session.id, randomUUID(), 'suspend')
+    store.requests.put(session.id, randomUUID(), 'terminate')
     await died()
     session = await reopen(store, session.id)
-    expect(store.requestsTo(session.id)).toEqual([{ runId: run, verb: 'suspend' }])
+    expect(store.requests.to(session.id)).toEqual([{ runId: run, verb: 'suspend' }])
   })
 
   test.skipIf(process.platform !== 'linux')(

@@ -54,14 +54,20 @@ describe('the index of names', () => {
     expect(refused).toBeGreaterThan(4)
   })
 
-  test('treats an entry that is damaged as one that is missing', () => {
+  test('treats an entry that is damaged as one that is missing, but says that this means nothing', () => {
     const { index, paths } = newIndex()
     index.reserve('build', randomUUID())
     const whole = readFileSync(paths.entry('build'))
     for (const bytes of [Buffer.alloc(0), whole.subarray(0, 30), Buffer.alloc(whole.length)]) {
       writeFileSync(paths.entry('build'), bytes)
       expect(index.lookUp('build')).toBeUndefined()
+      expect(index.isMissTrusted('build')).toBe(false)
+      expect(index.isMissTrusted('other')).toBe(true)
+      expect(index.ids()).toBeUndefined()
     }
+    writeFileSync(paths.entry('build'), whole)
+    expect(index.ids()).toHaveLength(1)
+    expect(index.isMissTrusted('build')).toBe(true)
   })
 
   test('of a new home is complete, and of one that was deleted is not until it is said to be', async () => {
@@ -69,6 +75,8 @@ describe('the index of names', () => {
     expect(index.isComplete).toBe(true)
     rmSync(paths.directory, { recursive: true })
     expect(index.isComplete).toBe(false)
+    expect(index.ids()).toBeUndefined()
+    expect(index.isMissTrusted('build')).toBe(false)
     expect(index.lookUp('build')).toBeUndefined()
     const lease = await index.lock('test')
     const operations = operationsOf(() => index.markComplete())

@@ -346,7 +346,7 @@ describe('10: markers, snapshots and indexes may be lost without losing anything
       rmSync(path, { recursive: true })
     expect(resolveAgent(FileStore.openForRead(store.root), 'build')).toBe(session.id)
     const after = FileStore.openForWrite(store.root)
-    expect(after.isScanned()).toBe(false)
+    expect(after.boots.isScanned()).toBe(false)
     const again = await reopen(after, session.id)
     expect(again.state).toEqual(state)
     await again.abandon()

@@ -157,21 +157,21 @@ describe('what a start of the kernel has scanned', () => {
   test('is known on that device, and after another start it is not', () => {
     const store = tempStore()
     const boots = pathsOf(store).boots
-    expect(store.isScanned()).toBe(false)
+    expect(store.boots.isScanned()).toBe(false)
     writeFileSync(join(boots, 'an-earlier-start'), '1')
-    store.markScanned()
-    expect(store.isScanned()).toBe(true)
+    store.boots.markScanned()
+    expect(store.boots.isScanned()).toBe(true)
     const [only, ...others] = readdirSync(boots)
     expect(others).toEqual([])
     writeFileSync(join(boots, only as string), 'another device')
-    expect(store.isScanned()).toBe(false)
+    expect(store.boots.isScanned()).toBe(false)
   })
 
   test('is written beside another recovery that is about to say the same', () => {
     const store = tempStore()
     const temporary = `${'b'.repeat(8)}.4121-10x94dbat.tmp`
     writeFileSync(join(pathsOf(store).boots, temporary), '1')
-    store.markScanned()
+    store.boots.markScanned()
     expect(readdirSync(pathsOf(store).boots)).toContain(temporary)
   })
 })
@@ -181,14 +181,14 @@ describe('requests to a holder', () => {
     const store = tempStore()
     const id = await newAgent(store)
     const run = randomUUID()
-    store.putRequest(id, run, 'suspend')
-    store.putRequest(id, run, 'suspend')
-    store.putRequest(id, run, 'terminate')
+    store.requests.put(id, run, 'suspend')
+    store.requests.put(id, run, 'suspend')
+    store.requests.put(id, run, 'terminate')
     writeFileSync(join(pathsOf(store).agent(id).requests, `${'-'.repeat(36)}.suspend`), '')
-    expect(store.requestsTo(id)).toHaveLength(2)
-    store.removeRequest(id, run, 'terminate')
-    store.removeRequest(id, run, 'terminate')
-    expect(store.requestsTo(id)).toEqual([{ runId: run, verb: 'suspend' }])
+    expect(store.requests.to(id)).toHaveLength(2)
+    store.requests.remove(id, run, 'terminate')
+    store.requests.remove(id, run, 'terminate')
+    expect(store.requests.to(id)).toEqual([{ runId: run, verb: 'suspend' }])
   })
 
   test('are noticed by who watches', async () => {
@@ -196,16 +196,16 @@ describe('requests to a holder', () => {
     const id = await newAgent(store)
     const watcher: { close(): void }[] = []
     const noticed = new Promise<void>((resolve) => {
-      watcher.push(store.watchRequests(id, resolve))
+      watcher.push(store.requests.watch(id, resolve))
     })
     onTestFinished(() => watcher[0]?.close())
-    store.putRequest(id, randomUUID(), 'suspend')
+    store.requests.put(id, randomUUID(), 'suspend')
     await noticed
   })
 
   test('can be watched for where there is nothing to watch', () => {
     tempStore()
-      .watchRequests(randomUUID(), () => undefined)
+      .requests.watch(randomUUID(), () => undefined)
       .close()
   })
 })

@@ -55,7 +55,8 @@ export async function servedTurn(
   name: string,
   ...flags: string[]
 ): Promise<{ id: string; socket: string; end(): void; turn: ReturnType<House['start']> }> {
-  const command = `printenv SUBSTRAT_SOCKET > ${name}.socket; while [ ! -e ${name}.end ]; do sleep 0.02; done; rm ${name}.end; echo done`
+  // It ends with its workspace too, whatever became of the test.
+  const command = `printenv SUBSTRAT_SOCKET > ${name}.socket; while [ ! -e ${name}.end ] && [ -e ${name}.socket ]; do sleep 0.02; done; rm -f ${name}.end; echo done`
   const id = await house.spawn(name, '--provider', 'exec', '--option', `command=${command}`, ...flags)
   const turn = house.start(['send', name, 'go'])
   await waitFor(() => house.read(`${name}.socket`)?.endsWith('\n') === true, 'the socket of the turn')

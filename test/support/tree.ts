@@ -1,24 +1,17 @@
-/** What the tools of the tree need of the outside, without dispatch: nobody is run, whoever is woken is remembered. */
+/** What the tools of the tree need of the outside, without dispatch: nobody is woken, and nobody is run. */
 import type { Session } from '../../src/session/session.js'
 import type { TreePorts } from '../../src/turn/tools/tree-ports.js'
 import { TREE_BOUNDS } from './sessions.js'
 
-/** Whom the tools have woken. */
-export const woken = new WeakMap<TreePorts, string[]>()
-
-export function treePorts(session: Session, over: Partial<TreePorts> = {}): TreePorts {
-  const agents: string[] = []
-  const ports: TreePorts = {
+export function treePorts(session: Session): TreePorts {
+  return {
     session,
     bounds: TREE_BOUNDS,
     command: 'test',
-    wake: (agentId) => void agents.push(agentId),
+    wake: () => undefined,
     runUntil: async (_, isAnswered) => (isAnswered() ? undefined : 'nobody runs it in this test'),
     checkProvider: async () => undefined,
-    ...over,
   }
-  woken.set(ports, agents)
-  return ports
 }
 
 /** For toolboxes of tools that have nothing to do with the tree. */

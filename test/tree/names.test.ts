@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { HomePaths } from '../../src/storage/paths.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { createAgent } from '../../src/tree/birth.js'
 import { lockRoots } from '../../src/tree/children.js'
-import { checkName, livingRoot, resolveAgent } from '../../src/tree/names.js'
+import { checkName, livingChild, livingRoot, resolveAgent } from '../../src/tree/names.js'
+import { rewriteBirth } from '../support/forged.js'
 import { createdRecord, newSession, TREE_BOUNDS, terminate as terminated } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -126,6 +127,8 @@ describe('a name leads to its agent', () => {
       const id = await spawned('a')
       writeFileSync(indexEntry('a'), bytes)
       expect(resolveAgent(store, 'a')).toBe(id)
+      expect(livingRoot(store, 'a')).toBe(id)
+      await expect(spawned('A')).rejects.toMatchObject({ code: 'NAME_TAKEN', facts: { agent_id: id } })
     },
   )
 })
@@ -271,6 +274,108 @@ test('a birth that fails leaves neither agent nor marker, and its name is free',
   expect(store.agentIds()).toEqual([other.id])
   expect(store.markedIds()).toEqual([])
   await spawned('a')
+})
+
+describe('a path', () => {
+  let top: string
+  let child: string
+  let grandchild: string
+
+  const below = async (parent: string, name: string | null): Promise<string> => {
+    const session = await newSession(store, { name, parent })
+    await session.close(() => false)
+    return session.id
+  }
+
+  beforeEach(async () => {
+    top = await spawned('top')
+    child = await below(top, 'Ärger')
+    grandchild = await below(child, 'a')
+  })
+
+  test('leads from a root down, in any case and composition', () => {
+    expect(resolveAgent(store, 'top/Ärger')).toBe(child)
+    for (const word of ['top/Ärger/a', 'TOP/A\u0308RGER/A', `${top}/ärger/a`])
+      expect(resolveAgent(store, word)).toBe(grandchild)
+  })
+
+  test('leads by the id of one that has no name, root or child', async () => {
+    const root = await spawned(null)
+    const nameless = await below(root, null)
+    const deep = await below(nameless, 'deep')
+    expect(resolveAgent(store, `${root}/${nameless}/deep`)).toBe(deep)
+  })
+
+  test.each(['top/', '/top', 'top//a', 'top/b', 'Ärger/a', 'b/a', '/', '//', 'top/Ärger/a/x', 'top/../top'])(
+    'that leads to nobody is not found: %j',
+    (word) => {
+      expect(() => resolveAgent(store, word)).toThrow(expect.objectContaining({ code: 'AGENT_NOT_FOUND' }))
+    },
+  )
+
+  test('reads one entry for each of its names, and no other agent', async () => {
+    for (let n = 0; n < 5; n++) await spawned(`other ${n}`)
+    const scan = vi.spyOn(store, 'agentIds')
+    expect(resolveAgent(store, 'top/Ärger/a')).toBe(grandchild)
+    expect(scan).not.toHaveBeenCalled()
+  })
+
+  test('leads to a terminated one until another has its name; a spawn sees the living alone', async () => {
+    await terminate(grandchild)
+    expect(resolveAgent(store, 'top/Ärger/a')).toBe(grandchild)
+    expect(livingChild(store, child, 'a')).toBeUndefined()
+    const second = await below(child, 'a')
+    expect(resolveAgent(store, 'top/Ärger/a')).toBe(second)
+    expect(livingChild(store, child, 'A')).toBe(second)
+  })
+
+  test('leads also where the indexes were deleted', () => {
+    for (const directory of ['roots', `agents/${top}/children`, `agents/${child}/children`])
+      rmSync(join(store.root, directory), { recursive: true })
+    expect(resolveAgent(store, 'top/Ärger/a')).toBe(grandchild)
+    expect(livingChild(store, child, 'a')).toBe(grandchild)
+  })
+
+  test('in a cycle that was forged on disk is found, or not, but does not go on for ever', () => {
+    rewriteBirth(store, child, { name: 'Ärger', parent: grandchild, path: 'top/Ärger' })
+    store.childNames(grandchild).reserve('Ärger', child)
+    expect(resolveAgent(store, 'top/ärger/a/ärger/a')).toBe(grandchild)
+    rmSync(join(store.root, `agents/${top}/children`), { recursive: true })
+    expect(() => resolveAgent(store, 'top/ärger/a')).toThrow(
+      expect.objectContaining({ code: 'AGENT_NOT_FOUND' }),
+    )
+  })
+})
+
+describe('a bare name that is no root’s', () => {
+  test('means the one living agent that has it, wherever it is', async () => {
+    const top = await spawned('top')
+    const session = await newSession(store, { name: 'deep', parent: top })
+    await session.close(() => false)
+    expect(resolveAgent(store, 'DEEP')).toBe(session.id)
+    const root = await spawned('deep')
+    expect(resolveAgent(store, 'deep')).toBe(root)
+    await terminate(session.id)
+    expect(resolveAgent(store, 'deep')).toBe(root)
+  })
+
+  test('of several is ambiguous, with their ids', async () => {
+    const ids: string[] = []
+    for (const parent of [await spawned('one'), await spawned('two')]) {
+      const session = await newSession(store, { name: 'twin', parent })
+      await session.close(() => false)
+      ids.push(session.id)
+    }
+    expect(() => resolveAgent(store, 'twin')).toThrow(
+      expect.objectContaining({
+        code: 'AGENT_AMBIGUOUS',
+        message: `"twin" is the name of 2 agents: ${ids.sort().join(', ')}`,
+        hint: expect.stringContaining('the path'),
+      }),
+    )
+    await terminate(ids[0] as string)
+    expect(resolveAgent(store, 'twin')).toBe(ids[1])
+  })
 })
 
 function messageOf(act: () => unknown): string {

@@ -47,28 +47,28 @@ describe('a request file', () => {
   ] as const)('to %s stops the turn', async (verb, reason) => {
     const stop = watch()
     expect(stop.signal.aborted).toBe(false)
-    session.store.putRequest(session.id, runId, verb)
+    session.store.requests.put(session.id, runId, verb)
     await waitFor(() => stop.signal.aborted, 'the turn to be stopped')
     expect(stop.reason()).toBe(reason)
   })
 
   test('that was there before the turn looked stops it at once', () => {
-    session.store.putRequest(session.id, runId, 'suspend')
+    session.store.requests.put(session.id, runId, 'suspend')
     expect(watch().signal.aborted).toBe(true)
   })
 
   test('is found though nothing watches the directory', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-    vi.spyOn(session.store, 'watchRequests').mockReturnValue({ close: () => undefined })
+    vi.spyOn(session.store.requests, 'watch').mockReturnValue({ close: () => undefined })
     const stop = watch()
-    session.store.putRequest(session.id, runId, 'suspend')
+    session.store.requests.put(session.id, runId, 'suspend')
     await vi.advanceTimersByTimeAsync(500)
     expect(stop.signal.aborted).toBe(true)
   })
 
   test('to another run stops nothing', () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-    session.store.putRequest(session.id, randomUUID(), 'terminate')
+    session.store.requests.put(session.id, randomUUID(), 'terminate')
     const stop = watch()
     vi.advanceTimersByTime(5000)
     expect(stop.signal.aborted).toBe(false)
@@ -80,7 +80,7 @@ describe('a request file', () => {
     const stop = watch()
     vi.advanceTimersByTime(1000)
     withFaults(() => undefined)
-    session.store.putRequest(session.id, runId, 'suspend')
+    session.store.requests.put(session.id, runId, 'suspend')
     vi.advanceTimersByTime(500)
     expect(stop.signal.aborted).toBe(true)
   })
@@ -157,7 +157,7 @@ test('a turn that is over is stopped by nothing', () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
   const stop = watch(1000)
   stop.close()
-  session.store.putRequest(session.id, runId, 'suspend')
+  session.store.requests.put(session.id, runId, 'suspend')
   signal('SIGINT')
   signal('SIGINT')
   vi.advanceTimersByTime(60_000)

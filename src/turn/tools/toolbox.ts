@@ -1,4 +1,5 @@
 /** The tools of a turn: the built-in ones, and those of tool servers, which are started when the model is first asked. */
+import { deadline } from '../../deadline.js'
 import { limits } from '../../limits.js'
 import type {
   JsonObject,
@@ -158,8 +159,7 @@ export class Toolbox {
   ): Promise<ToolResult> {
     const tool = this.tools.get(call.name)
     if (tool === undefined) return failed(`There is no tool ${call.name} now.`)
-    const timeout =
-      tool.waits === true ? new AbortController().signal : AbortSignal.timeout(this.options.timeoutMs)
+    const timeout = tool.waits === true ? new AbortController().signal : deadline(this.options.timeoutMs)
     const stop = AbortSignal.any([signal, timeout])
     const { workspace, home, tree } = this.options
     try {

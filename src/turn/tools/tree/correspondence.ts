@@ -1,5 +1,5 @@
 /** What the tools that write to other agents have in common: whom they mean, what they send, and the wait for a reply. */
-import { clock } from '../../../clock.js'
+import { clock, parseTime } from '../../../clock.js'
 import { SubstratError } from '../../../errors.js'
 import { messagesIn } from '../../../mail/inbox.js'
 import type { Message } from '../../../mail/message.js'
@@ -28,7 +28,9 @@ export function recipientOf(input: JsonObject, { tree }: ToolContext): string {
 /** The direct child that `agent` names. */
 export function childOf(input: JsonObject, { tree }: ToolContext, verb: string): State {
   const { store, state } = tree.session
-  const child = stateOf(store, resolveRelative(store, state, textField(input, 'agent')))
+  const id = resolveRelative(store, state, textField(input, 'agent'))
+  if (id === OPERATOR) throw new Error(`the operator is no child of yours: you may not ${verb} it`)
+  const child = stateOf(store, id)
   checkIsChild(state, child, verb)
   return child
 }
@@ -55,9 +57,9 @@ export function timeOf(input: JsonObject): string | null {
   const at = optionalText(input, 'not_before')
   const delayMs = optionalSeconds(input, 'delay_seconds')
   if (at === null) return delayMs === null ? null : new Date(clock.now() + delayMs).toISOString()
-  const time = Date.parse(at)
-  if (Number.isNaN(time)) throw new Error('not_before is a time in ISO 8601, such as 2026-11-20T10:00:00Z')
-  return new Date(time).toISOString()
+  const time = parseTime(at)
+  if (time === undefined) throw new Error('not_before is a time in ISO 8601, such as 2026-11-20T10:00:00Z')
+  return time
 }
 
 /**
@@ -123,10 +125,17 @@ export function checkNoCycle(store: FileStore, waiterId: string, to: string): vo
   }
 }
 
-/** The response, or the error, to a request, where it is in the inbox. */
-export function replyIn(store: FileStore, agentId: string, requestId: string): Message | undefined {
-  for (const message of messagesIn(store, agentId))
-    if (isReply(message) && message.reply_to === requestId) return message
+/** The response, or the error, to a request, where it is in the inbox; none of `earlier`. */
+export function replyIn(
+  store: FileStore,
+  agentId: string,
+  requestId: string,
+  earlier: string[] = [],
+): Message | undefined {
+  for (const message of messagesIn(store, agentId)) {
+    const isTo = isReply(message) && message.reply_to === requestId
+    if (isTo && !earlier.includes(message.message_id)) return message
+  }
   return undefined
 }
 
@@ -158,7 +167,7 @@ function answerWith({ call }: ToolContext, reply: Message): ToolAnswer {
   }
 }
 
-export function stateOf(store: FileStore, agentId: string): State {
+function stateOf(store: FileStore, agentId: string): State {
   const state = openForRead(store, agentId)?.state
   if (state === undefined) throw new Error(`there is no agent ${agentId}`)
   return state

@@ -1,6 +1,6 @@
 /**
- * `send`, killed right before the n-th of its steps that change a file; with 0 it ends by itself, and says how many there
- * were. Bundled and started by useScripts: node killed-send.mjs HOME AGENT KEY N
+ * `send`, killed right before the n-th of its steps that change a file, or the first of that name; with 0 it ends by itself,
+ * and says how many there were. Bundled and started by useScripts: node killed-send-child.mjs HOME AGENT KEY N
  */
 import { send } from '../../src/dispatch/send.js'
 import { setFaultHook } from '../../src/storage/io.js'
@@ -24,7 +24,7 @@ setFaultHook(({ name, point }) => {
   // A file is made by its opening, and a lock is a file's.
   if (READS.includes(name) && !/create|lock|spawn/.test(point)) return undefined
   steps += 1
-  if (steps === Number(n)) process.kill(process.pid, 'SIGKILL')
+  if (steps === Number(n) || point === n) process.kill(process.pid, 'SIGKILL')
   return undefined
 })
 const request = {

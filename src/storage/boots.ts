@@ -1,0 +1,28 @@
+/** Whether every agent was looked at under this start of the kernel, so that the markers tell all. Rebuildable: not synced. */
+import { ownIdentity } from './identity.js'
+import * as io from './io.js'
+import type { HomePaths } from './paths.js'
+import { isTemporaryName, replace } from './replace.js'
+
+export class Boots {
+  constructor(private readonly paths: HomePaths) {}
+
+  isScanned(): boolean {
+    const bytes = io.readIfThere('boot.read', this.paths.boot(ownIdentity().kernel_boot_id))
+    return bytes?.toString('utf8') === this.device()
+  }
+
+  markScanned(): void {
+    const path = this.paths.boot(ownIdentity().kernel_boot_id)
+    replace('boot', path, Buffer.from(this.device()), { durableName: false })
+    for (const name of io.listDirectory('boot.list', this.paths.boots)) {
+      // A temporary one may be another recovery's, which is about to rename it.
+      if (isTemporaryName(name) || `${this.paths.boots}/${name}` === path) continue
+      io.unlink('boot.unlink', `${this.paths.boots}/${name}`)
+    }
+  }
+
+  private device(): string {
+    return String(io.statIfThere('home.stat', this.paths.root)?.device ?? 0)
+  }
+}

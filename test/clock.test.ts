@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { parseTime } from '../src/clock.js'
+import { isTime } from '../src/session/records.js'
+
+test.each([
+  ['2026-11-20', '2026-11-20T00:00:00.000Z'],
+  ['2026-11-20T10:00:00Z', '2026-11-20T10:00:00.000Z'],
+  ['2026-11-20T10:00:00+02:00', '2026-11-20T08:00:00.000Z'],
+  ['9999-12-31T23:59:59Z', '9999-12-31T23:59:59.000Z'],
+])('%s is a time that a record takes', (text, stored) => {
+  expect(parseTime(text)).toBe(stored)
+  expect(isTime(stored)).toBe(true)
+})
+
+test.each([
+  '',
+  '5',
+  '2026',
+  'tomorrow',
+  'Nov 20 2026',
+  '2026-13-45',
+  '+275760-09-13T00:00:00Z',
+  '-000001-01-01T00:00:00Z',
+  '9999-12-31T23:59:59-12:00',
+  '0000-01-01T00:00:00+12:00',
+])('%j is none', (text) => {
+  expect(parseTime(text)).toBeUndefined()
+})

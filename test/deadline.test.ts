@@ -1,0 +1,17 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test } from 'vitest'
+import { sleep } from '../src/clock.js'
+import { deadline } from '../src/deadline.js'
+
+test('it comes also where only another signal knows of it, whatever is collected meanwhile', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const other = new AbortController()
+  const either = AbortSignal.any([other.signal, deadline(200)])
+  for (let i = 0; i < 30 && !either.aborted; i += 1) {
+    await sleep(20)
+    collect()
+  }
+  expect([either.aborted, other.signal.aborted]).toEqual([true, false])
+})

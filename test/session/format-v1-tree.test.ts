@@ -1,0 +1,183 @@
+/**
+ * The third frozen home of format 1 (test/formats/v1/home-tree, made by make-tree.sh): agents below agents, mail among
+ * them, reminders, gates, watches. Every later program reads it, and goes on with what waits in it.
+ */
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { clock } from '../../src/clock.js'
+import { sendBack, sendOwed } from '../../src/mail/answers.js'
+import { controlRecords, listPending, nextMail } from '../../src/mail/inbox.js'
+import { ProviderRegistry } from '../../src/provider/registry.js'
+import { checkHome } from '../../src/recovery/check.js'
+import { settle } from '../../src/recovery/settle.js'
+import { recordsFrom } from '../../src/session/load.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import { readRecordText } from '../../src/session/read.js'
+import type { State } from '../../src/session/state.js'
+import { deriveStatus } from '../../src/session/status.js'
+import { FileStore } from '../../src/storage/store.js'
+import { livingBelow, livingChildren } from '../../src/tree/children.js'
+import { resolveAgent } from '../../src/tree/names.js'
+import { mailOf } from '../support/mail.js'
+import { appendTurn, newSession, reopen } from '../support/sessions.js'
+import { tempDirectory } from '../support/temp.js'
+import { POLICY } from '../support/turns.js'
+
+const FROZEN = join(import.meta.dirname, '../formats/v1')
+/** Soon after it was frozen: nothing that waits for a time is due. */
+const NOW = '2026-11-20T18:00:00.000Z'
+const { now } = clock
+let store: FileStore
+
+beforeEach(() => {
+  clock.now = () => Date.parse(NOW)
+  const root = join(tempDirectory(), 'home')
+  cpSync(join(FROZEN, 'home-tree'), root, { recursive: true })
+  store = FileStore.openForRead(root) as FileStore
+})
+
+afterEach(() => {
+  clock.now = now
+})
+
+function stateOf(name: string): State {
+  return openForRead(store, resolveAgent(store, name))?.state as State
+}
+
+/** What each agent says, for a comparison with what was written down when it was frozen. */
+function told(): string {
+  const states = store.agentIds().map((id) => openForRead(store, id)?.state as State)
+  return `${states
+    .sort((a, b) => (a.path < b.path ? -1 : 1))
+    .flatMap(toldOf)
+    .join('\n')}\n`
+}
+
+function toldOf(state: State): string[] {
+  const { id, path, parent, gate, reminders, watchers, owes, metadata, delivered } = state
+  const facts = {
+    parent: parent === null ? null : openForRead(store, parent)?.state.path,
+    gate: gate.isGated ? gate.permits : null,
+    reminders: reminders.map(({ due_at }) => due_at),
+    watchers: watchers.map(({ from, on }) => [openForRead(store, from)?.state.path, ...on]),
+    metadata,
+    owes: owes.length,
+    delivered: delivered.length,
+    pending: listPending(store, state).map(({ kind, from_path, content }) => [kind, from_path, content]),
+  }
+  const lines = [
+    `${path}: ${state.state}, ${state.run?.status}, ${deriveStatus(state, false, NOW)} ${JSON.stringify(facts)}`,
+  ]
+  const log = store.openLogForRead(id)
+  for (const { record } of log === undefined ? [] : recordsFrom(log, { seq: 1, offset: 0 })) {
+    const text = readRecordText(store, id, record).replaceAll('\n', ' ')
+    const start = text.length > 60 ? `${text.slice(0, 60)}… (${text.length})` : text
+    lines.push(`  ${record.seq} ${record.ts} ${record.kind} ${start}`.trimEnd())
+  }
+  log?.close()
+  return lines
+}
+
+describe('the frozen home of the tree is read', () => {
+  test('record by record, as it was when it was frozen', () => {
+    const file = join(FROZEN, 'told-tree.txt')
+    if (process.env.FREEZE_TOLD_TREE === '1') writeFileSync(file, told())
+    expect(told()).toBe(readFileSync(file, 'utf8'))
+  })
+
+  test('alike with its snapshots and indexes and without', () => {
+    const found = (): string => told()
+    const before = found()
+    for (const id of store.agentIds()) {
+      const agent = dirname(store.logPath(id))
+      rmSync(join(agent, 'session.json'), { force: true })
+      rmSync(join(agent, 'children'), { recursive: true, force: true })
+    }
+    rmSync(join(store.root, 'roots'), { recursive: true })
+    expect(found()).toBe(before)
+    expect(livingChildren(store, stateOf('top').id).map(({ name }) => name)).toEqual([
+      'made',
+      'quick',
+      'broken',
+    ])
+  })
+
+  test('as the tree that it is', () => {
+    const below = (name: string): string[] => livingBelow(store, stateOf(name)).map(({ path }) => path)
+    expect(below('top')).toEqual(['top/made', 'top/quick', 'top/broken', 'top'])
+    expect(below('waiting')).toEqual(['waiting/slow', 'waiting'])
+    expect(stateOf('top/done')).toMatchObject({ state: 'terminated', isDone: true, owes: [] })
+    expect(stateOf('top/gone')).toMatchObject({ state: 'terminated', isDone: false })
+    expect(stateOf('lead/worker')).toMatchObject({ gate: { isGated: true, permits: 0 }, isPoked: false })
+    expect(stateOf('top').metadata).toEqual({ progress: 'half' })
+    expect(stateOf('top').reminders).toHaveLength(2)
+    expect(mailOf(store, 'operator')).toMatchObject([{ kind: 'error', from_path: 'top/gone' }])
+  })
+
+  test('and nothing in it is found wrong', () => {
+    expect(checkHome(store, { isRecovered: false })).toEqual([])
+  })
+})
+
+describe('the frozen home of the tree is written to', () => {
+  test('each agent is settled, obeys, pays what it owes and takes a turn', async () => {
+    store = FileStore.openForWrite(store.root)
+    for (const id of store.agentIds()) {
+      const session = await reopen(store, id)
+      await settle(session, {
+        providers: new ProviderRegistry(() => []),
+        policy: POLICY,
+        unknownTool: 'stop',
+        goesOn: false,
+        note: () => undefined,
+      })
+      const options = { isRepeat: true, note: expect.unreachable }
+      sendOwed(session, options)
+      if (session.state.state === 'terminated') sendBack(store, session.state, expect.unreachable)
+      else {
+        session.append(controlRecords(session))
+        appendTurn(session, 'after the thaw', 'echo: after the thaw')
+      }
+      sendOwed(session, options)
+      await session.close((state) => state.reminders.length > 0 || store.mail.ids(state.id).length > 0)
+    }
+    expect(checkHome(store, { isRecovered: true })).toEqual([])
+    // The child that was killed at work tells its parent, which waited for it.
+    const { id } = stateOf('waiting')
+    expect(mailOf(store, id).map(({ kind, from_path }) => [kind, from_path])).toEqual([
+      ['error', 'waiting/slow'],
+    ])
+    expect(store.waits.of(id)).toEqual([])
+  })
+
+  test('what waits is delivered next, what waits for its time at its time', async () => {
+    const session = await reopen(store, resolveAgent(store, 'top/quick'))
+    expect(nextMail(session).map(({ content }) => content)).toEqual(['when you may'])
+    await session.abandon()
+    clock.now = () => Date.parse('2033-01-01T00:00:00.000Z')
+    const later = await reopen(store, resolveAgent(store, 'top/quick'))
+    expect(
+      listPending(store, later.state)
+        .map(({ content }) => content)
+        .sort(),
+    ).toEqual(['at its time', 'when you may'])
+    await later.abandon()
+    const top = await reopen(store, resolveAgent(store, 'top'))
+    expect(nextMail(top).map(({ content, reminder_id }) => [content, reminder_id !== undefined])).toEqual(
+      expect.arrayContaining([
+        ['look again', true],
+        ['never', true],
+      ]),
+    )
+    await top.abandon()
+  })
+
+  test('a name among siblings that is taken stays taken, that of a terminated one is free', async () => {
+    store = FileStore.openForWrite(store.root)
+    const parent = stateOf('top').id
+    await expect(newSession(store, { name: 'Quick', parent })).rejects.toMatchObject({ code: 'NAME_TAKEN' })
+    await (await newSession(store, { name: 'gone', parent })).close(() => false)
+    expect(stateOf('top/gone').state).toBe('created')
+  })
+})

@@ -1,0 +1,184 @@
+import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { limits } from '../../src/limits.js'
+import { Mailboxes, OPERATOR } from '../../src/storage/mailboxes.js'
+import { HomePaths } from '../../src/storage/paths.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { clearFaults, failStep, operationsOf, unsyncedAfter } from '../support/operations.js'
+import { newAgent } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+const BYTES = Buffer.from('{"a":"message"}\n')
+
+let store: FileStore
+let paths: HomePaths
+let mail: Mailboxes
+let agent: string
+
+beforeEach(async () => {
+  store = tempStore()
+  paths = new HomePaths(store.root)
+  mail = new Mailboxes(paths)
+  agent = await newAgent(store)
+})
+
+describe.each(['an agent', 'the operator'])('the inbox of %s', (whose) => {
+  const to = (): string => (whose === 'an agent' ? agent : OPERATOR)
+
+  test('has a message whole and on disk when it is put, once by its id', () => {
+    const id = randomUUID()
+    const operations = operationsOf(() => expect(mail.put(to(), id, BYTES)).toBe(true))
+    expect(unsyncedAfter(operations)).toEqual([])
+    expect(mail.put(to(), id, Buffer.from('other'))).toBe(false)
+    expect(mail.ids(to())).toEqual([id])
+    expect(mail.read(to(), id)).toEqual(BYTES)
+    expect(readFileSync(mail.pathOf(to(), id))).toEqual(BYTES)
+  })
+
+  test('has no message, or a whole one, whichever step fails', () => {
+    const steps = operationsOf(() => mail.put(to(), randomUUID(), BYTES)).length
+    expect(steps).toBeGreaterThan(5)
+    for (let step = 0; step < steps; step++) {
+      const id = randomUUID()
+      failStep(step, 'ENOSPC', 'from then on')
+      try {
+        mail.put(to(), id, BYTES)
+      } catch {
+        // Not acknowledged.
+      }
+      clearFaults()
+      expect([undefined, BYTES.toString()]).toContain(mail.read(to(), id)?.toString())
+      expect(mail.put(to(), id, BYTES) || mail.read(to(), id)?.equals(BYTES)).toBe(true)
+    }
+  })
+
+  test('lists what is named like a message alone', () => {
+    const id = randomUUID()
+    mail.put(to(), id, BYTES)
+    const directory = dirname(mail.pathOf(to(), id))
+    const names = [
+      'notes.txt',
+      'x.json',
+      `${randomUUID()}.json.1-abc.tmp`,
+      `${randomUUID().toUpperCase()}.json`,
+    ]
+    for (const name of names) writeFileSync(`${directory}/${name}`, 'x')
+    expect(mail.ids(to())).toEqual([id])
+  })
+
+  test('takes a message away once', () => {
+    const id = randomUUID()
+    mail.put(to(), id, BYTES)
+    expect(mail.remove(to(), id)).toBe(true)
+    expect(mail.remove(to(), id)).toBe(false)
+    expect(mail.read(to(), id)).toBeUndefined()
+  })
+
+  test('is empty where it was deleted by hand, and made again by the next message', () => {
+    const id = randomUUID()
+    mail.put(to(), id, BYTES)
+    rmSync(dirname(mail.pathOf(to(), id)), { recursive: true })
+    expect(mail.ids(to())).toEqual([])
+    expect(mail.read(to(), id)).toBeUndefined()
+    expect(mail.remove(to(), id)).toBe(false)
+    const operations = operationsOf(() => mail.put(to(), id, BYTES))
+    expect(unsyncedAfter(operations)).toEqual([])
+    expect(mail.ids(to())).toEqual([id])
+  })
+
+  test('does not read what is larger than any message', () => {
+    const id = randomUUID()
+    mail.put(to(), id, BYTES)
+    truncateSync(mail.pathOf(to(), id), limits.mailFileBytesMax + 1)
+    expect(mail.read(to(), id)).toEqual(Buffer.alloc(0))
+  })
+
+  test('does not read what is no file', () => {
+    const [directory, pipe] = [randomUUID(), randomUUID()]
+    mail.put(to(), directory, BYTES)
+    rmSync(mail.pathOf(to(), directory))
+    mkdirSync(mail.pathOf(to(), directory))
+    execFileSync('mkfifo', [mail.pathOf(to(), pipe)])
+    for (const id of [directory, pipe]) expect(mail.read(to(), id)).toEqual(Buffer.alloc(0))
+  })
+
+  test('takes no id that could lead elsewhere', () => {
+    for (const id of ['../../etc/passwd', '', 'x', `${randomUUID()}/..`]) {
+      expect(() => mail.put(to(), id, BYTES), id).toThrow()
+      expect(() => mail.read(to(), id), id).toThrow()
+    }
+  })
+})
+
+describe('what the operator has taken', () => {
+  test('is aside, on disk, and not put again', () => {
+    const id = randomUUID()
+    mail.put(OPERATOR, id, BYTES)
+    const operations = operationsOf(() => mail.take(id))
+    expect(unsyncedAfter(operations)).toEqual([])
+    expect(mail.ids(OPERATOR)).toEqual([])
+    expect(readFileSync(paths.takenMail(id))).toEqual(BYTES)
+    expect(mail.put(OPERATOR, id, BYTES)).toBe(false)
+    expect(mail.ids(OPERATOR)).toEqual([])
+  })
+
+  test('may be taken twice, also by two at once', () => {
+    const id = randomUUID()
+    mail.put(OPERATOR, id, BYTES)
+    mail.take(id)
+    mail.take(id)
+    mail.take(randomUUID())
+    expect(readdirSync(paths.operatorTaken)).toHaveLength(1)
+  })
+
+  test('is in the inbox or aside, whichever step of the taking fails', () => {
+    const steps = operationsOf(() => mail.take(randomUUID())).length
+    for (let step = 0; step < steps; step++) {
+      const id = randomUUID()
+      mail.put(OPERATOR, id, BYTES)
+      failStep(step, 'EIO', 'from then on')
+      try {
+        mail.take(id)
+      } catch {
+        // Not acknowledged.
+      }
+      clearFaults()
+      expect(mail.ids(OPERATOR).includes(id)).not.toBe(existsSync(paths.takenMail(id)))
+      mail.take(id)
+      expect(mail.put(OPERATOR, id, BYTES)).toBe(false)
+    }
+  })
+
+  test('is forgotten when it is old; only counted, where nothing is to be done', () => {
+    const [old, young] = [randomUUID(), randomUUID()]
+    for (const id of [old, young]) {
+      mail.put(OPERATOR, id, BYTES)
+      mail.take(id)
+    }
+    const then = new Date(Date.now() - 3_600_000)
+    utimesSync(paths.takenMail(old), then, then)
+    writeFileSync(`${paths.operatorTaken}/notes.txt`, 'x')
+    const before = Date.now() - 60_000
+    expect(mail.forgetTaken(before, true)).toBe(1)
+    expect(readdirSync(paths.operatorTaken)).toHaveLength(3)
+    expect(mail.forgetTaken(before, false)).toBe(1)
+    expect(mail.forgetTaken(before, false)).toBe(0)
+    expect(readdirSync(paths.operatorTaken).sort()).toEqual([`${young}.json`, 'notes.txt'].sort())
+  })
+
+  test('is nothing, where nothing was taken yet', () => {
+    expect(mail.forgetTaken(Date.now(), false)).toBe(0)
+  })
+})

@@ -1,0 +1,161 @@
+import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import { dirname, join } from 'node:path'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { connectTo, type ServedSocket, serveSocket } from '../../src/storage/socket.js'
+import { failing, withFaults } from '../support/faults.js'
+import { tempDirectory } from '../support/temp.js'
+
+let path: string
+
+beforeEach(() => {
+  path = join(tempDirectory(), `${randomUUID()}.sock`)
+})
+
+async function serve(
+  onConnection: (connection: Socket) => Promise<void> = async () => undefined,
+): Promise<ServedSocket> {
+  const served = await serveSocket(path, onConnection)
+  onTestFinished(() => served.close())
+  return served
+}
+
+const echo = async (connection: Socket): Promise<void> => void connection.pipe(connection)
+
+async function connected(): Promise<Socket> {
+  const connection = await connectTo(path)
+  if (connection === undefined) throw new Error('nobody is behind the socket')
+  onTestFinished(() => void connection.destroy())
+  return connection
+}
+
+async function said(connection: Socket, words: string): Promise<string> {
+  connection.write(words)
+  const [bytes] = (await once(connection, 'data')) as [Buffer]
+  return bytes.toString()
+}
+
+const descriptors = (): number => readdirSync('/proc/self/fd').length
+
+describe('a socket in the home', () => {
+  test('is there for this user alone when it is served, and carries what is said', async () => {
+    await serve(echo)
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    expect(await said(await connected(), 'hello')).toBe('hello')
+  })
+
+  test('is served below a path that is longer than any address of a socket', async () => {
+    path = join(dirname(path), ...Array.from({ length: 6 }, () => 'x'.repeat(100)), 'a.sock')
+    mkdirSync(dirname(path), { recursive: true })
+    await serve(echo)
+    expect(await said(await connected(), 'hello')).toBe('hello')
+  })
+
+  test('has several at once', async () => {
+    await serve(echo)
+    const connections = await Promise.all([connected(), connected(), connected()])
+    const heard = await Promise.all(connections.map((connection, index) => said(connection, `${index}`)))
+    expect(heard).toEqual(['0', '1', '2'])
+  })
+
+  test('takes the place of one that a killed process left', async () => {
+    const script = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`
+    expect(() => execFileSync(process.execPath, ['-e', script], { stdio: 'ignore' })).toThrow()
+    expect(statSync(path).isSocket()).toBe(true)
+    expect(await connectTo(path)).toBeUndefined()
+    await serve(echo)
+    expect(await said(await connected(), 'hello')).toBe('hello')
+  })
+
+  test('is gone when it is closed, and whoever was connected is too', async () => {
+    const served = await serve(echo)
+    const connection = await connected()
+    await said(connection, 'hello')
+    const closed = once(connection, 'close')
+    served.close()
+    await closed
+    expect(existsSync(path)).toBe(false)
+    expect(await connectTo(path)).toBeUndefined()
+  })
+
+  test('keeps no process alive', () => {
+    const built = join(dirname(path), 'serve.cjs')
+    execFileSync(
+      join(import.meta.dirname, '../../node_modules/.bin/esbuild'),
+      [
+        join(import.meta.dirname, '../../src/storage/socket.ts'),
+        '--bundle',
+        '--platform=node',
+        '--format=cjs',
+        '--external:fs-native-extensions',
+        '--log-level=error',
+        `--outfile=${built}`,
+      ],
+      { stdio: 'inherit' },
+    )
+    const script = `require(${JSON.stringify(built)}).serveSocket(${JSON.stringify(path)}, async () => undefined).then(() => console.log('served'))`
+    expect(execFileSync(process.execPath, ['-e', script], { timeout: 20_000 }).toString()).toBe('served\n')
+  })
+
+  test('loses who connected where that cannot be served, and goes on with others', async () => {
+    let isBroken = true
+    await serve(async (connection) => {
+      if (!isBroken) return echo(connection)
+      isBroken = false
+      throw new Error('not this one')
+    })
+    const first = await connected()
+    await once(first.resume(), 'close')
+    expect(await said(await connected(), 'hello')).toBe('hello')
+  })
+
+  test('survives who goes in the middle of a word', async () => {
+    await serve(async (connection) => void connection.resume())
+    const connection = await connected()
+    connection.write('half a w')
+    connection.destroy()
+    const other = await connected()
+    other.end()
+    await once(other.resume(), 'close')
+  })
+})
+
+describe('nobody is found', () => {
+  test('where there is no socket, no directory, or something else of that name', async () => {
+    expect(await connectTo(path)).toBeUndefined()
+    expect(await connectTo(join(dirname(path), 'missing', 'a.sock'))).toBeUndefined()
+    writeFileSync(path, 'a file')
+    expect(await connectTo(path)).toBeUndefined()
+  })
+})
+
+describe.skipIf(process.platform !== 'linux')('no descriptor is left', () => {
+  test('by who served, was connected, or found nobody', async () => {
+    const before = descriptors()
+    for (let round = 0; round < 5; round++) {
+      await connectTo(path)
+      const served = await serveSocket(path, echo)
+      const connection = (await connectTo(path)) as Socket
+      await said(connection, 'hello')
+      connection.destroy()
+      served.close()
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(descriptors()).toBeLessThanOrEqual(before)
+  })
+
+  test('where it cannot be served, and nothing listens then', async () => {
+    const before = descriptors()
+    withFaults(failing('EPERM', ({ point }) => point === 'socket.mode'))
+    await expect(serveSocket(path, echo)).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
+    withFaults(() => undefined)
+    mkdirSync(join(dirname(path), 'taken.sock'))
+    await expect(serveSocket(join(dirname(path), 'taken.sock'), echo)).rejects.toThrow()
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(await connectTo(path)).toBeUndefined()
+    expect(descriptors()).toBeLessThanOrEqual(before)
+  })
+})

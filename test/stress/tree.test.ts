@@ -1,0 +1,50 @@
+/** A sample of `npm run stress:tree`, on each run of the tests; and that it would tell. */
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { Lab } from '../../stress/support/lab.js'
+import { broken, MUTANTS } from '../../stress/tree/mutants.js'
+import { runTrial, type TrialOptions } from '../../stress/tree/trial.js'
+
+// Some hundred processes, on a machine that runs other tests too.
+vi.setConfig({ testTimeout: 180_000 })
+
+const SMALL: TrialOptions = {
+  seed: 1,
+  shape: { roots: 2, middles: 1, leaves: 2 },
+  messages: 50,
+  kills: 12,
+  shells: 2,
+  note: () => undefined,
+}
+
+let lab: Lab
+afterEach(() => lab?.close())
+
+test('a tree of agents whose processes are killed loses no message, and delivers none twice', async () => {
+  lab = Lab.open()
+  await lab.warm()
+  const { kills, agents, counts, violations } = await runTrial(lab, SMALL)
+  expect(violations).toEqual([])
+  expect({ agents, isKilled: kills >= SMALL.kills }).toEqual({ agents: 8, isKilled: true })
+  expect(counts.delivered).toBeGreaterThanOrEqual(SMALL.messages)
+})
+
+describe('the oracle catches a program that is broken:', () => {
+  test.each(['messages of one sender have no order', 'the id of a message is told before it is stored'])(
+    '%s',
+    async (name) => {
+      const mutant = MUTANTS.find((each) => each.name === name)
+      if (mutant === undefined) throw new Error(`there is no mutant: ${name}`)
+      lab = Lab.open((bundle) => broken(bundle, mutant))
+      await lab.warm()
+      const { violations } = await runTrial(lab, { ...SMALL, messages: 24, kills: 0 })
+      expect(violations).not.toEqual([])
+    },
+  )
+})
+
+test('every broken variant still finds its place in the program', () => {
+  for (const mutant of MUTANTS) {
+    lab = Lab.open((bundle) => broken(bundle, mutant))
+    lab.close()
+  }
+})
