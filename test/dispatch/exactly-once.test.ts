@@ -5,7 +5,7 @@ import { House, type Running } from '../support/cli.js'
 
 vi.setConfig({ testTimeout: 300_000 })
 
-const KILLS = 30
+const KILLS = Number(process.env.KILLS ?? 15)
 const SENDERS = 3
 /** The same numbers at each run; where a kill lands is the machine's. */
 function random(seed: number): () => number {
