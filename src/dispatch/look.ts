@@ -8,7 +8,7 @@ import type { SessionState, State } from '../session/state.js'
 import { isUnfinished, type Status } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import { troubleOf } from '../session/trouble.js'
-import type { FileStore, Holder } from '../storage/store.js'
+import { agentGone, type FileStore, type Holder } from '../storage/store.js'
 import { answerCommand, wordOf } from './outcome.js'
 import { type AgentView, type TurnResult, viewAgent, viewTurn } from './view.js'
 
@@ -93,6 +93,7 @@ export function readState(store: FileStore, agentId: string): State {
 }
 
 export function missingLog(store: FileStore, agentId: string): SubstratError {
+  if (!store.hasAgent(agentId)) return agentGone(agentId)
   const path = store.logPath(agentId)
   return new SubstratError('CORRUPT', `${path} is missing`, {
     hint: 'restore it from a backup',

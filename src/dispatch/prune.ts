@@ -9,7 +9,7 @@ import { forgetName } from '../tree/children.js'
 import { type Forest, lowestFirst, readForest } from '../tree/forest.js'
 import { refuseInTool } from './caller.js'
 import type { Context } from './context.js'
-import { settleTerminated, takeAway, whyKept, whyKeptFor } from './removable.js'
+import { isGone, settleTerminated, takeAway, whyKept, whyKeptFor } from './removable.js'
 
 interface Named {
   id: string
@@ -70,6 +70,7 @@ async function whyNot(
     await forgetName(ctx.store, state, ctx.command)
     return undefined
   } catch (error) {
+    if (isGone(error)) return undefined
     if (!(error instanceof SubstratError) || ['STORAGE_FAILED', 'SYNC_FAILED'].includes(error.code))
       throw error
     return error.message

@@ -58,7 +58,7 @@ export async function settleTerminated(ctx: Context, state: State): Promise<void
   await visit(ctx, state.id, { waitMs: ctx.bounds.waitMs, goesOn: false }, async () => undefined)
 }
 
-/** Gone when it returns. Looked at once more under its lock. Throws what `whyKept` says, and LOCKED. */
+/** Gone when it returns. Looked at once more under its lock. Throws what `whyKept` says, LOCKED, and what `isGone` knows. */
 export async function takeAway(ctx: Context, state: State): Promise<void> {
   const { store } = ctx
   const lease = await store.lockAgent(state.id, ctx.command, ctx.bounds.waitMs)
@@ -69,6 +69,7 @@ export async function takeAway(ctx: Context, state: State): Promise<void> {
     })
   }
   try {
+    if (!store.hasAgent(state.id)) return
     const now = openForRead(store, state.id)?.state
     const keep = now === undefined ? undefined : whyKept(store, now)
     if (keep !== undefined) throw kept(state, keep)
@@ -76,6 +77,11 @@ export async function takeAway(ctx: Context, state: State): Promise<void> {
   } finally {
     await lease.release()
   }
+}
+
+/** Whether it failed because another process has taken the agent away meanwhile: what was wanted is done. */
+export function isGone(error: unknown): boolean {
+  return error instanceof SubstratError && error.code === 'AGENT_NOT_FOUND'
 }
 
 export function kept(state: State, { code, why, hint }: Keep): SubstratError {

@@ -4,12 +4,13 @@
  * What is on disk if we die: some are gone, each with all that was below it; one may lie aside until `recover --all`
  * sweeps it. The next call takes the rest.
  */
+import type { State } from '../session/state.js'
 import { forgetName } from '../tree/children.js'
 import { lowestFirst, readForest } from '../tree/forest.js'
 import { checkReach } from './caller.js'
 import type { Context } from './context.js'
 import { readState } from './look.js'
-import { kept, settleTerminated, takeAway, whyKept, whyKeptFor } from './removable.js'
+import { isGone, type Keep, kept, settleTerminated, takeAway, whyKept, whyKeptFor } from './removable.js'
 import { type AgentView, viewAgent } from './view.js'
 
 /** Calls back with each agent once it is gone. Where one of them has to stay, nothing is taken away. */
@@ -25,15 +26,27 @@ export async function remove(
   const ids = isRecursive ? lowestFirst(forest, agentId) : [agentId]
   const states = ids.map((id) => forest.agents.get(id) ?? readState(store, id))
   for (const state of states) {
-    await settleTerminated(ctx, state)
-    const keep =
-      whyKept(store, readState(store, state.id)) ?? whyKeptFor(forest, state.id, (id) => ids.includes(id))
+    const keep = (await whyKeptNow(ctx, state)) ?? whyKeptFor(forest, state.id, (id) => ids.includes(id))
     if (keep !== undefined) throw kept(state, keep)
   }
   for (const state of states) {
     const view = viewAgent(store, state)
-    await takeAway(ctx, state)
+    try {
+      await takeAway(ctx, state)
+    } catch (error) {
+      if (!isGone(error)) throw error
+    }
     onRemoved(view)
     await forgetName(store, state, ctx.command)
+  }
+}
+
+async function whyKeptNow(ctx: Context, state: State): Promise<Keep | undefined> {
+  try {
+    await settleTerminated(ctx, state)
+    return whyKept(ctx.store, readState(ctx.store, state.id))
+  } catch (error) {
+    if (isGone(error)) return undefined
+    throw error
   }
 }

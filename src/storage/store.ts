@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
+import { SubstratError } from '../errors.js'
 import { type Birth, createAgent } from './birth.js'
 import { type BlobReference, readBlob, writeBlob } from './blobs.js'
 import { Boots } from './boots.js'
@@ -188,13 +189,17 @@ export class FileStore {
 
   // Locks
 
-  lockAgent(
+  async lockAgent(
     agentId: string,
     command: string,
     waitMs: number,
     signal?: AbortSignal,
   ): Promise<Lease | undefined> {
-    return waitForLease(this.locks, this.paths.agent(agentId).lock, command, waitMs, signal)
+    try {
+      return await waitForLease(this.locks, this.paths.agent(agentId).lock, command, waitMs, signal)
+    } catch (error) {
+      throw this.hasAgent(agentId) ? error : agentGone(agentId)
+    }
   }
 
   isAgentHeld(agentId: string): boolean {
@@ -283,4 +288,12 @@ export class FileStore {
   describeAgent(agentId: string): string {
     return dirname(this.paths.agent(agentId).log)
   }
+}
+
+/** Another process took it away after its name was looked up. */
+export function agentGone(agentId: string): SubstratError {
+  return new SubstratError('AGENT_NOT_FOUND', `agent ${agentId} was taken away meanwhile`, {
+    hint: 'see which there are: substrat list --all',
+    facts: { agent_id: agentId },
+  })
 }

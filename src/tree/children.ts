@@ -78,7 +78,14 @@ export async function forgetName(
 ): Promise<void> {
   if (parent === null ? name === null : !store.hasAgent(parent)) return
   const index = parent === null ? store.rootNames() : store.childNames(parent)
-  const lock = await index.lock(command)
+  let lock: Lease
+  try {
+    lock = await index.lock(command)
+  } catch (error) {
+    // Its parent was taken away meanwhile, and the index with it.
+    if (parent !== null && !store.hasAgent(parent)) return
+    throw error
+  }
   try {
     // Another of that name may have followed.
     if (index.lookUp(name ?? id) === id) index.forget(name ?? id)

@@ -141,6 +141,22 @@ describe.concurrent('remove', () => {
 })
 
 describe.concurrent('prune', () => {
+  test('and remove at once take each away, and neither fails', async () => {
+    const house = new House()
+    for (let round = 0; round < 4; round++) {
+      const { lead } = await ended(house)
+      const [remove, ...prunes] = await Promise.all([
+        house.run(['remove', lead, '--recursive']),
+        house.run(['prune', '--older-than', '0s']),
+        house.run(['prune', '--older-than', '0s']),
+      ])
+      expect([0, 3], remove.stderr).toContain(remove.exit)
+      for (const { exit, stderr } of prunes) expect(exit, stderr).toBe(0)
+      await house.ok('prune', '--older-than', '0s')
+      expect(agentsOf(house)).toEqual([])
+    }
+  }, 60_000)
+
   test('takes away what ended long ago, each after all below it; --dry-run only says so', async () => {
     const house = new House()
     await ended(house)
