@@ -15,7 +15,7 @@ export async function carryOverStdio(): Promise<void> {
 }
 
 /** Settles when there is nothing more to carry. `socket` is undefined where no turn has named one. */
-export async function bridge(socket: string | undefined, input: Readable, output: Writable): Promise<void> {
+async function bridge(socket: string | undefined, input: Readable, output: Writable): Promise<void> {
   const holder = socket === undefined ? undefined : await connectTo(socket)
   if (holder === undefined) return refuse(socket === undefined ? NO_TURN : OVER, input, output)
   const open = new OpenRequests()
