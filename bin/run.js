@@ -11,8 +11,9 @@ const path = builtin('node:path')
 const { Script } = builtin('node:vm')
 const { crc32 } = builtin('node:zlib')
 
-const root = path.dirname(import.meta.dirname)
+const root = path.dirname(__dirname)
 const file = path.join(root, 'dist', 'substrat.cjs')
+const bridgeFile = path.join(root, 'dist', 'mcp.cjs')
 const codeFile = path.join(cacheDir(), `${process.version}-${process.arch}-${crc32(file).toString(16)}.code`)
 const codeSavedWithinMs = 10_000
 
@@ -20,25 +21,30 @@ if (!existsSync(file)) {
   console.error(`substrat is not built: ${file} is missing. Run: npm run build`)
   process.exit(1)
 }
-const source = readFileSync(file)
-const saved = readCode()
-const script = new Script(
-  `(function (exports, require, module, __filename, __dirname) {${source.latin1Slice()}\n})`,
-  { filename: file, cachedData: saved?.code },
-)
-const bundle = new Module(file)
-bundle.filename = file
-bundle.importModule = (specifier) => import(specifier)
-// oclif loads the commands from this file by its name: it must get this instance, not a second one.
-const require = createRequire(file)
-require.cache[file] = bundle
-script.runInThisContext()(bundle.exports, require, bundle, file, path.dirname(file))
-bundle.loaded = true
+// An agent's program waits for `substrat mcp` at the start of each of its turns; to carry bytes takes no oclif.
+if (process.argv.length === 3 && process.argv[2] === 'mcp') require(bridgeFile)
+else start()
 
-process.once('exit', saveCode)
-bundle.exports.main(root)
+function start() {
+  const source = readFileSync(file)
+  const saved = readCode(source)
+  const script = new Script(
+    `(function (exports, require, module, __filename, __dirname) {${source.latin1Slice()}\n})`,
+    { filename: file, cachedData: saved?.code },
+  )
+  const bundle = new Module(file)
+  bundle.filename = file
+  bundle.importModule = (specifier) => import(specifier)
+  // oclif loads the commands from this file by its name: it must get this instance, not a second one.
+  const requireBundle = createRequire(file)
+  requireBundle.cache[file] = bundle
+  script.runInThisContext()(bundle.exports, requireBundle, bundle, file, path.dirname(file))
+  bundle.loaded = true
+  process.once('exit', (exitCode) => saveCode(exitCode, { bundle, saved, script, source }))
+  bundle.exports.main(root)
+}
 
-function readCode() {
+function readCode(source) {
   try {
     const bytes = readFileSync(codeFile)
     const end = bytes.indexOf('\n')
@@ -50,7 +56,7 @@ function readCode() {
 }
 
 /** The code holds the functions that have run, so each command adds its own, the first time it ends well. */
-function saveCode(exitCode) {
+function saveCode(exitCode, { bundle, saved, script, source }) {
   const known = script.cachedDataRejected ? [] : (saved?.commands ?? [])
   const command = process.argv[2]
   const isOurs = Object.keys(bundle.exports.COMMANDS).some((id) => id.split(':')[0] === command)

@@ -1,5 +1,5 @@
 import { Command } from '@oclif/core/command'
-import { bridge } from '../src/command/mcp-bridge.js'
+import { carryOverStdio } from '../src/command/mcp-bridge.js'
 
 /** No BaseCommand: a program waits for it at the start of each of its turns, and it needs no home and no settings. */
 export default class Mcp extends Command {
@@ -10,8 +10,6 @@ export default class Mcp extends Command {
 
   async run(): Promise<void> {
     await this.parse(Mcp)
-    // Whoever reads our answers may go at any time: that ends the bridge, and is no failure.
-    process.stdout.removeAllListeners('error').on('error', () => process.stdout.destroy())
-    await bridge(process.env.SUBSTRAT_SOCKET || undefined, process.stdin, process.stdout)
+    await carryOverStdio()
   }
 }

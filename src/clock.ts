@@ -1,5 +1,8 @@
-/** The wall clock, in one place so that a test or the fuzzer can turn it. Milliseconds since the epoch. */
-export const clock = { now: (): number => Date.now() }
+/**
+ * The wall clock, in one place so that a test or the fuzzer can turn it. Milliseconds since the epoch. `beganAt`: when this
+ * process, which is one command, began.
+ */
+export const clock = { now: (): number => Date.now(), beganAt: Date.now() }
 
 /** ISO 8601 of the later of the clock and `floor`: a clock that was set back never makes a log run backwards. */
 export function timestampAfter(floor: string | undefined): string {

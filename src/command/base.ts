@@ -11,7 +11,7 @@ import { withDeliveries } from '../dispatch/deliveries.js'
 import { readState } from '../dispatch/look.js'
 import type { Outcome } from '../dispatch/outcome.js'
 import type { WaitView } from '../dispatch/view.js'
-import type { SubstratError } from '../errors.js'
+import { SubstratError } from '../errors.js'
 import { type PluginFacts, ProviderRegistry } from '../provider/registry.js'
 import { OPERATOR } from '../storage/mailboxes.js'
 import { isUuid } from '../storage/paths.js'
@@ -114,8 +114,19 @@ export abstract class BaseCommand extends Command {
 
   /** Within a tool of an agent of this home that agent is the one who asks; else a person. */
   protected get caller(): string | null {
-    const agentId = process.env.SUBSTRAT_AGENT ?? ''
-    return isUuid(agentId) && this.openForRead()?.hasAgent(agentId) === true ? agentId : null
+    const { SUBSTRAT_AGENT: agentId = '', SUBSTRAT_LOG: log = '' } = process.env
+    if (!isUuid(agentId)) return null
+    if (this.openForRead()?.hasAgent(agentId) === true) return agentId
+    // What an agent left running when it was removed is no person. An agent of another home is nobody here.
+    if (!log.startsWith(`${this.homeRoot}/`)) return null
+    throw new SubstratError(
+      'AGENT_NOT_FOUND',
+      `the agent of this tool, ${agentId}, is gone: it may do nothing`,
+      {
+        hint: 'end what it has left running',
+        facts: { agent: agentId },
+      },
+    )
   }
 
   private get commandLine(): string {

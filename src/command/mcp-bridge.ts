@@ -7,8 +7,15 @@ import { once } from 'node:events'
 import type { Duplex, Readable, Writable } from 'node:stream'
 import { connectTo } from '../storage/socket.js'
 
+/** For the holder that the environment names. */
+export async function carryOverStdio(): Promise<void> {
+  // Whoever reads our answers may go at any time: that ends the bridge, and is no failure.
+  process.stdout.removeAllListeners('error').on('error', () => process.stdout.destroy())
+  await bridge(process.env.SUBSTRAT_SOCKET || undefined, process.stdin, process.stdout)
+}
+
 /** Settles when there is nothing more to carry. `socket` is undefined where no turn has named one. */
-export async function bridge(socket: string | undefined, input: Readable, output: Writable): Promise<void> {
+async function bridge(socket: string | undefined, input: Readable, output: Writable): Promise<void> {
   const holder = socket === undefined ? undefined : await connectTo(socket)
   if (holder === undefined) return refuse(socket === undefined ? NO_TURN : OVER, input, output)
   const open = new OpenRequests()

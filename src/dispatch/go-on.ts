@@ -173,9 +173,8 @@ export function nothingWaits(ctx: Context, session: Session): boolean {
 }
 
 function mayBegin(ctx: Context, session: Session): boolean {
-  const { state, hold, run, isDone } = session.state
-  const isFree =
-    !isDone && !hold && !isShut(session.state) && state !== 'terminated' && run?.status !== 'open'
+  const { state, hold, run } = session.state
+  const isFree = !hold && !isShut(session.state) && state !== 'terminated' && run?.status !== 'open'
   return ctx.shutdown.requested === undefined && isFree
 }
 

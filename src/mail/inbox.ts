@@ -5,7 +5,7 @@
  * the recipient's log, and by nothing else; the file is removed afterwards, and may come back in a power cut, so an id
  * that the log has is never delivered again (row K).
  */
-import { timestampAfter } from '../clock.js'
+import { clock, timestampAfter } from '../clock.js'
 import { limits } from '../limits.js'
 import { forgetsDelivered } from '../session/fold-mail.js'
 import { deriveId } from '../session/ids.js'
@@ -88,7 +88,7 @@ function readAll(chosen: Due[]): Delivery[] {
 /** Whether a message could be delivered now. Reads no more than it must. */
 export function hasDueMail(store: FileStore, state: State): boolean {
   const now = timestampAfter(state.updated_at)
-  if (state.reminders.some(({ due_at }) => due_at <= now)) return true
+  if (state.reminders.some((reminder) => isRinging(reminder, now))) return true
   for (const message of eachMessage(store, state)) if (isDue(message, now)) return true
   return false
 }
@@ -201,8 +201,16 @@ function isDue({ not_before }: Message, now: string): boolean {
   return not_before === null || not_before <= now
 }
 
+/**
+ * One that repeats rings once in a command: if it came again before its turn was over, the command would have no end, and
+ * each turn costs money.
+ */
+function isRinging({ due_at, every_ms }: Reminder, now: string): boolean {
+  return due_at <= now && (every_ms === null || due_at <= new Date(clock.beganAt).toISOString())
+}
+
 function dueReminders(session: Session, now: string): Delivery[] {
-  const due = session.state.reminders.filter(({ due_at }) => due_at <= now)
+  const due = session.state.reminders.filter((reminder) => isRinging(reminder, now))
   return due.map((reminder) => reminderMail(session, reminder))
 }
 

@@ -7,6 +7,7 @@ import { Session } from '../session/session.js'
 import { encodeSnapshot } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import type { NameIndex } from '../storage/names.js'
+import { foldName } from '../storage/paths.js'
 import type { FileStore } from '../storage/store.js'
 import { childrenOf, lockChildren, lockRoots } from './children.js'
 import { livingChild, livingRoot } from './names.js'
@@ -35,6 +36,7 @@ export interface NewAgent {
 export async function createAgent(store: FileStore, agent: NewAgent, bounds: TreeBounds): Promise<Session> {
   const { id, name, parent, command } = agent
   if (parent === null && name === null) return born(store, agent, id)
+  if (parent !== null && name !== null && foldName(name) === 'parent') throw meansParent(name)
   const { index, lock } =
     parent === null ? await lockRoots(store, command) : await lockChildren(store, parent, command)
   try {
@@ -101,6 +103,14 @@ function full(parent: State, why: string, setting: string): SubstratError {
   return new SubstratError('TREE_FULL', `nothing was born below ${parent.path}: ${why}`, {
     hint: `allow more: substrat config set ${setting} <n>; or end what is done: substrat terminate <agent>`,
     facts: { agent_id: parent.id, setting },
+  })
+}
+
+/** Its parent and its siblings could not write to it by its name, but would write to somebody else. */
+function meansParent(name: string): SubstratError {
+  return new SubstratError('USAGE', `${JSON.stringify(name)} cannot be the name of a child`, {
+    hint: 'it is the word by which an agent names its own parent: choose another',
+    facts: { name },
   })
 }
 

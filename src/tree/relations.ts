@@ -68,7 +68,7 @@ export function relativesOf(store: FileStore, agent: State): { relation: Relatio
 
 function refused(message: string, from: State, to: State): SubstratError {
   return new SubstratError('TREE_RULES', message, {
-    hint: 'send it by way of the agents between them: substrat tree',
+    hint: 'see who is what to whom: substrat tree',
     facts: { agent_id: from.id, to: to.id },
   })
 }

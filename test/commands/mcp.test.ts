@@ -171,6 +171,26 @@ describe.concurrent('the program of an agent', () => {
     ])
   })
 
+  test('that is done, but lives on for a child that was born meanwhile, takes its mail still', async () => {
+    const house = new House()
+    await house.spawn('boss')
+    const kid = await program(house, 'kid', '--parent', 'boss', '--allow', 'tree')
+    const calls = prompt(
+      ['complete', { result: 'done' }],
+      ['reached', { file: 'done' }],
+      ['wait-for', { file: 'go' }],
+    )
+    const turn = house.start(['send', 'boss/kid', calls])
+    await waitFor(() => house.read('done') !== undefined, 'complete')
+    await house.ok('spawn', '--parent', 'boss/kid', '--name', 'late')
+    house.write('go', '')
+    expect((await turn.result).exit).toBe(0)
+    await house.ok('send', 'boss/kid', prompt(['list_children']), '--queue', '--no-drain')
+    await house.ok('wait', 'boss/kid', '--timeout', '10s')
+    expect([house.inbox(kid), house.count(kid, 'mail.delivered')]).toEqual([[], 1])
+    expect(house.findings()).toEqual([])
+  })
+
   test('that is killed with its holder after complete is done nevertheless', async () => {
     const house = new House()
     await house.spawn('boss')

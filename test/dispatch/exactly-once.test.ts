@@ -5,7 +5,7 @@ import { House, type Running } from '../support/cli.js'
 
 vi.setConfig({ testTimeout: 300_000 })
 
-const KILLS = 30
+const KILLS = Number(process.env.KILLS ?? 15)
 const SENDERS = 3
 /** The same numbers at each run; where a kill lands is the machine's. */
 function random(seed: number): () => number {
@@ -70,7 +70,8 @@ test(`${KILLS} kills at random points: every acknowledged message is delivered o
 
   const delivered = new Map<string, SessionRecord<'mail.delivered'>[]>()
   for (const id of [...roots, ...children.map((child) => child.id)]) {
-    expect(house.inbox(id)).toEqual([])
+    // The temp of a sender that was killed is kept for ten minutes: nobody knows that it is dead.
+    expect(house.inbox(id).filter((name) => !name.endsWith('.tmp'))).toEqual([])
     for (const record of house.records(id))
       if (record.kind === 'mail.delivered')
         delivered.set(record.message_id, [...(delivered.get(record.message_id) ?? []), record])

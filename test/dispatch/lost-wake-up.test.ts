@@ -14,7 +14,7 @@ vi.setConfig({ testTimeout: 180_000 })
 
 const scripts = useScripts('mail-child.ts')
 
-const ROUNDS = 300
+const ROUNDS = Number(process.env.RACES ?? 100)
 /** A turn takes some milliseconds: the sender comes before it, in it, at its end, and after it. */
 const SPREAD_US = 12_000
 

@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest'
 import { House, type Result } from '../support/cli.js'
 
-const ROUNDS = 12
+const ROUNDS = Number(process.env.RACES ?? 6)
 
 /** What the other one is begun later by, in milliseconds: each round another, both ways. */
 function* delays(): Generator<[number, number]> {

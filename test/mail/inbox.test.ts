@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { clock } from '../../src/clock.js'
 import { limits } from '../../src/limits.js'
 import {
@@ -102,7 +102,7 @@ describe('mail is delivered first-in-first-out', () => {
     expect(contentsOf(listPending(store, session.state))).toEqual(['of a', 'of b'])
   })
 
-  test('and a reminder that is always due, or a flood, keeps no request from its turn', () => {
+  test('and a reminder that is due at once, or a flood, keeps no request from its turn', () => {
     session.append([
       {
         kind: 'reminder.set',
@@ -119,7 +119,24 @@ describe('mail is delivered first-in-first-out', () => {
       if (turn === 0) for (const content of ['one', 'two']) put(content, { from: 'a' })
       turns.push(deliver().sort().join())
     }
-    expect(turns).toEqual(['flood,tick', 'one', 'flood,flood,tick', 'two', 'flood,flood,tick', 'flood,tick'])
+    expect(turns).toEqual(['flood,tick', 'one', 'flood,flood', 'two', 'flood,flood', 'flood'])
+  })
+
+  test('and a reminder that repeats rings once in a command, however short its time', () => {
+    const began = clock.beganAt
+    const due_at = new Date(began - 1000).toISOString()
+    session.append([
+      { kind: 'reminder.set', reminder_id: randomUUID(), content: 'tick', due_at, every_ms: 1000 },
+    ])
+    vi.spyOn(clock, 'now').mockReturnValue(began + 60_000)
+    expect(deliver()).toEqual(['tick'])
+    vi.spyOn(clock, 'now').mockReturnValue(began + 120_000)
+    expect([hasDueMail(store, session.state), deliver()]).toEqual([false, []])
+    onTestFinished(() => {
+      clock.beganAt = began
+    })
+    clock.beganAt = began + 120_000
+    expect([hasDueMail(store, session.state), deliver()]).toEqual([true, ['tick']])
   })
 
   test('for each sender, and once, whatever is asked, when it is delivered and which files come back', async () => {

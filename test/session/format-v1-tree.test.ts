@@ -27,7 +27,7 @@ import { POLICY } from '../support/turns.js'
 const FROZEN = join(import.meta.dirname, '../formats/v1')
 /** Soon after it was frozen: nothing that waits for a time is due. */
 const NOW = '2026-11-20T18:00:00.000Z'
-const { now } = clock
+const { now, beganAt } = clock
 let store: FileStore
 
 beforeEach(() => {
@@ -39,6 +39,7 @@ beforeEach(() => {
 
 afterEach(() => {
   clock.now = now
+  clock.beganAt = beganAt
 })
 
 function stateOf(name: string): State {
@@ -156,6 +157,7 @@ describe('the frozen home of the tree is written to', () => {
     expect(nextMail(session).map(({ content }) => content)).toEqual(['when you may'])
     await session.abandon()
     clock.now = () => Date.parse('2033-01-01T00:00:00.000Z')
+    clock.beganAt = clock.now()
     const later = await reopen(store, resolveAgent(store, 'top/quick'))
     expect(
       listPending(store, later.state)

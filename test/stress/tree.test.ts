@@ -1,7 +1,7 @@
 /** A sample of `npm run stress:tree`, on each run of the tests; and that it would tell. */
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { Lab } from '../../stress/support/lab.js'
-import { broken, MUTANTS } from '../../stress/tree/mutants.js'
+import { broken, MUTANTS, type TreeMutant } from '../../stress/tree/mutants.js'
 import { runTrial, type TrialOptions } from '../../stress/tree/trial.js'
 
 // Some hundred processes, on a machine that runs other tests too.
@@ -28,18 +28,12 @@ test('a tree of agents whose processes are killed loses no message, and delivers
   expect(counts.delivered).toBeGreaterThanOrEqual(SMALL.messages)
 })
 
-describe('the oracle catches a program that is broken:', () => {
-  test.each(['messages of one sender have no order', 'the id of a message is told before it is stored'])(
-    '%s',
-    async (name) => {
-      const mutant = MUTANTS.find((each) => each.name === name)
-      if (mutant === undefined) throw new Error(`there is no mutant: ${name}`)
-      lab = Lab.open((bundle) => broken(bundle, mutant))
-      await lab.warm()
-      const { violations } = await runTrial(lab, { ...SMALL, messages: 24, kills: 0 })
-      expect(violations).not.toEqual([])
-    },
-  )
+// The others are caught by `npm run stress:tree -- --canary`.
+test('the oracle catches a program that tells the id of a message before it is stored', async () => {
+  const mutant = MUTANTS.find(({ name }) => name === 'the id of a message is told before it is stored')
+  lab = Lab.open((bundle) => broken(bundle, mutant as TreeMutant))
+  const { violations } = await runTrial(lab, { ...SMALL, messages: 24, kills: 0 })
+  expect(violations.join()).toContain('an acknowledged message is delivered')
 })
 
 test('every broken variant still finds its place in the program', () => {

@@ -73,6 +73,11 @@ describe('an agent below another', () => {
     await session.close(() => true)
   })
 
+  test('is not called parent, in whatever case: that is somebody else to its relatives', async () => {
+    await expect(born(below(top, 'Parent'))).rejects.toMatchObject({ code: 'USAGE' })
+    expect(pathOf(await newAgent(store, { name: 'parent' }))).toBe('parent')
+  })
+
   test('shares its name with nobody among its living siblings, and with anyone else', async () => {
     const a = await born(below(top, 'a'))
     await expect(born(below(top, 'A'))).rejects.toMatchObject({
