@@ -44,6 +44,15 @@ export interface RunOptions {
 const repository = dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
 
 const RUN_MS_MAX = 120_000
+/** What the program is besides its bundle. */
+const COPIED = [
+  'bin/run.js',
+  'bin/package.json',
+  'dist/mcp.cjs',
+  'dist/mcp-server.js',
+  'package.json',
+  'oclif.manifest.json',
+]
 
 export class Lab {
   readonly cli: string
@@ -60,7 +69,7 @@ export class Lab {
     const lab = new Lab(mkdtempSync(join(tmpdir(), 'substrat-lab-')))
     for (const directory of ['cli/bin', 'cli/dist', 'user', 'workspace'])
       mkdirSync(join(lab.root, directory), { recursive: true })
-    for (const file of ['bin/run.js', 'dist/mcp-server.js', 'package.json', 'oclif.manifest.json'])
+    for (const file of COPIED)
       cpSync(join(repository, file), join(lab.root, 'cli', file))
     const bundle = readFileSync(join(repository, 'dist/substrat.cjs'), 'utf8')
     writeFileSync(join(lab.root, 'cli/dist/substrat.cjs'), mutate(bundle))
