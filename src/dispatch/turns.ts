@@ -176,7 +176,7 @@ function portsOf(
     onToken: (secret) => reporter.token(secret, session.id),
     onText: (text) => reporter.text(text, session.id, session.state.run?.run_id ?? ''),
     note: (text) => reporter.note(text),
-    programTools: (run) => programTools(store.root, session, run),
+    programTools: (run) => (toolbox.offers(run.allow) ? programTools(store.root, session, run) : null),
     serveTools: (call) => serveTools(store, session, toolbox.treeDefinitions, call),
     keepsServers: ctx.warm.keeps && ctx.warm.max > 0,
     isLast: () => isLast() || shutdown.requested !== undefined,

@@ -104,6 +104,11 @@ export class Toolbox {
     return `${name} is not allowed to this agent: that takes --allow ${name}, or --allow tree, at spawn, set or send.`
   }
 
+  /** Whether an agent's program is worth a server of these tools: it waits for that at each start of its own. */
+  offers(allow: string[]): boolean {
+    return TREE_TOOLS.some(({ name, kind }) => kind === 'own' && isAllowed(allow, name, this.policy))
+  }
+
   /** Whether it waits for others, so that its turn need not keep its slot. */
   waits(name: string): boolean {
     return this.tools.get(name)?.waits === true
