@@ -18,7 +18,8 @@ export const MUTANTS: Mutant[] = [
     name: 'a uuid is printed before its agent is on disk',
     scenario: 'spawn',
     syscalls: ['fsync'],
-    from: /\w+ = await createAgent\(\s*ctx\.store,/,
+    // Not that of `fork`, which declares it there.
+    from: /(?<!const )\b\w+ = await createAgent\(\s*ctx\.store,/,
     to: 'listener.onAgent({ id });\n  $&',
   },
   {

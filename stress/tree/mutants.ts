@@ -53,7 +53,8 @@ export const MUTANTS: TreeMutant[] = [
     name: 'a uuid is printed before its agent is on disk',
     edits: [
       {
-        from: /session\w* = await createAgent\w*\(\s*ctx\.store,/,
+        // Not that of `fork`, which declares it there.
+        from: /(?<!const )\bsession\w* = await createAgent\w*\(\s*ctx\.store,/,
         to: `if (request.parent !== null) {
       listener.onAgent({ id, provider_name: request.provider });
       ${DIES(0.5)}

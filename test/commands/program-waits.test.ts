@@ -300,11 +300,13 @@ describe.concurrent('the store of a program', () => {
   })
 })
 
-test('a program is offered the tools of substrat', async () => {
+test('a program is offered the tools of substrat where it may use any', async () => {
   const house = new NativeHouse()
-  house.turns([{ tools: true }])
-  await house.spawn('a', '--provider', 'native')
+  house.turns([{ tools: true }], [{ tools: true }])
+  await house.spawn('a', '--provider', 'native', '--allow', 'tree')
   const { stdout } = await house.ok('send', 'a', 'hi')
   expect(stdout).toMatch(/^substrat: .*spawn_agent.*\n$/)
   expect(stdout).toContain('send_message')
+  await house.spawn('b', '--provider', 'native', '--allow', 'shell')
+  expect((await house.ok('send', 'b', 'hi')).stdout).toBe('none\n')
 })

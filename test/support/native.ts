@@ -84,6 +84,7 @@ function session(id, settings, host) {
   }
 
   async function offered(signal) {
+    if (host.tools === null) return 'none'
     const { name, command, args, env } = host.tools
     const hello = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
     const lines = [

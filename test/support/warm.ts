@@ -69,7 +69,7 @@ export class WarmHouse extends House {
   private flags(name: string, habits: string[]): string[] {
     const words = [process.execPath, STAND_IN, this.store(name), ...habits]
     const command = words.map((word) => `'${word}'`).join(' ')
-    return ['--name', name, '--provider', 'opencode', '--option', `command=${command}`]
+    return ['--name', name, '--provider', 'opencode', '--allow', 'tree', '--option', `command=${command}`]
   }
 }
 
