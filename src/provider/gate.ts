@@ -2,7 +2,7 @@
  * The gate: a program is started as a shell that waits, and becomes the program only once its process group is on disk.
  * The death of substrat before that is end-of-file on the gate, and the shell exits having done nothing.
  */
-import type { ChildProcess } from 'node:child_process'
+import { type ChildProcess, type SpawnOptions, type StdioOptions, spawn } from 'node:child_process'
 import type { ProcessGroup } from '../session/records.js'
 import { ownIdentity, processStartTime } from '../storage/identity.js'
 import type { CallOptions, LaunchCommand, LaunchedProgram } from './contract.js'
@@ -18,9 +18,6 @@ export interface Gated {
 // The shell waits on descriptor 3 for a line; end-of-file means that substrat is gone. Then it becomes the program.
 const GATE = 'read -r _ <&3 || exit 125; exec 3<&-; exec "$@"'
 
-// execa takes descriptors as well, but its types lose them beside a fourth one.
-const PIPES = ['pipe', 'pipe', 'pipe', 'pipe'] as const
-
 /** `output`: pipes for all three, or the descriptor that stdout and stderr go to, beside an empty stdin. */
 export async function startGated(
   command: LaunchCommand,
@@ -29,29 +26,24 @@ export async function startGated(
   options: CallOptions,
   record: (group: ProcessGroup) => void,
 ): Promise<Gated> {
-  const { execa } = await import('execa')
   options.signal.throwIfAborted()
-  const stdio = output === 'pipe' ? PIPES : (['ignore', output, output, 'pipe'] as unknown as typeof PIPES)
-  const child = execa('/bin/sh', ['-c', GATE, 'sh', ...command.argv], {
+  const stdio: StdioOptions =
+    output === 'pipe' ? ['pipe', 'pipe', 'pipe', 'pipe'] : ['ignore', output, output, 'pipe']
+  const child = start(command, {
     cwd: command.cwd,
-    env: { ...environment, ...command.env },
+    env: { ...process.env, ...environment, ...command.env },
     stdio,
     // A group of its own, so that all of it can be killed; not killed when we exit, because recovery does that.
     detached: true,
-    cleanup: false,
-    buffer: false,
-    reject: false,
-    encoding: 'buffer',
+  })
+  const failed = new Promise<Error>((resolve) => {
+    child.once('error', resolve)
   })
   const exited = new Promise<Awaited<Gated['exited']>>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }))
   })
   const { pid } = child
-  if (pid === undefined)
-    throw providerFailure(
-      'crashed',
-      `cannot start ${command.argv[0]} in ${command.cwd}: ${await startError(child)}`,
-    )
+  if (pid === undefined) throw cannotStart(command, await failed)
   for (const stream of child.stdio) stream?.on('error', () => undefined)
   const { kernel_boot_id, pid_namespace } = ownIdentity()
   const group = { process_group: pid, start_time: processStartTime(pid) ?? 0, kernel_boot_id, pid_namespace }
@@ -64,12 +56,18 @@ export async function startGated(
     throw error
   }
   ;(child.stdio[3] as unknown as NodeJS.WritableStream).end('\n')
-  return { child: child as unknown as ChildProcess, group, exited }
+  return { child, group, exited }
 }
 
-async function startError(
-  child: PromiseLike<{ originalMessage?: string; shortMessage?: string }>,
-): Promise<string> {
-  const result = await child
-  return result.originalMessage ?? result.shortMessage ?? 'it did not start'
+/** What the kernel refuses at once is thrown, what it refuses later comes as an event. */
+function start(command: LaunchCommand, options: SpawnOptions): ChildProcess {
+  try {
+    return spawn('/bin/sh', ['-c', GATE, 'sh', ...command.argv], options)
+  } catch (error) {
+    throw cannotStart(command, error as Error)
+  }
+}
+
+function cannotStart({ argv, cwd }: LaunchCommand, error: Error): Error {
+  return providerFailure('crashed', `cannot start ${argv[0]} in ${cwd}: ${error.message}`)
 }
