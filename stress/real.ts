@@ -2,16 +2,16 @@
 // The real agent programs under substrat, against a model on the loopback; exits 1 where one does not go through a case.
 import { parseArgs } from 'node:util'
 import { CASES } from './real/cases.js'
+import { family } from './real/family.js'
 import { install } from './real/install.js'
 import { CASE_NAMES, type CaseName, type RealProgram } from './real/program.js'
 import { PROGRAMS } from './real/programs.js'
 import { Trial } from './real/trial.js'
 
 const { values } = parseArgs({ options: { only: { type: 'string' }, cases: { type: 'string' } } })
-const names = chosen(
-  values.only,
-  PROGRAMS.map(({ name }) => name),
-)
+/** A tree of two of them; see `family`. */
+const TREE = 'tree'
+const names = chosen(values.only, [...PROGRAMS.map(({ name }) => name), TREE])
 const cases = chosen(values.cases, CASE_NAMES) as CaseName[]
 
 for (const program of PROGRAMS.filter(({ name }) => names.includes(name))) {
@@ -24,6 +24,17 @@ for (const program of PROGRAMS.filter(({ name }) => names.includes(name))) {
   if (executable === undefined) continue
   console.log(`${program.name}: ${version}`)
   await goThrough(program, executable)
+}
+
+if (names.includes(TREE)) {
+  console.log('tree: a scripted root, a child of Claude Code, a child of Codex')
+  await family().then(
+    (remark) => say('two kills', 'ok', remark),
+    (error: Error) => {
+      say('two kills', 'FAILED', error.message)
+      process.exitCode = 1
+    },
+  )
 }
 
 /** The cases follow one another with the same agents: what one leaves, the next goes on with. */

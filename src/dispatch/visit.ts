@@ -8,6 +8,7 @@ import { controlRecords, removeDelivered, syncBeforeForgetting } from '../mail/i
 import { type Settled, settle } from '../recovery/settle.js'
 import { openForAppend, type Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
+import { isInterrupted } from '../session/status.js'
 import { settleAccounts } from './accounts.js'
 import { holdUpCaller } from './caller.js'
 import type { Context } from './context.js'
@@ -57,8 +58,9 @@ async function visited<T>(
       goesOn: options.goesOn,
       note,
     })
-    // What a dead process owed goes out before anything new is done, and what was asked of the agent holds for it.
-    await settleAccounts(ctx, session, true)
+    // What a dead process owed goes out before anything new is done, but for the errors of a turn that is gone on with.
+    if (!options.goesOn || !isInterrupted(session.state)) await settleAccounts(ctx, session, true)
+    // What was asked of the agent holds for what is done now.
     obey(session)
     return work(session, settled)
   })
@@ -91,7 +93,7 @@ export async function within<T>(
   })
   try {
     const result = await work()
-    await settleAccounts(ctx, session, false)
+    await settleAccounts(ctx, session, true)
     rest(session)
     await session.close((state) => isOwed(ctx.store, state))
     if (hadTurn) await boundServers(ctx)

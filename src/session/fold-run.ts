@@ -18,6 +18,8 @@ export function runStarted(next: State, record: NewRecord<'run.started'> & Place
   const { isGated, permits } = next.gate
   return {
     ...next,
+    // Who asked gets the answer of this run: that the one before was cut short need not be told any more.
+    owes: next.owes.filter(({ run_id, kind }) => run_id !== record.continues || kind !== 'error'),
     isPoked: false,
     gate: { isGated, permits: isGated ? Math.max(0, permits - 1) : 0 },
     run: {

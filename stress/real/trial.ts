@@ -51,6 +51,12 @@ export class Trial {
     return trial
   }
 
+  /** Another program in the same place. */
+  async add(program: RealProgram, executable: string): Promise<void> {
+    Object.assign(this.env, program.configure({ ...this.place, program: executable }))
+    await this.ok('plugins', 'link', join(repository, `plugins/provider-${program.provider}`))
+  }
+
   async close(): Promise<void> {
     await this.model.close()
     this.lab.close()
@@ -115,9 +121,14 @@ export class Trial {
   }
 
   /** A turn in its middle: the model was asked. */
-  async startAndMeet(agent: string, message: string): Promise<Started> {
+  startAndMeet(agent: string, message: string): Promise<Started> {
+    return this.meet(['send', agent, message], message)
+  }
+
+  /** A command by which the model was asked for this. */
+  async meet(argv: string[], message: string): Promise<Started> {
     const before = this.model.asked.length
-    const sender = this.start('send', agent, message)
+    const sender = this.start(...argv)
     const isAsked = (): boolean =>
       this.model.asked.slice(before).some(({ latest }) => latest.includes(message))
     await Promise.race([

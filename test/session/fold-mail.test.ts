@@ -127,6 +127,17 @@ describe('who asked is answered at the end of the run', () => {
     expect(after.owes).toMatchObject([{ to: SIBLING, kind: 'response', reply_to: REQUEST, run_id: NEXT_RUN }])
   })
 
+  test('and where it is gone on with at once nobody is told of the trouble: the answer is to come', () => {
+    const next: NewRecord = { ...startedRun(NEXT_RUN), origin: 'continuation', continues: RUN }
+    const before = [...asked(asChild, request(SIBLING)), interrupted('process_exit')]
+    expect(owed(before).map(({ to, kind }) => [to, kind])).toEqual([
+      [SIBLING, 'error'],
+      [PARENT, 'error'],
+    ])
+    expect(owed([...before, next])).toEqual([])
+    expect(owed([...before, next, replied(NEXT_RUN, 'at last'), completed(NEXT_RUN, null)])).toHaveLength(1)
+  })
+
   test('no more, where another message came first', () => {
     const state = foldAll([
       ...asked(asChild, request(SIBLING)),
