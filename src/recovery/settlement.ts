@@ -4,6 +4,7 @@ import type { Interruption, NewRecord } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
 import type { Status } from '../session/status.js'
 import { ownIdentity } from '../storage/identity.js'
+import { overtaken } from '../turn/program-calls.js'
 import { revoked } from '../turn/step-calls.js'
 import { completed, reply } from '../turn/step-records.js'
 import { isRepeatable, type ToolPolicy } from '../turn/turn-event.js'
@@ -27,10 +28,10 @@ export function settlement(state: State, row: Row, facts: SettlementFacts): NewR
   const run = openRun(state)
   switch (action) {
     case 'close':
-      return [...unansweredCalls(run), completed(run.run_id, run.usage, run.terminates)]
+      return [...overtaken(run, UNKNOWN_OUTCOME), completed(run.run_id, run.usage, run.terminates)]
     case 'inspect':
       return [
-        ...unansweredCalls(run),
+        ...overtaken(run, UNKNOWN_OUTCOME),
         ...(facts.finished === undefined
           ? interruptedBy(run, facts)
           : [reply(run, facts.finished), completed(run.run_id, null)]),
@@ -42,18 +43,6 @@ export function settlement(state: State, row: Row, facts: SettlementFacts): NewR
     case 'go_on':
       return facts.goesOn && !facts.hasStranger ? [] : interruptedBy(run, facts)
   }
-}
-
-/** The program that called one of our tools is dead: nobody waits for the result. */
-function unansweredCalls({ run_id, program_calls }: Run): NewRecord[] {
-  return program_calls.map(({ call_id, tool }) => ({
-    kind: 'tool.finished',
-    run_id,
-    call_id,
-    tool,
-    content: UNKNOWN_OUTCOME,
-    is_error: true,
-  }))
 }
 
 /** A session without a turn is at rest, also while its run waits. */

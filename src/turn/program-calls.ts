@@ -107,18 +107,20 @@ export class ProgramCalls {
   }
 }
 
-/** Results of the calls that the end of their turn has overtaken. */
-export function overtaken(run: Run | null): NewRecord[] {
+/** Results of the calls that nobody waits for any more: their turn has ended, or their program is dead. */
+export function overtaken(run: Run | null, content: string = OVERTAKEN): NewRecord[] {
   if (run === null) return []
   return run.program_calls.map(({ call_id, tool }) => ({
     kind: 'tool.finished',
     run_id: run.run_id,
     call_id,
     tool,
-    content: 'Interrupted: the turn ended before it was done.',
+    content,
     is_error: true,
   }))
 }
+
+const OVERTAKEN = 'Interrupted: the turn ended before it was done.'
 
 const OVER = { content: 'Refused: the turn of this agent is over.', is_error: true }
 const TAKEN_BACK: Omit<ToolResult, 'whole'> = {
