@@ -26,6 +26,10 @@ await build({
   logLevel: 'warning',
   // The native lock is looked for from there.
   define: { 'import.meta.url': JSON.stringify(pathToFileURL(source).href) },
-  external: ['write-file-atomic', 'proper-lockfile'],
+  // oclif is CommonJS.
+  banner: {
+    js: `import { createRequire as requireFrom } from 'node:module'\nconst require = requireFrom(${JSON.stringify(source)})`,
+  },
+  external: ['write-file-atomic', 'proper-lockfile', 'fs-native-extensions', 'typescript'],
 })
 await import(pathToFileURL(outfile).href)

@@ -41,7 +41,7 @@ export interface RunOptions {
   timeoutMs?: number
 }
 
-const repository = dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
+export const repository = dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
 
 const RUN_MS_MAX = 120_000
 /** What the program is besides its bundle. */

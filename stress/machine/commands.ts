@@ -1,0 +1,78 @@
+/** The commands of the CLI as their own classes, to be run within this process. */
+import { Config } from '@oclif/core'
+import Approve from '../../commands/approve.js'
+import Cancel from '../../commands/cancel.js'
+import ConfigSet from '../../commands/config/set.js'
+import Deliver from '../../commands/deliver.js'
+import Deny from '../../commands/deny.js'
+import Fork from '../../commands/fork.js'
+import Gate from '../../commands/gate.js'
+import Inbox from '../../commands/inbox.js'
+import List from '../../commands/list.js'
+import Log from '../../commands/log.js'
+import Prune from '../../commands/prune.js'
+import Recover from '../../commands/recover.js'
+import Remove from '../../commands/remove.js'
+import Resume from '../../commands/resume.js'
+import Retry from '../../commands/retry.js'
+import Send from '../../commands/send.js'
+import SetAgent from '../../commands/set.js'
+import Show from '../../commands/show.js'
+import Spawn from '../../commands/spawn.js'
+import Suspend from '../../commands/suspend.js'
+import Terminate from '../../commands/terminate.js'
+import TokenRotate from '../../commands/token/rotate.js'
+import Tree from '../../commands/tree.js'
+import Ungate from '../../commands/ungate.js'
+import Wait from '../../commands/wait.js'
+import type { BaseCommand } from '../../src/command/base.js'
+import { repository } from '../support/lab.js'
+
+type CommandClass = (new (
+  argv: string[],
+  config: Config,
+) => BaseCommand) & {
+  id: string
+  run(argv: string[], config: Config): Promise<unknown>
+}
+
+const CLASSES: Record<string, unknown> = {
+  approve: Approve,
+  cancel: Cancel,
+  'config set': ConfigSet,
+  deliver: Deliver,
+  deny: Deny,
+  fork: Fork,
+  gate: Gate,
+  inbox: Inbox,
+  list: List,
+  log: Log,
+  prune: Prune,
+  recover: Recover,
+  remove: Remove,
+  resume: Resume,
+  retry: Retry,
+  send: Send,
+  set: SetAgent,
+  show: Show,
+  spawn: Spawn,
+  suspend: Suspend,
+  terminate: Terminate,
+  'token rotate': TokenRotate,
+  tree: Tree,
+  ungate: Ungate,
+  wait: Wait,
+}
+
+let config: Promise<Config> | undefined
+
+/** Runs `substrat ARGV` as the CLI's entry does, but for the end of the process. */
+export async function runCommand(argv: string[]): Promise<void> {
+  const topic = argv.slice(0, 2).join(' ')
+  const [id, rest] = topic in CLASSES ? [topic, argv.slice(2)] : [argv[0] as string, argv.slice(1)]
+  const command = CLASSES[id] as CommandClass | undefined
+  if (command === undefined) throw new Error(`the machine has no command ${id}`)
+  command.id = id.replace(' ', ':')
+  config ??= Config.load({ root: repository, userPlugins: false, devPlugins: false }) as Promise<Config>
+  await command.run(rest, await config)
+}

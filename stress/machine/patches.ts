@@ -1,0 +1,110 @@
+/**
+ * What a process has to itself, given to each process of the machine: descriptors, output, exit status, signal handlers.
+ * Installed once in a process of ours, for good: a lab is nothing that product code runs beside.
+ */
+import { createRequire, syncBuiltinESMExports } from 'node:module'
+import { clock } from '../../src/clock.js'
+import { setFaultHook } from '../../src/storage/io.js'
+import { Killed, type LabProcess, running, type SignalListener } from './process.js'
+
+const require = createRequire(import.meta.url)
+const fs = require('node:fs') as typeof import('node:fs')
+const crypto = require('node:crypto') as typeof import('node:crypto')
+
+const { openSync, closeSync } = fs
+
+let isInstalled = false
+
+export function install(): void {
+  if (isInstalled) return
+  isInstalled = true
+  patchDescriptors()
+  patchOutput()
+  patchProcess()
+  const began = clock.beganAt
+  Object.defineProperty(clock, 'beganAt', { get: () => running.getStore()?.beganAt ?? began })
+  setFaultHook((operation) => running.getStore()?.step(operation))
+  syncBuiltinESMExports()
+}
+
+/** Of a process that is gone, without asking it. */
+export function closeDescriptor(fd: number): void {
+  closeSync(fd)
+}
+
+/** The kernel tells of changes when it likes; who watches has to look for himself from time to time, too. */
+export function withoutWatches(): void {
+  fs.watch = (() => {
+    throw new Error('nothing is watched here')
+  }) as unknown as typeof fs.watch
+  syncBuiltinESMExports()
+}
+
+/** Ids, secrets and names of temporary files by this generator of numbers from 0 to 1. */
+export function randomBy(random: () => number): void {
+  const bytes = (size: number): Buffer =>
+    Buffer.from(Array.from({ length: size }, () => Math.floor(random() * 256)))
+  crypto.randomBytes = ((size: number) => bytes(size)) as typeof crypto.randomBytes
+  crypto.randomUUID = (() => {
+    const hex = bytes(16).toString('hex')
+    const variant = '89ab'[Number.parseInt(hex[16] as string, 16) % 4]
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`
+  }) as typeof crypto.randomUUID
+  Math.random = random
+  syncBuiltinESMExports()
+}
+
+function patchDescriptors(): void {
+  fs.openSync = ((...args: Parameters<typeof openSync>) => {
+    const owner = running.getStore()
+    if (owner?.isAlive === false) throw new Killed()
+    const fd = openSync(...args)
+    owner?.descriptors.add(fd)
+    return fd
+  }) as typeof fs.openSync
+  fs.closeSync = (fd) => {
+    const owner = running.getStore()
+    // Its number may be another's by now.
+    if (owner?.isAlive === false) return
+    owner?.descriptors.delete(fd)
+    closeSync(fd)
+  }
+}
+
+function patchOutput(): void {
+  for (const name of ['stdout', 'stderr'] as const) {
+    const stream = process[name]
+    const write = stream.write.bind(stream) as (...args: unknown[]) => boolean
+    stream.write = ((text: string | Uint8Array, ...rest: unknown[]) => {
+      const owner = running.getStore()
+      if (owner === undefined) return write(text, ...rest)
+      if (owner.isAlive) owner[name] += typeof text === 'string' ? text : Buffer.from(text).toString('utf8')
+      const done = rest.find((value) => typeof value === 'function') as (() => void) | undefined
+      if (done !== undefined) queueMicrotask(done)
+      return true
+    }) as typeof stream.write
+  }
+}
+
+/** Node lets nobody redefine the exit status of its own object: another one stands before it. */
+function patchProcess(): void {
+  const own = process
+  const perProcess = (name: string | symbol, owner: LabProcess): unknown => {
+    if (name === 'exitCode') return owner.exitCode
+    if (name === 'on') return (event: string, listener: SignalListener) => owner.listen(event, listener)
+    if (name === 'off') return (event: string, listener: SignalListener) => owner.unlisten(event, listener)
+    return Reflect.get(own, name)
+  }
+  globalThis.process = new Proxy(own, {
+    get(target, name) {
+      const owner = running.getStore()
+      return owner === undefined ? Reflect.get(target, name) : perProcess(name, owner)
+    },
+    set(target, name, value) {
+      const owner = running.getStore()
+      if (owner === undefined || name !== 'exitCode') return Reflect.set(target, name, value)
+      owner.exitCode = value as number | undefined
+      return true
+    },
+  })
+}
