@@ -8,7 +8,7 @@
  */
 import * as fs from 'node:fs'
 import { SubstratError } from '../errors.js'
-import { failure, type Operation } from './operation.js'
+import { failure, type OpenMode, type Operation } from './operation.js'
 
 export type { Operation }
 
@@ -27,8 +27,6 @@ export interface OpenFile {
   readonly path: string
 }
 
-export type OpenMode = 'read' | 'write' | 'create' | 'create_exclusive' | 'append'
-
 // O_NOFOLLOW: a link planted in the home is refused. O_NONBLOCK: a FIFO planted there does not hang a command.
 const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_APPEND, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } =
   fs.constants
@@ -42,7 +40,10 @@ const OPEN_FLAGS: Record<OpenMode, number> = {
 }
 
 export function open(point: string, path: string, mode: OpenMode): OpenFile {
-  return step({ point, name: 'open', path }, () => ({ fd: fs.openSync(path, OPEN_FLAGS[mode], 0o600), path }))
+  return step({ point, name: 'open', path, mode }, () => ({
+    fd: fs.openSync(path, OPEN_FLAGS[mode], 0o600),
+    path,
+  }))
 }
 
 export function openIfThere(point: string, path: string, mode: 'read' | 'write'): OpenFile | undefined {

@@ -15,11 +15,15 @@ type OperationName =
   | 'mkdir'
   | 'rmdir'
 
+export type OpenMode = 'read' | 'write' | 'create' | 'create_exclusive' | 'append'
+
 export interface Operation {
   /** The fault point: which step of which protocol this is. */
   point: string
   name: OperationName
   path: string
+  /** For open: whether it may make the file. */
+  mode?: OpenMode
   /** For rename and link. */
   to?: string
   /** For write (with `bytes`) and truncate. */
