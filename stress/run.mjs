@@ -1,6 +1,6 @@
 // Runs a program of this folder that is written in TypeScript: node stress/run.mjs bench|kill-sweep|tree|turns [OPTION…]
 // It is bundled with the parts of src/ that it uses, so that generators and oracles are the product's own code.
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -15,6 +15,11 @@ if (!programs.includes(`${name}.ts`)) {
 const source = path.join(import.meta.dirname, `${name}.ts`)
 const directory = mkdtempSync(path.join(tmpdir(), 'substrat-stress-'))
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
+// What is not bundled is looked for from where the bundle is.
+symlinkSync(
+  path.join(path.dirname(import.meta.dirname), 'node_modules'),
+  path.join(directory, 'node_modules'),
+)
 const outfile = path.join(directory, `${name}.mjs`)
 await build({
   entryPoints: [source],

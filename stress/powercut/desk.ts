@@ -1,0 +1,88 @@
+/** Where scenarios are played: a machine, a disk of its own (a directory in memory where there is one) and a workspace. */
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Machine } from '../machine/machine.js'
+import type { Ended, LabProcess, OnStep } from '../machine/process.js'
+import { type Image, readImage, writeImage } from './image.js'
+
+/** Nothing that a scenario does takes a hundredth of it. */
+const RUN_MS_MAX = 20_000
+const IN_MEMORY = '/dev/shm'
+
+export class Desk {
+  /** The disk: the home is all that is on it. */
+  readonly disk: string
+  readonly home: string
+  readonly workspace: string
+  readonly machine: Machine
+  /** Asked before each step of every process. */
+  onStep: OnStep = () => undefined
+  /** Commands so far. */
+  commands = 0
+
+  private constructor(private readonly root: string) {
+    this.disk = join(root, 'disk')
+    this.home = join(this.disk, 'home')
+    this.workspace = join(root, 'workspace')
+    this.machine = new Machine(this.home)
+    this.clear()
+  }
+
+  static open(): Desk {
+    return new Desk(mkdtempSync(join(existsSync(IN_MEMORY) ? IN_MEMORY : tmpdir(), 'substrat-powercut-')))
+  }
+
+  close(): void {
+    rmSync(this.root, { recursive: true, force: true })
+  }
+
+  /** An empty disk and workspace. */
+  clear(): void {
+    for (const directory of [this.disk, this.workspace]) {
+      rmSync(directory, { recursive: true, force: true })
+      mkdirSync(directory)
+    }
+  }
+
+  /** The disk is that image, under a new start of the kernel. */
+  comeUp(disk: Image, workspace: Image | undefined): void {
+    this.machine.powerCut()
+    writeImage(this.disk, disk)
+    if (workspace !== undefined) writeImage(this.workspace, workspace)
+  }
+
+  image(): Image {
+    return readImage(this.disk)
+  }
+
+  start(argv: string[], onStep?: OnStep): LabProcess {
+    this.commands += 1
+    return this.machine.start(argv, (operation, process) => {
+      this.onStep(operation, process)
+      return onStep?.(operation, process)
+    })
+  }
+
+  async run(argv: string[], onStep?: OnStep): Promise<Ended> {
+    const started = this.start(argv, onStep)
+    const timer = setTimeout(() => started.kill(), RUN_MS_MAX)
+    const ended = await started.ended
+    clearTimeout(timer)
+    return ended
+  }
+
+  /** As `run`, for what must succeed: preparations. */
+  async do(...argv: string[]): Promise<Ended> {
+    const ended = await this.run(argv)
+    if (ended.status !== 0)
+      throw new Error(`substrat ${argv.join(' ')} exited ${ended.status}: ${ended.stderr}`)
+    return ended
+  }
+
+  /** A scenario of the scripted provider, named by the option of an agent. */
+  script(name: string, responses: object[]): string[] {
+    writeFileSync(join(this.workspace, name), JSON.stringify({ responses }))
+    return ['--option', `scenario=${name}`]
+  }
+}

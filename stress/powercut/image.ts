@@ -1,0 +1,53 @@
+/** A directory as it stands: every path below it with its bytes, or undefined for a directory. */
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Parents before what is in them. */
+export type Image = Map<string, Buffer | undefined>
+
+export function readImage(root: string): Image {
+  const image: Image = new Map()
+  const walk = (prefix: string): void => {
+    for (const entry of readdirSync(join(root, prefix), { withFileTypes: true })) {
+      const path = prefix + entry.name
+      if (entry.isDirectory()) {
+        image.set(path, undefined)
+        walk(`${path}/`)
+      } else if (entry.isFile()) image.set(path, readFileSync(join(root, path)))
+    }
+  }
+  walk('')
+  return image
+}
+
+/** The directory is that image afterwards, and nothing else. */
+export function writeImage(root: string, image: Image): void {
+  rmSync(root, { recursive: true, force: true })
+  mkdirSync(root)
+  for (const [path, bytes] of image) {
+    if (bytes === undefined) mkdirSync(join(root, path), { mode: 0o700 })
+    else writeFileSync(join(root, path), bytes, { mode: 0o600 })
+  }
+}
+
+/** The same for images with the same names and bytes. */
+export function digestOf(image: Image): string {
+  const hash = createHash('sha1')
+  for (const path of [...image.keys()].sort()) {
+    const bytes = image.get(path)
+    hash.update(path).update(bytes === undefined ? '/' : `\0${bytes.length}\0`)
+    if (bytes !== undefined) hash.update(bytes)
+  }
+  return hash.digest('hex')
+}
+
+/** Paths that are in one of them alone, or differ. */
+export function differences(one: Image, other: Image): string[] {
+  const paths = new Set([...one.keys(), ...other.keys()])
+  return [...paths].filter((path) => {
+    const [left, right] = [one.get(path), other.get(path)]
+    if (left === undefined || right === undefined) return one.has(path) !== other.has(path) || left !== right
+    return !left.equals(right)
+  })
+}

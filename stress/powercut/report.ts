@@ -1,0 +1,37 @@
+/** What a survey says at its end. */
+import type { FoundViolation, SurveyReport } from './survey.js'
+
+export function summary(reports: SurveyReport[]): string {
+  const cells = (of: SurveyReport): number[] => [
+    of.steps,
+    of.enumerated,
+    of.states,
+    of.nestedStates,
+    of.commands,
+    of.violations.length,
+    Math.round(of.seconds),
+  ]
+  const total = reports
+    .map(cells)
+    .reduce((sums, row) => sums.map((sum, index) => sum + (row[index] as number)))
+  return [
+    row(['scenario', 'steps', 'legal', 'states', 'in recovery', 'commands', 'violations', 'seconds']),
+    ...reports.map((report) => row([report.scenario, ...cells(report)])),
+    row(['all', ...total]),
+  ].join('\n')
+}
+
+export function describeViolation(violation: FoundViolation, seed: number): string {
+  const { scenario, state, lost, order, nested, broken } = violation
+  return [
+    `${scenario}, power cut after step ${state.split(':')[0]}${order === undefined ? '' : `; ${order}`}`,
+    `  must hold: ${broken}`,
+    ...lost.map((what) => `  ${what}`),
+    ...(nested === undefined ? [] : [`  and in the recovery from that: ${nested}`]),
+    `  again: npm run stress:powercut -- --seed ${seed} --scenarios ${scenario} --state ${state}`,
+  ].join('\n')
+}
+
+function row([first, ...rest]: (string | number)[]): string {
+  return `${String(first).padEnd(20)}${rest.map((cell) => String(cell).padStart(12)).join('')}`
+}

@@ -1,0 +1,98 @@
+/** What a scenario is, and the words that several of them need. */
+import { type AgentSeen, conversation, type HomeView } from '../kill/home-view.js'
+import type { Ended } from '../machine/process.js'
+import type { Desk } from './desk.js'
+import type { Told } from './trace.js'
+
+/** Sentences that say what of the contract does not hold. */
+export type Broken = Iterable<string>
+
+export interface Scenario {
+  name: string
+  /** Commands that come before, whose unsynced steps the power cut may take, too. */
+  begin(desk: Desk): Promise<Case>
+}
+
+/** A command that the power is cut under, and what has to hold afterwards. */
+export interface Case {
+  argv: string[]
+  /** What goes on meanwhile: started before the command; the result is awaited when it has ended. */
+  meanwhile?(): Promise<() => Promise<unknown>>
+  /** Once all that is recorded. */
+  settle?(): void
+  /** What is done outside the home matters: it is put back as it was when the power was cut. */
+  worksOutside?: boolean
+  /** What was told is true. */
+  acknowledged(told: Told, home: HomeView): Broken
+  /** The next command, which goes on without being told. `cuts`: how often the power was cut so far. */
+  next: { argv: string[]; check(ended: Ended, told: Told, cuts: number): Broken }
+  /** How `recover --all` may end besides 0 and 6. */
+  recoverExits?: number[]
+  /** When the next command and `recover --all` have run, in either order. */
+  finally(home: HomeView, told: Told): Broken
+}
+
+export const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/
+
+export function* exits(ended: Ended, status: number, stdout?: string): Broken {
+  if (ended.status !== status)
+    yield `the next command exits ${status}, not ${ended.status}: ${ended.stderr.trim()}`
+  else if (stdout !== undefined && ended.stdout !== stdout)
+    yield `the next command prints ${JSON.stringify(stdout.slice(0, 80))}, not ${JSON.stringify(ended.stdout.slice(0, 200))}`
+}
+
+/** The message is in the log once, and was answered once. */
+export function* takenOnce(agent: AgentSeen | undefined, content: string, answer: string): Broken {
+  if (agent === undefined)
+    return yield `the agent that takes ${JSON.stringify(content.slice(0, 40))} is there`
+  const { asked, replies, completed } = conversation(agent, content)
+  const short = JSON.stringify(content.slice(0, 40))
+  if (asked !== 1) yield `the message ${short} is in the log once, not ${asked} times`
+  if (replies.length !== 1) yield `the message ${short} has one reply, not ${replies.length}`
+  else if (replies[0] !== answer)
+    yield `the reply to ${short} is the right one, not ${JSON.stringify(replies[0]?.slice(0, 200))}`
+  if (completed !== 1) yield `one run completed for ${short}, not ${completed}`
+}
+
+/** The message was not taken at all, or once and answered. */
+export function* takenOnceOrNot(agent: AgentSeen | undefined, content: string, answer: string): Broken {
+  if (agent !== undefined && conversation(agent, content).asked > 0) yield* takenOnce(agent, content, answer)
+}
+
+/** A reply that was printed is in the log, with the end of its run. */
+export function* replyIsKept(
+  told: Told,
+  agent: AgentSeen | undefined,
+  content: string,
+  answer: string,
+): Broken {
+  if (told.stdout.includes(answer)) yield* takenOnce(agent, content, answer)
+}
+
+export function* nothingPending(home: HomeView): Broken {
+  for (const { pending, state } of home.agents)
+    if (pending.length > 0 && state.state !== 'terminated') yield `${state.name} has taken its mail`
+}
+
+/** An agent that has had a turn, on a home that recovery has looked at: from then on it goes by the markers alone. */
+export async function withAgent(desk: Desk, name: string, ...flags: string[]): Promise<string> {
+  const { stdout } = await desk.do('spawn', '--name', name, '--workspace', desk.workspace, ...flags)
+  await desk.do('recover', '--all')
+  return stdout.trim()
+}
+
+/** Leaves a turn as the death of its process leaves it: with the message taken, and the model asked. */
+export async function leaveAsked(desk: Desk, name: string, content: string): Promise<void> {
+  await desk.run(['send', name, content], killedAfterRecord('model.requested'))
+}
+
+/** Killed before the step that comes after the sync of that record. */
+export function killedAfterRecord(kind: string): Parameters<Desk['run']>[1] {
+  let seen = 0
+  return ({ name, bytes }) => {
+    if (seen === 2) return { kill: true }
+    if (seen === 1 && name === 'fdatasync') seen = 2
+    if (name === 'write' && bytes !== undefined && Buffer.from(bytes).includes(`"kind":"${kind}"`)) seen = 1
+    return undefined
+  }
+}

@@ -1,0 +1,266 @@
+/**
+ * One scenario: its command is recorded once, and then, for the power cut after each of its steps, each disk that may come
+ * out of it is made, judged, and gone on with. Recovery is itself cut so, in a sample.
+ */
+import { SubstratError } from '../../src/errors.js'
+import { randomBy } from '../machine/patches.js'
+import type { LabProcess } from '../machine/process.js'
+import { Random } from '../tree/random.js'
+import { type Choice, choicesOf } from './choices.js'
+import type { Desk } from './desk.js'
+import { Disk, type Pending } from './disk.js'
+import { digestOf, type Image, readImage } from './image.js'
+import { judge, type Order, RECOVER } from './judge.js'
+import type { Case, Scenario } from './scenario.js'
+import { type Told, Trace } from './trace.js'
+import { tellOfUserFiles } from './user-files.js'
+
+export interface SurveyOptions {
+  seed: number
+  /** Further states of each prefix, drawn by the seed, where it has too many to try all. */
+  sample: number
+  /** Every k-th state is tried. */
+  every: number
+  /** After every k-th of those the power is cut in the recovery, too; 0 for never. */
+  nestedEvery: number
+  /** How many of the states in such a recovery are tried. */
+  nestedSample: number
+  /** Syncs that count as left out. */
+  ignores?: ((point: string) => boolean) | undefined
+  /** Ends at the first violation. */
+  stopsEarly?: boolean
+  /** This state alone, as a violation names it. */
+  only?: string | undefined
+}
+
+export interface FoundViolation {
+  scenario: string
+  /** The state: after which step, and what became of what was pending then. */
+  state: string
+  lost: string[]
+  order: Order | undefined
+  /** Where the power was cut in the recovery from that. */
+  nested: string | undefined
+  broken: string
+}
+
+export interface SurveyReport {
+  scenario: string
+  steps: number
+  /** Legal states, the same one at several steps counted each time. */
+  enumerated: number
+  states: number
+  nestedStates: number
+  commands: number
+  violations: FoundViolation[]
+  seconds: number
+}
+
+export async function survey(desk: Desk, scenario: Scenario, options: SurveyOptions): Promise<SurveyReport> {
+  return new Survey(desk, scenario, options).run()
+}
+
+interface State {
+  name: string
+  image: Image
+  told: Told
+  lost: string[]
+}
+
+class Survey {
+  private readonly began = performance.now()
+  private readonly random: Random
+  private readonly report: SurveyReport
+
+  constructor(
+    private readonly desk: Desk,
+    private readonly scenario: Scenario,
+    private readonly options: SurveyOptions,
+  ) {
+    this.random = new Random(options.seed)
+    this.report = {
+      scenario: scenario.name,
+      steps: 0,
+      enumerated: 0,
+      states: 0,
+      nestedStates: 0,
+      commands: 0,
+      violations: [],
+      seconds: 0,
+    }
+  }
+
+  async run(): Promise<SurveyReport> {
+    const { desk, scenario, options, report } = this
+    const ids = new Random(options.seed)
+    randomBy(() => ids.next())
+    desk.clear()
+    const commandsBefore = desk.commands
+    const { plan, trace, last } = await record(desk, scenario)
+    report.steps = trace.steps.length - trace.preparedSteps
+    let count = 0
+    for (const state of this.statesOf(trace, last)) {
+      if (options.only === undefined && count++ % options.every !== 0) continue
+      report.states += 1
+      await this.try(plan, state)
+      if (options.nestedEvery > 0 && report.states % options.nestedEvery === 0)
+        await this.cutRecovery(plan, state)
+      if (options.stopsEarly === true && report.violations.length > 0) break
+    }
+    report.commands = desk.commands - commandsBefore
+    report.seconds = (performance.now() - this.began) / 1000
+    return report
+  }
+
+  private *statesOf({ steps, preparedSteps }: Trace, last: Told): Generator<State> {
+    const { options, report } = this
+    const disk = new Disk({ ignores: options.ignores ?? (() => false) })
+    const seen = new Set<string>()
+    for (const { step } of steps.slice(0, preparedSteps)) disk.apply(step)
+    disk.age()
+    for (let done = preparedSteps; done <= steps.length; done++) {
+      const told = steps[done]?.before ?? last
+      for (const choice of this.choicesAfter(done - preparedSteps, disk.pending)) {
+        report.enumerated += 1
+        const image = imageOf(disk, choice)
+        const key = `${digestOf(image)} ${told.stdout.length} ${told.stderr.length} ${told.status}`
+        if (seen.has(key)) continue
+        seen.add(key)
+        yield { name: nameOf(done - preparedSteps, choice), image, told, lost: lostIn(disk.pending, choice) }
+      }
+      const next = steps[done]
+      if (next !== undefined) disk.apply(next.step)
+    }
+  }
+
+  private choicesAfter(done: number, pending: readonly Pending[]): Iterable<Choice> {
+    const { only, sample } = this.options
+    if (only === undefined) return choicesOf(pending, this.random, sample)
+    const [step, choice = ''] = only.split(':')
+    return Number(step) === done ? [choice.split('.').map(Number)] : []
+  }
+
+  private async try(plan: Case, state: State): Promise<void> {
+    for (const { order, broken } of await this.judged(plan, state, 1)) this.note(state, { order, broken })
+  }
+
+  private async judged(plan: Case, { image, told }: State, cuts: number): ReturnType<typeof judge> {
+    try {
+      return await judge(this.desk, plan, image, told, cuts)
+    } catch (error) {
+      return [{ order: undefined, broken: `the audit can read it: ${describe(error)}` }]
+    }
+  }
+
+  /** The recovery from that state is recorded, and cut. */
+  private async cutRecovery(plan: Case, state: State): Promise<void> {
+    const { desk, options } = this
+    desk.comeUp(state.image, state.told.workspace)
+    const { trace, last } = await recordRecovery(desk, plan, state.told)
+    const all: State[] = []
+    const disk = Disk.of(state.image)
+    const seen = new Set<string>()
+    for (let done = 0; done <= trace.steps.length; done++) {
+      for (const choice of choicesOf(disk.pending, this.random, 0)) {
+        const image = imageOf(disk, choice)
+        const key = digestOf(image)
+        if (seen.has(key)) continue
+        seen.add(key)
+        const told = trace.steps[done]?.before ?? last
+        all.push({ name: nameOf(done, choice), image, told, lost: lostIn(disk.pending, choice) })
+      }
+      const next = trace.steps[done]
+      if (next !== undefined) disk.apply(next.step)
+    }
+    for (let count = 0; count < options.nestedSample && all.length > 0; count++) {
+      const [cut] = all.splice(this.random.below(all.length), 1) as [State]
+      this.report.nestedStates += 1
+      for (const { order, broken } of await this.judged(plan, cut, 2))
+        this.note(state, { order, broken, nested: `${cut.name} (${cut.lost.join(', ')})` })
+    }
+  }
+
+  private note(
+    { name, lost }: State,
+    found: { order: Order | undefined; broken: string; nested?: string },
+  ): void {
+    this.report.violations.push({
+      scenario: this.scenario.name,
+      state: name,
+      lost,
+      nested: undefined,
+      ...found,
+    })
+  }
+}
+
+async function record(desk: Desk, scenario: Scenario): Promise<{ plan: Case; trace: Trace; last: Told }> {
+  let main: LabProcess | undefined
+  let plan: Case | undefined
+  let status: Told['status']
+  const told = (): Told => ({
+    stdout: main?.stdout ?? '',
+    stderr: main?.stderr ?? '',
+    status,
+    workspace: plan?.worksOutside === true ? readImage(desk.workspace) : undefined,
+  })
+  const trace = new Trace(desk.disk, told)
+  const stop = tellOfUserFiles(trace.onStep)
+  desk.onStep = trace.onStep
+  try {
+    plan = await scenario.begin(desk)
+    trace.preparedSteps = trace.steps.length
+    const others = await plan.meanwhile?.()
+    main = desk.start(plan.argv)
+    const ended = await main.ended
+    status = ended.status
+    await others?.()
+    trace.end()
+    plan.settle?.()
+    return { plan, trace, last: told() }
+  } finally {
+    desk.onStep = () => undefined
+    stop()
+  }
+}
+
+/** What the command had told stays told; of the recovery nobody reads what it prints. */
+async function recordRecovery(desk: Desk, plan: Case, before: Told): Promise<{ trace: Trace; last: Told }> {
+  const told = (): Told => ({
+    ...before,
+    workspace: plan.worksOutside === true ? readImage(desk.workspace) : undefined,
+  })
+  const trace = new Trace(desk.disk, told, false)
+  desk.onStep = trace.onStep
+  try {
+    await desk.run(RECOVER)
+    return { trace, last: told() }
+  } finally {
+    desk.onStep = () => undefined
+  }
+}
+
+function imageOf(disk: Disk, choice: Choice): Image {
+  const options = new Map(
+    disk.pending.map((pending, index) => [pending, pending.options[choice[index] ?? 0]]),
+  )
+  return disk.image((pending) => options.get(pending) ?? 'whole')
+}
+
+function nameOf(done: number, choice: Choice): string {
+  return `${done}:${choice.join('.')}`
+}
+
+function lostIn(pending: readonly Pending[], choice: Choice): string[] {
+  return pending.flatMap(({ point, what, options }, index) =>
+    choice[index] === 0 ? [] : [`${options[choice[index] as number]}: ${point} ${what}`],
+  )
+}
+
+function describe(error: unknown): string {
+  return error instanceof SubstratError
+    ? error.message
+    : error instanceof Error
+      ? (error.stack ?? '')
+      : String(error)
+}
