@@ -94,6 +94,8 @@ export async function within<T>(
   try {
     const result = await work()
     await settleAccounts(ctx, session, true)
+    // Also a reply that a call found there, as the one that it was run again for: no marker brings anybody back for it.
+    removeDelivered(session)
     rest(session)
     await session.close((state) => isOwed(ctx.store, state))
     if (hadTurn) await boundServers(ctx)

@@ -146,3 +146,20 @@ test('a message that a killed turn had sent is not sent again by the run that go
   expect(house.count(child, 'mail.delivered')).toBe(1)
   expect(house.findings(true)).toEqual([])
 })
+
+test('a reply that came meanwhile is the result of the call that is run again, and leaves the inbox', async () => {
+  const house = new House()
+  const ask = { name: 'send_message', input: { to: 'child', content: 'how far?', wait: true } }
+  const asks = house.scenario('p.json', { tools: [ask] }, { say: 'ok' })
+  const parent = await house.spawn('parent', '--option', asks, '--allow', 'tree')
+  const slow = house.scenario('c.json', { delay_ms: 500, say: 'done' })
+  const child = await house.spawn('child', '--parent', 'parent', '--option', slow)
+  const sender = house.start(['send', 'parent', 'go'])
+  await waitFor(() => house.count(child, 'model.requested') > 0, 'the turn of the child')
+  await sender.kill()
+  await house.ok('suspend', 'parent', '--hold')
+  await house.ok('deliver', 'child')
+  expect(await house.run(['resume', 'parent'])).toMatchObject({ exit: 0, stdout: 'ok\n' })
+  expect(results(house, parent)).toMatchObject([{ content: 'done', is_error: false }])
+  expect(house.findings(true)).toEqual([])
+})
