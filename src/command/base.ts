@@ -13,6 +13,7 @@ import type { Outcome } from '../dispatch/outcome.js'
 import type { WaitView } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { type PluginFacts, ProviderRegistry } from '../provider/registry.js'
+import type { PluginPlaces } from '../recovery/check-plugins.js'
 import { OPERATOR } from '../storage/mailboxes.js'
 import { isUuid } from '../storage/paths.js'
 import { FileStore } from '../storage/store.js'
@@ -21,7 +22,7 @@ import { resolveRelative } from '../tree/relations.js'
 import { Shutdown } from '../turn/stop.js'
 import { asSubstratError, errorJson, errorLine, forPerson, hasResult, onStreamError } from './output.js'
 import { ConsoleReporter } from './reporter.js'
-import { Settings } from './settings.js'
+import { SETTING_KEYS, Settings } from './settings.js'
 
 export interface ContextOptions {
   /** Whether a bad config.json stops the command. */
@@ -71,6 +72,29 @@ export abstract class BaseCommand extends Command {
 
   protected get providers(): ProviderRegistry {
     return new ProviderRegistry(() => this.config.plugins.values() as Iterable<PluginFacts>)
+  }
+
+  /** Where providers come from, for who looks whether all is well there. */
+  protected get pluginPlaces(): PluginPlaces {
+    return {
+      listPath: join(this.config.dataDir, 'package.json'),
+      loaded: new Set(this.config.plugins.keys()),
+      registry: this.providers,
+    }
+  }
+
+  /** Why config.json, or a variable of the environment, cannot be used. */
+  protected settingsTrouble(): SubstratError | undefined {
+    try {
+      const settings = Settings.read(this.openForRead())
+      for (const key of SETTING_KEYS) settings.get(key)
+      return undefined
+    } catch (error) {
+      if (error instanceof SubstratError && error.code === 'CONFIG_INVALID') return error
+      // Of the home, which is looked at by itself.
+      if (error instanceof SubstratError) return undefined
+      throw error
+    }
   }
 
   /** For commands that write: makes the home where it is missing. */

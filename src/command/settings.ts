@@ -99,6 +99,7 @@ export const SETTINGS = {
 } as const satisfies Record<string, Setting>
 
 export type SettingKey = keyof typeof SETTINGS
+export const SETTING_KEYS = Object.keys(SETTINGS) as SettingKey[]
 
 export interface EffectiveSetting {
   key: SettingKey

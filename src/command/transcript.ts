@@ -71,6 +71,8 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
       return `conversation compacted: ${record.messages} messages ${record.how === 'summary' ? 'became a summary' : 'were left out'}`
     case 'message.notice':
       return `substrat: ${text(record)}`
+    case 'session.rebuilt':
+      return `the log was damaged: what was said after this, up to record ${record.last_seq}, is in ${record.kept}; on hold`
     case 'run.failed':
       return `turn failed: ${record.error.message}`
     case 'run.cancelled':

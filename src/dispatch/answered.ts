@@ -16,6 +16,7 @@ export interface KeyedMessage {
 }
 
 export function answeredInLog(ctx: Context, state: State, request: KeyedMessage): Outcome | undefined {
+  if (request.key !== null && state.lost?.keys.includes(request.key)) throw lostKey(state, request.key)
   const entry = state.keys.find(({ key }) => key === request.key)
   return entry === undefined ? undefined : answerOf(ctx, state, request, entry)
 }
@@ -38,6 +39,19 @@ function answerOf(ctx: Context, state: State, request: KeyedMessage, entry: KeyE
 
 export function isOwnTurn({ run }: State, { key, content }: Pick<KeyedMessage, 'key' | 'content'>): boolean {
   return key !== null && run?.key === key && run.digest === digestOf(content)
+}
+
+/** Whether it was answered nobody knows: it is not taken a second time. */
+function lostKey(state: State, key: string): SubstratError {
+  const kept = state.lost?.kept.join(', ')
+  return new SubstratError(
+    'CORRUPT',
+    `what became of the message to ${nameOf(state)} with the key ${JSON.stringify(key)} was in a part of its log that was damaged`,
+    {
+      hint: `look for it in what was kept of that log (${kept}), or send it with another key`,
+      facts: { agent_id: state.id, key },
+    },
+  )
 }
 
 export function keyConflict(state: State, request: Pick<KeyedMessage, 'key'>): SubstratError {

@@ -1,20 +1,19 @@
 /** The part of the audit that is about mail: what is delivered, what is owed, and what recovery finds by its marker. */
-import { messagesIn } from '../mail/inbox.js'
-import { recordsFrom } from '../session/load.js'
+import { damagedMail, damagedOperatorMail, messagesIn } from '../mail/inbox.js'
 import type { State } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
-import type { FileStore, LogReader } from '../storage/store.js'
+import type { FileStore } from '../storage/store.js'
 import type { Found } from './finding.js'
 
-/** Over the whole log: the state remembers only the ids of late. */
-export function checkDelivered(log: LogReader, found: Found): void {
-  const delivered = new Set<string>()
-  for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
-    if (record.kind !== 'mail.delivered' && !record.kind.startsWith('agent.')) continue
-    const { message_id } = record as { message_id: string }
-    if (delivered.has(message_id)) found('a message is delivered, or obeyed, at most once', message_id)
-    delivered.add(message_id)
-  }
+/** Files that no crash leaves: whoever sent them was told that a message is stored. */
+export function checkPending(store: FileStore, state: State, found: Found): void {
+  for (const path of damagedMail(store, state))
+    found('what is in an inbox is a message', 'it holds none that can be read', path)
+}
+
+export function checkOperatorMail(store: FileStore, found: Found): void {
+  for (const path of damagedOperatorMail(store))
+    found('what is in an inbox is a message', 'it holds none that can be read', path)
 }
 
 /** Of an agent that nobody holds, once recovery has run. */
@@ -36,7 +35,9 @@ export function checkMailAtRest(store: FileStore, state: State, found: Found): v
 
 /** Once every agent was looked at under this start of the kernel, recovery goes by the markers alone. */
 function checkMarker(store: FileStore, state: State, hasMail: boolean, found: Found): void {
-  const isOwed = hasMail || state.owes.length > 0 || state.run?.status === 'open' || isInterrupted(state)
+  const isUnfinished = state.run?.status === 'open' || isInterrupted(state)
+  const wantsTurn = state.state !== 'terminated' && (state.isPoked || state.reminders.length > 0)
+  const isOwed = hasMail || state.owes.length > 0 || isUnfinished || wantsTurn
   if (isOwed && store.boots.isScanned() && !store.isMarked(state.id))
     found('an agent that is owed something is marked', 'its marker is missing')
 }

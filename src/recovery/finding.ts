@@ -1,9 +1,21 @@
 /** What the audit of a home finds. */
+import type { Invariant } from './invariants.js'
+
 export interface Finding {
   agent_id: string | null
   /** Which invariant does not hold, in words. */
-  invariant: string
+  invariant: Invariant
   detail: string
+  /** The file or directory that it is about. */
+  path?: string
+  /** The last record of the agent's log when it was looked at: what only a living writer can have changed since. */
+  last_seq?: number
 }
 
-export type Found = (invariant: string, detail: string) => void
+export type Found = (invariant: Invariant, detail: string, path?: string) => void
+
+export function foundIn(findings: Finding[], agentId: string | null): Found {
+  return (invariant, detail, path) => {
+    findings.push({ agent_id: agentId, invariant, detail, ...(path === undefined ? {} : { path }) })
+  }
+}

@@ -15,6 +15,7 @@ import { type KillOutcome, killLeftGroup, killStrays } from '../provider/program
 import type { ProviderRegistry } from '../provider/registry.js'
 import { isForeign, isLiving, stopServer } from '../provider/warm.js'
 import type { Session } from '../session/session.js'
+import type { Run } from '../session/state.js'
 import type { ToolPolicy } from '../turn/turn-event.js'
 import { rested, settlement } from './settlement.js'
 import { diagnose, type Row } from './table.js'
@@ -43,7 +44,7 @@ export async function settle(session: Session, options: SettleOptions): Promise<
   removeDelivered(session)
   const row = diagnose(session.state, timestampAfter(session.state.updated_at))
   await stopServerOfTurn(session, options)
-  const hasStranger = await killPrograms(session, options)
+  const hasStranger = await killPrograms(session.state.run, options.note)
   const { policy, unknownTool, goesOn } = options
   const finished = row === 'J' && !hasStranger ? await finishedReply(session, options) : undefined
   session.append(settlement(session.state, row, { policy, unknownTool, goesOn, hasStranger, finished }))
@@ -60,8 +61,7 @@ async function stopServerOfTurn(session: Session, { note }: SettleOptions): Prom
 }
 
 /** Every program that a dead process of the run left: of the agent, of its tools, of its tool servers. */
-async function killPrograms(session: Session, { note }: SettleOptions): Promise<boolean> {
-  const { run } = session.state
+export async function killPrograms(run: Run | null, note: (text: string) => void): Promise<boolean> {
   if (run === null) return false
   const isOpen = run.status === 'open'
   const groups = [

@@ -8,6 +8,7 @@
  */
 import { SessionStateError } from '../errors.js'
 import { controlled, mailDelivered, noted, parked, reminderSet, watched } from './fold-mail.js'
+import { rebuilt } from './fold-rebuilt.js'
 import { openRun, runEnded, runStarted } from './fold-run.js'
 import { responded, resumed, toolFinished, toolStarted, waitingRun, withToken } from './fold-turn.js'
 import type { NewRecord, Place, SessionRecord } from './records.js'
@@ -95,6 +96,8 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       if (next.warm !== undefined)
         throw new SessionStateError('a session whose server was not stopped cannot be terminated')
       return moved(next, 'terminated')
+    case 'session.rebuilt':
+      return rebuilt(next, record, at)
     case 'run.started':
       return runStarted(next, record, at)
     case 'run.resumed':

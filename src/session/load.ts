@@ -55,6 +55,36 @@ export function loadFrom(agentId: string, log: LogReader, snapshot: State | unde
   }
 }
 
+/**
+ * The fold of the batches before the first damage, whatever the snapshot says: for who is about to go on with them alone.
+ * Throws UNKNOWN_FORMAT, and CORRUPT where it is the log of another agent: that one is only in the wrong place.
+ */
+export function foldWholePart(
+  agentId: string,
+  log: LogReader,
+): { state: State | undefined; why: string | undefined } {
+  let state: State | undefined
+  const scan = scanLog(log, { offset: 0, seq: 1 })
+  let step = scan.next()
+  for (; step.done !== true; step = scan.next()) {
+    let next = state
+    try {
+      for (const logged of step.value) next = foldLogged(next, logged, agentId, log)
+    } catch (error) {
+      const isDamage =
+        error instanceof SubstratError && error.code === 'CORRUPT' && !isForeign(step.value[0], agentId)
+      if (!isDamage) throw error
+      return { state, why: error.message }
+    }
+    state = next
+  }
+  return { state, why: step.value.damage?.reason }
+}
+
+function isForeign(first: LoggedRecord | undefined, agentId: string): boolean {
+  return first?.record.kind === 'session.created' && first.record.agent_id !== agentId
+}
+
 /** The record at a place that the state names. */
 export function recordAt(log: LogReader, at: Location): SessionRecord {
   const record = readRecordAt(log, at.offset, at.end)

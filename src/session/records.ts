@@ -98,6 +98,16 @@ const INTERRUPTIONS = [
 ] as const
 export type Interruption = (typeof INTERRUPTIONS)[number]
 
+/** `log_damaged`: its log ends in the middle of it, see `session.rebuilt`. */
+const CANCELLATIONS = ['turn_timeout', 'terminated', 'cancelled', 'superseded', 'log_damaged'] as const
+
+/** A request that was taken in a part of the log that is lost. */
+export interface LostRequest {
+  message_id: string
+  from: string
+}
+
+const lostRequest = object<LostRequest>({ message_id: uuid, from: text })
 const call = object<CallRecord>({
   call_id: text,
   name: text,
@@ -156,6 +166,17 @@ export const RECORD_SHAPES = {
   'session.activated': { boot_id: text },
   'session.suspended': { reason: oneOf('idle', 'requested', 'recovery') },
   'session.terminated': {},
+  /**
+   * Its log was damaged, and a person chose to go on with the part of it that is whole. The damaged one is kept under the name
+   * `kept`. What it says of the part that is lost: mail that was taken, requests in it, keys of messages, its last record.
+   */
+  'session.rebuilt': {
+    kept: text,
+    last_seq: integer,
+    delivered: list(uuid),
+    requests: list(lostRequest),
+    keys: list(text),
+  },
   'run.started': {
     run_id: uuid,
     boot_id: text,
@@ -188,7 +209,7 @@ export const RECORD_SHAPES = {
   /** `terminates`: the agent is done for good, once its answers are on their way. */
   'run.completed': { run_id: uuid, usage: optional(usage), terminates: optional(flag) },
   'run.failed': { run_id: uuid, error: object<RunError>({ type: failure, message: text }) },
-  'run.cancelled': { run_id: uuid, reason: oneOf('turn_timeout', 'terminated', 'cancelled', 'superseded') },
+  'run.cancelled': { run_id: uuid, reason: oneOf(...CANCELLATIONS) },
   'run.interrupted': { run_id: uuid, reason: oneOf(...INTERRUPTIONS) },
   'message.user': { message_id: uuid, run_id: uuid, content, origin: oneOf('operator', 'continuation') },
   /** Told to the model, not by anybody: that its turn was interrupted. */

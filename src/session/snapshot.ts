@@ -21,17 +21,23 @@ export interface DecodedSnapshot {
   state: State | undefined
   /** How much of the log was synced when it was written; 0 where it does not say. */
   claimedBytes: number
+  /** What is wrong with it; also undefined where it is only of another version. */
+  why?: string | undefined
 }
 
 export function decodeSnapshot(bytes: Buffer | undefined, agentId: string, log: LogReader): DecodedSnapshot {
   const line = bytes === undefined ? { damage: 'it is missing' } : unframe(bytes.subarray(0, -1))
-  if ('damage' in line) return { state: undefined, claimedBytes: 0 }
+  if ('damage' in line) return { state: undefined, claimedBytes: 0, why: line.damage }
   const { snapshot, crc: _, ...rest } = line.object as JsonObject & { snapshot: unknown }
   const state = rest as unknown as State
-  if (snapshot !== SNAPSHOT_VERSION || state.id !== agentId) return { state: undefined, claimedBytes: 0 }
+  if (snapshot !== SNAPSHOT_VERSION) return { state: undefined, claimedBytes: 0 }
+  if (state.id !== agentId)
+    return { state: undefined, claimedBytes: 0, why: `it is that of agent ${String(state.id)}` }
   if (state.log_bytes > log.size()) throw aheadOfLog(state, log)
   const last = readRecordAt(log, state.last_offset, state.log_bytes)
-  return { state: last?.seq === state.last_seq ? state : undefined, claimedBytes: state.log_bytes }
+  if (last?.seq === state.last_seq) return { state, claimedBytes: state.log_bytes }
+  const why = `the log has no record ${state.last_seq} that ends at byte ${state.log_bytes}`
+  return { state: undefined, claimedBytes: state.log_bytes, why }
 }
 
 /**

@@ -219,4 +219,6 @@ export interface State {
   }
   /** Absent where there is none, as in snapshots from before there were any. */
   warm?: WarmServer
+  /** Of a part of the log that was damaged, and is lost: the names of the files that keep it, and the keys of messages in it. */
+  lost?: { kept: string[]; keys: string[] }
 }

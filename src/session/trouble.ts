@@ -18,6 +18,7 @@ export const WHY_STOPPED: Record<StopReason, string> = {
   terminated: 'the agent was terminated',
   cancelled: 'it was cancelled by another command',
   superseded: 'a new message took its place',
+  log_damaged: 'the log was damaged, and what became of it is lost',
   unknown_tool: 'a tool was cut short, and nobody knows how far it came',
   program_alive: 'a program of it may still run, where it cannot be killed',
   wait_timeout: 'what it waited for did not come in time',

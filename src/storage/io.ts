@@ -197,6 +197,16 @@ export function chmod(point: string, path: string, mode: number): void {
   step({ point, name: 'open', path }, () => fs.chmodSync(path, mode))
 }
 
+/** The mode of a file or directory that is there, never of what a link leads to. */
+export function changeMode(point: string, path: string, mode: number): void {
+  const file = open(point, path, 'read')
+  try {
+    step({ point, name: 'open', path }, () => fs.fchmodSync(file.fd, mode))
+  } finally {
+    close(file)
+  }
+}
+
 /** Removes a directory and all that is in it. */
 export function removeTree(point: string, path: string): void {
   step({ point, name: 'rmdir', path }, () => fs.rmSync(path, { recursive: true, force: true }))
@@ -213,6 +223,8 @@ export interface FileFacts {
   sizeBytes: number
   device: number
   owner: number
+  /** The permissions alone. */
+  mode: number
 }
 
 export function statIfThere(point: string, path: string): FileFacts | undefined {
@@ -225,9 +237,34 @@ export function statIfThere(point: string, path: string): FileFacts | undefined 
         sizeBytes: stat.size,
         device: stat.dev,
         owner: stat.uid,
+        mode: stat.mode & 0o7777,
       }
     }),
   )
+}
+
+/** What stands under a name itself: a link is not followed. */
+export interface EntryFacts {
+  kind: 'file' | 'directory' | 'link' | 'socket' | 'other'
+  mode: number
+  owner: number
+  modifiedMs: number
+}
+
+export function lstatIfThere(point: string, path: string): EntryFacts | undefined {
+  return unless('ENOENT', () =>
+    step({ point, name: 'read', path }, () => {
+      const stat = fs.lstatSync(path)
+      return { kind: kindOf(stat), mode: stat.mode & 0o7777, owner: stat.uid, modifiedMs: stat.mtimeMs }
+    }),
+  )
+}
+
+function kindOf(stat: fs.Stats): EntryFacts['kind'] {
+  if (stat.isFile()) return 'file'
+  if (stat.isDirectory()) return 'directory'
+  if (stat.isSymbolicLink()) return 'link'
+  return stat.isSocket() ? 'socket' : 'other'
 }
 
 /** The f_type of statfs(2): which kind of file system the path is on. */

@@ -101,6 +101,14 @@ export function readRecordAt(reader: LogReader, offset: number, end: number): Js
   return 'damage' in line ? undefined : line.object
 }
 
+/** Whatever records check from there on, in and between what is damaged. For who looks through what is lost. */
+export function* salvage(reader: LogReader, from: number): Generator<JsonObject> {
+  for (const line of linesOf(reader, from, reader.size())) {
+    const record = line.complete ? recordAtEndOf(line.bytes) : undefined
+    if (record !== undefined) yield record
+  }
+}
+
 export class LogWriter implements LogReader {
   private end: number
   private isBroken = false

@@ -4,6 +4,8 @@
  * What is on disk if we die: a message is stored whole and synced, or not there. What the operator took is kept aside, so
  * that a sender who repeats itself after a crash brings nothing twice.
  */
+import { dirname } from 'node:path'
+import { asideName } from './aside.js'
 import * as io from './io.js'
 import * as maildir from './maildir.js'
 import type { HomePaths } from './paths.js'
@@ -60,6 +62,15 @@ export class Mailboxes {
       if (isDryRun || io.unlink('mail.forget', path)) forgotten += 1
     }
     return forgotten
+  }
+
+  /** What is no message is kept beside the messages, under a name that is none of theirs. Says where. */
+  setAside(to: string, messageId: string): string {
+    const path = this.pathOf(to, messageId)
+    const aside = asideName(path)
+    io.rename('mail.aside', path, aside)
+    io.syncDirectory('mail.sync_aside', dirname(path))
+    return aside
   }
 
   private isTaken(messageId: string): boolean {

@@ -6,10 +6,11 @@
  * by it. An entry may name an agent that never came to be, or is gone: its reader looks at the agent. An index without
  * `complete` has lost entries (it was deleted by hand) and a miss in it means nothing; nor does that of a damaged entry.
  */
-import { SubstratError } from '../errors.js'
+import { dirname } from 'node:path'
+import { assert, SubstratError } from '../errors.js'
 import { frame, unframe } from './frame.js'
 import * as io from './io.js'
-import { type Lease, type LockSystem, waitForLease } from './lease.js'
+import { isHeld, type Lease, type LockSystem, waitForLease } from './lease.js'
 import { isNameEntry, isUuid, type NameIndexPaths } from './paths.js'
 import { replace } from './replace.js'
 
@@ -51,6 +52,26 @@ export class NameIndex {
     const ids = files.map((file) => this.read(`${this.paths.directory}/${file}`))
     const known = ids.filter((id) => id !== undefined)
     return this.isComplete && known.length === ids.length ? [...new Set(known)] : undefined
+  }
+
+  /** Each entry's file, with what it says; a damaged one says nothing. */
+  entries(): { path: string; agentId: string | undefined }[] {
+    const files = io.listDirectory('names.list', this.paths.directory).filter(isNameEntry)
+    return files.map((file) => {
+      const path = `${this.paths.directory}/${file}`
+      return { path, agentId: this.read(path) }
+    })
+  }
+
+  /** Whether somebody is changing it right now. */
+  get isHeld(): boolean {
+    return isHeld(this.locks, this.paths.lock)
+  }
+
+  /** Takes an entry away that leads nowhere, or says nothing. Only under the lock. */
+  discard(path: string): void {
+    assert(dirname(path) === this.paths.directory, 'an entry is of its own index')
+    io.unlink('names.discard', path)
   }
 
   /** How many entries there are: no fewer than agents that live. */

@@ -32,6 +32,7 @@ import { createWhole, replace } from './replace.js'
 import { Requests } from './requests.js'
 import { ServerFiles } from './servers.js'
 import { sweepAgent, sweepHome } from './sweep.js'
+import { Upkeep } from './upkeep.js'
 import { WaitEdges } from './wait-edges.js'
 
 export type { BlobReference, Holder, Lease, LogReader, LogWriter, RequestVerb }
@@ -44,6 +45,7 @@ export class FileStore {
   readonly boots: Boots
   /** Servers that are kept between turns. */
   readonly servers: ServerFiles
+  readonly upkeep: Upkeep
 
   private constructor(
     private readonly paths: HomePaths,
@@ -55,6 +57,7 @@ export class FileStore {
     this.requests = new Requests(paths)
     this.boots = new Boots(paths)
     this.servers = new ServerFiles(paths, locks)
+    this.upkeep = new Upkeep(paths, locks)
   }
 
   /** Undefined where there is no home. Makes nothing. */

@@ -18,7 +18,7 @@ export function sweepHome(paths: HomePaths, locks: LockSystem): number {
   return temps.reduce((sum, count) => sum + count, sweepCradles(paths, locks, now) + removed.length)
 }
 
-/** Under the agent's lock. Its inbox is written without that lock, so there a temp must be old. */
+/** Under the agent's lock. Its inbox and the index of its children are written without that lock: there a temp must be old. */
 export function sweepAgent(agent: AgentPaths): number {
   const now = clock.now()
   for (const name of io.listDirectory('sweep.list', agent.root).filter(isSocket))
@@ -27,6 +27,7 @@ export function sweepAgent(agent: AgentPaths): number {
     sweepLeftovers(agent.root, now) +
     sweepLeftovers(agent.blobs, now) +
     sweepLeftovers(agent.cut, now) +
-    sweepLeftovers(agent.inbox, now - LEFTOVER_AGE_MS)
+    sweepLeftovers(agent.inbox, now - LEFTOVER_AGE_MS) +
+    sweepLeftovers(agent.childNames().directory, now - LEFTOVER_AGE_MS)
   )
 }

@@ -41,7 +41,12 @@ export class WaitEdges {
 
   /** Removes what dead processes left. */
   sweep(agentId: string): void {
-    for (const { path } of this.edges(agentId)) if (!isHeld(this.locks, path)) io.unlink('edge.unlink', path)
+    for (const path of this.leftBy(agentId)) io.unlink('edge.unlink', path)
+  }
+
+  /** Edges whose process is gone. */
+  leftBy(agentId: string): string[] {
+    return this.edges(agentId).flatMap(({ path }) => (isHeld(this.locks, path) ? [] : [path]))
   }
 
   private edges(agentId: string): { path: string; to: string }[] {

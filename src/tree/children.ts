@@ -70,6 +70,33 @@ export async function lockRoots(
   }
 }
 
+/**
+ * Gives every living child, or root, its entry again and takes away the entries that lead nowhere, also in an index that says
+ * it is complete. `candidates` may be out of date, but for those that were born since: they have their entries.
+ */
+export async function mendIndex(
+  store: FileStore,
+  parentId: string | null,
+  candidates: string[],
+  isEveryAgentRead: boolean,
+  command: string,
+): Promise<void> {
+  const index = parentId === null ? store.rootNames() : store.childNames(parentId)
+  const lock = await index.lock(command)
+  try {
+    for (const { path, agentId } of index.entries())
+      if (agentId === undefined || !store.hasAgent(agentId)) index.discard(path)
+    for (const agent of candidates.map((id) => readable(store, id))) {
+      if (agent === undefined || agent.state === 'terminated' || agent.parent !== parentId) continue
+      const name = agent.name ?? (parentId === null ? undefined : agent.id)
+      if (name !== undefined && index.lookUp(name) !== agent.id) index.reserve(name, agent.id)
+    }
+    if (isEveryAgentRead && !index.isComplete) index.markComplete()
+  } finally {
+    await lock.release()
+  }
+}
+
 /** Of one that is gone: its entry leads nowhere, and would be counted as a child. */
 export async function forgetName(
   store: FileStore,

@@ -36,6 +36,13 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
   'session.activated': { boot_id: 'k/1/2/3' },
   'session.suspended': { reason: 'idle' },
   'session.terminated': {},
+  'session.rebuilt': {
+    kept: 'events.jsonl.damaged-20261120T100000.000Z',
+    last_seq: 17,
+    delivered: [ID],
+    requests: [{ message_id: ID, from: 'operator' }],
+    keys: ['2026-11'],
+  },
   'run.started': {
     run_id: ID,
     boot_id: 'k/1/2/3',
@@ -235,6 +242,11 @@ const SPOILED: Record<string, unknown[]> = {
   messages: ['1', null],
   responses: ['1', null],
   sources: [{}, [{ path: '/w/AGENTS.md', bytes: 1 }], null],
+  kept: [null, 7],
+  last_seq: ['17', null],
+  delivered: [null, ['1']],
+  requests: [null, [{ message_id: '1', from: 'operator' }], [{ message_id: ID }]],
+  keys: [null, [7]],
   sent_at: ['2026-11-20', '2026-11-20T10:00:00Z', 'yesterday, about ten ooZ', 0],
 }
 

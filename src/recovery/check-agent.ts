@@ -1,0 +1,135 @@
+/**
+ * One agent, from its log alone: that it is whole, that the snapshot is its fold, that each record's blobs are there, that
+ * the state is one that a session can be at rest in. Beside a living writer nothing is found but what is damaged.
+ */
+import { timestampAfter } from '../clock.js'
+import { SubstratError } from '../errors.js'
+import { type Loaded, load, loadFrom } from '../session/load.js'
+import { decodeSnapshot, encodeSnapshot } from '../session/snapshot.js'
+import type { State } from '../session/state.js'
+import { waitIsGood } from '../session/status.js'
+import type { FileStore, LogReader } from '../storage/store.js'
+import { checkMailAtRest, checkPending } from './check-mail.js'
+import { checkRecords } from './check-records.js'
+import { type Finding, type Found, foundIn } from './finding.js'
+
+/** Its whole log, to the last byte; its state, where it can be read. */
+export function checkAgent(store: FileStore, agentId: string, findings: Finding[]): State | undefined {
+  const found = foundIn(findings, agentId)
+  return guarded(store, agentId, found, () => {
+    // First: a snapshot that is newer than our view of the log would look as if records were missing.
+    const snapshot = store.readSnapshot(agentId)
+    const log = store.openLogForRead(agentId)
+    if (log === undefined) return missing(store, agentId, found)
+    try {
+      const whole = loadFrom(agentId, log, undefined)
+      checkSnapshot(agentId, log, snapshot, whole, found)
+      checkRecords(store, agentId, log, found)
+      checkState(store, whole.state, whole.damage !== undefined, findings)
+      return whole.state
+    } finally {
+      log.close()
+    }
+  })
+}
+
+/** What commands go by: the snapshot and what is behind it. */
+export function checkAgentQuickly(store: FileStore, agentId: string, findings: Finding[]): State | undefined {
+  const found = foundIn(findings, agentId)
+  return guarded(store, agentId, found, () => {
+    const snapshot = store.readSnapshot(agentId)
+    const log = store.openLogForRead(agentId)
+    if (log === undefined) return missing(store, agentId, found)
+    try {
+      const { state, damage } = load(agentId, log, snapshot)
+      sayWhatIsWrong(agentId, log, snapshot, found)
+      checkState(store, state, damage !== undefined, findings)
+      return state
+    } finally {
+      log.close()
+    }
+  })
+}
+
+function checkState(store: FileStore, state: State, hasTornTail: boolean, findings: Finding[]): void {
+  const found = foundIn(findings, state.id)
+  checkTokens(state, found)
+  checkPending(store, state, found)
+  const left: Finding[] = []
+  checkAtRest(store, state, hasTornTail, foundIn(left, state.id))
+  // The lock is probed only where something depends on it: each probe is in a writer's way for a moment.
+  if (left.length === 0 || store.isAgentHeld(state.id)) return
+  findings.push(...left.map((finding) => ({ ...finding, last_seq: state.last_seq })))
+}
+
+function checkAtRest(store: FileStore, state: State, hasTornTail: boolean, found: Found): void {
+  if (hasTornTail) found('a torn tail is cut by the first writer', 'the log ends in half a batch')
+  if (state.state === 'active')
+    found('no session is active without a holder', `state is ${state.state}: its process is gone`)
+  const wait = state.run?.status === 'open' ? state.run.wait : null
+  if (wait !== null && !waitIsGood(state, wait, timestampAfter(state.updated_at)))
+    found('what a run waits for can still come', 'its token is worth nothing any more, or its time is over')
+  checkMailAtRest(store, state, found)
+}
+
+/** A secret that somebody has must not be good for anything but what is asked now. */
+function checkTokens({ tokens, run }: State, found: Found): void {
+  const awaited = run?.status === 'open' ? run.wait?.resume_token_id : undefined
+  const stray = tokens.filter(({ token_id, status }) => status === 'minted' && token_id !== awaited)
+  if (stray.length > 0)
+    found(
+      'a token that can be used is that of the open wait',
+      stray.map(({ token_id }) => token_id).join(', '),
+    )
+}
+
+function checkSnapshot(
+  agentId: string,
+  log: LogReader,
+  snapshot: Buffer | undefined,
+  whole: Loaded,
+  found: Found,
+): void {
+  const bySnapshot = load(agentId, log, snapshot).state
+  if (!encodeSnapshot(bySnapshot).equals(encodeSnapshot(whole.state)))
+    found('the snapshot is the fold of the log', `they differ at record ${bySnapshot.last_seq}`)
+  sayWhatIsWrong(agentId, log, snapshot, found)
+}
+
+function sayWhatIsWrong(agentId: string, log: LogReader, snapshot: Buffer | undefined, found: Found): void {
+  const { why } = decodeSnapshot(snapshot, agentId, log)
+  if (why !== undefined) found('a snapshot is whole', why)
+}
+
+function missing(store: FileStore, agentId: string, found: Found): undefined {
+  // Or the agent was taken away since it was listed.
+  if (store.hasAgent(agentId))
+    found('an agent that exists has its log', 'it is missing', store.logPath(agentId))
+  return undefined
+}
+
+/** Whatever is wrong with one agent is a finding, and keeps no other from being looked at. */
+export function guarded<T>(
+  store: FileStore,
+  agentId: string,
+  found: Found,
+  check: () => T | undefined,
+): T | undefined {
+  try {
+    return check()
+  } catch (error) {
+    if (!store.hasAgent(agentId)) return undefined
+    const path = store.logPath(agentId)
+    if (!(error instanceof SubstratError))
+      // Bytes that check and are still nothing that we ever wrote.
+      found(
+        'a log is whole up to its last batch',
+        `it cannot be understood: ${(error as Error).message}`,
+        path,
+      )
+    else if (error.code === 'UNKNOWN_FORMAT') found('a log is of a known format', error.message, path)
+    else if (error.code === 'CORRUPT') found('a log is whole up to its last batch', error.message, path)
+    else found('everything in a home can be read', error.message, String(error.facts.path ?? path))
+    return undefined
+  }
+}

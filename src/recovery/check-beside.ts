@@ -1,0 +1,31 @@
+/** What stands beside the logs and is nobody's truth: requests, edges of waits, servers that are kept, markers. */
+import type { State } from '../session/state.js'
+import type { FileStore } from '../storage/store.js'
+import type { Found } from './finding.js'
+
+export function checkBeside(store: FileStore, state: State, found: Found): void {
+  const openRun = state.run?.status === 'open' ? state.run.run_id : undefined
+  for (const { runId, verb } of store.requests.to(state.id)) {
+    // A holder takes them away when its run is over, or the next one does.
+    if (runId !== openRun && !store.isAgentHeld(state.id))
+      found(
+        'a request is made to the open run',
+        `to ${verb} run ${runId}, which is over`,
+        store.upkeep.requestPath(state.id, runId, verb),
+      )
+  }
+  for (const path of store.waits.leftBy(state.id))
+    found('an edge of who waits for whom has its process', 'its process is gone', path)
+  if (state.warm === undefined && store.upkeep.hasServerFiles(state.id) && !store.isAgentHeld(state.id))
+    found('what is known of a kept server has its agent', 'the agent has no server')
+}
+
+/** A spawn makes its cradle, its marker, its agent, in this order. */
+export function checkMarkers(store: FileStore, found: Found): void {
+  const isThere = (id: string): boolean => store.isSpawning(id) || store.hasAgent(id)
+  for (const id of store.markedIds())
+    if (!isThere(id)) found('a marker is of an agent', `there is no agent ${id}`)
+  for (const { agentId } of store.servers.marks())
+    if (!isThere(agentId))
+      found('what is known of a kept server has its agent', `there is no agent ${agentId}`)
+}

@@ -1,0 +1,31 @@
+/** The indexes of names, looked at from their own side: what each entry says, and whether anybody is there. */
+import { SubstratError } from '../errors.js'
+import type { NameIndex } from '../storage/names.js'
+import type { FileStore } from '../storage/store.js'
+import { type Finding, type Found, foundIn } from './finding.js'
+
+/** That of the roots, and those of the agents. */
+export function checkIndexes(store: FileStore, agentIds: string[], findings: Finding[]): void {
+  checkIndex(store, store.rootNames(), foundIn(findings, null), 'that of the roots')
+  for (const id of agentIds)
+    checkIndex(store, store.childNames(id), foundIn(findings, id), 'that of its children')
+}
+
+function checkIndex(store: FileStore, index: NameIndex, found: Found, which: string): void {
+  try {
+    if (!index.isComplete) found('an index of names is complete', `${which} says that entries may be missing`)
+    const dangling = index
+      .entries()
+      .filter(({ agentId }) => agentId === undefined || !store.hasAgent(agentId))
+    // A spawn reserves the name first, and a removal forgets it last, both with the lock.
+    if (dangling.length === 0 || index.isHeld) return
+    for (const { path, agentId } of dangling) {
+      if (agentId === undefined) found('an entry of an index is whole', 'it says nothing readable', path)
+      else if (!store.hasAgent(agentId))
+        found('an entry of an index leads to an agent', `there is no agent ${agentId}`, path)
+    }
+  } catch (error) {
+    if (!(error instanceof SubstratError)) throw error
+    found('everything in a home can be read', error.message, String(error.facts.path ?? ''))
+  }
+}

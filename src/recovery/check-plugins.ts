@@ -1,0 +1,60 @@
+/**
+ * Where providers come from: oclif's list of the user's plugins, which is written without a lock and not atomically, so that
+ * a torn one makes all of them vanish; the plugins in it; and the providers that living agents name.
+ */
+import type { ProviderRegistry } from '../provider/registry.js'
+import type { State } from '../session/state.js'
+import { readUserFile } from '../storage/user-files.js'
+import type { Found } from './finding.js'
+
+export interface PluginPlaces {
+  /** oclif's list of the user's plugins, which may not be there. */
+  listPath: string
+  /** Names of the plugins that oclif could load. */
+  loaded: Set<string>
+  registry: ProviderRegistry
+}
+
+/** Loads the providers that agents use, and no others. */
+export async function checkPlugins(
+  { listPath, loaded, registry }: PluginPlaces,
+  states: Iterable<State>,
+  found: Found,
+): Promise<void> {
+  for (const name of installedIn(listPath, found))
+    if (!loaded.has(name)) found('an installed plugin can be loaded', `${name} cannot be loaded`, listPath)
+  const agentsOf = new Map<string, string[]>()
+  for (const { provider_name, state, path } of states)
+    if (state !== 'terminated') agentsOf.set(provider_name, [...(agentsOf.get(provider_name) ?? []), path])
+  for (const [provider, agents] of agentsOf) {
+    try {
+      await registry.load(provider)
+    } catch (error) {
+      const [first, ...others] = agents
+      const who = others.length === 0 ? first : `${first} and ${others.length} more`
+      found('the provider of an agent is there', `${(error as Error).message}; it is that of ${who}`)
+    }
+  }
+}
+
+function installedIn(listPath: string, found: Found): string[] {
+  const unreadable = (why: string): string[] => {
+    found('the list of plugins can be read', why, listPath)
+    return []
+  }
+  let text: string
+  try {
+    text = readUserFile(listPath)
+  } catch (error) {
+    const { facts, message } = error as { facts?: { errno?: unknown }; message: string }
+    return facts?.errno === 'ENOENT' ? [] : unreadable(message)
+  }
+  try {
+    const list = JSON.parse(text) as { oclif?: { plugins?: unknown } } | null
+    const plugins = list?.oclif?.plugins ?? []
+    if (!Array.isArray(plugins)) return unreadable('its plugins are no list')
+    return plugins.map((plugin: { name?: unknown } | null) => String(plugin?.name))
+  } catch (error) {
+    return unreadable(`it is no JSON: ${(error as Error).message}`)
+  }
+}

@@ -1,0 +1,62 @@
+/** What each record of a whole log says, where the state remembers only the latest: the mail it took, the blobs it names. */
+import { SubstratError } from '../errors.js'
+import { recordsFrom } from '../session/load.js'
+import { type Content, isBlob } from '../session/records.js'
+import type { FileStore, LogReader } from '../storage/store.js'
+import type { Found } from './finding.js'
+
+export function checkRecords(store: FileStore, agentId: string, log: LogReader, found: Found): void {
+  const delivered = new Set<string>()
+  const named = new Set<string>()
+  for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
+    if (record.kind === 'mail.delivered' || record.kind.startsWith('agent.')) {
+      const { message_id } = record as { message_id: string }
+      if (delivered.has(message_id)) found('a message is delivered, or obeyed, at most once', message_id)
+      delivered.add(message_id)
+    }
+    for (const reference of blobsIn(record)) {
+      if (named.has(reference.blob)) continue
+      named.add(reference.blob)
+      checkBlob(store, agentId, reference, `record ${record.seq}`, found)
+    }
+  }
+  const others = store.upkeep.blobNames(agentId).filter((name) => !named.has(name))
+  // The record that is to name it may be on its way.
+  if (others.length === 0 || store.isAgentHeld(agentId)) return
+  for (const name of others)
+    found('a blob is named by a record', 'no record names it', store.upkeep.blobPath(agentId, name))
+}
+
+function checkBlob(
+  store: FileStore,
+  agentId: string,
+  reference: Exclude<Content, string>,
+  record: string,
+  found: Found,
+): void {
+  const path = store.upkeep.blobPath(agentId, reference.blob)
+  try {
+    const { length } = store.readBlob(agentId, reference)
+    if (length !== reference.bytes)
+      found(
+        'a blob that a record names is there, and whole',
+        `it has ${length} bytes, and ${record} names ${reference.bytes}`,
+        path,
+      )
+  } catch (error) {
+    if (!(error instanceof SubstratError)) throw error
+    found('a blob that a record names is there, and whole', `${error.message}, which ${record} names`, path)
+  }
+}
+
+/** Wherever a record may name one: in a field of its own, or in one of its calls. */
+function* blobsIn(value: unknown): Generator<Exclude<Content, string>> {
+  if (typeof value !== 'object' || value === null) return
+  if (isBlob(value)) yield value
+  else {
+    for (const [field, inner] of Object.entries(value)) {
+      // What a model gave to a tool is no text of ours, whatever it looks like.
+      if (field !== 'input' && field !== 'asks') yield* blobsIn(inner)
+    }
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * The audit as `doctor` runs it: beside living writers, on a home that nobody may have recovered. It takes no lock and writes
+ * nothing.
+ *
+ * What is seen while somebody writes may be half of a step, so whatever is found is looked for once more: it counts where it
+ * is there both times, and where the agent's log has not gone on meanwhile.
+ */
+import { sleep } from '../clock.js'
+import type { State } from '../session/state.js'
+import type { FileStore, Holder } from '../storage/store.js'
+import { readForest } from '../tree/forest.js'
+import { checkAgent, checkAgentQuickly } from './check-agent.js'
+import { checkBeside, checkMarkers } from './check-beside.js'
+import { checkFiles } from './check-files.js'
+import { checkOperatorMail } from './check-mail.js'
+import { checkIndexes } from './check-names.js'
+import { checkTree } from './check-tree.js'
+import { type Finding, foundIn } from './finding.js'
+
+const SECOND_LOOK_MS = 300
+
+export interface Diagnosis {
+  findings: Finding[]
+  /** Of each agent that can be read. */
+  states: Map<string, State>
+  agents: number
+  /** How many were read to the last byte of their logs. */
+  whole: number
+  held: { agent_id: string; holder: Holder | undefined }[]
+}
+
+/** `isWhole`: every agent to the last byte; else only those that a writer has left, or is in. */
+export async function diagnose(store: FileStore, isWhole: boolean): Promise<Diagnosis> {
+  const ids = store.agentIds()
+  const marked = new Set(store.markedIds())
+  const states = new Map<string, State>()
+  const sections = sectionsOf(store, (id) => isWhole || marked.has(id), states)
+  const found = sections.map((look) => look(ids))
+  const held = ids.filter((id) => marked.has(id) && store.isAgentHeld(id))
+  return {
+    findings: found.every((each) => each.length === 0) ? [] : await lookAgain(sections, found),
+    states,
+    agents: ids.length,
+    whole: isWhole ? ids.length : ids.filter((id) => marked.has(id)).length,
+    held: held.map((id) => ({ agent_id: id, holder: store.agentHolder(id) })),
+  }
+}
+
+/** Given the agents that it is to look at. */
+type Section = (ids: string[]) => Finding[]
+
+function sectionsOf(
+  store: FileStore,
+  isWhole: (id: string) => boolean,
+  states: Map<string, State>,
+): Section[] {
+  return [
+    gather((findings, ids) => {
+      for (const id of ids) {
+        const state = (isWhole(id) ? checkAgent : checkAgentQuickly)(store, id, findings)
+        if (state === undefined) continue
+        states.set(id, state)
+        checkBeside(store, state, foundIn(findings, id))
+      }
+    }),
+    gather((findings) => {
+      checkOperatorMail(store, foundIn(findings, null))
+      checkMarkers(store, foundIn(findings, null))
+    }),
+    gather((findings) => checkTree(store, findings, readForest(store))),
+    gather((findings, ids) => checkIndexes(store, ids, findings)),
+    gather((findings) => checkFiles(store.upkeep.survey(), store.upkeep, findings)),
+  ]
+}
+
+function gather(look: (findings: Finding[], ids: string[]) => void): Section {
+  return (ids) => {
+    const findings: Finding[] = []
+    look(findings, ids)
+    return findings
+  }
+}
+
+async function lookAgain(sections: Section[], found: Finding[][]): Promise<Finding[]> {
+  await sleep(SECOND_LOOK_MS)
+  return sections.flatMap((look, index) => {
+    const before = found[index] ?? []
+    if (before.length === 0) return []
+    const known = new Set(before.map(keyOf))
+    const ids = new Set(before.map(({ agent_id }) => agent_id))
+    return look([...ids].filter((id) => id !== null)).filter((finding) => known.has(keyOf(finding)))
+  })
+}
+
+function keyOf({ agent_id, invariant, path, detail, last_seq }: Finding): string {
+  return JSON.stringify([agent_id, invariant, path ?? detail, last_seq])
+}

@@ -1,0 +1,127 @@
+/**
+ * What holds in every home, as a table: each row is an invariant in words, and says what it means where it does not hold.
+ *
+ * `verdict`: what a person has to know. `left`: when a kill or a power cut may leave it so: `never`; `until recovery` has
+ * run; or `ever after` (it is in nobody's way). `remedy`: the next command to run; where `rebuild` names an action,
+ * `doctor --rebuild` is that command, unless there is a remedy that says more. `code`: what the exit status of `doctor` follows from; null where it is 0.
+ */
+import type { ErrorCode } from '../errors.js'
+
+/** From bad to good. */
+export const VERDICTS = ['damaged', 'needs_you', 'repairs_itself', 'harmless'] as const
+export type Verdict = (typeof VERDICTS)[number]
+
+/** What `doctor --rebuild` does about it. */
+export type Rebuild = 'log' | 'snapshot' | 'visit' | 'index' | 'marker' | 'mail' | 'mode' | 'sweep'
+
+export interface Row {
+  verdict: Verdict
+  left: 'never' | 'until recovery' | 'ever after'
+  code: ErrorCode | null
+  rebuild?: Rebuild
+  /** `{agent}` is its name for a command, `{path}` that of the file, `{rebuild}` the command that does `rebuild`. */
+  remedy?: string
+}
+
+const RECOVER = 'substrat recover --all'
+const LOOK = 'ls -la {path}'
+/** What is behind the damage is lost to the agent then, so a backup is better. */
+const OR_REBUILD = 'restore {path} from a backup; or go on with what is whole of it: {rebuild}'
+const BACKUP = 'restore {path} from a backup'
+
+const damaged = (rest: Pick<Row, 'rebuild' | 'remedy'>): Row => ({
+  verdict: 'damaged',
+  left: 'never',
+  code: 'CORRUPT',
+  ...rest,
+})
+const needsYou = (code: ErrorCode, rest: Pick<Row, 'rebuild' | 'remedy'>): Row => ({
+  verdict: 'needs_you',
+  left: 'never',
+  code,
+  ...rest,
+})
+const untilRecovery = (remedy = 'substrat recover {agent}'): Row => ({
+  verdict: 'repairs_itself',
+  left: 'until recovery',
+  code: null,
+  remedy,
+})
+const everAfter = (verdict: Verdict, rest: Pick<Row, 'rebuild' | 'remedy'>): Row => ({
+  verdict,
+  left: 'ever after',
+  code: null,
+  ...rest,
+})
+
+const ROWS = {
+  // The log.
+  'a log is whole up to its last batch': damaged({ rebuild: 'log', remedy: OR_REBUILD }),
+  'an agent that exists has its log': damaged({ rebuild: 'log', remedy: OR_REBUILD }),
+  'a log is of a known format': needsYou('UNKNOWN_FORMAT', {
+    remedy: 'use the version of substrat that wrote it, or a newer one',
+  }),
+  'a message is delivered, or obeyed, at most once': damaged({ remedy: 'substrat log {agent}' }),
+  'a blob that a record names is there, and whole': damaged({ remedy: BACKUP }),
+  'the snapshot is the fold of the log': damaged({ rebuild: 'snapshot' }),
+  'a token that can be used is that of the open wait': damaged({ remedy: 'substrat show {agent}' }),
+  // A power cut, where the file system wrote the name before the bytes; nothing but time is lost.
+  'a snapshot is whole': everAfter('repairs_itself', { rebuild: 'snapshot' }),
+  // A kill between the blob and the record that would have named it.
+  'a blob is named by a record': everAfter('harmless', {}),
+  'a torn tail is cut by the first writer': { ...untilRecovery(), rebuild: 'visit' },
+  'no session is active without a holder': untilRecovery(),
+  'what a run waits for can still come': untilRecovery(),
+  // Mail.
+  'what is in an inbox is a message': damaged({ rebuild: 'mail' }),
+  'delivered mail is not in the inbox': untilRecovery(),
+  'what ended turns owe is sent': untilRecovery(),
+  'what was asked of an agent is obeyed': untilRecovery(),
+  'mail to a terminated agent is sent back': untilRecovery(),
+  'an agent that is owed something is marked': {
+    ...needsYou('INTERRUPTED', { rebuild: 'marker' }),
+    left: 'until recovery',
+  },
+  'a marker is of an agent': untilRecovery(RECOVER),
+  // The tree.
+  "an agent's parent is there, and lives as long as it": damaged({
+    remedy: 'substrat terminate {agent} --recursive',
+  }),
+  "an agent's path is its parent's and its name": damaged({ remedy: 'substrat log {agent}' }),
+  'a living name leads to its agent': damaged({ rebuild: 'index' }),
+  // Somebody deleted it, or a power cut took the empty file: it is built again, and nothing trusts it until then.
+  'an index of names is complete': everAfter('repairs_itself', { rebuild: 'index' }),
+  'an entry of an index is whole': { ...everAfter('harmless', { rebuild: 'index' }), left: 'never' },
+  // A kill in a spawn after the name was reserved, or in a removal before it was forgotten.
+  'an entry of an index leads to an agent': everAfter('harmless', { rebuild: 'index' }),
+  // What is beside the log.
+  'a request is made to the open run': everAfter('repairs_itself', { rebuild: 'visit' }),
+  'an edge of who waits for whom has its process': everAfter('repairs_itself', { rebuild: 'sweep' }),
+  'what is known of a kept server has its agent': everAfter('repairs_itself', { remedy: RECOVER }),
+  'a temporary file has its writer': everAfter('repairs_itself', { rebuild: 'sweep' }),
+  'what was set aside was looked at': everAfter('harmless', { remedy: 'rm {path}' }),
+  'what stands in a home is of the format': everAfter('harmless', { remedy: LOOK }),
+  'a lock does not outlive its holder': {
+    ...needsYou('LOCKED', { remedy: 'substrat unlock {agent}' }),
+    left: 'ever after',
+  },
+  // The home came from a file system where it was.
+  'a lock directory is of use': everAfter('harmless', { remedy: 'substrat unlock {agent}' }),
+  // Who may read and write it.
+  'a home is open to its owner alone': needsYou('HOME_EXPOSED', { rebuild: 'mode' }),
+  'everything in a home is of one owner': needsYou('HOME_EXPOSED', { remedy: LOOK }),
+  'no link stands in a home': needsYou('HOME_EXPOSED', { remedy: LOOK }),
+  'a name of the format is of its kind': damaged({ remedy: LOOK }),
+  'everything in a home can be read': needsYou('STORAGE_FAILED', { remedy: LOOK }),
+  'home.json is whole': damaged({ remedy: BACKUP }),
+  'a home has its home.json': everAfter('repairs_itself', { remedy: RECOVER }),
+  // What it needs of the outside.
+  'the settings can be used': needsYou('CONFIG_INVALID', { remedy: 'substrat config list' }),
+  'the list of plugins can be read': needsYou('PROVIDER_MISCONFIGURED', { remedy: 'substrat plugins reset' }),
+  'an installed plugin can be loaded': needsYou('PROVIDER_MISCONFIGURED', { remedy: 'substrat plugins' }),
+  'the provider of an agent is there': needsYou('PROVIDER_NOT_FOUND', { remedy: 'substrat providers' }),
+} satisfies Record<string, Row>
+
+export type Invariant = keyof typeof ROWS
+
+export const INVARIANTS: Record<Invariant, Row> = ROWS

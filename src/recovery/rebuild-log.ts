@@ -1,0 +1,203 @@
+/**
+ * An agent whose log is damaged goes on with the part of it that is whole, because a person chose so: nothing else may lose
+ * what was acknowledged. The damaged log and its snapshot are kept beside it.
+ *
+ * Invariants: the new log begins with the whole batches of the old one, byte for byte; where there are none its first record is
+ * made from the snapshot. The agent is at rest, on hold, with no open run and no token that is good; it is terminated where it
+ * was, and where its parent is, or another living agent has its name. Whatever was known of the lost part still holds.
+ *
+ * What is on disk if we die: see `aside`. The next `--rebuild` does it again, with all that was known this time.
+ */
+import { SubstratError } from '../errors.js'
+import { killServer } from '../provider/warm.js'
+import { encodeBatch } from '../session/batch.js'
+import { busy } from '../session/busy.js'
+import { foldWholePart, load } from '../session/load.js'
+import type { NewRecord } from '../session/records.js'
+import { encodeSnapshot } from '../session/snapshot.js'
+import type { State } from '../session/state.js'
+import type { FileStore, LogReader } from '../storage/store.js'
+import { lockChildren, lockRoots } from '../tree/children.js'
+import { readable } from '../tree/names.js'
+import { revoked, withdrawn } from '../turn/step-calls.js'
+import { type Remains, remainsOf, snapshotAlone } from './remains.js'
+import { killPrograms } from './settle.js'
+
+const SERVER_TERMINATE_MS = 1000
+
+export interface Surgeon {
+  command: string
+  note(text: string): void
+}
+
+/** What was done, in words; undefined where nothing is damaged any more. Throws CORRUPT where nothing is left to go on with. */
+export async function rebuildLog(
+  store: FileStore,
+  agentId: string,
+  surgeon: Surgeon,
+): Promise<string | undefined> {
+  const { base } = withLog(store, agentId, (log) => wholePart(store, agentId, log))
+  const { index, lock } =
+    base.parent === null || !store.hasAgent(base.parent)
+      ? await lockRoots(store, surgeon.command)
+      : await lockChildren(store, base.parent, surgeon.command)
+  try {
+    const lease = await store.lockAgent(agentId, surgeon.command, 0)
+    if (lease === undefined) throw busy(store, agentId)
+    try {
+      if (!isDamaged(store, agentId)) return undefined
+      const mayLive = isFree(store, base, index.lookUp(base.name ?? base.id))
+      const state = await operate(store, agentId, mayLive, surgeon)
+      if (state.state !== 'terminated' && (state.parent !== null || state.name !== null))
+        index.reserve(state.name ?? state.id, state.id)
+      return told(state)
+    } finally {
+      await lease.release()
+    }
+  } finally {
+    await lock.release()
+  }
+}
+
+/** By what a command would say that opens it. */
+function isDamaged(store: FileStore, agentId: string): boolean {
+  try {
+    const snapshot = store.readSnapshot(agentId)
+    return withLog(store, agentId, (log) => {
+      if (log === undefined) return true
+      load(agentId, log, snapshot)
+      return foldWholePart(agentId, log).why !== undefined
+    })
+  } catch (error) {
+    if (error instanceof SubstratError && error.code === 'CORRUPT') return true
+    throw error
+  }
+}
+
+interface WholePart {
+  /** The state at its end; of the snapshot where nothing of the log is whole. */
+  base: State
+  /** Whether the log has any of it. */
+  isLogged: boolean
+  snapshot: State | undefined
+}
+
+function wholePart(store: FileStore, agentId: string, log: LogReader | undefined): WholePart {
+  const snapshot = snapshotAlone(store.readSnapshot(agentId), agentId)
+  const state = log === undefined ? undefined : foldWholePart(agentId, log).state
+  const base = state ?? snapshot
+  if (base !== undefined) return { base, isLogged: state !== undefined, snapshot }
+  const path = store.logPath(agentId)
+  throw new SubstratError('CORRUPT', `nothing of ${path} is whole, and there is no snapshot`, {
+    hint: `restore ${store.describeAgent(agentId)} from a backup, or move it out of the home`,
+    facts: { path },
+  })
+}
+
+/** No other living agent has its name, and its parent lives: else it was terminated, and the record of that is lost. */
+function isFree(store: FileStore, { id, parent }: State, owner: string | undefined): boolean {
+  const isLiving = (other: string): boolean =>
+    (readable(store, other)?.state ?? 'terminated') !== 'terminated'
+  if (owner !== undefined && owner !== id && isLiving(owner)) return false
+  return parent === null || isLiving(parent)
+}
+
+async function operate(
+  store: FileStore,
+  agentId: string,
+  mayLive: boolean,
+  { note }: Surgeon,
+): Promise<State> {
+  const { part, remains, bytes } = withLog(store, agentId, (log) => {
+    const part = wholePart(store, agentId, log)
+    const end = part.isLogged ? part.base : { last_seq: 0, log_bytes: 0 }
+    const remains = remainsOf(log, end, part.snapshot)
+    // Those of its open run are told at the end of that.
+    const toldBy = part.isLogged && part.base.run?.status === 'open' ? part.base.run.requests : []
+    const isTold = (id: string): boolean => toldBy.some(({ message_id }) => message_id === id)
+    return {
+      part,
+      remains: {
+        ...remains,
+        requests: remains.requests.filter(({ message_id }) => !isTold(message_id)),
+      },
+      bytes: log?.read(0, end.log_bytes) ?? Buffer.alloc(0),
+    }
+  })
+  const { base, isLogged, snapshot } = part
+  if (isLogged) await killPrograms(base.run, note)
+  for (const warm of [base.warm, snapshot?.warm])
+    if (warm !== undefined) await killServer(store.root, warm, SERVER_TERMINATE_MS)
+  const kept = store.upkeep.keepDamaged(agentId).log ?? 'nothing'
+  const records = [
+    ...(isLogged ? atRest(base) : [created(base)]),
+    ...remains.settings,
+    rebuiltRecord(kept, remains),
+    ...(mayLive && !remains.isTerminated ? [] : [{ kind: 'session.terminated' } satisfies NewRecord]),
+  ]
+  // One that ended in the whole part has lost nothing that counts.
+  const isOver = isLogged && base.state === 'terminated'
+  const batch = encodeBatch(isLogged ? base : undefined, isOver ? [] : records)
+  for (const blob of batch.blobs) store.writeBlob(agentId, blob)
+  store.upkeep.replaceLog(agentId, Buffer.concat([bytes, batch.bytes]), encodeSnapshot(batch.state))
+  store.mark(agentId)
+  return batch.state
+}
+
+/** The end of what is open in the whole part. What became of it is lost, so nobody goes on with it. */
+function atRest(state: State): NewRecord[] {
+  const { run, warm } = state
+  const end: NewRecord[] =
+    run?.status === 'open'
+      ? [
+          ...revoked(state, run, 'ended'),
+          ...withdrawn(run, 'the log was damaged'),
+          { kind: 'run.cancelled', run_id: run.run_id, reason: 'log_damaged' },
+        ]
+      : []
+  return [
+    ...end,
+    ...(warm === undefined ? [] : [{ kind: 'server.stopped' as const, server_id: warm.server_id }]),
+    ...(state.state === 'active'
+      ? [{ kind: 'session.suspended' as const, reason: 'recovery' as const }]
+      : []),
+  ]
+}
+
+function created(state: State): NewRecord {
+  const { id, format, name, parent, path, instructions, provider_name, options, model, workspace, allow } =
+    state
+  return {
+    kind: 'session.created',
+    agent_id: id,
+    format,
+    name,
+    parent,
+    ...(parent === null ? {} : { path }),
+    instructions,
+    provider: provider_name,
+    options,
+    model,
+    workspace,
+    ...(allow.length === 0 ? {} : { allow }),
+  }
+}
+
+function rebuiltRecord(kept: string, { last_seq, delivered, requests, keys }: Remains): NewRecord {
+  return { kind: 'session.rebuilt', kept, last_seq, delivered, requests, keys }
+}
+
+function told({ path, state, lost, last_seq }: State): string {
+  const kept = lost?.kept.at(-1) ?? 'nothing'
+  const outcome = state === 'terminated' ? 'it is terminated' : 'it is on hold until it is resumed'
+  return `${path} goes on with what is whole of its log, ${last_seq} records now; the damaged one is kept as ${kept}; ${outcome}`
+}
+
+function withLog<T>(store: FileStore, agentId: string, use: (log: LogReader | undefined) => T): T {
+  const log = store.openLogForRead(agentId)
+  try {
+    return use(log)
+  } finally {
+    log?.close()
+  }
+}

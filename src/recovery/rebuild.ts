@@ -1,0 +1,181 @@
+/**
+ * `doctor --rebuild`: what can be made again is made again, each thing under the lock that its writers take. Nothing is deleted
+ * but what nobody needs: entries that lead nowhere, and temporary files of writers that are gone.
+ */
+import { basename } from 'node:path'
+import { SubstratError } from '../errors.js'
+import { damagedMail, damagedOperatorMail } from '../mail/inbox.js'
+import { busy } from '../session/busy.js'
+import { openForRead } from '../session/open-for-read.js'
+import { openForAppend } from '../session/session.js'
+import { OPERATOR } from '../storage/mailboxes.js'
+import { parseMailFile } from '../storage/paths.js'
+import type { FileStore } from '../storage/store.js'
+import type { Entry } from '../storage/survey.js'
+import { mendIndex } from '../tree/children.js'
+import { readable } from '../tree/names.js'
+import { looseEntries } from './check-files.js'
+import type { Finding } from './finding.js'
+import { INVARIANTS, type Rebuild } from './invariants.js'
+import { rebuildLog, type Surgeon } from './rebuild-log.js'
+
+export interface Repair {
+  agent_id: string | null
+  /** What was done, or why it was not. */
+  done: string
+  isDone: boolean
+}
+
+/** First who may write at all, then what everything else reads, then what is made of it. */
+const ORDER: Rebuild[] = ['mode', 'log', 'snapshot', 'visit', 'mail', 'sweep', 'index', 'marker']
+
+export async function rebuildHome(
+  store: FileStore,
+  findings: Finding[],
+  surgeon: Surgeon,
+): Promise<Repair[]> {
+  const repairs: Repair[] = []
+  const known = new Known(store)
+  for (const action of ORDER) {
+    const found = findings.filter(({ invariant }) => INVARIANTS[invariant].rebuild === action)
+    for (const agentId of new Set(found.map(({ agent_id }) => agent_id))) {
+      try {
+        const done = await ACTIONS[action]({ store, agentId, surgeon, known })
+        if (done !== undefined) repairs.push({ agent_id: agentId, done, isDone: true })
+      } catch (error) {
+        if (!(error instanceof SubstratError)) throw error
+        const { message, hint } = error
+        const done = hint === undefined ? message : `${message} (${hint})`
+        repairs.push({ agent_id: agentId, done: `left as it is: ${done}`, isDone: false })
+      }
+    }
+  }
+  return repairs
+}
+
+interface Patient {
+  store: FileStore
+  agentId: string | null
+  surgeon: Surgeon
+  known: Known
+}
+
+/** Each says what it did, or undefined where there was nothing to do any more. */
+const ACTIONS: Record<Rebuild, (patient: Patient) => Promise<string | undefined>> = {
+  log: ({ store, agentId, surgeon }) => rebuildLog(store, agentId as string, surgeon),
+  async snapshot({ store, agentId, surgeon }) {
+    const lease = await store.lockAgent(agentId as string, surgeon.command, 0)
+    if (lease === undefined) throw busy(store, agentId as string)
+    // One that says nothing is made again from the whole log by whoever opens it.
+    try {
+      store.writeSnapshot(agentId as string, Buffer.alloc(0))
+    } finally {
+      await lease.release()
+    }
+    await visit(store, agentId as string, surgeon.command)
+    return 'its snapshot was made again from its log'
+  },
+  async visit({ store, agentId, surgeon }) {
+    await visit(store, agentId as string, surgeon.command)
+    return 'what a dead writer had left was put right'
+  },
+  async mail({ store, agentId, surgeon }) {
+    const aside =
+      agentId === null
+        ? setAside(store, null)
+        : await underLock(store, agentId, surgeon, () => setAside(store, agentId))
+    return aside.length === 0 ? undefined : `what is no message is kept as ${aside.join(', ')}`
+  },
+  async sweep({ store, agentId, surgeon }) {
+    const swept =
+      agentId === null
+        ? store.sweepHome()
+        : await underLock(store, agentId, surgeon, () => store.sweepAgent(agentId))
+    return `${swept} leftovers of dead writers were removed`
+  },
+  async index({ store, agentId, surgeon, known }) {
+    await mendIndex(store, agentId, known.childrenOf(agentId), known.isEveryAgentRead, surgeon.command)
+    return agentId === null
+      ? 'the index of the roots was made again'
+      : 'the index of its children was made again'
+  },
+  async marker({ store, agentId }) {
+    store.mark(agentId as string)
+    return 'it is marked: recover --all looks at it'
+  },
+  async mode({ store, agentId, known }) {
+    const loose = known.looseOf(agentId)
+    const ours = loose.filter(({ facts }) => facts.kind === 'file' || facts.kind === 'directory')
+    for (const entry of ours) store.upkeep.tighten(entry)
+    return ours.length === 0 ? undefined : `${ours.length} files and directories are their owner's alone now`
+  },
+}
+
+async function visit(store: FileStore, agentId: string, command: string): Promise<void> {
+  const session = await openForAppend(store, agentId, { command, waitMs: 0 })
+  try {
+    store.sweepAgent(agentId)
+  } finally {
+    // Recovery takes the marker away where nothing is owed.
+    await session.close(() => true)
+  }
+}
+
+async function underLock<T>(
+  store: FileStore,
+  agentId: string,
+  { command }: Surgeon,
+  act: () => T,
+): Promise<T> {
+  const lease = await store.lockAgent(agentId, command, 0)
+  if (lease === undefined) throw busy(store, agentId)
+  try {
+    return act()
+  } finally {
+    await lease.release()
+  }
+}
+
+function setAside(store: FileStore, agentId: string | null): string[] {
+  const state = agentId === null ? undefined : openForRead(store, agentId)?.state
+  const damaged = state === undefined ? damagedOperatorMail(store) : damagedMail(store, state)
+  return damaged.flatMap((path) => {
+    const messageId = parseMailFile(basename(path))
+    return messageId === undefined ? [] : [store.mail.setAside(agentId ?? OPERATOR, messageId)]
+  })
+}
+
+/** Who is whose child, and what is open to others: read once, and only where something of it has to be mended. */
+class Known {
+  private children: Map<string | null, string[]> | undefined
+  private loose: Map<string | null, Entry[]> | undefined
+  isEveryAgentRead = true
+
+  constructor(private readonly store: FileStore) {}
+
+  childrenOf(parentId: string | null): string[] {
+    this.children ??= this.read()
+    return this.children.get(parentId) ?? []
+  }
+
+  looseOf(agentId: string | null): Entry[] {
+    this.loose ??= looseEntries(this.store.upkeep.survey())
+    return this.loose.get(agentId) ?? []
+  }
+
+  private read(): Map<string | null, string[]> {
+    const children = new Map<string | null, string[]>()
+    for (const id of this.store.agentIds()) {
+      const agent = readable(this.store, id)
+      if (agent === undefined) this.isEveryAgentRead = false
+      else pushTo(children, agent.parent, id)
+    }
+    return children
+  }
+}
+
+function pushTo<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+  const list = map.get(key)
+  if (list === undefined) map.set(key, [value])
+  else list.push(value)
+}

@@ -1,0 +1,100 @@
+/**
+ * What is still known of the part of a log that is lost: from the snapshot, where that checks, and from the records behind
+ * the damage that check. It is for the rules that hold however much is lost: no message is taken twice, no key is used twice,
+ * who asked is told, what ended stays ended.
+ */
+import { limits } from '../limits.js'
+import { type LostRequest, type NewRecord, type SessionRecord, wrongShape } from '../session/records.js'
+import { SNAPSHOT_VERSION } from '../session/snapshot.js'
+import type { State } from '../session/state.js'
+import { type JsonObject, unframe } from '../storage/frame.js'
+import { type LogReader, salvage } from '../storage/log.js'
+
+export interface Remains {
+  last_seq: number
+  delivered: string[]
+  requests: LostRequest[]
+  keys: string[]
+  /** As the session was set and restored last. */
+  settings: NewRecord[]
+  isTerminated: boolean
+}
+
+/** Keys and requests are bounded so that they fit one line. */
+const KEYS_BYTES_MAX = 256 * 1024
+const REQUESTS_MAX = 1000
+
+/** `from`: behind the whole part, whose state is `whole`. `snapshot`: of this agent, and checked. */
+export function remainsOf(
+  log: LogReader | undefined,
+  whole: Pick<State, 'last_seq' | 'log_bytes'>,
+  snapshot: State | undefined,
+): Remains {
+  const known = snapshot !== undefined && snapshot.last_seq > whole.last_seq ? snapshot : undefined
+  const remains: Remains = {
+    last_seq: Math.max(whole.last_seq, known?.last_seq ?? 0),
+    delivered: [...(known?.delivered ?? [])],
+    requests: known?.run?.status === 'open' ? [...known.run.requests] : [],
+    keys: (known?.keys ?? []).filter(({ seq }) => seq > whole.last_seq).map(({ key }) => key),
+    settings: known === undefined ? [] : settingsOf(known),
+    isTerminated: known?.state === 'terminated',
+  }
+  for (const record of log === undefined ? [] : recordsBehind(log, whole))
+    add(remains, record, known?.last_seq ?? 0)
+  return bounded(remains)
+}
+
+/** The snapshot as its bytes say, whatever the log is; undefined where it is not whole, or of another agent. */
+export function snapshotAlone(bytes: Buffer | undefined, agentId: string): State | undefined {
+  const line = bytes === undefined ? { damage: 'it is missing' } : unframe(bytes.subarray(0, -1))
+  if ('damage' in line) return undefined
+  const { snapshot, crc: _, ...state } = line.object as JsonObject & { snapshot: unknown }
+  return snapshot === SNAPSHOT_VERSION && state.id === agentId ? (state as unknown as State) : undefined
+}
+
+function* recordsBehind(
+  log: LogReader,
+  { log_bytes, last_seq }: Pick<State, 'log_bytes' | 'last_seq'>,
+): Generator<SessionRecord> {
+  for (const object of salvage(log, log_bytes)) {
+    const record = object as unknown as SessionRecord
+    if (wrongShape(object) === undefined && record.seq > last_seq) yield record
+  }
+}
+
+/** `knownSeq`: what the snapshot knows already. */
+function add(remains: Remains, record: SessionRecord, knownSeq: number): void {
+  remains.last_seq = Math.max(remains.last_seq, record.seq)
+  if (record.kind === 'mail.delivered' || record.kind.startsWith('agent.'))
+    remains.delivered.push((record as { message_id: string }).message_id)
+  if (record.kind === 'mail.delivered' && record.mail_kind === 'request')
+    remains.requests.push({ message_id: record.message_id, from: record.from })
+  if (record.kind === 'run.started' && record.key !== undefined) remains.keys.push(record.key)
+  if (record.kind === 'session.terminated') remains.isTerminated = true
+  if (record.seq <= knownSeq) return
+  const { seq: _, ts: __, batch: ___, crc: ____, ...said } = record as SessionRecord & { crc?: string }
+  if (record.kind === 'session.configured') remains.settings.push(said as NewRecord)
+  if (record.kind === 'provider.state') remains.settings.push({ kind: 'provider.state', state: record.state })
+}
+
+function settingsOf(state: State): NewRecord[] {
+  const { instructions, options, model, workspace, title, allow, metadata, provider_state } = state
+  const noted = Object.keys(metadata).length === 0 ? {} : { metadata }
+  return [
+    { kind: 'session.configured', instructions, options, model, workspace, title, allow, ...noted },
+    ...(provider_state === null ? [] : [{ kind: 'provider.state' as const, state: provider_state }]),
+  ]
+}
+
+function bounded(remains: Remains): Remains {
+  const delivered = [...new Set(remains.delivered)].slice(-2 * limits.deliveredIdsKeptMin)
+  const requests = [...new Map(remains.requests.map((request) => [request.message_id, request])).values()]
+  const keys: string[] = []
+  let bytes = 0
+  for (const key of [...new Set(remains.keys)].reverse()) {
+    bytes += Buffer.byteLength(JSON.stringify(key)) + 1
+    if (bytes > KEYS_BYTES_MAX) break
+    keys.unshift(key)
+  }
+  return { ...remains, delivered, requests: requests.slice(-REQUESTS_MAX), keys }
+}

@@ -1,0 +1,90 @@
+/**
+ * What may stand in a home, and as what: the table of docs/format.md for programs. The audit holds every name that it
+ * finds against it.
+ */
+export type Expected = ExpectedFile | ExpectedDirectory
+
+/**
+ * `ours`: a name of the format. `lock`: the directory of a lock, where the file system's own may mean nothing. `leftover`: of
+ * a writer that died, or that is not done yet. `kept`: set aside for a person. `users`: put into the home by its owner.
+ */
+export type Standing = 'ours' | 'lock' | 'leftover' | 'kept' | 'users'
+
+interface ExpectedFile {
+  kind: 'file' | 'socket'
+  standing: Standing
+}
+
+interface ExpectedDirectory {
+  kind: 'directory'
+  standing: Standing
+  /** What may be in it; undefined where that is nobody's business. */
+  names: [pattern: RegExp, expected: Expected][] | undefined
+}
+
+const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
+
+const FILE: ExpectedFile = { kind: 'file', standing: 'ours' }
+const SOCKET: ExpectedFile = { kind: 'socket', standing: 'ours' }
+const LEFT_FILE: ExpectedFile = { kind: 'file', standing: 'leftover' }
+const KEPT_FILE: ExpectedFile = { kind: 'file', standing: 'kept' }
+const LEFT_DIRECTORY: Expected = { kind: 'directory', standing: 'leftover', names: undefined }
+const LOCK_DIRECTORY: Expected = { kind: 'directory', standing: 'lock', names: [] }
+
+const TEMPORARY: [RegExp, Expected] = [/\.\d+-[0-9a-z]+\.tmp$/, LEFT_FILE]
+const LOCK: [RegExp, Expected][] = [
+  [/^lock$/, FILE],
+  [/^lock\.d$/, LOCK_DIRECTORY],
+]
+
+function directory(...names: [RegExp, Expected][]): ExpectedDirectory {
+  return { kind: 'directory', standing: 'ours', names }
+}
+
+function only(pattern: string): RegExp {
+  return new RegExp(`^${pattern}$`)
+}
+
+const INDEX = directory(...LOCK, TEMPORARY, [/^complete$/, FILE], [/^[0-9a-f]{64}$/, FILE])
+const MAILDIR = directory(
+  TEMPORARY,
+  [only(`${UUID}\\.json`), FILE],
+  [only(`${UUID}\\.json\\.damaged-.*`), KEPT_FILE],
+)
+
+const AGENT = directory(
+  ...LOCK,
+  TEMPORARY,
+  [/^(events\.jsonl|session\.json|server\.json|server\.out)$/, FILE],
+  [/^(events\.jsonl|session\.json)\.damaged-/, KEPT_FILE],
+  [only(`${UUID}\\.sock`), SOCKET],
+  [/^inbox$/, MAILDIR],
+  [/^blobs$/, directory(TEMPORARY, [/^[0-9a-f]{64}$/, FILE])],
+  [/^children$/, INDEX],
+  [/^requests$/, directory([only(`${UUID}\\.(suspend|terminate|cancel)`), FILE])],
+  [/^waits$/, directory([only(`${UUID}\\.${UUID}`), FILE], [only(`${UUID}\\.${UUID}\\.d`), LOCK_DIRECTORY])],
+  [/^cut$/, directory(TEMPORARY, [/^\d+-[0-9a-f]{16}$/, KEPT_FILE])],
+)
+
+const USERS: [RegExp, Expected] = [/^/, { kind: 'file', standing: 'users' }]
+
+export const HOME_LAYOUT = directory(
+  TEMPORARY,
+  [/^(home|config)\.json$/, FILE],
+  [/^agents$/, directory([only(UUID), AGENT], [only(`\\.(spawn|removed)-${UUID}`), LEFT_DIRECTORY])],
+  [/^roots$/, INDEX],
+  [/^operator$/, directory([/^(inbox|taken)$/, MAILDIR])],
+  [/^unclean$/, directory([only(`${UUID}(\\.closing)?`), FILE])],
+  [/^boots$/, directory(TEMPORARY, [/^[0-9a-zA-Z-]{1,64}$/, FILE])],
+  [
+    /^slots$/,
+    directory([/^[a-z][a-z0-9-]{0,63}$/, directory([/^\d+$/, FILE], [/^\d+\.d$/, LOCK_DIRECTORY])]),
+  ],
+  [/^servers$/, directory(...LOCK, [only(UUID), FILE])],
+  // AGENTS.md, identity.md, memory.md, skills/: whatever the owner wants there.
+  USERS,
+)
+
+export function expectedIn({ names }: ExpectedDirectory, name: string): Expected | undefined {
+  return names?.find(([pattern]) => pattern.test(name))?.[1]
+}
