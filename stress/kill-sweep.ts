@@ -4,9 +4,10 @@ import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { coverage, describeViolation, summary } from './kill/report.js'
-import { SCENARIOS } from './kill/scenarios.js'
+import type { Scenario } from './kill/scenario.js'
+import { SCENARIOS } from './kill/scenarios/all.js'
 import { whyNoStrace } from './kill/strace.js'
-import { type ScenarioReport, sweep } from './kill/sweep.js'
+import { pointsOf, type ScenarioReport, sweep } from './kill/sweep.js'
 import { Lab } from './support/lab.js'
 
 const { values } = parseArgs({
@@ -21,6 +22,8 @@ const { values } = parseArgs({
     /** One kill, as a violation names it: pwrite64:3 */
     point: { type: 'string' },
     'nested-point': { type: 'string' },
+    /** Only names the points. */
+    list: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
     json: { type: 'string' },
   },
@@ -32,7 +35,7 @@ if (why !== undefined) {
   process.exit(0)
 }
 const words = values.commands?.split(',')
-const chosen = SCENARIOS.filter(({ name }) => words?.includes(name) ?? true)
+const chosen = SCENARIOS.filter(({ name }) => words?.some((word) => isOf(name, word)) ?? true)
 if (chosen.length === 0) {
   console.error(`--commands takes some of: ${SCENARIOS.map(({ name }) => name).join(', ')}`)
   process.exit(2)
@@ -42,6 +45,10 @@ try {
   await lab.warm()
   const reports: ScenarioReport[] = []
   for (const scenario of chosen) {
+    if (values.list) {
+      console.log((await listPoints(lab, scenario)).join('\n'))
+      continue
+    }
     const report = await sweep(lab, scenario, {
       every: Number(values.every),
       syscalls: values.syscalls?.split(','),
@@ -61,6 +68,19 @@ try {
 } finally {
   if (values.keep) console.log(`kept: ${lab.root}`)
   else lab.close()
+}
+
+async function listPoints(lab: Lab, scenario: Scenario): Promise<string[]> {
+  const template = lab.newHome()
+  const end = await scenario.prepare(lab, template)
+  const points = await pointsOf(lab, scenario, template)
+  end?.()
+  return points.map(({ syscall, n, what, named = '' }) => `${scenario.name} ${syscall}:${n} ${what} ${named}`)
+}
+
+/** A name, or the beginning of several: `send*`. */
+function isOf(name: string, word: string): boolean {
+  return word.endsWith('*') ? name.startsWith(word.slice(0, -1)) : name === word
 }
 
 function pointOf(text: string | undefined): { syscall: string; n: number } | undefined {

@@ -5,7 +5,7 @@
 import { isInterrupted } from '../../src/session/status.js'
 import type { Ended, Lab } from '../support/lab.js'
 import { audit, HomeView } from './home-view.js'
-import type { Broken, Scenario } from './scenario.js'
+import { type Act, type Broken, type Scenario, wordsOf } from './scenario.js'
 
 /** Both must come out right: the next command finds what the kill left, or what recovery made of it. */
 export const ORDERS = ['next command, then recover', 'recover, then next command'] as const
@@ -15,7 +15,7 @@ export type Order = (typeof ORDERS)[number]
 export function* rightAfter(scenario: Scenario, home: string, told: Ended, before: HomeView): Broken {
   yield* audit(home, false)
   const view = HomeView.read(home)
-  yield* nothingRewritten(before, view)
+  yield* nothingRewritten(scenario, before, view)
   yield* scenario.acknowledged(told, view)
 }
 
@@ -33,17 +33,18 @@ export async function goOn(
 ): Promise<string[]> {
   const broken: string[] = []
   const before = HomeView.read(home)
-  const next = async (): Promise<void> => {
-    const ended = await lab.run(home, scenario.next.argv)
-    broken.push(...scenario.next.check(ended, told, kills), ...audit(home, false))
+  const act = async ({ argv, check }: Act): Promise<void> => {
+    const ended = await lab.run(home, wordsOf(argv, home, told), { env: scenario.env ?? {} })
+    broken.push(...check(ended, told, kills), ...audit(home, false))
   }
-  if (order === 'next command, then recover') await next()
-  broken.push(...(await recover(lab, home)))
-  if (order === 'recover, then next command') await next()
+  if (order === 'next command, then recover') await act(scenario.next)
+  broken.push(...(await recover(lab, scenario, home)))
+  if (order === 'recover, then next command') await act(scenario.next)
+  for (const last of scenario.afterwards ?? []) await act(last)
   const after = HomeView.read(home)
   broken.push(
     ...audit(home, true),
-    ...nothingRewritten(before, after),
+    ...nothingRewritten(scenario, before, after),
     ...interruptedOnce(after),
     ...scenario.finally(after, told),
   )
@@ -51,31 +52,35 @@ export async function goOn(
 }
 
 /** Recovery ends well, leaves nothing behind, and finds nothing to do the second time. */
-async function recover(lab: Lab, home: string): Promise<string[]> {
+async function recover(lab: Lab, { recoverExits = [], env = {} }: Scenario, home: string): Promise<string[]> {
   const broken: string[] = []
-  const first = await lab.run(home, ['recover', '--all'])
-  if (first.code !== 0 && first.code !== INTERRUPTED)
+  const first = await lab.run(home, RECOVER, { env })
+  const allowed = [0, INTERRUPTED, ...recoverExits]
+  if (!allowed.includes(first.code ?? -1))
     broken.push(
-      `recover --all exits 0 or ${INTERRUPTED}, not ${first.code ?? first.signal}: ${first.stderr.trim()}`,
+      `recover --all exits ${allowed.join(' or ')}, not ${first.code ?? first.signal}: ${first.stderr.trim()}`,
     )
   broken.push(...audit(home, true))
   const once = HomeView.read(home)
-  await lab.run(home, ['recover', '--all'])
+  await lab.run(home, RECOVER, { env })
   broken.push(...nothingAdded(once, HomeView.read(home)))
   // Past its bound recovery leaves a turn to a person, who says this.
   for (const { state } of once.agents.filter(({ state }) => isInterrupted(state) && !state.hold)) {
-    const { code, stderr } = await lab.run(home, ['resume', state.id])
-    if (code !== 0) broken.push(`resume goes on with what recovery left, not ${code}: ${stderr.trim()}`)
+    const { code, stderr } = await lab.run(home, ['resume', state.id], { env })
+    if (code !== 0 && !recoverExits.includes(code ?? -1))
+      broken.push(`resume goes on with what recovery left, not ${code}: ${stderr.trim()}`)
   }
   return broken
 }
 
 const INTERRUPTED = 6
+export const RECOVER = ['recover', '--all']
 
-/** Logs only grow: what was a whole batch stays, byte for byte. */
-export function* nothingRewritten(before: HomeView, after: HomeView): Broken {
+/** Logs only grow: what was a whole batch stays, byte for byte, but with an agent that is taken away. */
+export function* nothingRewritten({ removes = [] }: Scenario, before: HomeView, after: HomeView): Broken {
   for (const { state, log } of before.agents) {
     const now = after.agent(state.id)?.log
+    if (now === undefined && removes.includes(state.name ?? '')) continue
     if (now?.subarray(0, log.length).equals(log) !== true)
       yield `the log of ${state.id} begins with the ${log.length} bytes that it had`
   }

@@ -28,14 +28,20 @@ export interface Conversation {
 }
 
 export class HomeView {
-  private constructor(readonly agents: AgentSeen[]) {}
+  private constructor(
+    readonly path: string,
+    readonly agents: AgentSeen[],
+  ) {}
 
   /** Of a home that is damaged only what can be read: the audit reports the rest. */
   static read(home: string): HomeView {
     const store = FileStore.openForRead(home)
-    if (store === undefined) return new HomeView([])
+    if (store === undefined) return new HomeView(home, [])
     const agents = store.agentIds().map((id) => see(store, id))
-    return new HomeView(agents.filter((agent) => agent !== undefined))
+    return new HomeView(
+      home,
+      agents.filter((agent) => agent !== undefined),
+    )
   }
 
   living(name: string): AgentSeen[] {

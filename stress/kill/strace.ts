@@ -15,6 +15,15 @@ export interface KillPoint {
   n: number
   /** What that call would have done, in the recorded run. */
   what: string
+  /** The point that the source plan names, where it is one. */
+  named?: string
+}
+
+export interface Command {
+  argv: string[]
+  env?: Record<string, string>
+  /** Besides those that change something. */
+  syscalls?: string[]
 }
 
 /** Every call that changes a file, a directory or a lock, or tells somebody something. */
@@ -52,11 +61,12 @@ export function whyNoStrace(): string | undefined {
 export async function recordPoints(
   lab: Lab,
   home: string,
-  argv: string[],
+  { argv, env = {}, syscalls = [] }: Command,
 ): Promise<{ ended: Ended; points: KillPoint[] }> {
   const trace = join(lab.root, `trace-${Math.random().toString(36).slice(2)}`)
-  const under = ['strace', ...FOLLOW, '-y', '-s', '0', '-o', trace, '-e', `trace=${SYSCALLS.join(',')}`]
-  const ended = await lab.run(home, argv, { under })
+  const kinds = [...SYSCALLS, ...syscalls].join(',')
+  const under = ['strace', ...FOLLOW, '-y', '-s', '0', '-o', trace, '-e', `trace=${kinds}`]
+  const ended = await lab.run(home, argv, { under, env })
   try {
     return { ended, points: pointsIn(readFileSync(trace, 'utf8'), home) }
   } finally {
@@ -68,11 +78,11 @@ export async function recordPoints(
 export function runKilled(
   lab: Lab,
   home: string,
-  argv: string[],
+  { argv, env = {} }: Command,
   { syscall, n }: Pick<KillPoint, 'syscall' | 'n'>,
 ): Promise<Ended> {
   const inject = ['-e', `trace=${syscall}`, '-e', `inject=${syscall}:signal=KILL:when=${n}`]
-  return lab.run(home, argv, { under: ['strace', ...FOLLOW, '-o', '/dev/null', ...inject] })
+  return lab.run(home, argv, { under: ['strace', ...FOLLOW, '-o', '/dev/null', ...inject], env })
 }
 
 const FOLLOW = ['-f', '-b', 'execve', '-qq']
@@ -96,7 +106,7 @@ const PLACE = /[^\s"<>]*\/([\w-]+\/)?[^/\s"<>]+/
 
 /** The last names of the path, without the ids and random parts that differ from run to run. */
 function describe(rest: string, home: string): string {
-  const path = [...rest.matchAll(/[<"]([^"<>]+)[>"]/g)]
+  const path = [...rest.replaceAll(/AT_FDCWD<[^>]*>/g, '').matchAll(/[<"]([^"<>]+)[>"]/g)]
     .map(([, found]) => found as string)
     .find((found) => found.includes('/'))
   if (path === undefined) return /^\d+<(\w+):/.exec(rest)?.[1] ?? ''

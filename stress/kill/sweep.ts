@@ -2,19 +2,20 @@
  * The kill sweep: each command is killed before each of its system calls that changes a file, and after each kill the
  * contract has to hold. Nested: recovery is itself killed before each of its calls, and has to hold the same contract.
  */
-import { rmSync } from 'node:fs'
-import type { Ended, Lab } from '../support/lab.js'
-import { goOn, nothingRewritten, ORDERS, type Order, rightAfter } from './contract.js'
-import { audit, HomeView } from './home-view.js'
-import type { Scenario } from './scenario.js'
-import { type KillPoint, recordPoints, runKilled } from './strace.js'
+import type { Lab } from '../support/lab.js'
+import type { Order } from './contract.js'
+import { idsIn } from './left.js'
+import { namePoints } from './named.js'
+import { PointSweep } from './point-sweep.js'
+import { type Scenario, wordsOf } from './scenario.js'
+import { type KillPoint, recordPoints } from './strace.js'
 
 export interface SweepOptions {
   /** Every k-th point; 1 for all. */
   every: number
   /** Only calls of these kinds. */
   syscalls?: string[] | undefined
-  /** Recovery is swept after every k-th of those kills; 0 for never. */
+  /** Recovery is swept from every k-th of the states that those kills left; 0 for never. */
   nestedEvery: number
   /** Recovery is killed only before calls of these kinds. */
   nestedSyscalls?: string[] | undefined
@@ -41,32 +42,55 @@ export interface ScenarioReport {
   points: number
   /** Runs that a kill ended; the others made fewer calls than the recorded one. */
   killed: number
+  /** What those kills left, in kinds: each is gone on with in both orders. */
+  states: number
+  nestedPoints: number
   nestedKilled: number
+  nestedStates: number
   bySyscall: Record<string, number>
+  /** Kills at the points that the source plan names. */
+  named: Record<string, number>
   violations: Violation[]
   seconds: number
+}
+
+/** What the points of a scenario share. */
+export interface Sweep {
+  lab: Lab
+  scenario: Scenario
+  template: string
+  /** Ids that are the same in all runs. */
+  known: Set<string>
+  options: SweepOptions
+  report: ScenarioReport
+  /** The states that were gone on with, by their digest. */
+  seen: Set<string>
 }
 
 export async function sweep(lab: Lab, scenario: Scenario, options: SweepOptions): Promise<ScenarioReport> {
   const start = performance.now()
   const template = lab.newHome()
-  await scenario.prepare(lab, template)
-  const points = await choosePoints(lab, scenario, template, options)
-  const report: ScenarioReport = {
-    scenario: scenario.name,
-    points: points.length,
-    killed: 0,
-    nestedKilled: 0,
-    bySyscall: {},
-    violations: [],
-    seconds: 0,
+  const end = await scenario.prepare(lab, template)
+  try {
+    const points = await choosePoints(lab, scenario, template, options)
+    const report = newReport(scenario, points)
+    const shared: Sweep = {
+      ...{ lab, scenario, template, options, report },
+      known: idsIn(template),
+      seen: new Set(),
+    }
+    await inParallel(options.jobs, points, (point) => new PointSweep(shared, point).run())
+    report.seconds = (performance.now() - start) / 1000
+    return report
+  } finally {
+    end?.()
+    if (options.keep !== true) lab.removeHome(template)
   }
-  await inParallel(options.jobs, points, (point, index) => {
-    const isNested = options.nestedEvery > 0 && index % options.nestedEvery === 0
-    return new PointSweep(lab, scenario, template, point, report, options).run(isNested)
-  })
-  report.seconds = (performance.now() - start) / 1000
-  return report
+}
+
+function newReport({ name }: Scenario, points: KillPoint[]): ScenarioReport {
+  const none = { killed: 0, states: 0, nestedPoints: 0, nestedKilled: 0, nestedStates: 0, seconds: 0 }
+  return { scenario: name, points: points.length, ...none, bySyscall: {}, named: {}, violations: [] }
 }
 
 async function choosePoints(
@@ -76,103 +100,26 @@ async function choosePoints(
   { every, syscalls, point }: SweepOptions,
 ): Promise<KillPoint[]> {
   if (point !== undefined) return [{ ...point, what: '' }]
-  const home = lab.copyHome(template)
-  const release = await scenario.meanwhile?.(lab, home)
-  const { points } = await recordPoints(lab, home, scenario.argv)
-  await release?.()
-  rmSync(home, { recursive: true })
-  const chosen = points.filter(({ syscall }) => syscalls?.includes(syscall) ?? true)
+  const all = await pointsOf(lab, scenario, template)
+  const chosen = all.filter(({ syscall }) => syscalls?.includes(syscall) ?? true)
   return chosen.filter((_, index) => index % every === 0)
 }
 
-/** One kill point of one scenario. */
-class PointSweep {
-  constructor(
-    private readonly lab: Lab,
-    private readonly scenario: Scenario,
-    private readonly template: string,
-    private readonly point: KillPoint,
-    private readonly report: ScenarioReport,
-    private readonly options: SweepOptions,
-  ) {}
-
-  async run(isNested: boolean): Promise<void> {
-    const { lab, scenario, report, point } = this
-    const home = lab.copyHome(this.template)
-    const told = await this.kill(home)
-    if (told.signal === 'SIGKILL') {
-      report.killed += 1
-      report.bySyscall[point.syscall] = (report.bySyscall[point.syscall] ?? 0) + 1
-    }
-    this.note(rightAfter(scenario, home, told, HomeView.read(this.template)))
-    if (isNested) await this.sweepRecovery(home, told)
-    await this.goOnInEachOrder(home, told)
-    this.remove(home)
-  }
-
-  private async kill(home: string): Promise<Ended> {
-    const { lab, scenario } = this
-    const release = await scenario.meanwhile?.(lab, home)
-    const told = await runKilled(lab, home, scenario.argv, this.point)
-    await release?.()
-    return told
-  }
-
-  private async goOnInEachOrder(home: string, told: Ended, nested?: KillPoint): Promise<void> {
-    for (const order of ORDERS) {
-      const copy = this.lab.copyHome(home)
-      const kills = nested === undefined ? 1 : 2
-      this.note(await goOn(this.lab, this.scenario, copy, told, order, kills), { order, nested })
-      this.remove(copy)
-    }
-  }
-
-  private async sweepRecovery(home: string, told: Ended): Promise<void> {
-    const { lab, options } = this
-    const copy = lab.copyHome(home)
-    const { points } = await recordPoints(lab, copy, RECOVER)
-    this.remove(copy)
-    const { nestedPoint, nestedSyscalls } = options
-    const chosen = points.filter(({ syscall }) => nestedSyscalls?.includes(syscall) ?? true)
-    for (const nested of nestedPoint === undefined ? chosen : [{ ...nestedPoint, what: '' }]) {
-      const again = lab.copyHome(home)
-      const ended = await runKilled(lab, again, RECOVER, nested)
-      if (ended.signal === 'SIGKILL') this.report.nestedKilled += 1
-      this.note(audit(again, false), { nested })
-      this.note(nothingRewritten(HomeView.read(home), HomeView.read(again)), { nested })
-      await this.goOnInEachOrder(again, told, nested)
-      this.remove(again)
-    }
-  }
-
-  private note(broken: Iterable<string>, at: { order?: Order; nested?: KillPoint | undefined } = {}): void {
-    const { point, report } = this
-    for (const sentence of broken) {
-      report.violations.push({
-        scenario: report.scenario,
-        point,
-        nested: at.nested,
-        order: at.order,
-        broken: sentence,
-      })
-    }
-  }
-
-  private remove(home: string): void {
-    if (this.options.keep !== true) rmSync(home, { recursive: true, force: true })
-  }
+/** Every kill point of the command, as one unharmed run has them. */
+export async function pointsOf(lab: Lab, scenario: Scenario, template: string): Promise<KillPoint[]> {
+  const home = lab.copyHome(template)
+  const release = await scenario.meanwhile?.(lab, home)
+  const { env = {}, syscalls = [], argv } = scenario
+  const { points } = await recordPoints(lab, home, { argv: wordsOf(argv, home), env, syscalls })
+  await release?.()
+  lab.removeHome(home)
+  return scenario.points?.(points) ?? namePoints(scenario.name, points)
 }
 
-const RECOVER = ['recover', '--all']
-
-async function inParallel<T>(
-  jobs: number,
-  items: T[],
-  work: (item: T, index: number) => Promise<void>,
-): Promise<void> {
-  const entries = items.entries()
+async function inParallel<T>(jobs: number, items: T[], work: (item: T) => Promise<void>): Promise<void> {
+  const entries = items.values()
   const worker = async (): Promise<void> => {
-    for (const [index, item] of entries) await work(item, index)
+    for (const item of entries) await work(item)
   }
   await Promise.all(Array.from({ length: jobs }, worker))
 }

@@ -9,6 +9,7 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -16,7 +17,7 @@ import {
 } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 
 export interface Ended {
   /** Null where a signal ended it. */
@@ -39,6 +40,11 @@ export interface RunOptions {
   ownGroup?: boolean
   /** It is killed after so long. */
   timeoutMs?: number
+}
+
+/** A file that belongs to a home and is not in it: what its tools did to the world, a token that was handed out. */
+export function beside(home: string, name: string): string {
+  return `${home}.${name}`
 }
 
 export const repository = dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
@@ -86,13 +92,27 @@ export class Lab {
     return join(this.root, `home-${this.homes}`)
   }
 
-  /** A fresh copy, with the times of the files; of nothing where there is no home yet. */
+  /** A fresh copy, with the times of the files and with what is beside it; of nothing where there is no home yet. */
   copyHome(home: string): string {
     const copy = this.newHome()
     // A killed holder leaves its socket, and Node cannot copy one.
     const filter = (file: string): boolean => !lstatSync(file).isSocket()
     if (existsSync(home)) cpSync(home, copy, { recursive: true, preserveTimestamps: true, filter })
+    for (const name of this.namesBeside(home)) cpSync(beside(home, name), beside(copy, name))
     return copy
+  }
+
+  /** And what is beside it. */
+  removeHome(home: string): void {
+    rmSync(home, { recursive: true, force: true })
+    for (const name of this.namesBeside(home)) rmSync(beside(home, name))
+  }
+
+  private namesBeside(home: string): string[] {
+    const prefix = `${basename(home)}.`
+    return readdirSync(this.root).flatMap((file) =>
+      file.startsWith(prefix) ? [file.slice(prefix.length)] : [],
+    )
   }
 
   /** The environment of a person who has nothing but this lab. */

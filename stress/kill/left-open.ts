@@ -1,0 +1,159 @@
+/** Agents as killed processes leave them: with an open run of a row of the recovery table. */
+import { randomUUID } from 'node:crypto'
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { digestOf } from '../../src/session/ids.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import { openForAppend, type Session } from '../../src/session/session.js'
+import { bootId, ownIdentity } from '../../src/storage/identity.js'
+import { FileStore } from '../../src/storage/store.js'
+import { resolveAgent } from '../../src/tree/names.js'
+import { mintToken } from '../../src/turn/decision.js'
+import { step } from '../../src/turn/step.js'
+import { reply } from '../../src/turn/step-records.js'
+import type { RunRequest, ToolPolicy, TurnEvent } from '../../src/turn/turn-event.js'
+import type { Lab } from '../support/lab.js'
+import { effect } from './promises.js'
+
+const POLICY: ToolPolicy = { kindOf: (tool) => (tool === 'shell' ? 'program' : 'reads') }
+
+/** Rows K and A are no open run. */
+export type OpenRow = 'B' | 'C' | 'D' | 'E' | 'E reading' | 'F' | 'G' | 'H' | 'H2' | 'I' | 'J'
+
+export interface LeftOpen {
+  content: string
+  /** An agent whose request it is, by mail; else a person's. */
+  from?: string
+}
+
+export async function leaveOpen(
+  home: string,
+  name: string,
+  row: OpenRow,
+  { content, from }: LeftOpen,
+): Promise<void> {
+  await leaveUnclean(home, name, (session) => {
+    const happens = (event: TurnEvent): void => {
+      session.append(step(session.state, event, POLICY).records)
+    }
+    const provider = row === 'J' || row === 'B' || row === 'G' ? 'agent' : 'model'
+    happens({ type: 'begin', provider, run: runRequest(content, from) })
+    for (const event of EVENTS[row]) happens(event)
+    if (row === 'G') session.append([reply({ run_id: runId(session), steps: 0 }, `answered: ${content}`)])
+    if (row === 'F') session.append([resultOfShell(session)])
+  })
+}
+
+function runId(session: Session): string {
+  return session.state.run?.run_id as string
+}
+
+function runRequest(content: string, from?: string): RunRequest {
+  const mail = {
+    message_id: randomUUID(),
+    from: from as string,
+    mail_kind: 'request' as const,
+    content,
+    sent_at: new Date().toISOString(),
+  }
+  return {
+    run_id: randomUUID(),
+    boot_id: bootId(),
+    prompt: from === undefined ? { origin: 'operator', content } : { origin: 'mail', mails: [mail] },
+    key: null,
+    digest: digestOf(content),
+    turn_timeout_ms: null,
+    allow: ['shell'],
+    steps_max: null,
+    sources: [],
+  }
+}
+
+// No process has this id: the program died with its turn.
+const GROUP = {
+  process_group: 2 ** 22 - 1,
+  start_time: 1,
+  kernel_boot_id: ownIdentity().kernel_boot_id,
+  pid_namespace: ownIdentity().pid_namespace,
+}
+/** As the model of the rehearsal names its calls. */
+const CALL_ID = 'call_1_0'
+const SHELL: TurnEvent = responded({ call_id: CALL_ID, name: 'shell', input: { command: effect() } })
+const READ: TurnEvent = responded({ call_id: CALL_ID, name: 'read_file', input: { path: 'missing.txt' } })
+const LAUNCHED: TurnEvent = { type: 'tool_launched', call_id: CALL_ID, group: GROUP }
+const LIMITED: TurnEvent = {
+  type: 'model_failed',
+  error: { type: 'rate_limit', message: 'limited' },
+  plan: { retryInMs: null, notBefore: '2026-01-01T00:00:00.000Z' },
+}
+
+const EVENTS: Record<OpenRow, TurnEvent[]> = {
+  B: [],
+  C: [],
+  D: [SHELL],
+  E: [SHELL, LAUNCHED],
+  'E reading': [READ],
+  F: [SHELL, LAUNCHED],
+  G: [],
+  H: [SHELL, parked('2099-01-01T00:00:00.000Z')],
+  H2: [LIMITED],
+  I: [SHELL, parked('2026-01-01T00:00:00.000Z')],
+  J: [{ type: 'launched', group: GROUP }],
+}
+
+function responded(call: { call_id: string; name: string; input: Record<string, unknown> }): TurnEvent {
+  return { type: 'model_responded', reply: '', stop: 'tool_calls', usage: null, calls: [call] }
+}
+
+function parked(expiresAt: string): TurnEvent {
+  const asks = [{ call_id: CALL_ID, tool: 'shell', input: { command: effect() } }]
+  return { type: 'parked', token: mintToken(expiresAt).token, asks }
+}
+
+/** Without the request to the model that follows it: as the death of a recovery leaves it. */
+function resultOfShell(session: Session) {
+  const of = { run_id: runId(session), call_id: CALL_ID, tool: 'shell' }
+  return { kind: 'tool.finished' as const, ...of, content: 'Interrupted, outcome unknown', is_error: true }
+}
+
+/** The marker stays and no snapshot is written, as after a kill. */
+export async function leaveUnclean(
+  home: string,
+  name: string,
+  work: (session: Session) => void,
+): Promise<void> {
+  const store = FileStore.openForWrite(home)
+  const session = await openForAppend(store, resolveAgent(store, name), { command: 'stress', waitMs: 0 })
+  work(session)
+  await session.abandon()
+}
+
+/** Half a batch behind the last whole one. */
+export async function tear(home: string, name: string): Promise<void> {
+  const store = FileStore.openForRead(home) as FileStore
+  const id = resolveAgent(store, name)
+  await leaveUnclean(home, name, () => undefined)
+  const last = openForRead(store, id)?.state.last_seq ?? 0
+  const half = `{"seq":${last + 1},"ts":"2026-11-20T10:00:00.000Z","kind":"session.activated","batch":[${last + 1},`
+  appendFileSync(store.logPath(id), half)
+}
+
+/** Rows K and its neighbour: a message whose file outlived its delivery, and one that nobody has taken yet. */
+export async function leaveDeliveredAndPending(lab: Lab, home: string, name: string): Promise<void> {
+  const store = FileStore.openForRead(home) as FileStore
+  const id = resolveAgent(store, name)
+  const queue = async (text: string): Promise<void> => {
+    await lab.do(home, 'suspend', name, '--hold')
+    await lab.do(home, 'send', name, '--if-busy', 'queue', text)
+  }
+  await queue('delivered')
+  const inbox = join(home, 'agents', id, 'inbox')
+  const [file] = readdirSync(inbox) as [string]
+  const bytes = readFileSync(join(inbox, file))
+  await lab.do(home, 'resume', name)
+  await queue('pending')
+  await leaveUnclean(home, name, (session) => {
+    session.append([{ kind: 'session.configured', hold: false }])
+  })
+  writeFileSync(join(inbox, file), bytes)
+}

@@ -1,0 +1,58 @@
+/**
+ * What a kill leaves, as a digest: where two kills left the same files and told the same, all that follows is the same,
+ * and is run once. A kill before a sync leaves what one before the next write does, so that is many.
+ *
+ * Ids, times, process ids and checksums of this run are left out of it; those of the home that all runs start from are not.
+ */
+import { createHash } from 'node:crypto'
+import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
+import type { Ended } from '../support/lab.js'
+
+export function digestOfLeft(home: string, { code, stdout, stderr }: Ended, known: Set<string>): string {
+  const steady = (text: string): string => withoutChance(text, home, known)
+  const files = [...entriesBelow(home), ...besides(home)].map((file) => {
+    const name = steady(relative(dirname(home), file).replace(basename(home), 'home'))
+    return `${name} ${steady(contentOf(file))}`
+  })
+  return createHash('sha256')
+    .update(JSON.stringify([code, steady(stdout), steady(stderr), files.sort()]))
+    .digest('hex')
+}
+
+/** Those that are the same in all runs. */
+export function idsIn(template: string): Set<string> {
+  const texts = entriesBelow(template).map((file) => file + contentOf(file))
+  return new Set(texts.flatMap((text) => text.match(ID) ?? []))
+}
+
+const ID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
+
+function withoutChance(text: string, home: string, known: Set<string>): string {
+  return text
+    .replaceAll(home, 'home')
+    .replaceAll(ID, (id) => (known.has(id) ? id : '<id>'))
+    .replaceAll(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?/g, '<time>')
+    .replaceAll(/"crc":"[0-9a-f]{8}"/g, '<crc>')
+    .replaceAll(/"hash":"[0-9a-f]+"/g, '<hash>')
+    .replaceAll(/st_<id>_[\w-]{32}/g, '<token>')
+    .replaceAll(/\.\d+-\w+\.tmp/g, '.tmp')
+    .replaceAll(/\d{3,}/g, '#')
+}
+
+function contentOf(file: string): string {
+  // Who holds a lock is for people.
+  return lstatSync(file).isFile() && basename(file) !== 'lock' ? readFileSync(file, 'latin1') : ''
+}
+
+function besides(home: string): string[] {
+  const names = readdirSync(dirname(home)).filter((name) => name.startsWith(`${basename(home)}.`))
+  return names.map((name) => join(dirname(home), name))
+}
+
+/** Directories too: a kill may come before there is a file in one. */
+function entriesBelow(directory: string): string[] {
+  if (!existsSync(directory)) return []
+  const names = readdirSync(directory, { recursive: true, encoding: 'utf8' })
+  return names.map((name) => join(directory, name))
+}

@@ -1,0 +1,120 @@
+/** One kill point of one scenario: the kill, what it left, and how that goes on. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { processesWith } from '../../test/support/processes.js'
+import type { Ended } from '../support/lab.js'
+import { goOn, nothingRewritten, ORDERS, type Order, RECOVER, rightAfter } from './contract.js'
+import { audit, HomeView } from './home-view.js'
+import { digestOfLeft } from './left.js'
+import { wordsOf } from './scenario.js'
+import { type KillPoint, recordPoints, runKilled } from './strace.js'
+import type { Sweep } from './sweep.js'
+
+/** How long the programs that a kill leaves are waited for, where they end by themselves. */
+const PROGRAMS_MS_MAX = 5000
+
+export class PointSweep {
+  constructor(
+    private readonly shared: Sweep,
+    private readonly point: KillPoint,
+  ) {}
+
+  async run(): Promise<void> {
+    const { lab, scenario, report, options, template } = this.shared
+    const home = lab.copyHome(template)
+    const told = await this.kill(home)
+    if (told.signal === 'SIGKILL') this.count()
+    this.note(rightAfter(scenario, home, told, HomeView.read(template)))
+    if (this.isNew(home, told, 1)) {
+      report.states += 1
+      const { nestedEvery } = options
+      if (nestedEvery > 0 && (report.states - 1) % nestedEvery === 0) await this.sweepRecovery(home, told)
+      await this.goOnInEachOrder(home, told)
+    }
+    this.remove(home)
+  }
+
+  private count(): void {
+    const { report } = this.shared
+    const { syscall, named } = this.point
+    report.killed += 1
+    report.bySyscall[syscall] = (report.bySyscall[syscall] ?? 0) + 1
+    if (named !== undefined) report.named[named] = (report.named[named] ?? 0) + 1
+  }
+
+  private async kill(home: string): Promise<Ended> {
+    const { lab, scenario } = this.shared
+    const release = await scenario.meanwhile?.(lab, home)
+    const { argv, env = {} } = scenario
+    const told = await runKilled(lab, home, { argv: wordsOf(argv, home), env }, this.point)
+    await release?.()
+    if (scenario.programs === 'short') await programsOf(home)
+    return told
+  }
+
+  /** Whether no other kill left the same: with programs that live on, each kill is one of its own. */
+  private isNew(home: string, told: Ended, kills: number): boolean {
+    const { scenario, seen, known } = this.shared
+    if (scenario.programs === 'long') return true
+    const digest = `${kills} ${digestOfLeft(home, told, known)}`
+    const isNew = !seen.has(digest)
+    seen.add(digest)
+    return isNew
+  }
+
+  private async goOnInEachOrder(home: string, told: Ended, nested?: KillPoint): Promise<void> {
+    const { lab, scenario } = this.shared
+    for (const order of ORDERS) {
+      const copy = lab.copyHome(home)
+      const kills = nested === undefined ? 1 : 2
+      this.note(await goOn(lab, scenario, copy, told, order, kills), { order, nested })
+      this.remove(copy)
+    }
+  }
+
+  private async sweepRecovery(home: string, told: Ended): Promise<void> {
+    const { lab, options, report, scenario } = this.shared
+    const copy = lab.copyHome(home)
+    const command = { argv: RECOVER, env: scenario.env ?? {} }
+    const { points } = await recordPoints(lab, copy, command)
+    this.remove(copy)
+    const { nestedPoint, nestedSyscalls } = options
+    const chosen = points.filter(({ syscall }) => nestedSyscalls?.includes(syscall) ?? true)
+    for (const nested of nestedPoint === undefined ? chosen : [{ ...nestedPoint, what: '' }]) {
+      report.nestedPoints += 1
+      const again = lab.copyHome(home)
+      const ended = await runKilled(lab, again, command, nested)
+      if (scenario.programs === 'short') await programsOf(again)
+      if (ended.signal === 'SIGKILL') report.nestedKilled += 1
+      this.note(audit(again, false), { nested })
+      this.note(nothingRewritten(scenario, HomeView.read(home), HomeView.read(again)), { nested })
+      if (this.isNew(again, told, 2)) {
+        report.nestedStates += 1
+        await this.goOnInEachOrder(again, told, nested)
+      }
+      this.remove(again)
+    }
+  }
+
+  private note(broken: Iterable<string>, at: { order?: Order; nested?: KillPoint | undefined } = {}): void {
+    const { point } = this
+    const { report } = this.shared
+    for (const sentence of broken) {
+      report.violations.push({
+        scenario: report.scenario,
+        point,
+        nested: at.nested,
+        order: at.order,
+        broken: sentence,
+      })
+    }
+  }
+
+  private remove(home: string): void {
+    if (this.shared.options.keep !== true) this.shared.lab.removeHome(home)
+  }
+}
+
+async function programsOf(home: string): Promise<void> {
+  const until = performance.now() + PROGRAMS_MS_MAX
+  while (processesWith(`SUBSTRAT_HOME=${home}`).length > 0 && performance.now() < until) await sleep(5)
+}

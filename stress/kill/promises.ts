@@ -1,0 +1,130 @@
+/** What several scenarios promise, in words. */
+import { existsSync, readFileSync } from 'node:fs'
+import { OPERATOR } from '../../src/storage/mailboxes.js'
+import { beside, type Ended } from '../support/lab.js'
+import { Seen } from '../tree/seen.js'
+import { type AgentSeen, conversation, HomeView } from './home-view.js'
+import type { Broken } from './scenario.js'
+
+export const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/
+
+export function* exits(ended: Ended, codes: number | number[], stdout?: string): Broken {
+  const allowed = [codes].flat()
+  if (!allowed.includes(ended.code ?? -1))
+    yield `the next command exits ${allowed.join(' or ')}, not ${ended.code ?? ended.signal}: ${ended.stderr.trim()}`
+  else if (stdout !== undefined && ended.stdout !== stdout)
+    yield `the next command prints ${JSON.stringify(stdout)}, not ${JSON.stringify(ended.stdout.slice(0, 200))}`
+}
+
+/** The message is in the log once, and was answered once. */
+export function* takenOnce(agent: AgentSeen | undefined, content: string, answer: string): Broken {
+  if (agent === undefined) return yield 'the agent is there'
+  const { asked, replies, completed } = conversation(agent, content)
+  const short = JSON.stringify(content.slice(0, 40))
+  if (asked !== 1) yield `the message ${short} is in the log once, not ${asked} times`
+  if (replies.length !== 1) yield `the message ${short} has one reply, not ${replies.length}`
+  else if (replies[0] !== answer)
+    yield `the reply to ${short} is the right one, not ${JSON.stringify(replies[0]?.slice(0, 200))}`
+  if (completed !== 1) yield `one run completed for ${short}, not ${completed}`
+}
+
+/** The message was not taken at all, or once and answered. */
+export function* takenOnceOrNot(agent: AgentSeen | undefined, content: string, answer: string): Broken {
+  if (agent !== undefined && conversation(agent, content).asked > 0) yield* takenOnce(agent, content, answer)
+}
+
+/** A reply that was printed is in the log, with the end of its run. */
+export function* replyIsKept(
+  told: Ended,
+  agent: AgentSeen | undefined,
+  content: string,
+  answer: string,
+): Broken {
+  if (told.stdout.includes(answer)) yield* takenOnce(agent, content, answer)
+}
+
+export function* nothingPending(home: HomeView): Broken {
+  for (const { pending, state } of home.agents)
+    if (pending.length > 0 && state.state !== 'terminated') yield `${state.name} has taken its mail`
+}
+
+export interface Letter {
+  /** Name of who asks; a person where nothing is said. */
+  from?: string
+  to: string
+  content: string
+  answer: string
+}
+
+/** A request by mail came once, and its one response reached whoever asked; where a turn was cut short that one may know. */
+export function* answeredByMail(home: HomeView, { from, to, content, answer }: Letter): Broken {
+  const seen = Seen.read(home.path)
+  const [asker, asked] = [from === undefined ? OPERATOR : home.agent(from)?.state.id, home.agent(to)]
+  const short = `${JSON.stringify(content)} to ${to}`
+  const requests = seen.arrivals.filter(
+    ({ kind, content: text, to: place }) =>
+      kind === 'request' && text === content && place === asked?.state.id,
+  )
+  if (requests.length !== 1) return yield `the request ${short} comes once, not ${requests.length} times`
+  const replies = seen.repliesTo(requests[0]?.message_id as string)
+  const responses = replies.filter(({ kind }) => kind === 'response')
+  if (responses.length !== 1) yield `the request ${short} has one response, not ${responses.length}`
+  for (const { to: place, content: text } of responses) {
+    if (place !== asker) yield `the response to ${short} goes to whoever asked`
+    if (text !== answer) yield `the response to ${short} is the reply, not ${JSON.stringify(text)}`
+  }
+  const cuts = asked?.records.filter(({ kind }) => kind === 'run.interrupted').length ?? 0
+  if (replies.length - responses.length > cuts)
+    yield `${replies.length - 1} errors answer ${short}, and ${cuts} of its turns were cut short`
+}
+
+/** Or it was never sent: its sender died before. */
+export function* answeredByMailOrNot(home: HomeView, letter: Letter): Broken {
+  const isThere = Seen.read(home.path).arrivals.some(({ content }) => content === letter.content)
+  if (isThere) yield* answeredByMail(home, letter)
+}
+
+export function* notifiedOnce(home: HomeView, to: string, content: string): Broken {
+  const found = home
+    .agent(to)
+    ?.records.filter((record) => record.kind === 'mail.delivered' && home.agent(to)?.text(record) === content)
+  if (found?.length !== 1) yield `${JSON.stringify(content)} comes to ${to} once, not ${found?.length} times`
+}
+
+/** The command of a tool whose effect is counted. */
+export function effect(name = 'done'): string {
+  return `echo ${name} >> "$SUBSTRAT_HOME.effects"`
+}
+
+/** What a tool did to the world: once where its result says that it ran, at most once where nobody knows, else never. */
+export function* effectsOnce(home: HomeView, agentName: string, name = 'done'): Broken {
+  const lines = effectsOf(home.path).filter((line) => line === name)
+  const { known, unknown } = resultsOf(home.agent(agentName))
+  if (lines.length > 1) yield `a tool has its effect once, not ${lines.length} times`
+  if (known + unknown !== 1) yield `the call has one result, not ${known + unknown}`
+  if (known === 1 && lines.length !== 1) yield 'a tool that has a result has had its effect'
+}
+
+export function effectsOf(home: string): string[] {
+  const file = beside(home, 'effects')
+  return existsSync(file)
+    ? readFileSync(file, 'utf8')
+        .split('\n')
+        .filter((line) => line !== '')
+    : []
+}
+
+function resultsOf(agent: AgentSeen | undefined): { known: number; unknown: number } {
+  const count = { known: 0, unknown: 0 }
+  for (const record of agent?.records ?? []) {
+    if (record.kind !== 'tool.finished' || record.tool !== 'shell') continue
+    if (/outcome unknown/.test(agent?.text(record) ?? '')) count.unknown += 1
+    else count.known += 1
+  }
+  return count
+}
+
+/** Also of an agent that is terminated, whose name finds it no more. */
+export function idOf(home: string, name: string): string {
+  return HomeView.read(home).agent(name)?.state.id as string
+}

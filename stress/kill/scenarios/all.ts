@@ -1,0 +1,25 @@
+/** Every command that is swept, each with the home it starts from and what the contract says of it. */
+import type { Scenario } from '../scenario.js'
+import { DELIVER } from './deliver.js'
+import { MAIL } from './mail.js'
+import { RECOVER_ALL } from './recover.js'
+import { SEND } from './send.js'
+import { SETTINGS } from './settings.js'
+import { SPAWN } from './spawn.js'
+import { STOP } from './stop.js'
+import { TOOLS } from './tools.js'
+import { TREE } from './tree.js'
+import { WAITS } from './waits.js'
+
+export const SCENARIOS: Scenario[] = [
+  ...SPAWN,
+  ...SEND,
+  ...TOOLS,
+  ...MAIL,
+  ...WAITS,
+  ...RECOVER_ALL,
+  ...DELIVER,
+  ...STOP,
+  ...TREE,
+  ...SETTINGS,
+]

@@ -1,0 +1,93 @@
+/** Turns that write to other agents: delivered once, answered once, and the reply comes to whoever asked. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import type { HomeView } from '../home-view.js'
+import { calls, type FamilyScripts, withFamily } from '../homes.js'
+import { answeredByMail, exits, nothingPending, notifiedOnce, replyIsKept, takenOnce } from '../promises.js'
+import type { Broken, Scenario } from '../scenario.js'
+
+const TASK = { from: 'lead', to: 'kid', content: 'task', answer: 'kid did it' }
+const KID = [{ say: TASK.answer }]
+
+export const MAIL: Scenario[] = [
+  leading('send-mail', {
+    lead: [calls(['send_message', { to: 'kid', content: 'task' }]), { say: 'all done' }],
+    kid: KID,
+  }),
+  leading('send-mail-wait', {
+    lead: [calls(['send_message', { to: 'kid', content: 'task', wait: true }]), { say: 'all done' }],
+    kid: KID,
+  }),
+  leading(
+    'send-broadcast',
+    { lead: [calls(['broadcast', { content: 'note' }]), { say: 'all done' }] },
+    (home) => notifiedOnce(home, 'kid', 'note'),
+  ),
+  leading(
+    'send-spawn-wait',
+    {
+      lead: [
+        calls([
+          'spawn_agent',
+          { name: 'new', prompt: 'task', wait: true, options: { scenario: 'new.json' } },
+        ]),
+        { say: 'all done' },
+      ],
+    },
+    (home) => answeredByMail(home, { ...TASK, to: 'new' }),
+  ),
+  sendingFrom(),
+]
+
+function leading(
+  name: string,
+  scripts: FamilyScripts,
+  always: (home: HomeView) => Broken = (home) => answeredByMail(home, TASK),
+): Scenario {
+  const argv = ['send', 'lead', '--key', 'k', 'go']
+  return {
+    name,
+    argv,
+    prepare: (lab, home) => {
+      writeFileSync(join(lab.workspace, 'new.json'), JSON.stringify({ responses: KID }))
+      return withFamily(lab, home, scripts)
+    },
+    acknowledged: (told, home) => replyIsKept(told, home.agent('lead'), 'go', 'all done'),
+    next: { argv, check: (ended) => exits(ended, 0, 'all done\n') },
+    afterwards: [{ argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) }],
+    *finally(home) {
+      yield* takenOnce(home.agent('lead'), 'go', 'all done')
+      yield* always(home)
+      yield* nothingPending(home)
+    },
+  }
+}
+
+/** By a person in the name of an agent: the reply is that agent's mail. */
+function sendingFrom(): Scenario {
+  const argv = ['send', 'kid', '--from', 'lead', '--key', 'k', 'task']
+  return {
+    name: 'send-from',
+    argv,
+    prepare: (lab, home) => withFamily(lab, home, { kid: KID }),
+    *acknowledged(told, home) {
+      if (/sent to kid/.test(told.stderr)) yield* storedOrTaken(home)
+    },
+    next: { argv, check: (ended) => exits(ended, 0) },
+    afterwards: [{ argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) }],
+    *finally(home) {
+      yield* answeredByMail(home, TASK)
+      yield* nothingPending(home)
+    },
+  }
+}
+
+function* storedOrTaken(home: HomeView): Broken {
+  const kid = home.agent('kid')
+  const isTaken = kid?.records.some(
+    (record) => record.kind === 'mail.delivered' && kid.text(record) === 'task',
+  )
+  if (kid?.pending.length !== 1 && isTaken !== true)
+    yield 'a message that was said to be sent is in the inbox or in the log'
+}

@@ -1,0 +1,175 @@
+/** `recover` and `resume` on agents for each way to die, and what was asked of each is done once. */
+
+import { FileStore } from '../../../src/storage/store.js'
+import { resolveAgent } from '../../../src/tree/names.js'
+import type { Lab } from '../../support/lab.js'
+import { conversation, type HomeView } from '../home-view.js'
+import { scripted, withAgent, withFamily } from '../homes.js'
+import { leaveDeliveredAndPending, leaveOpen, type OpenRow, tear } from '../left-open.js'
+import { answeredByMail, effectsOf, exits, nothingPending, replyIsKept, takenOnce } from '../promises.js'
+import type { Broken, Scenario } from '../scenario.js'
+
+export const RECOVER_ALL: Scenario[] = [
+  recovering('recover', { B: 'exec', C: 'scripted', G: 'exec', J: 'exec' }, { torn: true }),
+  recovering('recover-tools', { D: 'scripted', E: 'scripted', 'E reading': 'scripted', F: 'scripted' }),
+  recovering('recover-waits', { H: 'scripted', H2: 'scripted', I: 'scripted' }),
+  recoveringAChild(),
+  resuming(),
+]
+
+const EXEC = ['--provider', 'exec', '--option', 'command=cat >/dev/null; echo done']
+
+/** What each comes to, in words of its own. */
+const ENDS: Record<OpenRow, (home: HomeView, name: string) => Broken> = {
+  B: (home, name) => takenOnce(home.agent(name), `open ${name}`, 'done'),
+  C: (home, name) => takenOnce(home.agent(name), `open ${name}`, `echo: open ${name}`),
+  D: (home, name) => takenOnce(home.agent(name), `open ${name}`, 'all done'),
+  E: (home, name) => takenOnce(home.agent(name), `open ${name}`, 'all done'),
+  'E reading': (home, name) => takenOnce(home.agent(name), `open ${name}`, 'all done'),
+  F: (home, name) => takenOnce(home.agent(name), `open ${name}`, 'all done'),
+  G: (home, name) => takenOnce(home.agent(name), `open ${name}`, `answered: open ${name}`),
+  H: (home, name) => waits(home, name),
+  H2: (home, name) => takenOnce(home.agent(name), `open ${name}`, 'all done'),
+  I: (home, name) => waitedInVain(home, name),
+  J: (home, name) => takenOnce(home.agent(name), `open ${name}`, 'done'),
+}
+
+function nameOf(row: string): string {
+  return row.replace(' ', '-')
+}
+
+async function openAgents(lab: Lab, home: string, rows: [OpenRow, 'scripted' | 'exec'][]): Promise<void> {
+  for (const [row, provider] of rows) {
+    const name = nameOf(row)
+    // The first entry is the response that the log has already.
+    const script = row === 'C' ? [] : [...(row === 'H2' ? [] : [{}]), { say: 'all done' }]
+    const flags = provider === 'exec' ? EXEC : scripted(lab, script)
+    await lab.do(home, 'spawn', '--name', name, ...flags)
+    await leaveOpen(home, name, row, { content: `open ${name}` })
+  }
+}
+
+interface Recovering {
+  /** Beside an agent with a torn log, and one with mail of both kinds. */
+  torn?: boolean
+}
+
+function recovering(
+  name: string,
+  open: Partial<Record<OpenRow, 'scripted' | 'exec'>>,
+  { torn = false }: Recovering = {},
+): Scenario {
+  const rows = Object.entries(open) as [OpenRow, 'scripted' | 'exec'][]
+  return {
+    name,
+    argv: ['recover', '--all', '--json'],
+    programs: 'short',
+    async prepare(lab, home) {
+      await withAgent(lab, home)
+      await openAgents(lab, home, rows)
+      if (!torn) return undefined
+      await lab.do(home, 'spawn', '--name', 'torn')
+      await lab.do(home, 'send', 'torn', 'whole')
+      await tear(home, 'torn')
+      await lab.do(home, 'spawn', '--name', 'mail')
+      await leaveDeliveredAndPending(lab, home, 'mail')
+      return undefined
+    },
+    acknowledged: (told, home) => runsAsTold(told.stdout, home),
+    recoverExits: 'H' in open ? [5] : [],
+    next: {
+      argv: ['recover', '--all'],
+      check: (ended, _told, kills) => exits(ended, exitsOf(open, kills)),
+    },
+    // A tool of unknown outcome is a person's to go on with; so is that of row D, where the kill came while it ran.
+    afterwards: (['D', 'E'] as const)
+      .filter((row) => row in open)
+      .map((row) => ({ argv: ['resume', row], check: (ended) => exits(ended, 0) })),
+    *finally(home) {
+      for (const [row] of rows) yield* ENDS[row](home, nameOf(row))
+      if ('D' in open && effectsOf(home.path).length > 1) yield 'a tool has its effect once'
+      if (!torn) return
+      yield* takenOnce(home.agent('torn'), 'whole', 'echo: whole')
+      yield* takenOnce(home.agent('mail'), 'delivered', 'echo: delivered')
+      yield* takenOnce(home.agent('mail'), 'pending', 'echo: pending')
+      yield* nothingPending(home)
+    },
+  }
+}
+
+/** A turn that was killed twice in going on by itself is left to a person: interrupted, resumable. */
+function exitsOf(open: object, kills: number): number[] {
+  return [0, ...(kills > 1 || 'E' in open || 'I' in open ? [6] : []), ...('H' in open ? [5] : [])]
+}
+
+function* runsAsTold(stdout: string, home: HomeView): Broken {
+  for (const line of stdout.split('\n').filter((text) => text.endsWith('}'))) {
+    const { agent, run } = JSON.parse(line) as { agent: string; run: { id: string; status: string } | null }
+    const ended = home
+      .agent(agent)
+      ?.records.some(
+        (record) => record.kind === `run.${run?.status}` && 'run_id' in record && record.run_id === run?.id,
+      )
+    if (run !== null && run.status !== 'open' && ended !== true)
+      yield `the run ${run.id} was told to be ${run.status} and is`
+  }
+}
+
+function* waits(home: HomeView, name: string): Broken {
+  const { run, tokens } = home.agent(name)?.state ?? {}
+  if (run?.status !== 'open' || run.wait === null)
+    yield `the turn of ${name} waits still, and is not ${run?.status}`
+  if (tokens?.at(-1)?.status !== 'minted') yield `the token of ${name} is good`
+}
+
+function* waitedInVain(home: HomeView, name: string): Broken {
+  const agent = home.agent(name)
+  const reason = agent?.state.run?.reason
+  if (reason !== 'wait_timeout') yield `the turn of ${name} waited in vain, and ended by ${reason}`
+  if (agent?.state.tokens.at(-1)?.status !== 'revoked') yield `the token of ${name} is revoked`
+  if (agent !== undefined && conversation(agent, `open ${name}`).asked !== 1) yield `${name} was asked once`
+}
+
+/** A child's turn for its parent is not gone on with by `recover`: the parent is told, and `deliver` goes on. */
+function recoveringAChild(): Scenario {
+  const task = { from: 'lead', to: 'kid', content: 'task', answer: 'kid did it' }
+  return {
+    name: 'recover-child',
+    argv: ['recover', '--all'],
+    async prepare(lab, home) {
+      await withFamily(lab, home, { kid: [{ say: task.answer }] })
+      const store = FileStore.openForRead(home) as FileStore
+      await leaveOpen(home, 'kid', 'C', { content: task.content, from: resolveAgent(store, 'lead') })
+      return undefined
+    },
+    acknowledged: () => [],
+    next: { argv: ['recover', '--all'], check: (ended) => exits(ended, [0, 6]) },
+    afterwards: [{ argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) }],
+    *finally(home) {
+      yield* takenOnce(home.agent('kid'), task.content, task.answer)
+      yield* answeredByMail(home, task)
+      yield* nothingPending(home)
+    },
+  }
+}
+
+function resuming(): Scenario {
+  return {
+    name: 'resume',
+    argv: ['resume', 'a'],
+    async prepare(lab, home) {
+      await withAgent(lab, home)
+      await leaveOpen(home, 'a', 'C', { content: 'interrupted' })
+      await lab.do(home, 'suspend', 'a', '--hold')
+      await lab.do(home, 'send', 'a', '--if-busy', 'queue', 'queued')
+      return undefined
+    },
+    acknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'interrupted', 'echo: interrupted'),
+    next: { argv: ['resume', 'a'], check: (ended) => exits(ended, 0) },
+    *finally(home) {
+      yield* takenOnce(home.agent('a'), 'interrupted', 'echo: interrupted')
+      yield* takenOnce(home.agent('a'), 'queued', 'echo: queued')
+      yield* nothingPending(home)
+    },
+  }
+}

@@ -1,0 +1,64 @@
+/** Settings of an agent and of the home: the old ones or the new ones, whole. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { HomeView } from '../home-view.js'
+import { withAgent } from '../homes.js'
+import { exits } from '../promises.js'
+import type { Broken, Scenario } from '../scenario.js'
+
+export const SETTINGS: Scenario[] = [setting(), configuring()]
+
+function setting(): Scenario {
+  const argv = ['set', 'a', '--title', 'new', '--model', 'other']
+  const isSet = (home: HomeView): boolean => {
+    const { title, model } = home.agent('a')?.state ?? {}
+    return title === 'new' && model === 'other'
+  }
+  return {
+    name: 'set',
+    argv,
+    prepare: (lab, home) => withAgent(lab, home),
+    *acknowledged(told, home) {
+      if (/is changed/.test(told.stdout) && !isSet(home)) yield 'an agent that was said to be changed is'
+    },
+    next: { argv, check: (ended) => exits(ended, 0) },
+    *finally(home) {
+      if (!isSet(home)) yield 'the agent is changed'
+    },
+  }
+}
+
+function configuring(): Scenario {
+  const argv = ['config', 'set', 'slots_max', '8']
+  return {
+    name: 'config-set',
+    argv,
+    async prepare(lab, home) {
+      await withAgent(lab, home)
+      await lab.do(home, 'config', 'set', 'slots_max', '2')
+      return undefined
+    },
+    *acknowledged(told, home) {
+      yield* isWhole(home)
+      if (/is 8/.test(told.stdout) && slotsIn(home) !== '8') yield 'a setting that was said to be so is'
+    },
+    next: { argv, check: (ended) => exits(ended, 0) },
+    *finally(home) {
+      if (slotsIn(home) !== '8') yield 'the setting is changed'
+    },
+  }
+}
+
+function* isWhole(home: HomeView): Broken {
+  if (!['2', '8'].includes(slotsIn(home)))
+    yield `a setting is the old one or the new one, not ${slotsIn(home)}`
+}
+
+function slotsIn({ path }: HomeView): string {
+  const file = join(path, 'config.json')
+  try {
+    return String(JSON.parse(existsSync(file) ? readFileSync(file, 'utf8') : '{}').slots_max)
+  } catch {
+    return 'half a file'
+  }
+}

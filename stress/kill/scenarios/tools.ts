@@ -1,0 +1,78 @@
+/** Turns that call tools: each effect once, or nobody is told that it came about. */
+import type { ScriptedEntry } from '../../turns/agent.js'
+import type { HomeView } from '../home-view.js'
+import { calls, withScript } from '../homes.js'
+import { effect, effectsOf, effectsOnce, exits, replyIsKept, takenOnce } from '../promises.js'
+import type { Broken, Scenario } from '../scenario.js'
+
+const SAYS: ScriptedEntry = { say: 'all done' }
+
+export const TOOLS: Scenario[] = [
+  calling('send-tool-read', [calls(['read_file', { path: 'missing.txt' }]), SAYS]),
+  calling('send-tool-shell', [calls(['shell', { command: effect() }]), SAYS], {
+    programs: 'short',
+    always: (home) => effectsOnce(home, 'a'),
+  }),
+  calling(
+    'send-tool-hung',
+    [calls(['shell', { command: `${effect()}; sleep 0.4; ${effect('late')}` }]), SAYS],
+    {
+      programs: 'long',
+      always: (home) => effectsOnce(home, 'a'),
+    },
+  ),
+  calling('send-tool-write', [calls(['write_file', { path: 'written.txt', content: 'text' }]), SAYS]),
+  calling(
+    'send-tools',
+    [
+      calls(['read_file', { path: 'missing.txt' }], ['shell', { command: effect() }], ['list_children', {}]),
+      calls(['set_metadata', { metadata: { progress: 'half' } }]),
+      SAYS,
+    ],
+    {
+      programs: 'short',
+      *always(home) {
+        yield* effectsOnce(home, 'a')
+        if (home.agent('a')?.state.metadata.progress !== 'half') yield 'the metadata is set'
+      },
+    },
+  ),
+  calling(
+    'send-tool-child',
+    [calls(['spawn_agent', { name: 'kid' }], ['remind_me', { content: 'later', delay_seconds: 3600 }]), SAYS],
+    {
+      *always(home) {
+        const kids = home.living('kid')
+        if (kids.length !== 1) yield `spawn_agent makes one child, not ${kids.length}`
+        const reminders = home.agent('a')?.state.reminders ?? []
+        if (reminders.length !== 1) yield `remind_me sets one reminder, not ${reminders.length}`
+      },
+    },
+  ),
+]
+
+interface Calling {
+  programs?: 'short' | 'long'
+  always?(home: HomeView): Broken
+}
+
+/** What is done to the outside and cut short is asked about: by the same key again, as by `resume`, it goes on. */
+function calling(name: string, responses: ScriptedEntry[], { programs, always }: Calling = {}): Scenario {
+  const argv = ['send', 'a', '--key', 'k', 'go']
+  return {
+    name,
+    argv,
+    ...(programs === undefined ? {} : { programs }),
+    prepare: (lab, home) => withScript(lab, home, responses, '--allow', 'all'),
+    *acknowledged(told, home) {
+      yield* replyIsKept(told, home.agent('a'), 'go', 'all done')
+      if (effectsOf(home.path).filter((line) => line === 'done').length > 1)
+        yield 'a tool has its effect once'
+    },
+    next: { argv, check: (ended) => exits(ended, 0, 'all done\n') },
+    *finally(home) {
+      yield* takenOnce(home.agent('a'), 'go', 'all done')
+      yield* always?.(home) ?? []
+    },
+  }
+}

@@ -1,0 +1,112 @@
+/** Gates, forks and removals: done or not done, and the tree is whole either way. */
+import type { HomeView } from '../home-view.js'
+import { scripted, withAgent, withFamily } from '../homes.js'
+import { answeredByMail, exits, nothingPending } from '../promises.js'
+import type { Scenario } from '../scenario.js'
+
+const TASK = { from: 'lead', to: 'kid', content: 'task', answer: 'kid did it' }
+
+export const TREE: Scenario[] = [
+  gating(),
+  ungating(),
+  forking(),
+  removing('remove', ['remove', 'a']),
+  removing('remove-recursive', ['remove', 'lead', '--recursive']),
+  removing('prune', ['prune', '--older-than', '1ms']),
+]
+
+function gating(): Scenario {
+  const isGated = (home: HomeView): boolean => home.agent('a')?.state.gate.isGated === true
+  return {
+    name: 'gate',
+    argv: ['gate', 'a'],
+    prepare: (lab, home) => withAgent(lab, home),
+    *acknowledged(told, home) {
+      if (/is gated/.test(told.stdout) && !isGated(home)) yield 'an agent that was said to be gated is'
+    },
+    next: { argv: ['gate', 'a'], check: (ended) => exits(ended, 0) },
+    *finally(home) {
+      if (!isGated(home)) yield 'the agent is gated'
+      yield* nothingPending(home)
+    },
+  }
+}
+
+/** What waited meanwhile is taken. */
+function ungating(): Scenario {
+  return {
+    name: 'ungate',
+    argv: ['ungate', 'kid'],
+    async prepare(lab, home) {
+      await withFamily(lab, home, { kid: [{ say: TASK.answer }] })
+      await lab.do(home, 'gate', 'kid')
+      await lab.do(home, 'send', 'kid', '--from', 'lead', TASK.content)
+      return undefined
+    },
+    *acknowledged(told, home) {
+      if (/turns again/.test(told.stdout) && home.agent('kid')?.state.gate.isGated === true)
+        yield 'an agent that was said to take turns again does'
+    },
+    next: { argv: ['ungate', 'kid'], check: (ended) => exits(ended, 0) },
+    afterwards: [{ argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) }],
+    *finally(home) {
+      yield* answeredByMail(home, TASK)
+      yield* nothingPending(home)
+    },
+  }
+}
+
+function forking(): Scenario {
+  const argv = ['fork', 'a', '--name', 'b']
+  return {
+    name: 'fork',
+    argv,
+    prepare: (lab, home) => withAgent(lab, home),
+    *acknowledged(told, home) {
+      const id = told.stdout.trim()
+      if (id !== '' && home.agent(id) === undefined) yield `the agent ${id} was acknowledged and is on disk`
+    },
+    // Refused where the name is taken by the one that was made before.
+    next: { argv, check: (ended) => exits(ended, [0, 13]) },
+    *finally(home) {
+      const made = home.living('b')
+      if (made.length !== 1) yield `one agent has the name, not ${made.length}`
+      if (made[0]?.records.some(({ kind }) => kind === 'session.seeded') !== true)
+        yield 'a fork has the conversation that it goes on with'
+    },
+  }
+}
+
+/** What is gone is gone with all that it had; where the command died first, the next one takes it. */
+function removing(name: string, argv: string[]): Scenario {
+  const doomed = ['a', 'lead', 'kid']
+  const removed = name === 'remove' ? ['a'] : name === 'prune' ? doomed : ['lead', 'kid']
+  return {
+    name,
+    argv,
+    removes: removed,
+    async prepare(lab, home) {
+      await withAgent(lab, home)
+      await withFamily(lab, home)
+      await lab.do(home, 'spawn', '--name', 'stays', ...scripted(lab, []))
+      await lab.do(home, 'terminate', 'a')
+      await lab.do(home, 'terminate', 'lead', '--recursive')
+      return undefined
+    },
+    *acknowledged(told, home) {
+      for (const each of removed)
+        if (
+          new RegExp(`^(lead/)?${each} is removed`, 'm').test(told.stdout) &&
+          home.agent(each) !== undefined
+        )
+          yield `the agent ${each} was said to be removed and is`
+    },
+    // By its name it is found no more, once it is gone.
+    next: { argv, check: (ended) => exits(ended, [0, 3]) },
+    *finally(home) {
+      for (const each of removed) if (home.agent(each) !== undefined) yield `${each} is gone`
+      for (const each of [...doomed, 'stays'].filter((other) => !removed.includes(other)))
+        if (home.agent(each) === undefined) yield `${each} is there still`
+    },
+  }
+}

@@ -1,0 +1,177 @@
+/** Turns that park for a person, and the decisions about them: each is taken once, and its token is good once. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beside, type Ended, type Lab } from '../../support/lab.js'
+import type { ScriptedEntry } from '../../turns/agent.js'
+import type { HomeView } from '../home-view.js'
+import { calls, withScript } from '../homes.js'
+import { effect, effectsOf, effectsOnce, exits, replyIsKept, takenOnce } from '../promises.js'
+import type { Broken, Scenario } from '../scenario.js'
+
+const GO = ['send', 'a', '--key', 'k', 'go']
+const ASKS: ScriptedEntry[] = [calls(['shell', { command: effect() }]), { say: 'all done' }]
+const QUESTION: ScriptedEntry[] = [calls(['ask_operator', { question: 'Which?' }]), { say: 'all done' }]
+const WORKS: (home: HomeView) => Broken = (home) => effectsOnce(home, 'a')
+
+export const WAITS: Scenario[] = [
+  parking('send-wait', ASKS),
+  parking('send-ask', QUESTION),
+  deciding('resume-approve', ASKS, ['--approve'], WORKS),
+  deciding('resume-deny', ASKS, ['--deny', '--reason', 'no'], refused),
+  deciding('resume-input', QUESTION, ['--input', 'the blue one'], () => []),
+  deciding('resume-result', ASKS, ['--result', 'result.txt'], refused),
+  decidingAtTheMachine('approve', ASKS, ['approve', 'a'], WORKS),
+  decidingAtTheMachine('deny', ASKS, ['deny', 'a'], refused),
+  rotating(),
+]
+
+function park(lab: Lab, home: string, responses: ScriptedEntry[]): Promise<undefined> {
+  writeFileSync(join(lab.workspace, 'result.txt'), 'got by other means')
+  return withScript(lab, home, responses)
+}
+
+async function parkWithToken(lab: Lab, home: string, responses: ScriptedEntry[]): Promise<undefined> {
+  await park(lab, home, responses)
+  const { stdout } = await lab.run(home, [...GO, '--json'])
+  writeFileSync(beside(home, 'token'), tokenIn(stdout) as string)
+  return undefined
+}
+
+function tokenIn(stdout: string): string | undefined {
+  return /st_[0-9a-f-]{36}_[\w-]{32}/.exec(stdout)?.[0]
+}
+
+function isWaiting(home: HomeView): boolean {
+  const run = home.agent('a')?.state.run
+  return run?.status === 'open' && run.wait !== null
+}
+
+function* refused(home: HomeView): Broken {
+  if (effectsOf(home.path).length > 0) yield 'what was refused is not run'
+}
+
+/** A token that was shown lets the turn go on; where none was, the person at the machine needs none. */
+function parking(name: string, responses: ScriptedEntry[]): Scenario {
+  const isQuestion = responses === QUESTION
+  const decision = isQuestion ? ['--input', 'the blue one'] : ['--approve']
+  return {
+    name,
+    argv: [...GO, '--json'],
+    programs: 'short',
+    prepare: (lab, home) => park(lab, home, responses),
+    recoverExits: [5],
+    *acknowledged(told, home) {
+      if (tokenIn(told.stdout) !== undefined && !isWaiting(home)) yield 'a turn that was said to wait does'
+    },
+    next: { argv: GO, check: (ended) => exits(ended, 5) },
+    afterwards: [
+      {
+        argv: (_home, told) => {
+          const token = tokenIn(told?.stdout ?? '')
+          if (token !== undefined) return ['resume', 'a', '--token', token, ...decision]
+          return isQuestion ? ['deny', 'a'] : ['approve', 'a']
+        },
+        check: (ended) => exits(ended, 0, 'all done\n'),
+      },
+    ],
+    *finally(home) {
+      yield* takenOnce(home.agent('a'), 'go', 'all done')
+      yield* consumedOnce(home)
+      if (!isQuestion) yield* effectsOnce(home, 'a')
+    },
+  }
+}
+
+/** The same decision again, by the same token, is told the same outcome. */
+function deciding(
+  name: string,
+  responses: ScriptedEntry[],
+  decision: string[],
+  always: (home: HomeView) => Broken,
+): Scenario {
+  const argv = (home: string): string[] => {
+    const token = readFileSync(beside(home, 'token'), 'utf8')
+    return ['resume', 'a', '--token', token, ...decision]
+  }
+  return {
+    name,
+    argv,
+    programs: 'short',
+    recoverExits: [5],
+    prepare: (lab, home) => parkWithToken(lab, home, responses),
+    acknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'go', 'all done'),
+    next: { argv, check: (ended) => exits(ended, 0, 'all done\n') },
+    *finally(home) {
+      yield* takenOnce(home.agent('a'), 'go', 'all done')
+      yield* consumedOnce(home)
+      yield* always(home)
+    },
+  }
+}
+
+/** Without a token. Where the decision was taken before the kill there is none to take any more. */
+function decidingAtTheMachine(
+  name: string,
+  responses: ScriptedEntry[],
+  argv: string[],
+  always: (home: HomeView) => Broken,
+): Scenario {
+  return {
+    name,
+    argv,
+    programs: 'short',
+    recoverExits: [5],
+    prepare: (lab, home) => park(lab, home, responses).then(() => parkedBy(lab, home)),
+    *acknowledged(told, home) {
+      yield* replyIsKept(told, home.agent('a'), 'go', 'all done')
+      if (/approved|denied/.test(told.stderr)) yield* consumedOnce(home)
+    },
+    next: { argv, check: (ended) => exits(ended, [0, 13]) },
+    afterwards: [{ argv: ['resume', 'a'], check: (ended) => exits(ended, 0) }],
+    *finally(home) {
+      yield* takenOnce(home.agent('a'), 'go', 'all done')
+      yield* consumedOnce(home)
+      yield* always(home)
+    },
+  }
+}
+
+async function parkedBy(lab: Lab, home: string): Promise<undefined> {
+  await lab.run(home, GO)
+  return undefined
+}
+
+function rotating(): Scenario {
+  const token = (told?: Ended): string | undefined => tokenIn(told?.stdout ?? '')
+  return {
+    name: 'token-rotate',
+    argv: ['token', 'rotate', 'a'],
+    programs: 'short',
+    recoverExits: [5],
+    prepare: (lab, home) => parkWithToken(lab, home, ASKS),
+    *acknowledged(told, home) {
+      if (token(told) !== undefined && !isWaiting(home)) yield 'a turn that has a new token waits'
+    },
+    next: { argv: ['show', 'a'], check: (ended) => exits(ended, 0) },
+    afterwards: [
+      {
+        // What was shown last is good: the new one, or where the command died before it told one, whichever the log has.
+        argv: (_home, told) =>
+          token(told) === undefined
+            ? ['approve', 'a']
+            : ['resume', 'a', '--token', token(told) as string, '--approve'],
+        check: (ended) => exits(ended, 0, 'all done\n'),
+      },
+    ],
+    *finally(home) {
+      yield* takenOnce(home.agent('a'), 'go', 'all done')
+      yield* consumedOnce(home)
+      yield* effectsOnce(home, 'a')
+    },
+  }
+}
+
+function* consumedOnce(home: HomeView): Broken {
+  const consumed = home.agent('a')?.records.filter(({ kind }) => kind === 'token.consumed') ?? []
+  if (consumed.length !== 1) yield `one token is consumed, not ${consumed.length}`
+}
