@@ -9,9 +9,10 @@ import { decodeSnapshot, encodeSnapshot } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import { waitIsGood } from '../session/status.js'
 import type { FileStore, LogReader } from '../storage/store.js'
+import { checkBeside } from './check-beside.js'
 import { checkMailAtRest, checkPending } from './check-mail.js'
 import { checkRecords } from './check-records.js'
-import { type Finding, type Found, foundIn } from './finding.js'
+import { type Finding, type Found, foundIn, unreadable } from './finding.js'
 
 /** Its whole log, to the last byte; its state, where it can be read. */
 export function checkAgent(store: FileStore, agentId: string, findings: Finding[]): State | undefined {
@@ -54,6 +55,7 @@ export function checkAgentQuickly(store: FileStore, agentId: string, findings: F
 function checkState(store: FileStore, state: State, hasTornTail: boolean, findings: Finding[]): void {
   const found = foundIn(findings, state.id)
   checkTokens(state, found)
+  checkBeside(store, state, found)
   checkPending(store, state, found)
   const left: Finding[] = []
   checkAtRest(store, state, hasTornTail, foundIn(left, state.id))
@@ -109,7 +111,7 @@ function missing(store: FileStore, agentId: string, found: Found): undefined {
 }
 
 /** Whatever is wrong with one agent is a finding, and keeps no other from being looked at. */
-export function guarded<T>(
+function guarded<T>(
   store: FileStore,
   agentId: string,
   found: Found,
@@ -120,16 +122,16 @@ export function guarded<T>(
   } catch (error) {
     if (!store.hasAgent(agentId)) return undefined
     const path = store.logPath(agentId)
-    if (!(error instanceof SubstratError))
-      // Bytes that check and are still nothing that we ever wrote.
-      found(
-        'a log is whole up to its last batch',
-        `it cannot be understood: ${(error as Error).message}`,
-        path,
-      )
-    else if (error.code === 'UNKNOWN_FORMAT') found('a log is of a known format', error.message, path)
-    else if (error.code === 'CORRUPT') found('a log is whole up to its last batch', error.message, path)
-    else found('everything in a home can be read', error.message, String(error.facts.path ?? path))
+    const code = error instanceof SubstratError ? error.code : 'CORRUPT'
+    if (code === 'UNKNOWN_FORMAT') found('a log is of a known format', messageOf(error), path)
+    else if (code === 'CORRUPT') found('a log is whole up to its last batch', messageOf(error), path)
+    else unreadable(error, path, found)
     return undefined
   }
+}
+
+/** Bytes that check, and still are nothing that we ever wrote, are met by errors of any kind. */
+function messageOf(error: unknown): string {
+  const { message } = error as Error
+  return error instanceof SubstratError ? message : `it cannot be understood: ${message}`
 }

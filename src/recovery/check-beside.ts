@@ -1,7 +1,8 @@
 /** What stands beside the logs and is nobody's truth: requests, edges of waits, servers that are kept, markers. */
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
-import type { Found } from './finding.js'
+import { checkOperatorMail } from './check-mail.js'
+import { type Finding, type Found, foundIn, unlessUnreadable } from './finding.js'
 
 export function checkBeside(store: FileStore, state: State, found: Found): void {
   const openRun = state.run?.status === 'open' ? state.run.run_id : undefined
@@ -20,8 +21,15 @@ export function checkBeside(store: FileStore, state: State, found: Found): void 
     found('what is known of a kept server has its agent', 'the agent has no server')
 }
 
+/** What is no agent's: the operator's mail, and the lists of agents. */
+export function checkOwn(store: FileStore, findings: Finding[]): void {
+  const found = foundIn(findings, null)
+  unlessUnreadable(store.root, found, () => checkOperatorMail(store, found))
+  unlessUnreadable(store.root, found, () => checkMarkers(store, found))
+}
+
 /** A spawn makes its cradle, its marker, its agent, in this order. */
-export function checkMarkers(store: FileStore, found: Found): void {
+function checkMarkers(store: FileStore, found: Found): void {
   const isThere = (id: string): boolean => store.isSpawning(id) || store.hasAgent(id)
   for (const id of store.markedIds())
     if (!isThere(id)) found('a marker is of an agent', `there is no agent ${id}`)

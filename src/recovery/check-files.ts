@@ -91,7 +91,9 @@ function checkStanding(
   found: Found,
 ): void {
   const ageMs = clock.now() - facts.modifiedMs
-  if (standing === undefined) found('what stands in a home is of the format', 'it is none of ours', path)
+  // What a link is, is said already.
+  if (standing === undefined && facts.kind !== 'link')
+    found('what stands in a home is of the format', 'it is none of ours', path)
   else if (standing === 'kept') found('what was set aside was looked at', 'it is kept for you', path)
   else if (standing === 'leftover' && isLeft(path, expectedKind, ageMs, upkeep))
     found('a temporary file has its writer', 'whoever made it is gone', path)

@@ -1,8 +1,7 @@
 /** The indexes of names, looked at from their own side: what each entry says, and whether anybody is there. */
-import { SubstratError } from '../errors.js'
 import type { NameIndex } from '../storage/names.js'
 import type { FileStore } from '../storage/store.js'
-import { type Finding, type Found, foundIn } from './finding.js'
+import { type Finding, type Found, foundIn, unlessUnreadable } from './finding.js'
 
 /** That of the roots, and those of the agents. */
 export function checkIndexes(store: FileStore, agentIds: string[], findings: Finding[]): void {
@@ -12,7 +11,7 @@ export function checkIndexes(store: FileStore, agentIds: string[], findings: Fin
 }
 
 function checkIndex(store: FileStore, index: NameIndex, found: Found, which: string): void {
-  try {
+  unlessUnreadable(store.root, found, () => {
     if (!index.isComplete) found('an index of names is complete', `${which} says that entries may be missing`)
     const dangling = index
       .entries()
@@ -24,8 +23,5 @@ function checkIndex(store: FileStore, index: NameIndex, found: Found, which: str
       else if (!store.hasAgent(agentId))
         found('an entry of an index leads to an agent', `there is no agent ${agentId}`, path)
     }
-  } catch (error) {
-    if (!(error instanceof SubstratError)) throw error
-    found('everything in a home can be read', error.message, String(error.facts.path ?? ''))
-  }
+  })
 }

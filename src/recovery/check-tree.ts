@@ -2,7 +2,7 @@
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import { type Forest, readForest } from '../tree/forest.js'
-import { type Finding, type Found, foundIn } from './finding.js'
+import { type Finding, type Found, foundIn, unlessUnreadable } from './finding.js'
 
 export function checkTree(store: FileStore, findings: Finding[], forest = readForest(store)): void {
   for (const state of forest.agents.values()) {
@@ -10,7 +10,8 @@ export function checkTree(store: FileStore, findings: Finding[], forest = readFo
     const why = forest.strays.get(state.id)
     if (why !== undefined) found("an agent's parent is there, and lives as long as it", why)
     checkPath(forest, state, found)
-    if (state.state !== 'terminated') checkEntry(store, state, found)
+    if (state.state !== 'terminated')
+      unlessUnreadable(store.root, found, () => checkEntry(store, state, found))
   }
 }
 

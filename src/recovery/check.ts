@@ -7,11 +7,10 @@
  */
 import type { FileStore } from '../storage/store.js'
 import { checkAgent } from './check-agent.js'
-import { checkBeside, checkMarkers } from './check-beside.js'
-import { checkOperatorMail } from './check-mail.js'
+import { checkOwn } from './check-beside.js'
 import { checkIndexes } from './check-names.js'
 import { checkTree } from './check-tree.js'
-import { type Finding, foundIn } from './finding.js'
+import type { Finding } from './finding.js'
 import { INVARIANTS } from './invariants.js'
 
 export type { Finding } from './finding.js'
@@ -23,13 +22,8 @@ export interface CheckOptions {
 
 export function checkHome(store: FileStore, { isRecovered }: CheckOptions): Finding[] {
   const findings: Finding[] = []
-  for (const agentId of store.agentIds()) {
-    const state = checkAgent(store, agentId, findings)
-    if (state !== undefined) checkBeside(store, state, foundIn(findings, agentId))
-  }
-  const found = foundIn(findings, null)
-  checkOperatorMail(store, found)
-  checkMarkers(store, found)
+  for (const agentId of store.agentIds()) checkAgent(store, agentId, findings)
+  checkOwn(store, findings)
   checkTree(store, findings)
   checkIndexes(store, store.agentIds(), findings)
   return findings.filter(({ invariant }) => {

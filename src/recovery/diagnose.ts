@@ -10,12 +10,11 @@ import type { State } from '../session/state.js'
 import type { FileStore, Holder } from '../storage/store.js'
 import { readForest } from '../tree/forest.js'
 import { checkAgent, checkAgentQuickly } from './check-agent.js'
-import { checkBeside, checkMarkers } from './check-beside.js'
+import { checkOwn } from './check-beside.js'
 import { checkFiles } from './check-files.js'
-import { checkOperatorMail } from './check-mail.js'
 import { checkIndexes } from './check-names.js'
 import { checkTree } from './check-tree.js'
-import { type Finding, foundIn } from './finding.js'
+import type { Finding } from './finding.js'
 
 const SECOND_LOOK_MS = 300
 
@@ -30,19 +29,32 @@ export interface Diagnosis {
 }
 
 /** `isWhole`: every agent to the last byte; else only those that a writer has left, or is in. */
-export async function diagnose(store: FileStore, isWhole: boolean): Promise<Diagnosis> {
+export async function diagnose(
+  store: FileStore,
+  isWhole: boolean,
+  secondLookMs = SECOND_LOOK_MS,
+): Promise<Diagnosis> {
   const ids = store.agentIds()
   const marked = new Set(store.markedIds())
   const states = new Map<string, State>()
   const sections = sectionsOf(store, (id) => isWhole || marked.has(id), states)
   const found = sections.map((look) => look(ids))
-  const held = ids.filter((id) => marked.has(id) && store.isAgentHeld(id))
+  const held = ids.filter((id) => marked.has(id) && isHeld(store, id))
   return {
-    findings: found.every((each) => each.length === 0) ? [] : await lookAgain(sections, found),
+    findings: found.every((each) => each.length === 0) ? [] : await lookAgain(sections, found, secondLookMs),
     states,
     agents: ids.length,
     whole: isWhole ? ids.length : ids.filter((id) => marked.has(id)).length,
     held: held.map((id) => ({ agent_id: id, holder: store.agentHolder(id) })),
+  }
+}
+
+/** What stands in the place of a lock and cannot be one is found by its kind. */
+function isHeld(store: FileStore, agentId: string): boolean {
+  try {
+    return store.isAgentHeld(agentId)
+  } catch {
+    return false
   }
 }
 
@@ -58,15 +70,10 @@ function sectionsOf(
     gather((findings, ids) => {
       for (const id of ids) {
         const state = (isWhole(id) ? checkAgent : checkAgentQuickly)(store, id, findings)
-        if (state === undefined) continue
-        states.set(id, state)
-        checkBeside(store, state, foundIn(findings, id))
+        if (state !== undefined) states.set(id, state)
       }
     }),
-    gather((findings) => {
-      checkOperatorMail(store, foundIn(findings, null))
-      checkMarkers(store, foundIn(findings, null))
-    }),
+    gather((findings) => checkOwn(store, findings)),
     gather((findings) => checkTree(store, findings, readForest(store))),
     gather((findings, ids) => checkIndexes(store, ids, findings)),
     gather((findings) => checkFiles(store.upkeep.survey(), store.upkeep, findings)),
@@ -81,8 +88,8 @@ function gather(look: (findings: Finding[], ids: string[]) => void): Section {
   }
 }
 
-async function lookAgain(sections: Section[], found: Finding[][]): Promise<Finding[]> {
-  await sleep(SECOND_LOOK_MS)
+async function lookAgain(sections: Section[], found: Finding[][], pauseMs: number): Promise<Finding[]> {
+  await sleep(pauseMs)
   return sections.flatMap((look, index) => {
     const before = found[index] ?? []
     if (before.length === 0) return []

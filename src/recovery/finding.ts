@@ -1,4 +1,5 @@
 /** What the audit of a home finds. */
+import { SubstratError } from '../errors.js'
 import type { Invariant } from './invariants.js'
 
 export interface Finding {
@@ -17,5 +18,20 @@ export type Found = (invariant: Invariant, detail: string, path?: string) => voi
 export function foundIn(findings: Finding[], agentId: string | null): Found {
   return (invariant, detail, path) => {
     findings.push({ agent_id: agentId, invariant, detail, ...(path === undefined ? {} : { path }) })
+  }
+}
+
+/** What is in the way of a look is a finding too, and the look goes on elsewhere. */
+export function unreadable(error: unknown, path: string, found: Found): void {
+  const { message } = error as Error
+  const where = error instanceof SubstratError ? error.facts.path : undefined
+  found('everything in a home can be read', message, typeof where === 'string' ? where : path)
+}
+
+export function unlessUnreadable(path: string, found: Found, look: () => void): void {
+  try {
+    look()
+  } catch (error) {
+    unreadable(error, path, found)
   }
 }

@@ -93,11 +93,13 @@ const ACTIONS: Record<Rebuild, (patient: Patient) => Promise<string | undefined>
         : await underLock(store, agentId, surgeon, () => store.sweepAgent(agentId))
     return `${swept} leftovers of dead writers were removed`
   },
+  /** That of its children, and the one that it stands in itself. */
   async index({ store, agentId, surgeon, known }) {
-    await mendIndex(store, agentId, known.childrenOf(agentId), known.isEveryAgentRead, surgeon.command)
-    return agentId === null
-      ? 'the index of the roots was made again'
-      : 'the index of its children was made again'
+    const own = agentId === null ? undefined : readable(store, agentId)
+    const parents = own === undefined ? [agentId] : [agentId, own.parent]
+    for (const parent of parents)
+      await mendIndex(store, parent, known.childrenOf(parent), known.isEveryAgentRead, surgeon.command)
+    return agentId === null ? 'the index of the roots was made again' : 'the indexes of names were made again'
   },
   async marker({ store, agentId }) {
     store.mark(agentId as string)

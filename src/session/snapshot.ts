@@ -33,6 +33,9 @@ export function decodeSnapshot(bytes: Buffer | undefined, agentId: string, log: 
   if (snapshot !== SNAPSHOT_VERSION) return { state: undefined, claimedBytes: 0 }
   if (state.id !== agentId)
     return { state: undefined, claimedBytes: 0, why: `it is that of agent ${String(state.id)}` }
+  const places = [state.last_seq, state.last_offset, state.log_bytes]
+  if (!places.every(Number.isSafeInteger))
+    return { state: undefined, claimedBytes: 0, why: 'it names no place' }
   if (state.log_bytes > log.size()) throw aheadOfLog(state, log)
   const last = readRecordAt(log, state.last_offset, state.log_bytes)
   if (last?.seq === state.last_seq) return { state, claimedBytes: state.log_bytes }

@@ -1,0 +1,446 @@
+/** What `doctor` finds: each planted damage as what it is, and nothing where all is well. What can be made again is. */
+import { randomUUID } from 'node:crypto'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { diagnose } from '../../src/recovery/diagnose.js'
+import type { Finding } from '../../src/recovery/finding.js'
+import { INVARIANTS, type Invariant } from '../../src/recovery/invariants.js'
+import { type Repair, rebuildHome } from '../../src/recovery/rebuild.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import type { NewRecord } from '../../src/session/records.js'
+import { encodeSnapshot } from '../../src/session/snapshot.js'
+import type { State } from '../../src/session/state.js'
+import { HomePaths } from '../../src/storage/paths.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { forged, posted } from '../support/mail.js'
+import { appendTurn, beginning, newAgent, newSession, reopen, terminate } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+let store: FileStore
+let paths: HomePaths
+let lead: string
+let child: string
+
+beforeEach(async () => {
+  store = tempStore()
+  paths = new HomePaths(store.root)
+  lead = await newAgent(store, { name: 'lead' })
+  child = await newAgent(store, { name: 'child', parent: lead })
+  const session = await reopen(store, lead)
+  appendTurn(session, 'hello', 'x'.repeat(70_000))
+  await session.close(() => false)
+})
+
+async function found(isWhole = true): Promise<Finding[]> {
+  return (await diagnose(store, isWhole, 0)).findings
+}
+
+async function rebuilt(): Promise<Repair[]> {
+  return rebuildHome(store, await found(), { command: 'substrat doctor', note: () => undefined })
+}
+
+function stateOf(id: string): State {
+  return openForRead(store, id)?.state as State
+}
+
+function blobOf(id: string): string {
+  const { blobs } = paths.agent(id)
+  return join(blobs, readdirSync(blobs)[0] as string)
+}
+
+function flip(file: string, at: number): void {
+  const bytes = readFileSync(file)
+  bytes[at] = (bytes[at] as number) ^ 1
+  writeFileSync(file, bytes)
+}
+
+function age(path: string, ms = 3_600_000): void {
+  const then = new Date(Date.now() - ms)
+  utimesSync(path, then, then)
+}
+
+/** A file that was there long enough. */
+function plant(path: string, text = ''): void {
+  writeFileSync(path, text, { mode: 0o600 })
+  age(path)
+}
+
+async function leaveOpen(id: string, records: NewRecord[] = []): Promise<void> {
+  const session = await reopen(store, id)
+  const run = randomUUID()
+  session.append([...beginning(session, run, 'work'), ...records])
+  await session.abandon()
+}
+
+/** What is found, and whether `--rebuild` mends it: `mended`, `stays`, or what is found after it. */
+type Case = [
+  title: string,
+  plant: () => void | Promise<void>,
+  invariant: Invariant,
+  after: 'mended' | 'stays' | Invariant,
+]
+
+const CASES: Case[] = [
+  [
+    'a flipped byte in an old record',
+    () => flip(paths.agent(lead).log, 100),
+    'a log is whole up to its last batch',
+    'what was set aside was looked at',
+  ],
+  [
+    'a log that lost acknowledged records',
+    () => truncateSync(paths.agent(lead).log, 500),
+    'a log is whole up to its last batch',
+    'what was set aside was looked at',
+  ],
+  [
+    'a log that is gone',
+    () => rmSync(paths.agent(child).log),
+    'an agent that exists has its log',
+    'what was set aside was looked at',
+  ],
+  [
+    'a torn tail',
+    () => writeFileSync(paths.agent(child).log, '{"seq":2,"ts', { flag: 'a' }),
+    'a torn tail is cut by the first writer',
+    'what was set aside was looked at',
+  ],
+  ['a snapshot that is missing', () => rmSync(paths.agent(child).snapshot), 'a snapshot is whole', 'mended'],
+  [
+    'a snapshot with a flipped byte',
+    () => flip(paths.agent(child).snapshot, 60),
+    'a snapshot is whole',
+    'mended',
+  ],
+  [
+    'a snapshot that says something else than the log',
+    () => writeFileSync(paths.agent(child).snapshot, encodeSnapshot({ ...stateOf(child), hold: true })),
+    'the snapshot is the fold of the log',
+    'mended',
+  ],
+  [
+    'a blob that is gone',
+    () => rmSync(blobOf(lead)),
+    'a blob that a record names is there, and whole',
+    'stays',
+  ],
+  [
+    'a blob with a flipped byte',
+    () => flip(blobOf(lead), 7),
+    'a blob that a record names is there, and whole',
+    'stays',
+  ],
+  [
+    'a blob that no record names',
+    () => plant(paths.agent(child).blob('0'.repeat(64))),
+    'a blob is named by a record',
+    'stays',
+  ],
+  [
+    'a message cut in half',
+    () => plant(paths.agent(child).mail(randomUUID()), '{"mess'),
+    'what is in an inbox is a message',
+    'what was set aside was looked at',
+  ],
+  [
+    'half a message to the operator',
+    () => plant(paths.operatorMail(randomUUID()), '{"mess'),
+    'what is in an inbox is a message',
+    'what was set aside was looked at',
+  ],
+  [
+    'a living name that leads nowhere',
+    () => store.childNames(lead).forget('child'),
+    'a living name leads to its agent',
+    'mended',
+  ],
+  [
+    'an index that says that entries may be missing',
+    () => rmSync(paths.agent(lead).childNames().complete),
+    'an index of names is complete',
+    'mended',
+  ],
+  [
+    'an entry with a flipped byte',
+    () => flip(paths.rootNames().entry('lead'), 9),
+    'an entry of an index is whole',
+    'mended',
+  ],
+  [
+    'an entry of nobody',
+    () => store.rootNames().reserve('ghost', randomUUID()),
+    'an entry of an index leads to an agent',
+    'mended',
+  ],
+  ['a marker of nobody', () => store.mark(randomUUID()), 'a marker is of an agent', 'stays'],
+  [
+    'a mark of a server of nobody',
+    () => store.servers.mark(randomUUID()),
+    'what is known of a kept server has its agent',
+    'stays',
+  ],
+  [
+    'a request to a run that is over',
+    () => store.requests.put(child, randomUUID(), 'cancel'),
+    'a request is made to the open run',
+    'mended',
+  ],
+  [
+    'a wait whose process is gone',
+    () => {
+      mkdirSync(paths.agent(child).waits, { mode: 0o700 })
+      plant(paths.agent(child).waitEdge(lead, randomUUID()))
+    },
+    'an edge of who waits for whom has its process',
+    'mended',
+  ],
+  [
+    'a temporary file of a dead writer',
+    () => plant(`${paths.agent(child).snapshot}.7-1abc.tmp`),
+    'a temporary file has its writer',
+    'mended',
+  ],
+  [
+    'a temporary file in an index',
+    () => plant(`${paths.agent(lead).childNames().entry('x')}.7-1abc.tmp`),
+    'a temporary file has its writer',
+    'mended',
+  ],
+  [
+    'half of an agent',
+    () => {
+      const { root } = paths.spawning(randomUUID())
+      mkdirSync(root, { mode: 0o700 })
+      age(root)
+    },
+    'a temporary file has its writer',
+    'mended',
+  ],
+  [
+    'an agent that was being taken apart',
+    () => {
+      const root = paths.removed(randomUUID())
+      mkdirSync(root, { mode: 0o700 })
+      age(root)
+    },
+    'a temporary file has its writer',
+    'mended',
+  ],
+  [
+    'a file of somebody else',
+    () => plant(join(paths.agent(child).root, 'notes.txt')),
+    'what stands in a home is of the format',
+    'stays',
+  ],
+  [
+    'a home that others may enter',
+    () => chmodSync(store.root, 0o755),
+    'a home is open to its owner alone',
+    'mended',
+  ],
+  [
+    'a log that others may read',
+    () => chmodSync(paths.agent(child).log, 0o644),
+    'a home is open to its owner alone',
+    'mended',
+  ],
+  [
+    'a prompt file that others may change',
+    () => {
+      writeFileSync(join(store.root, 'AGENTS.md'), '')
+      chmodSync(join(store.root, 'AGENTS.md'), 0o666)
+    },
+    'a home is open to its owner alone',
+    'mended',
+  ],
+  [
+    'a link in place of an inbox',
+    () => {
+      renameSync(paths.agent(child).inbox, join(store.root, 'skills'))
+      symlinkSync(join(store.root, 'skills'), paths.agent(child).inbox)
+    },
+    'no link stands in a home',
+    'stays',
+  ],
+  [
+    'a link that nobody needs',
+    () => symlinkSync('/etc/passwd', join(paths.agent(child).root, 'planted')),
+    'no link stands in a home',
+    'stays',
+  ],
+  [
+    'a file in place of an inbox',
+    () => {
+      rmSync(paths.agent(child).requests, { recursive: true })
+      mkdirSync(`${paths.agent(child).root}/server.out`, { mode: 0o700 })
+    },
+    'a name of the format is of its kind',
+    'stays',
+  ],
+  [
+    'a lock directory on a local file system',
+    () => mkdirSync(`${paths.agent(child).lock}.d`, { mode: 0o700 }),
+    'a lock directory is of use',
+    'stays',
+  ],
+  [
+    'a living child of a terminated parent',
+    () => terminate(store, lead),
+    "an agent's parent is there, and lives as long as it",
+    'stays',
+  ],
+  ['a turn whose process is gone', () => leaveOpen(child), 'no session is active without a holder', 'stays'],
+]
+
+test('of a home where all is well finds nothing, at first sight and to the last byte', async () => {
+  posted(store, child, 'hello', { from: lead })
+  writeFileSync(join(store.root, 'identity.md'), 'I am.')
+  expect(await found(false)).toEqual([])
+  expect(await found(true)).toEqual([])
+})
+
+test.each(CASES)('%s', async (_, plantIt, invariant, after) => {
+  await plantIt()
+  const findings = await found()
+  expect(findings.map((finding) => finding.invariant)).toEqual([invariant])
+  const before = JSON.stringify(findings)
+  const repairs = await rebuilt()
+  const left = (await found()).map((finding) => finding.invariant)
+  if (after === 'stays') expect(JSON.stringify(await found())).toBe(before)
+  // The log that is kept names blobs that the new one does not.
+  else
+    expect(new Set(left.filter((each) => each !== 'a blob is named by a record'))).toEqual(
+      new Set(after === 'mended' ? [] : [after]),
+    )
+  expect(repairs.length > 0).toBe(INVARIANTS[invariant].rebuild !== undefined)
+})
+
+describe('at first sight', () => {
+  test('what commands go by is read, and what a writer has left to the last byte', async () => {
+    flip(paths.agent(lead).log, 100)
+    expect(await found(false)).toEqual([])
+    store.mark(lead)
+    expect(await found(false)).toMatchObject([{ invariant: 'a log is whole up to its last batch' }])
+  })
+
+  test('says how many it has read to the last byte, and who holds what', async () => {
+    const session = await newSession(store, { name: 'held' })
+    expect(await diagnose(store, false, 0)).toMatchObject({
+      agents: 3,
+      whole: 1,
+      held: [{ agent_id: session.id, holder: { pid: process.pid } }],
+    })
+    await session.abandon()
+  })
+})
+
+describe('beside a living writer', () => {
+  test('what it is in the middle of is no finding', async () => {
+    const session = await reopen(store, child)
+    session.append(beginning(session, randomUUID(), 'work'))
+    store.requests.put(child, randomUUID(), 'cancel')
+    session.writeBlob(Buffer.from('on its way'))
+    const index = await store.rootNames().lock('a spawn')
+    store.rootNames().reserve('soon', randomUUID())
+    expect(await found()).toEqual([])
+    await index.release()
+    await session.abandon()
+  })
+
+  test('what was gone at the second look is none either', async () => {
+    store.mark(randomUUID())
+    const looking = diagnose(store, true, 50)
+    for (const id of store.markedIds()) store.unmark(id, () => false)
+    expect((await looking).findings).toEqual([])
+  })
+
+  test('an agent whose log went on meanwhile is alive', async () => {
+    await leaveOpen(child)
+    const looking = diagnose(store, true, 50)
+    const session = await reopen(store, child)
+    session.append([{ kind: 'provider.state', state: 'later' }])
+    await session.abandon()
+    expect((await looking).findings).toEqual([])
+  })
+})
+
+describe('the marker', () => {
+  test('of an agent with mail, once all were looked at under this kernel: it is made again', async () => {
+    forged(store, child, 'nobody looks here')
+    store.boots.markScanned()
+    expect(await found()).toMatchObject([
+      { invariant: 'an agent that is owed something is marked', agent_id: child },
+    ])
+    await rebuilt()
+    expect(store.isMarked(child)).toBe(true)
+    expect(await found()).toEqual([])
+  })
+
+  test.each([
+    ['that was poked', 'agent.poked'],
+    ['with a reminder', 'reminder.set'],
+  ] as const)('of an agent %s', async (_, kind) => {
+    const session = await reopen(store, child)
+    const run_id = randomUUID()
+    session.append([
+      ...beginning(session, run_id, 'x'),
+      { kind: 'run.failed', run_id, error: { type: 'crashed', message: 'it broke' } },
+      { kind: 'session.suspended', reason: 'idle' },
+      { kind: 'mail.answered' },
+      kind === 'agent.poked'
+        ? { kind, message_id: randomUUID(), from: 'operator' }
+        : {
+            kind,
+            reminder_id: randomUUID(),
+            content: 'x',
+            due_at: '2036-11-20T10:00:00.000Z',
+            every_ms: null,
+          },
+    ])
+    await session.close(() => false)
+    store.boots.markScanned()
+    expect((await found()).map(({ invariant }) => invariant)).toEqual([
+      'an agent that is owed something is marked',
+    ])
+  })
+})
+
+describe('whatever is there', () => {
+  test('is no reason to crash: garbage in the place of every name', async () => {
+    const files = readdirSync(store.root, { recursive: true, encoding: 'utf8' }).filter(
+      (name) => name !== 'home.json',
+    )
+    const isEmptied = (name: string): boolean => !existsSync(join(store.root, name))
+    for (const name of files) {
+      if (isEmptied(name)) continue
+      const path = join(store.root, name)
+      const aside = join(dirname(store.root), 'aside')
+      renameSync(path, aside)
+      for (const garbage of [
+        () => writeFileSync(path, 'garbage'),
+        () => mkdirSync(path),
+        () => symlinkSync('/nowhere', path),
+      ]) {
+        garbage()
+        const outcome = await diagnose(store, true, 0).catch((error: Error) => error)
+        if (outcome instanceof Error) expect(outcome.name, `${name}: ${outcome.stack}`).toBe('SubstratError')
+        rmSync(path, { recursive: true })
+      }
+      renameSync(aside, path)
+    }
+    expect(await found()).toEqual([])
+  })
+})
