@@ -1,9 +1,9 @@
-// npm run stress:kill -- [--commands send,spawn] [--every 10] [--syscalls rename,fsync] [--nested 20] [--jobs 2] [--json FILE]
+// npm run stress:kill -- [--commands send,'spawn*'] [--every 10] [--syscalls rename,fsync] [--nested 5] [--jobs 2] [--json FILE] [--list]
 // Kills each command before each of its file-changing system calls; exits 1 where the contract is broken.
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import { coverage, describeViolation, summary } from './kill/report.js'
+import { coverage, describeViolation, headLine, moments, scenarioLine, summary } from './kill/report.js'
 import type { Scenario } from './kill/scenario.js'
 import { SCENARIOS } from './kill/scenarios/all.js'
 import { whyNoStrace } from './kill/strace.js'
@@ -16,8 +16,8 @@ const { values } = parseArgs({
     commands: { type: 'string' },
     every: { type: 'string', default: '1' },
     syscalls: { type: 'string' },
-    /** Recovery is itself swept after every so many kills; 1 for all, 0 for none. */
-    nested: { type: 'string', default: '25' },
+    /** Recovery is itself swept from every so many of the states that the kills left; 1 for all, 0 for none. */
+    nested: { type: 'string', default: '5' },
     jobs: { type: 'string', default: String(availableParallelism()) },
     /** One kill, as a violation names it: pwrite64:3 */
     point: { type: 'string' },
@@ -44,6 +44,7 @@ const lab = Lab.open()
 try {
   await lab.warm()
   const reports: ScenarioReport[] = []
+  if (!values.list) console.log(headLine())
   for (const scenario of chosen) {
     if (values.list) {
       console.log((await listPoints(lab, scenario)).join('\n'))
@@ -59,10 +60,10 @@ try {
       keep: values.keep,
     })
     reports.push(report)
-    console.log(summary([report]).split('\n')[1])
+    console.log(scenarioLine(report))
     for (const violation of report.violations) console.log(describeViolation(violation))
   }
-  console.log(`\n${summary(reports)}\n\n${coverage(reports)}`)
+  if (!values.list) console.log(`\n${summary(reports)}\n\n${coverage(reports)}\n\n${moments(reports)}`)
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(reports, null, 2)}\n`)
   if (reports.some(({ violations }) => violations.length > 0)) process.exitCode = 1
 } finally {

@@ -5,7 +5,7 @@
 import { isInterrupted } from '../../src/session/status.js'
 import type { Ended, Lab } from '../support/lab.js'
 import { audit, HomeView } from './home-view.js'
-import { type Act, type Broken, type Scenario, wordsOf } from './scenario.js'
+import { type Act, type Broken, envOf, type Scenario, wordsOf } from './scenario.js'
 
 /** Both must come out right: the next command finds what the kill left, or what recovery made of it. */
 export const ORDERS = ['next command, then recover', 'recover, then next command'] as const
@@ -34,7 +34,7 @@ export async function goOn(
   const broken: string[] = []
   const before = HomeView.read(home)
   const act = async ({ argv, check }: Act): Promise<void> => {
-    const ended = await lab.run(home, wordsOf(argv, home, told), { env: scenario.env ?? {} })
+    const ended = await lab.run(home, wordsOf(argv, home, told), { env: envOf(scenario, lab) })
     broken.push(...check(ended, told, kills), ...audit(home, false))
   }
   if (order === 'next command, then recover') await act(scenario.next)
@@ -52,7 +52,9 @@ export async function goOn(
 }
 
 /** Recovery ends well, leaves nothing behind, and finds nothing to do the second time. */
-async function recover(lab: Lab, { recoverExits = [], env = {} }: Scenario, home: string): Promise<string[]> {
+async function recover(lab: Lab, scenario: Scenario, home: string): Promise<string[]> {
+  const { recoverExits = [] } = scenario
+  const env = envOf(scenario, lab)
   const broken: string[] = []
   const first = await lab.run(home, RECOVER, { env })
   const allowed = [0, INTERRUPTED, ...recoverExits]

@@ -1,4 +1,71 @@
+/** The moments that the source plan names. Each is a range of the kill points of a scenario. */
 import type { KillPoint } from './strace.js'
-export function namePoints(_scenario: string, points: KillPoint[]): KillPoint[] {
-  return points
+
+/** The n-th call of that kind on that file. */
+type Mark = [syscall: string, what: RegExp, nth: number]
+
+interface Moment {
+  name: string
+  scenario: string
+  /** Killed after this, and before, or right before, that. */
+  after: Mark
+  upTo: Mark
+}
+
+const CRADLE = /^agents\/\.spawn-<id>$/
+const FIRST_BATCH = /^agents\/\.spawn-<id>\/events\.jsonl$/
+const LOG = /^agents\/<id>\/events\.jsonl$/
+const TOLD = /^socket$/
+const QUEUED = /^agents\/<id>\/inbox\//
+
+export const MOMENTS: Moment[] = [
+  ...['spawn', 'spawn-prompt', 'spawn-child'].map((scenario) => ({
+    ...{ scenario, name: 'after create, before the record' },
+    after: ['mkdir', CRADLE, 1] as Mark,
+    upTo: ['pwrite64', FIRST_BATCH, 1] as Mark,
+  })),
+  {
+    ...{ scenario: 'spawn-prompt', name: 'record written, before the first send' },
+    after: ['pwrite64', FIRST_BATCH, 1],
+    upTo: ['fdatasync', LOG, 1],
+  },
+  {
+    ...{ scenario: 'send', name: 'send done, before the reply is delivered' },
+    after: ['pwrite64', LOG, 2],
+    upTo: ['write', TOLD, 2],
+  },
+  {
+    // The reply is in the log of the child; its parent is to get it.
+    ...{ scenario: 'send-mail', name: 'send done, before the reply is delivered' },
+    after: ['pwrite64', LOG, 5],
+    upTo: ['link', QUEUED, 2],
+  },
+  ...['send-queue', 'send-mail'].map((scenario) => ({
+    ...{ scenario, name: 'enqueued, before marked delivered' },
+    after: ['link', QUEUED, 1] as Mark,
+    upTo: ['fdatasync', LOG, scenario === 'send-queue' ? 1 : 3] as Mark,
+  })),
+  {
+    ...{ scenario: 'spawn-child', name: 'tree link written, before spawn returns' },
+    after: ['rename', CRADLE, 1],
+    upTo: ['write', TOLD, 2],
+  },
+]
+
+/** The same points, with the moment that each is of. */
+export function namePoints(scenario: string, points: KillPoint[]): KillPoint[] {
+  const named = points.map((point) => ({ ...point }))
+  for (const { name, after, upTo } of MOMENTS.filter((moment) => moment.scenario === scenario)) {
+    const [from, to] = [indexOf(points, after), indexOf(points, upTo)]
+    if (from === -1 || to <= from) throw new Error(`"${name}" finds its place in ${scenario} no more`)
+    for (const point of named.slice(from + 1, to + 1)) point.named = name
+  }
+  return named
+}
+
+function indexOf(points: KillPoint[], [syscall, what, nth]: Mark): number {
+  const found = points.flatMap((point, index) =>
+    point.syscall === syscall && what.test(point.what) ? [index] : [],
+  )
+  return found[nth - 1] ?? -1
 }

@@ -5,7 +5,7 @@ import type { Ended } from '../support/lab.js'
 import { goOn, nothingRewritten, ORDERS, type Order, RECOVER, rightAfter } from './contract.js'
 import { audit, HomeView } from './home-view.js'
 import { digestOfLeft } from './left.js'
-import { wordsOf } from './scenario.js'
+import { envOf, wordsOf } from './scenario.js'
 import { type KillPoint, recordPoints, runKilled } from './strace.js'
 import type { Sweep } from './sweep.js'
 
@@ -44,8 +44,8 @@ export class PointSweep {
   private async kill(home: string): Promise<Ended> {
     const { lab, scenario } = this.shared
     const release = await scenario.meanwhile?.(lab, home)
-    const { argv, env = {} } = scenario
-    const told = await runKilled(lab, home, { argv: wordsOf(argv, home), env }, this.point)
+    const command = { argv: wordsOf(scenario.argv, home), env: envOf(scenario, lab) }
+    const told = await runKilled(lab, home, command, this.point)
     await release?.()
     if (scenario.programs === 'short') await programsOf(home)
     return told
@@ -74,7 +74,7 @@ export class PointSweep {
   private async sweepRecovery(home: string, told: Ended): Promise<void> {
     const { lab, options, report, scenario } = this.shared
     const copy = lab.copyHome(home)
-    const command = { argv: RECOVER, env: scenario.env ?? {} }
+    const command = { argv: RECOVER, env: envOf(scenario, lab) }
     const { points } = await recordPoints(lab, copy, command)
     this.remove(copy)
     const { nestedPoint, nestedSyscalls } = options

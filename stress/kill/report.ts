@@ -1,32 +1,68 @@
 /** What the sweep says at its end. */
+import { MOMENTS } from './named.js'
 import type { ScenarioReport, Violation } from './sweep.js'
 
+const COLUMNS = ['points', 'killed', 'states', 'recovery', 'states', 'violations', 'seconds']
+
+export function headLine(): string {
+  return row(['scenario', ...COLUMNS])
+}
+
+export function scenarioLine(report: ScenarioReport): string {
+  return row([report.scenario, ...figures([report])])
+}
+
+/** By command, of all its scenarios. `recovery`: kills inside the recovery that follows. */
 export function summary(reports: ScenarioReport[]): string {
-  const rows = reports.map(({ scenario, points, killed, nestedKilled, violations, seconds }) =>
-    row([scenario, points, killed, nestedKilled, violations.length, Math.round(seconds)]),
-  )
+  const rows = [...byCommand(reports)].map(([command, its]) => row([command, ...figures(its)]))
+  return [row(['command', ...COLUMNS]), ...rows, row(['all', ...figures(reports)])].join('\n')
+}
+
+function figures(reports: ScenarioReport[]): number[] {
   const sum = (of: (report: ScenarioReport) => number): number =>
     reports.reduce((total, report) => total + of(report), 0)
-  const total = row([
-    'all',
+  return [
     sum(({ points }) => points),
     sum(({ killed }) => killed),
+    sum(({ states }) => states),
     sum(({ nestedKilled }) => nestedKilled),
+    sum(({ nestedStates }) => nestedStates),
     sum(({ violations }) => violations.length),
     Math.round(sum(({ seconds }) => seconds)),
-  ])
-  return [row(['command', 'points', 'killed', 'recovery', 'violations', 'seconds']), ...rows, total].join(
-    '\n',
-  )
+  ]
+}
+
+function byCommand(reports: ScenarioReport[]): Map<string, ScenarioReport[]> {
+  const commands = new Map<string, ScenarioReport[]>()
+  for (const report of reports) {
+    const command = report.scenario.split('-')[0] as string
+    commands.set(command, [...(commands.get(command) ?? []), report])
+  }
+  return commands
 }
 
 /** Kills by command and system call. */
 export function coverage(reports: ScenarioReport[]): string {
   const syscalls = [...new Set(reports.flatMap(({ bySyscall }) => Object.keys(bySyscall)))].sort()
-  const rows = reports.map(({ scenario, bySyscall }) =>
-    row([scenario, ...syscalls.map((name) => bySyscall[name] ?? 0)]),
+  const rows = [...byCommand(reports)].map(([command, its]) =>
+    row([command, ...syscalls.map((name) => added(its, ({ bySyscall }) => bySyscall[name]))]),
   )
   return [row(['command', ...syscalls]), ...rows].join('\n')
+}
+
+/** Kills at the moments that the source plan names, with the violations that they led to. */
+export function moments(reports: ScenarioReport[]): string {
+  const names = new Set([...MOMENTS.map(({ name }) => name), 'in mid-inference'])
+  const lines = [...names].map((name) => {
+    const kills = added(reports, ({ named }) => named[name])
+    const broken = reports.flatMap(({ violations }) => violations).filter(({ point }) => point.named === name)
+    return `${name.padEnd(44)}${String(kills).padStart(8)}${String(broken.length).padStart(12)}`
+  })
+  return [`${'moment'.padEnd(44)}${'killed'.padStart(8)}${'violations'.padStart(12)}`, ...lines].join('\n')
+}
+
+function added(reports: ScenarioReport[], of: (report: ScenarioReport) => number | undefined): number {
+  return reports.reduce((total, report) => total + (of(report) ?? 0), 0)
 }
 
 export function describeViolation({ scenario, point, nested, order, broken }: Violation): string {
@@ -44,5 +80,5 @@ export function describeViolation({ scenario, point, nested, order, broken }: Vi
 }
 
 function row([first, ...rest]: (string | number)[]): string {
-  return `${String(first).padEnd(16)}${rest.map((cell) => String(cell).padStart(11)).join('')}`
+  return `${String(first).padEnd(20)}${rest.map((cell) => String(cell).padStart(11)).join('')}`
 }

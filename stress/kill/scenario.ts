@@ -18,7 +18,7 @@ export interface Scenario {
   /** As `--commands` names it; the word of its command comes first. */
   name: string
   argv: Words
-  env?: Record<string, string>
+  env?: Record<string, string> | ((lab: Lab) => Record<string, string>)
   /** Makes the home that each run starts from; nothing, where the command itself shall make it. Gives what ends it. */
   prepare(lab: Lab, home: string): Promise<(() => void) | undefined>
   /** What goes on meanwhile. The result is called when the command has ended, and waits for it. */
@@ -47,4 +47,8 @@ export interface Scenario {
 
 export function wordsOf(words: Words, home: string, told?: Ended): string[] {
   return typeof words === 'function' ? words(home, told) : words
+}
+
+export function envOf({ env = {} }: Scenario, lab: Lab): Record<string, string> {
+  return typeof env === 'function' ? env(lab) : env
 }

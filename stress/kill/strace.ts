@@ -36,6 +36,8 @@ const SYSCALLS = [
 
 /** Calls of these kinds that do not match change nothing. */
 const COUNTS: Record<string, RegExp> = {
+  // Threads of one process wake each other by pipes and counters; people and programs are told by sockets.
+  write: /^\d+<(?!pipe|anon_inode)/,
   openat: /O_CREAT/,
   fcntl: /F_OFD_SETLK|F_SETLK/,
 }

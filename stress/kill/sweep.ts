@@ -7,7 +7,7 @@ import type { Order } from './contract.js'
 import { idsIn } from './left.js'
 import { namePoints } from './named.js'
 import { PointSweep } from './point-sweep.js'
-import { type Scenario, wordsOf } from './scenario.js'
+import { envOf, type Scenario, wordsOf } from './scenario.js'
 import { type KillPoint, recordPoints } from './strace.js'
 
 export interface SweepOptions {
@@ -109,7 +109,8 @@ async function choosePoints(
 export async function pointsOf(lab: Lab, scenario: Scenario, template: string): Promise<KillPoint[]> {
   const home = lab.copyHome(template)
   const release = await scenario.meanwhile?.(lab, home)
-  const { env = {}, syscalls = [], argv } = scenario
+  const { syscalls = [], argv } = scenario
+  const env = envOf(scenario, lab)
   const { points } = await recordPoints(lab, home, { argv: wordsOf(argv, home), env, syscalls })
   await release?.()
   lab.removeHome(home)

@@ -1,6 +1,7 @@
 /** Every command that is swept, each with the home it starts from and what the contract says of it. */
 import type { Scenario } from '../scenario.js'
 import { DELIVER } from './deliver.js'
+import { INFERENCE } from './inference.js'
 import { MAIL } from './mail.js'
 import { RECOVER_ALL } from './recover.js'
 import { SEND } from './send.js'
@@ -14,6 +15,7 @@ import { WAITS } from './waits.js'
 export const SCENARIOS: Scenario[] = [
   ...SPAWN,
   ...SEND,
+  ...INFERENCE,
   ...TOOLS,
   ...MAIL,
   ...WAITS,
