@@ -18,6 +18,8 @@ const { values } = parseArgs({
     syscalls: { type: 'string' },
     /** Recovery is itself swept from every so many of the states that the kills left; 1 for all, 0 for none. */
     nested: { type: 'string', default: '5' },
+    /** Goes on after each kill, also where another has left the same. */
+    unmerged: { type: 'boolean', default: false },
     jobs: { type: 'string', default: String(availableParallelism()) },
     /** One kill, as a violation names it: pwrite64:3 */
     point: { type: 'string' },
@@ -54,6 +56,7 @@ try {
       every: Number(values.every),
       syscalls: values.syscalls?.split(','),
       nestedEvery: values['nested-point'] === undefined ? Number(values.nested) : 1,
+      isUnmerged: values.unmerged,
       jobs: Number(values.jobs),
       point: pointOf(values.point),
       nestedPoint: pointOf(values['nested-point']),

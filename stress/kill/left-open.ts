@@ -117,11 +117,7 @@ function resultOfShell(session: Session) {
 }
 
 /** The marker stays and no snapshot is written, as after a kill. */
-export async function leaveUnclean(
-  home: string,
-  name: string,
-  work: (session: Session) => void,
-): Promise<void> {
+async function leaveUnclean(home: string, name: string, work: (session: Session) => void): Promise<void> {
   const store = FileStore.openForWrite(home)
   const session = await openForAppend(store, resolveAgent(store, name), { command: 'stress', waitMs: 0 })
   work(session)

@@ -53,8 +53,8 @@ export class PointSweep {
 
   /** Whether no other kill left the same: with programs that live on, each kill is one of its own. */
   private isNew(home: string, told: Ended, kills: number): boolean {
-    const { scenario, seen, known } = this.shared
-    if (scenario.programs === 'long') return true
+    const { scenario, seen, known, options } = this.shared
+    if (scenario.programs === 'long' || options.isUnmerged === true) return true
     const digest = `${kills} ${digestOfLeft(home, told, known)}`
     const isNew = !seen.has(digest)
     seen.add(digest)

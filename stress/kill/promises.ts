@@ -78,12 +78,6 @@ export function* answeredByMail(home: HomeView, { from, to, content, answer }: L
     yield `${replies.length - 1} errors answer ${short}, and ${cuts} of its turns were cut short`
 }
 
-/** Or it was never sent: its sender died before. */
-export function* answeredByMailOrNot(home: HomeView, letter: Letter): Broken {
-  const isThere = Seen.read(home.path).arrivals.some(({ content }) => content === letter.content)
-  if (isThere) yield* answeredByMail(home, letter)
-}
-
 export function* notifiedOnce(home: HomeView, to: string, content: string): Broken {
   const found = home
     .agent(to)

@@ -19,6 +19,8 @@ export interface SweepOptions {
   nestedEvery: number
   /** Recovery is killed only before calls of these kinds. */
   nestedSyscalls?: string[] | undefined
+  /** Whether every kill is gone on with, also one that left what another has left. */
+  isUnmerged?: boolean
   /** How many runs at once. */
   jobs: number
   /** Only this one, to replay a violation. */

@@ -20,9 +20,14 @@ afterEach(() => lab?.close())
 
 // `npm run stress:kill` sweeps every command and every call; this is a sample of the same, on each run of the tests.
 describe.skipIf(why !== undefined)(`commands killed before their system calls${unless}`, () => {
-  test.each(['spawn-prompt', 'send-key', 'send-queue', 'recover'])('%s keeps the contract', async (name) => {
+  test.each([
+    ['spawn-child-prompt', 12],
+    ['send-mail-wait', 18],
+    ['resume-approve', 10],
+    ['recover', 40],
+  ])('%s keeps the contract', async (name, every) => {
     lab = Lab.open()
-    const report = await sweepOf(name, { every: name === 'recover' ? 40 : 12, nestedEvery: 0, jobs: 2 })
+    const report = await sweepOf(name, { every, nestedEvery: 0, jobs: 2 })
     expect(report.killed).toBeGreaterThan(1)
     expect(report.violations.map(describeViolation)).toEqual([])
   })
