@@ -6,7 +6,7 @@ import { type ErrorCode, SubstratError, shellWord } from '../errors.js'
 import { checkFiles } from '../recovery/check-files.js'
 import { checkPlugins, type PluginPlaces } from '../recovery/check-plugins.js'
 import { type Diagnosis, diagnose } from '../recovery/diagnose.js'
-import { type Finding, foundIn } from '../recovery/finding.js'
+import { type Finding, foundIn, unreadable } from '../recovery/finding.js'
 import { INVARIANTS, VERDICTS, type Verdict } from '../recovery/invariants.js'
 import { rebuildHome } from '../recovery/rebuild.js'
 import type { State } from '../session/state.js'
@@ -97,7 +97,7 @@ interface Looked extends Diagnosis {
 
 async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
   const { store, trouble } = openLeniently(root)
-  const looked = store === undefined ? namesAlone(root) : await diagnose(store, options.all)
+  const looked = store === undefined ? namesAlone(root) : await diagnosed(store, options.all)
   const found = foundIn(looked.findings, null)
   if (trouble !== undefined) found('home.json is whole', trouble.message, new HomePaths(root).homeFile)
   const { settingsTrouble, plugins } = options
@@ -112,6 +112,17 @@ function openLeniently(root: string): { store?: FileStore | undefined; trouble?:
   } catch (error) {
     if (error instanceof SubstratError && error.code === 'CORRUPT') return { trouble: error }
     throw error
+  }
+}
+
+/** Where not even the agents can be listed, the names say why. */
+async function diagnosed(store: FileStore, isWhole: boolean): Promise<Diagnosis> {
+  try {
+    return await diagnose(store, isWhole)
+  } catch (error) {
+    const looked = namesAlone(store.root)
+    unreadable(error, store.root, foundIn(looked.findings, null))
+    return looked
   }
 }
 
@@ -148,9 +159,10 @@ function tell(root: string, looked: Looked, options: DoctorOptions, repairs: Exa
 
 function toldFinding(finding: Finding, states: Map<string, State>, { all }: DoctorOptions): ToldFinding {
   const { invariant, agent_id, detail, path } = finding
-  const { verdict, code, rebuild: action, remedy } = INVARIANTS[invariant]
+  const { verdict, code, rebuild: action, remedy, ended } = INVARIANTS[invariant]
   const again = `substrat doctor${all ? ' --all' : ''} --rebuild`
-  const next = remedy ?? (action === undefined ? undefined : '{rebuild}')
+  const isEnded = agent_id !== null && states.get(agent_id)?.state === 'terminated'
+  const next = (isEnded ? ended : undefined) ?? remedy ?? (action === undefined ? undefined : '{rebuild}')
   return {
     verdict,
     code,
@@ -166,7 +178,8 @@ function toldFinding(finding: Finding, states: Map<string, State>, { all }: Doct
 function filledIn(remedy: string, { agent_id, path }: Finding, states: Map<string, State>): string {
   const state = agent_id === null ? undefined : states.get(agent_id)
   const agent = state === undefined ? (agent_id ?? '--all') : wordOf(state)
-  return remedy.replaceAll('{agent}', () => agent).replaceAll('{path}', () => shellWord(path ?? ''))
+  const filled = remedy.replaceAll('{agent}', () => agent).replaceAll('{id}', () => agent_id ?? '')
+  return filled.replaceAll('{path}', () => shellWord(path ?? ''))
 }
 
 function pathOf(states: Map<string, State>, agentId: string | null): string | null {

@@ -19,8 +19,10 @@ export interface Row {
   left: 'never' | 'until recovery' | 'ever after'
   code: ErrorCode | null
   rebuild?: Rebuild
-  /** `{agent}` is its name for a command, `{path}` that of the file, `{rebuild}` the command that does `rebuild`. */
+  /** `{agent}` is its name for a command, `{id}` its uuid, `{path}` the file, `{rebuild}` the command that does `rebuild`. */
   remedy?: string
+  /** Where the agent is terminated. */
+  ended?: string
 }
 
 const RECOVER = 'substrat recover --all'
@@ -29,7 +31,7 @@ const LOOK = 'ls -la {path}'
 const OR_REBUILD = 'restore {path} from a backup; or go on with what is whole of it: {rebuild}'
 const BACKUP = 'restore {path} from a backup'
 
-const damaged = (rest: Pick<Row, 'rebuild' | 'remedy'>): Row => ({
+const damaged = (rest: Pick<Row, 'rebuild' | 'remedy' | 'ended'>): Row => ({
   verdict: 'damaged',
   left: 'never',
   code: 'CORRUPT',
@@ -85,7 +87,8 @@ const ROWS = {
   'a marker is of an agent': untilRecovery(RECOVER),
   // The tree.
   "an agent's parent is there, and lives as long as it": damaged({
-    remedy: 'substrat terminate {agent} --recursive',
+    remedy: 'substrat terminate {id} --recursive',
+    ended: 'substrat remove {id} --recursive',
   }),
   "an agent's path is its parent's and its name": damaged({ remedy: 'substrat log {agent}' }),
   'a living name leads to its agent': damaged({ rebuild: 'index' }),
@@ -113,11 +116,16 @@ const ROWS = {
   'no link stands in a home': needsYou('HOME_EXPOSED', { remedy: LOOK }),
   'a name of the format is of its kind': damaged({ remedy: LOOK }),
   'everything in a home can be read': needsYou('STORAGE_FAILED', { remedy: LOOK }),
-  'home.json is whole': damaged({ remedy: BACKUP }),
+  // It holds no more than an id and the kind of the locks.
+  'home.json is whole': damaged({
+    remedy: `${BACKUP}; or, while no substrat runs: mv {path} {path}.damaged && ${RECOVER}`,
+  }),
   'a home has its home.json': everAfter('repairs_itself', { remedy: RECOVER }),
   // What it needs of the outside.
   'the settings can be used': needsYou('CONFIG_INVALID', { remedy: 'substrat config list' }),
-  'the list of plugins can be read': needsYou('PROVIDER_MISCONFIGURED', { remedy: 'substrat plugins reset' }),
+  'the list of plugins can be read': needsYou('PROVIDER_MISCONFIGURED', {
+    remedy: 'mv {path} {path}.damaged, and install them again: substrat plugins install …',
+  }),
   'an installed plugin can be loaded': needsYou('PROVIDER_MISCONFIGURED', { remedy: 'substrat plugins' }),
   'the provider of an agent is there': needsYou('PROVIDER_NOT_FOUND', { remedy: 'substrat providers' }),
 } satisfies Record<string, Row>

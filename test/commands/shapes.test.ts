@@ -32,6 +32,7 @@ beforeAll(async () => {
     export: ['export', 'a'],
     config: ['config', 'list'],
     providers: ['providers'],
+    unlock: ['unlock', 'a'],
   }
   const option = house.scenario('s.json', { tools: [{ name: 'shell', input: { command: 'npm test' } }] })
   await house.spawn('c', '--option', option)
@@ -46,6 +47,8 @@ beforeAll(async () => {
     Object.entries(commands).map(async ([name, args]) => [name, (await house.ok(...args, '--json')).json]),
   )
   Object.assign(printed, Object.fromEntries(results))
+  // The half message that `stays` for.
+  printed.doctor = (await house.run(['doctor', '--json'])).json
   gate.open()
   await sender.result
 }, 60_000)
