@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { Desk } from './powercut/desk.js'
-import { describeViolation, summary } from './powercut/report.js'
+import { describeCommand, describeViolation, summary } from './powercut/report.js'
 import { SCENARIOS } from './powercut/scenarios.js'
 import { type SurveyReport, survey } from './powercut/survey.js'
 
@@ -23,6 +23,7 @@ const { values } = parseArgs({
 const words = values.scenarios?.split(',')
 const chosen = SCENARIOS.filter(({ name }) => words?.includes(name) ?? true)
 const desk = Desk.open()
+if (values.state !== undefined) desk.onEnd = (argv, ended) => console.log(describeCommand(argv, ended))
 try {
   const reports: SurveyReport[] = []
   for (const scenario of chosen) {

@@ -2,8 +2,8 @@
  * The disk states that are tried after a step.
  *
  * Bound: where there are no more than 256 they are all tried. Else: all kept and all lost, each also with what commands
- * before have left unsynced lost; every single and every pair that goes another way than in these; and a sample. What
- * is nobody's truth (whose lock it is, slots, requests) goes other ways singly and in the sample alone.
+ * before have left unsynced lost; every single that goes another way than in these, and every pair; and a sample. What
+ * commands before have left, and what is nobody's truth (whose lock it is, slots, requests), goes no other way in pairs.
  */
 import type { Random } from '../tree/random.js'
 import type { Pending } from './disk.js'
@@ -26,7 +26,7 @@ export function* choicesOf(pending: readonly Pending[], random: Random, sample: 
   ] as const) {
     const base = pending.map(({ isOld }) => (isOld ? old : fresh))
     yield base
-    yield* singles(base, sizes)
+    yield* singles(base, sizes, ({ isOld }) => !isOld || fresh + old === 0, pending)
     if (old === 0) yield* pairs(base, sizes, pending)
   }
   for (let count = 0; count < sample; count++) yield sizes.map((size) => random.below(size))
@@ -43,8 +43,13 @@ function* all(sizes: number[]): Generator<Choice> {
   }
 }
 
-function* singles(base: Choice, sizes: number[]): Generator<Choice> {
-  for (let at = 0; at < sizes.length; at++) yield* others(base, sizes, at)
+function* singles(
+  base: Choice,
+  sizes: number[],
+  goesOtherWays: (pending: Pending) => boolean,
+  pending: readonly Pending[],
+): Generator<Choice> {
+  for (const [at, one] of pending.entries()) if (goesOtherWays(one)) yield* others(base, sizes, at)
 }
 
 function* pairs(base: Choice, sizes: number[], pending: readonly Pending[]): Generator<Choice> {

@@ -2,8 +2,9 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Operation } from '../../src/storage/io.js'
 import { Machine } from '../machine/machine.js'
-import type { Ended, LabProcess, OnStep } from '../machine/process.js'
+import type { Ended, Fault, LabProcess, OnStep } from '../machine/process.js'
 import { type Image, readImage, writeImage } from './image.js'
 
 /** Nothing that a scenario does takes a hundredth of it. */
@@ -16,8 +17,10 @@ export class Desk {
   readonly home: string
   readonly workspace: string
   readonly machine: Machine
-  /** Asked before each step of every process. */
-  onStep: OnStep = () => undefined
+  /** Told of each step of every process before it happens. */
+  onStep: (operation: Operation) => void = () => undefined
+  /** Told of each command that has ended: for a replay. */
+  onEnd: (argv: string[], ended: Ended) => void = () => undefined
   /** Commands so far. */
   commands = 0
 
@@ -56,11 +59,13 @@ export class Desk {
     return readImage(this.disk)
   }
 
-  start(argv: string[], onStep?: OnStep): LabProcess {
+  start(argv: string[], onStep: OnStep = () => undefined): LabProcess {
     this.commands += 1
     return this.machine.start(argv, (operation, process) => {
-      this.onStep(operation, process)
-      return onStep?.(operation, process)
+      const fault = onStep(operation, process)
+      const done = whatHappens(operation, fault)
+      if (done !== undefined) this.onStep(done)
+      return fault
     })
   }
 
@@ -69,6 +74,7 @@ export class Desk {
     const timer = setTimeout(() => started.kill(), RUN_MS_MAX)
     const ended = await started.ended
     clearTimeout(timer)
+    this.onEnd(argv, ended)
     return ended
   }
 
@@ -85,4 +91,11 @@ export class Desk {
     writeFileSync(join(this.workspace, name), JSON.stringify({ responses }))
     return ['--option', `scenario=${name}`]
   }
+}
+
+/** Of a step that meets a fault: nothing, or the beginning of a write. */
+function whatHappens(operation: Operation, fault: Fault): Operation | undefined {
+  if (fault === undefined) return operation
+  if (!('writtenBytesMax' in fault) || operation.bytes === undefined) return undefined
+  return { ...operation, bytes: operation.bytes.subarray(0, fault.writtenBytesMax) }
 }

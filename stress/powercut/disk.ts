@@ -14,17 +14,7 @@ import type { Image } from './image.js'
 /** One step below the root of the model; paths are relative to it. `make` is an open that may make the file. */
 export interface DiskStep {
   point: string
-  name:
-    | 'make'
-    | 'write'
-    | 'truncate'
-    | 'sync'
-    | 'sync_directory'
-    | 'rename'
-    | 'link'
-    | 'unlink'
-    | 'mkdir'
-    | 'rmdir'
+  name: 'make' | 'write' | 'truncate' | 'sync' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'rmdir'
   path: string
   to?: string
   offset?: number
@@ -98,27 +88,15 @@ export class Disk {
   }
 
   apply(step: DiskStep): void {
-    const { name, path, point } = step
-    switch (name) {
-      case 'make':
-        return this.make(step, newFile())
-      case 'mkdir':
-        return this.make(step, newDirectory())
-      case 'write':
-        return this.changeData(step, { kind: 'write', offset: step.offset ?? 0, bytes: step.bytes as Buffer })
-      case 'truncate':
-        return this.changeData(step, { kind: 'truncate', size: step.offset ?? 0 })
-      case 'sync':
-        return this.options.ignores?.(point) === true ? undefined : this.syncFile(path)
-      case 'sync_directory':
-        return this.options.ignores?.(point) === true ? undefined : this.syncDirectory(path)
-      case 'rename':
-        return this.rename(step)
-      case 'link':
-        return this.link(step)
-      default:
-        return this.remove(step)
-    }
+    const { name, path, point, offset = 0 } = step
+    if (name === 'make') this.make(step, newFile())
+    else if (name === 'mkdir') this.make(step, newDirectory())
+    else if (name === 'write') this.changeData(step, { kind: 'write', offset, bytes: step.bytes as Buffer })
+    else if (name === 'truncate') this.changeData(step, { kind: 'truncate', size: offset })
+    else if (name === 'rename') this.rename(step)
+    else if (name === 'link') this.link(step)
+    else if (name === 'unlink' || name === 'rmdir') this.remove(step)
+    else if (this.options.ignores?.(point) !== true) this.sync(path)
   }
 
   /** The disk as it is where each of what is pending went as chosen. */
@@ -215,22 +193,25 @@ export class Disk {
     this.waiting.push({ point, what: `${name} ${path}`, isOld: false, options, change: { file, data } })
   }
 
-  private syncFile(path: string): void {
-    const file = this.find(path)
-    if (file?.kind !== 'file') return
+  private sync(path: string): void {
+    const node = path === '' ? this.root : this.find(path)
+    if (node?.kind === 'file') this.syncFile(node)
+    else if (node !== undefined) this.syncDirectory(node)
+  }
+
+  private syncFile(file: FileNode): void {
     file.kept = file.now
     this.waiting = this.waiting.filter(({ change }) => !('file' in change && change.file === file))
   }
 
-  private syncDirectory(path: string): void {
-    const directory = path === '' ? this.root : this.find(path)
-    if (directory?.kind !== 'directory') return
+  private syncDirectory(directory: DirectoryNode): void {
     for (const pending of [...this.waiting]) {
       const { change } = pending
       if ('file' in change || !change.entries.some((entry) => entry.directory === directory)) continue
       for (const entry of change.entries) this.keepEntry(entry, pending)
       this.waiting.splice(this.waiting.indexOf(pending), 1)
     }
+    this.waiting = this.waiting.filter(({ change }) => 'file' in change || change.entries.length > 0)
   }
 
   /** What was done to that name before it is past, whether it was kept or not. */

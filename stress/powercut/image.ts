@@ -31,13 +31,16 @@ export function writeImage(root: string, image: Image): void {
   }
 }
 
-/** The same for images with the same names and bytes. */
-export function digestOf(image: Image): string {
+/** The same for images with the same names and bytes, or what `sameness` makes of them. */
+export function digestOf(
+  image: Image,
+  sameness: (path: string, bytes: Buffer) => Buffer | string = (_, bytes) => bytes,
+): string {
   const hash = createHash('sha1')
   for (const path of [...image.keys()].sort()) {
     const bytes = image.get(path)
-    hash.update(path).update(bytes === undefined ? '/' : `\0${bytes.length}\0`)
-    if (bytes !== undefined) hash.update(bytes)
+    const counts = bytes === undefined ? '' : sameness(path, bytes)
+    hash.update(`${path}${bytes === undefined ? '/' : `\0${counts.length}`}\0`).update(counts)
   }
   return hash.digest('hex')
 }

@@ -1,9 +1,8 @@
 /** What has to hold of a disk that came out of a power cut: at once, and when the home has gone on by itself. */
-import { isInterrupted } from '../../src/session/status.js'
 import { audit, HomeView } from '../kill/home-view.js'
 import type { Desk } from './desk.js'
 import type { Image } from './image.js'
-import type { Broken, Case } from './scenario.js'
+import { type Broken, type Case, exits } from './scenario.js'
 import type { Told } from './trace.js'
 
 /** Both must come out right: the next command finds what the cut left, or what recovery made of it. */
@@ -48,6 +47,7 @@ async function goOn(desk: Desk, plan: Case, told: Told, order: Order, cuts: numb
   if (order === 'next command first') await next()
   broken.push(...(await recover(desk, plan)))
   if (order === 'recover first') await next()
+  for (const argv of plan.afterwards ?? []) broken.push(...exits(await desk.run(argv), 0))
   const after = HomeView.read(desk.home)
   broken.push(
     ...audit(desk.home, true),
@@ -70,7 +70,9 @@ async function recover(desk: Desk, { recoverExits = [] }: Case): Promise<string[
   await desk.run(RECOVER)
   broken.push(...nothingAdded(once, HomeView.read(desk.home)))
   // What recovery leaves to a person, who says this.
-  for (const { state } of once.agents.filter(({ state }) => isInterrupted(state) && !state.hold)) {
+  for (const { state } of once.agents.filter(
+    ({ state }) => state.run?.status === 'interrupted' && !state.hold,
+  )) {
     const resumed = await desk.run(['resume', state.id])
     if (resumed.status !== 0)
       broken.push(`resume goes on with what recovery left, not ${resumed.status}: ${resumed.stderr.trim()}`)

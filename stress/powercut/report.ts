@@ -1,4 +1,5 @@
 /** What a survey says at its end. */
+import type { Ended } from '../machine/process.js'
 import type { FoundViolation, SurveyReport } from './survey.js'
 
 export function summary(reports: SurveyReport[]): string {
@@ -30,6 +31,11 @@ export function describeViolation(violation: FoundViolation, seed: number): stri
     ...(nested === undefined ? [] : [`  and in the recovery from that: ${nested}`]),
     `  again: npm run stress:powercut -- --seed ${seed} --scenarios ${scenario} --state ${state}`,
   ].join('\n')
+}
+
+export function describeCommand(argv: string[], { status, stdout, stderr }: Ended): string {
+  const said = `${stdout}${stderr}`.trimEnd().replaceAll('\n', '\n    ')
+  return `  $ substrat ${argv.join(' ').slice(0, 100)} [${status}]${said === '' ? '' : `\n    ${said}`}`
 }
 
 function row([first, ...rest]: (string | number)[]): string {

@@ -1,4 +1,6 @@
 /** What a scenario is, and the words that several of them need. */
+import { OPERATOR } from '../../src/storage/mailboxes.js'
+import { FileStore } from '../../src/storage/store.js'
 import { type AgentSeen, conversation, type HomeView } from '../kill/home-view.js'
 import type { Ended } from '../machine/process.js'
 import type { Desk } from './desk.js'
@@ -26,6 +28,8 @@ export interface Case {
   acknowledged(told: Told, home: HomeView): Broken
   /** The next command, which goes on without being told. `cuts`: how often the power was cut so far. */
   next: { argv: string[]; check(ended: Ended, told: Told, cuts: number): Broken }
+  /** What a person does when these have run: each exits 0. */
+  afterwards?: string[][]
   /** How `recover --all` may end besides 0 and 6. */
   recoverExits?: number[]
   /** When the next command and `recover --all` have run, in either order. */
@@ -72,6 +76,18 @@ export function* replyIsKept(
 export function* nothingPending(home: HomeView): Broken {
   for (const { pending, state } of home.agents)
     if (pending.length > 0 && state.state !== 'terminated') yield `${state.name} has taken its mail`
+}
+
+/** Messages in the inbox of the operator, as they are stored. */
+export function operatorMail({ home }: Desk): string[] {
+  const store = FileStore.openForRead(home)
+  const ids = store?.mail.ids(OPERATOR) ?? []
+  return ids.map((id) => store?.mail.read(OPERATOR, id)?.toString('utf8') ?? '')
+}
+
+/** The settings, as they are stored. */
+export function configOf({ home }: Desk): string | undefined {
+  return FileStore.openForRead(home)?.readConfig()?.toString('utf8')
 }
 
 /** An agent that has had a turn, on a home that recovery has looked at: from then on it goes by the markers alone. */

@@ -97,6 +97,7 @@ export function stepsOf(operation: Operation, root: string, model: Disk): DiskSt
       return [{ point, name, path, offset }]
     case 'fsync':
     case 'fdatasync':
+    case 'sync_directory':
       return [{ point, name: 'sync', path }]
     case 'rename':
     case 'link':
