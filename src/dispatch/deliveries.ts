@@ -136,7 +136,13 @@ class CommandDeliveries implements Deliveries {
     const { store } = this.ctx
     const state = this.stateOf(agentId)
     if (state === undefined || state.state === 'terminated') return false
-    return (canTake(state) && (state.isPoked || hasDueMail(store, state))) || hasControls(store, state)
+    try {
+      return (canTake(state) && (state.isPoked || hasDueMail(store, state))) || hasControls(store, state)
+    } catch (error) {
+      // What cannot be looked at may be owed: the visit says what is wrong with it.
+      if (error instanceof SubstratError) return true
+      throw error
+    }
   }
 
   private stateOf(agentId: string): State | undefined {

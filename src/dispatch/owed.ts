@@ -1,5 +1,4 @@
 /** Which agents something may be owed to: for the commands that come by on their own, from cron or at boot. */
-import { countPending } from '../mail/inbox.js'
 import type { State } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
 import type { FileStore } from '../storage/store.js'
@@ -8,7 +7,8 @@ import type { Context } from './context.js'
 
 /** Whether the agent needs another visit, so that its marker stays. */
 export function isOwed(store: FileStore, state: State): boolean {
-  const isMailed = state.owes.length > 0 || countPending(store, state) > 0
+  // Also of a message that is delivered, until its file is removed (row K).
+  const isMailed = state.owes.length > 0 || store.mail.ids(state.id).length > 0
   if (state.state === 'terminated') return isMailed
   return (
     isMailed ||

@@ -25,9 +25,9 @@ const LOCK_WAIT_MS = 2000
 export async function boundServers(ctx: Context, max = ctx.warm.max): Promise<void> {
   const { servers } = ctx.store
   const isIdle = ({ usedMs }: { usedMs: number }): boolean => clock.now() - usedMs > limits.serverIdleMs
-  const before = servers.marks()
-  if (before.length <= max && !before.some(isIdle)) return
   await unlessRefused(async () => {
+    const before = servers.marks()
+    if (before.length <= max && !before.some(isIdle)) return
     const lease = await servers.lock(ctx.command, LOCK_WAIT_MS)
     try {
       const marks = lease === undefined ? [] : servers.marks()

@@ -91,6 +91,14 @@ export async function within<T>(
     hadTurn ||= record.kind.startsWith('run.')
     ctx.reporter.record(record, session.id)
   })
+  const result = await toItsEnd(ctx, session, work)
+  // The session is closed: what fails from here on must not close it again, when its descriptors may be another's.
+  if (hadTurn) await boundServers(ctx)
+  if (looksAgain && hadTurn && !wasStopped(session.state.run as Run)) ctx.deliveries.lookAgain(session.id)
+  return result
+}
+
+async function toItsEnd<T>(ctx: Context, session: Session, work: () => Promise<T>): Promise<T> {
   try {
     const result = await work()
     await settleAccounts(ctx, session, true)
@@ -98,8 +106,6 @@ export async function within<T>(
     removeDelivered(session)
     rest(session)
     await session.close((state) => isOwed(ctx.store, state))
-    if (hadTurn) await boundServers(ctx)
-    if (looksAgain && hadTurn && !wasStopped(session.state.run as Run)) ctx.deliveries.lookAgain(session.id)
     return result
   } catch (error) {
     if (isStorageFailure(error)) await session.abandon()
