@@ -1,5 +1,6 @@
 /** The tools of a turn: the built-in ones, and those of tool servers, which are started when the model is first asked. */
 import { deadline } from '../../deadline.js'
+import { SubstratError } from '../../errors.js'
 import { limits } from '../../limits.js'
 import type {
   JsonObject,
@@ -155,7 +156,10 @@ export class Toolbox {
     this.running = []
   }
 
-  /** Never throws but for `launch`'s own failures to record: an error is a result. */
+  /**
+   * An error is a result, but for two that end the turn as any failure of storage does: those of `launch` to record, and
+   * of a tool that writes in this home. Whether its message is there nobody knows then; it runs again with the same ids.
+   */
   async run(
     call: ToolCall,
     facts: CallContext,
@@ -173,6 +177,7 @@ export class Toolbox {
       const output = await Promise.race([tool.run(call.input as JsonObject, context), whenLate(stop)])
       return answered(output)
     } catch (error) {
+      if (tool.kind === 'own' && isStorageFailure(error)) throw error
       if (signal.aborted) return failed('Interrupted: the turn was stopped.')
       const result = capped(
         Buffer.from(error instanceof Error ? error.message : 'it failed without saying why'),
@@ -192,6 +197,10 @@ export class Toolbox {
       ? undefined
       : this.options.servers[name.slice(0, at)]
   }
+}
+
+function isStorageFailure(error: unknown): boolean {
+  return error instanceof SubstratError && ['STORAGE_FAILED', 'SYNC_FAILED'].includes(error.code)
 }
 
 /** A tool that was told to stop is waited for this long; a program is killed within it. */
