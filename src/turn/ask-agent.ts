@@ -74,7 +74,7 @@ export async function askAgent(
     const host = { ...createHost({ environment, tools, record }), ...(await warm.open()) }
     agent = await open(session, provider, turn.settings, host, ends)
     const heard = new Heard(session, storage, turn)
-    for await (const event of untilStopped(begin(session, agent, turn), ends)) heard.take(event)
+    for await (const event of untilStopped(begin(session, agent, turn, storage), ends)) heard.take(event)
     // Also where the provider took the failure to record for something that it may pass over.
     if (storage.hasFailed) throw storage.failure
     const { question, reply, usage } = heard
@@ -101,14 +101,25 @@ export async function askAgent(
 }
 
 /** The program's turn: what it is asked, or what a person decided about what it asked. */
-function begin(session: Session, agent: AgentSession, { stop }: AgentTurn): AsyncIterable<AgentEvent> {
+function begin(
+  session: Session,
+  agent: AgentSession,
+  { stop }: AgentTurn,
+  storage: StorageGuard,
+): AsyncIterable<AgentEvent> {
   const { run } = session.state
   const options = { signal: stop.signal, allow: run?.allow ?? [] }
-  const answered = run?.answer == null ? undefined : session.recordAt(run.answer)
-  if (answered?.kind !== 'wait.answered') return agent.send(programPrompt(session), options)
+  const at = run?.answer ?? null
+  const answered = at === null ? undefined : storage.guard(() => session.recordAt(at))
+  if (answered?.kind !== 'wait.answered')
+    return agent.send(
+      storage.guard(() => programPrompt(session)),
+      options,
+    )
   if (agent.answer === undefined) throw offContract('a wait without `answer`')
-  const { decision, asks } = answered
-  const answer = { decision: decision as WaitAnswer['decision'], text: session.text(answered.content), asks }
+  const { decision, asks, content } = answered
+  const text = storage.guard(() => session.text(content))
+  const answer = { decision: decision as WaitAnswer['decision'], text, asks }
   return agent.answer(answer, options)
 }
 
@@ -211,8 +222,12 @@ class StorageGuard {
   constructor(private readonly write: (event: TurnEvent) => void) {}
 
   persist(event: TurnEvent): void {
+    this.guard(() => this.write(event))
+  }
+
+  guard<T>(act: () => T): T {
     try {
-      this.write(event)
+      return act()
     } catch (error) {
       this.failure ??= error
       this.hasFailed = true

@@ -26,8 +26,8 @@ export type ModelOutcome =
   | { outcome: 'failed'; error: RunError; retryAfterMs: number | null }
   | { outcome: 'stopped' }
 
-/** The conversation so far, asked. */
-export function askModel(
+/** The conversation so far, asked. Throws only where it cannot be read: that is no failure of the provider. */
+export async function askModel(
   session: Session,
   provider: ModelProvider,
   settings: ProviderSettings,
@@ -35,15 +35,26 @@ export function askModel(
   ends: TurnEnds,
   onText: (text: string) => void,
 ): Promise<ModelOutcome> {
+  let unreadable: unknown
   const request: ModelRequest = {
     ...settings,
     prompt: promptOf(session),
-    messages: () => conversation(session),
+    messages: () => {
+      try {
+        return conversation(session)
+      } catch (error) {
+        unreadable = error
+        throw error
+      }
+    },
     responses_before: responsesBefore(session),
     attempt: session.state.recovery.unanswered_requests,
     tools,
   }
-  return complete(provider, request, ends, onText)
+  const outcome = await complete(provider, request, ends, onText)
+  // Whatever the provider has made of it.
+  if (unreadable !== undefined) throw unreadable
+  return outcome
 }
 
 /** Any request, read to its end. Never throws. */

@@ -1,0 +1,86 @@
+/** What of the home cannot be read, or written, in the middle of a turn: no failure of the provider, and no result of a tool. */
+import { writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { limits } from '../../src/limits.js'
+import type { ModelEvent, ModelProvider, ToolCall } from '../../src/provider/contract.js'
+import { isBlob } from '../../src/session/records.js'
+import type { Session } from '../../src/session/session.js'
+import { failing, withFaults } from '../support/faults.js'
+import { newSession } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+import { model, runTurn, says } from '../support/turns.js'
+
+const END: ModelEvent = { type: 'stop', reason: 'end' }
+const large = 'x'.repeat(limits.inlineBytesMax + 1)
+let session: Session
+
+/** It reads what was said, whatever comes of that. */
+function listening(isCalm: boolean): ModelProvider {
+  return model((request) => {
+    try {
+      request.messages()
+    } catch (error) {
+      if (!isCalm) throw error
+    }
+    return says({ type: 'text', text: 'fine' }, END)
+  })
+}
+
+beforeEach(async () => {
+  session = await newSession(tempStore())
+  await runTurn(session, listening(false), { prompt: large })
+})
+
+function damageBlob(): void {
+  const blobs = [...session.records({ seq: 1, offset: 0 })].flatMap((record) =>
+    'content' in record && isBlob(record.content) ? [record.content.blob] : [],
+  )
+  writeFileSync(join(dirname(session.store.logPath(session.id)), 'blobs', blobs[0] as string), 'y')
+}
+
+describe.each([
+  ['throws what it met', false],
+  ['passes over it', true],
+] as const)('a conversation that cannot be read, with a provider that %s', (_, isCalm) => {
+  test('for a damaged blob it is damage, and the run stays open', async () => {
+    damageBlob()
+    await expect(runTurn(session, listening(isCalm))).rejects.toMatchObject({ code: 'CORRUPT' })
+    expect(session.state.run).toMatchObject({ status: 'open', phase: 'asked' })
+  })
+
+  test('for a failing disk it is a failure of storage, and the run stays open', async () => {
+    withFaults(failing('EIO', ({ point }) => point === 'blob.read'))
+    await expect(runTurn(session, listening(isCalm))).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
+    expect(session.state.run).toMatchObject({ status: 'open', phase: 'asked' })
+  })
+})
+
+describe('a tool that writes in the home', () => {
+  const call = (name: string, input: object): ModelEvent => ({
+    type: 'tool_call',
+    call: { call_id: 'c1', name, input } as ToolCall,
+  })
+  const calling = (name: string, input: object): ModelProvider =>
+    model((request) =>
+      request.messages().some(({ role }) => role === 'tool')
+        ? says({ type: 'text', text: 'done' }, END)
+        : says(call(name, input), { type: 'stop', reason: 'tool_calls' }),
+    )
+  const sending = calling('send_message', { to: 'operator', content: 'hello' })
+
+  test.each([
+    ['EIO', 'mail.put.fsync', 'SYNC_FAILED'],
+    ['ENOSPC', 'mail.put.write', 'STORAGE_FAILED'],
+  ])('and meets %s at %s has no result: what is there nobody knows', async (errno, point, code) => {
+    withFaults(failing(errno, (operation) => operation.point === point))
+    await expect(runTurn(session, sending, { allow: ['all'] })).rejects.toMatchObject({ code })
+    expect(session.state.run).toMatchObject({ status: 'open', calls: [{ status: 'started' }] })
+  })
+
+  test('but a file of the workspace that cannot be read is a result', async () => {
+    withFaults(failing('EIO', ({ point }) => point.startsWith('workspace.')))
+    const run = await runTurn(session, calling('read_file', { path: 'a.txt' }))
+    expect(run.status).toBe('completed')
+  })
+})
