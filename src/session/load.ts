@@ -23,8 +23,13 @@ export interface Loaded {
  *
  * Throws CORRUPT for damage that no crash leaves, UNKNOWN_FORMAT for what a newer program wrote.
  */
-export function load(agentId: string, log: LogReader, snapshot: Buffer | undefined): Loaded {
-  const { state, claimedBytes } = decodeSnapshot(snapshot, agentId, log)
+export function load(
+  agentId: string,
+  log: LogReader,
+  snapshot: Buffer | undefined,
+  checkedBytes?: number,
+): Loaded {
+  const { state, claimedBytes } = decodeSnapshot(snapshot, agentId, log, checkedBytes)
   const loaded = loadFrom(agentId, log, state)
   const { damage } = loaded
   // A snapshot is written after its records were synced: what is damaged below its end was acknowledged.
@@ -92,16 +97,22 @@ export function recordAt(log: LogReader, at: Location): SessionRecord {
   return checked({ ...at, record }, log)
 }
 
-/** The records from a place in the log up to another. */
+/**
+ * The records from a place in the log up to another. `settledBytes`: how much of the log is known to be written to its end,
+ * so that a batch in it that is not whole is no torn tail.
+ */
 export function* recordsFrom(
   log: LogReader,
   from: Pick<Location, 'seq' | 'offset'>,
   to = Number.POSITIVE_INFINITY,
+  settledBytes = 0,
 ): Generator<{ record: SessionRecord; end: number }> {
   const scan = scanLog(log, { offset: from.offset, seq: from.seq, isWithinBatch: true })
   for (let step = scan.next(); ; step = scan.next()) {
     if (step.done === true) {
-      if (step.value.damage?.kind === 'corrupt') throw corrupt(log, step.value.damage)
+      const { damage } = step.value
+      if (damage !== undefined && (damage.kind === 'corrupt' || damage.offset < settledBytes))
+        throw corrupt(log, damage)
       return
     }
     for (const logged of step.value) {

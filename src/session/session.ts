@@ -5,6 +5,7 @@
  * transition that is refused leaves nothing on disk. Nothing is told to a listener before it is synced.
  */
 import { SubstratError } from '../errors.js'
+import { limits } from '../limits.js'
 import type { BlobReference, FileStore, Lease, LogWriter } from '../storage/store.js'
 import { encodeBatch } from './batch.js'
 import { busy } from './busy.js'
@@ -45,6 +46,7 @@ export type RecordListener = (record: SessionRecord) => void
 
 export class Session {
   private readonly listeners: RecordListener[] = []
+  private isClosed = false
 
   private constructor(
     readonly store: FileStore,
@@ -59,7 +61,12 @@ export class Session {
   static repair(store: FileStore, agentId: string, lease: Lease): Session {
     const log = store.openLogForAppend(agentId)
     try {
-      const { state, snapshotBytes, damage, settledBytes } = load(agentId, log, store.readSnapshot(agentId))
+      const { state, snapshotBytes, damage, settledBytes } = load(
+        agentId,
+        log,
+        store.readSnapshot(agentId),
+        limits.logCheckedForAppendBytes,
+      )
       if (damage !== undefined)
         store.keepCutBytes(agentId, damage.offset, log.read(damage.offset, log.size()))
       if (log.size() > settledBytes) log.settle(settledBytes, state.log_bytes)
@@ -121,7 +128,10 @@ export class Session {
   placeOf(seq: number): { seq: number; offset: number } {
     const { context_seq, context_offset } = this.current
     let offset = context_offset
-    for (const { record, end } of recordsFrom(this.log, { seq: context_seq, offset: context_offset })) {
+    for (const { record, end } of this.recordsOfLog({
+      seq: context_seq,
+      offset: context_offset,
+    })) {
       if (record.seq === seq) return { seq, offset }
       offset = end
     }
@@ -134,7 +144,12 @@ export class Session {
 
   /** The records of `[from, to)`, in order. */
   *records(from: Pick<Location, 'seq' | 'offset'>, to?: number): Generator<SessionRecord> {
-    for (const { record } of recordsFrom(this.log, from, to)) yield record
+    for (const { record } of this.recordsOfLog(from, to)) yield record
+  }
+
+  /** All of it is settled: whoever opened it for append has cut what was torn. */
+  private recordsOfLog(from: Pick<Location, 'seq' | 'offset'>, to?: number): ReturnType<typeof recordsFrom> {
+    return recordsFrom(this.log, from, to, this.log.size())
   }
 
   /**
@@ -156,6 +171,9 @@ export class Session {
 
   /** Releases the lock and leaves everything as it is, for recovery: after a failure of storage. */
   async abandon(): Promise<void> {
+    if (this.isClosed) return
+    // Its descriptors may be another's by the time that somebody says it again.
+    this.isClosed = true
     this.log.close()
     await this.lease.release()
   }

@@ -2,11 +2,14 @@
  * The snapshot: the fold of the log up to `log_bytes`, in one framed line.
  *
  * Invariants: written only after the log was synced, so it is never ahead of it. It is trusted only where the record
- * that ends at `log_bytes` is there with `last_seq`. It may be lost without losing anything but time.
+ * that ends at `log_bytes` is there with `last_seq`, and what is before it, as far back as it is looked at, is whole: else
+ * the whole log is read, and says where it is damaged. It may be lost without losing anything but time.
  */
 import { SubstratError } from '../errors.js'
+import { limits } from '../limits.js'
 import { frame, type JsonObject, unframe } from '../storage/frame.js'
 import { type LogReader, readRecordAt } from '../storage/log.js'
+import { isWholeBefore } from '../storage/tail.js'
 import type { State } from './state.js'
 
 /** The version of the fold that wrote it: a program that folds otherwise rebuilds. 2: calls, waits, tokens. 3: mail. 4: programs that wait. */
@@ -25,7 +28,12 @@ export interface DecodedSnapshot {
   why?: string | undefined
 }
 
-export function decodeSnapshot(bytes: Buffer | undefined, agentId: string, log: LogReader): DecodedSnapshot {
+export function decodeSnapshot(
+  bytes: Buffer | undefined,
+  agentId: string,
+  log: LogReader,
+  checkedBytes: number = limits.logCheckedForReadBytes,
+): DecodedSnapshot {
   const line = bytes === undefined ? { damage: 'it is missing' } : unframe(bytes.subarray(0, -1))
   if ('damage' in line) return { state: undefined, claimedBytes: 0, why: line.damage }
   const { snapshot, crc: _, ...rest } = line.object as JsonObject & { snapshot: unknown }
@@ -38,9 +46,16 @@ export function decodeSnapshot(bytes: Buffer | undefined, agentId: string, log: 
     return { state: undefined, claimedBytes: 0, why: 'it names no place' }
   if (state.log_bytes > log.size()) throw aheadOfLog(state, log)
   const last = readRecordAt(log, state.last_offset, state.log_bytes)
-  if (last?.seq === state.last_seq) return { state, claimedBytes: state.log_bytes }
-  const why = `the log has no record ${state.last_seq} that ends at byte ${state.log_bytes}`
-  return { state: undefined, claimedBytes: state.log_bytes, why }
+  const distrusted = (why: string): DecodedSnapshot => ({
+    state: undefined,
+    claimedBytes: state.log_bytes,
+    why,
+  })
+  if (last?.seq !== state.last_seq)
+    return distrusted(`the log has no record ${state.last_seq} that ends at byte ${state.log_bytes}`)
+  const synced = { end: state.log_bytes, lastSeq: state.last_seq, bytesMax: checkedBytes }
+  if (!isWholeBefore(log, synced)) return distrusted(`the log is damaged before byte ${state.log_bytes}`)
+  return { state, claimedBytes: state.log_bytes }
 }
 
 /**

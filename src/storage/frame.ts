@@ -32,19 +32,23 @@ export function frame(object: object): Buffer {
 
 /** The object of a line given without its LF, or why it is damaged. */
 export function unframe(line: Buffer): { object: JsonObject } | { damage: string } {
-  const split = line.length - SUFFIX_BYTES
-  if (split <= 1) return { damage: 'it is too short for a record' }
-  const suffix = line.toString('latin1', split)
-  const found = /^,"crc":"([0-9a-f]{8})"\}$/.exec(suffix)
-  if (found === null)
-    return { damage: line.includes(0) ? 'it has NUL bytes' : 'it has no checksum at its end' }
-  const body = line.subarray(0, split)
-  if (crc32(body) !== Number.parseInt(found[1] as string, 16)) return { damage: 'its checksum is wrong' }
+  const damage = damageOf(line)
+  if (damage !== undefined) return { damage }
   try {
-    return { object: JSON.parse(`${body.toString('utf8')}}`) as JsonObject }
+    return { object: JSON.parse(`${line.toString('utf8', 0, line.length - SUFFIX_BYTES)}}`) as JsonObject }
   } catch {
     return { damage: 'it is not JSON' }
   }
+}
+
+/** Why the line does not check; undefined where it does. Takes a tenth of the time of reading its object. */
+export function damageOf(line: Buffer): string | undefined {
+  const split = line.length - SUFFIX_BYTES
+  if (split <= 1) return 'it is too short for a record'
+  const found = /^,"crc":"([0-9a-f]{8})"\}$/.exec(line.toString('latin1', split))
+  if (found === null) return line.includes(0) ? 'it has NUL bytes' : 'it has no checksum at its end'
+  const isRight = crc32(line.subarray(0, split)) === Number.parseInt(found[1] as string, 16)
+  return isRight ? undefined : 'its checksum is wrong'
 }
 
 function escapeSeparator(separator: string): string {

@@ -1,0 +1,74 @@
+/** Damage in what was synced, below the end that the snapshot knows. */
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { readLog } from '../../src/dispatch/read-log.js'
+import { recordsFrom } from '../../src/session/load.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { appendTurn, newSession, reopen } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+let store: FileStore
+let id: string
+let logPath: string
+
+beforeEach(async () => {
+  store = tempStore()
+  const session = await newSession(store, { name: 'a' })
+  id = session.id
+  logPath = store.logPath(id)
+  for (let turn = 0; turn < 60; turn++) appendTurn(session, `${turn}`, 'x'.repeat(500))
+  await session.close(() => false)
+})
+
+function flip(at: number): void {
+  const bytes = readFileSync(logPath)
+  bytes[at] = (bytes[at] as number) ^ 1
+  writeFileSync(logPath, bytes)
+}
+
+const size = (): number => readFileSync(logPath).length
+const read = (): Promise<void> =>
+  readLog(
+    store,
+    { agentId: id, last: undefined, counts: () => true, follow: false, untilIdle: false, isRead: () => true },
+    () => undefined,
+  )
+
+describe('a writer', () => {
+  test.each([100, 5000, -1])('appends nothing where the log is damaged at byte %d', async (at) => {
+    flip(at < 0 ? size() - 100 : at)
+    const before = readFileSync(logPath)
+    await expect(reopen(store, id)).rejects.toMatchObject({ code: 'CORRUPT', facts: { path: logPath } })
+    expect(readFileSync(logPath)).toEqual(before)
+  })
+})
+
+describe('a reader', () => {
+  test('of the state says what is damaged near the end', () => {
+    flip(size() - 2000)
+    expect(() => openForRead(store, id)).toThrow(/is damaged at byte \d+, record \d+/)
+  })
+
+  test('of the log says so wherever it is', async () => {
+    flip(100)
+    expect(openForRead(store, id)?.state.last_seq).toBeGreaterThan(100)
+    await expect(read()).rejects.toMatchObject({ code: 'CORRUPT', facts: { seq: 1 } })
+  })
+
+  test('of a log that is cut off does not take its beginning for all of it', async () => {
+    truncateSync(logPath, 400)
+    await expect(read()).rejects.toMatchObject({ code: 'CORRUPT', facts: { path: logPath } })
+  })
+
+  test('who knows how much is written to its end takes no part of that for a torn tail', () => {
+    const end = size()
+    truncateSync(logPath, end - 10)
+    const log = store.openLogForRead(id) as NonNullable<ReturnType<FileStore['openLogForRead']>>
+    const all = (settled: number): number =>
+      [...recordsFrom(log, { seq: 1, offset: 0 }, undefined, settled)].length
+    expect(all(0)).toBeGreaterThan(100)
+    expect(() => all(end)).toThrow(/is damaged at byte/)
+    log.close()
+  })
+})
