@@ -5,7 +5,7 @@
 import { sendBack, sendOwed } from '../mail/answers.js'
 import { stopServer } from '../provider/warm.js'
 import type { Session } from '../session/session.js'
-import { livingChildren, lockChildren } from '../tree/children.js'
+import { lockChildren, mayHaveLivingChild } from '../tree/children.js'
 import type { Context } from './context.js'
 
 /** `isRepeat`: a process that is gone may have done a part of it. */
@@ -22,7 +22,7 @@ async function end(ctx: Context, session: Session): Promise<void> {
   await stopServer(session, (text) => ctx.reporter.note(text))
   const { lock } = await lockChildren(ctx.store, session.id, ctx.command)
   try {
-    if (livingChildren(ctx.store, session.id).length === 0) session.append([{ kind: 'session.terminated' }])
+    if (!mayHaveLivingChild(ctx.store, session.id)) session.append([{ kind: 'session.terminated' }])
     else ctx.reporter.note(`${session.state.path} is done, but lives on for the children that it has`)
   } finally {
     await lock.release()

@@ -5,9 +5,11 @@
  * Invariants: a living agent's parent lives. A living child has an entry, unless the index is not complete, or damaged.
  */
 import { SubstratError } from '../errors.js'
+import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import type { NameIndex } from '../storage/names.js'
 import type { FileStore, Lease } from '../storage/store.js'
+import { firstParent } from './forest.js'
 import { readable } from './names.js'
 
 /** Those that live, and can be read, in the order of their birth. */
@@ -121,8 +123,15 @@ export async function forgetName(
   }
 }
 
-/** Before a parent may end. Throws HAS_CHILDREN. */
+/** Whether its parent may not end for it: also where nobody can read whether it lives. */
+export function mayHaveLivingChild(store: FileStore, parentId: string): boolean {
+  return livingChildren(store, parentId).length > 0 || damagedChild(store, parentId) !== undefined
+}
+
+/** Before a parent may end. Throws HAS_CHILDREN; CORRUPT where nobody can read whether a child of it lives. */
 export function checkChildless(store: FileStore, parent: State, verb: string): void {
+  const damaged = damagedChild(store, parent.id)
+  if (damaged !== undefined) throw damaged
   const children = livingChildren(store, parent.id)
   if (children.length === 0) return
   const names = children.map(({ path }) => path).slice(0, 5)
@@ -134,6 +143,27 @@ export function checkChildless(store: FileStore, parent: State, verb: string): v
       facts: { agent_id: parent.id, children: children.map(({ id }) => id) },
     },
   )
+}
+
+/** What is wrong with a child that cannot be read. Without its index only the beginning of its log says whose child it is. */
+function damagedChild(store: FileStore, parentId: string): SubstratError | undefined {
+  const known = store.childNames(parentId).ids()
+  const ids = known ?? store.agentIds().filter((id) => firstParent(store, id) === parentId)
+  return ids.map((id) => whyUnreadable(store, id)).find((error) => error !== undefined)
+}
+
+function whyUnreadable(store: FileStore, id: string): SubstratError | undefined {
+  try {
+    if (!store.hasAgent(id) || openForRead(store, id) !== undefined || !store.hasAgent(id)) return undefined
+  } catch (error) {
+    if (error instanceof SubstratError) return error
+    throw error
+  }
+  const path = store.logPath(id)
+  return new SubstratError('CORRUPT', `${path} is missing`, {
+    hint: 'restore it from a backup',
+    facts: { path },
+  })
 }
 
 /**

@@ -170,7 +170,7 @@ function read(store: FileStore, id: string): { state?: State; why?: string } {
 }
 
 /** The parent of an agent whose log is damaged further down. */
-function firstParent(store: FileStore, id: string): string | null {
+export function firstParent(store: FileStore, id: string): string | null {
   try {
     const log = store.openLogForRead(id)
     if (log === undefined) return null
