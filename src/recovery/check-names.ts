@@ -6,8 +6,12 @@ import { type Finding, type Found, foundIn, unlessUnreadable } from './finding.j
 /** That of the roots, and those of the agents. */
 export function checkIndexes(store: FileStore, agentIds: string[], findings: Finding[]): void {
   checkIndex(store, store.rootNames(), foundIn(findings, null), 'that of the roots')
-  for (const id of agentIds)
-    checkIndex(store, store.childNames(id), foundIn(findings, id), 'that of its children')
+  for (const id of agentIds) {
+    const own: Finding[] = []
+    checkIndex(store, store.childNames(id), foundIn(own, id), 'that of its children')
+    // Of one that was taken away since it was listed nothing is there.
+    if (own.length > 0 && store.hasAgent(id)) findings.push(...own)
+  }
 }
 
 function checkIndex(store: FileStore, index: NameIndex, found: Found, which: string): void {

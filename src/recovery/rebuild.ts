@@ -87,11 +87,9 @@ const ACTIONS: Record<Rebuild, (patient: Patient) => Promise<string | undefined>
     return aside.length === 0 ? undefined : `what is no message is kept as ${aside.join(', ')}`
   },
   async sweep({ store, agentId, surgeon }) {
-    const swept =
-      agentId === null
-        ? store.sweepHome()
-        : await underLock(store, agentId, surgeon, () => store.sweepAgent(agentId))
-    return `${swept} leftovers of dead writers were removed`
+    if (agentId === null) store.sweepHome()
+    else await underLock(store, agentId, surgeon, () => store.sweepAgent(agentId))
+    return 'what dead writers had left was removed'
   },
   /** That of its children, and the one that it stands in itself. */
   async index({ store, agentId, surgeon, known }) {
@@ -99,7 +97,9 @@ const ACTIONS: Record<Rebuild, (patient: Patient) => Promise<string | undefined>
     const parents = own === undefined ? [agentId] : [agentId, own.parent]
     for (const parent of parents)
       await mendIndex(store, parent, known.childrenOf(parent), known.isEveryAgentRead, surgeon.command)
-    return agentId === null ? 'the index of the roots was made again' : 'the indexes of names were made again'
+    const what =
+      agentId === null ? 'the index of the roots was made again' : 'the indexes of names were made again'
+    return known.isEveryAgentRead ? what : `${what}, as far as agents can be read`
   },
   async marker({ store, agentId }) {
     store.mark(agentId as string)

@@ -382,6 +382,15 @@ describe('beside a living writer', () => {
   })
 })
 
+test('an agent that is taken away while it is looked at is no finding', async () => {
+  await terminate(store, child)
+  const removed: FileStore = Object.create(store, {
+    agentIds: { value: () => [lead, child, randomUUID()] },
+  })
+  expect((await diagnose(removed, true, 0)).findings).toEqual([])
+  expect((await diagnose(removed, false, 0)).findings).toEqual([])
+})
+
 describe('the marker', () => {
   test('of an agent with mail, once all were looked at under this kernel: it is made again', async () => {
     forged(store, child, 'nobody looks here')
