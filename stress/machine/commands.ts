@@ -5,6 +5,7 @@ import Cancel from '../../commands/cancel.js'
 import ConfigSet from '../../commands/config/set.js'
 import Deliver from '../../commands/deliver.js'
 import Deny from '../../commands/deny.js'
+import Doctor from '../../commands/doctor.js'
 import Fork from '../../commands/fork.js'
 import Gate from '../../commands/gate.js'
 import Inbox from '../../commands/inbox.js'
@@ -42,6 +43,7 @@ const CLASSES: Record<string, unknown> = {
   'config set': ConfigSet,
   deliver: Deliver,
   deny: Deny,
+  doctor: Doctor,
   fork: Fork,
   gate: Gate,
   inbox: Inbox,
