@@ -3,9 +3,13 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { Desk } from './powercut/desk.js'
-import { describeCommand, describeViolation, summary } from './powercut/report.js'
+import { dropped, REBUILDABLE, syncPointsOf } from './powercut/drops.js'
+import { FILE_SYSTEMS } from './powercut/loop-disk.js'
+import { cutReally } from './powercut/real.js'
+import { describeCommand, describeDrop, describeReal, describeViolation, summary } from './powercut/report.js'
 import { SCENARIOS } from './powercut/scenarios.js'
 import { type SurveyReport, survey } from './powercut/survey.js'
+import { Lab } from './support/lab.js'
 
 const { values } = parseArgs({
   options: {
@@ -16,19 +20,35 @@ const { values } = parseArgs({
     nested: { type: 'string', default: '50' },
     'nested-sample': { type: 'string', default: '5' },
     state: { type: 'string' },
+    /** Real file systems under real processes instead: ext4,xfs. */
+    real: { type: 'string' },
+    cuts: { type: 'string', default: '100' },
+    /** Leaves out each sync in turn, or those that are named, and says what breaks. */
+    drops: { type: 'boolean', default: false },
+    points: { type: 'string' },
     json: { type: 'string' },
   },
 })
 
+const seed = Number(values.seed)
 const words = values.scenarios?.split(',')
 const chosen = SCENARIOS.filter(({ name }) => words?.includes(name) ?? true)
 const desk = Desk.open()
 if (values.state !== undefined) desk.onEnd = (argv, ended) => console.log(describeCommand(argv, ended))
 try {
+  if (values.real !== undefined) await tryReal(values.real.split(','))
+  else if (values.drops) await tryDrops()
+  else await tryScenarios()
+} finally {
+  desk.close()
+}
+process.exit()
+
+async function tryScenarios(): Promise<void> {
   const reports: SurveyReport[] = []
   for (const scenario of chosen) {
     const report = await survey(desk, scenario, {
-      seed: Number(values.seed),
+      seed,
       sample: Number(values.sample),
       every: Number(values.every),
       nestedEvery: Number(values.nested),
@@ -37,13 +57,34 @@ try {
     })
     reports.push(report)
     console.log(summary([report]).split('\n')[1])
-    for (const violation of report.violations.slice(0, 10))
-      console.log(describeViolation(violation, Number(values.seed)))
+    for (const violation of report.violations.slice(0, 10)) console.log(describeViolation(violation, seed))
   }
   console.log(`\n${summary(reports)}`)
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(reports, null, 2)}\n`)
   if (reports.some(({ violations }) => violations.length > 0)) process.exitCode = 1
-} finally {
-  desk.close()
 }
-process.exit()
+
+async function tryDrops(): Promise<void> {
+  const named = values.points?.split(',')
+  const points = await syncPointsOf(desk, chosen, seed)
+  for (const [point, scenarios] of points) {
+    if (named?.includes(point) === false) continue
+    const result = await dropped(desk, scenarios, point, { seed, every: Number(values.every) })
+    console.log(describeDrop(result))
+    if ((result.found === undefined) !== point in REBUILDABLE) process.exitCode = 1
+  }
+}
+
+async function tryReal(names: string[]): Promise<void> {
+  const lab = Lab.open()
+  try {
+    await lab.warm()
+    for (const fileSystem of FILE_SYSTEMS.filter((name) => names.includes(name))) {
+      const report = await cutReally(lab, fileSystem, { seed, cuts: Number(values.cuts) })
+      console.log(describeReal(report))
+      if (report.violations.length > 0) process.exitCode = 1
+    }
+  } finally {
+    lab.close()
+  }
+}

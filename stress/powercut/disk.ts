@@ -53,20 +53,15 @@ export interface Pending {
   change: { entries: EntryChange[] } | { file: FileNode; data: DataChange }
 }
 
-export interface DiskOptions {
-  /** Syncs that do nothing, as if the program had left them out. */
-  ignores?: (point: string) => boolean
-}
-
 export class Disk {
   private readonly root: DirectoryNode = newDirectory()
   private waiting: Pending[] = []
-
-  constructor(private readonly options: DiskOptions = {}) {}
+  /** Syncs that do nothing, as if the program had left them out. */
+  ignores: (point: string) => boolean = () => false
 
   /** Of a directory that is on disk as a whole. */
-  static of(image: Image, options: DiskOptions = {}): Disk {
-    const disk = new Disk(options)
+  static of(image: Image): Disk {
+    const disk = new Disk()
     for (const [path, bytes] of image) {
       if (bytes === undefined) disk.apply({ point: '', name: 'mkdir', path })
       else {
@@ -96,7 +91,7 @@ export class Disk {
     else if (name === 'rename') this.rename(step)
     else if (name === 'link') this.link(step)
     else if (name === 'unlink' || name === 'rmdir') this.remove(step)
-    else if (this.options.ignores?.(point) !== true) this.sync(path)
+    else if (!this.ignores(point)) this.sync(path)
   }
 
   /** The disk as it is where each of what is pending went as chosen. */

@@ -1,5 +1,7 @@
 /** What a survey says at its end. */
 import type { Ended } from '../machine/process.js'
+import { type Dropped, REBUILDABLE } from './drops.js'
+import type { RealReport } from './real.js'
 import type { FoundViolation, SurveyReport } from './survey.js'
 
 export function summary(reports: SurveyReport[]): string {
@@ -31,6 +33,21 @@ export function describeViolation(violation: FoundViolation, seed: number): stri
     ...(nested === undefined ? [] : [`  and in the recovery from that: ${nested}`]),
     `  again: npm run stress:powercut -- --seed ${seed} --scenarios ${scenario} --state ${state}`,
   ].join('\n')
+}
+
+export function describeDrop({ point, scenarios, states, found }: Dropped): string {
+  const tried = `${states} state${states === 1 ? '' : 's'} of ${scenarios} command${scenarios === 1 ? '' : 's'}`
+  if (found !== undefined) return `${point}: needed (${found.scenario}: ${found.broken}), after ${tried}`
+  const why = REBUILDABLE[point]
+  return `${point}: ${why === undefined ? 'NOTHING NOTICES ITS LOSS' : `harmless, ${why}`}, in ${tried}`
+}
+
+export function describeReal(report: RealReport): string {
+  const { fileSystem, skipped, cuts, acknowledged, unacknowledged, violations, seconds } = report
+  if (skipped !== undefined) return `skipped: real power cuts of ${fileSystem} (${skipped})`
+  const counts = `${cuts} cuts, ${acknowledged} commands acknowledged, ${unacknowledged} not`
+  const head = `${fileSystem}: ${counts}, ${violations.length} violations, ${Math.round(seconds)} s`
+  return [head, ...violations.slice(0, 20)].join('\n  ')
 }
 
 export function describeCommand(argv: string[], { status, stdout, stderr }: Ended): string {

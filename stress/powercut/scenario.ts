@@ -2,7 +2,7 @@
 import { OPERATOR } from '../../src/storage/mailboxes.js'
 import { FileStore } from '../../src/storage/store.js'
 import { type AgentSeen, conversation, type HomeView } from '../kill/home-view.js'
-import type { Ended } from '../machine/process.js'
+import type { Ended, OnStep } from '../machine/process.js'
 import type { Desk } from './desk.js'
 import type { Told } from './trace.js'
 
@@ -103,7 +103,7 @@ export async function leaveAsked(desk: Desk, name: string, content: string): Pro
 }
 
 /** Killed before the step that comes after the sync of that record. */
-export function killedAfterRecord(kind: string): Parameters<Desk['run']>[1] {
+function killedAfterRecord(kind: string): OnStep {
   let seen = 0
   return ({ name, bytes }) => {
     if (seen === 2) return { kill: true }
@@ -111,4 +111,10 @@ export function killedAfterRecord(kind: string): Parameters<Desk['run']>[1] {
     if (name === 'write' && bytes !== undefined && Buffer.from(bytes).includes(`"kind":"${kind}"`)) seen = 1
     return undefined
   }
+}
+
+/** Killed before its n-th step of that point. */
+export function killedBefore(point: string, n: number): OnStep {
+  let left = n
+  return (operation) => (operation.point === point && --left === 0 ? { kill: true } : undefined)
 }

@@ -7,6 +7,7 @@ import {
   type Broken,
   type Case,
   exits,
+  killedBefore,
   leaveAsked,
   nothingPending,
   replyIsKept,
@@ -33,6 +34,28 @@ export const SENDING: Scenario[] = [
     async prepare(desk) {
       await withAgent(desk, 'a')
       await tear(desk, 'a')
+    },
+  }),
+  // What it acknowledges may be only in the page cache: who wrote it died before the sync.
+  sending('send-after-unsynced', ['--key', 'k', 'hello'], {
+    async prepare(desk) {
+      await withAgent(desk, 'a')
+      await desk.run(['send', 'a', '--key', 'k', 'hello'], killedBefore('log.sync', 1))
+    },
+  }),
+  sending('send-key-unsynced', ['--key', 'k', 'hello'], {
+    async prepare(desk) {
+      await withAgent(desk, 'a')
+      await desk.run(['send', 'a', '--key', 'k', 'hello'], killedBefore('log.sync', 2))
+    },
+  }),
+  sending('send-name-unsynced', ['--key', 'k', 'hello'], {
+    async prepare(desk) {
+      await withAgent(desk, 'other')
+      await desk.run(
+        ['spawn', '--name', 'a', '--workspace', desk.workspace],
+        killedBefore('spawn.sync_agents', 1),
+      )
     },
   }),
   usingTools(),

@@ -47,6 +47,8 @@ export interface FoundViolation {
 export interface SurveyReport {
   scenario: string
   steps: number
+  /** Where the command syncs. */
+  syncPoints: string[]
   /** Legal states, the same one at several steps counted each time. */
   enumerated: number
   states: number
@@ -71,6 +73,7 @@ class Survey {
   private readonly began = performance.now()
   private readonly random: Random
   private readonly report: SurveyReport
+  private ignores: (point: string) => boolean = () => false
 
   constructor(
     private readonly desk: Desk,
@@ -81,6 +84,7 @@ class Survey {
     this.report = {
       scenario: scenario.name,
       steps: 0,
+      syncPoints: [],
       enumerated: 0,
       states: 0,
       nestedStates: 0,
@@ -98,8 +102,10 @@ class Survey {
     const commandsBefore = desk.commands
     const { plan, trace, last } = await record(desk, scenario)
     report.steps = trace.steps.length - trace.preparedSteps
+    const syncs = trace.steps.slice(trace.preparedSteps).filter(({ step }) => step.name === 'sync')
+    report.syncPoints = [...new Set(syncs.map(({ step }) => step.point))]
     let count = 0
-    for (const state of this.statesOf(trace, last)) {
+    for (const state of this.statesOf(trace, last, this.knownStates(trace, last))) {
       if (options.only === undefined && count++ % options.every !== 0) continue
       report.states += 1
       await this.try(plan, state)
@@ -112,16 +118,16 @@ class Survey {
     return report
   }
 
-  private *statesOf({ steps, preparedSteps }: Trace, last: Told): Generator<State> {
-    const { options, report } = this
-    const disk = new Disk({ ignores: options.ignores ?? (() => false) })
-    const seen = new Set<string>()
+  /** Each state once; `seen` has the keys of those that are known. */
+  private *statesOf({ steps, preparedSteps }: Trace, last: Told, seen: Set<string>): Generator<State> {
+    const disk = new Disk()
     for (const { step } of steps.slice(0, preparedSteps)) disk.apply(step)
     disk.age()
+    disk.ignores = this.ignores
     for (let done = preparedSteps; done <= steps.length; done++) {
       const told = steps[done]?.before ?? last
       for (const choice of this.choicesAfter(done - preparedSteps, disk.pending)) {
-        report.enumerated += 1
+        this.report.enumerated += 1
         const image = imageOf(disk, choice)
         const key = `${digestOf(image, sameness)} ${told.stdout.length} ${told.stderr.length} ${told.status}`
         if (seen.has(key)) continue
@@ -131,6 +137,17 @@ class Survey {
       const next = steps[done]
       if (next !== undefined) disk.apply(next.step)
     }
+  }
+
+  /** Without a sync only those states are of interest that there are not with it. */
+  private knownStates(trace: Trace, last: Told): Set<string> {
+    const { ignores } = this.options
+    const known = new Set<string>()
+    if (ignores === undefined) return known
+    for (const _ of this.statesOf(trace, last, known));
+    this.ignores = ignores
+    this.report.enumerated = 0
+    return known
   }
 
   private choicesAfter(done: number, pending: readonly Pending[]): Iterable<Choice> {

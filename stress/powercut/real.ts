@@ -1,0 +1,211 @@
+/**
+ * Power cuts of real file systems under real processes: two of them work on a home at once, at a random moment the file
+ * system is shut down without flushing, and what had been printed by then has to be there when it comes up.
+ */
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type AgentSeen, audit, conversation, HomeView } from '../kill/home-view.js'
+import type { Ended, Lab } from '../support/lab.js'
+import { Random } from '../tree/random.js'
+import { type FileSystem, LoopDisk } from './loop-disk.js'
+
+export interface RealReport {
+  fileSystem: FileSystem
+  /** Why there was nothing to try. */
+  skipped: string | undefined
+  cuts: number
+  /** Commands that had told something when the power was cut, and those that had not. */
+  acknowledged: number
+  unacknowledged: number
+  violations: string[]
+  seconds: number
+}
+
+export interface RealOptions {
+  seed: number
+  cuts: number
+}
+
+/** A command, and the sentences about it that do not hold. */
+interface Command {
+  argv: string[]
+  /** Of what it told, on the disk that came up. */
+  kept(ended: Ended, home: HomeView): Iterable<string>
+  /** Whether it told anything that binds. */
+  told(ended: Ended): boolean
+}
+
+/** The power is cut within the time that so many commands take. */
+const COMMANDS_MAX = 3
+
+export async function cutReally(
+  lab: Lab,
+  fileSystem: FileSystem,
+  { seed, cuts }: RealOptions,
+): Promise<RealReport> {
+  const began = performance.now()
+  const report: RealReport = {
+    fileSystem,
+    skipped: undefined,
+    cuts: 0,
+    acknowledged: 0,
+    unacknowledged: 0,
+    violations: [],
+    seconds: 0,
+  }
+  const disk = LoopDisk.make(lab.root, fileSystem)
+  if (typeof disk === 'string') return { ...report, skipped: disk }
+  try {
+    await new Trial(lab, disk, new Random(seed), report).run(cuts)
+  } finally {
+    disk.remove()
+    report.seconds = (performance.now() - began) / 1000
+  }
+  return report
+}
+
+class Trial {
+  private readonly home: string
+  private count = 0
+  /** What a command takes on this machine now. */
+  private usualMs = 500
+  /** What was acknowledged stays so, over all the cuts that follow. */
+  private readonly bound: [Command, Ended][] = []
+
+  constructor(
+    private readonly lab: Lab,
+    private readonly disk: LoopDisk,
+    private readonly random: Random,
+    private readonly report: RealReport,
+  ) {
+    this.home = join(disk.directory, 'home')
+  }
+
+  async run(cuts: number): Promise<void> {
+    for (const name of ['a', 'b']) await this.lab.do(this.home, 'spawn', '--name', name)
+    for (let cut = 0; cut < cuts; cut++) await this.cut(cut)
+  }
+
+  private async cut(number: number): Promise<void> {
+    const { lab, home, disk, report, random } = this
+    let isOn = true
+    const streams = ['a', 'b'].map(async (agent) => {
+      const done: [Command, Ended][] = []
+      while (isOn) {
+        const command = this.next(agent)
+        done.push([command, await lab.run(home, command.argv)])
+      }
+      return done
+    })
+    await sleep(random.between(0, COMMANDS_MAX * this.usualMs))
+    const problem = disk.cutPower()
+    isOn = false
+    const done = (await Promise.all(streams)).flat()
+    if (problem !== undefined) throw new Error(problem)
+    disk.comeUp()
+    report.cuts += 1
+    // Under another start of the kernel nobody has looked at the home yet.
+    forgetScan(home)
+    const told = done.filter(([command, ended]) => command.told(ended))
+    this.bound.push(...told)
+    report.acknowledged += told.length
+    report.unacknowledged += done.length - told.length
+    this.note(number, audit(home, false))
+    this.note(number, this.broken())
+    const began = performance.now()
+    const recovered = await lab.run(home, ['recover', '--all'])
+    this.usualMs = (this.usualMs + performance.now() - began) / 2
+    if (recovered.code !== 0)
+      this.note(number, [`recover --all exits 0, not ${recovered.code}: ${recovered.stderr}`])
+    this.note(number, audit(home, true))
+    for (const [{ argv }] of done.filter(([{ argv }]) => argv.includes('--key'))) {
+      const again = await lab.run(home, argv)
+      if (again.code !== 0)
+        this.note(number, [`the same key again exits 0, not ${again.code}: ${again.stderr}`])
+    }
+    this.note(number, this.broken())
+    this.note(number, audit(home, true))
+  }
+
+  private *broken(): Iterable<string> {
+    const home = HomeView.read(this.home)
+    for (const [command, ended] of this.bound) yield* command.kept(ended, home)
+  }
+
+  private note(cut: number, broken: Iterable<string>): void {
+    for (const sentence of broken) this.report.violations.push(`cut ${cut + 1}: ${sentence}`)
+  }
+
+  private next(agent: string): Command {
+    this.count += 1
+    const text = `message ${this.count}`
+    return this.random.weighted({ send: 5, queue: 2, spawn: 2, set: 1 }) === 'send'
+      ? sending(agent, text)
+      : this.random.chance(0.4)
+        ? queueing(agent, text)
+        : this.random.chance(0.6)
+          ? spawning(`n${this.count}`)
+          : setting(agent, text)
+  }
+}
+
+function sending(agent: string, text: string): Command {
+  return {
+    argv: ['send', agent, '--key', text, text],
+    told: ({ stdout }) => stdout === `echo: ${text}\n`,
+    *kept(_ended, home) {
+      const seen = home.agent(agent)
+      const { asked, completed } = seen === undefined ? { asked: 0, completed: 0 } : conversation(seen, text)
+      if (asked !== 1 || completed !== 1)
+        yield `${text} was answered: it is in the log once, not ${asked} times, with ${completed} ends`
+    },
+  }
+}
+
+const QUEUED = /queued as message ([0-9a-f-]{36})/
+
+function queueing(agent: string, text: string): Command {
+  return {
+    argv: ['send', agent, '--queue', '--no-drain', text],
+    told: ({ stderr }) => QUEUED.test(stderr),
+    *kept({ stderr }, home) {
+      const id = QUEUED.exec(stderr)?.[1] as string
+      const seen = home.agent(agent)
+      if (seen === undefined || deliveriesOf(seen, id) + (seen.pending.includes(id) ? 1 : 0) !== 1)
+        yield `${text} was queued: it is in the inbox, or in the log once`
+    },
+  }
+}
+
+function deliveriesOf({ records }: AgentSeen, id: string): number {
+  return records.filter((record) => record.kind === 'mail.delivered' && record.message_id === id).length
+}
+
+function spawning(name: string): Command {
+  return {
+    argv: ['spawn', '--name', name],
+    told: ({ stdout }) => /^[0-9a-f-]{36}\n$/.test(stdout),
+    *kept({ stdout }, home) {
+      if (home.agent(stdout.trim()) === undefined) yield `the agent ${name} was made, and is there`
+    },
+  }
+}
+
+function setting(agent: string, title: string): Command {
+  return {
+    argv: ['set', agent, '--title', title],
+    told: ({ stdout }) => stdout.includes('is changed'),
+    *kept(_ended, home) {
+      const titles = home
+        .agent(agent)
+        ?.records.filter((record) => 'title' in record && record.title === title)
+      if (titles?.length !== 1) yield `the title ${title} was set, and is in the log`
+    },
+  }
+}
+
+function forgetScan(home: string): void {
+  const boots = join(home, 'boots')
+  for (const name of readdirSync(boots)) rmSync(join(boots, name))
+}
