@@ -1,5 +1,5 @@
 /** The commands of the CLI as their own classes, to be run within this process. */
-import { Config } from '@oclif/core'
+import { Config, type Interfaces } from '@oclif/core'
 import Approve from '../../commands/approve.js'
 import Cancel from '../../commands/cancel.js'
 import ConfigSet from '../../commands/config/set.js'
@@ -27,15 +27,10 @@ import Tree from '../../commands/tree.js'
 import Ungate from '../../commands/ungate.js'
 import Wait from '../../commands/wait.js'
 import type { BaseCommand } from '../../src/command/base.js'
+import type { PluginFacts } from '../../src/provider/registry.js'
 import { repository } from '../support/lab.js'
 
-type CommandClass = (new (
-  argv: string[],
-  config: Config,
-) => BaseCommand) & {
-  id: string
-  run(argv: string[], config: Config): Promise<unknown>
-}
+type CommandClass = (new (argv: string[], config: Config) => BaseCommand) & { id: string }
 
 const CLASSES: Record<string, unknown> = {
   approve: Approve,
@@ -68,6 +63,16 @@ const CLASSES: Record<string, unknown> = {
 
 let config: Promise<Config> | undefined
 
+function loadConfig(): Promise<Config> {
+  config ??= Config.load({ root: repository, userPlugins: false, devPlugins: false }) as Promise<Config>
+  return config
+}
+
+/** As an installed plugin, with the providers that its package.json names. */
+export async function usePlugin(plugin: PluginFacts): Promise<void> {
+  ;(await loadConfig()).plugins.set(plugin.name, plugin as Interfaces.Plugin)
+}
+
 /** Runs `substrat ARGV` as the CLI's entry does, but for the end of the process. */
 export async function runCommand(argv: string[]): Promise<void> {
   const topic = argv.slice(0, 2).join(' ')
@@ -75,6 +80,6 @@ export async function runCommand(argv: string[]): Promise<void> {
   const command = CLASSES[id] as CommandClass | undefined
   if (command === undefined) throw new Error(`the machine has no command ${id}`)
   command.id = id.replace(' ', ':')
-  config ??= Config.load({ root: repository, userPlugins: false, devPlugins: false }) as Promise<Config>
-  await command.run(rest, await config)
+  // oclif's own `run` reads every package.json again before this.
+  await (new command(rest, await loadConfig()) as unknown as { _run(): Promise<void> })._run()
 }

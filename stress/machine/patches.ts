@@ -21,6 +21,8 @@ export function install(): void {
   patchDescriptors()
   patchOutput()
   patchProcess()
+  patchProcesses()
+  process.on('unhandledRejection', ofNobody)
   const began = clock.beganAt
   Object.defineProperty(clock, 'beganAt', { get: () => running.getStore()?.beganAt ?? began })
   setFaultHook((operation) => running.getStore()?.step(operation))
@@ -84,6 +86,23 @@ function patchOutput(): void {
       return true
     }) as typeof stream.write
   }
+}
+
+/** The processes of the machine are no processes of the kernel: whoever lists those finds none that are anybody's here. */
+function patchProcesses(): void {
+  const { readdirSync } = fs
+  fs.readdirSync = ((path: string, ...rest: []) =>
+    path === '/proc' && running.getStore() !== undefined
+      ? []
+      : readdirSync(path, ...rest)) as typeof readdirSync
+}
+
+/** As Node has it, a promise that fails for nobody is the end of its process; that of a dead one is nothing. */
+function ofNobody(error: unknown): void {
+  if (error instanceof Killed) return
+  const owner = running.getStore()
+  if (owner === undefined) throw error
+  owner.crash(error)
 }
 
 /** Node lets nobody redefine the exit status of its own object: another one stands before it. */

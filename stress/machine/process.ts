@@ -57,13 +57,16 @@ export class LabProcess {
     running.run(this, () => {
       work().then(
         () => this.exit(this.exitCode ?? 0),
-        (error: unknown) => {
-          this.stderr += `${error instanceof Error ? error.stack : String(error)}\n`
-          this.exit(this.exitCode ?? 1)
-        },
+        (error: unknown) => this.crash(error),
       )
     })
     return this
+  }
+
+  /** By an error that nobody caught. */
+  crash(error: unknown): void {
+    this.stderr += `${error instanceof Error ? error.stack : String(error)}\n`
+    this.exit(this.exitCode ?? 1)
   }
 
   /** The fault hook's word on a step of this process. */

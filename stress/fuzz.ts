@@ -1,0 +1,53 @@
+// npm run stress:fuzz -- [--seed 1] [--minutes M | --seeds N] [--mode in-process|processes] [--shards N] [--json FILE]
+// Random trees, mail, turns and decisions while processes are killed, the power is cut, the disk fails and clocks jump;
+// exits 1 where a promise is broken. After a failure: --seed S --path P runs what it was shrunk to, and tells it step by step.
+// With --canary NAME it runs on a broken variant of the program (stress/fuzz/canaries.json), and exits 1 where that is not caught.
+import { parseArgs } from 'node:util'
+import { Campaign } from './fuzz/campaign.js'
+import { runShards } from './fuzz/shards.js'
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string', default: '1' },
+    minutes: { type: 'string' },
+    seeds: { type: 'string' },
+    mode: { type: 'string', default: 'in-process' },
+    shards: { type: 'string', default: '1' },
+    /** Between the seeds of one shard. */
+    stride: { type: 'string', default: '1' },
+    path: { type: 'string' },
+    json: { type: 'string' },
+    canary: { type: 'string' },
+    /** How long a failure is shrunk. */
+    'shrink-seconds': { type: 'string', default: '120' },
+  },
+})
+
+const { mode, canary, path } = values
+if (mode !== 'in-process' && mode !== 'processes') throw new Error('--mode is in-process or processes')
+const options = {
+  mode,
+  seed: Number(values.seed),
+  stride: Number(values.stride),
+  seeds:
+    values.seeds === undefined
+      ? values.minutes === undefined
+        ? 1
+        : Number.POSITIVE_INFINITY
+      : Number(values.seeds),
+  minutes: values.minutes === undefined ? Number.POSITIVE_INFINITY : Number(values.minutes),
+  shrinkSeconds: canary === undefined ? Number(values['shrink-seconds']) : 0,
+  path,
+  json: values.json,
+  note: (text: string) => console.log(text),
+} as const
+
+if (values.shards !== '1') await runShards(Number(values.shards), options, canary)
+else {
+  const { failures } = await new Campaign(options).run()
+  if (canary === undefined) process.exitCode = failures > 0 ? 1 : 0
+  else {
+    console.log(`${failures > 0 ? 'caught' : 'NOT CAUGHT'}: ${canary}`)
+    process.exitCode = failures > 0 ? 0 : 1
+  }
+}

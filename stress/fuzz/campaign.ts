@@ -1,0 +1,125 @@
+/** Seed after seed, until the time is over: what was done in all, and each failure with what it shrinks to. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { Random } from '../tree/random.js'
+import { sequences } from './arbitrary.js'
+import { noCounts } from './host.js'
+import { type Mode, openHosts } from './hosts.js'
+import type { Sequence } from './steps.js'
+import { tell } from './tell.js'
+import { type MakeHost, type Trial, tryOut } from './trial.js'
+
+export interface CampaignOptions {
+  mode: Mode
+  seed: number
+  stride: number
+  seeds: number
+  minutes: number
+  shrinkSeconds: number
+  /** Of a failure that was shrunk: only that is run, and told. */
+  path: string | undefined
+  json: string | undefined
+  note(text: string): void
+}
+
+export type Totals = Trial['counts'] & {
+  mode: Mode
+  firstSeed: number
+  seeds: number
+  failures: number
+  seconds: number
+}
+
+const SEEDS_PER_LINE = 10
+
+export class Campaign {
+  private readonly start = performance.now()
+  private readonly totals: Totals
+
+  constructor(private readonly options: CampaignOptions) {
+    const { mode, seed } = options
+    const none = { ...noCounts(), messages: 0, tokens: 0, twins: 0, notCompared: 0 }
+    this.totals = { mode, firstSeed: seed, seeds: 0, failures: 0, seconds: 0, ...none }
+  }
+
+  async run(): Promise<Totals> {
+    const { seed, stride, seeds, minutes, mode, note } = this.options
+    const directory = mkdtempSync(join(tmpdir(), 'substrat-fuzz-'))
+    const hosts = await openHosts(mode, directory)
+    try {
+      for (let count = 0; count < seeds && this.elapsed < minutes * 60; count++) {
+        await this.trySeed(hosts.make, directory, seed + count * stride)
+        if (this.totals.seeds % SEEDS_PER_LINE === 0) note(this.line())
+        this.save()
+      }
+    } finally {
+      hosts.close()
+      rmSync(directory, { recursive: true, force: true })
+    }
+    note(this.line())
+    this.save()
+    return this.totals
+  }
+
+  private get elapsed(): number {
+    return (performance.now() - this.start) / 1000
+  }
+
+  private async trySeed(makeHost: MakeHost, directory: string, seed: number): Promise<void> {
+    const { path, shrinkSeconds, note } = this.options
+    let isFirst = true
+    let failed: Trial | undefined
+    let shrinksUntil = Number.POSITIVE_INFINITY
+    const property = fc.asyncProperty(fc.noBias(sequences), async (sequence: Sequence) => {
+      if (this.elapsed > shrinksUntil) return
+      const trial = await tryOut(makeHost, directory, sequence)
+      // What is run again to shrink it is not counted.
+      if (isFirst) this.count(trial)
+      isFirst = false
+      if (path !== undefined) note(tell(trial.story).join('\n'))
+      if (trial.violations.length === 0) return
+      if (failed === undefined) shrinksUntil = this.elapsed + shrinkSeconds
+      failed = trial
+      throw new Error(trial.violations.join('\n'))
+    })
+    const result = await fc.check(property, {
+      // Of neighbours fast-check would begin alike.
+      seed: new Random(seed).below(2 ** 31),
+      numRuns: 1,
+      ...(path === undefined ? {} : { path, endOnFailure: true }),
+    })
+    this.totals.seeds += 1
+    if (failed === undefined) return
+    this.totals.failures += 1
+    note(report(seed, this.options.mode, result.counterexamplePath, failed))
+  }
+
+  private count({ counts }: Trial): void {
+    for (const [what, count] of Object.entries(counts)) this.totals[what as keyof Trial['counts']] += count
+  }
+
+  private line(): string {
+    const { mode, firstSeed, failures, ...counts } = this.totals
+    const words = Object.entries({ ...counts, seconds: Math.round(this.elapsed) }).map(
+      ([what, count]) => `${what} ${count}`,
+    )
+    return `${mode} from seed ${firstSeed}: ${words.join(', ')}; ${failures} failures`
+  }
+
+  private save(): void {
+    this.totals.seconds = this.elapsed
+    const { json } = this.options
+    if (json !== undefined) writeFileSync(json, `${JSON.stringify(this.totals, null, 2)}\n`)
+  }
+}
+
+function report(seed: number, mode: Mode, path: string | null, { violations, story }: Trial): string {
+  return [
+    `BROKEN with seed ${seed}, path ${path}:`,
+    ...tell(story),
+    ...violations.slice(0, 20).map((each) => `  must hold: ${each}`),
+    `  again: npm run stress:fuzz -- --seed ${seed} --path ${path} --mode ${mode}`,
+  ].join('\n')
+}

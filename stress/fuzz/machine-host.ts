@@ -1,0 +1,186 @@
+/**
+ * A sequence within this process: time, ids, chance and what a power cut keeps all follow from one number, so that the
+ * same sequence comes to the same bytes.
+ *
+ * Commands that run together interleave where they wait: for a model, for a lock, for a reply. Within one piece of
+ * synchronous code there is one process; what happens there between two of them is for the real ones.
+ */
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ownIdentity } from '../../src/storage/identity.js'
+import type { Operation } from '../../src/storage/io.js'
+import { Machine } from '../machine/machine.js'
+import { randomBy, withoutWatches } from '../machine/patches.js'
+import type { Fault, LabProcess } from '../machine/process.js'
+import { VirtualTime } from '../machine/virtual-time.js'
+import { Disk } from '../powercut/disk.js'
+import { readImage, writeImage } from '../powercut/image.js'
+import { stepsOf } from '../powercut/trace.js'
+import { Random } from '../tree/random.js'
+import { type Counts, type Host, noCounts, type Planned, type Told } from './host.js'
+import type { Harm } from './steps.js'
+
+const EPOCH = Date.parse('2026-01-05T00:00:00Z')
+/** Longer than any turn here can take, with all its pauses. */
+const COMMAND_MS_MAX = 3 * 3600 * 1000
+/** So many commands of late may have left something that is on no disk yet. */
+const UNSYNCED_COMMANDS = 4
+
+/** Of the process that all of them are in this process of ours. */
+const IDENTITY = { pid_namespace: '1', pid: 1000, start_time: 1 }
+
+export class MachineHost implements Host {
+  readonly counts: Counts = noCounts()
+  readonly home: string
+  readonly workspace: string
+  private readonly random: Random
+  private readonly time: VirtualTime
+  private readonly machine: Machine
+  private disk: Disk | undefined
+  private commandsOnDisk = 0
+
+  constructor(directory: string, salt: number) {
+    rmSync(directory, { recursive: true, force: true })
+    this.home = join(directory, 'home')
+    this.workspace = join(directory, 'workspace')
+    mkdirSync(this.home, { recursive: true, mode: 0o700 })
+    mkdirSync(this.workspace)
+    writeFileSync(join(this.workspace, 'notes.txt'), 'notes\n')
+    this.machine = new Machine(this.home)
+    this.random = new Random(salt)
+    const chance = (): number => this.random.next()
+    this.time = new VirtualTime(chance, EPOCH)
+    withoutWatches()
+    randomBy(chance)
+    Object.assign(ownIdentity(), IDENTITY, { kernel_boot_id: crypto.randomUUID() })
+  }
+
+  async run(planned: Planned[]): Promise<Told[]> {
+    if (this.commandsOnDisk++ % UNSYNCED_COMMANDS === 0) this.disk = undefined
+    const all = Promise.all(planned.map((each) => this.start(each)))
+    return this.time.until(all, COMMAND_MS_MAX)
+  }
+
+  jump(ms: number): void {
+    this.counts.clockJumps += 1
+    this.time.jump(ms)
+  }
+
+  now(): number {
+    return this.time.now
+  }
+
+  powerCut(): void {
+    this.counts.powerCuts += 1
+    const disk = this.diskNow()
+    writeImage(
+      this.home,
+      disk.image(({ options }) => this.random.pick([...options])),
+    )
+    this.disk = undefined
+    this.machine.powerCut()
+    const now = this.time.now / 1000
+    for (const path of readImage(this.home).keys()) utimesSync(join(this.home, path), now, now)
+  }
+
+  private diskNow(): Disk {
+    this.disk ??= Disk.of(readImage(this.home))
+    return this.disk
+  }
+
+  private async start({ argv, harm, startMs }: Planned): Promise<Told> {
+    if (startMs > 0) await new Promise<void>((resolve) => this.time.after(startMs, resolve))
+    this.counts.commands += 1
+    this.diskNow()
+    const watch = new HarmDone(harm, this.counts, () => this.powerCut())
+    const process = this.machine.start(argv, (operation) => this.step(operation, watch))
+    const cancel = watch.later(process, (ms, then) => this.time.after(ms, then))
+    const { status, stdout, stderr } = await process.ended
+    cancel()
+    return { argv, status, stdout, stderr, isHarmed: watch.isDone || status === 'killed' }
+  }
+
+  private step(operation: Operation, watch: HarmDone): Fault {
+    this.time.pass()
+    const disk = this.diskNow()
+    const steps = stepsOf(operation, this.home, disk)
+    if (steps.length === 0) return undefined
+    const fault = watch.faultAt(operation)
+    if (fault !== undefined && ('kill' in fault || 'errno' in fault)) return fault
+    const writtenBytesMax = fault === undefined ? Number.POSITIVE_INFINITY : fault.writtenBytesMax
+    for (const step of steps)
+      disk.apply(
+        step.bytes === undefined ? step : { ...step, bytes: step.bytes.subarray(0, writtenBytesMax) },
+      )
+    return fault
+  }
+}
+
+const NEEDS_SPACE = new Set([
+  'open',
+  'write',
+  'mkdir',
+  'link',
+  'rename',
+  'fsync',
+  'fdatasync',
+  'sync_directory',
+])
+
+/** What is to happen to one process, and whether it has. */
+class HarmDone {
+  isDone = false
+  private changes = 0
+
+  constructor(
+    private readonly harm: Harm | null,
+    private readonly counts: Counts,
+    private readonly cutPower: () => void,
+  ) {}
+
+  /** At a step that changes the disk. */
+  faultAt({ name, bytes }: Operation): Fault {
+    this.changes += 1
+    const { harm } = this
+    if (harm === null || this.isDone || !('at' in harm) || this.changes < harm.at) return undefined
+    switch (harm.harm) {
+      case 'kill':
+        this.done('kills')
+        return { kill: true }
+      case 'cut':
+        this.isDone = true
+        this.cutPower()
+        return { kill: true }
+      case 'fault':
+        if (harm.errno !== 'EIO' && !NEEDS_SPACE.has(name)) return undefined
+        this.done('faults')
+        return { errno: harm.errno }
+      case 'short_write':
+        if (bytes === undefined || bytes.length < 2) return undefined
+        this.counts.faults += 1
+        this.isDone = true
+        return { writtenBytesMax: Math.floor(bytes.length / 2) }
+    }
+  }
+
+  /** What comes at a time, unless the process has ended by then. The result calls it off. */
+  later(process: LabProcess, after: (ms: number, then: () => void) => () => void): () => void {
+    const { harm } = this
+    if (harm?.harm !== 'kill_later' && harm?.harm !== 'signal') return () => undefined
+    return after(harm.ms, () => {
+      if (!process.isAlive) return
+      if (harm.harm === 'kill_later') {
+        this.done('kills')
+        process.kill()
+      } else {
+        this.done('signals')
+        process.signal(harm.name)
+      }
+    })
+  }
+
+  private done(what: 'kills' | 'faults' | 'signals'): void {
+    this.isDone = true
+    this.counts[what] += 1
+  }
+}

@@ -1,0 +1,213 @@
+/** What must hold of a home at rest, after whatever was done to it: of what was told, delivered, answered and decided. */
+import { limits } from '../../src/limits.js'
+import type { SessionRecord } from '../../src/session/records.js'
+import { OPERATOR } from '../../src/storage/mailboxes.js'
+import { grouped } from '../tree/seen.js'
+import { answered } from './answers.js'
+import type { Person } from './argv.js'
+import type { Done, Story } from './story.js'
+import type { AgentInWorld, Taken, World } from './world.js'
+
+export function* judge(story: Story, world: World, person: Person): Iterable<string> {
+  const done = story.steps.flatMap((step) => step.done)
+  yield* deliveredOnce(
+    world,
+    person,
+    new Set(done.flatMap(({ words }) => (words.message?.key == null ? [] : words.message.id))),
+  )
+  yield* sentToThem(world, done)
+  yield* acknowledged(world, story, done)
+  yield* toolsAcknowledged(world, story)
+  yield* answered(world)
+  yield* inOrder(world, done)
+  for (const agent of world.agents) {
+    yield* goneOnWith(agent)
+    yield* recordsInOrder(agent)
+  }
+}
+
+const BY_ITSELF = ['process_exit', 'process_restart', 'shutdown']
+
+/** What nobody wished to end goes on; but not for ever, where it comes to nothing. */
+function* goneOnWith({ state, fates }: AgentInWorld): Iterable<string> {
+  for (const [run, { status, reason, attempts }] of fates)
+    if (status === 'interrupted' && BY_ITSELF.includes(reason ?? '') && attempts < limits.barrenAttemptsMax)
+      yield `what was cut short goes on: run ${run} of ${state.path} did not, after ${attempts} attempts`
+}
+
+function* deliveredOnce({ agents }: World, { contents }: Person, keyed: Set<string>): Iterable<string> {
+  const mails = agents.flatMap(({ taken }) => taken.filter(({ isDirect }) => !isDirect))
+  for (const [id, found] of grouped(mails, ({ message_id }) => message_id))
+    if (found.length > 1) yield `a message is delivered once: ${id} came ${found.length} times`
+  for (const { state, taken, fates } of agents) {
+    for (const [id, found] of grouped(
+      taken.filter((each) => each.id !== undefined),
+      (each) => each.id as string,
+    )) {
+      // A key is asked again where its turn came to nothing.
+      const toTheEnd = found.filter(({ run_id }) => fates.get(run_id)?.status === 'completed').length
+      if ((keyed.has(id) ? toTheEnd : found.length) > 1)
+        yield `a message is taken once: #${id} was ${found.length} times by ${state.path}`
+    }
+    for (const { id, content } of taken)
+      if (id !== undefined && contents.get(id) !== content)
+        yield `a message is as it was written: #${id} is not`
+  }
+}
+
+/** What a person sent is where it was sent. */
+function* sentToThem({ agents }: World, done: Done[]): Iterable<string> {
+  for (const { command, words } of done) {
+    if (command.action.do !== 'send' || words.message === undefined) continue
+    const id = words.message.id
+    for (const { state, taken } of agents)
+      if (state.path !== command.action.at && taken.some((each) => each.id === id))
+        yield `a message goes to whom it was sent: #${id} is in ${state.path}`
+  }
+}
+
+const REFUSED = [3, 13]
+
+function* acknowledged(world: World, { removed }: Story, done: Done[]): Iterable<string> {
+  for (const { command, words, told } of done) {
+    const { action } = command
+    const { message } = words
+    if (action.do === 'spawn' && told.status === 0) {
+      const id = resultOf(told.stdout).agent?.id
+      if (id === undefined || (world.agent(id) === undefined && !removed.has(id)))
+        yield `an agent that was told of is there: ${id}, told by ${told.argv.slice(0, 6).join(' ')}`
+    }
+    if (message === undefined || action.do !== 'send') continue
+    // In a group it may have been born a moment before.
+    const agent = world.agent(resultOf(told.stdout).agent?.id ?? words.agentId)
+    if (agent === undefined) continue
+    const isRepeated = done.filter((other) => other.words.message?.id === message.id).length > 1
+    const places = [...agent.taken, ...agent.waiting].filter(({ content }) => content === message.content)
+    const what = `#${message.id} (${action.how}, ended with ${told.status}) to ${action.at}`
+    if (told.status === 0 && places.length === 0 && !wasReturned(world, agent, message.content))
+      yield `what was acknowledged is there: ${what}`
+    if (
+      typeof told.status === 'number' &&
+      REFUSED.includes(told.status) &&
+      !told.isHarmed &&
+      !isRepeated &&
+      places.length > 0
+    )
+      yield `what was refused is not there: ${what}`
+    const { reply, run } = resultOf(told.stdout)
+    if (told.status !== 0 || action.how !== 'direct' || reply == null) continue
+    const fates = agent.taken
+      .filter(({ id }) => id === message.id)
+      .map(({ run_id }) => agent.fates.get(run_id))
+    if (!fates.some((fate) => fate?.status === 'completed' && fate.reply === reply))
+      yield `the reply that was printed is that of the log: of ${what}, run ${run?.id}`
+  }
+}
+
+/** The error to its sender has its words. A sender that is no more can be told nothing. */
+function wasReturned({ agents, toOperator }: World, agent: AgentInWorld, content: string): boolean {
+  if (agent.state.state !== 'terminated') return false
+  const errors = [...toOperator, ...agents.flatMap(({ taken, waiting }) => [...taken, ...waiting])]
+  const isTold = errors.some((error) => error.kind === 'error' && error.content.endsWith(`: ${content}`))
+  return isTold || agents.some(({ state }) => state.state === 'terminated' && state.id !== agent.state.id)
+}
+
+/** The id that a tool was given of a message leads to it, or to the error that says why not. */
+function* toolsAcknowledged(world: World, { removed }: Story): Iterable<string> {
+  if (removed.size > 0) return
+  const all = [...world.toOperator, ...world.agents.flatMap(({ taken, waiting }) => [...taken, ...waiting])]
+  const ids = new Set(
+    all.flatMap(({ message_id, reply_to, kind }) =>
+      kind === 'error' ? [message_id, reply_to] : [message_id],
+    ),
+  )
+  for (const { state, records, text } of world.agents) {
+    if (state.state === 'terminated') continue
+    for (const record of records) {
+      if (record.kind !== 'tool.finished' || record.is_error) continue
+      for (const [, id] of text(record).matchAll(/(?:sent as|first request is) ([0-9a-f-]{36})/g))
+        if (!ids.has(id as string)) yield `what an agent was told is sent arrives: ${id} of ${state.path}`
+    }
+  }
+}
+
+interface Place {
+  from: number
+  to: number
+}
+
+/** Of one sender to one recipient: what was sent before another was begun comes before it. */
+function* inOrder({ agents }: World, done: Done[]): Iterable<string> {
+  const places = new Map(agents.flatMap(sendings))
+  const steps = new Map(
+    done.flatMap(({ command: { action }, words, told }) => {
+      const isInLine =
+        action.do === 'send' && ['queue', 'notification'].includes(action.how) && words.message?.key === null
+      const step = Number(words.message?.id.split('x')[0])
+      return isInLine && told.status === 0 ? [[words.message?.id, { from: step, to: step }] as const] : []
+    }),
+  )
+  for (const { state, taken } of agents) {
+    const mails = taken.filter(
+      ({ isDirect, kind }) => !isDirect && (kind === 'request' || kind === 'notification'),
+    )
+    for (const [from, ofSender] of grouped(mails, (mail) => mail.from)) {
+      const placeOf = (mail: Taken): Place | undefined =>
+        from === OPERATOR ? steps.get(mail.id) : places.get(mail.message_id)
+      const placed = ofSender.flatMap((mail) =>
+        placeOf(mail) === undefined ? [] : [{ mail, place: placeOf(mail) as Place }],
+      )
+      for (const [index, later] of placed.entries())
+        for (const earlier of placed.slice(0, index))
+          if (later.place.to < earlier.place.from)
+            yield `mail is first-in-first-out per sender: ${later.mail.id} was sent before ${earlier.mail.id} and came after it, to ${state.path}`
+    }
+  }
+}
+
+/** By message, between which records of its sender it was sent; but for what was to wait for a time. */
+function sendings({ records, text }: AgentInWorld): [string, Place][] {
+  const begun = new Map<string, number>()
+  return records.flatMap((record): [string, Place][] => {
+    if (record.kind === 'tool.started') begun.set(record.call_id, record.seq)
+    if (record.kind !== 'tool.finished' || record.is_error) return []
+    const place = { from: begun.get(record.call_id) ?? record.seq, to: record.seq }
+    return [...text(record).matchAll(/sent as ([0-9a-f-]{36})/g)].map(([, id]) => [id as string, place])
+  })
+}
+
+/** Of one log: tokens, interruptions, results. */
+function* recordsInOrder({ state, records }: AgentInWorld): Iterable<string> {
+  const minted = new Map<string, SessionRecord<'token.minted'>>()
+  const ended = new Set<string>()
+  const interrupted = new Set<string>()
+  for (const record of records) {
+    if (record.kind === 'token.minted') minted.set(record.token_id, record)
+    if (record.kind === 'token.consumed') {
+      const { token_id, ts } = record
+      const token = minted.get(token_id)
+      if (token === undefined || ended.has(token_id))
+        yield `a token is used once, while it is good: ${token_id} of ${state.path}`
+      else if (token.expires_at <= ts)
+        yield `a token is not used after its time: ${token_id} of ${state.path}`
+    }
+    if (record.kind === 'token.consumed' || record.kind === 'token.revoked') ended.add(record.token_id)
+    if (record.kind !== 'run.interrupted') continue
+    if (interrupted.has(record.run_id)) yield `a run is interrupted once: ${record.run_id} of ${state.path}`
+    interrupted.add(record.run_id)
+  }
+}
+
+interface Result {
+  agent?: { id?: string }
+  run?: { id?: string } | null
+  reply?: string | null
+}
+
+function resultOf(stdout: string): Result {
+  try {
+    return JSON.parse(stdout) as Result
+  } catch {
+    return {}
+  }
+}

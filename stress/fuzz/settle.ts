@@ -1,0 +1,97 @@
+/** A home brought to rest: by recovery after something was cut short, and at the end, when all is decided and taken. */
+import { audit } from '../kill/home-view.js'
+import type { Host, Told } from './host.js'
+import type { Harm } from './steps.js'
+import { World } from './world.js'
+
+const RECOVER = ['recover', '--all', '--continue', 'all', '--json']
+const DELIVER = ['deliver', '--all', '--json']
+const ROUNDS_MAX = 15
+/** Over the time of all that was sent for later. */
+const LATER_MS = 2 * 3600 * 1000
+
+export type Heard = (told: Told) => void
+
+/** What the next commands do about what was cut short. The recoveries may be cut short, too. */
+export async function recovered(host: Host, harms: Harm[], heard: Heard): Promise<string[]> {
+  const broken: string[] = []
+  for (const harm of harms) {
+    const told = await one(host, RECOVER, heard, harm)
+    broken.push(...audit(host.home, false), ...wrong(told))
+  }
+  broken.push(...wrong(await one(host, RECOVER, heard)), ...audit(host.home, true))
+  broken.push(...wrong(await one(host, DELIVER, heard)))
+  // Past its bound recovery leaves a turn to a person.
+  for (const { state } of World.read(host.home).owed())
+    if (state.recovery.interruption !== null && !state.hold && state.state !== 'terminated')
+      broken.push(...wrong(await one(host, ['resume', state.id, '--json'], heard)))
+  return broken
+}
+
+/** Everything that waits for a time, a person or a turn gets it. */
+export async function settled(host: Host, backMs: number, heard: Heard): Promise<string[]> {
+  const broken: string[] = []
+  host.jump(backMs + LATER_MS)
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    for (const argv of [RECOVER, DELIVER]) broken.push(...wrong(await one(host, argv, heard)))
+    const left = leftToPerson(World.read(host.home))
+    for (const argv of left) broken.push(...wrong(await one(host, argv, heard)))
+    if (broken.length > 0) return broken
+    const isLimited = World.read(host.home).agents.some(
+      ({ state }) => state.run?.status === 'open' && state.run.wait?.kind === 'not_before',
+    )
+    if (isLimited) host.jump(LATER_MS)
+    else if (left.length === 0)
+      return [...(await again(host, heard)), ...audit(host.home, true), ...stillOwed(host)]
+  }
+  return [`a home comes to rest: not after ${ROUNDS_MAX} rounds`]
+}
+
+/** A second recovery finds nothing to do. */
+async function again(host: Host, heard: Heard): Promise<string[]> {
+  const before = World.read(host.home)
+  const told = await one(host, RECOVER, heard)
+  const after = World.read(host.home)
+  const changed = before.agents.filter(({ state, log }) => after.agent(state.id)?.log.equals(log) !== true)
+  return [
+    ...wrong(told),
+    ...changed.map(({ state }) => `a second recovery changes nothing: it did in ${state.path}`),
+  ]
+}
+
+function leftToPerson({ agents }: World): string[][] {
+  return agents
+    .filter(({ state }) => state.state !== 'terminated')
+    .flatMap(({ state }) => {
+      const { id, hold, gate, run, recovery } = state
+      const wait = run?.status === 'open' ? run.wait : null
+      return [
+        ...(gate.isGated ? [['ungate', id]] : []),
+        ...(wait?.kind === 'approval' || wait?.kind === 'input' ? [['deny', id]] : []),
+        ...(hold || recovery.interruption !== null ? [['resume', id]] : []),
+      ].map((argv) => [...argv, '--json'])
+    })
+}
+
+function stillOwed(host: Host): string[] {
+  return World.read(host.home)
+    .owed()
+    .map(
+      ({ state, waiting }) =>
+        `nothing is owed at the end: ${state.path} has ${waiting.length} messages, owes ${state.owes.length}, run ${state.run?.status}`,
+    )
+}
+
+/** What a turn came to is no failure of these. */
+const FINE = [0, 5, 6, 7, 9, 12, 13, 14]
+
+function* wrong({ argv, status, stderr, isHarmed }: Told): Iterable<string> {
+  if (isHarmed || (typeof status === 'number' && FINE.includes(status))) return
+  yield `substrat ${argv.join(' ')} brings the home to rest, and ended with ${status}: ${stderr.trim().slice(0, 500)}`
+}
+
+async function one(host: Host, argv: string[], heard: Heard, harm: Harm | null = null): Promise<Told> {
+  const [told] = (await host.run([{ argv, harm, startMs: 0 }])) as [Told]
+  heard(told)
+  return told
+}

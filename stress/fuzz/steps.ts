@@ -1,0 +1,71 @@
+/** What a sequence consists of: commands at places of the tree, what happens to them, and what happens to the machine. */
+import type { Program } from './program.js'
+
+/** The places that agents may live at. Which of them do is for the sequence to make. */
+export const PLACES = ['a', 'b', 'a/x', 'a/y', 'b/x', 'a/x/p', 'a/x/q'] as const
+export type Place = (typeof PLACES)[number]
+
+export type Decision = 'approve' | 'deny' | 'input' | 'result'
+
+export type Action =
+  | { do: 'spawn'; at: Place; prompt: Program | null; ifExists: 'fail' | 'use' }
+  | {
+      do: 'send'
+      at: Place
+      how: 'direct' | 'queue' | 'notification' | 'later' | 'from_parent' | 'from_sibling'
+      drains: boolean
+      program: Program
+      /** The key of an earlier message is a repetition of that. */
+      key: 'none' | 'new' | 'again'
+      ifWaiting: 'supersede' | 'fail' | 'queue'
+      turnTimeout: boolean
+    }
+  | {
+      do: 'decide'
+      at: Place
+      decision: Decision
+      by: 'token' | 'machine' | 'old' | 'foreign' | 'forged' | 'malformed'
+    }
+  | { do: 'rotate' | 'resume' | 'retry' | 'ungate' | 'gate'; at: Place }
+  | { do: 'suspend'; at: Place; hold: boolean }
+  | { do: 'cancel' | 'terminate' | 'remove'; at: Place; recursive: boolean }
+  | { do: 'fork'; at: Place }
+  | { do: 'set'; at: Place }
+  | { do: 'deliver'; at: Place | null }
+  | { do: 'recover'; continues: 'roots' | 'all' | 'none' }
+  | { do: 'wait'; at: Place[] }
+  | { do: 'prune' }
+  | { do: 'look'; with: 'show' | 'list' | 'tree' | 'log' | 'inbox'; at: Place }
+
+/** What happens to a command. `at` counts its changing steps on the disk. */
+export type Harm =
+  | { harm: 'kill'; at: number }
+  | { harm: 'kill_later'; ms: number }
+  | { harm: 'cut'; at: number }
+  | { harm: 'fault'; at: number; errno: 'ENOSPC' | 'EIO' | 'EDQUOT' }
+  | { harm: 'short_write'; at: number }
+  | { harm: 'signal'; ms: number; name: 'SIGTERM' | 'SIGINT' }
+
+export interface Command {
+  action: Action
+  harm: Harm | null
+  /** Of several together, how long after the first. */
+  startMs: number
+}
+
+export type Step =
+  | {
+      kind: 'commands'
+      commands: Command[] /** What happens to the recoveries after it. */
+      recoveryHarms: Harm[]
+    }
+  | { kind: 'clock'; ms: number }
+  | { kind: 'cut' }
+
+export interface Sequence {
+  /** Of ids, delays and what a power cut keeps. */
+  salt: number
+  /** Whether a home that nothing happens to must come to the same. Else commands may race that cannot both win. */
+  hasTwin: boolean
+  steps: Step[]
+}

@@ -1,0 +1,54 @@
+/** What was done to a home, step by step, and what each command was told: what the home is held to afterwards. */
+import type { Words } from './argv.js'
+import type { Told } from './host.js'
+import type { Command, Step } from './steps.js'
+
+export interface Done {
+  command: Command
+  words: Words
+  told: Told
+  /** What a home that nothing happens to has done in its place. */
+  inTwin: string[][]
+}
+
+export interface StepDone {
+  step: Step
+  done: Done[]
+  /** Something was killed, cut or failed: recovery followed. */
+  isHarmed: boolean
+}
+
+export interface Story {
+  steps: StepDone[]
+  /** By a person's wish. */
+  removed: Set<string>
+}
+
+/** Whoever is killed, or has a fault of the disk, may say nothing else. */
+const OF_STORAGE = [11, 15]
+/** A bug, or damage: never. */
+const NEVER = [1, 10]
+
+/** What an exit status may not be, whatever the state of the home. */
+export function* exitsAreOfTheContract({ command, told }: Done, isAlone: boolean): Iterable<string> {
+  const { action } = command
+  const { status, isHarmed, stderr } = told
+  const what = `substrat ${told.argv.join(' ').slice(0, 200)} ended with ${status}: ${stderr.trim().slice(0, 500)}`
+  if (/^\s+at .+:\d+:\d+\)?$/m.test(stderr)) yield `no command ends with a stack: ${what}`
+  if (typeof status !== 'number') {
+    if (!isHarmed) yield `only what is killed dies: ${what}`
+    return
+  }
+  if (NEVER.includes(status)) yield `no command finds a bug or damage: ${what}`
+  if (OF_STORAGE.includes(status) && !isHarmed) yield `storage fails only where it does: ${what}`
+  if (status === 2 && action.do !== 'decide') yield `the words are right: ${what}`
+  if (status === 8) yield `the provider is there: ${what}`
+  if (
+    action.do === 'decide' &&
+    ['foreign', 'forged', 'malformed'].includes(action.by) &&
+    ![2, 3, 13].includes(status) &&
+    !isHarmed
+  )
+    yield `a token that is not the one decides nothing: ${what}`
+  if (status === 4 && isAlone) yield `nobody is busy where nothing else runs: ${what}`
+}

@@ -1,0 +1,59 @@
+/** One sequence, on one home and on its twin. */
+import { join } from 'node:path'
+import { type Counts, type Host, noCounts } from './host.js'
+import type { Sequence } from './steps.js'
+import type { StepDone } from './story.js'
+import { differences } from './twin.js'
+import { live } from './victim.js'
+import type { World } from './world.js'
+
+export interface Trial {
+  violations: string[]
+  counts: Counts & { messages: number; tokens: number; twins: number; notCompared: number }
+  /** The logs of the first home, for who compares two runs. */
+  world: World
+  story: StepDone[]
+}
+
+/** `name` is a directory of its own for each home. */
+export type MakeHost = (name: string, salt: number) => Host
+
+export async function tryOut(makeHost: MakeHost, directory: string, sequence: Sequence): Promise<Trial> {
+  const host = makeHost(join(directory, 'first'), sequence.salt)
+  const lived = await live(host, sequence)
+  const world = lived.atRest
+  const story = lived.story.steps
+  const counts = { ...noCounts(), ...host.counts, messages: 0, tokens: 0, twins: 0, notCompared: 0 }
+  for (const { taken, records } of world.agents) {
+    counts.messages += taken.length
+    counts.tokens += records.filter(({ kind }) => kind === 'token.minted').length
+  }
+  if (lived.violations.length > 0 || !sequence.hasTwin)
+    return { violations: lived.violations, counts, world, story }
+  if (hasFailedTool(world) || hasLeftTurn(world)) {
+    counts.notCompared = 1
+    return { violations: [], counts, world, story }
+  }
+  counts.twins = 1
+  const twin = makeHost(join(directory, 'twin'), sequence.salt + 1)
+  return { violations: await differences(twin, lived), counts, world, story }
+}
+
+/** A fault of the disk within a tool is the model's to know: what it does then is another story. */
+function hasFailedTool({ agents }: World): boolean {
+  return agents.some(({ records, text }) =>
+    records.some(
+      (record) =>
+        record.kind === 'tool.finished' &&
+        record.is_error &&
+        / (ENOSPC|EIO|EDQUOT)\b|\((ENOSPC|EIO|EDQUOT)\)/.test(text(record)),
+    ),
+  )
+}
+
+/** One that was tried in vain too often: the next message went past it, and in the twin it was never cut short. */
+function hasLeftTurn({ agents }: World): boolean {
+  return agents.some(({ fates }) =>
+    [...fates.values()].some(({ status, attempts }) => status === 'interrupted' && attempts > 0),
+  )
+}

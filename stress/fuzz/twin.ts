@@ -1,0 +1,145 @@
+/**
+ * The same commands on a home that nothing happens to, and what must be the same at the end.
+ *
+ * What may differ: ids and times; errors that tell of what was cut short, and the turns they open; notices of a status; in
+ * which order the mail of different senders is taken; what an agent that is gone had taken by then. Of a command that was
+ * cut short the twin does what the disk of the other shows of it.
+ */
+import { Person } from './argv.js'
+import type { Host } from './host.js'
+import { recovered, settled } from './settle.js'
+import type { StepDone, Story } from './story.js'
+import type { Lived } from './victim.js'
+import { type AgentInWorld, World } from './world.js'
+
+export async function differences(host: Host, lived: Lived): Promise<string[]> {
+  const twin = new Twin(host)
+  for (const [index, step] of lived.story.steps.entries()) {
+    const found = await twin.step(index, step)
+    if (found.length > 0) return found.map((each) => `step ${index}, in the twin: ${each}`)
+  }
+  const atEnd = World.read(host.home)
+  const broken = await twin.rest()
+  if (broken.length > 0) return broken.map((each) => `at rest, in the twin: ${each}`)
+  return [
+    ...compared('before rest', stateOf(lived.atEnd), stateOf(atEnd)),
+    ...compared('at rest', mailOf(lived.atRest, lived.story), mailOf(World.read(host.home), lived.story)),
+  ]
+}
+
+class Twin {
+  private readonly person: Person
+  private behindMs = 0
+
+  constructor(private readonly host: Host) {
+    this.person = new Person(host.home, host.workspace)
+  }
+
+  async step(index: number, { step, done, isHarmed }: StepDone): Promise<string[]> {
+    if (step.kind === 'clock') {
+      this.host.jump(step.ms)
+      this.behindMs = Math.max(0, this.behindMs - step.ms)
+      return []
+    }
+    // Each by its own words: a token of the other home opens nothing here.
+    const words = done.map(({ command }, place) => this.person.words(command.action, `${index}x${place}`))
+    const planned = done.map(({ told, inTwin }, place) =>
+      inTwin.map((argv) => (argv === told.argv ? (words[place]?.argv ?? []) : argv)),
+    )
+    const isWhole = planned.every((each) => each.length === 1)
+    const groups = isWhole ? [planned.flat()] : planned.flat().map((argv) => [argv])
+    const exits: string[] = []
+    for (const group of groups) {
+      const told = await this.host.run(group.map((argv) => ({ argv, harm: null, startMs: 0 })))
+      for (const each of told) this.person.hear(each)
+      if (!isHarmed && group.length === 1 && told[0] !== undefined)
+        exits.push(...differentEnd(done[0], told[0]))
+    }
+    if (exits.length > 0) return exits
+    return isHarmed ? recovered(this.host, [], (told) => this.person.hear(told)) : []
+  }
+
+  rest(): Promise<string[]> {
+    return settled(this.host, this.behindMs, (told) => this.person.hear(told))
+  }
+}
+
+/** What is told by these depends on what others do at the time, or on a token of before. */
+function isOfTheMoment({ command: { action } }: StepDone['done'][number]): boolean {
+  return (
+    ['deliver', 'recover', 'wait', 'look', 'prune'].includes(action.do) ||
+    (action.do === 'decide' && action.by !== 'machine')
+  )
+}
+
+function differentEnd(
+  done: StepDone['done'][number] | undefined,
+  told: StepDone['done'][number]['told'],
+): string[] {
+  if (done === undefined || isOfTheMoment(done) || done.told.status === told.status) return []
+  const [here, there] = [done.told, told].map(
+    ({ status, stderr }) => `${status} (${stderr.trim().slice(0, 300)})`,
+  )
+  return [
+    `a command ends as where nothing happens: ${done.told.argv.slice(0, 5).join(' ').slice(0, 300)} ended with ${here}, there with ${there}`,
+  ]
+}
+
+type View = Map<string, string>
+
+function compared(when: string, here: View, there: View): string[] {
+  const keys = [...new Set([...here.keys(), ...there.keys()])].sort()
+  return keys
+    .filter((key) => here.get(key) !== there.get(key))
+    .map((key) => `the twin agrees ${when}: ${key} is ${here.get(key)}, there ${there.get(key)}`)
+}
+
+/** Each by its path, and which of those that had it. */
+function named({ agents }: World): [string, AgentInWorld][] {
+  const sorted = [...agents].sort((a, b) => (a.state.created_at < b.state.created_at ? -1 : 1))
+  const seen = new Map<string, number>()
+  return sorted.map((agent) => {
+    const { path } = agent.state
+    const count = (seen.get(path) ?? 0) + 1
+    seen.set(path, count)
+    return [`${path}~${count}`, agent]
+  })
+}
+
+function stateOf(world: World): View {
+  return new Map(
+    named(world).map(([name, { state }]) => {
+      const life =
+        state.state === 'terminated'
+          ? 'terminated'
+          : `living${state.hold ? ', held' : ''}${state.gate.isGated ? ', gated' : ''}`
+      return [name, life]
+    }),
+  )
+}
+
+/** What each that lives has taken, and what came of it; and what was answered to the operator. */
+function mailOf(world: World, story: Story): View {
+  const view: View = new Map()
+  const add = (key: string, what: string): void =>
+    void view.set(key, [view.get(key), what].filter(Boolean).sort().join('; '))
+  const again = new Set(
+    story.steps.flatMap(({ done }) =>
+      done.filter(({ words }) => words.message?.key != null).map(({ words }) => words.message?.id),
+    ),
+  )
+  for (const [name, { state, taken, fates }] of named(world)) {
+    if (state.state === 'terminated') continue
+    for (const { id, content, kind, run_id, from } of taken) {
+      if (kind === 'error' || (id === undefined && kind !== 'response')) continue
+      const sender = world.agent(from)?.state.path ?? from
+      const fate = fates.get(run_id)
+      const what =
+        kind === 'request' && !again.has(id) ? `${fate?.status} ${fate?.reply?.slice(0, 60) ?? ''}` : 'taken'
+      add(`${name} ${id === undefined ? content.slice(0, 60) : `#${id}`} from ${sender}`, what)
+    }
+  }
+  for (const { kind, content, from_path } of world.toOperator)
+    if (kind === 'response') add(`the operator ${content.slice(0, 60)} from ${from_path}`, 'there')
+  return view
+}

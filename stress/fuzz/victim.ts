@@ -1,0 +1,127 @@
+/** A sequence on a home that things happen to; after each of them what must hold at any time is looked at. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { audit } from '../kill/home-view.js'
+import { Person } from './argv.js'
+import { inTwin } from './happened.js'
+import type { Host, Told } from './host.js'
+import { judge } from './oracle.js'
+import { recovered, settled } from './settle.js'
+import type { Command, Sequence, Step } from './steps.js'
+import { type Done, exitsAreOfTheContract, type StepDone, type Story } from './story.js'
+import { World } from './world.js'
+
+export interface Lived {
+  story: Story
+  /** Before all was brought to rest, and after. */
+  atEnd: World
+  atRest: World
+  violations: string[]
+}
+
+export async function live(host: Host, { steps }: Sequence): Promise<Lived> {
+  const life = new Life(host)
+  for (const [index, step] of steps.entries()) {
+    const violations = await life.step(index, step)
+    if (violations.length > 0) return life.end(violations.map((each) => `step ${index}: ${each}`))
+  }
+  return life.end(undefined)
+}
+
+class Life {
+  private readonly person: Person
+  private readonly story: Story = { steps: [], removed: new Set() }
+  /** How far behind the latest time that it ever had the clock is. */
+  private behindMs = 0
+  private logs: Map<string, Buffer>
+
+  constructor(private readonly host: Host) {
+    this.person = new Person(host.home, host.workspace)
+    this.logs = logsOf(host.home)
+  }
+
+  async step(index: number, step: Step): Promise<string[]> {
+    switch (step.kind) {
+      case 'clock':
+        this.host.jump(step.ms)
+        this.behindMs = Math.max(0, this.behindMs - step.ms)
+        this.story.steps.push({ step, done: [], isHarmed: false })
+        return []
+      case 'cut':
+        this.host.powerCut()
+        return this.after({ step, done: [], isHarmed: true })
+      case 'commands':
+        return this.commands(index, step)
+    }
+  }
+
+  async end(violations: string[] | undefined): Promise<Lived> {
+    const atEnd = World.read(this.host.home)
+    const broken = violations ?? (await settled(this.host, this.behindMs, (told) => this.person.hear(told)))
+    const atRest = World.read(this.host.home)
+    const judged = broken.length > 0 ? broken : [...this.lost(), ...judge(this.story, atRest, this.person)]
+    return { story: this.story, atEnd, atRest, violations: judged }
+  }
+
+  private async commands(index: number, step: Extract<Step, { kind: 'commands' }>): Promise<string[]> {
+    const before = step.commands.some(({ harm }) => harm !== null) ? World.read(this.host.home) : undefined
+    const words = step.commands.map(({ action }, place) => this.person.words(action, `${index}x${place}`))
+    const told = await this.host.run(
+      step.commands.map(({ harm, startMs }, place) => ({ argv: words[place]?.argv ?? [], harm, startMs })),
+    )
+    for (const each of told) this.person.hear(each)
+    const done = step.commands.map(
+      (command: Command, place): Done => ({
+        command,
+        words: words[place] as Done['words'],
+        told: told[place] as Told,
+        inTwin: [(words[place] as Done['words']).argv],
+      }),
+    )
+    const broken = done.flatMap((each) => [...exitsAreOfTheContract(each, done.length === 1)])
+    const isHarmed = told.some((each) => each.isHarmed)
+    if (isHarmed) broken.push(...audit(this.host.home, false))
+    if (broken.length > 0) return broken
+    return this.after({ step, done, isHarmed }, before)
+  }
+
+  private async after(done: StepDone, before?: World): Promise<string[]> {
+    const harms = done.step.kind === 'commands' ? done.step.recoveryHarms : []
+    const broken = done.isHarmed ? await recovered(this.host, harms, (told) => this.person.hear(told)) : []
+    const removes = done.done.some(({ command }) => ['remove', 'prune'].includes(command.action.do))
+    if (removes) this.noteRemoved()
+    if (done.isHarmed && before !== undefined) {
+      const after = World.read(this.host.home)
+      for (const each of done.done) each.inTwin = inTwin(each, before, after)
+    }
+    this.story.steps.push(done)
+    return [...broken, ...this.lost()]
+  }
+
+  /** Logs only grow, and go only with their agents. */
+  private lost(): string[] {
+    const before = this.logs
+    this.logs = logsOf(this.host.home)
+    return [...before].flatMap(([id, log]) => {
+      const now = this.logs.get(id)
+      if (now?.subarray(0, log.length).equals(log) === true || this.story.removed.has(id)) return []
+      return [
+        now === undefined
+          ? `an agent stays until it is removed: ${id} is gone`
+          : `a log keeps the ${log.length} bytes that it had: that of ${id} does not`,
+      ]
+    })
+  }
+
+  private noteRemoved(): void {
+    const now = logsOf(this.host.home)
+    for (const id of this.logs.keys()) if (!now.has(id)) this.story.removed.add(id)
+  }
+}
+
+/** By agent. Of a home that nobody is just writing in. */
+function logsOf(home: string): Map<string, Buffer> {
+  const agents = join(home, 'agents')
+  const ids = existsSync(agents) ? readdirSync(agents).filter((name) => !name.startsWith('.')) : []
+  return new Map(ids.map((id) => [id, readFileSync(join(agents, id, 'events.jsonl'))]))
+}

@@ -1,0 +1,198 @@
+/**
+ * Time within the machine: the wall clock, the timers and `performance.now` of its processes, all of them by one generator
+ * of numbers. Time passes where a process takes a step on the disk, and when nobody can do anything before a timer is due.
+ *
+ * Invariants: a timer belongs to the process that set it, and never fires once that is gone. Of what is due at the same
+ * time the generator chooses. What is no process of the machine has the real time.
+ */
+import { AsyncResource } from 'node:async_hooks'
+import { createRequire, syncBuiltinESMExports } from 'node:module'
+import { clock } from '../../src/clock.js'
+import { type LabProcess, running } from './process.js'
+
+const require = createRequire(import.meta.url)
+const fs = require('node:fs') as typeof import('node:fs')
+
+const real = {
+  setTimeout: globalThis.setTimeout,
+  setInterval: globalThis.setInterval,
+  clearTimeout: globalThis.clearTimeout,
+  clearInterval: globalThis.clearInterval,
+  setImmediate: globalThis.setImmediate,
+  performanceNow: performance.now.bind(performance),
+}
+
+/** Half a millisecond of chance, so that timers of the same length do not always fire in the order of their setting. */
+const JITTER_MS = 0.5
+/** A step on the disk. */
+const STEP_MS_MAX = 0.2
+
+/** Nobody can go on: no process has a timer, and none has ended. */
+export class Stuck extends Error {}
+
+/** What `setTimeout` gives: Node's callers call these methods on it. */
+class Timer {
+  dueAt = 0
+  constructor(
+    readonly fire: () => void,
+    /** Null for the lab itself. */
+    readonly owner: LabProcess | null,
+    readonly everyMs: number | null,
+  ) {}
+
+  ref(): this {
+    return this
+  }
+  unref(): this {
+    return this
+  }
+  hasRef(): boolean {
+    return true
+  }
+}
+
+let current: VirtualTime | undefined
+
+export class VirtualTime {
+  private sinceStartMs = 0
+  private jumpedMs = 0
+  private readonly timers = new Set<Timer>()
+
+  /** From now on it is the time of the machine. */
+  constructor(
+    private readonly random: () => number,
+    private readonly epoch: number,
+  ) {
+    install()
+    current = this
+  }
+
+  /** Milliseconds since the epoch, as a person's clock shows them. */
+  get now(): number {
+    return Math.floor(this.epoch + this.sinceStartMs + this.jumpedMs)
+  }
+
+  get monotonic(): number {
+    return this.sinceStartMs
+  }
+
+  /** Somebody sets the clock: forward, or back. */
+  jump(ms: number): void {
+    this.jumpedMs += ms
+  }
+
+  /** Called at each step on the disk. */
+  pass(): void {
+    this.sinceStartMs += this.random() * STEP_MS_MAX
+  }
+
+  /** Lets the processes work until the promise has settled. Throws Stuck, and where `maxMs` have passed. */
+  async until<T>(promise: Promise<T>, maxMs: number): Promise<T> {
+    const end = this.sinceStartMs + maxMs
+    let isSettled = false
+    const settled = (): void => {
+      isSettled = true
+    }
+    promise.then(settled, settled)
+    for (;;) {
+      await drained()
+      if (isSettled) return promise
+      const next = this.next()
+      if (next === undefined) throw new Stuck('no process can go on')
+      if (next.dueAt > end) throw new Stuck(`not at its end after ${maxMs} ms`)
+      this.fire(next)
+    }
+  }
+
+  /** What the lab does at a time. The result calls it off. */
+  after(ms: number, then: () => void): () => void {
+    const timer = this.set(then, ms, null, null)
+    return () => this.clear(timer)
+  }
+
+  set(fire: () => void, ms: number, owner: LabProcess | null, everyMs: number | null): Timer {
+    const timer = new Timer(fire, owner, everyMs)
+    this.schedule(timer, ms)
+    return timer
+  }
+
+  clear(timer: Timer): void {
+    this.timers.delete(timer)
+  }
+
+  private schedule(timer: Timer, ms: number): void {
+    timer.dueAt = this.sinceStartMs + Math.max(1, ms) + this.random() * JITTER_MS
+    this.timers.add(timer)
+  }
+
+  private next(): Timer | undefined {
+    let first: Timer | undefined
+    for (const timer of this.timers) {
+      if (timer.owner?.isAlive === false) this.timers.delete(timer)
+      else if (first === undefined || timer.dueAt < first.dueAt) first = timer
+    }
+    return first
+  }
+
+  private fire(timer: Timer): void {
+    this.sinceStartMs = Math.max(this.sinceStartMs, timer.dueAt)
+    this.timers.delete(timer)
+    if (timer.everyMs !== null) this.schedule(timer, timer.everyMs)
+    timer.fire()
+  }
+}
+
+/** When all that can be done without a timer is done. */
+async function drained(): Promise<void> {
+  for (let round = 0; round < 2; round++) await new Promise((resolve) => real.setImmediate(resolve))
+}
+
+let isInstalled = false
+
+function install(): void {
+  if (isInstalled) return
+  isInstalled = true
+  clock.now = () => current?.now ?? Date.now()
+  const set = (everyMs: (ms: number) => number | null, realSet: typeof setTimeout | typeof setInterval) =>
+    ((callback: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
+      const owner = running.getStore()
+      if (owner === undefined || current === undefined) return realSet(callback, ms, ...args)
+      return current.set(AsyncResource.bind(callback.bind(undefined, ...args)), ms, owner, everyMs(ms))
+    }) as unknown
+  const clear = (realClear: typeof clearTimeout) =>
+    ((timer: unknown) => {
+      if (timer instanceof Timer) current?.clear(timer)
+      else realClear(timer as NodeJS.Timeout)
+    }) as unknown
+  Object.assign(globalThis, {
+    setTimeout: set(() => null, real.setTimeout),
+    setInterval: set((ms) => ms, real.setInterval),
+    clearTimeout: clear(real.clearTimeout),
+    clearInterval: clear(real.clearInterval),
+  })
+  performance.now = () =>
+    (running.getStore() === undefined ? undefined : current?.monotonic) ?? real.performanceNow()
+  patchFileTimes()
+}
+
+/** A file is as old as the machine's clock says: leftovers are judged by that. */
+function patchFileTimes(): void {
+  const { openSync, writeSync, futimesSync } = fs
+  const stamp = (fd: number): void => {
+    if (running.getStore() !== undefined && current !== undefined)
+      futimesSync(fd, current.now / 1000, current.now / 1000)
+  }
+  fs.openSync = ((...args: Parameters<typeof openSync>) => {
+    const fd = openSync(...args)
+    if (typeof args[1] === 'number' && (args[1] & fs.constants.O_CREAT) !== 0) stamp(fd)
+    return fd
+  }) as typeof fs.openSync
+  fs.writeSync = ((fd: number, ...rest: unknown[]) => {
+    const written = (writeSync as (...args: unknown[]) => number)(fd, ...rest)
+    stamp(fd)
+    return written
+  }) as typeof fs.writeSync
+  fs.futimesSync = ((fd: number, ...times: [number, number]) =>
+    running.getStore() === undefined ? futimesSync(fd, ...times) : stamp(fd)) as typeof fs.futimesSync
+  syncBuiltinESMExports()
+}
