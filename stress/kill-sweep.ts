@@ -64,7 +64,7 @@ try {
     })
     reports.push(report)
     console.log(scenarioLine(report))
-    for (const violation of report.violations) console.log(describeViolation(violation))
+    if (report.violations.length > 0) console.log(firstOf(report.violations.map(describeViolation)))
   }
   if (!values.list) console.log(`\n${summary(reports)}\n\n${coverage(reports)}\n\n${moments(reports)}`)
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(reports, null, 2)}\n`)
@@ -72,6 +72,13 @@ try {
 } finally {
   if (values.keep) console.log(`kept: ${lab.root}`)
   else lab.close()
+}
+
+const SHOWN_MAX = 10
+
+function firstOf(sentences: string[]): string {
+  const more = sentences.length - SHOWN_MAX
+  return [...sentences.slice(0, SHOWN_MAX), ...(more > 0 ? [`… and ${more} more`] : [])].join('\n')
 }
 
 async function listPoints(lab: Lab, scenario: Scenario): Promise<string[]> {

@@ -52,7 +52,16 @@ export interface FamilyScripts {
 export async function withFamily(lab: Lab, home: string, scripts: FamilyScripts = {}): Promise<undefined> {
   const flags = ['--allow', 'tree']
   await lab.do(home, 'spawn', '--name', 'lead', ...flags, ...scripted(lab, scripts.lead ?? []))
-  await lab.do(home, 'spawn', '--parent', 'lead', '--name', 'kid', ...scripted(lab, scripts.kid ?? []))
+  await lab.do(
+    home,
+    'spawn',
+    '--parent',
+    'lead',
+    '--name',
+    'kid',
+    ...flags,
+    ...scripted(lab, scripts.kid ?? []),
+  )
   await lab.do(home, 'recover', '--all')
 }
 

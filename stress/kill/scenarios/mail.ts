@@ -37,6 +37,27 @@ export const MAIL: Scenario[] = [
     },
     (home) => answeredByMail(home, { ...TASK, to: 'new' }),
   ),
+  leading('send-complete', {
+    lead: [calls(['send_message', { to: 'kid', content: 'task', wait: true }]), { say: 'all done' }],
+    kid: [calls(['complete', { result: TASK.answer }])],
+  }),
+  leading(
+    'send-controls',
+    {
+      lead: [
+        calls(['gate', { agent: 'kid' }], ['subscribe', { agent: 'kid', on: ['idle'], once: true }]),
+        calls(['send_message', { to: 'kid', content: 'task' }], ['permit_turn', { agent: 'kid' }]),
+        { say: 'all done' },
+      ],
+      kid: KID,
+    },
+    function* (home) {
+      yield* answeredByMail(home, TASK)
+      const { gate } = home.agent('kid')?.state ?? {}
+      if (gate?.isGated !== true || gate.permits !== 0)
+        yield 'a gated child had the one turn that was permitted'
+    },
+  ),
   sendingFrom(),
 ]
 

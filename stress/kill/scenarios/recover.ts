@@ -4,7 +4,7 @@ import { FileStore } from '../../../src/storage/store.js'
 import { resolveAgent } from '../../../src/tree/names.js'
 import type { Lab } from '../../support/lab.js'
 import { conversation, type HomeView } from '../home-view.js'
-import { scripted, withAgent, withFamily } from '../homes.js'
+import { scripted, withAgent, withFamily, withScript } from '../homes.js'
 import { leaveDeliveredAndPending, leaveOpen, type OpenRow, tear } from '../left-open.js'
 import { answeredByMail, effectsOf, exits, nothingPending, replyIsKept, takenOnce } from '../promises.js'
 import type { Broken, Scenario } from '../scenario.js'
@@ -15,6 +15,7 @@ export const RECOVER_ALL: Scenario[] = [
   recovering('recover-waits', { H: 'scripted', H2: 'scripted', I: 'scripted' }),
   recoveringAChild(),
   resuming(),
+  retrying(),
 ]
 
 const EXEC = ['--provider', 'exec', '--option', 'command=cat >/dev/null; echo done']
@@ -172,4 +173,26 @@ function resuming(): Scenario {
       yield* nothingPending(home)
     },
   }
+}
+
+/** The prompt of a turn that failed, once more. Where that one came to its end before the kill nothing is to be tried. */
+function retrying(): Scenario {
+  return {
+    name: 'retry',
+    argv: ['retry', 'a'],
+    async prepare(lab, home) {
+      await withScript(lab, home, [{ fail: { type: 'invalid' }, say: 'this time' }])
+      await lab.run(home, ['send', 'a', 'hello'])
+      await lab.do(home, ...scriptedAnew(lab))
+      return undefined
+    },
+    acknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'hello', 'this time'),
+    next: { argv: ['retry', 'a'], check: (ended) => exits(ended, [0, 13]) },
+    finally: (home) => takenOnce(home.agent('a'), 'hello', 'this time'),
+  }
+}
+
+/** The model does not refuse any more. */
+function scriptedAnew(lab: Lab): string[] {
+  return ['set', 'a', ...scripted(lab, [{}, { say: 'this time' }])]
 }

@@ -23,6 +23,7 @@ export const WAITS: Scenario[] = [
   decidingAtTheMachine('approve', ASKS, ['approve', 'a'], WORKS),
   decidingAtTheMachine('deny', ASKS, ['deny', 'a'], refused),
   rotating(),
+  superseding(),
 ]
 
 function park(lab: Lab, home: string, responses: ScriptedEntry[]): Promise<undefined> {
@@ -167,6 +168,27 @@ function rotating(): Scenario {
       yield* takenOnce(home.agent('a'), 'go', 'all done')
       yield* consumedOnce(home)
       yield* effectsOnce(home, 'a')
+    },
+  }
+}
+
+/** A person's next message takes the place of the wait, whose token is worth nothing any more. */
+function superseding(): Scenario {
+  const argv = ['send', 'a', '--key', 'other', '--if-waiting', 'supersede', 'instead']
+  return {
+    name: 'send-supersede',
+    argv,
+    recoverExits: [5],
+    prepare: (lab, home) => park(lab, home, ASKS).then(() => parkedBy(lab, home)),
+    acknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'instead', 'all done'),
+    next: { argv, check: (ended) => exits(ended, 0, 'all done\n') },
+    *finally(home) {
+      yield* takenOnce(home.agent('a'), 'instead', 'all done')
+      yield* refused(home)
+      const { records = [], state } = home.agent('a') ?? {}
+      if (records.filter(({ kind }) => kind === 'run.cancelled').length !== 1)
+        yield 'the turn that waited is ended once'
+      if (state?.tokens.some(({ status }) => status !== 'revoked')) yield 'its token is revoked'
     },
   }
 }
