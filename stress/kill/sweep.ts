@@ -109,14 +109,28 @@ async function choosePoints(
 
 /** Every kill point of the command, as one unharmed run has them. */
 export async function pointsOf(lab: Lab, scenario: Scenario, template: string): Promise<KillPoint[]> {
-  const home = lab.copyHome(template)
-  const release = await scenario.meanwhile?.(lab, home)
   const { syscalls = [], argv } = scenario
   const env = envOf(scenario, lab)
-  const { points } = await recordPoints(lab, home, { argv: wordsOf(argv, home), env, syscalls })
+  // The first run of a command writes its compiled code to the cache, and those that are killed do not.
+  await onCopy(lab, scenario, template, (home) => lab.run(home, wordsOf(argv, home), { env }))
+  const { points } = await onCopy(lab, scenario, template, (home) =>
+    recordPoints(lab, home, { argv: wordsOf(argv, home), env, syscalls }),
+  )
+  return scenario.points?.(points) ?? namePoints(scenario.name, points)
+}
+
+async function onCopy<T>(
+  lab: Lab,
+  scenario: Scenario,
+  template: string,
+  work: (home: string) => Promise<T>,
+): Promise<T> {
+  const home = lab.copyHome(template)
+  const release = await scenario.meanwhile?.(lab, home)
+  const result = await work(home)
   await release?.()
   lab.removeHome(home)
-  return scenario.points?.(points) ?? namePoints(scenario.name, points)
+  return result
 }
 
 async function inParallel<T>(jobs: number, items: T[], work: (item: T) => Promise<void>): Promise<void> {
