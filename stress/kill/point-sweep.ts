@@ -26,8 +26,10 @@ export class PointSweep {
     this.note(rightAfter(scenario, home, told, HomeView.read(template)))
     if (this.isNew(home, told, 1)) {
       report.states += 1
+      // The first is that nothing has happened yet.
       const { nestedEvery } = options
-      if (nestedEvery > 0 && (report.states - 1) % nestedEvery === 0) await this.sweepRecovery(home, told)
+      if (nestedEvery > 0 && (report.states - 1) % nestedEvery === nestedEvery >> 1)
+        await this.sweepRecovery(home, told)
       await this.goOnInEachOrder(home, told)
     }
     this.remove(home)
