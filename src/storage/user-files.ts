@@ -1,8 +1,9 @@
 /**
  * Files that belong to the user, by names that the user gave: settings, exports, scenarios. Here `write-file-atomic`
- * serves, for the mode, owner and symlink of what it replaces; it takes a short write for a whole one, so the length is
- * checked afterwards.
+ * serves, for the mode, owner and symlink of what it replaces; it takes a short write for a whole one, and does not sync
+ * the directory, so the length is checked and the name synced afterwards.
  */
+import { dirname } from 'node:path'
 import { SubstratError } from '../errors.js'
 import * as io from './io.js'
 
@@ -19,10 +20,10 @@ export async function writeUserFile(path: string, text: string, mode?: number): 
     const isNew = mode !== undefined && io.statIfThere('user_file.stat', path) === undefined
     await writeFileAtomic(path, bytes, isNew ? { mode } : {})
     const written = io.statIfThere('user_file.stat', path)?.sizeBytes ?? 0
-    if (written === bytes.length) return
-    throw Object.assign(new Error(`only ${written} of ${bytes.length} bytes were written`), {
-      code: 'ENOSPC',
-    })
+    if (written !== bytes.length)
+      throw Object.assign(new Error(`only ${written} of ${bytes.length} bytes were written`), {
+        code: 'ENOSPC',
+      })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     // Without its "open '…'": the temporary file is nobody's business.
@@ -31,6 +32,17 @@ export async function writeUserFile(path: string, text: string, mode?: number): 
       facts: { path, errno: code ?? null },
       cause: error,
     })
+  }
+  syncName(path)
+}
+
+/** The library renames and leaves it at that: after a power cut the file that we said is written would be the old one. */
+function syncName(path: string): void {
+  try {
+    io.syncDirectory('user_file.sync_directory', dirname(io.realPath('user_file.realpath', path)))
+  } catch (error) {
+    // A directory that the user may write in and not read cannot be synced.
+    if ((error as SubstratError).facts?.errno !== 'EACCES') throw error
   }
 }
 

@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -11,7 +12,8 @@ import {
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { isDirectory, readUserFile, writeUserFile } from '../../src/storage/user-files.js'
-import { withFaults } from '../support/faults.js'
+import { failing, withFaults } from '../support/faults.js'
+import { recordOperations } from '../support/operations.js'
 import { tempDirectory } from '../support/temp.js'
 
 describe('a file of the user', () => {
@@ -35,6 +37,25 @@ describe('a file of the user', () => {
     expect(lstatSync(link).isSymbolicLink()).toBe(true)
     expect(readFileSync(target, 'utf8')).toBe('new')
     expect(readUserFile(link)).toBe('new')
+  })
+
+  test('has its name synced where it is, also behind a link', async () => {
+    const [directory, elsewhere] = [tempDirectory(), tempDirectory()]
+    const link = join(elsewhere, 'link')
+    symlinkSync(join(directory, 'target'), link)
+    writeFileSync(join(directory, 'target'), 'old')
+    const operations = recordOperations()
+    await writeUserFile(link, 'new')
+    const synced = operations.filter(({ name }) => name === 'sync_directory').map(({ path }) => path)
+    expect(synced).toEqual([realpathSync(directory)])
+  })
+
+  test('whose name cannot be synced is not said to be written', async () => {
+    const path = join(tempDirectory(), 'export.json')
+    withFaults(failing('EIO', ({ name }) => name === 'sync_directory'))
+    await expect(writeUserFile(path, 'text')).rejects.toMatchObject({ code: 'SYNC_FAILED' })
+    withFaults(failing('EACCES', ({ name }) => name === 'sync_directory'))
+    await writeUserFile(path, 'in a directory that may be written in and not read')
   })
 
   test('that came out short is an error, though the library reports success', async () => {
