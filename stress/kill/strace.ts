@@ -1,8 +1,9 @@
 /**
  * Kill points of a real process: strace counts its system calls, and kills it before the N-th of one kind.
  *
- * Calls are counted per thread. Those of the file system are made by the main thread, so its calls are the points. A
- * program that the process starts is let go at its exec (`-b execve`): only substrat itself is killed.
+ * Calls are counted per thread. Those of the file system are made by the main thread, so its calls are the points; where
+ * another thread changes a file (`config set`) those of its calls are, that the main thread never makes. A program that the
+ * process starts is let go at its exec (`-b execve`): only substrat itself is killed.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
@@ -31,6 +32,7 @@ const SYSCALLS = [
   ...['openat', 'write', 'writev', 'pwrite64', 'pwritev', 'ftruncate', 'fallocate'],
   ...['fsync', 'fdatasync', 'sync_file_range', 'msync', 'syncfs'],
   ...['rename', 'renameat', 'renameat2', 'link', 'linkat', 'unlink', 'unlinkat', 'rmdir', 'mkdir', 'mkdirat'],
+  ...['chmod', 'fchmod', 'fchmodat', 'chown', 'fchown', 'fchownat', 'utimensat'],
   ...['flock', 'fcntl', 'kill'],
 ]
 
@@ -89,19 +91,30 @@ export function runKilled(
 
 const FOLLOW = ['-f', '-b', 'execve', '-qq']
 
+interface Call {
+  thread: string
+  syscall: string
+  rest: string
+}
+
 function pointsIn(trace: string, home: string): KillPoint[] {
-  const main = /^\d+/.exec(trace)?.[0]
+  const calls = trace.split('\n').flatMap(callIn)
+  const main = calls[0]?.thread
+  const ofMain = new Set(calls.filter(({ thread }) => thread === main).map(({ syscall }) => syscall))
   const counts = new Map<string, number>()
   const points: KillPoint[] = []
-  for (const line of trace.split('\n')) {
-    const call = /^(\d+) +(\w+)\((.*)$/.exec(line)
-    if (call?.[1] !== main) continue
-    const [, , syscall, rest] = call as unknown as [string, string, string, string]
-    const n = (counts.get(syscall) ?? 0) + 1
-    counts.set(syscall, n)
+  for (const { thread, syscall, rest } of calls) {
+    if (thread !== main && ofMain.has(syscall)) continue
+    const n = (counts.get(`${thread} ${syscall}`) ?? 0) + 1
+    counts.set(`${thread} ${syscall}`, n)
     if (COUNTS[syscall]?.test(rest) ?? true) points.push({ syscall, n, what: describe(rest, home) })
   }
   return points
+}
+
+function callIn(line: string): Call[] {
+  const [, thread, syscall, rest] = /^(\d+) +(\w+)\((.*)$/.exec(line) ?? []
+  return thread === undefined ? [] : [{ thread, syscall: syscall as string, rest: rest as string }]
 }
 
 const PLACE = /[^\s"<>]*\/([\w-]+\/)?[^/\s"<>]+/

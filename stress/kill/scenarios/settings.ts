@@ -33,6 +33,8 @@ function configuring(): Scenario {
   return {
     name: 'config-set',
     argv,
+    // The file is written by a thread of a pool: it is always the same one.
+    env: { UV_THREADPOOL_SIZE: '1' },
     async prepare(lab, home) {
       await withAgent(lab, home)
       await lab.do(home, 'config', 'set', 'slots_max', '2')
