@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -77,6 +78,21 @@ function age(path: string, ms = 3_600_000): void {
 function plant(path: string, text = ''): void {
   writeFileSync(path, text, { mode: 0o600 })
   age(path)
+}
+
+/** A turn that asks something until then, with a token; and what comes of it. */
+async function ask(id: string, until: string, ...after: NewRecord[]): Promise<void> {
+  const session = await reopen(store, id)
+  const [run_id, token_id] = [randomUUID(), randomUUID()]
+  session.append([
+    ...beginning(session, run_id, 'work'),
+    { kind: 'token.minted', run_id, token_id, hash: 'h', expires_at: until },
+    { kind: 'run.waiting', run_id, wait: 'input', token_id, asks: [], deadline_at: until },
+    { kind: 'session.suspended', reason: 'idle' },
+  ])
+  const ended = after.map((record) => ('run_id' in record ? { ...record, run_id } : record) as NewRecord)
+  session.append(ended)
+  await session.close(() => true)
 }
 
 async function leaveOpen(id: string, records: NewRecord[] = []): Promise<void> {
@@ -303,6 +319,24 @@ const CASES: Case[] = [
     "an agent's parent is there, and lives as long as it",
     'stays',
   ],
+  [
+    'a question that nobody answered in time',
+    () => ask(child, '2026-01-01T10:00:00.000Z'),
+    'what a run waits for can still come',
+    'stays',
+  ],
+  [
+    'a token that outlived its turn',
+    () =>
+      ask(
+        child,
+        '2036-01-01T10:00:00.000Z',
+        { kind: 'run.cancelled', run_id: '', reason: 'cancelled' },
+        { kind: 'mail.answered' },
+      ),
+    'a token that can be used is that of the open wait',
+    'stays',
+  ],
   ['a turn whose process is gone', () => leaveOpen(child), 'no session is active without a holder', 'stays'],
 ]
 
@@ -327,6 +361,18 @@ test.each(CASES)('%s', async (_, plantIt, invariant, after) => {
       new Set(after === 'mended' ? [] : [after]),
     )
   expect(repairs.length > 0).toBe(INVARIANTS[invariant].rebuild !== undefined)
+})
+
+test.runIf(process.getuid?.() === 0)('a file of another user', async () => {
+  chownSync(paths.agent(child).log, 12345, 12345)
+  expect(await found()).toMatchObject([
+    { invariant: 'everything in a home is of one owner', path: paths.agent(child).log },
+  ])
+})
+
+test('a question that can still be answered is no finding', async () => {
+  await ask(child, '2036-01-01T10:00:00.000Z')
+  expect(await found()).toEqual([])
 })
 
 describe('at first sight', () => {
