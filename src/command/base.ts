@@ -90,9 +90,8 @@ export abstract class BaseCommand extends Command {
       for (const key of SETTING_KEYS) settings.get(key)
       return undefined
     } catch (error) {
-      if (error instanceof SubstratError && error.code === 'CONFIG_INVALID') return error
-      // Of the home, which is looked at by itself.
-      if (error instanceof SubstratError) return undefined
+      // The home itself is looked at by itself.
+      if (error instanceof SubstratError) return error.code === 'CORRUPT' ? undefined : error
       throw error
     }
   }

@@ -110,7 +110,8 @@ function openLeniently(root: string): { store?: FileStore | undefined; trouble?:
   try {
     return { store: FileStore.openForRead(root) }
   } catch (error) {
-    if (error instanceof SubstratError && error.code === 'CORRUPT') return { trouble: error }
+    if (error instanceof SubstratError && ['CORRUPT', 'STORAGE_FAILED'].includes(error.code))
+      return { trouble: error }
     throw error
   }
 }

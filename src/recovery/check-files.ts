@@ -3,6 +3,7 @@
  * what writers that died have left. It needs no readable home.json.
  */
 import { clock } from '../clock.js'
+import { isTheirs } from '../storage/layout.js'
 import type { Entry, Unseen } from '../storage/survey.js'
 import type { Upkeep } from '../storage/upkeep.js'
 import { type Finding, type Found, foundIn } from './finding.js'
@@ -54,7 +55,7 @@ export function looseEntries(entries: Iterable<Entry | Unseen>): Map<string | nu
 function isLoose({ standing, facts }: Entry): boolean {
   // The mode of a link says nothing, and what is not ours is said to be that.
   if (facts.kind === 'link' || standing === undefined) return false
-  return (facts.mode & (standing === 'users' ? OTHERS_WRITE : OTHERS)) !== 0
+  return (facts.mode & (isTheirs(standing) ? OTHERS_WRITE : OTHERS)) !== 0
 }
 
 /** One for all of an agent: a home that was copied without its modes is one mistake. */

@@ -7,8 +7,9 @@ export type Expected = ExpectedFile | ExpectedDirectory
 /**
  * `ours`: a name of the format. `lock`: the directory of a lock, where the file system's own may mean nothing. `leftover`: of
  * a writer that died, or that is not done yet. `kept`: set aside for a person. `users`: put into the home by its owner.
+ * `settings`: a name of the format that its owner may have written with an editor.
  */
-export type Standing = 'ours' | 'lock' | 'leftover' | 'kept' | 'users'
+export type Standing = 'ours' | 'settings' | 'lock' | 'leftover' | 'kept' | 'users'
 
 interface ExpectedFile {
   kind: 'file' | 'socket'
@@ -70,7 +71,8 @@ const USERS: [RegExp, Expected] = [/^/, { kind: 'file', standing: 'users' }]
 
 export const HOME_LAYOUT = directory(
   TEMPORARY,
-  [/^(home|config)\.json$/, FILE],
+  [/^home\.json$/, FILE],
+  [/^config\.json$/, { kind: 'file', standing: 'settings' }],
   [/^agents$/, directory([only(UUID), AGENT], [only(`\\.(spawn|removed)-${UUID}`), LEFT_DIRECTORY])],
   [/^roots$/, INDEX],
   [/^operator$/, directory([/^(inbox|taken)$/, MAILDIR])],
@@ -87,4 +89,9 @@ export const HOME_LAYOUT = directory(
 
 export function expectedIn({ names }: ExpectedDirectory, name: string): Expected | undefined {
   return names?.find(([pattern]) => pattern.test(name))?.[1]
+}
+
+/** Whether the owner has chosen who may read it: what others must not do is change it. */
+export function isTheirs(standing: Standing | undefined): boolean {
+  return standing === 'users' || standing === 'settings'
 }

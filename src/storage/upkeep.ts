@@ -2,6 +2,7 @@
 import { clock } from '../clock.js'
 import { keepDamaged, replaceLog, type SetAside } from './aside.js'
 import * as io from './io.js'
+import { isTheirs } from './layout.js'
 import { type Holder, isHeld, type LockSystem, lockDirectory, readHolder } from './lease.js'
 import { type HomePaths, isSpawnLeftover } from './paths.js'
 import { type Entry, surveyHome, type Unseen } from './survey.js'
@@ -78,7 +79,7 @@ export class Upkeep {
   /** To the modes of the format; what the owner has put there stays readable as it was. */
   tighten({ path, standing, facts }: Entry): void {
     const mode = facts.kind === 'directory' ? 0o700 : 0o600
-    io.changeMode('mode.tighten', path, standing === 'users' ? facts.mode & ~0o022 : mode)
+    io.changeMode('mode.tighten', path, isTheirs(standing) ? facts.mode & ~0o022 : mode)
   }
 }
 

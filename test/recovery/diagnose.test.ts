@@ -342,7 +342,9 @@ const CASES: Case[] = [
 
 test('of a home where all is well finds nothing, at first sight and to the last byte', async () => {
   posted(store, child, 'hello', { from: lead })
-  writeFileSync(join(store.root, 'identity.md'), 'I am.')
+  // As an editor writes it.
+  writeFileSync(join(store.root, 'identity.md'), 'I am.', { mode: 0o644 })
+  writeFileSync(paths.configFile, '{}', { mode: 0o644 })
   expect(await found(false)).toEqual([])
   expect(await found(true)).toEqual([])
 })
