@@ -43,6 +43,7 @@ if (chosen.length === 0) {
   process.exit(2)
 }
 const lab = Lab.open()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end(130))
 try {
   await lab.warm()
   const reports: ScenarioReport[] = []
@@ -79,6 +80,11 @@ const SHOWN_MAX = 10
 function firstOf(sentences: string[]): string {
   const more = sentences.length - SHOWN_MAX
   return [...sentences.slice(0, SHOWN_MAX), ...(more > 0 ? [`… and ${more} more`] : [])].join('\n')
+}
+
+function end(code: number): never {
+  lab.close()
+  process.exit(code)
 }
 
 async function listPoints(lab: Lab, scenario: Scenario): Promise<string[]> {
