@@ -3,7 +3,7 @@ import { openForRead } from '../../src/session/open-for-read.js'
 import type { State } from '../../src/session/state.js'
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
-import type { Told } from './host.js'
+import type { Host, Told } from './host.js'
 import { messageOf, type Program } from './program.js'
 import { type Action, PLACES, type Place } from './steps.js'
 
@@ -21,9 +21,8 @@ const ALLOWED = [
   'permit_turn',
   'subscribe',
   'unsubscribe',
+  'shell',
 ].join(',')
-
-const TURN_TIMEOUT_MS = 30_000
 
 const FITS: Partial<Record<Action['do'], (state: State) => boolean>> = {
   decide: isAsking,
@@ -62,10 +61,11 @@ export class Person {
   private readonly secrets = new Map<string, string[]>()
   private readonly keyed = new Map<Place, Brought>()
 
-  constructor(
-    private readonly home: string,
-    private readonly workspace: string,
-  ) {}
+  constructor(private readonly host: Pick<Host, 'home' | 'workspace' | 'pace'>) {}
+
+  private get home(): string {
+    return this.host.home
+  }
 
   /** `id` is that of the messages in it. */
   words(given: Action, id: string): Words {
@@ -142,7 +142,7 @@ export class Person {
     const { turnTimeout, program } = action
     const message = this.written(
       id,
-      turnTimeout ? { ...program, delay: 10 * TURN_TIMEOUT_MS } : program,
+      turnTimeout ? { ...program, delay: 10 * this.host.pace.turnTimeoutMs } : program,
     ) as Brought
     if (key === 'none') return message
     const keyed = { ...message, key: `key ${id}` }
@@ -204,14 +204,23 @@ export class Person {
       '--name',
       place.name,
       ...(place.parent === undefined ? [] : ['--parent', place.parent]),
-      ...['--provider', 'fuzz', '--workspace', this.workspace, '--allow', ALLOWED, '--if-exists', ifExists],
+      ...[
+        '--provider',
+        'fuzz',
+        '--workspace',
+        this.host.workspace,
+        '--allow',
+        ALLOWED,
+        '--if-exists',
+        ifExists,
+      ],
     ]
   }
 
   private sendOf(action: Sending, content: string): string[] {
     const { at, how, drains, ifWaiting, turnTimeout } = action
     const keyed = keyOf(action) === 'none' ? [] : ['--key', this.keyed.get(at)?.key as string]
-    const timed = turnTimeout ? ['--turn-timeout', `${TURN_TIMEOUT_MS}ms`] : []
+    const timed = turnTimeout ? ['--turn-timeout', `${this.host.pace.turnTimeoutMs}ms`] : []
     const rest = [...keyed, ...timed, ...(drains ? [] : ['--no-drain'])]
     switch (how) {
       case 'direct':
@@ -221,7 +230,7 @@ export class Person {
       case 'notification':
         return ['send', at, content, '--kind', 'notification', ...rest]
       case 'later':
-        return ['send', at, content, '--not-before', '1h', ...rest]
+        return ['send', at, content, '--not-before', `${this.host.pace.laterMs}ms`, ...rest]
       case 'from_parent':
       case 'from_sibling': {
         const from = how === 'from_parent' ? placeOf(at).parent : siblingOf(at)
@@ -250,7 +259,7 @@ export class Person {
       approve: ['--approve'],
       deny: ['--deny'],
       input: ['--input', 'this one'],
-      result: ['--result', `${this.workspace}/notes.txt`],
+      result: ['--result', `${this.host.workspace}/notes.txt`],
     }
     return ['resume', at, '--token', given ?? 'st_none', ...words[decision]]
   }

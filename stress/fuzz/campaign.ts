@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { Random } from '../tree/random.js'
-import { sequences } from './arbitrary.js'
+import { sequencesAt } from './arbitrary.js'
 import { noCounts } from './host.js'
-import { type Mode, openHosts } from './hosts.js'
+import { openHosts } from './hosts.js'
+import { type Mode, PACES } from './pace.js'
 import type { Sequence } from './steps.js'
 import { tell } from './tell.js'
 import { type MakeHost, type Trial, tryOut } from './trial.js'
@@ -47,7 +48,7 @@ export class Campaign {
   async run(): Promise<Totals> {
     const { seed, stride, seeds, minutes, mode, note } = this.options
     const directory = mkdtempSync(join(tmpdir(), 'substrat-fuzz-'))
-    const hosts = await openHosts(mode, directory)
+    const hosts = await openHosts(mode)
     try {
       for (let count = 0; count < seeds && this.elapsed < minutes * 60; count++) {
         await this.trySeed(hosts.make, directory, seed + count * stride)
@@ -72,18 +73,21 @@ export class Campaign {
     let isFirst = true
     let failed: Trial | undefined
     let shrinksUntil = Number.POSITIVE_INFINITY
-    const property = fc.asyncProperty(fc.noBias(sequences), async (sequence: Sequence) => {
-      if (this.elapsed > shrinksUntil) return
-      const trial = await tryOut(makeHost, directory, sequence)
-      // What is run again to shrink it is not counted.
-      if (isFirst) this.count(trial)
-      isFirst = false
-      if (path !== undefined) note(tell(trial.story).join('\n'))
-      if (trial.violations.length === 0) return
-      if (failed === undefined) shrinksUntil = this.elapsed + shrinkSeconds
-      failed = trial
-      throw new Error(trial.violations.join('\n'))
-    })
+    const property = fc.asyncProperty(
+      fc.noBias(sequencesAt(PACES[this.options.mode])),
+      async (sequence: Sequence) => {
+        if (this.elapsed > shrinksUntil) return
+        const trial = await tryOut(makeHost, directory, sequence)
+        // What is run again to shrink it is not counted.
+        if (isFirst) this.count(trial)
+        isFirst = false
+        if (path !== undefined) note(tell(trial.story).join('\n'))
+        if (trial.violations.length === 0) return
+        if (failed === undefined) shrinksUntil = this.elapsed + shrinkSeconds
+        failed = trial
+        throw new Error(trial.violations.join('\n'))
+      },
+    )
     const result = await fc.check(property, {
       // Of neighbours fast-check would begin alike.
       seed: new Random(seed).below(2 ** 31),

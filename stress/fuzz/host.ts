@@ -1,4 +1,5 @@
 /** Where the commands of a sequence run: within this process on the machine, or as real processes. */
+import type { Pace } from './pace.js'
 import type { Harm } from './steps.js'
 
 export interface Planned {
@@ -28,14 +29,15 @@ export interface Counts {
 export interface Host {
   readonly home: string
   readonly workspace: string
+  readonly pace: Pace
   readonly counts: Counts
   /** Runs them together; settles when all have ended. Throws Stuck where one does not. */
   run(planned: Planned[]): Promise<Told[]>
   /** Somebody sets the clock, where the host has one to set. */
   jump(ms: number): void
   powerCut(): void
-  /** The clock of the home. */
-  now(): number
+  /** Programs that are left of turns that are no more. */
+  leftBehind(): number[]
 }
 
 export const noCounts = (): Counts => ({

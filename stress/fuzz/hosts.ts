@@ -1,24 +1,62 @@
 /** The hosts of a mode: made for each home, closed together. */
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { usePlugin } from '../machine/commands.js'
-import { repository } from '../support/lab.js'
+import { Lab, repository } from '../support/lab.js'
 import { MachineHost } from './machine-host.js'
+import type { Mode } from './pace.js'
+import { ProcessHost } from './process-host.js'
 import type { MakeHost } from './trial.js'
-
-export type Mode = 'in-process' | 'processes'
 
 const FOLDER = join(repository, 'stress/fuzz')
 const MODEL = 'provider.mjs'
+const PLUGIN = {
+  name: 'substrat-fuzz',
+  version: '1.0.0',
+  type: 'module',
+  oclif: {},
+  substrat: { providers: { fuzz: MODEL } },
+}
 
-export async function openHosts(_mode: Mode, _directory: string): Promise<{ make: MakeHost; close(): void }> {
+export interface Hosts {
+  make: MakeHost
+  close(): void
+}
+
+export async function openHosts(mode: Mode): Promise<Hosts> {
+  if (mode === 'processes') return withProcesses()
   // Once before any clock is ours: from then on it is there at once.
   await import(pathToFileURL(join(FOLDER, MODEL)).href)
-  await usePlugin({
-    name: 'fuzz',
-    version: '1.0.0',
-    root: FOLDER,
-    pjson: { substrat: { providers: { fuzz: MODEL } } },
-  })
-  return { make: (name, salt) => new MachineHost(name, salt), close: () => undefined }
+  const { name, version } = PLUGIN
+  await usePlugin({ name, version, root: FOLDER, pjson: PLUGIN })
+  return { make: (directory, salt) => new MachineHost(directory, salt), close: () => undefined }
+}
+
+async function withProcesses(): Promise<Hosts> {
+  const lab = Lab.open()
+  await lab.warm()
+  linkModel(lab)
+  return { make: (directory) => new ProcessHost(directory, lab), close: () => lab.close() }
+}
+
+/** What `substrat plugins link` leaves. */
+function linkModel(lab: Lab): void {
+  const root = join(lab.root, 'model')
+  mkdirSync(root)
+  writeFileSync(
+    join(root, 'package.json'),
+    JSON.stringify({ ...PLUGIN, substrat: { providers: { fuzz: './provider.mjs' } } }),
+  )
+  writeFileSync(
+    join(root, MODEL),
+    `export { default } from ${JSON.stringify(pathToFileURL(join(FOLDER, MODEL)).href)}\n`,
+  )
+  const data = join(lab.environment('').XDG_DATA_HOME as string, 'substrat')
+  mkdirSync(data, { recursive: true })
+  const plugins = [{ type: 'link', name: PLUGIN.name, root }]
+  writeFileSync(
+    join(data, 'package.json'),
+    JSON.stringify({ name: 'substrat', private: true, dependencies: {}, oclif: { schema: 1, plugins } }),
+  )
 }

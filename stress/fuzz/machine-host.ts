@@ -18,6 +18,7 @@ import { readImage, writeImage } from '../powercut/image.js'
 import { stepsOf } from '../powercut/trace.js'
 import { Random } from '../tree/random.js'
 import { type Counts, type Host, noCounts, type Planned, type Told } from './host.js'
+import { PACES } from './pace.js'
 import type { Harm } from './steps.js'
 
 const EPOCH = Date.parse('2026-01-05T00:00:00Z')
@@ -30,6 +31,7 @@ const UNSYNCED_COMMANDS = 4
 const IDENTITY = { pid_namespace: '1', pid: 1000, start_time: 1 }
 
 export class MachineHost implements Host {
+  readonly pace = PACES['in-process']
   readonly counts: Counts = noCounts()
   readonly home: string
   readonly workspace: string
@@ -66,8 +68,9 @@ export class MachineHost implements Host {
     this.time.jump(ms)
   }
 
-  now(): number {
-    return this.time.now
+  /** There are none. */
+  leftBehind(): number[] {
+    return []
   }
 
   powerCut(): void {

@@ -10,6 +10,8 @@ export interface Program {
   fail?: 'overloaded' | 'invalid' | 'overflow' | 'rate_limit'
   /** How often the model fails before it answers. */
   times?: number
+  /** What a limit says about coming back. */
+  retryAfterMs?: number
   /** The calls of each response; then comes the reply. */
   rounds?: Call[][]
   /** Characters that the message and the reply are longer by. */

@@ -13,8 +13,8 @@ export default {
       ...JSON.parse(json),
     }))
     await pause(Math.max(0, ...programs.map(({ delay = 0 }) => delay)), signal)
-    for (const { fail, times = 1 } of programs)
-      if (fail !== undefined && request.attempt <= times) throw failure(fail)
+    for (const { fail, times = 1, retryAfterMs } of programs)
+      if (fail !== undefined && request.attempt <= times) throw failure(fail, retryAfterMs)
     const messages = request.messages()
     const asked = messages.findLastIndex(({ role, content }) => role === 'user' && content === request.prompt)
     const done = messages
@@ -35,9 +35,9 @@ function replyTo(programs) {
   return programs.map(({ id, pad = 0 }) => `done ${id}${pad > 0 ? ` ${'y'.repeat(pad)}` : ''}`).join(', ')
 }
 
-function failure(type) {
+function failure(type, retry_after_ms) {
   return Object.assign(new Error(`the message says so: ${type}`), {
-    failure: { type, ...(type === 'rate_limit' ? { retry_after_ms: 30 * 60_000 } : {}) },
+    failure: { type, ...(retry_after_ms === undefined ? {} : { retry_after_ms }) },
   })
 }
 

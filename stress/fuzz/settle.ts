@@ -2,13 +2,11 @@
 import { audit } from '../kill/home-view.js'
 import type { Host, Told } from './host.js'
 import type { Harm } from './steps.js'
-import { World } from './world.js'
+import { type AgentInWorld, World } from './world.js'
 
 const RECOVER = ['recover', '--all', '--continue', 'all', '--json']
 const DELIVER = ['deliver', '--all', '--json']
 const ROUNDS_MAX = 15
-/** Over the time of all that was sent for later. */
-const LATER_MS = 2 * 3600 * 1000
 
 export type Heard = (told: Told) => void
 
@@ -22,7 +20,7 @@ export async function recovered(host: Host, harms: Harm[], heard: Heard): Promis
   broken.push(...wrong(await one(host, RECOVER, heard)), ...audit(host.home, true))
   broken.push(...wrong(await one(host, DELIVER, heard)))
   // Past its bound recovery leaves a turn to a person.
-  for (const { state } of World.read(host.home).owed())
+  for (const { state } of World.read(host.home).agents)
     if (state.recovery.interruption !== null && !state.hold && state.state !== 'terminated')
       broken.push(...wrong(await one(host, ['resume', state.id, '--json'], heard)))
   return broken
@@ -31,20 +29,27 @@ export async function recovered(host: Host, harms: Harm[], heard: Heard): Promis
 /** Everything that waits for a time, a person or a turn gets it. */
 export async function settled(host: Host, backMs: number, heard: Heard): Promise<string[]> {
   const broken: string[] = []
-  host.jump(backMs + LATER_MS)
+  host.jump(backMs + 2 * host.pace.laterMs)
   for (let round = 0; round < ROUNDS_MAX; round++) {
     for (const argv of [RECOVER, DELIVER]) broken.push(...wrong(await one(host, argv, heard)))
     const left = leftToPerson(World.read(host.home))
     for (const argv of left) broken.push(...wrong(await one(host, argv, heard)))
     if (broken.length > 0) return broken
-    const isLimited = World.read(host.home).agents.some(
-      ({ state }) => state.run?.status === 'open' && state.run.wait?.kind === 'not_before',
-    )
-    if (isLimited) host.jump(LATER_MS)
+    if (World.read(host.home).agents.some(waitsForTime)) host.jump(2 * host.pace.laterMs)
     else if (left.length === 0)
-      return [...(await again(host, heard)), ...audit(host.home, true), ...stillOwed(host)]
+      return [
+        ...(await again(host, heard)),
+        ...audit(host.home, true),
+        ...stillOwed(host),
+        ...leftBehind(host),
+      ]
   }
   return [`a home comes to rest: not after ${ROUNDS_MAX} rounds`]
+}
+
+function waitsForTime({ state }: AgentInWorld): boolean {
+  if (state.state === 'terminated') return false
+  return state.reminders.length > 0 || (state.run?.status === 'open' && state.run.wait?.kind === 'not_before')
 }
 
 /** A second recovery finds nothing to do. */
@@ -80,6 +85,10 @@ function stillOwed(host: Host): string[] {
       ({ state, waiting }) =>
         `nothing is owed at the end: ${state.path} has ${waiting.length} messages, owes ${state.owes.length}, run ${state.run?.status}`,
     )
+}
+
+function leftBehind(host: Host): string[] {
+  return host.leftBehind().map((pid) => `no program of a turn outlives it: process ${pid}`)
 }
 
 /** What a turn came to is no failure of these. */

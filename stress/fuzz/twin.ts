@@ -22,7 +22,8 @@ export async function differences(host: Host, lived: Lived): Promise<string[]> {
   const broken = await twin.rest()
   if (broken.length > 0) return broken.map((each) => `at rest, in the twin: ${each}`)
   return [
-    ...compared('before rest', stateOf(lived.atEnd), stateOf(atEnd)),
+    ...compared('before rest', ...inBoth(stateOf(lived.atEnd), stateOf(atEnd))),
+    ...compared('at rest', stateOf(lived.atRest), stateOf(World.read(host.home))),
     ...compared('at rest', mailOf(lived.atRest, lived.story), mailOf(World.read(host.home), lived.story)),
   ]
 }
@@ -32,7 +33,7 @@ class Twin {
   private behindMs = 0
 
   constructor(private readonly host: Host) {
-    this.person = new Person(host.home, host.workspace)
+    this.person = new Person(host)
   }
 
   async step(index: number, { step, done, isHarmed }: StepDone): Promise<string[]> {
@@ -49,8 +50,11 @@ class Twin {
     const isWhole = planned.every((each) => each.length === 1)
     const groups = isWhole ? [planned.flat()] : planned.flat().map((argv) => [argv])
     const exits: string[] = []
+    const startMs = (place: number): number => (isWhole ? (done[place]?.command.startMs ?? 0) : 0)
     for (const group of groups) {
-      const told = await this.host.run(group.map((argv) => ({ argv, harm: null, startMs: 0 })))
+      const told = await this.host.run(
+        group.map((argv, place) => ({ argv, harm: null, startMs: startMs(place) })),
+      )
       for (const each of told) this.person.hear(each)
       if (!isHarmed && group.length === 1 && told[0] !== undefined)
         exits.push(...differentEnd(done[0], told[0]))
@@ -92,6 +96,12 @@ function compared(when: string, here: View, there: View): string[] {
   return keys
     .filter((key) => here.get(key) !== there.get(key))
     .map((key) => `the twin agrees ${when}: ${key} is ${here.get(key)}, there ${there.get(key)}`)
+}
+
+/** Mail that waits for a time may have been taken already, or not: it makes agents, too. */
+function inBoth(here: View, there: View): [View, View] {
+  const both = (view: View): View => new Map([...view].filter(([key]) => here.has(key) && there.has(key)))
+  return [both(here), both(there)]
 }
 
 /** Each by its path, and which of those that had it. */
@@ -139,7 +149,10 @@ function mailOf(world: World, story: Story): View {
       add(`${name} ${id === undefined ? content.slice(0, 60) : `#${id}`} from ${sender}`, what)
     }
   }
+  // With a key the reply may have been printed instead.
+  const isPrinted = (content: string): boolean => again.has(/^done ([\w.]+)/.exec(content)?.[1])
   for (const { kind, content, from_path } of world.toOperator)
-    if (kind === 'response') add(`the operator ${content.slice(0, 60)} from ${from_path}`, 'there')
+    if (kind === 'response' && !isPrinted(content))
+      add(`the operator ${content.slice(0, 60)} from ${from_path}`, 'there')
   return view
 }

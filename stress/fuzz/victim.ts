@@ -36,7 +36,7 @@ class Life {
   private logs: Map<string, Buffer>
 
   constructor(private readonly host: Host) {
-    this.person = new Person(host.home, host.workspace)
+    this.person = new Person(host)
     this.logs = logsOf(host.home)
   }
 

@@ -1,0 +1,111 @@
+/** Commands, as fast-check makes and shrinks them. */
+import fc, { type Arbitrary } from 'fast-check'
+import type { Program } from './program.js'
+import type { Programs } from './programs.js'
+import { type Action, PLACES } from './steps.js'
+
+export interface Actions {
+  /** Several together come to the same in any order. */
+  commuting: Arbitrary<Action>
+  /** One alone comes to the same, whatever was cut short before. */
+  calm: Arbitrary<Action>
+  wild: Arbitrary<Action>
+}
+
+const at = fc.constantFrom(...PLACES)
+
+export function actionsOf({ commuting, calm, wild }: Programs): Actions {
+  return {
+    commuting: fc.oneof(
+      { weight: 8, arbitrary: sending(commuting, commuting) },
+      { weight: 3, arbitrary: bringing },
+      { weight: 1, arbitrary: looking },
+    ),
+    calm: fc.oneof(
+      { weight: 12, arbitrary: sending(calm, commuting) },
+      { weight: 5, arbitrary: spawning(commuting) },
+      { weight: 7, arbitrary: managing },
+      { weight: 3, arbitrary: bringing },
+      { weight: 1, arbitrary: looking },
+    ),
+    wild: fc.oneof(
+      { weight: 12, arbitrary: sending(wild, wild) },
+      { weight: 5, arbitrary: spawning(wild) },
+      { weight: 7, arbitrary: managing },
+      { weight: 4, arbitrary: bringing },
+      { weight: 1, arbitrary: looking },
+      { weight: 1, arbitrary: fc.constant<Action>({ do: 'prune' }) },
+    ),
+  }
+}
+
+function sending(direct: Arbitrary<Program>, mailed: Arbitrary<Program>): Arbitrary<Action> {
+  const facts = {
+    do: fc.constant('send' as const),
+    at,
+    drains: fc.boolean(),
+    key: oneOf('none', 'none', 'new', 'again'),
+    ifWaiting: oneOf('supersede', 'fail', 'queue'),
+    turnTimeout: fc.integer({ min: 0, max: 12 }).map((number) => number === 12),
+  }
+  return fc.oneof(
+    fc.record({ ...facts, how: fc.constant('direct' as const), program: direct }),
+    fc.record({
+      ...facts,
+      how: oneOf('queue', 'queue', 'notification', 'later', 'from_parent', 'from_sibling'),
+      program: mailed,
+    }),
+  )
+}
+
+function spawning(prompt: Arbitrary<Program>): Arbitrary<Action> {
+  return fc.record({
+    do: fc.constant('spawn' as const),
+    at,
+    prompt: fc.option<Program>(prompt),
+    ifExists: oneOf('fail', 'use'),
+  })
+}
+
+const deciding: Arbitrary<Action> = fc.record({
+  do: fc.constant('decide' as const),
+  at,
+  decision: oneOf('approve', 'deny', 'input', 'result'),
+  by: oneOf('token', 'token', 'token', 'machine', 'machine', 'old', 'foreign', 'forged', 'malformed'),
+})
+
+const managing: Arbitrary<Action> = fc.oneof(
+  { weight: 6, arbitrary: deciding },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: oneOf('rotate', 'resume', 'resume', 'retry', 'ungate', 'ungate', 'gate'),
+      at,
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('suspend' as const), at, hold: fc.boolean() }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: oneOf('cancel', 'terminate', 'remove'), at, recursive: fc.boolean() }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: oneOf('fork', 'set'), at }) },
+)
+
+const bringing: Arbitrary<Action> = fc.oneof(
+  fc.record({ do: fc.constant('deliver' as const), at: fc.option(at) }),
+  fc.record({ do: fc.constant('recover' as const), continues: oneOf('roots', 'all', 'none') }),
+  fc.record({
+    do: fc.constant('wait' as const),
+    at: fc.uniqueArray(at, { minLength: 1, maxLength: 3 }),
+  }),
+)
+
+const looking: Arbitrary<Action> = fc.record({
+  do: fc.constant('look' as const),
+  with: oneOf('show', 'list', 'tree', 'log', 'inbox'),
+  at,
+})
+
+function oneOf<const T extends string>(...words: T[]): Arbitrary<T> {
+  return fc.constantFrom(...words)
+}

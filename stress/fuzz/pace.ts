@@ -1,0 +1,37 @@
+/** How long things take: on the machine, whose time costs nothing, and where it is everybody's. */
+export type Mode = 'in-process' | 'processes'
+
+export interface Pace {
+  mode: Mode
+  /** Of the model, before each response. */
+  delayMsMax: number
+  /** What is sent for later comes then. */
+  laterMs: number
+  reminderSeconds: number[]
+  /** Of a provider that limits. */
+  retryAfterMs: number
+  turnTimeoutMs: number
+  /** The most steps of each of the four parts of a sequence. */
+  partSteps: number
+}
+
+export const PACES: Record<Mode, Pace> = {
+  'in-process': {
+    mode: 'in-process',
+    delayMsMax: 2000,
+    laterMs: 3_600_000,
+    reminderSeconds: [60, 1800],
+    retryAfterMs: 1_800_000,
+    turnTimeoutMs: 30_000,
+    partSteps: 36,
+  },
+  processes: {
+    mode: 'processes',
+    delayMsMax: 200,
+    laterMs: 1000,
+    reminderSeconds: [1],
+    retryAfterMs: 500,
+    turnTimeoutMs: 1000,
+    partSteps: 10,
+  },
+}

@@ -1,0 +1,107 @@
+/**
+ * A sequence of real processes: real kills, real signals, programs as tools. What is not fixed by the seed here: the clock,
+ * ids, which process is quicker, and so what a kill meets; the power is not cut and no step of the disk fails.
+ */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { processesWith } from '../../test/support/processes.js'
+import { median } from '../bench/measure.js'
+import type { Lab } from '../support/lab.js'
+import { type Counts, type Host, noCounts, type Planned, type Told } from './host.js'
+import { PACES } from './pace.js'
+import type { Harm } from './steps.js'
+
+/** One that takes longer hangs. */
+const COMMAND_MS_MAX = 120_000
+/** Changing steps that a usual command takes on the disk: the place of a kill, as a share of its time. */
+const USUAL_STEPS = 40
+const FIRST_MS = 300
+const TIMES_KEPT = 15
+const ENVIRONMENT = { SUBSTRAT_RETRY_DELAYS: '10ms,20ms,40ms' }
+
+export class ProcessHost implements Host {
+  readonly pace = PACES.processes
+  readonly counts: Counts = noCounts()
+  readonly home: string
+  readonly workspace: string
+  private readonly times: number[] = [FIRST_MS]
+  private lastJump = Promise.resolve()
+
+  constructor(
+    directory: string,
+    private readonly lab: Lab,
+  ) {
+    rmSync(directory, { recursive: true, force: true })
+    this.home = join(directory, 'home')
+    this.workspace = join(directory, 'workspace')
+    mkdirSync(this.workspace, { recursive: true })
+    writeFileSync(join(this.workspace, 'notes.txt'), 'notes\n')
+  }
+
+  async run(planned: Planned[]): Promise<Told[]> {
+    await this.lastJump
+    return Promise.all(planned.map((each) => this.start(each)))
+  }
+
+  /** Nobody sets the clock of the machine that all of us are on: it is waited for. */
+  jump(ms: number): void {
+    this.lastJump = sleep(Math.max(0, ms))
+  }
+
+  powerCut(): void {
+    throw new Error('real processes are not cut off from their disk here')
+  }
+
+  leftBehind(): number[] {
+    return processesWith(`SUBSTRAT_HOME=${this.home}`)
+  }
+
+  private async start({ argv, harm, startMs }: Planned): Promise<Told> {
+    await sleep(startMs)
+    this.counts.commands += 1
+    const began = performance.now()
+    const { child, ended } = this.lab.start(this.home, argv, { env: ENVIRONMENT, timeoutMs: COMMAND_MS_MAX })
+    let isHarmed = false
+    const later = this.harmOf(harm)
+    const timer =
+      later &&
+      setTimeout(() => {
+        if (child.exitCode === null && child.signalCode === null) isHarmed = child.kill(later.signal)
+      }, later.ms)
+    const { code, signal, stdout, stderr } = await ended
+    clearTimeout(timer)
+    if (signal === 'SIGKILL' && !isHarmed)
+      throw new Error(`substrat ${argv.join(' ')} did not come to an end`)
+    if (signal === 'SIGKILL') this.counts.kills += 1
+    else if (isHarmed) this.counts.signals += 1
+    else this.times.push(performance.now() - began)
+    if (this.times.length > TIMES_KEPT) this.times.shift()
+    // What came when all was done has harmed nobody.
+    return {
+      argv,
+      status: code ?? 'killed',
+      stdout,
+      stderr,
+      isHarmed: isHarmed && (signal !== null || code !== 0),
+    }
+  }
+
+  private harmOf(harm: Harm | null): { signal: NodeJS.Signals; ms: number } | undefined {
+    switch (harm?.harm) {
+      case 'kill':
+        return { signal: 'SIGKILL', ms: (harm.at / USUAL_STEPS) * median(this.times) }
+      case 'kill_later':
+        return { signal: 'SIGKILL', ms: harm.ms + median(this.times) / 2 }
+      case 'signal':
+        return { signal: harm.name, ms: harm.ms + median(this.times) / 2 }
+      default:
+        return undefined
+    }
+  }
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms)
+  })
+}

@@ -1,0 +1,162 @@
+/** What agents are asked to do, as fast-check makes and shrinks it. */
+import fc, { type Arbitrary } from 'fast-check'
+import type { Pace } from './pace.js'
+import type { Call, Program } from './program.js'
+import { PLACES } from './steps.js'
+
+export interface Programs {
+  /** What several agents may be asked at once, and in any order: the same comes of it. */
+  commuting: Arbitrary<Program>
+  /** What one that nothing else is asked of may be: a person has to decide something, or it writes to whoever is there. */
+  calm: Arbitrary<Program>
+  /** What others do at the same time decides what comes of it. */
+  wild: Arbitrary<Program>
+}
+
+const child = fc.constantFrom('x', 'y', 'p', 'q')
+const relative = fc.oneof(fc.constant('parent'), child, fc.constantFrom(...PLACES))
+const kind = fc.constantFrom('request', 'notification')
+const pad = fc.oneof({ weight: 30, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.constant(70_000) })
+
+export function programsAt(pace: Pace): Programs {
+  const delay = delayAt(pace)
+  const leaf: Arbitrary<Program> = fc.record({ delay, pad })
+  const acting: Arbitrary<Program> = fc.record({
+    delay,
+    pad,
+    rounds: fc.array(fc.array(callAt(pace, leaf), { minLength: 1, maxLength: 3 }), {
+      minLength: 1,
+      maxLength: 2,
+    }),
+  })
+  const commuting = fc.oneof(
+    { weight: 4, arbitrary: leaf },
+    { weight: 6, arbitrary: acting },
+    { weight: 1, arbitrary: failing(delay) },
+  )
+  const calm = fc.oneof(
+    { weight: 9, arbitrary: commuting },
+    { weight: 1, arbitrary: broadcasting(delay) },
+    { weight: 4, arbitrary: asking(delay) },
+  )
+  const wild = fc.oneof(
+    { weight: 10, arbitrary: calm },
+    { weight: 1, arbitrary: limited(pace) },
+    { weight: 1, arbitrary: overflowing },
+    { weight: 2, arbitrary: controlling },
+  )
+  return { commuting, calm, wild }
+}
+
+export function delayAt({ delayMsMax }: Pace): Arbitrary<number> {
+  return fc.oneof(
+    { weight: 3, arbitrary: fc.constant(0) },
+    { weight: 2, arbitrary: fc.integer({ min: 0, max: delayMsMax }) },
+  )
+}
+
+// Programs
+
+/** How often it fails before it answers; what is invalid stays so. */
+function failing(delay: Arbitrary<number>): Arbitrary<Program> {
+  return fc.oneof(
+    fc.record({ delay, fail: fc.constant('overloaded' as const), times: fc.integer({ min: 1, max: 3 }) }),
+    fc.record({ delay, fail: fc.constant('invalid' as const), times: fc.constant(1_000_000) }),
+  )
+}
+
+function limited({ retryAfterMs }: Pace): Arbitrary<Program> {
+  return fc.constantFrom(1, 5).map((times) => ({ fail: 'rate_limit' as const, times, retryAfterMs }))
+}
+
+/** Whether that can be made shorter depends on what came before it. */
+const overflowing: Arbitrary<Program> = fc.constant({ fail: 'overflow' as const })
+
+function broadcasting(delay: Arbitrary<number>): Arbitrary<Program> {
+  return fc.record({ delay, kind }).map((of) => ({
+    delay: of.delay,
+    rounds: [[{ name: 'broadcast', input: { kind: of.kind }, sends: {} }]],
+  }))
+}
+
+/** `set_metadata` is allowed to nobody here: a person is asked. */
+function asking(delay: Arbitrary<number>): Arbitrary<Program> {
+  const metadata: Call = { name: 'set_metadata', input: { metadata: { a: 'b' } } }
+  const question: Call = { name: 'ask_operator', input: { question: 'which?' } }
+  return fc
+    .record({ delay, calls: fc.constantFrom<Call[]>([metadata], [question], [metadata, metadata]) })
+    .map((of) => ({ delay: of.delay, rounds: [of.calls] }))
+}
+
+const controlling: Arbitrary<Program> = fc
+  .record({
+    agent: child,
+    name: fc.constantFrom('gate', 'ungate', 'permit_turn', 'poke', 'subscribe', 'unsubscribe'),
+  })
+  .map(({ agent, name }) => ({ rounds: [[{ name, input: { agent } }]] }))
+
+// Calls
+
+function callAt(pace: Pace, leaf: Arbitrary<Program>): Arbitrary<Call> {
+  const passing = fc
+    .record({ delay: delayAt(pace), call: sending(fc.oneof(fc.constant('parent'), child), leaf) })
+    .map((of): Program => ({ delay: of.delay, rounds: [[of.call]] }))
+  const nested = fc.oneof({ weight: 4, arbitrary: leaf }, { weight: 2, arbitrary: passing })
+  return fc.oneof(
+    { weight: 8, arbitrary: sending(relative, nested) },
+    { weight: 4, arbitrary: waiting(leaf) },
+    { weight: 4, arbitrary: reading },
+    { weight: 2, arbitrary: remembering(pace) },
+    { weight: 3, arbitrary: bearing(leaf) },
+    // Programs are no code of ours: the machine has none.
+    ...(pace.mode === 'processes' ? [{ weight: 4, arbitrary: running }] : []),
+  )
+}
+
+function sending(to: Arbitrary<string>, sends: Arbitrary<Program>): Arbitrary<Call> {
+  return fc
+    .record({ to, kind, sends })
+    .map((of) => ({ name: 'send_message', input: { to: of.to, kind: of.kind }, sends: of.sends }))
+}
+
+/** Downwards alone: of two that wait for one another it is chance which is refused. */
+function waiting(leaf: Arbitrary<Program>): Arbitrary<Call> {
+  return fc
+    .record({ to: child, sends: leaf })
+    .map(({ to, sends }) => ({ name: 'send_message', input: { to, wait: true }, sends }))
+}
+
+function remembering({ reminderSeconds }: Pace): Arbitrary<Call> {
+  return fc
+    .constantFrom(...reminderSeconds)
+    .map((delay_seconds) => ({ name: 'remind_me', input: { delay_seconds }, sends: {} }))
+}
+
+const reading: Arbitrary<Call> = fc.oneof(
+  fc.constantFrom(
+    { name: 'read_file', input: { path: 'notes.txt' } },
+    { name: 'check_inbox', input: {} },
+    { name: 'list_children', input: {} },
+    { name: 'there_is_no_such_tool', input: {} },
+  ),
+  child.map((agent) => ({ name: 'inspect_agent', input: { agent } })),
+)
+
+const running: Arbitrary<Call> = fc
+  .constantFrom('echo done', 'sleep 0.3', 'sleep 0.1; echo done; exit 3')
+  .map((command) => ({ name: 'shell', input: { command } }))
+
+function bearing(leaf: Arbitrary<Program>): Arbitrary<Call> {
+  const completing: Program = { rounds: [[{ name: 'complete', input: { result: 'all is done' } }]] }
+  return fc
+    .record({
+      wait: fc.boolean(),
+      sends: fc.oneof(leaf, fc.constant(completing)),
+      number: fc.integer({ min: 0, max: 9999 }),
+    })
+    .map(({ wait, sends, number }) => ({
+      name: 'spawn_agent',
+      input: { name: `c${number}`, ...(wait ? { wait } : {}) },
+      sends,
+    }))
+}
