@@ -10,6 +10,7 @@ import { openForRead } from '../../src/session/open-for-read.js'
 import type { NewRecord, SessionRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import type { State } from '../../src/session/state.js'
+import { isUnfinished } from '../../src/session/status.js'
 import { frame } from '../../src/storage/frame.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { copyOf, killedAt } from '../support/killed.js'
@@ -206,6 +207,22 @@ describe('nothing goes on by itself', () => {
       recovery: { interruption: null },
     })
     expect(state.owes.map(({ to, reply_to }) => [to, reply_to])).toEqual([[lead, message_id]])
+  })
+
+  test('a turn that was interrupted is not gone on with: it may have been', async () => {
+    await write(child, (session) => {
+      const run_id = randomUUID()
+      session.append(beginning(session, run_id, 'work'))
+      session.append([
+        { kind: 'run.interrupted', run_id, reason: 'process_exit' },
+        { kind: 'session.suspended', reason: 'recovery' },
+      ])
+      session.append([{ kind: 'provider.state', state: 'x' }])
+    })
+    flipIn(child, linesOf(child).length)
+    const state = await rebuild(child)
+    expect(state.run?.status).toBe('interrupted')
+    expect(isUnfinished(state)).toBe(false)
   })
 
   test('a reminder is dropped: it may have rung', async () => {
