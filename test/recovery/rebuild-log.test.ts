@@ -177,6 +177,28 @@ describe.each([
   })
 })
 
+test('where the damage took the very record, the snapshot knows', async () => {
+  const message_id = randomUUID()
+  await write(child, (session) => {
+    const run_id = randomUUID()
+    session.append([
+      { kind: 'session.activated', boot_id: 'x' },
+      startedRun(run_id, 'today'),
+      deliveredRecord(run_id, { message_id }),
+    ])
+    session.append([
+      { kind: 'run.completed', run_id },
+      { kind: 'session.suspended', reason: 'idle' },
+    ])
+  })
+  writeFileSync(store.logPath(child), `${linesOf(child)[0]}\n`)
+  expect(await rebuild(child)).toMatchObject({
+    delivered: [message_id],
+    lost: { keys: ['today'] },
+    hold: true,
+  })
+})
+
 describe('nothing goes on by itself', () => {
   test('an open run is cancelled, its token worth nothing, and who asked is told once', async () => {
     const [message_id, token_id] = [randomUUID(), randomUUID()]
