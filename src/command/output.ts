@@ -11,7 +11,17 @@ export function asSubstratError(error: unknown, command: string): SubstratError 
     if (error.message.startsWith('Parsing --')) error.message = usage(error.message)
     return error
   }
-  const { message, oclif, syscall } = error as NodeJS.ErrnoException & { oclif?: { exit?: number } }
+  const { message, oclif, syscall, code, info } = error as NodeJS.ErrnoException & {
+    oclif?: { exit?: number }
+    info?: { code?: string }
+  }
+  // Of Node or oclif, which open files too: before a command of ours has begun.
+  if ([code, info?.code].includes('EMFILE'))
+    return new SubstratError('STORAGE_FAILED', `cannot open a file: ${message}`, {
+      hint: 'too many open files: raise `ulimit -n`, then run the same command again',
+      facts: { errno: 'EMFILE' },
+      cause: error,
+    })
   if (syscall === 'uv_cwd')
     return new SubstratError('USAGE', 'the current directory is gone', {
       hint: 'change to one that is there, then run the same command again',

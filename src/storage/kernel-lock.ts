@@ -57,14 +57,27 @@ function loadOfd(): OfdTryLock | undefined {
     const folder = dirname(require.resolve('fs-native-extensions/package.json'))
     const file = join(folder, 'prebuilds', `${process.platform}-${process.arch}`, 'fs-native-extensions.node')
     ofd = (require(file) as { tryLock: OfdTryLock }).tryLock
-  } catch {
+  } catch (first) {
+    refuseWithoutDescriptors(first)
     try {
       ofd = (require('fs-native-extensions/binding') as { tryLock: OfdTryLock }).tryLock
-    } catch {
+    } catch (error) {
+      refuseWithoutDescriptors(error)
       return undefined
     }
   }
   return ofd
+}
+
+/** It is there, but cannot be opened now: that must not decide on the kind of a new home's locks. */
+function refuseWithoutDescriptors(error: unknown): void {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code !== 'EMFILE' && code !== 'ENFILE' && !/too many open files/i.test(message)) return
+  throw new SubstratError('STORAGE_FAILED', 'cannot open the add-on fs-native-extensions/: EMFILE', {
+    hint: 'too many open files: raise `ulimit -n`, then run the same command again',
+    facts: { errno: 'EMFILE' },
+    cause: error,
+  })
 }
 
 function tryOfd(file: io.OpenFile, sharing: LockSharing): boolean {
