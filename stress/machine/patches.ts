@@ -34,6 +34,12 @@ export function closeDescriptor(fd: number): void {
   closeSync(fd)
 }
 
+/** Where nothing is ever lost but what a process had not written, syncing takes time and changes nothing. */
+export function withoutBarriers(): void {
+  fs.fsyncSync = fs.fdatasyncSync = () => undefined
+  syncBuiltinESMExports()
+}
+
 /** The kernel tells of changes when it likes; who watches has to look for himself from time to time, too. */
 export function withoutWatches(): void {
   fs.watch = (() => {

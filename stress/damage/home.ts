@@ -1,0 +1,84 @@
+/** The home that is damaged: small, with a bit of everything. The same bytes in each run, but for process ids. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { clock } from '../../src/clock.js'
+import type { Image } from '../machine/image.js'
+import type { MachineLab } from '../machine/lab.js'
+import { randomBy } from '../machine/patches.js'
+import { Random } from '../tree/random.js'
+
+export interface DamagedHome {
+  image: Image
+  /** As it was one turn before. */
+  earlier: Image
+  /** Every file that can be damaged, by what it is called here; names within the image. */
+  files: Map<string, string>
+}
+
+const SEED = 6
+const BEGAN = Date.parse('2026-11-20T10:00:00.000Z')
+const LARGE = 'large '.repeat(12_000)
+
+export async function makeHome(lab: MachineLab): Promise<DamagedHome> {
+  const chance = new Random(SEED)
+  randomBy(() => chance.next())
+  let ticks = 0
+  clock.now = () => BEGAN + 10 * ticks++
+  const responses = [
+    {},
+    { say: 'I look', tools: [{ name: 'shell', input: { command: 'echo looked' } }] },
+    { tools: [{ name: 'send_message', input: { to: 'kid', content: 'a question' } }] },
+    { say: 'all done' },
+    { say: 'read' },
+    { say: 'may I?', tools: [{ name: 'shell', input: { command: 'echo asked' } }] },
+    { say: 'thanks' },
+  ]
+  writeFileSync(join(lab.workspace, 'a.json'), JSON.stringify({ responses }))
+  await lab.do('spawn', '--name', 'a', '--option', 'scenario=a.json', '--system', 'be brief')
+  // As `config set` writes it.
+  writeFileSync(join(lab.home, 'config.json'), `${JSON.stringify({ slots_max: 3 }, null, 2)}\n`, {
+    mode: 0o600,
+  })
+  await lab.do('spawn', '--parent', 'a', '--name', 'kid')
+  await lab.do('spawn', '--name', 'b')
+  await lab.do('send', 'b', '--key', 'k', 'hello')
+  await lab.do('send', 'b', '--queue', 'by mail')
+  await lab.do('suspend', 'a/kid', '--hold')
+  await lab.do('send', 'a', 'first')
+  await lab.do('send', 'a', '--allow', 'all', 'work')
+  await lab.do('send', 'a', LARGE)
+  await lab.do('recover', '--all')
+  const earlier = lab.image()
+  await lab.run(['send', 'a', 'ask me'])
+  const image = lab.image()
+  // From now on every command runs at the same time, so that its answer is the same.
+  clock.now = () => BEGAN + 60_000
+  return { image, earlier, files: named(image) }
+}
+
+/** By the content of the names, which are ids. */
+function named(image: Image): Map<string, string> {
+  const files = new Map<string, string>()
+  const ids = new Map<string, string>()
+  for (const [name, bytes] of image.entries) {
+    const [, id] = /agents\/([^/]+)\/session\.json$/.exec(name) ?? []
+    if (id !== undefined && bytes !== null)
+      ids.set(id, (JSON.parse(bytes.toString('utf8')) as { name: string }).name)
+  }
+  for (const [name, bytes] of image.entries) {
+    if (bytes === null || !name.startsWith('home/')) continue
+    const label = name
+      .slice('home/'.length)
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, (id) => ids.get(id) ?? 'id')
+      .replaceAll(/[0-9a-f]{64}/g, 'hash')
+    files.set(uniqueIn(files, label), name)
+  }
+  return files
+}
+
+function uniqueIn(files: Map<string, string>, label: string): string {
+  for (let n = 1; ; n++) {
+    const unique = n === 1 ? label : `${label}#${n}`
+    if (!files.has(unique)) return unique
+  }
+}

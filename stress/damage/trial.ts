@@ -1,0 +1,149 @@
+/**
+ * One damage, and each command on the home that has it: either the command answers as if nothing were damaged, or it says
+ * what is, with exit 10 and the name of the file; of a log, also which byte and which record. It never answers otherwise,
+ * never dies with a stack, and nothing is appended to a log that is damaged.
+ */
+import { basename } from 'node:path'
+import type { LabEnded, MachineLab } from '../machine/lab.js'
+import { type Answer, answerOf, DOCTOR, READING, WRITING } from './answers.js'
+import type { Damage } from './damages.js'
+import type { DamagedHome } from './home.js'
+import { type Batch, batchesIn, whatIsNamed } from './named.js'
+
+export type Verdict = 'as before' | 'detected'
+
+export interface Violation {
+  damage: Damage
+  command: string
+  broken: string
+}
+
+const CORRUPT = 10
+const CONFIG_INVALID = 2
+
+export class Trials {
+  readonly violations: Violation[] = []
+  /** By kind of damage: how many, and what the commands said. */
+  readonly counts = new Map<string, { damages: number } & Record<Verdict, number>>()
+  private readonly before = new Map<string, Answer>()
+  private readonly batches = new Map<string, Batch[]>()
+
+  private constructor(
+    private readonly lab: MachineLab,
+    private readonly home: DamagedHome,
+  ) {}
+
+  static async open(lab: MachineLab, home: DamagedHome): Promise<Trials> {
+    const trials = new Trials(lab, home)
+    for (const [file, name] of home.files)
+      if (file.endsWith('.jsonl')) trials.batches.set(file, batchesIn(home.image.entries.get(name) as Buffer))
+    for (const argv of [...READING, ...WRITING]) {
+      lab.restore(home.image)
+      trials.before.set(argv.join(' '), answerOf(await lab.run(argv), lab))
+    }
+    return trials
+  }
+
+  /** `turn`: which of the writing commands has its turn. */
+  async run(damage: Damage, turn: number): Promise<void> {
+    const image = damage.make()
+    this.count(damage.kind, 'damages')
+    this.lab.restore(image)
+    for (const argv of READING) {
+      const ended = await this.lab.run(argv, ({ name, point }) => {
+        if (!['open', 'read'].includes(name)) this.broken(damage, argv, `it changes nothing, but ${point}`)
+        return undefined
+      })
+      this.judge(damage, argv, ended, answerOf(ended, this.lab, false))
+    }
+    const argv = WRITING[turn % WRITING.length] as string[]
+    const ended = await this.lab.run(argv)
+    const verdict = this.judge(damage, argv, ended, answerOf(ended, this.lab))
+    this.checkLog(damage, argv, verdict)
+  }
+
+  private judge(damage: Damage, argv: string[], ended: LabEnded, answer: Answer): Verdict | undefined {
+    const before = this.before.get(argv.join(' ')) as Answer
+    if (ended.isHung) return this.broken(damage, argv, 'it ends')
+    if (ended.status === 1 || /\n {4}at /.test(ended.stderr))
+      return this.broken(damage, argv, `it does not end in an unexpected way: ${ended.stderr.slice(0, 500)}`)
+    const isSeen = argv !== DOCTOR || !this.isTruth(damage)
+    if (
+      isSeen &&
+      answer.status === before.status &&
+      answer.text === before.text &&
+      isSameFor(damage, answer, before)
+    )
+      return this.count(damage.kind, 'as before')
+    const named = whatIsNamed(damage, ended, this.home, this.batches.get(damage.file))
+    if (this.isSaid(damage, argv, ended) && named === undefined) return this.count(damage.kind, 'detected')
+    const differs = answer.view?.filter((line) => !before.view?.includes(line)).join('; ')
+    return this.broken(
+      damage,
+      argv,
+      `it answers as before (exit ${before.status}), or names ${named ?? 'the file'}; not exit ${answer.status}: ${ended.stderr.trim() || ended.stdout.slice(0, 300)} ${differs}`,
+    )
+  }
+
+  /** What nothing else says again. Only in a log, and in a blob, the last byte says anything. */
+  private isTruth({ file, range }: Damage): boolean {
+    if (['.jsonl', '/blobs/'].some((part) => file.includes(part))) return true
+    const { length } = this.home.image.entries.get(this.home.files.get(file) as string) as Buffer
+    return ['/inbox/', 'home.json'].some((part) => file.includes(part)) && (range?.[0] ?? 0) < length - 1
+  }
+
+  /** A list goes on with the others; recovery ends with the first status that is not 0. */
+  private isSaid(damage: Damage, argv: string[], { status, stdout, stderr }: LabEnded): boolean {
+    const { file } = damage
+    const [command] = argv
+    if (file === 'config.json') return status === CONFIG_INVALID
+    const name = this.home.files.get(file) as string
+    const isNamed = `${stdout}${stderr}`.includes(basename(name))
+    // What can be made again is said, and asks for nobody.
+    if (argv === DOCTOR) {
+      if (this.isTruth(damage)) return isNamed && status === CORRUPT
+      return isNamed || stdout.includes(/agents\/([^/]+)/.exec(name)?.[1] ?? ' none')
+    }
+    if (command === 'list' || command === 'recover' || command === 'deliver') return isNamed
+    // A message that is damaged is kept, and said; the turns of its recipient go on without it.
+    return isNamed && (status === CORRUPT || file.includes('/inbox/'))
+  }
+
+  private checkLog({ kind, file, ...damage }: Damage, argv: string[], verdict: Verdict | undefined): void {
+    if (!file.endsWith('.jsonl') || kind === 'removed') return
+    const name = this.home.files.get(file) as string
+    const damaged = damage.make().entries.get(name) as Buffer
+    const now = this.lab.image().entries.get(name) as Buffer
+    if (!now.equals(damaged) && verdict !== undefined)
+      this.broken({ kind, file, ...damage }, argv, 'nothing is appended to a log that is damaged')
+  }
+
+  private broken(damage: Damage, argv: string[], broken: string): undefined {
+    this.violations.push({ damage, command: argv.join(' '), broken })
+  }
+
+  private count(kind: string, what: 'damages' | Verdict): Verdict | undefined {
+    const count = this.counts.get(kind) ?? { damages: 0, 'as before': 0, detected: 0 }
+    count[what] += 1
+    this.counts.set(kind, count)
+    return what === 'damages' ? undefined : what
+  }
+}
+
+/** What is damaged cannot be seen from outside; all the rest is as it should be. */
+function isSameFor({ file }: Damage, { view: after }: Answer, { view: before }: Answer): boolean {
+  const hidden = HIDDEN.find(([beginning]) => file.startsWith(beginning))?.[1] ?? []
+  const seen = (view: string[] | undefined): string[] =>
+    (view ?? []).filter((line) => !hidden.some((beginning) => line.startsWith(beginning)))
+  const [a, b] = [seen(after), seen(before)]
+  return after === undefined || (a.length === b.length && a.every((line, index) => line === b[index]))
+}
+
+/** Lines of the view that are about what is in those files. */
+const HIDDEN: [string, string[]][] = [
+  ['agents/a', ['a:', 'operator:']],
+  ['agents/b', ['b:', 'operator:']],
+  ['agents/kid', ['a/kid:']],
+  ['operator', ['operator:']],
+  ['config.json', ['settings:']],
+]

@@ -1,0 +1,101 @@
+// npm run stress:faults -- [--only machine,nested,real] [--scenarios send,spawn] [--every 10] [--nested 20] [--real 'ulimit -n']
+//                          [--step 17] [--fault 'EIO once'] [--point log.sync] [--json FILE] [--canary NAME]
+// Each step of each command fails, once or from then on, also in the recovery that follows a kill; and real processes
+// whose kernel says no. Exits 1 where the contract is broken. With --canary it runs on a broken variant of the program
+// (stress/faults/canaries.json) until that is caught, and exits 1 where it is not.
+import { writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { nestedOf } from './faults/nested.js'
+import { EXPERIMENTS } from './faults/real.js'
+import { coverage, describeExperiment, summary, violationsInShort } from './faults/report.js'
+import { SCENARIOS } from './faults/scenarios.js'
+import { type ScenarioReport, type SweepOptions, sweep } from './faults/sweep.js'
+import { MachineLab } from './machine/lab.js'
+import { Lab } from './support/lab.js'
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', default: 'machine,nested,real' },
+    scenarios: { type: 'string' },
+    every: { type: 'string', default: '1' },
+    /** Of so many steps that change something one is killed before, for the faults in recovery. */
+    nested: { type: 'string', default: '20' },
+    real: { type: 'string' },
+    step: { type: 'string' },
+    fault: { type: 'string' },
+    point: { type: 'string' },
+    json: { type: 'string' },
+    canary: { type: 'string' },
+  },
+})
+
+const words = values.scenarios?.split(',')
+const chosen = SCENARIOS.filter(({ name }) => words?.includes(name) ?? true)
+if (chosen.length === 0) {
+  console.error(`--scenarios takes some of: ${SCENARIOS.map(({ name }) => name).join(', ')}`)
+  process.exit(2)
+}
+const parts = values.step === undefined ? values.only.split(',') : ['machine']
+let isBroken = false
+const results: Record<string, unknown> = {}
+if (parts.includes('machine') || parts.includes('nested')) await onMachine()
+if (parts.includes('real')) await onKernel()
+if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(results, null, 2)}\n`)
+if (values.canary !== undefined) console.log(`${isBroken ? 'caught' : 'NOT CAUGHT'}: ${values.canary}`)
+process.exitCode = isBroken === (values.canary === undefined) ? 1 : 0
+// A command that was killed as it hung may have left something that keeps a process alive.
+process.exit()
+
+async function onMachine(): Promise<void> {
+  const lab = MachineLab.open()
+  const empty = lab.image()
+  const options: SweepOptions = {
+    every: Number(values.every),
+    isRotated: false,
+    step: values.step === undefined ? undefined : Number(values.step),
+    fault: values.fault,
+    point: values.point,
+  }
+  try {
+    for (const part of ['machine', 'nested'].filter((name) => parts.includes(name))) {
+      const reports: ScenarioReport[] = []
+      for (const scenario of chosen) {
+        const nested =
+          part === 'machine' ? [scenario] : await nestedOf(lab, empty, scenario, Number(values.nested))
+        for (const each of nested) {
+          if (values.canary !== undefined && isBroken) break
+          reports.push(told(await sweep(lab, empty, each, { ...options, isRotated: part === 'nested' })))
+        }
+      }
+      console.log(`\n${part}\n${summary(reports)}\n\n${coverage(reports)}`)
+      results[part] = reports
+    }
+  } finally {
+    lab.close()
+  }
+}
+
+function told(report: ScenarioReport): ScenarioReport {
+  console.log(summary([report]).split('\n')[1])
+  for (const text of violationsInShort(report.violations)) console.log(text)
+  isBroken ||= report.violations.length > 0
+  return report
+}
+
+async function onKernel(): Promise<void> {
+  const lab = Lab.open()
+  try {
+    await lab.warm()
+    const names = Object.keys(EXPERIMENTS).filter((name) => name === (values.real ?? name))
+    const experiments = []
+    for (const name of names) {
+      const experiment = await (EXPERIMENTS[name] as (typeof EXPERIMENTS)[string])(lab)
+      experiments.push(experiment)
+      console.log(describeExperiment(experiment))
+      isBroken ||= experiment.broken.length > 0
+    }
+    results.real = experiments
+  } finally {
+    lab.close()
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * Which errors a step on the disk may meet, and conditions that last: a disk that is full for good fails what needs space,
+ * and nothing else.
+ */
+import type { Operation } from '../../src/storage/io.js'
+import type { Fault } from '../machine/process.js'
+import { isSync } from './synced.js'
+
+export type Errno = 'ENOSPC' | 'EDQUOT' | 'EIO' | 'EROFS' | 'EMFILE'
+
+/** What adds an entry to a directory may need a block for it. */
+const ENTRIES = new Set(['rename', 'link', 'mkdir'])
+const REMOVALS = new Set(['unlink', 'rmdir', 'truncate'])
+const NO_SPACE: Errno[] = ['ENOSPC', 'EDQUOT']
+
+/** Every error that the step alone may meet. */
+export function errorsOf(operation: Operation): Errno[] {
+  const { name } = operation
+  if (name === 'open') {
+    if (opensForRead(operation)) return ['EMFILE', 'EIO']
+    return ['EMFILE', 'EIO', 'EROFS', ...(mayCreate(operation) ? NO_SPACE : [])]
+  }
+  if (name === 'read') return isListing(operation) ? ['EMFILE', 'EIO'] : ['EIO']
+  if (name === 'sync_directory') return ['EIO', 'ENOSPC', 'EMFILE']
+  if (isSync(operation)) return ['EIO', ...NO_SPACE]
+  if (REMOVALS.has(name)) return ['EIO', 'EROFS']
+  return ['EIO', 'EROFS', ...NO_SPACE]
+}
+
+/** A short write takes these many bytes of the whole. */
+export const SHORT_WRITES: Record<string, (bytes: number) => number> = {
+  'one byte': () => 1,
+  half: (bytes) => Math.floor(bytes / 2),
+  'all but one byte': (bytes) => bytes - 1,
+}
+
+/** What is wrong with the machine from some step on, until somebody mends it. */
+export interface Condition {
+  name: string
+  fault(operation: Operation): Fault
+}
+
+export const CONDITIONS: Condition[] = [
+  { name: 'full', fault: (operation) => fails('ENOSPC', needsSpace(operation)) },
+  { name: 'over quota', fault: (operation) => fails('EDQUOT', needsSpace(operation)) },
+  { name: 'read-only', fault: (operation) => fails('EROFS', changes(operation)) },
+  {
+    name: 'failing writes and syncs',
+    fault: (operation) => fails('EIO', changes(operation) || isSync(operation)),
+  },
+  { name: 'failing syncs', fault: (operation) => fails('EIO', isSync(operation)) },
+  { name: 'dead', fault: () => ({ errno: 'EIO' }) },
+  { name: 'no descriptors', fault: (operation) => fails('EMFILE', needsDescriptor(operation)) },
+]
+
+/** The disk fills up in the middle of a write: half of it is there, and nothing more goes in. */
+export const FILLING: Condition = {
+  name: 'filling up',
+  fault: (operation) => fails('ENOSPC', needsSpace(operation)),
+}
+
+function fails(errno: Errno, isHit: boolean): Fault {
+  return isHit ? { errno } : undefined
+}
+
+function needsSpace(operation: Operation): boolean {
+  const { name } = operation
+  return name === 'write' || ENTRIES.has(name) || (name === 'open' && mayCreate(operation))
+}
+
+/** An open for writing is refused by a file system that is read-only. */
+export function changes(operation: Operation): boolean {
+  const { name } = operation
+  return (
+    name === 'write' ||
+    ENTRIES.has(name) ||
+    REMOVALS.has(name) ||
+    (name === 'open' && !opensForRead(operation))
+  )
+}
+
+function needsDescriptor(operation: Operation): boolean {
+  return operation.name === 'open' || operation.name === 'sync_directory' || isListing(operation)
+}
+
+function opensForRead({ mode }: Operation): boolean {
+  return mode === undefined || mode === 'read'
+}
+
+function mayCreate({ mode }: Operation): boolean {
+  return mode === 'create' || mode === 'create_exclusive' || mode === 'append'
+}
+
+function isListing({ name, point }: Operation): boolean {
+  return name === 'read' && point.endsWith('.list')
+}

@@ -1,0 +1,53 @@
+/** Which faults are tried at a step: each error once, each condition that lasts, and writes that are cut short. */
+import type { Operation } from '../../src/storage/io.js'
+import type { Fault } from '../machine/process.js'
+import { CONDITIONS, type Condition, errorsOf, FILLING, SHORT_WRITES } from './errors.js'
+
+export interface Plan {
+  /** Of the command, from 1. */
+  step: number
+  /** As `--fault` names it. */
+  name: string
+  first(operation: Operation): Fault
+  /** What lasts from then on; nothing, where the fault comes once. */
+  condition: Condition | undefined
+}
+
+/** Of a file of the user's its provider, or its tool, says what is wrong: that is no failure of the home. */
+export function isOurs({ point }: Operation): boolean {
+  return !point.startsWith('user_file.') && !point.startsWith('workspace.')
+}
+
+export function plansAt(step: number, operation: Operation): Plan[] {
+  if (!isOurs(operation)) return []
+  return [...onceAt(step, operation), ...shortAt(step, operation), ...lastingFrom(step, operation)]
+}
+
+function onceAt(step: number, operation: Operation): Plan[] {
+  return errorsOf(operation).map((errno) => ({
+    step,
+    name: `${errno} once`,
+    first: () => ({ errno }),
+    condition: undefined,
+  }))
+}
+
+function shortAt(step: number, { name, bytes }: Operation): Plan[] {
+  if (name !== 'write' || bytes === undefined || bytes.length < 2) return []
+  const cut = (of: (bytes: number) => number) => () => ({ writtenBytesMax: of(bytes.length) })
+  return Object.entries(SHORT_WRITES).flatMap(([length, of]) => [
+    { step, name: `short write, ${length}`, first: cut(of), condition: undefined },
+    { step, name: `short write, ${length}, then full`, first: cut(of), condition: FILLING },
+  ])
+}
+
+/** Where it makes no difference to this step it is the same as from a later one on. */
+function lastingFrom(step: number, operation: Operation): Plan[] {
+  const hit = CONDITIONS.filter((condition) => condition.fault(operation) !== undefined)
+  return hit.map((condition) => ({
+    step,
+    name: condition.name,
+    first: (met) => condition.fault(met),
+    condition,
+  }))
+}

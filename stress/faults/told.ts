@@ -1,0 +1,43 @@
+/** What a command says of itself when it has met a fault: its exit status, and its words. */
+import type { Operation } from '../../src/storage/io.js'
+import type { LabEnded } from '../machine/lab.js'
+import { isSync } from './synced.js'
+
+export interface Told extends LabEnded {
+  /** The steps that met the fault. */
+  hit: Operation[]
+  /** The same command has succeeded since. */
+  isDone?: boolean
+}
+
+const MISCONFIGURED = 8
+const STORAGE_FAILED = 11
+const SYNC_FAILED = 15
+
+/** By the published table: 11 where storage failed, 15 where a sync did, else as usual; and what, where, and what next. */
+export function* wrongInEnd(
+  { status, stderr, hit, isHung }: Told,
+  usual: Pick<LabEnded, 'status' | 'stdout'>,
+  argv: string[],
+): Iterable<string> {
+  const command = argv.slice(0, 2).join(' ')
+  if (isHung) return yield `${command} ends`
+  if (/\n {4}at /.test(stderr)) yield `${command} prints no stack: ${stderr.slice(0, 400)}`
+  const isSynced = hit.some(isSync)
+  const isOther = !hit.every(isSync)
+  // Of a file of the user's its provider says what is wrong.
+  const isProviders = hit.some(({ point }) => point === 'user_file.read')
+  const allowed = [
+    ...(isProviders ? [MISCONFIGURED] : []),
+    usual.status,
+    0,
+    ...(isOther ? [STORAGE_FAILED] : []),
+    ...(isSynced ? [SYNC_FAILED] : []),
+  ]
+  if (!allowed.includes(status))
+    yield `${command} exits ${[...new Set(allowed)].join(' or ')}, not ${status}: ${stderr.trim()}`
+  if (status !== STORAGE_FAILED && status !== SYNC_FAILED) return
+  const lines = stderr.trimEnd().split('\n')
+  if (!lines.some((line) => /^substrat: .*\/.*\(.+\)$/.test(line)))
+    yield `${command} says what, where, and what to run next: ${lines.at(-1)}`
+}

@@ -1,0 +1,61 @@
+/** A directory as it stood, in memory: put back as often as there are cases, in less time than a copy on disk takes. */
+import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Bytes of files; directories are null. Sockets that a dead holder left are in nobody's way. */
+type Entries = ReadonlyMap<string, Buffer | null>
+
+export class Image {
+  private constructor(readonly entries: Entries) {}
+
+  static of(root: string): Image {
+    return new Image(entriesBelow(root))
+  }
+
+  /** Touches only what is not as it was. */
+  restore(root: string): void {
+    const now = entriesBelow(root)
+    for (const [name, bytes] of now) {
+      if (!this.entries.has(name) || (bytes === null) !== (this.entries.get(name) === null))
+        rmSync(join(root, name), { recursive: true, force: true })
+    }
+    for (const [name, bytes] of this.entries) {
+      const path = join(root, name)
+      if (bytes === null) mkdirSync(path, { recursive: true, mode: 0o700 })
+      else if (now.get(name)?.equals(bytes) !== true) writeFileSync(path, bytes, { mode: 0o600 })
+    }
+  }
+
+  /** As this, but for one file: with other bytes, or without it. */
+  with(name: string, bytes: Buffer | undefined): Image {
+    const entries = new Map(this.entries)
+    if (bytes === undefined) entries.delete(name)
+    else entries.set(name, bytes)
+    return new Image(entries)
+  }
+
+  /** Names of what differs, or is only in one of the two. */
+  differencesFrom(other: Image): string[] {
+    const names = new Set([...this.entries.keys(), ...other.entries.keys()])
+    return [...names].filter((name) => {
+      const [a, b] = [this.entries.get(name), other.entries.get(name)]
+      return a == null || b == null ? a !== b : !a.equals(b)
+    })
+  }
+}
+
+function entriesBelow(root: string): Map<string, Buffer | null> {
+  const entries = new Map<string, Buffer | null>()
+  const gather = (directory: string): void => {
+    for (const entry of readdirSync(join(root, directory), { withFileTypes: true })) {
+      const name = join(directory, entry.name)
+      if (entry.isDirectory()) {
+        entries.set(name, null)
+        gather(name)
+      } else if (entry.isFile()) entries.set(name, readFileSync(join(root, name)))
+      else if (!lstatSync(join(root, name)).isFile()) rmSync(join(root, name))
+    }
+  }
+  gather('')
+  return entries
+}

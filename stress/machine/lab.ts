@@ -1,0 +1,74 @@
+/** A machine with a home and a workspace of its own, in one temporary directory that is put back before each case. */
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Image } from './image.js'
+import { Machine } from './machine.js'
+import { withoutBarriers } from './patches.js'
+import type { Ended, LabProcess, OnStep } from './process.js'
+
+export interface LabEnded extends Ended {
+  /** It did not end in time, and was killed. */
+  isHung: boolean
+}
+
+/** A home in memory, where there is such a place: what a disk would add here is only its time. */
+const MEMORY = '/dev/shm'
+/** No command of a lab takes a hundredth of this, unless it waits for what will not come. */
+const RUN_MS_MAX = 20_000
+
+export class MachineLab {
+  readonly home: string
+  readonly workspace: string
+  readonly machine: Machine
+  private readonly cwd = process.cwd()
+
+  private constructor(readonly root: string) {
+    this.home = join(root, 'home')
+    this.workspace = join(root, 'workspace')
+    mkdirSync(this.workspace)
+    this.machine = new Machine(this.home)
+    withoutBarriers()
+    process.chdir(this.workspace)
+  }
+
+  static open(): MachineLab {
+    return new MachineLab(mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'substrat-machine-')))
+  }
+
+  close(): void {
+    process.chdir(this.cwd)
+    rmSync(this.root, { recursive: true, force: true })
+  }
+
+  image(): Image {
+    return Image.of(this.root)
+  }
+
+  restore(image: Image): void {
+    image.restore(this.root)
+  }
+
+  start(argv: string[], onStep?: OnStep): LabProcess {
+    return this.machine.start(argv, onStep)
+  }
+
+  async run(argv: string[], onStep?: OnStep): Promise<LabEnded> {
+    const started = this.start(argv, onStep)
+    let isHung = false
+    const timer = setTimeout(() => {
+      isHung = true
+      started.kill()
+    }, RUN_MS_MAX)
+    const ended = await started.ended
+    clearTimeout(timer)
+    return { ...ended, isHung }
+  }
+
+  /** As `run`, for what must succeed: preparations. */
+  async do(...argv: string[]): Promise<string> {
+    const { status, stdout, stderr } = await this.run(argv)
+    if (status !== 0) throw new Error(`substrat ${argv.join(' ')} exited ${status}: ${stderr}`)
+    return stdout.trim()
+  }
+}

@@ -1,0 +1,64 @@
+/** A sample of `npm run stress:faults`, on each run of the tests; and that it would tell. */
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { descriptors } from '../../stress/faults/real.js'
+import { describeViolation } from '../../stress/faults/report.js'
+import type { FaultScenario } from '../../stress/faults/scenario.js'
+import { SCENARIOS } from '../../stress/faults/scenarios.js'
+import { sweep } from '../../stress/faults/sweep.js'
+import { MachineLab } from '../../stress/machine/lab.js'
+import { Lab, repository } from '../../stress/support/lab.js'
+
+vi.setConfig({ testTimeout: 180_000 })
+
+test('commands keep the contract whichever of their steps fails, once or from then on', async () => {
+  const lab = MachineLab.open()
+  try {
+    const empty = lab.image()
+    for (const name of ['send', 'send-wait', 'spawn-child', 'recover-tools-4']) {
+      const scenario = SCENARIOS.find((each) => each.name === name) as FaultScenario
+      const { cases, violations } = await sweep(lab, empty, scenario, { every: 31, isRotated: false })
+      expect(violations.map((violation) => describeViolation(violation))).toEqual([])
+      expect(cases).toBeGreaterThan(8)
+    }
+  } finally {
+    lab.close()
+  }
+})
+
+test('a real process with hardly any descriptors keeps it', async () => {
+  const lab = Lab.open()
+  try {
+    const { cases, broken } = await descriptors(lab, [19, 21])
+    expect(broken).toEqual([])
+    expect(cases).toBe(2)
+  } finally {
+    lab.close()
+  }
+})
+
+test('a program that passes over a failed sync is caught', () => {
+  const canary = ['--canary', 'a sync that failed is passed over']
+  const only = ['--only', 'machine', '--scenarios', 'send', '--point', 'log.sync', '--fault', 'EIO once']
+  const { stdout, status } = spawnSync(process.execPath, ['stress/run.mjs', 'faults', ...only, ...canary], {
+    cwd: repository,
+    encoding: 'utf8',
+  })
+  expect({ isCaught: stdout.includes(`\ncaught: ${canary[1]}`), status }).toEqual({
+    isCaught: true,
+    status: 0,
+  })
+})
+
+test.each(['faults', 'damage'])(
+  'every broken variant for %s still finds its place in the program',
+  (name) => {
+    const file = join(repository, 'stress', name, 'canaries.json')
+    for (const canary of JSON.parse(readFileSync(file, 'utf8')) as { file: string; from: string }[]) {
+      const parts = readFileSync(join(repository, canary.file), 'utf8').split(canary.from)
+      expect([canary, parts.length]).toEqual([canary, 2])
+    }
+  },
+)
