@@ -6,7 +6,7 @@ import { examine, failureOfHome, rebuild } from '../src/dispatch/doctor.js'
 export default class Doctor extends BaseCommand {
   static override summary = 'Look for what is wrong in the home, and say what to do about it.'
   static override description =
-    'Takes no lock and writes nothing, but with --rebuild. Reads every agent as commands do, by its snapshot and what is behind it, and to the last byte those that a process has left or is in; with --all every one. Exits 10 where stored data is damaged.'
+    'Takes no lock and writes nothing, but with --rebuild. Reads every agent as commands do, by its snapshot and the end of its log, and to the last byte those that a process has left or is in; with --all every one. Exits 10 where stored data is damaged.'
   static override examples = [
     '<%= config.bin %> doctor',
     '<%= config.bin %> doctor --all --json',

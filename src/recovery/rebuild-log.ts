@@ -12,7 +12,7 @@ import { SubstratError } from '../errors.js'
 import { killServer } from '../provider/warm.js'
 import { encodeBatch } from '../session/batch.js'
 import { busy } from '../session/busy.js'
-import { foldWholePart, load } from '../session/load.js'
+import { foldWholePart, load, loadFrom } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
 import { encodeSnapshot } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
@@ -59,14 +59,15 @@ export async function rebuildLog(
   }
 }
 
-/** By what a command would say that opens it. */
+/** By what a command would say that opens it, or reads it from its beginning. A torn tail is none. */
 function isDamaged(store: FileStore, agentId: string): boolean {
   try {
     const snapshot = store.readSnapshot(agentId)
     return withLog(store, agentId, (log) => {
       if (log === undefined) return true
       load(agentId, log, snapshot)
-      return foldWholePart(agentId, log).why !== undefined
+      loadFrom(agentId, log, undefined)
+      return false
     })
   } catch (error) {
     if (error instanceof SubstratError && error.code === 'CORRUPT') return true
@@ -84,7 +85,7 @@ interface WholePart {
 
 function wholePart(store: FileStore, agentId: string, log: LogReader | undefined): WholePart {
   const snapshot = snapshotAlone(store.readSnapshot(agentId), agentId)
-  const state = log === undefined ? undefined : foldWholePart(agentId, log).state
+  const state = log === undefined ? undefined : foldWholePart(agentId, log)
   const base = state ?? snapshot
   if (base !== undefined) return { base, isLogged: state !== undefined, snapshot }
   const path = store.logPath(agentId)

@@ -64,10 +64,7 @@ export function loadFrom(agentId: string, log: LogReader, snapshot: State | unde
  * The fold of the batches before the first damage, whatever the snapshot says: for who is about to go on with them alone.
  * Throws UNKNOWN_FORMAT, and CORRUPT where it is the log of another agent: that one is only in the wrong place.
  */
-export function foldWholePart(
-  agentId: string,
-  log: LogReader,
-): { state: State | undefined; why: string | undefined } {
+export function foldWholePart(agentId: string, log: LogReader): State | undefined {
   let state: State | undefined
   const scan = scanLog(log, { offset: 0, seq: 1 })
   let step = scan.next()
@@ -79,11 +76,11 @@ export function foldWholePart(
       const isDamage =
         error instanceof SubstratError && error.code === 'CORRUPT' && !isForeign(step.value[0], agentId)
       if (!isDamage) throw error
-      return { state, why: error.message }
+      return state
     }
     state = next
   }
-  return { state, why: step.value.damage?.reason }
+  return state
 }
 
 function isForeign(first: LoggedRecord | undefined, agentId: string): boolean {

@@ -15,6 +15,7 @@ import { frame } from '../../src/storage/frame.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { copyOf, killedAt } from '../support/killed.js'
 import { deliveredRecord, posted } from '../support/mail.js'
+import { clearFaults, operationsOf, recordOperations, unsyncedAfter } from '../support/operations.js'
 import {
   appendTurn,
   beginning,
@@ -110,7 +111,11 @@ test('the new log begins with the whole batches of the old one, which is kept by
   expect(checkHome(store, { isRecovered: true })).toEqual([])
 })
 
-test('where nothing is damaged nothing is done', async () => {
+test.each([
+  ['nothing is damaged', ''],
+  ['the tail is torn, which the next writer cuts', '{"seq":2,"ts'],
+])('where %s nothing is done', async (_, tail) => {
+  writeFileSync(store.logPath(child), tail, { flag: 'a' })
   const before = readFileSync(store.logPath(child))
   expect(await rebuildLog(store, child, { command: 'test', note: () => undefined })).toBeUndefined()
   expect(readFileSync(store.logPath(child))).toEqual(before)
@@ -331,6 +336,23 @@ test('an agent that somebody holds is left alone', async () => {
   writeFileSync(store.logPath(child), 'garbage\n')
   await expect(rebuild(child)).rejects.toMatchObject({ code: 'LOCKED' })
   await session.abandon()
+})
+
+describe('a power cut', () => {
+  test('takes no name of what is kept once another log may take its place', () => {
+    const kept = operationsOf(() => store.upkeep.keepDamaged(child))
+    expect(unsyncedAfter(kept)).toEqual([])
+  })
+
+  test('takes nothing of the new log once the rebuild is told', async () => {
+    await write(child, (session) => appendTurn(session, 'one', 'first'))
+    flipIn(child, 4)
+    const operations = recordOperations()
+    await rebuild(child)
+    clearFaults()
+    const unsynced = unsyncedAfter(operations).filter((path) => path.includes('events.jsonl'))
+    expect(unsynced).toEqual([])
+  })
 })
 
 test('killed at step after step, the damaged bytes are kept, and the next call comes to the same', async () => {
