@@ -1,0 +1,188 @@
+/** What recovery goes on with by itself, what it leaves to others, and whom it looks at. */
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { eachOwed, isOwed } from '../../src/dispatch/owed.js'
+import { type ContinuePolicy, type RecoveredAgent, recover } from '../../src/dispatch/recover.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import type { NewRecord } from '../../src/session/records.js'
+import type { Session } from '../../src/session/session.js'
+import type { State } from '../../src/session/state.js'
+import { bootId } from '../../src/storage/identity.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { completed } from '../../src/turn/step-records.js'
+import { contextAt } from '../support/contexts.js'
+import { deliveredRecord, posted } from '../support/mail.js'
+import { type AgentFacts, beginning, newAgent, newSession, startedRun } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+const bounds = { slotsMax: 4, waitMs: 10_000, turnTimeoutMs: 30_000 }
+const FUTURE = '2999-01-01T00:00:00.000Z'
+
+const stateOf = (store: FileStore, id: string): State => openForRead(store, id)?.state as State
+
+/** An agent whose process died when these were its last records. */
+async function left(
+  store: FileStore,
+  records: (session: Session, run: string) => NewRecord[][],
+  facts: AgentFacts = {},
+): Promise<string> {
+  const session = await newSession(store, facts)
+  for (const batch of records(session, randomUUID())) session.append(batch)
+  await session.abandon()
+  return session.id
+}
+
+const asked = (session: Session, run: string): NewRecord[][] => [
+  [...beginning(session, run, 'hi'), { kind: 'model.requested', run_id: run }],
+]
+
+const wentOn = (run: string): NewRecord[] => [
+  { kind: 'run.resumed', run_id: run, boot_id: bootId(), auto: true, attempt: 1 },
+  { kind: 'model.requested', run_id: run },
+]
+
+async function recovered(store: FileStore, policy: ContinuePolicy = 'roots'): Promise<RecoveredAgent[]> {
+  const { ctx } = contextAt(store, { bounds })
+  const all: RecoveredAgent[] = []
+  await recover(ctx, { all: true, agents: [] }, policy, (agent) => all.push(agent))
+  return all
+}
+
+describe('a turn that was cut short', () => {
+  test('is gone on with', async () => {
+    const store = tempStore()
+    const id = await left(store, asked)
+    expect(await recovered(store)).toMatchObject([{ agent: id, row: 'C', outcome: 'continued', exit: 0 }])
+    expect(stateOf(store, id).run?.status).toBe('completed')
+  })
+
+  test.each<[string, (session: Session, run: string) => NewRecord[][]]>([
+    ['in vain twice', (session, run) => [...asked(session, run), wentOn(run), wentOn(run)]],
+    ['on hold', (session, run) => [...asked(session, run), [{ kind: 'session.configured', hold: true }]]],
+  ])('%s is not: it is ended as interrupted, once', async (_, records) => {
+    const store = tempStore()
+    const id = await left(store, records)
+    for (let round = 0; round < 2; round++) {
+      await recovered(store, 'all')
+      const { run, state } = stateOf(store, id)
+      expect([run?.status, run?.steps, state]).toEqual(['interrupted', 0, 'suspended'])
+    }
+  })
+
+  test('of a sub-agent that another waits for is left to that one', async () => {
+    const store = tempStore()
+    const lead = await newAgent(store, { name: 'lead' })
+    const request = (_: Session, run: string): NewRecord[][] => [
+      [
+        { kind: 'session.activated', boot_id: bootId() },
+        startedRun(run),
+        deliveredRecord(run, { from: lead }),
+      ],
+      [{ kind: 'model.requested', run_id: run }],
+    ]
+    const child = await left(store, request, { name: 'child', parent: lead })
+    const found = (await recovered(store)).find(({ agent }) => agent === child)
+    expect(found).toMatchObject({ outcome: 'marked', exit: 6 })
+    expect(stateOf(store, child).run?.status).toBe('interrupted')
+  })
+})
+
+test('a run that waits for its time is not gone on with before it', async () => {
+  const store = tempStore()
+  const error = { type: 'rate_limit' as const, message: 'too many requests' }
+  const id = await left(store, (session, run) => [
+    ...asked(session, run),
+    [
+      { kind: 'model.failed', run_id: run, error, retry_in_ms: null },
+      { kind: 'run.waiting', run_id: run, wait: 'not_before', not_before: FUTURE, why: error.message },
+      { kind: 'session.suspended', reason: 'idle' },
+    ],
+  ])
+  await recovered(store, 'all')
+  expect(stateOf(store, id).run).toMatchObject({ status: 'open', wait: { not_before: FUTURE } })
+})
+
+describe('after a new start of the kernel', () => {
+  test('every agent is looked at, with a marker or without; then the marked alone', async () => {
+    const store = tempStore()
+    const id = await left(store, asked)
+    store.unmark(id, () => false)
+    const looks: string[][] = []
+    const look = async (isAll: boolean): Promise<void> =>
+      eachOwed(contextAt(store).ctx, async (ids) => {
+        looks.push(ids)
+        return isAll
+      })
+    // One that did not look at each says nothing to those who come after it.
+    await look(false)
+    await look(true)
+    await look(true)
+    expect(looks).toEqual([[id], [id], []])
+  })
+})
+
+describe('an agent is owed another visit', () => {
+  const owing = (_: Session, run: string): NewRecord[][] => [
+    [{ kind: 'session.activated', boot_id: 'b' }, startedRun(run), deliveredRecord(run)],
+    [completed(run, null), { kind: 'session.suspended', reason: 'idle' }],
+  ]
+  const failed = (session: Session, run: string): NewRecord[][] => [
+    beginning(session, run, 'hi'),
+    [
+      { kind: 'run.failed', run_id: run, error: { type: 'invalid', message: 'no' } },
+      { kind: 'session.suspended', reason: 'idle' },
+    ],
+    [{ kind: 'mail.answered' }],
+  ]
+  test.each<[string, (session: Session, run: string) => NewRecord[][]]>([
+    ['while it owes an answer', owing],
+    ['while a run of it is open', asked],
+    [
+      'while its turn is interrupted',
+      (session, run) => [
+        ...asked(session, run),
+        [{ kind: 'run.interrupted', run_id: run, reason: 'process_exit' }],
+      ],
+    ],
+    [
+      'when it was poked',
+      (session, run) => [
+        ...failed(session, run),
+        [{ kind: 'agent.poked', message_id: randomUUID(), from: 'operator' }],
+      ],
+    ],
+    [
+      'while it has a reminder',
+      () => [
+        [
+          {
+            kind: 'reminder.set',
+            reminder_id: randomUUID(),
+            content: 'tick',
+            due_at: FUTURE,
+            every_ms: null,
+          },
+        ],
+      ],
+    ],
+  ])('%s', async (_, records) => {
+    const store = tempStore()
+    const id = await left(store, records)
+    expect(isOwed(store, stateOf(store, id))).toBe(true)
+  })
+
+  test('while mail waits in its inbox, also when it is terminated; and not where there is nothing', async () => {
+    const store = tempStore()
+    const id = await newAgent(store)
+    expect(isOwed(store, stateOf(store, id))).toBe(false)
+    posted(store, id, 'hi')
+    const state = stateOf(store, id)
+    expect([isOwed(store, state), isOwed(store, { ...state, state: 'terminated' })]).toEqual([true, true])
+  })
+
+  test('not after a turn that failed and was told', async () => {
+    const store = tempStore()
+    const id = await left(store, failed)
+    expect(isOwed(store, stateOf(store, id))).toBe(false)
+  })
+})
