@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { Desk } from './powercut/desk.js'
 import { dropped, REBUILDABLE, syncPointsOf } from './powercut/drops.js'
 import { FILE_SYSTEMS } from './powercut/loop-disk.js'
-import { cutReally } from './powercut/real.js'
+import { cutReally, type RealReport } from './powercut/real.js'
 import { describeCommand, describeDrop, describeReal, describeViolation, summary } from './powercut/report.js'
 import { SCENARIOS } from './powercut/scenarios.js'
 import { type SurveyReport, survey } from './powercut/survey.js'
@@ -77,10 +77,15 @@ async function tryDrops(): Promise<void> {
 
 async function tryReal(names: string[]): Promise<void> {
   const lab = Lab.open()
+  process.once('exit', () => lab.close())
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
   try {
     await lab.warm()
     for (const fileSystem of FILE_SYSTEMS.filter((name) => names.includes(name))) {
-      const report = await cutReally(lab, fileSystem, { seed, cuts: Number(values.cuts) })
+      const onCut = (report: RealReport): void => {
+        if (report.cuts % 10 === 0) console.log(describeReal(report))
+      }
+      const report = await cutReally(lab, fileSystem, { seed, cuts: Number(values.cuts), onCut })
       console.log(describeReal(report))
       if (report.violations.length > 0) process.exitCode = 1
     }

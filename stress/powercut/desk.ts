@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Operation } from '../../src/storage/io.js'
 import { Machine } from '../machine/machine.js'
+import { withoutWatches } from '../machine/patches.js'
 import type { Ended, Fault, LabProcess, OnStep } from '../machine/process.js'
 import { type Image, readImage, writeImage } from './image.js'
 
@@ -33,6 +34,9 @@ export class Desk {
   }
 
   static open(): Desk {
+    // Thousands of errors that nobody reads, and watches that a command does without: both take their time.
+    Error.stackTraceLimit = 3
+    withoutWatches()
     return new Desk(mkdtempSync(join(existsSync(IN_MEMORY) ? IN_MEMORY : tmpdir(), 'substrat-powercut-')))
   }
 

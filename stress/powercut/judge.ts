@@ -42,9 +42,12 @@ async function goOn(desk: Desk, plan: Case, told: Told, order: Order, cuts: numb
   const before = HomeView.read(desk.home)
   const next = async (): Promise<void> => {
     const ended = await desk.run(plan.next.argv)
-    broken.push(...plan.next.check(ended, told, cuts), ...audit(desk.home, false))
+    broken.push(...plan.next.check(ended, told, cuts))
   }
-  if (order === 'next command first') await next()
+  if (order === 'next command first') {
+    await next()
+    broken.push(...audit(desk.home, false))
+  }
   broken.push(...(await recover(desk, plan)))
   if (order === 'recover first') await next()
   for (const argv of plan.afterwards ?? []) broken.push(...exits(await desk.run(argv), 0))

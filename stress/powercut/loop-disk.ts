@@ -25,6 +25,8 @@ export class LoopDisk {
   static make(root: string, kind: FileSystem): LoopDisk | string {
     if (process.getuid?.() !== 0) return 'only root may mount'
     const disk = new LoopDisk(root, kind)
+    // Before the directory that it is in is taken away.
+    process.prependOnceListener('exit', () => disk.remove())
     mkdirSync(disk.directory)
     closeSync(openSync(disk.image, 'w'))
     truncateSync(disk.image, IMAGE_BYTES)
@@ -45,8 +47,10 @@ export class LoopDisk {
     if (problem !== undefined) throw new Error(problem)
   }
 
+  /** Also while somebody works on it. */
   remove(): void {
-    this.unmounted()
+    if (this.isMounted) tried('umount', '--lazy', this.directory)
+    this.isMounted = false
     rmSync(this.image, { force: true })
   }
 
