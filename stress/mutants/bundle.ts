@@ -1,0 +1,67 @@
+/**
+ * A suite with all that it imports, in one file, and one change in it: many of them run in one process, one after the other,
+ * each with modules of its own. A process of its own for each would take ten times as long.
+ */
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { build, type Plugin } from 'esbuild'
+import { type Mutant, mutated } from './mutant.js'
+
+export async function bundleSuite(
+  root: string,
+  suite: string,
+  mutant: Mutant | undefined,
+  outfile: string,
+): Promise<string | undefined> {
+  const [file = '', title = ''] = suite.split('#')
+  try {
+    await build({
+      entryPoints: [join(root, 'test', `${file}.test.ts`)],
+      outfile,
+      bundle: true,
+      packages: 'external',
+      platform: 'node',
+      target: 'node20.19',
+      format: 'esm',
+      logLevel: 'silent',
+      banner: { js: banner(title) },
+      plugins: [changing(root, mutant)],
+    })
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+/** Where the sources stand is where they say that they stand. */
+function changing(root: string, mutant: Mutant | undefined): Plugin {
+  const changed = mutant === undefined ? undefined : join(root, 'src', mutant.file)
+  return {
+    name: 'mutant',
+    setup({ onLoad }) {
+      onLoad({ filter: /\.ts$/ }, ({ path }) => {
+        const source = readFileSync(path, 'utf8')
+        const text = mutant !== undefined && path === changed ? mutated(source, mutant) : source
+        const contents = text
+          .replaceAll(/(?<!')import\.meta\.dirname\b/g, JSON.stringify(dirname(path)))
+          .replaceAll(/(?<!')import\.meta\.url\b/g, JSON.stringify(pathToFileURL(path).href))
+        return { contents, loader: 'ts' }
+      })
+    },
+  }
+}
+
+/** Ends at the first test that fails, and leaves nothing of what a suite before it has set. */
+function banner(title: string): string {
+  return `
+import { beforeEach as __before, vi as __vi } from 'vitest'
+__vi.useRealTimers(); __vi.restoreAllMocks()
+let __failed = false
+const __name = (task) => (task === undefined || task.type === undefined ? '' : __name(task.suite) + ' ' + task.name)
+__before((context) => {
+  if (__failed || !__name(context.task).includes(${JSON.stringify(title)})) context.skip()
+  context.onTestFailed(() => { __failed = true })
+})
+`
+}

@@ -1,0 +1,140 @@
+/** Every mutant against its suites, one suite after the other, until one notices. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { repository } from '../support/lab.js'
+import type { RuleMutant } from './all.js'
+import { Copy } from './copy.js'
+import { type Run, Suites, type Trial } from './suites.js'
+
+export type Outcome = 'noticed' | 'survived' | 'equivalent' | 'broken' | 'timed_out'
+
+export interface Result {
+  rule: string
+  name: string
+  outcome: Outcome
+  /** The suite and the test that noticed, and what that said. */
+  suite: string | null
+  title: string | null
+  error: string | null
+  seconds: number
+  /** Why nobody could notice. */
+  why: string | null
+}
+
+/** How many programs run in one process. */
+const TOGETHER_MAX = 12
+
+interface Open {
+  mutant: RuleMutant
+  seconds: number
+}
+
+/** Calls back with each mutant as it is done. */
+export async function tryAll(
+  mutants: RuleMutant[],
+  jobs: number,
+  onResult: (result: Result) => void,
+): Promise<void> {
+  let open: Open[] = mutants.map((mutant) => ({ mutant, seconds: 0 }))
+  for (let round = 0; open.length > 0; round++) {
+    const left: Open[] = []
+    const batches = batchesOf(open, round)
+    const worker = async (): Promise<void> => {
+      const copy = Copy.open()
+      const suites = new Suites(copy)
+      try {
+        for (let batch = batches.shift(); batch !== undefined; batch = batches.shift())
+          for (const [each, run] of await runBatch(suites, batch, round)) {
+            const seconds = each.seconds + run.seconds
+            const isLast = round === each.mutant.suites.length - 1
+            if (run.verdict === 'passed' && !isLast) left.push({ ...each, seconds })
+            else onResult(resultOf(each.mutant, run, seconds))
+          }
+      } finally {
+        await suites.close()
+        copy.close()
+      }
+    }
+    await Promise.all(Array.from({ length: Math.min(jobs, batches.length) }, worker))
+    open = left
+  }
+}
+
+/** Those of one suite together; those whose suites cost much come last. */
+function batchesOf(open: Open[], round: number): Open[][] {
+  const bySuite = new Map<string, Open[]>()
+  for (const each of open) {
+    const suite = each.mutant.suites[round] as string
+    bySuite.set(suite, [...(bySuite.get(suite) ?? []), each])
+  }
+  const suites = [...bySuite].sort(([a], [b]) => Number(startsCli(a)) - Number(startsCli(b)))
+  return suites.flatMap(([, all]) =>
+    Array.from({ length: Math.ceil(all.length / TOGETHER_MAX) }, (_, index) =>
+      all.slice(index * TOGETHER_MAX, (index + 1) * TOGETHER_MAX),
+    ),
+  )
+}
+
+async function runBatch(suites: Suites, batch: Open[], round: number): Promise<[Open, Run][]> {
+  const suite = batch[0]?.mutant.suites[round] as string
+  const trials: Trial[] = batch.map(({ mutant }) => ({ suite, mutant }))
+  // The program as it stands comes last: it must pass, also after all that the others may have left.
+  const whole: Trial = { suite, mutant: undefined }
+  const runs = startsCli(suite)
+    ? await oneByOne(suites, [whole, ...trials])
+    : await suites.runTogether([...trials, whole]).then((all) => [...all.slice(-1), ...all.slice(0, -1)])
+  const [first, ...others] = runs as [Run, ...Run[]]
+  if (first.verdict !== 'passed') {
+    const error = `it fails on the program as it stands: ${first.title}: ${first.error}`
+    return batch.map((each) => [each, { ...first, verdict: 'broken', error }])
+  }
+  const pairs: [Open, Run][] = []
+  for (const [index, run] of others.entries()) {
+    const trial = trials[index] as Trial
+    // A machine that does other work too may be too slow for a test: alone it shows.
+    const again = run.verdict === 'timed_out' ? (await suites.runTogether([trial]))[0] : run
+    pairs.push([batch[index] as Open, again as Run])
+  }
+  return pairs
+}
+
+async function oneByOne(suites: Suites, trials: Trial[]): Promise<Run[]> {
+  const runs: Run[] = []
+  for (const trial of trials) {
+    const run = await suites.runInCopy(trial)
+    // With real processes a busy machine fails a test now and then, a mutant always.
+    const isDoubtful = trial.mutant !== undefined && run.verdict === 'failed' && run.title !== null
+    const [file] = trial.suite.split('#')
+    runs.push(isDoubtful ? await suites.runInCopy({ ...trial, suite: `${file}#${run.title}` }) : run)
+    if (trial.mutant === undefined && run.verdict !== 'passed') break
+  }
+  return runs
+}
+
+function startsCli(suite: string): boolean {
+  const [file] = suite.split('#')
+  const path = join(repository, 'test', `${file}.test.ts`)
+  return existsSync(path) && readFileSync(path, 'utf8').includes('support/cli.js')
+}
+
+function resultOf(mutant: RuleMutant, run: Run, seconds: number): Result {
+  const { rule, name, equivalent } = mutant
+  const [suite = ''] = run.suite.split('#')
+  const isNoticed = run.verdict !== 'passed'
+  return {
+    rule,
+    name,
+    outcome: outcomeOf(run, equivalent !== undefined),
+    suite: isNoticed ? suite : null,
+    title: run.title,
+    error: run.error,
+    seconds,
+    why: equivalent ?? null,
+  }
+}
+
+function outcomeOf({ verdict }: Run, isEquivalent: boolean): Outcome {
+  if (verdict === 'failed') return 'noticed'
+  if (verdict === 'passed') return isEquivalent ? 'equivalent' : 'survived'
+  return verdict
+}

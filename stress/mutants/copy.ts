@@ -1,0 +1,62 @@
+/**
+ * A copy of the repository in which the mutants are made: the tree itself is never edited, and what others write in it
+ * meanwhile is no part of the run.
+ */
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { repository } from '../support/lab.js'
+import { type Mutant, mutated } from './mutant.js'
+
+const LEFT_OUT = new Set(['.git', 'node_modules'])
+
+export class Copy {
+  private changed: { path: string; original: string } | undefined
+  /** Whether the bundle of the CLI is that of the sources as they stand. */
+  private isBuilt = false
+
+  private constructor(readonly root: string) {}
+
+  static open(): Copy {
+    const root = mkdtempSync(join(tmpdir(), 'substrat-mutants-'))
+    for (const name of readdirSync(repository).filter((each) => !LEFT_OUT.has(each)))
+      cpSync(join(repository, name), join(root, name), {
+        recursive: true,
+        filter: (path) => !LEFT_OUT.has(basename(path)),
+      })
+    symlinkSync(join(repository, 'node_modules'), join(root, 'node_modules'))
+    return new Copy(root)
+  }
+
+  close(): void {
+    rmSync(this.root, { recursive: true, force: true })
+  }
+
+  /** The file that is changed. */
+  apply(mutant: Mutant): string {
+    const path = join(this.root, 'src', mutant.file)
+    const original = readFileSync(path, 'utf8')
+    writeFileSync(path, mutated(original, mutant))
+    this.changed = { path, original }
+    this.isBuilt = false
+    return path
+  }
+
+  restore(): void {
+    if (this.changed === undefined) return
+    writeFileSync(this.changed.path, this.changed.original)
+    this.changed = undefined
+    this.isBuilt = false
+  }
+
+  suitePath(suite: string): string {
+    return join(this.root, 'test', `${suite}.test.ts`)
+  }
+
+  build(): void {
+    if (this.isBuilt) return
+    execFileSync(process.execPath, ['esbuild.config.mjs'], { cwd: this.root, stdio: 'pipe' })
+    this.isBuilt = true
+  }
+}

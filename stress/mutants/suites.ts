@@ -1,0 +1,161 @@
+/** Runs suites by vitest: bundles of them in one process, or, where they start the CLI, in a copy of the repository. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createVitest, type TestCase, type TestModule, type Vitest } from 'vitest/node'
+import { bundleSuite } from './bundle.js'
+import type { Copy } from './copy.js'
+import type { Mutant } from './mutant.js'
+
+export interface Run {
+  /** `broken`: the tests could not be loaded, or the change is no program. `timed_out`: nobody can say. */
+  verdict: 'passed' | 'failed' | 'broken' | 'timed_out'
+  suite: string
+  /** Of the first test that failed, and why. */
+  title: string | null
+  error: string | null
+  seconds: number
+}
+
+/** One suite of one program; no mutant is the program as it stands. */
+export interface Trial {
+  suite: string
+  mutant: Mutant | undefined
+}
+
+/** Trials that take longer than this hang: vitest is begun anew then. */
+const RUN_MS_MAX = 600_000
+/** Of a test: a machine that does other work too must not be taken for a test that noticed. */
+const TEST_MS_MAX = 120_000
+
+export class Suites {
+  private vitest: Vitest | undefined
+  private bundles = 0
+
+  constructor(private readonly copy: Copy) {}
+
+  /** All in one process. */
+  async runTogether(trials: Trial[]): Promise<Run[]> {
+    const files = await Promise.all(trials.map((trial) => this.bundled(trial)))
+    const whole = files.filter((file) => !('broken' in file)).map(({ path }) => path)
+    const modules = await this.modulesOf(whole)
+    return trials.map(({ suite }, index) => {
+      const file = files[index] as { path: string; broken?: string }
+      if (file.broken !== undefined) return broken(suite, file.broken)
+      const module = modules?.find(({ moduleId }) => moduleId === file.path)
+      return module === undefined ? timedOut(suite) : verdictOf(suite, module)
+    })
+  }
+
+  /** In the copy, whose CLI is built with the change. */
+  async runInCopy({ suite, mutant }: Trial): Promise<Run> {
+    const [file = '', title = ''] = suite.split('#')
+    if (mutant !== undefined) this.copy.apply(mutant)
+    try {
+      this.copy.build()
+      const path = this.copy.suitePath(file)
+      // What it imports of src/ is read anew.
+      await this.close()
+      const [module] = (await this.modulesOf([path], title)) ?? []
+      return module === undefined ? timedOut(suite) : verdictOf(suite, module)
+    } catch (error) {
+      return broken(suite, (error as Error).message)
+    } finally {
+      this.copy.restore()
+    }
+  }
+
+  async close(): Promise<void> {
+    const { vitest } = this
+    this.vitest = undefined
+    if (vitest !== undefined) await within(vitest.close(), 20_000)
+  }
+
+  private async bundled({ suite, mutant }: Trial): Promise<{ path: string; broken?: string }> {
+    this.bundles += 1
+    const path = join(this.copy.root, 'test', `bundle-${this.bundles}.test.js`)
+    const bundle = path.replace('.test.js', '.bundle.mjs')
+    const why = await bundleSuite(this.copy.root, suite, mutant, bundle)
+    // As a module of its own, so that vitest does not read it, and node does.
+    writeFileSync(path, `import ${JSON.stringify(bundle)}\n`)
+    return why === undefined ? { path } : { path, broken: why }
+  }
+
+  /** Undefined where they hang. */
+  private async modulesOf(paths: string[], title = ''): Promise<readonly TestModule[] | undefined> {
+    this.vitest ??= await open(this.copy.root)
+    const { vitest } = this
+    vitest.setGlobalTestNamePattern(new RegExp(escaped(title)))
+    const project = vitest.getRootProject()
+    const specifications = paths.map((path) => project.createSpecification(path))
+    const result = await within(vitest.runTestSpecifications(specifications), RUN_MS_MAX)
+    if (result === undefined) await this.close()
+    return result?.testModules
+  }
+}
+
+async function open(root: string): Promise<Vitest> {
+  const vitest = await createVitest(
+    'test',
+    {
+      root,
+      watch: false,
+      isolate: false,
+      fileParallelism: false,
+      testTimeout: TEST_MS_MAX,
+      hookTimeout: TEST_MS_MAX,
+      // Its verdict is asked for; what it prints on its way is nobody's.
+      reporters: [{}],
+      silent: true,
+      dangerouslyIgnoreUnhandledErrors: true,
+    },
+    { test: { server: { deps: { external: [/\.bundle\.mjs$/] } } } },
+  )
+  await vitest.standalone()
+  return vitest
+}
+
+function verdictOf(suite: string, module: TestModule): Run {
+  const seconds = module.diagnostic().duration / 1000
+  const failed = [...module.children.allTests('failed')][0]
+  if (failed !== undefined) return { ...ofTest(suite, failed), seconds }
+  const [error] = [...module.children.allSuites()].flatMap((each) => each.errors())
+  if (error !== undefined)
+    return { verdict: 'failed', suite, title: '(before or after its tests)', error: error.message, seconds }
+  if (module.ok() && [...module.children.allTests('passed')].length > 0)
+    return { verdict: 'passed', suite, title: null, error: null, seconds }
+  return broken(suite, module.errors()[0]?.message ?? 'no test was run')
+}
+
+function ofTest(suite: string, test: TestCase): Omit<Run, 'seconds'> {
+  const [error] = test.result().errors ?? []
+  const message = (error?.message ?? '').split('\n')[0] ?? ''
+  const facts = { suite, title: test.fullName.replaceAll(' > ', ' '), error: message }
+  if (error?.name === 'ReferenceError' || error?.name === 'SyntaxError')
+    return { verdict: 'broken', ...facts }
+  return { verdict: /timed out in \d+ms/.test(message) ? 'timed_out' : 'failed', ...facts }
+}
+
+function broken(suite: string, error: string): Run {
+  return { verdict: 'broken', suite, title: null, error: error.slice(0, 500), seconds: 0 }
+}
+
+function timedOut(suite: string): Run {
+  return { verdict: 'timed_out', suite, title: null, error: 'it hangs', seconds: 0 }
+}
+
+/** Undefined where it takes longer. */
+async function within<T>(work: Promise<T>, limitMs: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), limitMs)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+}
