@@ -10,6 +10,7 @@ import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import type { Lab } from '../support/lab.js'
 import type { ScriptedEntry, ScriptedTool } from '../turns/agent.js'
+import type { Scenario } from './scenario.js'
 
 /** An agent `a` that had a turn. */
 export async function withAgent(lab: Lab, home: string, ...flags: string[]): Promise<undefined> {
@@ -73,9 +74,26 @@ export function makeFlockHome(home: string): void {
   writeFileSync(join(home, 'home.json'), frame(facts), { mode: 0o600 })
 }
 
-/** Until another process has its model answering. */
-export async function untilAsked(home: string, name: string): Promise<void> {
+const TURN_MS = 1500
+
+/** Another process asks the model; it is asked to stop, or, where the command died first, goes on to its end. */
+export const withRunningTurn: Pick<Scenario, 'prepare' | 'meanwhile'> = {
+  prepare: withSlowModel,
+  async meanwhile(lab, home) {
+    const turn = lab.run(home, ['send', 'a', 'slow'])
+    await untilAsked(home, 'a')
+    return async () => void (await turn)
+  },
+}
+
+/** It says `late` from its second turn on. */
+export function withSlowModel(lab: Lab, home: string): Promise<undefined> {
+  return withScript(lab, home, [{ delay_ms: TURN_MS, say: 'late' }])
+}
+
+/** Until another process has its model answering, or there is none any more. */
+export async function untilAsked(home: string, name: string, isOver = () => false): Promise<void> {
   const store = FileStore.openForRead(home) as FileStore
   const id = resolveAgent(store, name)
-  while (openForRead(store, id)?.state.run?.phase !== 'asked') await sleep(5)
+  while (!isOver() && openForRead(store, id)?.state.run?.phase !== 'asked') await sleep(5)
 }

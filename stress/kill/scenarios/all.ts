@@ -1,6 +1,7 @@
 /** Every command that is swept, each with the home it starts from and what the contract says of it. */
 import type { Scenario } from '../scenario.js'
 import { DELIVER } from './deliver.js'
+import { END } from './end.js'
 import { INFERENCE } from './inference.js'
 import { MAIL } from './mail.js'
 import { RECOVER_ALL } from './recover.js'
@@ -22,6 +23,7 @@ export const SCENARIOS: Scenario[] = [
   ...RECOVER_ALL,
   ...DELIVER,
   ...STOP,
+  ...END,
   ...TREE,
   ...SETTINGS,
 ]

@@ -1,23 +1,9 @@
-/** Agents brought to rest, turns cancelled, agents ended: what was said to be so is so, and stays so. */
-
-import { Seen } from '../../tree/seen.js'
+/** Agents brought to rest and turns cancelled: what was said to be so is so, and stays so. */
 import type { AgentSeen, HomeView } from '../home-view.js'
-import { scripted, untilAsked, withAgent, withFamily, withScript } from '../homes.js'
+import { untilAsked, withAgent, withRunningTurn, withSlowModel } from '../homes.js'
 import { leaveOpen } from '../left-open.js'
-import { exits, idOf, takenOnce } from '../promises.js'
+import { exits, replyIsKept, takenOnce, takenOnceOrNot } from '../promises.js'
 import type { Broken, Scenario } from '../scenario.js'
-
-const TURN_MS = 1500
-
-const WITH_A_TURN: Pick<Scenario, 'prepare' | 'meanwhile'> = {
-  prepare: (lab, home) => withScript(lab, home, [{ delay_ms: TURN_MS, say: 'late' }]),
-  /** Another process asks the model; it is asked to stop, or, where the command died first, goes on to its end. */
-  async meanwhile(lab, home) {
-    const turn = lab.run(home, ['send', 'a', 'slow'])
-    await untilAsked(home, 'a')
-    return async () => void (await turn)
-  },
-}
 
 export const STOP: Scenario[] = [
   suspendingAtRest(),
@@ -27,10 +13,8 @@ export const STOP: Scenario[] = [
   cancellingARunningTurn(),
   cancelling('cancel-waiting', 'H'),
   cancelling('cancel-interrupted', 'C'),
-  terminating(),
-  terminatingARunningTurn(),
-  terminatingWithMail(),
-  terminatingAll(),
+  stopped('send-suspended', ['suspend', 'a']),
+  stopped('send-cancelled', ['cancel', 'a']),
 ]
 
 function suspendingAtRest(): Scenario {
@@ -86,7 +70,7 @@ function suspendingARunningTurn(): Scenario {
   return {
     name: 'suspend-running',
     argv: ['suspend', 'a'],
-    ...WITH_A_TURN,
+    ...withRunningTurn,
     *acknowledged(told, home) {
       const { state, run } = home.agent('a')?.state ?? {}
       if (told.stdout.includes('suspended') && (state !== 'suspended' || run?.status === 'open'))
@@ -101,7 +85,7 @@ function cancellingARunningTurn(): Scenario {
   return {
     name: 'cancel-running',
     argv: ['cancel', 'a'],
-    ...WITH_A_TURN,
+    ...withRunningTurn,
     acknowledged: (told, home) => saidToBeCancelled(told.stdout, home),
     next: { argv: ['cancel', 'a'], check: (ended) => exits(ended, 0) },
     *finally(home) {
@@ -146,103 +130,34 @@ function* saidToBeCancelled(stdout: string, home: HomeView): Broken {
     yield `the turn was said to be cancelled and is, not ${status}`
 }
 
-function isTerminated(home: HomeView, name: string): boolean {
-  return home.living(name).length === 0
-}
-
-function* saidToBeTerminated(stdout: string, home: HomeView, names: string[]): Broken {
-  for (const name of names)
-    if (new RegExp(`${name} is terminated`).test(stdout) && !isTerminated(home, name))
-      yield `the agent ${name} was said to be terminated and is`
-}
-
-function terminating(): Scenario {
+/** The process that has the turn is the one that is killed, while another asks it to stop. */
+function stopped(name: string, request: string[]): Scenario {
+  const argv = ['send', 'a', '--key', 'k', 'slow']
+  const isCancelled = request[0] === 'cancel'
   return {
-    name: 'terminate',
-    argv: ['terminate', 'a'],
-    async prepare(lab, home) {
-      await withAgent(lab, home)
-      await lab.do(home, 'suspend', 'a', '--hold')
-      await lab.do(home, 'send', 'a', '--if-busy', 'queue', 'queued')
-      await leaveOpen(home, 'a', 'C', { content: 'interrupted' })
-      return undefined
+    name,
+    argv,
+    prepare: withSlowModel,
+    async meanwhile(lab, home) {
+      let isOver = false
+      const asking = (async () => {
+        await untilAsked(home, 'a', () => isOver)
+        if (!isOver) await lab.run(home, request)
+      })()
+      return async () => {
+        isOver = true
+        await asking
+      }
     },
-    acknowledged: (told, home) => saidToBeTerminated(told.stdout, home, ['a']),
-    next: { argv: (home) => ['terminate', idOf(home, 'a')], check: (ended) => exits(ended, 0) },
+    recoverExits: [14],
+    acknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'slow', 'late'),
+    // By its key a turn that was cancelled is asked anew, which is another turn.
+    next: { argv: isCancelled ? ['cancel', 'a'] : argv, check: (ended) => exits(ended, 0) },
     *finally(home) {
-      if (!isTerminated(home, 'a')) yield 'the agent is terminated'
-      yield* errorOnce(home, 'operator', 'queued')
+      const { status } = home.agent('a')?.state.run ?? {}
+      if (isCancelled && status === 'cancelled') return
+      const taken = isCancelled ? takenOnceOrNot : takenOnce
+      yield* taken(home.agent('a'), 'slow', 'late')
     },
   }
-}
-
-function terminatingARunningTurn(): Scenario {
-  return {
-    name: 'terminate-running',
-    argv: ['terminate', 'a'],
-    ...WITH_A_TURN,
-    acknowledged: (told, home) => saidToBeTerminated(told.stdout, home, ['a']),
-    next: { argv: (home) => ['terminate', idOf(home, 'a')], check: (ended) => exits(ended, 0) },
-    *finally(home) {
-      if (!isTerminated(home, 'a')) yield 'the agent is terminated'
-      if (home.agent('a')?.state.run?.status === 'open') yield 'a terminated agent has no open turn'
-    },
-  }
-}
-
-/** Whoever waits for an answer from it is told by an error, once. */
-function terminatingWithMail(): Scenario {
-  return {
-    name: 'terminate-mail',
-    argv: ['terminate', 'kid'],
-    async prepare(lab, home) {
-      await withFamily(lab, home)
-      await lab.do(home, 'send', 'kid', '--from', 'lead', '--no-drain', 'task')
-      return undefined
-    },
-    acknowledged: (told, home) => saidToBeTerminated(told.stdout, home, ['kid']),
-    next: { argv: (home) => ['terminate', idOf(home, 'kid')], check: (ended) => exits(ended, 0) },
-    afterwards: [{ argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) }],
-    *finally(home) {
-      if (!isTerminated(home, 'kid')) yield 'the agent is terminated'
-      yield* toldOnce(home)
-    },
-  }
-}
-
-/** By an error where it was terminated first, by the reply where recovery gave the message its turn before that. */
-function* toldOnce(home: HomeView): Broken {
-  const lead = home.agent('lead')?.state.id
-  const told = Seen.read(home.path).arrivals.filter(({ to, kind }) => to === lead && kind !== 'notification')
-  if (told.length !== 1) yield `whoever asked a terminated agent is told once, not ${told.length} times`
-}
-
-function terminatingAll(): Scenario {
-  const names = ['lead', 'kid', 'other']
-  return {
-    name: 'terminate-recursive',
-    argv: ['terminate', 'lead', '--recursive'],
-    async prepare(lab, home) {
-      await withFamily(lab, home)
-      await lab.do(home, 'spawn', '--parent', 'lead', '--name', 'other', ...scripted(lab, []))
-      await lab.do(home, 'send', 'kid', '--from', 'other', '--no-drain', 'task')
-      await leaveOpen(home, 'other', 'C', { content: 'interrupted' })
-      return undefined
-    },
-    acknowledged: (told, home) => saidToBeTerminated(told.stdout, home, names),
-    next: {
-      argv: (home) => ['terminate', idOf(home, 'lead'), '--recursive'],
-      check: (ended) => exits(ended, 0),
-    },
-    *finally(home) {
-      for (const name of names) if (!isTerminated(home, name)) yield `${name} is terminated`
-    },
-  }
-}
-
-function* errorOnce(home: HomeView, to: string, content: string): Broken {
-  const seen = Seen.read(home.path)
-  const errors = seen.arrivals.filter((arrival) => arrival.kind === 'error' && arrival.to === to)
-  const about = errors.filter((arrival) => arrival.content.includes(content))
-  if (about.length !== 1) yield `${to} is told once that ${content} was not taken, not ${about.length} times`
 }
