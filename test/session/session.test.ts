@@ -415,6 +415,19 @@ describe('repair', () => {
     await expect(reopen(store, session.id)).rejects.toMatchObject({ code: 'CORRUPT' })
   })
 
+  test('a record that is not as its kind has it is corrupt, and named', async () => {
+    const ts = '2026-11-20T10:00:00.000Z'
+    await died()
+    appendFileSync(
+      join(agent, 'events.jsonl'),
+      frame({ seq: 2, ts, kind: 'session.activated', batch: [2, 2], boot_id: 7 }),
+    )
+    await expect(reopen(store, session.id)).rejects.toMatchObject({
+      code: 'CORRUPT',
+      message: expect.stringContaining('its boot_id is not as session.activated has it'),
+    })
+  })
+
   test('an unknown kind or format is refused for writing and named', async () => {
     const ts = '2026-11-20T10:00:00.000Z'
     await died()

@@ -126,7 +126,10 @@ describe('birth', () => {
           const isSyncFailure = isSync(step) || step.point === 'blob.create.unlink'
           expect(lease.code).toBe(isSyncFailure ? 'SYNC_FAILED' : 'STORAGE_FAILED')
           if (existsSync(agent.root)) expect(step.point).toBe('spawn.sync_agents')
-          else if (howOften === 'once') expect(existsSync(paths.marker(birth.agentId))).toBe(false)
+          else if (howOften === 'once') {
+            expect(existsSync(paths.marker(birth.agentId))).toBe(false)
+            expect(readdirSync(paths.agents)).toEqual([])
+          }
         } else {
           // The holder in the lock file is for people, and a temp that stays is swept.
           expect(['lock.holder', 'blob.create.unlink']).toContain(step.point)

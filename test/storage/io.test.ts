@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import fs, { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import * as io from '../../src/storage/io.js'
 import { failing, withFaults } from '../support/faults.js'
 import { clearFaults } from '../support/operations.js'
@@ -34,6 +35,30 @@ describe('a sync that fails', () => {
         facts: expect.objectContaining({ errno: 'EIO', point: 'point' }),
       }),
     )
+  })
+
+  test('is one of the kernel: of a descriptor that is none', () => {
+    const file = { fd: 1_000_000, path: 'none' }
+    for (const sync of [io.fsync, io.fdatasync])
+      expect(() => sync('point', file)).toThrow(
+        expect.objectContaining({ code: 'SYNC_FAILED', facts: expect.objectContaining({ errno: 'EBADF' }) }),
+      )
+  })
+
+  test('is one of the kernel, for a directory', () => {
+    const fsync = vi.spyOn(fs, 'fsyncSync').mockImplementation(() => {
+      throw Object.assign(new Error('EIO'), { code: 'EIO' })
+    })
+    syncBuiltinESMExports()
+    try {
+      expect(() => io.syncDirectory('point', tempDirectory())).toThrow(
+        expect.objectContaining({ code: 'SYNC_FAILED' }),
+      )
+      expect(fsync).toHaveBeenCalledOnce()
+    } finally {
+      fsync.mockRestore()
+      syncBuiltinESMExports()
+    }
   })
 
   test.each(SYNCS)('is tried once, for %s', (_, sync) => {
@@ -146,18 +171,21 @@ describe('a write', () => {
 })
 
 describe('a link that was planted in place of a file', () => {
-  test.each(['read', 'write', 'create', 'create_exclusive'] as const)('is refused, opened to %s', (mode) => {
-    const target = newFile('precious')
-    const path = `${target}.link`
-    symlinkSync(target, path)
-    expect(() => io.open('point', path, mode)).toThrow(
-      expect.objectContaining({
-        code: 'STORAGE_FAILED',
-        facts: expect.objectContaining({ errno: mode === 'create_exclusive' ? 'EEXIST' : 'ELOOP' }),
-      }),
-    )
-    expect(readFileSync(target, 'utf8')).toBe('precious')
-  })
+  test.each(['read', 'write', 'create', 'create_exclusive', 'append'] as const)(
+    'is refused, opened to %s',
+    (mode) => {
+      const target = newFile('precious')
+      const path = `${target}.link`
+      symlinkSync(target, path)
+      expect(() => io.open('point', path, mode)).toThrow(
+        expect.objectContaining({
+          code: 'STORAGE_FAILED',
+          facts: expect.objectContaining({ errno: mode === 'create_exclusive' ? 'EEXIST' : 'ELOOP' }),
+        }),
+      )
+      expect(readFileSync(target, 'utf8')).toBe('precious')
+    },
+  )
 
   test('is not written through where it leads nowhere', () => {
     const target = join(tempDirectory(), 'none')

@@ -299,6 +299,12 @@ describe('readRecordAt', () => {
     ] as const)
       expect(readRecordAt(readerOf(bytes), offset, end)).toBeUndefined()
   })
+
+  test('gives nothing where its LF is lost: what is appended there would be of the same line', () => {
+    const changed = Buffer.from(bytes)
+    changed[bytes.length - 1] = 0x20
+    expect(readRecordAt(readerOf(changed), first, bytes.length)).toBeUndefined()
+  })
 })
 
 function newLog(bytes: Uint8Array = new Uint8Array()): string {
