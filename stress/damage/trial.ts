@@ -63,6 +63,11 @@ export class Trials {
   }
 
   private judge(damage: Damage, argv: string[], ended: LabEnded, answer: Answer): Verdict | undefined {
+    // An index says that it is whole: of one entry that somebody took away only the audit of all agents can know.
+    if (isEntryGone(damage)) {
+      if (argv !== DOCTOR) return undefined
+      if (ended.status === CORRUPT) return this.count(damage.kind, 'detected')
+    }
     const before = this.before.get(argv.join(' ')) as Answer
     if (ended.isHung) return this.broken(damage, argv, 'it ends')
     if (ended.status === 1 || /\n {4}at /.test(ended.stderr))
@@ -128,6 +133,10 @@ export class Trials {
     this.counts.set(kind, count)
     return what === 'damages' ? undefined : what
   }
+}
+
+function isEntryGone({ kind, file }: Damage): boolean {
+  return kind === 'removed' && /(children|roots)\/hash/.test(file)
 }
 
 /** What is damaged cannot be seen from outside; all the rest is as it should be. */

@@ -8,7 +8,7 @@ export const RECOVERING: FaultScenario[] = [
   ...[1, 2, 3, 4, 5, 6].map((n) => killedIn(`recover-tools-${n}`, withTools, ['send', 'a', 'hello'], n)),
   ...[1, 2, 3, 4].map((n) => killedIn(`recover-exec-${n}`, withProgram, ['send', 'a', 'hello'], n)),
   ...[1, 2, 3, 4, 5, 6].map((n) => killedIn(`recover-mail-${n}`, withKid, ['send', 'a', 'hello'], n)),
-  ...[1, 2, 3, 4].map((n) => killedIn(`recover-delivery-${n}`, withQueued, ['deliver', '--all'], n)),
+  ...[1, 2, 3].map((n) => killedIn(`recover-delivery-${n}`, withQueued, ['deliver', '--all'], n)),
   killedIn(
     'recover-spawn',
     (lab) => withAgent(lab, 'a'),

@@ -1,5 +1,5 @@
 /** What the fault sweep says at its end. */
-import type { Experiment } from './real.js'
+import type { Experiment } from './real-trial.js'
 import type { ScenarioReport, Violation } from './sweep.js'
 
 export function summary(reports: ScenarioReport[]): string {

@@ -1,0 +1,79 @@
+/** One command of a real process that met a fault of the kernel, and all that has to be right afterwards. */
+import { audit, HomeView } from '../kill/home-view.js'
+import type { Ended, Lab } from '../support/lab.js'
+import { viewOf } from './view.js'
+
+export interface Experiment {
+  name: string
+  /** Why it is left out here; else how many cases it had, how the command ended in them, and what was wrong. */
+  skipped?: string
+  cases: number
+  exits: Record<string, number>
+  broken: string[]
+}
+
+type Commands = Record<'prepare' | 'command', string[]>
+
+/** It takes pages of its own in the log, and its answer too. */
+const MESSAGE = 'hello '.repeat(1000)
+export const REPLY = `echo: ${MESSAGE}\n`
+export const SEND: Commands = {
+  prepare: ['spawn', '--name', 'a'],
+  command: ['send', 'a', '--key', 'k', MESSAGE],
+}
+const ALLOWED = ['0', '11', '15']
+
+export class Trials implements Experiment {
+  cases = 0
+  exits: Record<string, number> = {}
+  broken: string[] = []
+
+  /** No part of what is reported. */
+  readonly #lab: Lab
+
+  constructor(
+    readonly name: string,
+    lab: Lab,
+  ) {
+    this.#lab = lab
+  }
+
+  skip(why: string): Experiment {
+    return { ...this, skipped: why }
+  }
+
+  /** `told` is the end of the command that met the fault, which is gone by now. */
+  async judge(what: string, home: string, told: Ended, { command }: Commands = SEND): Promise<void> {
+    const code = String(told.code ?? told.signal)
+    this.cases += 1
+    this.exits[code] = (this.exits[code] ?? 0) + 1
+    const note = (broken: string): void => void this.broken.push(`${this.name}, ${what}: ${broken}`)
+    if (!ALLOWED.includes(code) && told.signal === null) note(`it exits ${code}: ${told.stderr.trim()}`)
+    if (/\n {4}at /.test(told.stderr)) note(`it prints no stack: ${told.stderr.slice(0, 300)}`)
+    // Where Node itself has no descriptor left it does not say for which file.
+    const isSaid = told.stderr.split('\n').some((line) => /^substrat: .*(\/|open a file).*\(.+\)$/.test(line))
+    if ((code === '11' || code === '15') && !isSaid)
+      note(`it says what, where and what next: ${told.stderr.trim()}`)
+    if (code === '0' && told.stdout !== REPLY) note('what it printed is the reply')
+    for (const sentence of audit(home, false)) note(sentence)
+    const next = await this.#lab.run(home, command)
+    if (next.code !== 0 || next.stdout !== REPLY) note(`the next command goes on: ${next.stderr.trim()}`)
+    const recovered = await this.#lab.run(home, ['recover', '--all'])
+    if (recovered.code !== 0) note(`recover --all ends well: ${recovered.stderr.trim()}`)
+    for (const sentence of audit(home, true)) note(sentence)
+    const turns = viewOf(home).filter((line) => line.includes('"asked":["hello'))
+    const isOnce =
+      turns.length === 1 && /"replies":\["echo: hello[^"]*"\],"end":"run.completed"/.test(turns[0] ?? '')
+    if (!isOnce) note(`the message is there once, answered once: ${turns.join('; ')}`)
+  }
+
+  /** Nothing is wrong with what only reads. */
+  async read(what: string, home: string): Promise<void> {
+    if (HomeView.read(home).agent('a') === undefined) return
+    for (const argv of [['list'], ['show', 'a'], ['log', 'a'], ['tree']]) {
+      const { code, stderr } = await this.#lab.run(home, argv)
+      if (code !== 0)
+        this.broken.push(`${this.name}, ${what}: ${argv[0]} still reads, not ${code}: ${stderr}`)
+    }
+  }
+}
