@@ -1,6 +1,6 @@
 /** What a survey says at its end. */
 import type { Ended } from '../machine/process.js'
-import { type Dropped, REBUILDABLE } from './drops.js'
+import { type Dropped, HARMLESS } from './drops.js'
 import type { RealReport } from './real.js'
 import type { FoundViolation, SurveyReport } from './survey.js'
 
@@ -38,7 +38,7 @@ export function describeViolation(violation: FoundViolation, seed: number): stri
 export function describeDrop({ point, scenarios, states, found }: Dropped): string {
   const tried = `${states} state${states === 1 ? '' : 's'} of ${scenarios} command${scenarios === 1 ? '' : 's'}`
   if (found !== undefined) return `${point}: needed (${found.scenario}: ${found.broken}), after ${tried}`
-  const why = REBUILDABLE[point]
+  const why = HARMLESS[point]
   return `${point}: ${why === undefined ? 'NOTHING NOTICES ITS LOSS' : `harmless, ${why}`}, in ${tried}`
 }
 
