@@ -95,8 +95,11 @@ const ACTIONS: Record<Rebuild, (patient: Patient) => Promise<string | undefined>
   async index({ store, agentId, surgeon, known }) {
     const own = agentId === null ? undefined : readable(store, agentId)
     const parents = own === undefined ? [agentId] : [agentId, own.parent]
-    for (const parent of parents)
+    for (const parent of parents) {
+      if (known.mended.has(parent)) continue
       await mendIndex(store, parent, known.childrenOf(parent), known.isEveryAgentRead, surgeon.command)
+      known.mended.add(parent)
+    }
     const what =
       agentId === null ? 'the index of the roots was made again' : 'the indexes of names were made again'
     return known.isEveryAgentRead ? what : `${what}, as far as agents can be read`
@@ -152,6 +155,8 @@ class Known {
   private children: Map<string | null, string[]> | undefined
   private loose: Map<string | null, Entry[]> | undefined
   isEveryAgentRead = true
+  /** Parents whose indexes are done. */
+  readonly mended = new Set<string | null>()
 
   constructor(private readonly store: FileStore) {}
 
