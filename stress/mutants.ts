@@ -1,5 +1,6 @@
-// npm run stress:mutants -- [--only RULE|NAME] [--jobs N] [--json FILE] [--markdown FILE]
-// Takes out each barrier and each check in turn; the suites must notice. With --json what FILE has of the others is kept.
+// npm run stress:mutants -- [--only RULE|NAME]… [--jobs N] [--json FILE [--left]] [--markdown FILE]
+// Takes out each barrier and each check in turn; the suites must notice. What FILE has of those that are not tried is kept;
+// with --left those are tried that have no good end in it.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { MUTANTS } from './mutants/all.js'
@@ -8,20 +9,17 @@ import { isBad, line, markdown, summary } from './mutants/report.js'
 
 const { values } = parseArgs({
   options: {
-    only: { type: 'string' },
+    only: { type: 'string', multiple: true, default: [] },
     jobs: { type: 'string', default: '1' },
     json: { type: 'string' },
+    left: { type: 'boolean', default: false },
     markdown: { type: 'string' },
   },
 })
 
 const { only, json } = values
-const chosen = MUTANTS.filter(({ rule, name }) => only === undefined || rule === only || name.includes(only))
-if (chosen.length === 0) {
-  console.error(`no mutant has the rule or the name ${only}`)
-  process.exit(2)
-}
-
+const isMeant = (mutant: { rule: string; name: string }): boolean =>
+  only.length === 0 || only.some((word) => mutant.rule === word || mutant.name.includes(word))
 const results = new Map<string, Result>()
 const kept =
   json !== undefined && existsSync(json) ? (JSON.parse(readFileSync(json, 'utf8')) as Result[]) : []
@@ -31,6 +29,16 @@ const known = (): Result[] =>
     const result = results.get(name)
     return result === undefined ? [] : [{ ...result, rule }]
   })
+
+const isLeft = ({ name }: { name: string }): boolean => {
+  const result = results.get(name)
+  return !values.left || result === undefined || isBad(result)
+}
+const chosen = MUTANTS.filter((mutant) => isMeant(mutant) && isLeft(mutant))
+if (MUTANTS.filter(isMeant).length === 0) {
+  console.error(`no mutant has the rule or the name ${only.join(', ')}`)
+  process.exit(2)
+}
 
 await tryAll(chosen, Number(values.jobs), (result) => {
   results.set(result.name, result)

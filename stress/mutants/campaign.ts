@@ -91,30 +91,43 @@ async function runBatch(suites: Suites, batch: Open[], round: number): Promise<[
   const pairs: [Open, Run][] = []
   for (const [index, run] of others.entries()) {
     const trial = trials[index] as Trial
-    // A machine that does other work too may be too slow for a test: alone it shows.
-    const again = run.verdict === 'timed_out' ? (await suites.runTogether([trial]))[0] : run
-    pairs.push([batch[index] as Open, again as Run])
+    pairs.push([batch[index] as Open, await certain(suites, trial, run)])
   }
   return pairs
+}
+
+async function certain(suites: Suites, trial: Trial, run: Run): Promise<Run> {
+  // A machine that does other work too may be too slow for a test: alone it shows.
+  if (run.verdict === 'timed_out') return (await suites.runTogether([trial]))[0] as Run
+  // Their processes are made of the sources as they stand on disk.
+  return run.verdict === 'passed' && startsSources(trial.suite) ? suites.runInCopy(trial, false) : run
 }
 
 async function oneByOne(suites: Suites, trials: Trial[]): Promise<Run[]> {
   const runs: Run[] = []
   for (const trial of trials) {
-    const run = await suites.runInCopy(trial)
+    const run = await suites.runInCopy(trial, true)
     // With real processes a busy machine fails a test now and then, a mutant always.
     const isDoubtful = trial.mutant !== undefined && run.verdict === 'failed' && run.title !== null
     const [file] = trial.suite.split('#')
-    runs.push(isDoubtful ? await suites.runInCopy({ ...trial, suite: `${file}#${run.title}` }) : run)
+    runs.push(isDoubtful ? await suites.runInCopy({ ...trial, suite: `${file}#${run.title}` }, true) : run)
     if (trial.mutant === undefined && run.verdict !== 'passed') break
   }
   return runs
 }
 
 function startsCli(suite: string): boolean {
+  return /support\/cli\.js/.test(textOf(suite))
+}
+
+function startsSources(suite: string): boolean {
+  return /support\/(storage-process|scripts)\.js/.test(textOf(suite))
+}
+
+function textOf(suite: string): string {
   const [file] = suite.split('#')
   const path = join(repository, 'test', `${file}.test.ts`)
-  return existsSync(path) && readFileSync(path, 'utf8').includes('support/cli.js')
+  return existsSync(path) ? readFileSync(path, 'utf8') : ''
 }
 
 function resultOf(mutant: RuleMutant, run: Run, seconds: number): Result {

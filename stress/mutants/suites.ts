@@ -46,21 +46,23 @@ export class Suites {
     })
   }
 
-  /** In the copy, whose CLI is built with the change. */
-  async runInCopy({ suite, mutant }: Trial): Promise<Run> {
+  /** With the change in the sources of the copy; `isBuilt`: and in its CLI. */
+  async runInCopy({ suite, mutant }: Trial, isBuilt: boolean): Promise<Run> {
     const [file = '', title = ''] = suite.split('#')
-    if (mutant !== undefined) this.copy.apply(mutant)
+    const changed = mutant === undefined ? undefined : this.copy.apply(mutant)
     try {
-      this.copy.build()
-      const path = this.copy.suitePath(file)
-      // What it imports of src/ is read anew.
-      await this.close()
-      const [module] = (await this.modulesOf([path], title)) ?? []
-      return module === undefined ? timedOut(suite) : verdictOf(suite, module)
+      if (isBuilt) this.copy.build()
+      if (changed !== undefined) this.vitest?.invalidateFile(changed)
+      const [module] = (await this.modulesOf([this.copy.suitePath(file)], title)) ?? []
+      const run = module === undefined ? timedOut(suite) : verdictOf(suite, module)
+      // What could not be read stays so, whatever is in the file then.
+      if (run.verdict === 'broken') await this.close()
+      return run
     } catch (error) {
       return broken(suite, (error as Error).message)
     } finally {
       this.copy.restore()
+      if (changed !== undefined) this.vitest?.invalidateFile(changed)
     }
   }
 

@@ -1,5 +1,5 @@
 /** Rule 2: intent before effect. Each order of a record, or a name, and of what it announces. */
-import type { Mutant } from './mutant.js'
+import type { Mutant } from '../mutant.js'
 
 export const INTENT: Mutant[] = [
   {

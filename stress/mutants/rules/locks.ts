@@ -1,5 +1,5 @@
 /** Rule 8: one writer at a time; and what is done under which lock. */
-import type { Mutant } from './mutant.js'
+import type { Mutant } from '../mutant.js'
 
 export const LOCKS: Mutant[] = [
   {

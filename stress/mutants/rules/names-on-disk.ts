@@ -1,125 +1,6 @@
-/** Rules 1 and 3: each sync, in the order of the files of src/storage; and what is told before its sync. */
-import type { Mutant } from './mutant.js'
+/** Rule 3: the directory of a new name is synced before anything is acknowledged; also where another made the name. */
+import type { Mutant } from '../mutant.js'
 
-/** Nothing is acknowledged before it is on disk. */
-export const ACKNOWLEDGED: Mutant[] = [
-  {
-    name: 'fdatasync reaches no disk',
-    file: 'storage/io.ts',
-    from: '() => fs.fdatasyncSync(file.fd)',
-    to: '() => undefined',
-    suites: ['storage/io'],
-  },
-  {
-    name: 'fsync reaches no disk',
-    file: 'storage/io.ts',
-    from: '() => fs.fsyncSync(file.fd)',
-    to: '() => undefined',
-    suites: ['storage/io'],
-  },
-  {
-    name: 'the sync of a directory reaches no disk',
-    file: 'storage/io.ts',
-    from: '      fs.fsyncSync(fd)\n',
-    to: '',
-    suites: ['storage/io'],
-  },
-  {
-    name: 'an appended batch is not synced',
-    file: 'storage/log.ts',
-    from: `      io.fdatasync('log.sync', this.file)\n`,
-    to: '',
-    suites: ['storage/log'],
-  },
-  {
-    name: 'a record is told to listeners before it is synced',
-    file: 'session/session.ts',
-    from: `    this.log.append(batch.bytes)
-    this.current = batch.state
-    for (const record of batch.records) for (const listener of this.listeners) listener(record)`,
-    to: `    for (const record of batch.records) for (const listener of this.listeners) listener(record)
-    this.log.append(batch.bytes)
-    this.current = batch.state`,
-    suites: ['session/session'],
-  },
-  {
-    name: 'the state goes on before its records are synced',
-    file: 'session/session.ts',
-    from: `    this.log.append(batch.bytes)
-    this.current = batch.state`,
-    to: `    this.current = batch.state
-    this.log.append(batch.bytes)`,
-    suites: ['session/session'],
-  },
-  {
-    name: 'a record is written before the blob that it names',
-    file: 'session/session.ts',
-    from: `    for (const blob of batch.blobs) this.store.writeBlob(this.id, blob)
-    this.log.append(batch.bytes)`,
-    to: `    this.log.append(batch.bytes)
-    for (const blob of batch.blobs) this.store.writeBlob(this.id, blob)`,
-    suites: ['session/session'],
-  },
-  {
-    name: 'an agent is born with a record that names a blob that is not there yet',
-    file: 'storage/birth.ts',
-    from: `    for (const content of birth.blobs) writeBlob(cradle, content)
-    writeNew('spawn.log', cradle.log, birth.log, { isSynced: true })`,
-    to: `    writeNew('spawn.log', cradle.log, birth.log, { isSynced: true })`,
-    suites: ['storage/birth'],
-  },
-  {
-    name: 'what is read without the lock is told before it is synced',
-    file: 'session/open-for-read.ts',
-    from: 'if (loaded !== undefined && loaded.state.log_bytes > loaded.snapshotBytes) store.syncLog(agentId)',
-    to: '',
-    suites: ['storage/rules#is read without the lock'],
-  },
-  {
-    name: 'the sync of who tells what another wrote is left out',
-    file: 'storage/store.ts',
-    from: `      io.fdatasync('log.sync_read', file)\n`,
-    to: '',
-    suites: ['storage/rules#is read without the lock'],
-  },
-  {
-    name: 'a file that replaces another, or is new, is not synced',
-    file: 'storage/replace.ts',
-    from: '    io.fsync(`${point}.fsync`, file)\n',
-    to: '',
-    suites: ['storage/replace'],
-  },
-  {
-    name: 'the first records of an agent are not synced',
-    file: 'storage/birth.ts',
-    from: `writeNew('spawn.log', cradle.log, birth.log, { isSynced: true })`,
-    to: `writeNew('spawn.log', cradle.log, birth.log, { isSynced: false })`,
-    suites: ['storage/birth'],
-  },
-  {
-    name: 'the secret of a token is told before its record is synced',
-    file: 'turn/drive.ts',
-    from: `this.session.onceDurable('run.waiting', () => this.ports.onToken(secret))`,
-    to: 'this.ports.onToken(secret)',
-    suites: ['turn/drive-tools'],
-  },
-  {
-    name: 'what waits for one record is told of any',
-    file: 'session/session.ts',
-    from: '      if (record.kind !== kind) return\n',
-    to: '',
-    suites: ['turn/drive-tools', 'session/session'],
-  },
-  {
-    name: 'what a person has answered is removed before the disk knows that it was taken',
-    file: 'storage/mailboxes.ts',
-    from: `    io.syncDirectory('mail.sync_taken', operatorTaken)\n`,
-    to: '',
-    suites: ['storage/mailboxes'],
-  },
-]
-
-/** A new name: its directory is synced before anything is acknowledged; also where another made the name. */
 export const NAMES_ON_DISK: Mutant[] = [
   {
     name: 'the name of what replaces another file is not synced',
@@ -226,7 +107,7 @@ export const NAMES_ON_DISK: Mutant[] = [
     file: 'storage/names.ts',
     from: `    io.close(file)\n    io.syncDirectory('names.sync_directory', this.paths.directory)`,
     to: '    io.close(file)',
-    suites: ['storage/names', 'tree/children'],
+    suites: ['storage/names'],
   },
   {
     name: 'a home.json that another made is not synced before it is relied on',
@@ -305,5 +186,12 @@ export const NAMES_ON_DISK: Mutant[] = [
     from: `if (this.isMarked(agentId)) io.syncDirectory('agents.sync_directory', this.paths.agents)`,
     to: '',
     suites: ['storage/rules#syncs the name before anything'],
+  },
+  {
+    name: 'the name of a file of the user is not synced',
+    file: 'storage/user-files.ts',
+    from: '  syncName(path)\n}',
+    to: '}',
+    suites: ['storage/user-files'],
   },
 ]

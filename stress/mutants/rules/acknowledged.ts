@@ -1,0 +1,119 @@
+/** Rule 1: nothing is acknowledged before it is on disk. */
+import type { Mutant } from '../mutant.js'
+
+export const ACKNOWLEDGED: Mutant[] = [
+  {
+    name: 'fdatasync reaches no disk',
+    file: 'storage/io.ts',
+    from: '() => fs.fdatasyncSync(file.fd)',
+    to: '() => undefined',
+    suites: ['storage/io'],
+  },
+  {
+    name: 'fsync reaches no disk',
+    file: 'storage/io.ts',
+    from: '() => fs.fsyncSync(file.fd)',
+    to: '() => undefined',
+    suites: ['storage/io'],
+  },
+  {
+    name: 'the sync of a directory reaches no disk',
+    file: 'storage/io.ts',
+    from: '      fs.fsyncSync(fd)\n',
+    to: '',
+    suites: ['storage/io'],
+  },
+  {
+    name: 'an appended batch is not synced',
+    file: 'storage/log.ts',
+    from: `      io.fdatasync('log.sync', this.file)\n`,
+    to: '',
+    suites: ['storage/log'],
+  },
+  {
+    name: 'a record is told to listeners before it is synced',
+    file: 'session/session.ts',
+    from: `    this.log.append(batch.bytes)
+    this.current = batch.state
+    for (const record of batch.records) for (const listener of this.listeners) listener(record)`,
+    to: `    for (const record of batch.records) for (const listener of this.listeners) listener(record)
+    this.log.append(batch.bytes)
+    this.current = batch.state`,
+    suites: ['session/session'],
+  },
+  {
+    name: 'the state goes on before its records are synced',
+    file: 'session/session.ts',
+    from: `    this.log.append(batch.bytes)
+    this.current = batch.state`,
+    to: `    this.current = batch.state
+    this.log.append(batch.bytes)`,
+    suites: ['session/session'],
+  },
+  {
+    name: 'a record is written before the blob that it names',
+    file: 'session/session.ts',
+    from: `    for (const blob of batch.blobs) this.store.writeBlob(this.id, blob)
+    this.log.append(batch.bytes)`,
+    to: `    this.log.append(batch.bytes)
+    for (const blob of batch.blobs) this.store.writeBlob(this.id, blob)`,
+    suites: ['session/session'],
+  },
+  {
+    name: 'an agent is born with a record that names a blob that is not there yet',
+    file: 'storage/birth.ts',
+    from: `    for (const content of birth.blobs) writeBlob(cradle, content)
+    writeNew('spawn.log', cradle.log, birth.log, { isSynced: true })`,
+    to: `    writeNew('spawn.log', cradle.log, birth.log, { isSynced: true })`,
+    suites: ['storage/birth'],
+  },
+  {
+    name: 'what is read without the lock is told before it is synced',
+    file: 'session/open-for-read.ts',
+    from: 'if (loaded !== undefined && loaded.state.log_bytes > loaded.snapshotBytes) store.syncLog(agentId)',
+    to: '',
+    suites: ['storage/rules#is read without the lock'],
+  },
+  {
+    name: 'the sync of who tells what another wrote is left out',
+    file: 'storage/store.ts',
+    from: `      io.fdatasync('log.sync_read', file)\n`,
+    to: '',
+    suites: ['storage/rules#is read without the lock'],
+  },
+  {
+    name: 'a file that replaces another, or is new, is not synced',
+    file: 'storage/replace.ts',
+    from: '    io.fsync(`${point}.fsync`, file)\n',
+    to: '',
+    suites: ['storage/replace'],
+  },
+  {
+    name: 'the first records of an agent are not synced',
+    file: 'storage/birth.ts',
+    from: `writeNew('spawn.log', cradle.log, birth.log, { isSynced: true })`,
+    to: `writeNew('spawn.log', cradle.log, birth.log, { isSynced: false })`,
+    suites: ['storage/birth'],
+  },
+  {
+    name: 'the secret of a token is told before its record is synced',
+    file: 'turn/drive.ts',
+    from: `this.session.onceDurable('run.waiting', () => this.ports.onToken(secret))`,
+    to: 'this.ports.onToken(secret)',
+    suites: ['turn/drive-tools'],
+  },
+  {
+    name: 'what waits for one record is told of any',
+    file: 'session/session.ts',
+    from: '      if (record.kind !== kind) return\n',
+    to: '',
+    suites: ['turn/drive-tools', 'session/session'],
+  },
+  {
+    name: 'what a person has answered is removed before the disk knows that it was taken',
+    file: 'storage/mailboxes.ts',
+    from: `    io.syncDirectory('mail.sync_taken', operatorTaken)\n`,
+    to: '',
+    suites: ['storage/mailboxes'],
+  },
+]

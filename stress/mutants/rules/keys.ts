@@ -1,0 +1,103 @@
+/** A key: one message, one run, one reply. */
+import type { Mutant } from '../mutant.js'
+
+export const KEYS: Mutant[] = [
+  {
+    name: 'a key is not looked up before its message is taken',
+    file: 'dispatch/answered.ts',
+    from: 'const entry = state.keys.find(({ key }) => key === request.key)',
+    to: 'const entry = state.keys.find(({ key }) => key === null)',
+    suites: ['dispatch/send'],
+  },
+  {
+    name: 'a key answers for another message',
+    file: 'dispatch/answered.ts',
+    from: '  if (run.digest !== digestOf(request.content)) throw keyConflict(state, request)\n',
+    to: '',
+    suites: ['dispatch/send', 'commands/send'],
+  },
+  {
+    name: 'the turn of a key is that of another message',
+    file: 'dispatch/answered.ts',
+    from: 'return key !== null && run?.key === key && run.digest === digestOf(content)',
+    to: 'return key !== null && run?.key === key && content !== null',
+    suites: ['dispatch/send'],
+  },
+  {
+    name: 'a key whose run failed is asked again without --retry',
+    file: 'dispatch/answered.ts',
+    from: `run.status === 'completed' || (run.status === 'failed' && !request.retry)`,
+    to: `run.status === 'completed'`,
+    suites: ['commands/send', 'commands/retries'],
+  },
+  {
+    name: 'a key whose fate is lost is taken again',
+    file: 'dispatch/answered.ts',
+    from: '  if (request.key !== null && state.lost?.keys.includes(request.key)) throw lostKey(state, request.key)\n',
+    to: '',
+    suites: ['recovery/rebuild-log', 'commands/doctor'],
+  },
+  {
+    name: 'a queued message whose key was answered is taken',
+    file: 'dispatch/go-on.ts',
+    from: `return run.status === 'completed' && run.digest === digest`,
+    to: `return run.status === null && digest === null`,
+    suites: ['dispatch/send#it is queued, and dropped'],
+  },
+  {
+    name: 'a key has two entries',
+    file: 'session/fold-run.ts',
+    from: 'entries.filter((entry) => entry.key !== added.key)',
+    to: 'entries.filter((entry) => entry.key !== null)',
+    suites: ['session/fold'],
+  },
+  {
+    name: 'keys are forgotten though they are young',
+    file: 'session/fold-run.ts',
+    from: 'while (kept.length - forgotten >= limits.keysKeptMin && (kept[forgotten] as KeyEntry).started_at < oldest)',
+    to: 'while (kept.length - forgotten >= limits.keysKeptMin && oldest !== null)',
+    suites: ['session/fold'],
+  },
+  {
+    name: 'old keys are forgotten though there are few',
+    file: 'session/fold-run.ts',
+    from: 'while (kept.length - forgotten >= limits.keysKeptMin && (kept[forgotten] as KeyEntry).started_at < oldest)',
+    to: 'while (kept.length - forgotten > 0 && (kept[forgotten] as KeyEntry).started_at < oldest)',
+    suites: ['session/fold'],
+  },
+  {
+    name: 'the same key stores a message twice',
+    file: 'dispatch/queue.ts',
+    from: 'const messageId = key === null ? randomUUID() : idOfKey(state, key)',
+    to: 'const messageId = randomUUID()',
+    suites: ['dispatch/acknowledged'],
+  },
+  {
+    name: 'a queued message answers for another of its key',
+    file: 'dispatch/queue.ts',
+    from: '  if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(state, request)\n',
+    to: '  void stored\n',
+    suites: ['dispatch/acknowledged'],
+  },
+  {
+    name: 'a key that is answered is told before the record of that is synced',
+    file: 'dispatch/queue.ts',
+    from: 'const open = request.key === null ? openForRead : openDurable',
+    to: 'const open = openDurable === null ? openDurable : openForRead',
+    suites: ['dispatch/acknowledged'],
+  },
+  {
+    name: 'the answer to a key is told before it is synced',
+    file: 'dispatch/send.ts',
+    from: 'const state = openDurable(ctx.store, request.agentId)?.state',
+    to: 'const state = openDurable === null ? undefined : openForRead(ctx.store, request.agentId)?.state',
+    suites: ['dispatch/acknowledged'],
+  },
+  {
+    name: 'a run that goes on with another loses its key',
+    file: 'dispatch/turns.ts',
+    from: 'return startTurn(ctx, session, { prompt, key, digest, turn_timeout_ms, steps_max, allow }, options)',
+    to: 'return startTurn(ctx, session, { prompt, key: key && null, digest, turn_timeout_ms, steps_max, allow }, options)',
+    suites: ['dispatch/send'],
+  },
+]

@@ -1,0 +1,103 @@
+/** Who may read and write what is stored; what is no file of ours is not followed. */
+import type { Mutant } from '../mutant.js'
+
+export const OWNER_ALONE: Mutant[] = [
+  {
+    name: 'files are open to others',
+    file: 'storage/io.ts',
+    from: 'fs.openSync(path, OPEN_FLAGS[mode], 0o600)',
+    to: 'fs.openSync(path, OPEN_FLAGS[mode], 0o644)',
+    suites: ['storage/io', 'storage/home'],
+  },
+  {
+    name: 'directories are open to others',
+    file: 'storage/io.ts',
+    from: '() => fs.mkdirSync(path, 0o700)',
+    to: '() => fs.mkdirSync(path, 0o755)',
+    suites: ['storage/io', 'storage/home'],
+  },
+  {
+    name: 'a link in the home is followed by who reads',
+    file: 'storage/io.ts',
+    from: 'read: O_RDONLY | O_NOFOLLOW | O_NONBLOCK',
+    to: 'read: O_RDONLY | O_NONBLOCK',
+    suites: ['storage/io'],
+  },
+  {
+    name: 'a link in the home is followed by who writes',
+    file: 'storage/io.ts',
+    from: 'write: O_RDWR | O_NOFOLLOW',
+    to: 'write: O_RDWR',
+    suites: ['storage/io'],
+  },
+  {
+    name: 'a link in the home is followed by who makes a file',
+    file: 'storage/io.ts',
+    from: 'create: O_RDWR | O_CREAT | O_NOFOLLOW',
+    to: 'create: O_RDWR | O_CREAT',
+    suites: ['storage/io'],
+  },
+  {
+    name: 'a link in the home is followed by who appends',
+    file: 'storage/io.ts',
+    from: 'append: O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW',
+    to: 'append: O_WRONLY | O_CREAT | O_APPEND',
+    suites: ['storage/io'],
+  },
+  {
+    name: 'a FIFO in the home hangs a command',
+    file: 'storage/io.ts',
+    from: 'read: O_RDONLY | O_NOFOLLOW | O_NONBLOCK',
+    to: 'read: O_RDONLY | O_NOFOLLOW',
+    suites: ['storage/io'],
+  },
+  {
+    name: 'a new file takes the place of one that is there',
+    file: 'storage/io.ts',
+    from: 'create_exclusive: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW',
+    to: 'create_exclusive: O_RDWR | O_CREAT | O_NOFOLLOW',
+    suites: ['storage/io', 'storage/replace'],
+  },
+  {
+    name: 'the home of another user is written in',
+    file: 'storage/home.ts',
+    from: '  refuseForeign(paths)\n',
+    to: '',
+    suites: ['storage/home'],
+  },
+  {
+    name: 'the socket of a turn is open to others',
+    file: 'storage/socket.ts',
+    from: `    io.chmod('socket.mode', path, 0o600)\n`,
+    to: '',
+    suites: ['storage/socket'],
+  },
+  {
+    name: 'a path leads out of the workspace',
+    file: 'storage/workspace.ts',
+    from: '  if (!isInside(root, real)) throw new Error(`${path} is outside the workspace`)\n',
+    to: '',
+    suites: ['storage/workspace'],
+  },
+  {
+    name: 'a link that leads nowhere is a plain name',
+    file: 'storage/workspace.ts',
+    from: '  if (io.readLinkIfThere(path) !== undefined) throw new Error(`${path} is a link that leads nowhere`)\n',
+    to: '',
+    suites: ['storage/workspace'],
+  },
+  {
+    name: 'a program is given the token of a person',
+    file: 'provider/program.ts',
+    from: `const OTHERS = ['SUBSTRAT_TOKEN', 'SUBSTRAT_SERVER']`,
+    to: `const OTHERS = ['SUBSTRAT_SERVER']`,
+    suites: ['provider/program', 'commands/tokens', 'commands/agent-shell'],
+  },
+  {
+    name: 'a tool is given the key of the provider',
+    file: 'turn/drive.ts',
+    from: 'const withheld = provider.secrets?.(settings) ?? []',
+    to: 'const withheld = provider.secrets === null ? [""] : []',
+    suites: ['turn/drive-tools', 'commands/tools'],
+  },
+]

@@ -1,0 +1,108 @@
+/** The rows of the recovery table, and how they are told from one another. */
+import type { Mutant } from '../mutant.js'
+
+const action = (row: string, from: string, to: string, found: string): Mutant => ({
+  name: `row ${row}: ${to} where it is to be ${from}`,
+  file: 'recovery/table.ts',
+  from: `${row}: { found: '${found}', action: '${from}' }`,
+  to: `${row}: { found: '${found}', action: '${to}' }`,
+  suites: ['recovery/settle'],
+})
+
+export const ROWS: Mutant[] = [
+  action('A', 'none', 'close', 'no open run'),
+  action('B', 'go_on', 'close', 'run started, provider not yet asked'),
+  action('C', 'go_on', 'close', 'model asked, no response'),
+  action('D', 'go_on', 'close', 'response with tool calls, no tool started'),
+  action('E', 'settle_tools', 'go_on', 'tool started, no result'),
+  action('F', 'go_on', 'close', 'all results there, model not asked again'),
+  action('G', 'close', 'go_on', 'final response there, run not closed'),
+  action('H', 'keep', 'expire', 'waiting, token good'),
+  action('H2', 'keep', 'expire', 'waiting for a time'),
+  action('I', 'expire', 'keep', 'waiting, token bad or deadline passed'),
+  action('J', 'inspect', 'go_on', 'agent provider in flight'),
+  {
+    name: 'row K: delivered mail stays in the inbox after a crash',
+    file: 'recovery/settle.ts',
+    from: '  removeDelivered(session)\n  const row',
+    to: '  const row',
+    suites: ['recovery/settle'],
+  },
+  {
+    name: 'an ended run is taken for an open one',
+    file: 'recovery/table.ts',
+    from: `  if (run?.status !== 'open') return 'A'\n`,
+    to: `  if (run === null) return 'A'\n`,
+    suites: ['recovery/settle'],
+  },
+  {
+    name: 'of a program in flight nobody asks how it ended',
+    file: 'recovery/table.ts',
+    from: `launched: 'J'`,
+    to: `launched: 'B'`,
+    suites: ['recovery/settle'],
+  },
+  {
+    name: 'a tool in mid-air counts as pending',
+    file: 'recovery/table.ts',
+    from: `  if (calls.some(({ status }) => status === 'started')) return 'E'\n`,
+    to: '',
+    suites: ['recovery/settle'],
+  },
+  {
+    name: 'a run whose deadline is over waits on',
+    file: 'session/status.ts',
+    from: '  if (wait.deadline_at !== null && wait.deadline_at <= now) return false\n',
+    to: '',
+    suites: ['session/status'],
+  },
+  {
+    name: 'a run whose token is used up waits on',
+    file: 'session/status.ts',
+    from: `return token?.status === 'minted' && token.expires_at > now`,
+    to: `return token !== undefined && token.expires_at > now`,
+    suites: ['session/status', 'recovery/settle'],
+  },
+  {
+    name: 'a run whose token has expired waits on',
+    file: 'session/status.ts',
+    from: `return token?.status === 'minted' && token.expires_at > now`,
+    to: `return token?.status === 'minted'`,
+    suites: ['session/status', 'recovery/settle'],
+  },
+  {
+    name: 'a run that waits for its time goes on before it',
+    file: 'session/status.ts',
+    from: `wait?.kind === 'not_before' && (wait.not_before ?? '') <= now`,
+    to: `wait?.kind === 'not_before' && now !== ''`,
+    suites: ['session/status', 'dispatch/recovering'],
+  },
+  {
+    name: 'a run whose process is gone is running',
+    file: 'session/status.ts',
+    from: `  if (run?.status === 'open' && wait === null && !isHolderAlive) return 'interrupted_startup'\n`,
+    to: '',
+    suites: ['session/status'],
+  },
+  {
+    name: 'an interrupted run is idle',
+    file: 'session/status.ts',
+    from: `  if (ended !== undefined && INTERRUPTED_STARTUP.includes(ended)) return 'interrupted_startup'\n`,
+    to: '',
+    suites: ['session/status'],
+  },
+  {
+    name: 'what a person suspended goes on by itself',
+    file: 'session/status.ts',
+    from: `['process_exit', 'process_restart', 'shutdown']\n/** \`unknown_tool\``,
+    to: `['process_exit', 'process_restart', 'shutdown', 'suspended']\n/** \`unknown_tool\``,
+    suites: ['session/status'],
+  },
+  {
+    name: 'a tool of unknown outcome goes on by itself',
+    file: 'session/status.ts',
+    from: `['process_exit', 'process_restart', 'shutdown']\n/** \`unknown_tool\``,
+    to: `['process_exit', 'process_restart', 'shutdown', 'unknown_tool']\n/** \`unknown_tool\``,
+    suites: ['session/status'],
+  },
+]
