@@ -1,5 +1,14 @@
 /** Where scenarios are played: a machine, a disk of its own (a directory in memory where there is one) and a workspace. */
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Operation } from '../../src/storage/io.js'
@@ -88,6 +97,15 @@ export class Desk {
     if (ended.status !== 0)
       throw new Error(`substrat ${argv.join(' ')} exited ${ended.status}: ${ended.stderr}`)
     return ended
+  }
+
+  /** Other bytes stand in a file of the home, for good: no crash did that. */
+  spoil(path: string, offset: number, bytes: Buffer): void {
+    const fd = openSync(path, 'r+')
+    this.onStep({ point: 'spoil', name: 'write', path, offset, bytes })
+    writeSync(fd, bytes, 0, bytes.length, offset)
+    this.onStep({ point: 'spoil', name: 'fsync', path })
+    closeSync(fd)
   }
 
   /** A scenario of the scripted provider, named by the option of an agent. */

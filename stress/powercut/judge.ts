@@ -25,14 +25,15 @@ export async function judge(
   desk.comeUp(disk, told.workspace)
   for (const broken of rightAfter(desk, plan, told)) violations.push({ order: undefined, broken })
   for (const [index, order] of ORDERS.entries()) {
+    if (plan.isDamaged === true && order === 'recover first') continue
     if (index > 0) desk.comeUp(disk, told.workspace)
     for (const broken of await goOn(desk, plan, told, order, cuts)) violations.push({ order, broken })
   }
   return violations
 }
 
-export function* rightAfter(desk: Desk, plan: Case, told: Told): Broken {
-  yield* audit(desk.home, false)
+function* rightAfter(desk: Desk, plan: Case, told: Told): Broken {
+  if (plan.isDamaged !== true) yield* audit(desk.home, false)
   yield* plan.acknowledged(told, HomeView.read(desk.home))
 }
 

@@ -1,4 +1,6 @@
 /** What is done with agents besides their turns: their state, their mail, their names, their end. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { conversation, type HomeView } from '../kill/home-view.js'
 import type { Desk } from './desk.js'
 import {
@@ -32,6 +34,7 @@ export const KEEPING: Scenario[] = [
   setting(),
   configuring(),
   recovering(),
+  rebuilding(),
 ]
 
 const QUEUED = new RegExp(`queued as message (${UUID.source})`)
@@ -383,4 +386,32 @@ function recovering(): Scenario {
 async function leaveDelivered(desk: Desk, name: string, text: string): Promise<void> {
   await desk.do('send', name, '--queue', '--no-drain', text)
   await desk.run(['deliver', name], ({ point }) => (point === 'mail.remove' ? { kill: true } : undefined))
+}
+
+/** The damaged log is kept, byte for byte, whatever becomes of the new one meanwhile. */
+function rebuilding(): Scenario {
+  const argv = ['doctor', '--all', '--rebuild']
+  return {
+    name: 'doctor-rebuild',
+    async begin(desk): Promise<Case> {
+      const id = await withAgent(desk, 'a')
+      for (const text of ['whole', 'damaged', 'after']) await desk.do('send', 'a', text)
+      const log = join(desk.home, 'agents', id, 'events.jsonl')
+      desk.spoil(log, readFileSync(log).indexOf('damaged'), Buffer.from('DAMAGED'))
+      const damaged = readFileSync(log)
+      const isKept = (): boolean =>
+        readdirSync(dirname(log))
+          .filter((name) => name.startsWith('events.jsonl'))
+          .some((name) => readFileSync(join(dirname(log), name)).equals(damaged))
+      return {
+        argv,
+        isDamaged: true,
+        *acknowledged() {
+          if (!isKept()) yield 'the damaged log is kept'
+        },
+        next: { argv, check: (ended) => exits(ended, 0) },
+        finally: (home) => takenOnce(home.agent('a'), 'whole', 'echo: whole'),
+      }
+    },
+  }
 }

@@ -28,6 +28,8 @@ export interface Case {
   acknowledged(told: Told, home: HomeView): Broken
   /** The next command, which goes on without being told. `cuts`: how often the power was cut so far. */
   next: { argv: string[]; check(ended: Ended, told: Told, cuts: number): Broken }
+  /** The home is damaged, and the command, which is also the next one, mends it: only then anything else has to hold. */
+  isDamaged?: boolean
   /** What a person does when these have run: each exits 0. */
   afterwards?: string[][]
   /** How `recover --all` may end besides 0 and 6. */
