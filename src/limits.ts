@@ -12,7 +12,7 @@ export const limits = {
   lineBytesMax: 1024 * 1024,
   /** How far back the end of a log is looked at again: by who only reads, and by who is about to append. */
   logCheckedForReadBytes: 16 * 1024,
-  logCheckedForAppendBytes: 1024 * 1024,
+  logCheckedForAppendBytes: 256 * 1024,
   /** Content over this goes to a blob. */
   inlineBytesMax: 64 * 1024,
   keyCharactersMax: 256,
