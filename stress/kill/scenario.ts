@@ -31,6 +31,8 @@ export interface Scenario {
    * `long` ones are still there when the next command comes.
    */
   programs?: 'short' | 'long'
+  /** How the command ends that nothing happens to; 0 where nothing is said. */
+  exit?: number
   /** What the killed command told anybody is true. */
   acknowledged(told: Ended, home: HomeView): Broken
   /** The next command, which goes on without being told that something was killed. */

@@ -109,13 +109,16 @@ async function choosePoints(
 
 /** Every kill point of the command, as one unharmed run has them. */
 export async function pointsOf(lab: Lab, scenario: Scenario, template: string): Promise<KillPoint[]> {
-  const { syscalls = [], argv } = scenario
+  const { syscalls = [], argv, exit = 0 } = scenario
   const env = envOf(scenario, lab)
   // The first run of a command writes its compiled code to the cache, and those that are killed do not.
   await onCopy(lab, scenario, template, (home) => lab.run(home, wordsOf(argv, home), { env }))
-  const { points } = await onCopy(lab, scenario, template, (home) =>
+  const { points, ended } = await onCopy(lab, scenario, template, (home) =>
     recordPoints(lab, home, { argv: wordsOf(argv, home), env, syscalls }),
   )
+  // Else all that is killed is a refusal.
+  if (ended.code !== exit)
+    throw new Error(`${scenario.name} exits ${ended.code}, not ${exit}: ${ended.stderr}`)
   return scenario.points?.(points) ?? namePoints(scenario.name, points)
 }
 

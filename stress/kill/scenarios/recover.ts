@@ -64,6 +64,7 @@ function recovering(
   return {
     name,
     argv: ['recover', '--all', '--json'],
+    exit: 'E' in open ? 6 : 'H' in open ? 5 : 0,
     programs: 'short',
     async prepare(lab, home) {
       await withAgent(lab, home)
@@ -137,6 +138,7 @@ function recoveringAChild(): Scenario {
   return {
     name: 'recover-child',
     argv: ['recover', '--all'],
+    exit: 6,
     async prepare(lab, home) {
       await withFamily(lab, home, { kid: [{ say: task.answer }] })
       const store = FileStore.openForRead(home) as FileStore

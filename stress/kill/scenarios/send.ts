@@ -91,6 +91,7 @@ function failing(): Scenario {
   return {
     name: 'send-failing',
     argv,
+    exit: 9,
     prepare: (lab, home) => withScript(lab, home, [{ fail: { type: 'invalid' } }]),
     recoverExits: [9],
     *acknowledged(told, home) {
@@ -111,6 +112,7 @@ function limited(): Scenario {
   return {
     name: 'send-limited',
     argv,
+    exit: 7,
     env: { SUBSTRAT_RETRY_DELAYS: 'none' },
     prepare: (lab, home) => withScript(lab, home, [{ fail, say: 'in time' }]),
     recoverExits: [7],

@@ -137,6 +137,7 @@ function stopped(name: string, request: string[]): Scenario {
   return {
     name,
     argv,
+    exit: isCancelled ? 14 : 6,
     prepare: withSlowModel,
     async meanwhile(lab, home) {
       let isOver = false

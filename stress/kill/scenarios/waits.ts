@@ -58,6 +58,7 @@ function parking(name: string, responses: ScriptedEntry[]): Scenario {
   return {
     name,
     argv: [...GO, '--json'],
+    exit: 5,
     programs: 'short',
     prepare: (lab, home) => park(lab, home, responses),
     recoverExits: [5],
