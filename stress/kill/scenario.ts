@@ -32,7 +32,7 @@ export interface Scenario {
    */
   programs?: 'short' | 'long'
   /** How the command ends that nothing happens to; 0 where nothing is said. */
-  exit?: number
+  exit?: number | number[]
   /** What the killed command told anybody is true. */
   acknowledged(told: Ended, home: HomeView): Broken
   /** The next command, which goes on without being told that something was killed. */

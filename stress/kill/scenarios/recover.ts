@@ -64,7 +64,8 @@ function recovering(
   return {
     name,
     argv: ['recover', '--all', '--json'],
-    exit: 'E' in open ? 6 : 'H' in open ? 5 : 0,
+    // The first that is not 0, in the order of ids.
+    exit: 'E' in open ? 6 : 'H' in open ? [5, 6] : 0,
     programs: 'short',
     async prepare(lab, home) {
       await withAgent(lab, home)
