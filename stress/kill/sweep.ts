@@ -117,7 +117,7 @@ export async function pointsOf(lab: Lab, scenario: Scenario, template: string): 
     recordPoints(lab, home, { argv: wordsOf(argv, home), env, syscalls }),
   )
   // Else all that is killed is a refusal.
-  if (ended.code !== exit)
+  if (![exit].flat().includes(ended.code as number))
     throw new Error(`${scenario.name} exits ${ended.code}, not ${exit}: ${ended.stderr}`)
   return scenario.points?.(points) ?? namePoints(scenario.name, points)
 }
