@@ -53,7 +53,8 @@ export class Suites {
     try {
       if (isBuilt) this.copy.build()
       if (changed !== undefined) this.vitest?.invalidateFile(changed)
-      const [module] = (await this.modulesOf([this.copy.suitePath(file)], title)) ?? []
+      const path = this.copy.suitePath(file)
+      const module = (await this.modulesOf([path], title))?.find(({ moduleId }) => moduleId === path)
       const run = module === undefined ? timedOut(suite) : verdictOf(suite, module)
       // What could not be read stays so, whatever is in the file then.
       if (run.verdict === 'broken') await this.close()
@@ -88,6 +89,8 @@ export class Suites {
     const { vitest } = this
     vitest.setGlobalTestNamePattern(new RegExp(escaped(title)))
     const project = vitest.getRootProject()
+    // What a suite came to before is no answer.
+    vitest.state.clearFiles(project, paths)
     const specifications = paths.map((path) => project.createSpecification(path))
     const result = await within(vitest.runTestSpecifications(specifications), RUN_MS_MAX)
     if (result === undefined) await this.close()

@@ -100,14 +100,14 @@ export const ACKNOWLEDGED: Mutant[] = [
     file: 'turn/drive.ts',
     from: `this.session.onceDurable('run.waiting', () => this.ports.onToken(secret))`,
     to: 'this.ports.onToken(secret)',
-    suites: ['turn/drive-tools'],
+    suites: ['turn/drive-tools#parks the run'],
   },
   {
     name: 'what waits for one record is told of any',
     file: 'session/session.ts',
     from: '      if (record.kind !== kind) return\n',
     to: '',
-    suites: ['turn/drive-tools', 'session/session'],
+    suites: ['turn/drive-tools#parks the run', 'session/session'],
   },
   {
     name: 'what a person has answered is removed before the disk knows that it was taken',

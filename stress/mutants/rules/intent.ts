@@ -42,14 +42,14 @@ export const INTENT: Mutant[] = [
     file: 'turn/drive.ts',
     from: `          this.persist({ type: 'tool_launched', call_id: callId, group }),`,
     to: '          void group,',
-    suites: ['turn/drive-tools'],
+    suites: ['turn/drive-tools#of a program is recorded'],
   },
   {
     name: 'the group of a tool server is not recorded',
     file: 'turn/drive.ts',
     from: `this.persist({ type: 'server_launched', server, group }))`,
     to: 'void [server, group])',
-    suites: ['turn/drive-tools', 'commands/tools'],
+    suites: ['turn/drive-tools#of a tool server is run', 'commands/tools'],
   },
   {
     name: 'a model is asked without a record',
@@ -73,7 +73,7 @@ export const INTENT: Mutant[] = [
     file: 'turn/step-calls.ts',
     from: `      records.push({ kind: 'tool.started', run_id, call_id, tool })\n`,
     to: '      void 0\n',
-    suites: ['turn/drive-tools'],
+    suites: ['turn/drive-tools#of a program is recorded'],
   },
   {
     name: 'a call of a program is recorded once it is carried out',
@@ -203,6 +203,6 @@ export const INTENT: Mutant[] = [
     file: 'turn/step-calls.ts',
     from: `    if (kind === 'unknown') {`,
     to: `    if (kind === ('none' as string)) {`,
-    suites: ['turn/drive-tools'],
+    suites: ['turn/drive-tools#of a tool that there is not'],
   },
 ]

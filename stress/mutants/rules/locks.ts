@@ -247,7 +247,7 @@ export const LOCKS: Mutant[] = [
     file: 'turn/drive.ts',
     from: `    if (effect.type !== 'ask') await this.releaseSlot()\n`,
     to: '',
-    suites: ['turn/drive-model', 'turn/drive-tools', 'turn/compact'],
+    suites: ['turn/drive-model', 'turn/drive-tools#parks the run', 'turn/compact'],
   },
   {
     name: 'who waits keeps its edge when it is over',

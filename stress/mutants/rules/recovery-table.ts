@@ -6,7 +6,7 @@ const action = (row: string, from: string, to: string, found: string): Mutant =>
   file: 'recovery/table.ts',
   from: `${row}: { found: '${found}', action: '${from}' }`,
   to: `${row}: { found: '${found}', action: '${to}' }`,
-  suites: ['recovery/settle'],
+  suites: ['recovery/settle#the recovery table'],
 })
 
 export const ROWS: Mutant[] = [
@@ -26,28 +26,28 @@ export const ROWS: Mutant[] = [
     file: 'recovery/settle.ts',
     from: '  removeDelivered(session)\n  const row',
     to: '  const row',
-    suites: ['recovery/settle'],
+    suites: ['recovery/settle#the recovery table'],
   },
   {
     name: 'an ended run is taken for an open one',
     file: 'recovery/table.ts',
     from: `  if (run?.status !== 'open') return 'A'\n`,
     to: `  if (run === null) return 'A'\n`,
-    suites: ['recovery/settle'],
+    suites: ['recovery/settle#the recovery table'],
   },
   {
     name: 'of a program in flight nobody asks how it ended',
     file: 'recovery/table.ts',
     from: `launched: 'J'`,
     to: `launched: 'B'`,
-    suites: ['recovery/settle'],
+    suites: ['recovery/settle#the recovery table'],
   },
   {
     name: 'a tool in mid-air counts as pending',
     file: 'recovery/table.ts',
     from: `  if (calls.some(({ status }) => status === 'started')) return 'E'\n`,
     to: '',
-    suites: ['recovery/settle'],
+    suites: ['recovery/settle#the recovery table'],
   },
   {
     name: 'a run whose deadline is over waits on',
@@ -61,14 +61,14 @@ export const ROWS: Mutant[] = [
     file: 'session/status.ts',
     from: `return token?.status === 'minted' && token.expires_at > now`,
     to: `return token !== undefined && token.expires_at > now`,
-    suites: ['session/status', 'recovery/settle'],
+    suites: ['session/status', 'recovery/settle#the recovery table'],
   },
   {
     name: 'a run whose token has expired waits on',
     file: 'session/status.ts',
     from: `return token?.status === 'minted' && token.expires_at > now`,
     to: `return token?.status === 'minted'`,
-    suites: ['session/status', 'recovery/settle'],
+    suites: ['session/status', 'recovery/settle#the recovery table'],
   },
   {
     name: 'a run that waits for its time goes on before it',

@@ -149,7 +149,7 @@ export const TOKENS: Mutant[] = [
     file: 'session/fold-turn.ts',
     from: 'approved.includes(call.call_id) ? { ...call, isApproved: true } : call',
     to: 'approved.length > 0 ? { ...call, isApproved: true } : call',
-    suites: ['session/fold-turn', 'turn/drive-tools'],
+    suites: ['session/fold-turn', 'turn/drive-tools#waits with the other calls'],
   },
   {
     name: 'a denial lets its calls through',

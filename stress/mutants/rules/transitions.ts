@@ -126,7 +126,7 @@ export const TRANSITIONS: Mutant[] = [
     file: 'turn/step-calls.ts',
     from: '  if (parkable.length > 0) {',
     to: '  if (parkable.length > 9) {',
-    suites: ['turn/drive-tools', 'turn/step-properties'],
+    suites: ['turn/drive-tools#parks the run', 'turn/step-properties'],
   },
   {
     name: 'a run that failed leaves calls without results',
@@ -168,7 +168,7 @@ export const TRANSITIONS: Mutant[] = [
     file: 'turn/step-calls.ts',
     from: 'if (run.steps < stepsMax) return asking',
     to: 'if (run.steps < stepsMax + 50) return asking',
-    suites: ['turn/drive-tools', 'turn/step-properties'],
+    suites: ['turn/drive-tools#--max-steps', 'turn/step-properties'],
   },
   {
     name: 'a session does not come to rest with its run',
