@@ -12,7 +12,8 @@ import type { Run } from '../session/state.js'
 import { bootId } from '../storage/identity.js'
 import type { Decided } from '../turn/decision.js'
 import { drive, type TurnPorts } from '../turn/drive.js'
-import { recoveryNotice, recoveryPrompt } from '../turn/history.js'
+import { recoveryNotice } from '../turn/history.js'
+import { recoveryPrompt } from '../turn/program-prompt.js'
 import { assemblePrompt } from '../turn/prompt.js'
 import { planRetry } from '../turn/retry.js'
 import { type StopSignal, type TurnStop, watchForStop } from '../turn/stop.js'
@@ -20,6 +21,7 @@ import { serveTools } from '../turn/tools/serve.js'
 import type { Continuation, ProviderKind, RunRequest, TurnEvent } from '../turn/turn-event.js'
 import { settleAccounts } from './accounts.js'
 import type { Context } from './context.js'
+import { seedAgain } from './seed.js'
 import { toolboxOf } from './toolbox.js'
 
 export interface TurnOptions {
@@ -131,13 +133,11 @@ async function driven(
   first: (provider: ProviderKind, sources: PromptSource[]) => TurnEvent,
   options: TurnOptions,
 ): Promise<Run> {
-  if (provider.kind === 'agent')
-    return drive(
-      session,
-      first('agent', []),
-      portsOf(ctx, session, { provider, settings }, options),
-      stopOf(ctx, session),
-    )
+  if (provider.kind === 'agent') {
+    const event = first('agent', [])
+    seedAgain(session, { goesOn: event.type !== 'begin' || event.run.prompt.origin === 'continuation' })
+    return drive(session, event, portsOf(ctx, session, { provider, settings }, options), stopOf(ctx, session))
+  }
   const places = { workspace: settings.workspace, home: ctx.store.root }
   const { instructions, sources } = assemblePrompt(places, settings.instructions)
   const ports = portsOf(ctx, session, { provider, settings: { ...settings, instructions } }, options)

@@ -30,7 +30,7 @@ import {
   untilStopped,
   withinGrace,
 } from './events.js'
-import { programPrompt } from './history.js'
+import { decisionOf, programPrompt } from './program-prompt.js'
 import type { TurnStop } from './stop.js'
 import type { StrayErrors } from './stray-errors.js'
 import { capped } from './tools/toolbox.js'
@@ -102,10 +102,11 @@ export async function askAgent(
 
 /** The program's turn: what it is asked, or what a person decided about what it asked. */
 function begin(session: Session, agent: AgentSession, { stop }: AgentTurn): AsyncIterable<AgentEvent> {
-  const { run } = session.state
+  const { run, isSeedDue } = session.state
   const options = { signal: stop.signal, allow: run?.allow ?? [] }
-  const answered = run?.answer == null ? undefined : session.recordAt(run.answer)
-  if (answered?.kind !== 'wait.answered') return agent.send(programPrompt(session), options)
+  // A session that is begun anew has never asked: it is told in words.
+  const answered = isSeedDue ? undefined : decisionOf(session)
+  if (answered === undefined) return agent.send(programPrompt(session), options)
   if (agent.answer === undefined) throw offContract('a wait without `answer`')
   const { decision, asks } = answered
   const answer = { decision: decision as WaitAnswer['decision'], text: session.text(answered.content), asks }
