@@ -79,7 +79,15 @@ describe.concurrent('a program that asks for a person', () => {
     await house.spawn('a', '--provider', 'native')
     const { json } = await house.run(['send', 'a', 'install it', '--json'])
     const input = ['resume', 'a', '--token', json.wait.token, '--input', 'the left one']
-    expect((await house.run(['approve', 'a'])).exit).toBe(2)
+    for (const flags of [
+      ['approve', 'a'],
+      ['resume', 'a', '--token', json.wait.token, '--result', 'turns.json'],
+    ]) {
+      const { exit, stderr } = await house.run(flags)
+      expect(exit).toBe(2)
+      expect(stderr).toMatch(/: (answer it with )?--input or --deny \(/)
+      expect(stderr).toContain("substrat token rotate a | substrat resume a --token - --input '…'")
+    }
     expect(await house.ok(...input)).toMatchObject({ stdout: 'installed\n' })
     expect(await house.ok(...input)).toMatchObject({ stdout: 'installed\n' })
     expect(house.told().slice(1)).toMatchObject([{ answer: { decision: 'input', text: 'the left one' } }])
@@ -101,7 +109,16 @@ describe.concurrent('a program that asks for a person', () => {
     const { id, token } = await parked(house)
     const log = house.log(id)
     const file = house.write('result', 'x')
-    expect(await house.run(['resume', 'a', '--token', token, '--result', file])).toMatchObject({ exit: 2 })
+    // Each refusal names commands that are taken.
+    for (const flags of [
+      ['--result', file],
+      ['--input', 'x'],
+    ]) {
+      const { exit, stderr } = await house.run(['resume', 'a', '--token', token, ...flags])
+      expect(exit).toBe(2)
+      expect(stderr).toContain(': --approve or --deny (')
+      expect(stderr).toContain('substrat approve a, or substrat deny a')
+    }
     expect(house.log(id)).toBe(log)
   })
 
