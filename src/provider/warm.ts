@@ -9,7 +9,7 @@ import type { Session } from '../session/session.js'
 import type { WarmServer } from '../session/state.js'
 import { environmentOf, ownIdentity, processGroup, processStartTime } from '../storage/identity.js'
 import { listDirectory, realPath, realPathIfThere } from '../storage/io.js'
-import { type KillOutcome, killGroup, killMarked } from './program.js'
+import { type KillOutcome, killGroup, killMarked, killStrays, type Mark } from './program.js'
 
 /** What an idle server has to end by itself. */
 const SERVER_TERMINATE_MS = 1000
@@ -37,7 +37,10 @@ export async function killServer(home: string, server: WarmServer, graceMs: numb
   const isWhole = isLiving(home, server)
   if (isWhole) await killGroup(group, undefined, graceMs)
   else if (isOfAnotherHome(home, group.process_group)) return 'gone'
-  const outcome = await killMarked(group, { variable: 'SUBSTRAT_SERVER', value: server_id }, 0)
+  const mark: Mark = { variable: 'SUBSTRAT_SERVER', value: server_id }
+  const outcome = await killMarked(group, mark, 0)
+  // What it had put into groups of its own has the mark too; in a copy of a home it may be that of the other.
+  await killStrays(group, mark, (pid) => !isOfAnotherHome(home, pid))
   return isWhole && outcome === 'gone' ? 'killed' : outcome
 }
 

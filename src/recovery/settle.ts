@@ -11,7 +11,7 @@ import { limits } from '../limits.js'
 import { removeDelivered } from '../mail/inbox.js'
 import type { ProviderSettings } from '../provider/contract.js'
 import { describeFailure } from '../provider/failure.js'
-import { type KillOutcome, killLeftGroup, killStrays } from '../provider/program.js'
+import { type KillOutcome, killLeftGroup, killStrays, ofRun } from '../provider/program.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import { isForeign, isLiving, stopServer } from '../provider/warm.js'
 import type { Session } from '../session/session.js'
@@ -76,7 +76,7 @@ async function killPrograms(session: Session, { note }: SettleOptions): Promise<
     // What an ended turn left is in nobody's way.
     hasStranger ||= isOpen && (killed === 'foreign' || killed === 'alive')
   }
-  const strays = isOpen && run.process !== null ? await killStrays(run.process, run.run_id) : 0
+  const strays = isOpen && run.process !== null ? await killStrays(run.process, ofRun(run.run_id)) : 0
   if (strays > 0)
     note(`${strays} process(es) that the interrupted turn had started apart were still there: killed them`)
   return hasStranger

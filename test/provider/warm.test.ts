@@ -104,6 +104,27 @@ describe('a server', () => {
     expect(isAlive(child)).toBe(false)
   })
 
+  test.each([
+    ['runs', ''],
+    ['has died', 'kill -9 $$;'],
+  ])('that %s leaves nothing that it had put into sessions of their own', async (_, then) => {
+    const store = tempStore()
+    const session = await newSession(store)
+    const file = join(tempDirectory(), 'apart')
+    await launch(
+      warmHost(session),
+      `setsid sh -c 'echo $$ > ${file}; exec sleep 60' & sleep 60 & ${then} wait`,
+    )
+    await waitFor(() => existsSync(file) && readFileSync(file, 'utf8') !== '', 'what is apart')
+    const pid = Number(readFileSync(file, 'utf8'))
+    const other = { server_id: OTHER_ID, group: (session.state.warm as WarmServer).group }
+    await killServer(tempStore().root, other, 0)
+    expect(isAlive(pid)).toBe(true)
+    await stopServer(session, () => undefined)
+    expect(isAlive(pid)).toBe(false)
+    expect(serverProcesses(store.root)).toEqual([])
+  })
+
   test('that does not end by itself is killed', async () => {
     const store = tempStore()
     const session = await newSession(store)
