@@ -6,15 +6,15 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { isAlive } from '../support/programs.js'
 import { waitFor } from '../support/wait.js'
-import { pluginPart } from './plugin-part.js'
+import { pluginPart, sourceOf } from './plugin-part.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'substrat-guarded-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const { guarded, outputOf } = await pluginPart<{
-  guarded(command: string): [string, ...string[]]
+const PART = 'provider-opencode/src/guarded'
+const { outputOf } = await pluginPart<{
   outputOf(command: string, cwd: string, timeoutMs: number): Promise<string>
-}>('provider-opencode/src/guarded')
+}>(PART)
 
 const stubborn = (mark: string): string =>
   `sh -c 'trap "" TERM HUP; echo $$ >> ${mark}; sleep 600 & echo $! >> ${mark}; wait'`
@@ -38,11 +38,11 @@ describe('a command that reads', () => {
 
   test('dies with substrat', async () => {
     const mark = join(folder, 'left')
-    const [program, ...argv] = guarded(stubborn(mark))
-    const child = spawn(program, argv, { stdio: ['ignore', 'pipe', 'ignore', 'pipe'], detached: true })
+    const call = `outputOf(${JSON.stringify(stubborn(mark))}, '/', 60_000)`
+    const words = ['--input-type=module', '-e', `${await sourceOf(PART)}\n${call}`]
+    const substrat = spawn(process.execPath, words, { stdio: ['ignore', 'ignore', 'inherit'] })
     await waitFor(() => pidsIn(mark).length === 2, 'its start')
-    // As the kernel does for one that is dead.
-    child.stdio[3]?.destroy()
+    substrat.kill('SIGKILL')
     await waitFor(() => !pidsIn(mark).some(isAlive), 'its death')
   })
 })

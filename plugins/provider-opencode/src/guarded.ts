@@ -16,8 +16,7 @@ const OURS = ['SUBSTRAT_TOKEN', 'SUBSTRAT_SERVER']
 /** Its stdout; empty where it fails, takes too long, or says more than is sensible. */
 export function outputOf(command: string, cwd: string, timeoutMs: number): Promise<string> {
   const others = Object.entries(process.env).filter(([name]) => !OURS.includes(name))
-  const [shell, ...argv] = guarded(command)
-  const child = spawn(shell, argv, {
+  const child = spawn('/bin/sh', ['-c', `${GUARD}\n${command}`], {
     cwd,
     env: Object.fromEntries(others),
     stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
@@ -49,11 +48,6 @@ export function outputOf(command: string, cwd: string, timeoutMs: number): Promi
       else stdout.once('close', whole)
     })
   })
-}
-
-/** With the reading end of that pipe as its descriptor 3, and in a group of its own. */
-export function guarded(command: string): [string, ...string[]] {
-  return ['/bin/sh', '-c', `${GUARD}\n${command}`]
 }
 
 function killGroup(pid: number): void {
