@@ -1,7 +1,7 @@
 /** `resume`: the provider restored, the hold lifted, and whatever is pending gone on with, because a person asked for it. */
 import { SessionStateError } from '../errors.js'
 import type { Provider } from '../provider/contract.js'
-import { stopServer } from '../provider/warm.js'
+import { mustStopServer } from '../provider/warm.js'
 import { type Settled, settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
@@ -49,7 +49,7 @@ async function resumeSession(
   if (session.state.hold) session.append([{ kind: 'session.configured', hold: false }])
   const isLast = (): boolean => nothingWaits(ctx, session)
   if (reseed) {
-    await stopServer(session, (text) => ctx.reporter.note(text))
+    await mustStopServer(session, (text) => ctx.reporter.note(text))
     const { state } = session
     seed(session, { goesOn: isUnfinished(state) || state.isPoked || isLost(state) })
   }

@@ -4,6 +4,7 @@ import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import type { McpStdioServer, Provider, ProviderSettings } from '../provider/contract.js'
 import { takeSlot } from '../provider/slots.js'
+import { isLiving, mustStopServer } from '../provider/warm.js'
 import { settingsOf } from '../recovery/settle.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { Ask, PromptSource } from '../session/records.js'
@@ -134,6 +135,7 @@ async function driven(
   options: TurnOptions,
 ): Promise<Run> {
   if (provider.kind === 'agent') {
+    await refuseBesideServer(ctx, session)
     const event = first('agent', [])
     seedAgain(session, { goesOn: event.type !== 'begin' || event.run.prompt.origin === 'continuation' })
     return drive(session, event, portsOf(ctx, session, { provider, settings }, options), stopOf(ctx, session))
@@ -142,6 +144,13 @@ async function driven(
   const { instructions, sources } = assemblePrompt(places, settings.instructions)
   const ports = portsOf(ctx, session, { provider, settings: { ...settings, instructions } }, options)
   return drive(session, first('model', sources), ports, stopOf(ctx, session))
+}
+
+/** Nothing of the turn is stored yet. One that runs here is the turn's, to use or to end. */
+async function refuseBesideServer(ctx: Context, session: Session): Promise<void> {
+  const { warm } = session.state
+  if (warm !== undefined && !isLiving(ctx.store.root, warm))
+    await mustStopServer(session, (text) => ctx.reporter.note(text))
 }
 
 function portsOf(
