@@ -204,6 +204,18 @@ describe('a turn', () => {
     expect(await inspected(agent, turn)).toEqual({ outcome: 'finished', reply: 'Done.' })
   })
 
+  test('that is too long once it was answered keeps that answer, whatever comes after', async () => {
+    const agent = new OpenCode()
+    const failed = { error: { name: 'ContextOverflowError', data: { message: 'no' } }, summary: true }
+    expect((await agent.turn([{ say: 'Blue.' }, { user: TOO_LONG }, { message: failed }])).reply).toBe(
+      'Blue.',
+    )
+    const after = [{ user: TOO_LONG }, { summary: 'a summary' }, { user: GO_ON }, { say: 'Nothing is left.' }]
+    expect((await agent.turn([{ say: 'Blue.' }, ...after])).reply).toBe('Blue.\n\nNothing is left.')
+    const { failure } = await agent.turn([{ begin: '' }, { user: TOO_LONG }, { message: failed }])
+    expect(failure?.failure.type).toBe('overflow')
+  })
+
   test('is not answered by what a person has asked in the same session meanwhile', async () => {
     const agent = new OpenCode()
     const turn = await agent.turn([

@@ -14,20 +14,25 @@ export interface Answered {
   error: JsonObject | undefined
 }
 
-/** Undefined where there is no answer to the prompt at all. The reply is its last message. */
+/**
+ * Undefined where there is no answer to the prompt at all. The reply is its last message; and before that what the model
+ * had ended with already, where the conversation was too long after it and OpenCode made it go on.
+ */
 export function answerTo(messages: JsonObject[], promptId: string): Answered | undefined {
   const said = saidTo(messages, promptId)
   // A summary is for the model that goes on with it.
   const answers = said.filter(({ info }) => objectOf(info)?.summary !== true)
   const last = answers.at(-1)
   if (last === undefined) return undefined
-  const info = objectOf(last.info) ?? {}
-  const texts = answers.map(textIn)
+  const finish = finishOf(last)
+  const ends = answers.filter((message) => message === last || isEnd(finishOf(message)))
+  const hasWords = (text: string): boolean => text.trim() !== ''
   return {
-    reply: textIn(last) || (texts.findLast((text) => text.trim() !== '') ?? ''),
+    reply: ends.map(textIn).filter(hasWords).join('\n\n') || (answers.map(textIn).findLast(hasWords) ?? ''),
     usage: said.map(usageOf).reduce(sum, { input_tokens: 0, output_tokens: 0 }),
-    finish: countOf(objectOf(info.time)?.completed) > 0 ? textOf(info.finish) : undefined,
-    error: objectOf(objectOf(said.at(-1)?.info)?.error),
+    finish,
+    // Also of a summary without which it cannot go on.
+    error: errorOf(last) ?? (isEnd(finish) ? undefined : errorOf(said.at(-1))),
   }
 }
 
@@ -58,9 +63,22 @@ export function isOwnPart({ type, auto, synthetic, text }: JsonObject, prompt: s
   return type === 'text' && (synthetic === true || text === prompt)
 }
 
-/** The model's own end of an answer. After `tool-calls` another message was to come; `unknown` is a stream that broke off. */
 export function isWhole({ finish, error }: Answered): boolean {
-  return error === undefined && (finish === 'stop' || finish === 'length')
+  return error === undefined && isEnd(finish)
+}
+
+/** The model's own end. After `tool-calls` another message was to come; `unknown` is a stream that broke off. */
+function isEnd(finish: string | undefined): boolean {
+  return finish === 'stop' || finish === 'length'
+}
+
+function finishOf({ info }: JsonObject): string | undefined {
+  const { time, finish } = objectOf(info) ?? {}
+  return countOf(objectOf(time)?.completed) > 0 ? textOf(finish) : undefined
+}
+
+function errorOf(message: JsonObject | undefined): JsonObject | undefined {
+  return objectOf(objectOf(message?.info)?.error)
 }
 
 const FAILURES: Record<string, FailureType> = {

@@ -90,6 +90,7 @@ const STEPS = {
   end: (finish) => STEPS.say('an end', finish),
   user: (parts) => user(parts),
   summary: (text) => STEPS.say(text, 'stop', { summary: true }),
+  message: (fields) => message({ ...fields, time: { created: 1, completed: 2 } }),
   error: (error) => message({ error, time: { created: 1, completed: 2 } }),
   'session error': (error) => emit('session.error', { sessionID: current.id, error }),
   status: (value) => status(current.id, { ...value, ...(value.in && { next: Date.now() + value.in }) }),
