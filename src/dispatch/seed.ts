@@ -9,6 +9,7 @@ import { recordsFrom } from '../session/load.js'
 import { readText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
+import type { Location } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import { capped } from '../turn/tools/toolbox.js'
 
@@ -25,12 +26,22 @@ export function seed(session: Session, options: SeedOptions): void {
   session.append([{ kind: 'session.seeded', from: id, content: content ?? '' }])
 }
 
-/** Where a turn that was to tell it has come to no end, and nobody knows whether its session has it. */
+/**
+ * Where a turn that was to tell it has come to no end, and nobody knows whether its session has it; and where a turn begins
+ * that is not the one it was made for.
+ */
 export function seedAgain(session: Session, options: SeedOptions): void {
   const { isSeedDue, seed: at, provider_state, run } = session.state
   if (!isSeedDue || at === null) return
   const wasTried = provider_state !== null || (run !== null && run.start.seq > at.seq)
-  if (wasTried) seed(session, options)
+  if (wasTried || (run !== null && isOutOfDate(session, at, options))) seed(session, options)
+}
+
+/** It was made to go on with the latest turn, which was given up instead; or the other way round. */
+function isOutOfDate(session: Session, at: Location, options: SeedOptions): boolean {
+  const record = session.recordAt(at)
+  const told = record.kind === 'session.seeded' ? session.text(record.content) : ''
+  return told !== (conversationText(session.store, session.id, options) ?? '')
 }
 
 /** The newest of it, where it is longer than a prompt should be. Undefined where nothing was said yet. */
@@ -39,25 +50,71 @@ export function conversationText(
   agentId: string,
   { goesOn }: SeedOptions,
 ): string | undefined {
-  const kept: Said[] = []
-  let bytes = 0
-  let left = 0
+  const newest = new Newest()
   const latest = new LatestTurn()
-  for (const said of wordsOf(store, agentId, latest)) {
-    kept.push(said)
-    bytes += Buffer.byteLength(said.words)
-    // As it is read: a conversation may be larger than memory.
-    for (; bytes > limits.seedBytesMax; left += 1) bytes -= Buffer.byteLength(kept.shift()?.words ?? '')
+  let ofTurn: Said[] = []
+  // Another has begun since: it is not what is gone on with.
+  const settleTurn = (): void => {
+    if (ofTurn.every(({ runId }) => latest.has(runId))) return
+    for (const said of ofTurn) newest.add(said)
+    ofTurn = []
   }
-  const told = kept.filter(({ runId }) => !(goesOn && latest.has(runId))).map(({ words }) => words)
-  if (told.length === 0) return undefined
-  const begin = left === 0 ? [] : [`[… messages left out: ${left} …]`]
-  return [HEAD, ...begin, ...told, FOOT].join('\n\n')
+  for (const said of wordsOf(store, agentId, latest)) {
+    settleTurn()
+    if (goesOn && latest.has(said.runId)) ofTurn.push(said)
+    else newest.add(said)
+  }
+  settleTurn()
+  const told = newest.words()
+  return told.length === 0 ? undefined : [HEAD, ...told, FOOT].join('\n\n')
 }
 
 interface Said {
   words: string
   runId: string | undefined
+  /** What was said before a fork: a conversation in itself. */
+  isEarlier: boolean
+}
+
+/** What fits. As it is read: a conversation may be larger than memory. */
+class Newest {
+  private readonly kept: Said[] = []
+  private bytes = 0
+  private left = 0
+
+  add(said: Said): void {
+    this.kept.push(said)
+    this.bytes += sizeOf(said)
+    while (this.bytes > limits.seedBytesMax) this.shorten(this.bytes - limits.seedBytesMax)
+  }
+
+  words(): string[] {
+    const begin = this.left === 0 ? [] : [`[… messages left out: ${this.left} …]`]
+    return [...begin, ...this.kept.map(({ words }) => words)]
+  }
+
+  /** By the oldest message; of an earlier conversation, which stands for many, by no more than is needed. */
+  private shorten(bytes: number): void {
+    const oldest = this.kept.shift() as Said
+    this.bytes -= sizeOf(oldest)
+    const rest = sizeOf(oldest) - bytes - Buffer.byteLength(EARLIER_CUT)
+    if (oldest.isEarlier && rest > 0) {
+      // No half character at its beginning.
+      const end = Buffer.from(oldest.words)
+        .subarray(-rest)
+        .toString('utf8')
+        .replace(/^\uFFFD+/, '')
+      const cut = { ...oldest, words: `${EARLIER_CUT}${end}` }
+      this.kept.unshift(cut)
+      this.bytes += sizeOf(cut)
+    } else this.left += 1
+  }
+}
+
+const EARLIER_CUT = 'Earlier: [… its beginning is left out …]\n'
+
+function sizeOf({ words }: Said): number {
+  return Buffer.byteLength(words)
 }
 
 /** The latest run, and those that it continues. */
@@ -86,8 +143,10 @@ function* wordsOf(store: FileStore, agentId: string, latest: LatestTurn): Genera
       if (record.kind === 'run.started') latest.begun(record)
       const who = speakerOf(record, agentId)
       if (who === undefined || !('content' in record)) continue
-      const words = fitting(`${who}: ${readText(store, agentId, record.content)}`)
-      yield { words, runId: 'run_id' in record ? record.run_id : undefined }
+      const words = `${who}: ${readText(store, agentId, record.content)}`
+      const isEarlier = record.kind === 'session.seeded'
+      const runId = 'run_id' in record ? record.run_id : undefined
+      yield { words: isEarlier ? words : fitting(words), runId, isEarlier }
     }
   } finally {
     log.close()

@@ -1,10 +1,11 @@
 /** What a conversation is in words. */
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { conversationText, seedAgain } from '../../src/dispatch/seed.js'
+import { conversationText, seed, seedAgain } from '../../src/dispatch/seed.js'
 import { limits } from '../../src/limits.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
+import { programPrompt } from '../../src/turn/program-prompt.js'
 import { appendTurn, beginning, newSession, startedRun } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -81,6 +82,23 @@ test('a message that is too long alone is there with its beginning and its end',
   expect(Buffer.byteLength(text() as string)).toBeLessThan(limits.seedBytesMax)
 })
 
+test('of what was said before a fork, as much as fits is in it, whatever is said after it', async () => {
+  for (let nth = 1; nth <= 10; nth++) appendTurn(session, `${nth} ${'é'.repeat(15_000)}`, `fine ${nth}`)
+  const before = text() as string
+  session = await newSession(tempStore())
+  session.append([{ kind: 'session.seeded', from: randomUUID(), content: before }])
+  appendTurn(session, `a long one ${'y'.repeat(limits.seedBytesMax / 4)}`, 'yes')
+  for (const latest of ['yes', 'well']) {
+    expect(text()).toMatch(/^[^é]*<conversation>\n\nEarlier: \[… its beginning is left out …\]\né+\n/)
+    expect(text()).toContain('You: fine 10\n\n</conversation>\n\nUser: a long one')
+    expect(text()).toMatch(new RegExp(`\\nYou: ${latest}\\n\\n</conversation>$`))
+    const bytes = Buffer.byteLength(text() as string)
+    expect(bytes).toBeGreaterThan(limits.seedBytesMax - 1000)
+    expect(bytes).toBeLessThan(limits.seedBytesMax + 1000)
+    appendTurn(session, 'more', 'well')
+  }
+})
+
 describe('the turn that is gone on with', () => {
   test('is told after it, and so not in it; nor is the one that it continues', () => {
     appendTurn(session, 'hi', 'hello')
@@ -92,6 +110,12 @@ describe('the turn that is gone on with', () => {
     expect(told).toContain('You: hello')
     expect(told).not.toContain('build it')
     expect(said()).toEqual(['User: hi', 'You: hello', 'User: build it'])
+  })
+
+  test('takes no place of what was said before', () => {
+    appendTurn(session, 'hi', `hello ${'x'.repeat(limits.seedBytesMax / 2)}`)
+    session.append(beginning(session, randomUUID(), 'y'.repeat((limits.seedBytesMax * 3) / 4)))
+    expect(conversationText(session.store, session.id, { goesOn: true })).toMatch(/User: hi\n\nYou: hello/)
   })
 
   test('may be all that there is', () => {
@@ -131,6 +155,19 @@ describe('a session that was begun with it', () => {
     // Until that is tried.
     seedAgain(session, { goesOn: false })
     expect(seeds()).toBe(2)
+  })
+
+  test('has the turn that it was made to go on with where another begins instead, and else not', () => {
+    const run_id = randomUUID()
+    session.append(beginning(session, run_id, 'remember 17'))
+    seed(session, { goesOn: true })
+    seedAgain(session, { goesOn: true })
+    expect(seeds()).toBe(2)
+    session.append([{ kind: 'run.cancelled', run_id, reason: 'superseded' }])
+    for (let nth = 1; nth <= 2; nth++) seedAgain(session, { goesOn: false })
+    expect(seeds()).toBe(3)
+    session.append(beginning(session, randomUUID(), 'which?'))
+    expect(programPrompt(session)).toMatch(/User: remember 17\n\n<\/conversation>\n\nwhich\?$/)
   })
 
   test.each<[string, (run_id: string) => NewRecord]>([
