@@ -210,6 +210,7 @@ describe('a turn', () => {
     expect((await agent.turn([{ say: 'Blue.' }, { user: TOO_LONG }, { message: failed }])).reply).toBe(
       'Blue.',
     )
+    expect((await agent.turn([{ 'call and say': 'I look. ' }, { say: 'Blue.' }])).reply).toBe('Blue.')
     const after = [{ user: TOO_LONG }, { summary: 'a summary' }, { user: GO_ON }, { say: 'Nothing is left.' }]
     expect((await agent.turn([{ say: 'Blue.' }, ...after])).reply).toBe('Blue.\n\nNothing is left.')
     const { failure } = await agent.turn([{ begin: '' }, { user: TOO_LONG }, { message: failed }])
@@ -331,6 +332,10 @@ describe('its store, after a crash', () => {
   test.each<[string, object[]]>([
     ['before its answer', [{ 'wait ms': 50 }, { kill: 'SIGKILL' }]],
     ['between its tools', [{ begin: 'I look. ' }, { 'wait ms': 50 }, { kill: 'SIGKILL' }]],
+    [
+      'between its tools, where its provider says that it stops',
+      [{ 'call and say': 'I look. ' }, { 'wait ms': 50 }, { kill: 'SIGKILL' }],
+    ],
     ['with an error', [{ error: { name: 'UnknownError', data: { message: 'no' } } }]],
   ])('says unfinished of one that ended %s', async (_, steps) => {
     const agent = new OpenCode()

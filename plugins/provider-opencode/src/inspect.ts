@@ -19,7 +19,7 @@ export async function inspectTurn(state: Uint8Array | null, settings: ProviderSe
   const messages = objectsOf(objectOf(parsed(text))?.messages)
   if (messages.length === 0) return { outcome: 'unknown' }
   const answer = answerTo(messages, message_id)
-  return answer !== undefined && isWhole(answer)
+  return answer !== undefined && isWhole(answer) && !answer.isCalling
     ? { outcome: 'finished', reply: answer.reply }
     : { outcome: 'unfinished' }
 }

@@ -11,6 +11,8 @@ export interface Answered {
   usage: Usage
   /** Why it ended; undefined where it has not. */
   finish: string | undefined
+  /** The last message has calls: with their results OpenCode asks the model again, also where that says `stop`, as some do. */
+  isCalling: boolean
   error: JsonObject | undefined
 }
 
@@ -25,12 +27,15 @@ export function answerTo(messages: JsonObject[], promptId: string): Answered | u
   const last = answers.at(-1)
   if (last === undefined) return undefined
   const finish = finishOf(last)
-  const ends = answers.filter((message) => message === last || isEnd(finishOf(message)))
+  const ends = answers.filter(
+    (message) => message === last || (isEnd(finishOf(message)) && !hasCalls(message)),
+  )
   const hasWords = (text: string): boolean => text.trim() !== ''
   return {
     reply: ends.map(textIn).filter(hasWords).join('\n\n') || (answers.map(textIn).findLast(hasWords) ?? ''),
     usage: said.map(usageOf).reduce(sum, { input_tokens: 0, output_tokens: 0 }),
     finish,
+    isCalling: hasCalls(last),
     // Also of a summary without which it cannot go on.
     error: errorOf(last) ?? (isEnd(finish) ? undefined : errorOf(said.at(-1))),
   }
@@ -70,6 +75,13 @@ export function isWhole({ finish, error }: Answered): boolean {
 /** The model's own end. After `tool-calls` another message was to come; `unknown` is a stream that broke off. */
 function isEnd(finish: string | undefined): boolean {
   return finish === 'stop' || finish === 'length'
+}
+
+/** Of tools that OpenCode runs. */
+function hasCalls({ parts }: JsonObject): boolean {
+  return objectsOf(parts).some(
+    ({ type, metadata }) => type === 'tool' && objectOf(metadata)?.providerExecuted !== true,
+  )
 }
 
 function finishOf({ info }: JsonObject): string | undefined {

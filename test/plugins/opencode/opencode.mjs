@@ -87,6 +87,12 @@ const STEPS = {
     emit('message.updated', { sessionID: current.id, info: entry.info })
   },
   begin: (text) => STEPS.say(text, 'tool-calls'),
+  /** Of a provider that says `stop` where its model calls a tool. */
+  'call and say'(text) {
+    STEPS.say(text)
+    current.messages.at(-1).parts.push({ type: 'tool', tool: 'bash', callID: newId('call') })
+    save(current)
+  },
   end: (finish) => STEPS.say('an end', finish),
   user: (parts) => user(parts),
   summary: (text) => STEPS.say(text, 'stop', { summary: true }),
