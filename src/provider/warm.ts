@@ -9,9 +9,9 @@ import { SessionStateError, shellWord } from '../errors.js'
 import type { Session } from '../session/session.js'
 import type { State, WarmServer } from '../session/state.js'
 import { environmentOf, ownIdentity, processGroup, processStartTime } from '../storage/identity.js'
-import { listDirectory, realPath, realPathIfThere } from '../storage/io.js'
+import { listDirectory } from '../storage/io.js'
 import type { FileStore } from '../storage/store.js'
-import { type KillOutcome, killGroup, killMarked, killStrays, type Mark } from './program.js'
+import { homeOf, type KillOutcome, killGroup, killMarked, killStrays, type Mark } from './program.js'
 
 /** What an idle server has to end by itself. */
 const SERVER_TERMINATE_MS = 1000
@@ -78,20 +78,12 @@ export async function killServer(home: string, server: WarmServer, graceMs: numb
   // As long as its leader is there the group is ours, also those in it that have cleared their environment.
   const isWhole = isLiving(home, server)
   if (isWhole) await killGroup(group, undefined, graceMs)
-  else if (isOfAnotherHome(home, group.process_group)) return 'gone'
-  const mark: Mark = { variable: 'SUBSTRAT_SERVER', value: server_id }
+  else if (homeOf(group.process_group, home) === 'another') return 'gone'
+  const mark: Mark = { variable: 'SUBSTRAT_SERVER', value: server_id, home }
   const outcome = await killMarked(group, mark, 0)
-  // What it had put into groups of its own has the mark too; in a copy of a home it may be that of the other.
-  await killStrays(group, mark, (pid) => !isOfAnotherHome(home, pid))
+  // What it had put into groups of its own has the mark too.
+  await killStrays(group, mark)
   return isWhole && outcome === 'gone' ? 'killed' : outcome
-}
-
-/** This home may be a copy of the one whose agent has that server. */
-function isOfAnotherHome(home: string, pid: number): boolean {
-  const its = environmentOf(pid, 'SUBSTRAT_HOME')
-  return (
-    its !== undefined && its !== home && realPathIfThere('proc.home', its) !== realPath('proc.home', home)
-  )
 }
 
 export function isLiving(home: string, { group, server_id }: WarmServer): boolean {
@@ -105,7 +97,7 @@ export function isLiving(home: string, { group, server_id }: WarmServer): boolea
     processGroup(pid) === pid &&
     // One that becomes another program, as at the gate, has none for a moment.
     (environmentOf(pid, 'SUBSTRAT_SERVER') ?? server_id) === server_id &&
-    !isOfAnotherHome(home, pid)
+    homeOf(pid, home) !== 'another'
   )
 }
 
@@ -125,7 +117,7 @@ export function serverProcesses(home: string): { pid: number; agentId: string }[
   return pids.flatMap((pid) => {
     const agentId = environmentOf(pid, 'SUBSTRAT_AGENT')
     const isServer = pid !== process.pid && environmentOf(pid, 'SUBSTRAT_SERVER') !== undefined
-    const isOurs = isServer && agentId !== undefined && !isOfAnotherHome(home, pid)
+    const isOurs = isServer && agentId !== undefined && homeOf(pid, home) === 'this'
     return isOurs ? [{ pid, agentId }] : []
   })
 }

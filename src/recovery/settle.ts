@@ -73,6 +73,7 @@ async function killPrograms(
   ended: ProcessGroup | undefined,
 ): Promise<boolean> {
   const { run } = session.state
+  const home = session.store.root
   if (run === null) return false
   const isOpen = run.status === 'open'
   const groups = [
@@ -81,13 +82,13 @@ async function killPrograms(
   ].filter((group) => group !== null && !isSameGroup(group, ended)) as ProcessGroup[]
   let hasStranger = false
   for (const group of groups) {
-    const killed = await killLeftGroup(group, run.run_id)
+    const killed = await killLeftGroup(group, run.run_id, home)
     const remark = REMARKS[killed]
     if (remark !== undefined) note(`process group ${group.process_group} of the interrupted turn ${remark}`)
     // What an ended turn left is in nobody's way.
     hasStranger ||= isOpen && (killed === 'foreign' || killed === 'alive')
   }
-  const strays = isOpen && run.process !== null ? await killStrays(run.process, ofRun(run.run_id)) : 0
+  const strays = isOpen && run.process !== null ? await killStrays(run.process, ofRun(run.run_id, home)) : 0
   if (strays > 0)
     note(`${strays} process(es) that the interrupted turn had started apart were still there: killed them`)
   return hasStranger

@@ -211,6 +211,7 @@ export interface FileFacts {
   modifiedMs: number
   sizeBytes: number
   device: number
+  inode: number
   owner: number
 }
 
@@ -223,6 +224,7 @@ export function statIfThere(point: string, path: string): FileFacts | undefined 
         modifiedMs: stat.mtimeMs,
         sizeBytes: stat.size,
         device: stat.dev,
+        inode: stat.ino,
         owner: stat.uid,
       }
     }),

@@ -121,9 +121,9 @@ function begin(session: Session, agent: AgentSession, { stop }: AgentTurn): Asyn
 }
 
 /** What its programs have started in groups of their own outlives them only where the turn came to its end. */
-async function killApart({ state }: Session, [first]: ProcessGroup[]): Promise<void> {
+async function killApart({ state, store }: Session, [first]: ProcessGroup[]): Promise<void> {
   // Each later one began after it.
-  if (first !== undefined && state.run !== null) await killStrays(first, ofRun(state.run.run_id))
+  if (first !== undefined && state.run !== null) await killStrays(first, ofRun(state.run.run_id, store.root))
 }
 
 /** What a program's turn has come to, event by event. */
