@@ -6,6 +6,7 @@
  * the same start of the kernel and in the same pid namespace, and no SUBSTRAT_SERVER or SUBSTRAT_HOME of another.
  */
 import { SessionStateError, shellWord } from '../errors.js'
+import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { State, WarmServer } from '../session/state.js'
 import { environmentOf, ownIdentity, processGroup, processStartTime } from '../storage/identity.js'
@@ -34,12 +35,23 @@ const REMARKS: Record<'foreign' | 'alive', string> = {
   alive: 'has a process that does not die, or cannot be told from a stranger: left it alone',
 }
 
-/** From the log: it is gone, or its agent is about to be, and `recover --all` in its own place then ends it. */
-export function forgetServer(session: Session): void {
-  const { warm } = session.state
-  if (warm === undefined) return
-  session.append([{ kind: 'server.stopped', server_id: warm.server_id }])
+function forgetServer(session: Session): void {
+  session.append(stopped(session.state))
   session.store.servers.forget(session.id)
+}
+
+/**
+ * After `records` the agent is no more, and a server of it that runs on elsewhere is in nobody's way: `recover --all` in its
+ * own place ends it. It is forgotten with the agent and not before, or the next turn of one that lives on is begun beside it.
+ */
+export function endSession(session: Session, records: NewRecord[]): void {
+  const forgets = stopped(session.state)
+  session.append([...records, ...forgets, { kind: 'session.terminated' }])
+  if (forgets.length > 0) session.store.servers.forget(session.id)
+}
+
+function stopped({ warm }: State): NewRecord[] {
+  return warm === undefined ? [] : [{ kind: 'server.stopped', server_id: warm.server_id }]
 }
 
 /** For who would go on beside it: two servers on one session of the program is what nothing may lead to. */
