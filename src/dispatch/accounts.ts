@@ -3,7 +3,7 @@
  * done, and the mail that a terminated agent can no longer take.
  */
 import { sendBack, sendOwed } from '../mail/answers.js'
-import { stopServer } from '../provider/warm.js'
+import { endSession, stopServer } from '../provider/warm.js'
 import type { Session } from '../session/session.js'
 import { lockChildren, mayHaveLivingChild } from '../tree/children.js'
 import type { Context } from './context.js'
@@ -22,7 +22,7 @@ async function end(ctx: Context, session: Session): Promise<void> {
   await stopServer(session, (text) => ctx.reporter.note(text))
   const { lock } = await lockChildren(ctx.store, session.id, ctx.command)
   try {
-    if (!mayHaveLivingChild(ctx.store, session.id)) session.append([{ kind: 'session.terminated' }])
+    if (!mayHaveLivingChild(ctx.store, session.id)) endSession(session, [])
     else ctx.reporter.note(`${session.state.path} is done, but lives on for the children that it has`)
   } finally {
     await lock.release()

@@ -6,7 +6,7 @@
  * below it in between. Nobody waits for an agent's lock with that one in hand, so it can be waited for within the visit.
  */
 import { SubstratError } from '../errors.js'
-import { stopServer } from '../provider/warm.js'
+import { endSession, stopServer } from '../provider/warm.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { Session } from '../session/session.js'
 import { checkChildless, livingBelow, lockChildren } from '../tree/children.js'
@@ -72,7 +72,7 @@ async function end(ctx: Context, session: Session): Promise<void> {
   const { lock } = await lockChildren(ctx.store, session.id, ctx.command)
   try {
     checkChildless(ctx.store, session.state, 'terminate')
-    session.append([...cancelRecords(session.state, 'terminated'), { kind: 'session.terminated' }])
+    endSession(session, cancelRecords(session.state, 'terminated'))
   } finally {
     await lock.release()
   }

@@ -3,12 +3,13 @@
  *
  * Invariants: a program execs only after the record that names its process group is durable (the gate); before that,
  * the death of substrat is end-of-file on the gate, and it exits having done nothing. Recovery kills those members of a
- * recorded group that carry our SUBSTRAT_RUN and started no earlier than recorded, and nothing in a foreign pid namespace.
+ * recorded group that carry our SUBSTRAT_RUN and started no earlier than recorded, and nothing in a foreign pid namespace
+ * or of another home; it, and a turn that does not come to its end, kill also what has that mark outside of the group.
  */
 import { sleep } from '../clock.js'
 import type { ProcessGroup } from '../session/records.js'
 import { environmentOf, ownIdentity, processGroup, processStartTime } from '../storage/identity.js'
-import { listDirectory } from '../storage/io.js'
+import { listDirectory, statIfThere } from '../storage/io.js'
 import type { AgentHost, CallOptions, LaunchCommand, LaunchedProgram, McpStdioServer } from './contract.js'
 import { startGated } from './gate.js'
 
@@ -73,33 +74,36 @@ const STRAYS_MS_MAX = 1000
 const NAMELESS_MS_MAX = 500
 
 /** What recovery does with the group of a run whose holder died. Resolves when its members are gone. */
-export function killLeftGroup(group: ProcessGroup, runId: string): Promise<KillOutcome> {
-  return killMarked(group, { variable: 'SUBSTRAT_RUN', value: runId }, 0)
+export function killLeftGroup(group: ProcessGroup, runId: string, home?: string): Promise<KillOutcome> {
+  return killMarked(group, ofRun(runId, home), 0)
+}
+
+/** What every program of a run has in its environment. */
+export function ofRun(runId: string, home?: string): Mark {
+  return { variable: 'SUBSTRAT_RUN', value: runId, ...(home !== undefined && { home }) }
 }
 
 /**
  * What an agent's program has put outside of its group: a command in a session of its own, as codex without its sandbox
- * does. Says how many were killed. Nothing of another start of the kernel, or of another pid namespace, is looked at.
+ * does. It is known by the mark that it has inherited. Says how many were killed. Nothing of another start of the kernel,
+ * or of another pid namespace, is looked at.
  */
-export async function killStrays(group: ProcessGroup, runId: string): Promise<number> {
+export async function killStrays(group: ProcessGroup, mark: Mark): Promise<number> {
   const own = ownIdentity()
   if (group.kernel_boot_id !== own.kernel_boot_id || group.pid_namespace !== own.pid_namespace) return 0
   const killed = new Set<number>()
   for (const end = performance.now() + STRAYS_MS_MAX; performance.now() < end; await sleep(10)) {
-    const strays = straysOf(group, runId)
+    const strays = straysOf(group, mark)
     if (strays.length === 0) break
     for (const pid of strays) if (send(pid, 'SIGKILL')) killed.add(pid)
   }
   return killed.size
 }
 
-function straysOf({ start_time }: ProcessGroup, runId: string): number[] {
+function straysOf({ start_time }: ProcessGroup, mark: Mark): number[] {
   const pids = listDirectory('proc.list', '/proc').map(Number).filter(Number.isInteger)
   return pids.filter(
-    (pid) =>
-      pid !== process.pid &&
-      environmentOf(pid, 'SUBSTRAT_RUN') === runId &&
-      (processStartTime(pid) ?? 0) >= start_time,
+    (pid) => pid !== process.pid && hasMark(pid, mark) && (processStartTime(pid) ?? 0) >= start_time,
   )
 }
 
@@ -107,6 +111,24 @@ function straysOf({ start_time }: ProcessGroup, runId: string): number[] {
 export interface Mark {
   variable: 'SUBSTRAT_RUN' | 'SUBSTRAT_SERVER'
   value: string
+  /** A copy of a home has the runs and the servers of the first in its logs: what runs there is none of its own. */
+  home?: string
+}
+
+function hasMark(pid: number, { variable, value, home }: Mark): boolean {
+  return environmentOf(pid, variable) === value && (home === undefined || homeOf(pid, home) !== 'another')
+}
+
+/** Which home the process was started in. Undefined where nothing says it: one that was moved is not there any more. */
+export function homeOf(pid: number, home: string): 'this' | 'another' | undefined {
+  const its = environmentOf(pid, 'SUBSTRAT_HOME')
+  // By its log too: in a turn somebody may work with a home of their own.
+  if (its === home || environmentOf(pid, 'SUBSTRAT_LOG')?.startsWith(`${home}/`) === true) return 'this'
+  if (its === undefined) return undefined
+  const [theirs, ours] = [its, home].map((path) => statIfThere('proc.home', path))
+  if (theirs === undefined) return undefined
+  // Also by a link, and mounted at another place.
+  return theirs.device === ours?.device && theirs.inode === ours.inode ? 'this' : 'another'
 }
 
 export async function killMarked(group: ProcessGroup, mark: Mark, graceMs: number): Promise<KillOutcome> {
@@ -162,7 +184,7 @@ function membersOf(group: ProcessGroup, mark: Mark | undefined): number[] {
     (pid) =>
       processGroup(pid) === group.process_group &&
       (processStartTime(pid) ?? 0) >= group.start_time &&
-      (mark === undefined || environmentOf(pid, mark.variable) === mark.value),
+      (mark === undefined || hasMark(pid, mark)),
   )
 }
 

@@ -126,7 +126,7 @@ async function operate(
     }
   })
   const { base, isLogged, snapshot } = part
-  if (isLogged) await killPrograms(base.run, note)
+  if (isLogged) await killPrograms(base.run, { home: store.root, note })
   for (const warm of [base.warm, snapshot?.warm])
     if (warm !== undefined) await killServer(store.root, warm, SERVER_TERMINATE_MS)
   const kept = store.upkeep.keepDamaged(agentId).log ?? 'nothing'

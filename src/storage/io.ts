@@ -222,6 +222,7 @@ export interface FileFacts {
   modifiedMs: number
   sizeBytes: number
   device: number
+  inode: number
   owner: number
   /** The permissions alone. */
   mode: number
@@ -236,6 +237,7 @@ export function statIfThere(point: string, path: string): FileFacts | undefined 
         modifiedMs: stat.mtimeMs,
         sizeBytes: stat.size,
         device: stat.dev,
+        inode: stat.ino,
         owner: stat.uid,
         mode: stat.mode & 0o7777,
       }

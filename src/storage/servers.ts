@@ -7,6 +7,7 @@
  */
 import { frame, unframe } from './frame.js'
 import * as io from './io.js'
+import { lockOpenFile } from './kernel-lock.js'
 import { type Lease, type LockSystem, waitForLease } from './lease.js'
 import { type HomePaths, parseAgentDirectory } from './paths.js'
 import { replace } from './replace.js'
@@ -71,16 +72,25 @@ export class ServerFiles {
     return typeof line.object.handle === 'string' ? Buffer.from(line.object.handle, 'base64') : undefined
   }
 
-  /** An empty file to print to; the caller closes it. */
+  /** An empty file to print to, locked for as long as anybody has it open to print; the caller closes it. */
   openOutput(agentId: string): io.OpenFile {
-    const file = io.open('server.output', this.paths.agent(agentId).serverOutput, 'append')
-    try {
-      io.truncate('server.output', file, 0)
-      return file
-    } catch (error) {
-      io.close(file)
-      throw error
+    const path = this.paths.agent(agentId).serverOutput
+    for (;;) {
+      // Another file than that of the one before, which may have left something that prints.
+      io.unlink('server.output', path)
+      const file = lockOpenFile(this.locks.kind, io.open('server.output', path, 'append'), 'exclusive')
+      // Else who looks whether it prints has it for a moment, without the agent's lock.
+      if (file !== undefined) return file
     }
+  }
+
+  /** Whether the server, or what it has started, still has its output open: seen from any container of this kernel. */
+  isPrinting(agentId: string): boolean {
+    const file = io.openIfThere('server.output', this.paths.agent(agentId).serverOutput, 'read')
+    if (file === undefined) return false
+    const free = lockOpenFile(this.locks.kind, file, 'shared')
+    if (free !== undefined) io.close(free)
+    return free === undefined
   }
 
   closeOutput(file: io.OpenFile): void {

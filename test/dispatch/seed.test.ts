@@ -1,11 +1,12 @@
 /** What a conversation is in words. */
 import { randomUUID } from 'node:crypto'
-import { beforeEach, expect, test } from 'vitest'
-import { conversationText } from '../../src/dispatch/seed.js'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { conversationText, seed, seedAgain } from '../../src/dispatch/seed.js'
 import { limits } from '../../src/limits.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
-import { appendTurn, beginning, newSession } from '../support/sessions.js'
+import { programPrompt } from '../../src/turn/program-prompt.js'
+import { appendTurn, beginning, newSession, startedRun } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
 let session: Session
@@ -15,7 +16,7 @@ beforeEach(async () => {
 })
 
 function text(): string | undefined {
-  return conversationText(session.store, session.id)
+  return conversationText(session.store, session.id, { goesOn: false })
 }
 
 /** What stands between the tags, message by message. */
@@ -79,4 +80,110 @@ test('a message that is too long alone is there with its beginning and its end',
   expect(first).toBe('User: make a book')
   expect(book).toMatch(/^You: Once upon a time x+\n\[… \d+ bytes left out …\]\nx+ the end$/)
   expect(Buffer.byteLength(text() as string)).toBeLessThan(limits.seedBytesMax)
+})
+
+test('of what was said before a fork, as much as fits is in it, whatever is said after it', async () => {
+  for (let nth = 1; nth <= 10; nth++) appendTurn(session, `${nth} ${'é'.repeat(15_000)}`, `fine ${nth}`)
+  const before = text() as string
+  session = await newSession(tempStore())
+  session.append([{ kind: 'session.seeded', from: randomUUID(), content: before }])
+  appendTurn(session, `a long one ${'y'.repeat(limits.seedBytesMax / 4)}`, 'yes')
+  for (const latest of ['yes', 'well']) {
+    expect(text()).toMatch(/^[^é]*<conversation>\n\nEarlier: \[… its beginning is left out …\]\né+\n/)
+    expect(text()).toContain('You: fine 10\n\n</conversation>\n\nUser: a long one')
+    expect(text()).toMatch(new RegExp(`\\nYou: ${latest}\\n\\n</conversation>$`))
+    const bytes = Buffer.byteLength(text() as string)
+    expect(bytes).toBeGreaterThan(limits.seedBytesMax - 1000)
+    expect(bytes).toBeLessThan(limits.seedBytesMax + 1000)
+    appendTurn(session, 'more', 'well')
+  }
+})
+
+describe('the turn that is gone on with', () => {
+  test('is told after it, and so not in it; nor is the one that it continues', () => {
+    appendTurn(session, 'hi', 'hello')
+    const [first, second] = [randomUUID(), randomUUID()]
+    session.append(beginning(session, first, 'build it'))
+    session.append([{ kind: 'run.interrupted', run_id: first, reason: 'process_exit' }])
+    session.append([{ ...startedRun(second), origin: 'continuation', continues: first }])
+    const told = conversationText(session.store, session.id, { goesOn: true })
+    expect(told).toContain('You: hello')
+    expect(told).not.toContain('build it')
+    expect(said()).toEqual(['User: hi', 'You: hello', 'User: build it'])
+  })
+
+  test('takes no place of what was said before', () => {
+    appendTurn(session, 'hi', `hello ${'x'.repeat(limits.seedBytesMax / 2)}`)
+    session.append(beginning(session, randomUUID(), 'y'.repeat((limits.seedBytesMax * 3) / 4)))
+    expect(conversationText(session.store, session.id, { goesOn: true })).toMatch(/User: hi\n\nYou: hello/)
+  })
+
+  test('may be all that there is', () => {
+    session.append(beginning(session, randomUUID(), 'build it'))
+    expect(conversationText(session.store, session.id, { goesOn: true })).toBeUndefined()
+  })
+})
+
+describe('a session that was begun with it', () => {
+  const begun = (content: string): string => {
+    const run_id = randomUUID()
+    session.append([
+      ...beginning(session, run_id, content),
+      { kind: 'provider.state', run_id, state: 'bmF0' },
+    ])
+    return run_id
+  }
+  const seeds = (): number =>
+    [...session.records({ seq: 1, offset: 0 })].filter(({ kind }) => kind === 'session.seeded').length
+
+  beforeEach(() => {
+    appendTurn(session, 'hi', 'hello')
+    session.append([{ kind: 'session.seeded', from: session.id, content: text() as string }])
+  })
+
+  test('is given up where nothing shows that it was told; another is told what was said since, too', () => {
+    seedAgain(session, { goesOn: false })
+    expect(seeds()).toBe(1)
+    const run_id = begun('build it')
+    session.append([{ kind: 'run.failed', run_id, error: { type: 'crashed', message: 'it did' } }])
+    seedAgain(session, { goesOn: false })
+    expect(session.state).toMatchObject({ provider_state: null, isSeedDue: true })
+    expect(session.text((session.recordAt(session.state.seed as never) as { content: string }).content)).toBe(
+      text(),
+    )
+    expect(text()).toContain('User: build it')
+    // Until that is tried.
+    seedAgain(session, { goesOn: false })
+    expect(seeds()).toBe(2)
+  })
+
+  test('has the turn that it was made to go on with where another begins instead, and else not', () => {
+    const run_id = randomUUID()
+    session.append(beginning(session, run_id, 'remember 17'))
+    seed(session, { goesOn: true })
+    seedAgain(session, { goesOn: true })
+    expect(seeds()).toBe(2)
+    session.append([{ kind: 'run.cancelled', run_id, reason: 'superseded' }])
+    for (let nth = 1; nth <= 2; nth++) seedAgain(session, { goesOn: false })
+    expect(seeds()).toBe(3)
+    session.append(beginning(session, randomUUID(), 'which?'))
+    expect(programPrompt(session)).toMatch(/User: remember 17\n\n<\/conversation>\n\nwhich\?$/)
+  })
+
+  test.each<[string, (run_id: string) => NewRecord]>([
+    [
+      'used a tool',
+      (run_id) => ({ kind: 'program.tool_started', run_id, call_id: 'n', tool: 'Bash', input: {} }),
+    ],
+    [
+      'used one of ours',
+      (run_id) => ({ kind: 'tool.started', run_id, call_id: 'n', tool: 'list', input: {} }),
+    ],
+    ['asked', (run_id) => ({ kind: 'run.waiting', run_id, wait: 'approval', asks: [] })],
+  ])('has been told where its program %s, whatever became of the turn', (_, record) => {
+    const run_id = begun('build it')
+    session.append([record(run_id), { kind: 'run.cancelled', run_id, reason: 'cancelled' }])
+    seedAgain(session, { goesOn: false })
+    expect(session.state).toMatchObject({ provider_state: 'bmF0', isSeedDue: false })
+  })
 })

@@ -1,12 +1,16 @@
 /** The number of servers of a home, kept also by commands that die at any step of it. */
+import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { settleAccounts } from '../../src/dispatch/accounts.js'
 import { boundServers, stopAllServers } from '../../src/dispatch/servers.js'
 import { serverProcesses } from '../../src/provider/warm.js'
 import { openForRead } from '../../src/session/open-for-read.js'
+import type { WarmServer } from '../../src/session/state.js'
 import { FileStore } from '../../src/storage/store.js'
+import { completed } from '../../src/turn/step-records.js'
 import { contextAt } from '../support/contexts.js'
 import { killedAt } from '../support/killed.js'
-import { newAgent, reopen } from '../support/sessions.js'
+import { beginning, newAgent, reopen } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 import { waitFor } from '../support/wait.js'
 import { warmAgent } from '../support/warm-servers.js'
@@ -86,4 +90,42 @@ describe('a mark without a server', () => {
     expect(store.servers.marks()).toEqual([])
     expect(warmOf(store, id)).toBeUndefined()
   })
+})
+
+describe('of an agent that is done, one in another pid namespace', () => {
+  test.each([
+    ['stays recorded where the agent lives on for its child: nothing is begun beside it', true],
+    ['is forgotten with it', false],
+  ])('%s', async (_, hasChild) => {
+    const store = tempStore()
+    const id = await warmAgent(store)
+    if (hasChild) await newAgent(store, { name: 'child', parent: id })
+    const session = await reopen(store, id)
+    const { warm } = session.state as { warm: WarmServer }
+    session.append([{ kind: 'server.kept', ...warm, group: { ...warm.group, pid_namespace: '1' } }])
+    const run_id = randomUUID()
+    session.append([...beginning(session, run_id, 'hi'), completed(run_id, null, true)])
+    await settleAccounts(contextAt(store).ctx, session, true)
+    await session.close(() => false)
+    expect(session.state.state).toBe(hasChild ? 'active' : 'terminated')
+    expect([warmOf(store, id) !== undefined, store.servers.marks().length === 1]).toEqual([
+      hasChild,
+      hasChild,
+    ])
+  })
+})
+
+test('one in another pid namespace counts for nothing here, and stays recorded until it is gone', async () => {
+  const store = tempStore()
+  const id = await warmAgent(store)
+  const session = await reopen(store, id)
+  const { warm } = session.state as { warm: WarmServer }
+  session.append([{ kind: 'server.kept', ...warm, group: { ...warm.group, pid_namespace: '1' } }])
+  await session.close(() => false)
+  await boundServers(contextAt(store).ctx, 0)
+  expect([warmOf(store, id) !== undefined, store.servers.marks().length]).toEqual([true, 1])
+  process.kill(-warm.group.process_group, 'SIGKILL')
+  await waitFor(() => serverProcesses(store.root).length === 0, 'its end')
+  await boundServers(contextAt(store).ctx, 0)
+  expect([warmOf(store, id) !== undefined, store.servers.marks().length]).toEqual([false, 0])
 })

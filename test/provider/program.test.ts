@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { killLeftGroup, killStrays } from '../../src/provider/program.js'
+import { killLeftGroup, killStrays, ofRun } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/session/records.js'
 import { environmentOf, ownIdentity, processStartTime } from '../../src/storage/identity.js'
 import { isAlive, recordedHost } from '../support/programs.js'
@@ -194,11 +194,11 @@ describe('recovery kills of a group', () => {
     const [stray] = strays() as [number]
     const [stranger] = pidsOf('sleep 61').filter((pid) => environmentOf(pid, 'SUBSTRAT_RUN') === 'other')
     onTestFinished(() => void process.kill(stranger as number, 'SIGKILL'))
-    expect(await killStrays({ ...left, kernel_boot_id: 'another start' }, runId)).toBe(0)
-    expect(await killStrays({ ...left, start_time: Number.MAX_SAFE_INTEGER }, runId)).toBe(0)
-    expect(await killStrays(left, runId)).toBeGreaterThan(0)
+    expect(await killStrays({ ...left, kernel_boot_id: 'another start' }, ofRun(runId))).toBe(0)
+    expect(await killStrays({ ...left, start_time: Number.MAX_SAFE_INTEGER }, ofRun(runId))).toBe(0)
+    expect(await killStrays(left, ofRun(runId))).toBeGreaterThan(0)
     expect([stray, stranger as number].map(isAlive)).toEqual([false, true])
-    expect(await killStrays(left, runId)).toBe(0)
+    expect(await killStrays(left, ofRun(runId))).toBe(0)
   })
 
   test('not what left the group for a session of its own', async () => {
@@ -207,6 +207,36 @@ describe('recovery kills of a group', () => {
     expect(await killLeftGroup(left, runId)).toBe('killed')
     expect(isAlive(pidIn('child'))).toBe(true)
     process.kill(pidIn('child'), 'SIGKILL')
+  })
+
+  describe('in a home that may be a copy', () => {
+    const homeOfRun = (name: string): Record<string, string> => ({
+      SUBSTRAT_RUN: runId,
+      SUBSTRAT_HOME: join(directory, name),
+    })
+    beforeEach(() => {
+      for (const name of ['home', 'other']) mkdirSync(join(directory, name))
+      symlinkSync('home', join(directory, 'link'))
+    })
+
+    test('nothing of the first, whose run it is', async () => {
+      const left = await group('setsid sleep 60 & echo $! > child', homeOfRun('other'))
+      const home = join(directory, 'home')
+      await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the stray')
+      onTestFinished(() => void process.kill(pidIn('child'), 'SIGKILL'))
+      expect(await killLeftGroup(left, runId, home)).toBe('alive')
+      expect(await killStrays(left, ofRun(runId, home))).toBe(0)
+      expect([left.process_group, pidIn('child')].map(isAlive)).toEqual([true, true])
+    })
+
+    test.each([
+      ['that is reached by another path', 'link', 'link/log'],
+      ['that was moved', 'gone', 'gone/log'],
+      ['and works with another', 'other', 'home/agents/a/log'],
+    ])('what is of that home, %s', async (_, name, log) => {
+      const left = await group('sleep 60 &', { ...homeOfRun(name), SUBSTRAT_LOG: join(directory, log) })
+      expect(await killLeftGroup(left, runId, join(directory, 'home'))).toBe('killed')
+    })
   })
 
   test('nothing that is older than the record', async () => {

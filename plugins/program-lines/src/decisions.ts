@@ -28,12 +28,15 @@ export class Decisions {
   }
 }
 
+/** Longer than this it may be cut short where it is shown, here or by substrat beside others. */
+const WHOLE_CHARACTERS_MAX = 2000
+
 /** One that is too long to be shown has a digest of the whole: an approval is for that and for nothing else. */
 export function askedInput(input: JsonObject): JsonObject {
-  const whole = JSON.stringify(input)
-  const bounded = clippedInput(input)
-  if (JSON.stringify(bounded) === whole) return bounded
-  return { ...bounded, sha256: createHash('sha256').update(whole).digest('hex') }
+  const whole = JSON.stringify(sorted(input))
+  // A field of that name which the program has made itself would stand for another call.
+  if (whole.length <= WHOLE_CHARACTERS_MAX && !('sha256' in input)) return input
+  return { ...clippedInput(input), sha256: createHash('sha256').update(whole).digest('hex') }
 }
 
 /**
@@ -41,7 +44,10 @@ export function askedInput(input: JsonObject): JsonObject {
  * that it may make it after all.
  */
 export function decisionPrompt({ decision, text, asks }: WaitAnswer): string {
-  const calls = asks.map(({ tool, input }) => `- ${tool} ${JSON.stringify(input)}`).join('\n')
+  // The digest is for us: it is no part of the call.
+  const calls = asks
+    .map(({ tool, input: { sha256: _, ...input } }) => `- ${tool} ${JSON.stringify(input)}`)
+    .join('\n')
   const said = text.trim()
   switch (decision) {
     case 'approve':
@@ -62,7 +68,7 @@ export function decisionPrompt({ decision, text, asks }: WaitAnswer): string {
 }
 
 function keyOf({ tool, input }: WaitAsk): string {
-  return JSON.stringify([tool, sorted(input)])
+  return JSON.stringify([tool, typeof input.sha256 === 'string' ? input.sha256 : sorted(input)])
 }
 
 /** As it was stored and read again, an object may have its keys in another order. */

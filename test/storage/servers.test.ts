@@ -1,0 +1,29 @@
+/** What a server prints, and whether it does: looked at by processes that have not its agent's lock. */
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { expect, test } from 'vitest'
+import * as io from '../../src/storage/io.js'
+import { chooseLockKind, tryKernelLock } from '../../src/storage/kernel-lock.js'
+import { withFaults } from '../support/faults.js'
+import { tempStore } from '../support/temp.js'
+
+test('who looks whether it prints is in nobody’s way where it is just begun, or gone', () => {
+  const store = tempStore()
+  const looks: (io.OpenFile | undefined)[] = []
+  const agentId = '00000000-0000-4000-8000-000000000001'
+  withFaults(({ point, name, path }) => {
+    if (point !== 'server.output' || name !== 'open' || looks.length === 2) return undefined
+    mkdirSync(dirname(path), { recursive: true })
+    // In the moment between its making and its lock.
+    io.close(io.open('test', path, 'append'))
+    looks.push(tryKernelLock(chooseLockKind(), path, 'shared'))
+    return undefined
+  })
+  const output = store.servers.openOutput(agentId)
+  expect(looks.map((file) => file !== undefined)).toEqual([true, true])
+  expect(store.servers.isPrinting(agentId)).toBe(true)
+  store.servers.closeOutput(output)
+  expect(store.servers.isPrinting(agentId)).toBe(false)
+  store.servers.forget(agentId)
+  expect(store.servers.isPrinting(agentId)).toBe(false)
+})
