@@ -18,6 +18,9 @@ const shared = {
   write: false,
 }
 
+/** As TypeScript writes one: its name is used for nothing but its members. */
+const IMPORT = /^const (?<name>\w+) = (?<module>(?:__import(?:Star|Default)\()?require\("[^"]+"\)\)?);$/gm
+
 const cli = await build({
   ...shared,
   stdin: { contents: entrySource(), resolveDir: root, sourcefile: 'entry.ts', loader: 'ts' },
@@ -86,16 +89,16 @@ function quickOclif() {
   return {
     name: 'quick-oclif',
     setup({ onLoad }) {
-      onLoad({ filter: /@oclif\/core\/lib\/(util\/(fs|os)|config\/plugin)\.js$/ }, ({ path: file }) => {
-        const [, name] = /lib\/(.+)$/.exec(file)
-        const contents = changes[name].reduce(
+      onLoad({ filter: /@oclif\/core\/lib\/.+\.js$/ }, ({ path: file }) => {
+        const [, name] = /@oclif\/core\/lib\/(.+)$/.exec(file)
+        const contents = (changes[name] ?? []).reduce(
           (text, [before, after]) => {
             if (!text.includes(before)) throw new Error(`${name} of @oclif/core is not as it was: ${before}`)
             return text.replace(before, after)
           },
           readFileSync(file, 'utf8'),
         )
-        return { contents, loader: 'js' }
+        return { contents: contents.replaceAll(IMPORT, 'const $<name> = lazyBuiltin(() => $<module>);'), loader: 'js' }
       })
     },
   }
