@@ -140,7 +140,7 @@ function entrySource() {
     `export const COMMANDS = {`,
     ...getters,
     `}`,
-    `export const main = (root: string) => start(root, Object.keys(COMMANDS))`,
+    `export const main = (root: string) => start(root, COMMANDS)`,
   ].join('\n')
 }
 

@@ -34,6 +34,10 @@ export async function writeUserFile(path: string, text: string, mode?: number): 
   }
 }
 
+export function isThere(path: string): boolean {
+  return io.statIfThere('user_file.stat', path) !== undefined
+}
+
 export function isDirectory(path: string): boolean {
   return io.statIfThere('user_file.stat', path)?.kind === 'directory'
 }
