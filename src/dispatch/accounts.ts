@@ -3,7 +3,7 @@
  * done, and the mail that a terminated agent can no longer take.
  */
 import { sendBack, sendOwed } from '../mail/answers.js'
-import { stopServer } from '../provider/warm.js'
+import { forgetServer, stopServer } from '../provider/warm.js'
 import type { Session } from '../session/session.js'
 import { livingChildren, lockChildren } from '../tree/children.js'
 import type { Context } from './context.js'
@@ -19,7 +19,8 @@ export async function settleAccounts(ctx: Context, session: Session, isRepeat: b
 
 /** An agent that said `complete`. A child that was born since keeps it alive: there are no orphans. */
 async function end(ctx: Context, session: Session): Promise<void> {
-  await stopServer(session, (text) => ctx.reporter.note(text))
+  // One that runs on elsewhere is in nobody's way any more.
+  if (!(await stopServer(session, (text) => ctx.reporter.note(text)))) forgetServer(session)
   const { lock } = await lockChildren(ctx.store, session.id, ctx.command)
   try {
     if (livingChildren(ctx.store, session.id).length === 0) session.append([{ kind: 'session.terminated' }])

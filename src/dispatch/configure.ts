@@ -1,6 +1,6 @@
 /** `set`: another model, other instructions, another workspace; from the next turn on. */
 import { SessionStateError, SubstratError } from '../errors.js'
-import { stopServer } from '../provider/warm.js'
+import { mustStopServer } from '../provider/warm.js'
 import { settingsOf } from '../recovery/settle.js'
 import type { NewRecord } from '../session/records.js'
 import { checkReach } from './caller.js'
@@ -35,7 +35,7 @@ export async function configure(ctx: Context, agentId: string, changes: Changes)
     })
     // It was started with what was set before.
     if (changes.workspace !== undefined || changes.options !== undefined || changes.model !== undefined)
-      await stopServer(session, (text) => ctx.reporter.note(text))
+      await mustStopServer(session, (text) => ctx.reporter.note(text))
     session.append([{ kind: 'session.configured', ...changes }])
     return viewAgent(ctx.store, session.state)
   })

@@ -25,7 +25,15 @@ import { refuseInTool } from './caller.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
 import { goOn, nothingWaits, takeMail } from './go-on.js'
-import { failureOf, nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from './outcome.js'
+import {
+  decisionCommands,
+  failureOf,
+  nameOf,
+  type Outcome,
+  outcomeOf,
+  wasStopped,
+  wordOf,
+} from './outcome.js'
 import { decideTurn } from './turns.js'
 import { type TurnResult, viewTurn } from './view.js'
 import { visit } from './visit.js'
@@ -160,19 +168,23 @@ function waitOf(state: State, tokenId: string | null): Wait {
 
 function checkDecision(state: State, wait: Wait, { decision }: DecisionRequest): void {
   const isQuestion = wait.kind === 'input'
+  // A program makes its results itself.
+  const takesResult = state.run?.calls.length !== 0 && wait.call_ids.length === 1
+  const others = `${isQuestion ? '--input' : '--approve'}${takesResult ? ', --deny or --result' : ' or --deny'}`
   if (isQuestion && decision === 'approve')
-    throw wrongDecision(state, 'it asks a question: answer it with --input')
-  if (!isQuestion && decision === 'input')
-    throw wrongDecision(state, 'it asks for approval: --approve, --deny or --result')
-  if (decision === 'result' && state.run?.calls.length === 0)
-    throw wrongDecision(state, 'an agent program makes its results itself: --approve, --deny or --input')
-  if (decision === 'result' && wait.call_ids.length !== 1)
-    throw wrongDecision(state, 'a result is for one call, and it asks about several')
+    throw wrongDecision(state, wait, `it asks a question: answer it with ${others}`)
+  if (!isQuestion && decision === 'input') throw wrongDecision(state, wait, `it asks for approval: ${others}`)
+  if (decision !== 'result' || takesResult) return
+  const why =
+    state.run?.calls.length === 0
+      ? 'an agent program makes its results itself'
+      : 'a result is for one call, and it asks about several'
+  throw wrongDecision(state, wait, `${why}: ${others}`)
 }
 
-function wrongDecision(state: State, why: string): SubstratError {
+function wrongDecision(state: State, wait: Wait, why: string): SubstratError {
   return new SubstratError('USAGE', `that is no decision for ${nameOf(state)}: ${why}`, {
-    hint: `see what it asks: substrat show ${wordOf(state)}`,
+    hint: decisionCommands(wordOf(state), wait),
     facts: { agent_id: state.id },
   })
 }

@@ -43,7 +43,7 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
   }
   checkWorkspace(settings.workspace)
   await ctx.providers.check(provider, settings)
-  const content = conversationText(ctx.store, from.id)
+  const content = conversationText(ctx.store, from.id, { goesOn: false })
   if (content === undefined) {
     throw new SubstratError('SESSION_STATE', `${from.path} has no conversation to go on with yet`, {
       hint: `send it something first: substrat send ${wordOf(from)} '…'`,

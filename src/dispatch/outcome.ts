@@ -79,11 +79,15 @@ function waitingFor(agent: string, wait: Wait, facts: { agent: string; run_id: s
   const isQuestion = wait.kind === 'input'
   const until = readableTime(wait.deadline_at ?? '')
   const message = `the turn of ${agent} waits for ${isQuestion ? 'an answer' : 'approval'}, until ${until}`
-  const answer = isQuestion ? answerCommand(word) : `substrat approve ${word}, or substrat deny ${word}`
   return new SubstratError('WAITING', message, {
-    hint: answer,
+    hint: decisionCommands(word, wait),
     facts: { ...facts, token_id: wait.resume_token_id, deadline_at: wait.deadline_at },
   })
+}
+
+/** What a person at the machine runs about what is waited for: each of them is taken, whoever asks. */
+export function decisionCommands(word: string, { kind }: Wait): string {
+  return kind === 'input' ? answerCommand(word) : `substrat approve ${word}, or substrat deny ${word}`
 }
 
 /** A person at the machine has no token, and gets one by rotation. */

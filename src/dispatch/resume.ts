@@ -1,15 +1,17 @@
 /** `resume`: the provider restored, the hold lifted, and whatever is pending gone on with, because a person asked for it. */
 import { SessionStateError } from '../errors.js'
 import type { Provider } from '../provider/contract.js'
-import { stopServer } from '../provider/warm.js'
+import { mustStopServer } from '../provider/warm.js'
 import { type Settled, settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
+import type { State } from '../session/state.js'
+import { isUnfinished } from '../session/status.js'
 import { checkReach } from './caller.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
 import { goOn, nothingWaits, takeMail, type WentOn } from './go-on.js'
 import { nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from './outcome.js'
-import { conversationText } from './seed.js'
+import { seed } from './seed.js'
 import { continueTurn } from './turns.js'
 import { viewTurn } from './view.js'
 import { visit } from './visit.js'
@@ -47,8 +49,9 @@ async function resumeSession(
   if (session.state.hold) session.append([{ kind: 'session.configured', hold: false }])
   const isLast = (): boolean => nothingWaits(ctx, session)
   if (reseed) {
-    await stopServer(session, (text) => ctx.reporter.note(text))
-    seed(ctx, session)
+    await mustStopServer(session, (text) => ctx.reporter.note(text))
+    const { state } = session
+    seed(session, { goesOn: isUnfinished(state) || state.isPoked || isLost(state) })
   }
   const wentOn = reseed
     ? await goOnSeeded(ctx, session, settled, isLast)
@@ -60,12 +63,6 @@ async function resumeSession(
   if (!hasOutcome) onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
 }
 
-/** The program's own store has lost the conversation: from now on it begins with what our log has of it. */
-function seed(ctx: Context, session: Session): void {
-  const content = conversationText(ctx.store, session.id)
-  if (content !== undefined) session.append([{ kind: 'session.seeded', from: session.id, content }])
-}
-
 /** What failed for that reason is tried again. */
 function goOnSeeded(
   ctx: Context,
@@ -73,9 +70,12 @@ function goOnSeeded(
   settled: Settled,
   isLast: () => boolean,
 ): Promise<WentOn> {
-  const { run } = session.state
-  if (run?.error?.type !== 'session_lost') return goOn(ctx, session, { auto: false, settled, isLast })
+  if (!isLost(session.state)) return goOn(ctx, session, { auto: false, settled, isLast })
   return continueTurn(ctx, session, false, { isLast }).then((again) => ({ outcome: 'ran', run: again }))
+}
+
+function isLost({ run }: State): boolean {
+  return run?.error?.type === 'session_lost'
 }
 
 function refuseSeed({ state }: Session, kind: Provider['kind']): void {

@@ -10,7 +10,7 @@ import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import { send } from '../provider/program.js'
-import { isForeign, isLiving, serverProcesses, stopServer } from '../provider/warm.js'
+import { isElsewhere, isLiving, serverProcesses, stopServer } from '../provider/warm.js'
 import { openForRead } from '../session/open-for-read.js'
 import { openForAppend, type Session } from '../session/session.js'
 import type { WarmServer } from '../session/state.js'
@@ -63,13 +63,12 @@ async function isCounted(ctx: Context, agentId: string): Promise<boolean> {
   if (!ctx.store.hasAgent(agentId)) ctx.store.servers.forget(agentId)
   const known = warmOf(ctx, agentId)
   if (isHere(ctx, known)) return true
-  if (known !== undefined && isForeign(known)) return false
+  if (known !== undefined && isElsewhere(ctx.store, agentId, known)) return false
   // It may be about to be started: then its lock is held.
   await visited(ctx, agentId, async (session) => {
     const { warm } = session.state
-    if (isHere(ctx, warm) || (warm !== undefined && isForeign(warm))) return
-    await stopServer(session, (text) => ctx.reporter.note(text))
-    ctx.store.servers.forget(agentId)
+    if (isHere(ctx, warm)) return
+    if (await stopServer(session, (text) => ctx.reporter.note(text))) ctx.store.servers.forget(agentId)
   })
   return false
 }
@@ -87,12 +86,11 @@ function warmOf({ store }: Context, agentId: string): WarmServer | undefined {
   }
 }
 
-/** False where it is in use. One that has ended meanwhile, by itself or by its agent, is gone as well. */
+/** False where it is in use, or runs on. One that has ended meanwhile, by itself or by its agent, is gone as well. */
 async function stopped(ctx: Context, agentId: string): Promise<boolean> {
   let isStopped = false
   await visited(ctx, agentId, async (session) => {
-    await stopServer(session, (text) => ctx.reporter.note(text))
-    isStopped = true
+    isStopped = await stopServer(session, (text) => ctx.reporter.note(text))
   })
   return isStopped
 }

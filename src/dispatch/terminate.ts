@@ -7,7 +7,7 @@
  */
 import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
-import { stopServer } from '../provider/warm.js'
+import { forgetServer, stopServer } from '../provider/warm.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { Session } from '../session/session.js'
 import { checkChildless, livingBelow, lockChildren } from '../tree/children.js'
@@ -69,7 +69,8 @@ async function terminateOne(ctx: Context, agentId: string): Promise<AgentView> {
 
 async function end(ctx: Context, session: Session): Promise<void> {
   if (session.state.state === 'terminated') return
-  await stopServer(session, (text) => ctx.reporter.note(text))
+  // One that runs on elsewhere is in nobody's way any more.
+  if (!(await stopServer(session, (text) => ctx.reporter.note(text)))) forgetServer(session)
   const { lock } = await lockChildren(ctx.store, session.id, ctx.command)
   try {
     checkChildless(ctx.store, session.state, 'terminate')

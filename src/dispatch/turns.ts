@@ -4,6 +4,7 @@ import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import type { McpStdioServer, Provider, ProviderSettings } from '../provider/contract.js'
 import { takeSlot } from '../provider/slots.js'
+import { isLiving, mustStopServer } from '../provider/warm.js'
 import { settingsOf } from '../recovery/settle.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { Ask, PromptSource } from '../session/records.js'
@@ -13,7 +14,8 @@ import { bootId } from '../storage/identity.js'
 import { randomUuid } from '../storage/random.js'
 import type { Decided } from '../turn/decision.js'
 import { drive, type TurnPorts } from '../turn/drive.js'
-import { recoveryNotice, recoveryPrompt } from '../turn/history.js'
+import { recoveryNotice } from '../turn/history.js'
+import { recoveryPrompt } from '../turn/program-prompt.js'
 import { assemblePrompt } from '../turn/prompt.js'
 import { planRetry } from '../turn/retry.js'
 import { type StopSignal, type TurnStop, watchForStop } from '../turn/stop.js'
@@ -21,6 +23,7 @@ import { serveTools } from '../turn/tools/serve.js'
 import type { Continuation, ProviderKind, RunRequest, TurnEvent } from '../turn/turn-event.js'
 import { settleAccounts } from './accounts.js'
 import type { Context } from './context.js'
+import { seedAgain } from './seed.js'
 import { toolboxOf } from './toolbox.js'
 
 export interface TurnOptions {
@@ -132,17 +135,23 @@ async function driven(
   first: (provider: ProviderKind, sources: PromptSource[]) => TurnEvent,
   options: TurnOptions,
 ): Promise<Run> {
-  if (provider.kind === 'agent')
-    return drive(
-      session,
-      first('agent', []),
-      portsOf(ctx, session, { provider, settings }, options),
-      stopOf(ctx, session),
-    )
+  if (provider.kind === 'agent') {
+    await refuseBesideServer(ctx, session)
+    const event = first('agent', [])
+    seedAgain(session, { goesOn: event.type !== 'begin' || event.run.prompt.origin === 'continuation' })
+    return drive(session, event, portsOf(ctx, session, { provider, settings }, options), stopOf(ctx, session))
+  }
   const places = { workspace: settings.workspace, home: ctx.store.root }
   const { instructions, sources } = assemblePrompt(places, settings.instructions)
   const ports = portsOf(ctx, session, { provider, settings: { ...settings, instructions } }, options)
   return drive(session, first('model', sources), ports, stopOf(ctx, session))
+}
+
+/** Nothing of the turn is stored yet. One that runs here is the turn's, to use or to end. */
+async function refuseBesideServer(ctx: Context, session: Session): Promise<void> {
+  const { warm } = session.state
+  if (warm !== undefined && !isLiving(ctx.store.root, warm))
+    await mustStopServer(session, (text) => ctx.reporter.note(text))
 }
 
 function portsOf(

@@ -4,6 +4,7 @@ import type { ProcessGroup } from '../session/records.js'
 import { type ConformanceCase, type ConformanceFixture, must, never, one } from './conformance-case.js'
 import { fails, stops } from './conformance-ends.js'
 import { type CheckedTurn, checkedTurn } from './conformance-events.js'
+import { warmCases } from './conformance-warm.js'
 import type {
   AgentEvent,
   AgentHost,
@@ -70,6 +71,7 @@ export function agentCases(provider: AgentProvider, fixture: ConformanceFixture)
       )
     }),
     ...(asks === undefined ? [] : waitCases(provider, asks)),
+    ...(fixture.keepsServer === true ? warmCases(provider, fixture) : []),
     ...(slow === undefined
       ? []
       : [

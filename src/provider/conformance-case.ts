@@ -22,6 +22,8 @@ export interface ConformanceFixture {
    * what it asked for was approved, and has not where it was denied.
    */
   asks?: { settings: ProviderSettings; prompt: string; expected: string }
+  /** For an agent whose server is kept between its turns, where `launchServer` is offered. */
+  keepsServer?: boolean
   /** A prompt whose turn takes at least 5 s, to be stopped. */
   slow?: { settings: ProviderSettings; prompt: string }
   /** Settings with which every turn fails. */

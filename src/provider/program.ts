@@ -3,7 +3,8 @@
  *
  * Invariants: a program execs only after the record that names its process group is durable (the gate); before that,
  * the death of substrat is end-of-file on the gate, and it exits having done nothing. Recovery kills those members of a
- * recorded group that carry our SUBSTRAT_RUN and started no earlier than recorded, and nothing in a foreign pid namespace.
+ * recorded group that carry our SUBSTRAT_RUN and started no earlier than recorded, and nothing in a foreign pid namespace;
+ * it, and a turn that does not come to its end, kill also what has that mark outside of the group.
  */
 import { clock, sleep } from '../clock.js'
 import type { ProcessGroup } from '../session/records.js'
@@ -74,31 +75,41 @@ const NAMELESS_MS_MAX = 500
 
 /** What recovery does with the group of a run whose holder died. Resolves when its members are gone. */
 export function killLeftGroup(group: ProcessGroup, runId: string): Promise<KillOutcome> {
-  return killMarked(group, { variable: 'SUBSTRAT_RUN', value: runId }, 0)
+  return killMarked(group, ofRun(runId), 0)
+}
+
+/** What every program of a run has in its environment. */
+export function ofRun(runId: string): Mark {
+  return { variable: 'SUBSTRAT_RUN', value: runId }
 }
 
 /**
  * What an agent's program has put outside of its group: a command in a session of its own, as codex without its sandbox
- * does. Says how many were killed. Nothing of another start of the kernel, or of another pid namespace, is looked at.
+ * does. It is known by the mark that it has inherited. Says how many were killed. Nothing of another start of the kernel,
+ * or of another pid namespace, is looked at. `isOurs`: what else it must be, where a mark alone does not say it.
  */
-export async function killStrays(group: ProcessGroup, runId: string): Promise<number> {
+export async function killStrays(
+  group: ProcessGroup,
+  mark: Mark,
+  isOurs: (pid: number) => boolean = () => true,
+): Promise<number> {
   const own = ownIdentity()
   if (group.kernel_boot_id !== own.kernel_boot_id || group.pid_namespace !== own.pid_namespace) return 0
   const killed = new Set<number>()
   for (const end = clock.monotonic() + STRAYS_MS_MAX; clock.monotonic() < end; await sleep(10)) {
-    const strays = straysOf(group, runId)
+    const strays = straysOf(group, mark).filter(isOurs)
     if (strays.length === 0) break
     for (const pid of strays) if (send(pid, 'SIGKILL')) killed.add(pid)
   }
   return killed.size
 }
 
-function straysOf({ start_time }: ProcessGroup, runId: string): number[] {
+function straysOf({ start_time }: ProcessGroup, { variable, value }: Mark): number[] {
   const pids = listDirectory('proc.list', '/proc').map(Number).filter(Number.isInteger)
   return pids.filter(
     (pid) =>
       pid !== process.pid &&
-      environmentOf(pid, 'SUBSTRAT_RUN') === runId &&
+      environmentOf(pid, variable) === value &&
       (processStartTime(pid) ?? 0) >= start_time,
   )
 }

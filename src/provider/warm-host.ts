@@ -3,7 +3,7 @@
  *
  * Invariants: what is used in a turn is recorded as launched by it before the provider has it, so that a crash is met by
  * recovery as that of any program. A server stays only after a turn that came to its end, and only where it was kept; when
- * `close` returns, any other is dead and recorded so.
+ * `close` returns, any other is dead and recorded so, or recorded still where it does not die: then no other is begun.
  */
 
 import { SubstratError } from '../errors.js'
@@ -17,7 +17,7 @@ import type { AgentHost, CallOptions, KeptServer, LaunchCommand, LaunchedServer 
 import { providerFailure } from './failure.js'
 import { startGated } from './gate.js'
 import { without } from './program.js'
-import { isLiving, killServer } from './warm.js'
+import { besideServer, endServer, isLiving } from './warm.js'
 
 export interface WarmContext {
   /** False where nothing may be kept. */
@@ -47,7 +47,7 @@ export class WarmHost {
     // Without /proc nothing tells later whether a server lives, or what is to be killed of it.
     const isOn = this.context.isOn && ownIdentity().start_time > 0
     const server = isOn ? this.kept() : undefined
-    if (server === undefined) await this.stop(this.session.state.warm, 0)
+    if (server === undefined) await this.mustStop()
     const launchServer = isOn ? this.launch.bind(this) : null
     return { launchServer, server: server ?? null }
   }
@@ -85,7 +85,7 @@ export class WarmHost {
     if (this.isClosed) throw providerFailure('crashed', 'a server is launched after its turn')
     const { session, context } = this
     const { servers } = session.store
-    await this.stop(session.state.warm, 0)
+    await this.mustStop()
     this.isKept = false
     const server_id = randomUuid()
     // Not of the run: it serves later ones too.
@@ -124,15 +124,26 @@ export class WarmHost {
 
   private serverParts(server: WarmServer): Pick<KeptServer, 'output' | 'kill'> {
     const { store, id } = this.session
-    return { output: () => store.servers.readOutput(id), kill: (graceMs) => this.stop(server, graceMs) }
+    return {
+      output: () => store.servers.readOutput(id),
+      kill: (graceMs) => this.stop(server, graceMs),
+    }
   }
 
-  /** Dead first, then recorded, in this turn or by whoever has the agent's lock next. */
+  /** Before another program uses the session of this one. */
+  private async mustStop(): Promise<void> {
+    await this.stop(this.session.state.warm, 0)
+    const { state } = this.session
+    if (state.warm !== undefined) throw providerFailure('busy', besideServer(state).message)
+  }
+
+  /** Dead first, then recorded, in this turn or by whoever has the agent's lock next. What does not die stays recorded. */
   private async stop(server: WarmServer | undefined, graceMs: number): Promise<void> {
     if (server === undefined) return
-    await killServer(this.session.store.root, server, graceMs)
+    const outcome = await endServer(this.session, server, graceMs)
     if (this.isClosed || this.session.state.warm?.server_id !== server.server_id) return
     this.isKept = false
+    if (outcome === 'foreign' || outcome === 'alive') return
     this.context.persist({ type: 'server_stopped', server_id: server.server_id })
     // What cannot be taken away now, the next server replaces.
     isDone(() => this.session.store.servers.forget(this.session.id))

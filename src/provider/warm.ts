@@ -5,30 +5,72 @@
  * ends one has the agent's lock. A group is taken for a server's only where its leader has the recorded start time, under
  * the same start of the kernel and in the same pid namespace, and no SUBSTRAT_SERVER or SUBSTRAT_HOME of another.
  */
+import { SessionStateError, shellWord } from '../errors.js'
 import type { Session } from '../session/session.js'
-import type { WarmServer } from '../session/state.js'
+import type { State, WarmServer } from '../session/state.js'
 import { environmentOf, ownIdentity, processGroup, processStartTime } from '../storage/identity.js'
 import { listDirectory, realPath, realPathIfThere } from '../storage/io.js'
-import { type KillOutcome, killGroup, killMarked } from './program.js'
+import type { FileStore } from '../storage/store.js'
+import { type KillOutcome, killGroup, killMarked, killStrays, type Mark } from './program.js'
 
 /** What an idle server has to end by itself. */
 const SERVER_TERMINATE_MS = 1000
 
-/** Kills the server that the agent has kept, and records that it is gone. Nothing where it has none. */
-export async function stopServer(session: Session, note: (text: string) => void): Promise<void> {
+/** Kills the server that the agent has kept, and records that it is gone. False where it runs on, and stays recorded. */
+export async function stopServer(session: Session, note: (text: string) => void): Promise<boolean> {
+  const { warm } = session.state
+  if (warm === undefined) return true
+  const outcome = await endServer(session, warm, SERVER_TERMINATE_MS)
+  if (outcome === 'killed' || outcome === 'gone') {
+    forgetServer(session)
+    return true
+  }
+  note(`the server of ${session.state.path}, process group ${warm.group.process_group}, ${REMARKS[outcome]}`)
+  return false
+}
+
+const REMARKS: Record<'foreign' | 'alive', string> = {
+  foreign: 'is in another pid namespace: it was not killed',
+  alive: 'has a process that does not die, or cannot be told from a stranger: left it alone',
+}
+
+/** From the log: it is gone, or its agent is about to be, and `recover --all` in its own place then ends it. */
+export function forgetServer(session: Session): void {
   const { warm } = session.state
   if (warm === undefined) return
-  const remark = REMARKS[await killServer(session.store.root, warm, SERVER_TERMINATE_MS)]
-  if (remark !== undefined)
-    note(`the server of ${session.state.path}, process group ${warm.group.process_group}, ${remark}`)
   session.append([{ kind: 'server.stopped', server_id: warm.server_id }])
   session.store.servers.forget(session.id)
 }
 
-/** Where nothing can be done about it, it is forgotten all the same: `recover --all` in its own place finds it. */
-const REMARKS: Partial<Record<KillOutcome, string>> = {
-  foreign: 'is in another pid namespace: it was not killed',
-  alive: 'has a process that does not die, or cannot be told from a stranger: left it alone',
+/** For who would go on beside it: two servers on one session of the program is what nothing may lead to. */
+export async function mustStopServer(session: Session, note: (text: string) => void): Promise<void> {
+  if (!(await stopServer(session, note))) throw besideServer(session.state)
+}
+
+export function besideServer({ warm, path, id }: State): SessionStateError {
+  const { process_group } = (warm as WarmServer).group
+  const isElsewhere = isForeign(warm as WarmServer)
+  const where = isElsewhere ? ', in another pid namespace' : ''
+  return new SessionStateError(
+    `the server that ${path} has kept still runs (process group ${process_group}${where}), and nothing is done beside it`,
+    {
+      hint: isElsewhere
+        ? `end it where it runs: substrat suspend ${shellWord(path)}`
+        : `end it: kill -9 -- -${process_group}, then run the same command again`,
+      facts: { agent_id: id, process_group },
+    },
+  )
+}
+
+/** The server that the log names. Where it cannot be reached, or told from a stranger, its open output says whether it runs. */
+export async function endServer(
+  { store, id }: Session,
+  server: WarmServer,
+  graceMs: number,
+): Promise<KillOutcome> {
+  const outcome = await killServer(store.root, server, graceMs)
+  if (outcome === 'killed' || outcome === 'gone') return outcome
+  return store.servers.isPrinting(id) ? outcome : 'gone'
 }
 
 export async function killServer(home: string, server: WarmServer, graceMs: number): Promise<KillOutcome> {
@@ -37,7 +79,10 @@ export async function killServer(home: string, server: WarmServer, graceMs: numb
   const isWhole = isLiving(home, server)
   if (isWhole) await killGroup(group, undefined, graceMs)
   else if (isOfAnotherHome(home, group.process_group)) return 'gone'
-  const outcome = await killMarked(group, { variable: 'SUBSTRAT_SERVER', value: server_id }, 0)
+  const mark: Mark = { variable: 'SUBSTRAT_SERVER', value: server_id }
+  const outcome = await killMarked(group, mark, 0)
+  // What it had put into groups of its own has the mark too; in a copy of a home it may be that of the other.
+  await killStrays(group, mark, (pid) => !isOfAnotherHome(home, pid))
   return isWhole && outcome === 'gone' ? 'killed' : outcome
 }
 
@@ -64,8 +109,12 @@ export function isLiving(home: string, { group, server_id }: WarmServer): boolea
   )
 }
 
-/** Whether it may live where it cannot be seen from here. */
-export function isForeign({ group }: WarmServer): boolean {
+/** Whether it lives where it cannot be reached from here. */
+export function isElsewhere(store: FileStore, agentId: string, server: WarmServer): boolean {
+  return isForeign(server) && store.servers.isPrinting(agentId)
+}
+
+function isForeign({ group }: WarmServer): boolean {
   const own = ownIdentity()
   return group.kernel_boot_id === own.kernel_boot_id && group.pid_namespace !== own.pid_namespace
 }

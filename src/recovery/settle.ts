@@ -11,9 +11,10 @@ import { limits } from '../limits.js'
 import { removeDelivered } from '../mail/inbox.js'
 import type { ProviderSettings } from '../provider/contract.js'
 import { describeFailure } from '../provider/failure.js'
-import { type KillOutcome, killLeftGroup, killStrays } from '../provider/program.js'
+import { type KillOutcome, killLeftGroup, killStrays, ofRun } from '../provider/program.js'
 import type { ProviderRegistry } from '../provider/registry.js'
-import { isForeign, isLiving, stopServer } from '../provider/warm.js'
+import { isElsewhere, isLiving as runsHere, stopServer } from '../provider/warm.js'
+import type { ProcessGroup } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { ToolPolicy } from '../turn/turn-event.js'
 import { rested, settlement } from './settlement.js'
@@ -42,8 +43,9 @@ export async function settle(session: Session, options: SettleOptions): Promise<
   session.store.sweepAgent(session.id)
   removeDelivered(session)
   const row = diagnose(session.state, timestampAfter(session.state.updated_at))
-  await stopServerOfTurn(session, options)
-  const hasStranger = await killPrograms(session, options)
+  const server = await stopServerOfTurn(session, options)
+  const isBeside = server.isLeft && session.state.run?.status === 'open'
+  const hasStranger = (await killPrograms(session, options, server.ended)) || isBeside
   const { policy, unknownTool, goesOn } = options
   const finished = row === 'J' && !hasStranger ? await finishedReply(session, options) : undefined
   session.append(settlement(session.state, row, { policy, unknownTool, goesOn, hasStranger, finished }))
@@ -52,22 +54,31 @@ export async function settle(session: Session, options: SettleOptions): Promise<
 }
 
 /** A turn may still go on in it, which is about to be called interrupted. One that has died by itself is forgotten. */
-async function stopServerOfTurn(session: Session, { note }: SettleOptions): Promise<void> {
-  const { warm, run } = session.state
-  if (warm === undefined) return
-  if (run?.status === 'open' || !(isLiving(session.store.root, warm) || isForeign(warm)))
-    await stopServer(session, note)
+async function stopServerOfTurn(
+  session: Session,
+  { note }: SettleOptions,
+): Promise<{ isLeft: boolean; ended: ProcessGroup | undefined }> {
+  const { store, id, state } = session
+  const { warm, run } = state
+  if (warm === undefined) return { isLeft: false, ended: undefined }
+  const isLiving = runsHere(store.root, warm) || isElsewhere(store, id, warm)
+  const isLeft = isLiving && run?.status !== 'open' ? true : !(await stopServer(session, note))
+  return { isLeft, ended: isLeft ? undefined : warm.group }
 }
 
 /** Every program that a dead process of the run left: of the agent, of its tools, of its tool servers. */
-async function killPrograms(session: Session, { note }: SettleOptions): Promise<boolean> {
+async function killPrograms(
+  session: Session,
+  { note }: SettleOptions,
+  ended: ProcessGroup | undefined,
+): Promise<boolean> {
   const { run } = session.state
   if (run === null) return false
   const isOpen = run.status === 'open'
   const groups = [
     ...(isOpen ? [run.process, ...run.calls.map(({ group }) => group)] : []),
     ...run.servers,
-  ].filter((group) => group !== null)
+  ].filter((group) => group !== null && !isSameGroup(group, ended)) as ProcessGroup[]
   let hasStranger = false
   for (const group of groups) {
     const killed = await killLeftGroup(group, run.run_id)
@@ -76,10 +87,15 @@ async function killPrograms(session: Session, { note }: SettleOptions): Promise<
     // What an ended turn left is in nobody's way.
     hasStranger ||= isOpen && (killed === 'foreign' || killed === 'alive')
   }
-  const strays = isOpen && run.process !== null ? await killStrays(run.process, run.run_id) : 0
+  const strays = isOpen && run.process !== null ? await killStrays(run.process, ofRun(run.run_id)) : 0
   if (strays > 0)
     note(`${strays} process(es) that the interrupted turn had started apart were still there: killed them`)
   return hasStranger
+}
+
+/** The server that a turn used is a program of it: what is known to have ended is not looked for again. */
+function isSameGroup(group: ProcessGroup, other: ProcessGroup | undefined): boolean {
+  return group.process_group === other?.process_group && group.start_time === other.start_time
 }
 
 const REMARKS: Record<KillOutcome, string | undefined> = {

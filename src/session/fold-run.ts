@@ -51,7 +51,8 @@ export function runStarted(next: State, record: NewRecord<'run.started'> & Place
       program_calls: [],
       isCompacted: false,
       wait: null,
-      answer: null,
+      // Until a prompt has it in words.
+      answer: record.continues === undefined ? null : (next.run?.answer ?? null),
       hasActed: false,
       start: { seq: at.seq, offset: at.offset },
     },
@@ -80,7 +81,6 @@ export function runEnded(
   end: Partial<Run>,
 ): State {
   const run = openRun(next, record.run_id)
-  // A program that has come to an end of its turn has been told.
   if (end.status === 'completed') next.isSeedDue = false
   next.run = { ...run, ended_at: record.ts, process: null, wait: null, ...end }
   // It was asked of this run, while it was open: there is nothing to try again yet.

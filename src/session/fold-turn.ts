@@ -27,14 +27,19 @@ export function responded(run: Run, record: NewRecord<'model.responded'>, at: Lo
 }
 
 export function toolStarted(run: Run, record: NewRecord<'tool.started'>): Run {
-  const { call_id, tool, input, input_blob } = record
-  if (input !== undefined || input_blob !== undefined) {
+  const { call_id, tool } = record
+  if (isOfProgram(record)) {
     if (run.program_calls.some((call) => call.call_id === call_id))
       throw new SessionStateError(`the call ${call_id} is started twice`)
     return { ...run, program_calls: [...run.program_calls, { call_id, tool }] }
   }
   const group: ProcessGroup | null = record.group ?? null
   return withCall(run, record.call_id, 'pending', (call) => ({ ...call, status: 'started', group }))
+}
+
+/** A call of one of substrat's tools by an agent's program: no response of a model has its input. */
+export function isOfProgram({ input, input_blob }: NewRecord<'tool.started'>): boolean {
+  return input !== undefined || input_blob !== undefined
 }
 
 /** A call may be finished without having been started: it was denied, or its tool is unknown. */

@@ -9,9 +9,17 @@
 import { SessionStateError } from '../errors.js'
 import { controlled, mailDelivered, noted, parked, reminderSet, watched } from './fold-mail.js'
 import { openRun, runEnded, runStarted } from './fold-run.js'
-import { responded, resumed, toolFinished, toolStarted, waitingRun, withToken } from './fold-turn.js'
+import {
+  isOfProgram,
+  responded,
+  resumed,
+  toolFinished,
+  toolStarted,
+  waitingRun,
+  withToken,
+} from './fold-turn.js'
 import type { NewRecord, Place, SessionRecord } from './records.js'
-import type { Location, SessionState, State } from './state.js'
+import type { Location, Run, SessionState, State } from './state.js'
 
 /** The state after one more record. `state` is undefined before the first. Never changes what it is given. */
 export function fold(state: State | undefined, record: SessionRecord, at: Location): State {
@@ -107,6 +115,8 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'run.waiting': {
       const run = openRun(next, record.run_id)
       next.run = waitingRun(run, record, at)
+      // What asks has been told what it was asked.
+      if (record.wait !== 'not_before') next.isSeedDue = false
       // With another token it goes on waiting: that is nothing new to who watches.
       return run.wait === null ? parked(next, at) : next
     }
@@ -127,7 +137,8 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       }
       return runEnded(next, record, at, { status: 'interrupted', reason: record.reason })
     case 'message.user':
-      next.run = { ...openRun(next, record.run_id), prompts: [at] }
+      // What a program is told when its turn is gone on with has the decision that it may not have had.
+      next.run = { ...openRun(next, record.run_id), prompts: [at], answer: null }
       return next
     case 'mail.delivered':
       return mailDelivered(next, openRun(next, record.run_id), record, at)
@@ -177,9 +188,10 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       next.run = { ...run, phase: 'started', failures: run.failures + 1 }
       return next
     }
-    case 'tool.started':
-      next.run = toolStarted(openRun(next, record.run_id), record)
-      return next
+    case 'tool.started': {
+      const run = toolStarted(openRun(next, record.run_id), record)
+      return isOfProgram(record) ? programActed(next, run) : { ...next, run }
+    }
     case 'tool.finished':
       next.run = toolFinished(openRun(next, record.run_id), record)
       next.recovery = { ...next.recovery, barren_attempts: 0 }
@@ -220,9 +232,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'provider.state':
       return { ...next, provider_state: record.state }
     case 'program.tool_started':
-      // What was decided may be done by now, and is not said twice.
-      next.run = { ...openRun(next, record.run_id), hasActed: true, answer: null }
-      return next
+      return programActed(next, openRun(next, record.run_id))
     case 'program.tool_finished':
       openRun(next, record.run_id)
       return next
@@ -230,12 +240,15 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       next.run = { ...openRun(next, record.run_id), answer: at }
       return next
     case 'session.seeded':
-      // A session that never asked is told no answer.
-      if (next.run !== null) next.run = { ...next.run, answer: null }
       return { ...next, provider_state: null, seed: at, isSeedDue: true }
     case 'status.derived':
       return next
   }
+}
+
+/** It has what it was told: a decision may be carried out by now, and is not said twice, nor is the conversation. */
+function programActed(next: State, run: Run): State {
+  return { ...next, isSeedDue: false, run: { ...run, hasActed: true, answer: null } }
 }
 
 const MOVES: Record<SessionState, SessionState[]> = {

@@ -9,8 +9,8 @@ import { frame, type JsonObject, unframe } from '../storage/frame.js'
 import { type LogReader, readRecordAt } from '../storage/log.js'
 import type { State } from './state.js'
 
-/** The version of the fold that wrote it: a program that folds otherwise rebuilds. 2: calls, waits, tokens. 3: mail. 4: programs that wait. */
-export const SNAPSHOT_VERSION = 4
+/** The version of the fold that wrote it: a program that folds otherwise rebuilds. 2: calls, waits, tokens. 3: mail. 4, 5: programs that wait. */
+export const SNAPSHOT_VERSION = 5
 
 export function encodeSnapshot(state: State): Buffer {
   return frame({ snapshot: SNAPSHOT_VERSION, ...state })

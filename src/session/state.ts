@@ -94,9 +94,9 @@ export interface Run {
   program_calls: { call_id: string; tool: string }[]
   isCompacted: boolean
   wait: Wait | null
-  /** What a person decided about the program's question, until the program has begun to act on it. */
+  /** What a person decided about the program's question, until the program has begun to act, or a prompt has it in words. */
   answer: Location | null
-  /** Whether an agent's program has begun to use its own tools. */
+  /** Whether an agent's program has begun to use tools, its own or ours. */
   hasActed: boolean
   /** Where its `run.started` is. */
   start: { seq: number; offset: number }
@@ -183,7 +183,7 @@ export interface State {
   provider_state: string | null
   /** The conversation in words, where the provider's own store has none of it. */
   seed: Location | null
-  /** Whether an agent's program is still to be told of it. */
+  /** Whether an agent's program is still to be told of it: nothing that it did shows that it was. */
   isSeedDue: boolean
   last_seq: number
   /** Offset of the last record, and the end of the log, behind it. */

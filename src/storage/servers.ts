@@ -5,9 +5,11 @@
  * Invariants: an agent whose log has a server has its mark, which is made first and taken away last. Everything here but
  * the list and its lock is touched only with the agent's lock held.
  */
+import { assert } from '../errors.js'
 import { frame, unframe } from './frame.js'
 import * as io from './io.js'
-import { type Lease, type LockSystem, waitForLease } from './lease.js'
+import { lockOpenFile } from './kernel-lock.js'
+import { isHeld, type Lease, type LockSystem, waitForLease } from './lease.js'
 import { type HomePaths, parseAgentDirectory } from './paths.js'
 import { replace } from './replace.js'
 
@@ -71,16 +73,19 @@ export class ServerFiles {
     return typeof line.object.handle === 'string' ? Buffer.from(line.object.handle, 'base64') : undefined
   }
 
-  /** An empty file to print to; the caller closes it. */
+  /** An empty file to print to, locked for as long as anybody has it open to print; the caller closes it. */
   openOutput(agentId: string): io.OpenFile {
-    const file = io.open('server.output', this.paths.agent(agentId).serverOutput, 'append')
-    try {
-      io.truncate('server.output', file, 0)
-      return file
-    } catch (error) {
-      io.close(file)
-      throw error
-    }
+    const path = this.paths.agent(agentId).serverOutput
+    // Another file than that of the one before, which may have left something that prints.
+    io.unlink('server.output', path)
+    const file = lockOpenFile(this.locks.kind, io.open('server.output', path, 'append'), 'exclusive')
+    assert(file !== undefined, 'a new file is locked by nobody')
+    return file
+  }
+
+  /** Whether the server, or what it has started, still has its output open: seen from any container of this kernel. */
+  isPrinting(agentId: string): boolean {
+    return isHeld(this.locks, this.paths.agent(agentId).serverOutput)
   }
 
   closeOutput(file: io.OpenFile): void {

@@ -15,7 +15,7 @@ import type {
   WaitAnswer,
 } from '../provider/contract.js'
 import { describeFailure, retryAfterOf } from '../provider/failure.js'
-import { createHost } from '../provider/program.js'
+import { createHost, killStrays, ofRun } from '../provider/program.js'
 import { WarmHost } from '../provider/warm-host.js'
 import type { Ask, CallRecord, ProcessGroup, RunError, Usage } from '../session/records.js'
 import type { Session } from '../session/session.js'
@@ -30,8 +30,9 @@ import {
   untilStopped,
   withinGrace,
 } from './events.js'
-import { programPrompt } from './history.js'
+import { decisionOf, programPrompt } from './program-prompt.js'
 import type { TurnStop } from './stop.js'
+import { StorageGuard } from './storage-guard.js'
 import type { StrayErrors } from './stray-errors.js'
 import { capped } from './tools/toolbox.js'
 import type { TurnEvent } from './turn-event.js'
@@ -66,7 +67,11 @@ export async function askAgent(
   const { stop, environment, tools } = turn
   const ends = { signal: stop.signal, strays: turn.strays }
   const storage = new StorageGuard(turn.persist)
-  const record = (group: ProcessGroup): void => storage.persist({ type: 'launched', group })
+  const launched: ProcessGroup[] = []
+  const record = (group: ProcessGroup): void => {
+    launched.push(group)
+    storage.persist({ type: 'launched', group })
+  }
   const persist = (event: TurnEvent): void => storage.persist(event)
   const warm = new WarmHost(session, { isOn: turn.keepsServer(), environment, persist })
   let agent: AgentSession | undefined
@@ -82,6 +87,7 @@ export async function askAgent(
       const state = await letGo(agent, 'suspend')
       // Nothing of it runs while a person is asked.
       await warm.close(false)
+      await killApart(session, launched)
       return { type: 'asks', ...question, state }
     }
     if (reply === undefined) throw endedEarly()
@@ -94,6 +100,7 @@ export async function askAgent(
     const state = await letGo(agent, isStopped && stop.reason() === 'suspended' ? 'suspend' : 'stop')
     // Its end is recorded by who comes next, where it cannot be now.
     await warm.close(false).catch(() => undefined)
+    await killApart(session, launched)
     if (storage.hasFailed) throw storage.failure
     if (isStopped) return { type: 'stopped', reason: stop.reason(), state, result: null }
     return { type: 'failed', error: describeFailure(error), retryAfterMs: retryAfterOf(error) }
@@ -102,14 +109,21 @@ export async function askAgent(
 
 /** The program's turn: what it is asked, or what a person decided about what it asked. */
 function begin(session: Session, agent: AgentSession, { stop }: AgentTurn): AsyncIterable<AgentEvent> {
-  const { run } = session.state
+  const { run, isSeedDue } = session.state
   const options = { signal: stop.signal, allow: run?.allow ?? [] }
-  const answered = run?.answer == null ? undefined : session.recordAt(run.answer)
-  if (answered?.kind !== 'wait.answered') return agent.send(programPrompt(session), options)
+  // A session that is begun anew has never asked: it is told in words.
+  const answered = isSeedDue ? undefined : decisionOf(session)
+  if (answered === undefined) return agent.send(programPrompt(session), options)
   if (agent.answer === undefined) throw offContract('a wait without `answer`')
   const { decision, asks } = answered
   const answer = { decision: decision as WaitAnswer['decision'], text: session.text(answered.content), asks }
   return agent.answer(answer, options)
+}
+
+/** What its programs have started in groups of their own outlives them only where the turn came to its end. */
+async function killApart({ state }: Session, [first]: ProcessGroup[]): Promise<void> {
+  // Each later one began after it.
+  if (first !== undefined && state.run !== null) await killStrays(first, ofRun(state.run.run_id))
 }
 
 /** What a program's turn has come to, event by event. */
@@ -200,24 +214,6 @@ async function open(
       () => undefined,
     )
     throw error
-  }
-}
-
-/** A failure to record is not the provider's, even where the provider's code is what it is thrown through. */
-class StorageGuard {
-  failure: unknown
-  hasFailed = false
-
-  constructor(private readonly write: (event: TurnEvent) => void) {}
-
-  persist(event: TurnEvent): void {
-    try {
-      this.write(event)
-    } catch (error) {
-      this.failure ??= error
-      this.hasFailed = true
-      throw error
-    }
   }
 }
 

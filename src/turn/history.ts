@@ -179,7 +179,7 @@ export function promptOf(session: Readable): string {
     .join('\n\n')
 }
 
-function promptRecords(session: Readable): SessionRecord<'message.user' | 'mail.delivered'>[] {
+export function promptRecords(session: Readable): SessionRecord<'message.user' | 'mail.delivered'>[] {
   const records = (session.state.run?.prompts ?? []).map((at) => session.recordAt(at))
   return records.filter((record) => record.kind === 'message.user' || record.kind === 'mail.delivered')
 }
@@ -192,29 +192,6 @@ function mailText(record: SessionRecord<'mail.delivered'>, session: Pick<Readabl
   if (from === 'operator') return content
   const about = reply_to === undefined ? '' : `, to ${reply_to}`
   return `[${mail_kind} ${record.message_id} from ${from_path ?? from}${about}]\n${content}`
-}
-
-/** What a program is told: what it is asked, and where it has lost the conversation that too. */
-export function programPrompt(session: Readable): string {
-  const { isSeedDue, seed, run } = session.state
-  // It was parked by a limit in the middle of its work.
-  const asked = run?.hasActed === true ? recoveryPrompt(session) : promptOf(session)
-  const record = isSeedDue && seed !== null ? session.recordAt(seed) : undefined
-  return record?.kind === 'session.seeded' ? `${session.text(record.content)}\n\n${asked}` : asked
-}
-
-/** What an agent program is told when a turn of it was interrupted: substrat cannot know how far it came. */
-export function recoveryPrompt(session: Readable): string {
-  const asked = promptOf(session)
-  // An interrupted recovery prompt is asked again as it is, not quoted within another.
-  const [record] = promptRecords(session)
-  if (record?.kind === 'message.user' && record.origin === 'continuation') return asked
-  return [
-    'Your previous turn was interrupted before its reply was recorded; some of its work may be done already.',
-    'Look at what is done, and go on from there. The turn was:',
-    '',
-    asked,
-  ].join('\n')
 }
 
 /** What a model is told when its turn goes on by itself after it had begun to act; null where it had not. */

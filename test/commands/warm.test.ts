@@ -2,7 +2,10 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { WarmServer } from '../../src/session/state.js'
+import { FileStore } from '../../src/storage/store.js'
 import { isAlive } from '../support/processes.js'
+import { reopen } from '../support/sessions.js'
 import { waitFor } from '../support/wait.js'
 import { environment, WarmHouse } from '../support/warm.js'
 
@@ -230,6 +233,30 @@ test('what was idle for half an hour is stopped by the next command that comes b
   expect([b, c].map((id) => house.server(id) !== undefined)).toEqual([false, true])
 })
 
+test('nothing is done beside a server that runs in another container, until it has ended', async () => {
+  const house = new WarmHouse()
+  const id = await house.agent('a')
+  const server = house.server(id) as number
+  const session = await reopen(FileStore.openForWrite(house.home), id)
+  const { warm } = session.state as { warm: WarmServer }
+  session.append([{ kind: 'server.kept', ...warm, group: { ...warm.group, pid_namespace: '1' } }])
+  await session.close(() => false)
+  const kinds = house.kinds(id)
+  for (const words of [
+    ['send', 'a', 'two'],
+    ['resume', 'a', '--reseed'],
+    ['set', 'a', '--model', 'x/y'],
+  ]) {
+    const { exit, stderr } = await house.run(words)
+    expect(exit).toBe(13)
+    expect(stderr).toMatch(/another pid namespace.*end it where it runs: substrat suspend a/)
+  }
+  expect(house.kinds(id)).toEqual(kinds)
+  process.kill(-server, 'SIGKILL')
+  await waitFor(() => !isAlive(server), 'its end')
+  expect((await house.ok('send', 'a', 'two')).stdout).toBe('echo: two\n')
+})
+
 describe.concurrent('substrat killed', () => {
   test('before its server listens: the server is gone when the agent is met again', async () => {
     const house = new WarmHouse()
@@ -301,9 +328,10 @@ async function makeBusy(house: WarmHouse, id: string): Promise<string> {
   return native
 }
 
-/** In the middle of the second turn: OpenCode has its prompt, and substrat knows that. */
-function promptKnown(house: WarmHouse, id: string): Promise<void> {
-  return house.waitForRecord(id, 'provider.state', 5)
+/** In the middle of the second turn: OpenCode has its prompt, and substrat knows by what name. */
+async function promptKnown(house: WarmHouse, id: string): Promise<void> {
+  await house.waitForRecord(id, 'provider.state', 3)
+  await waitFor(() => stored(house).match(/"role":"user"/g)?.length === 2, 'the prompt in its store')
 }
 
 function handleOf(house: WarmHouse, id: string): { url: string; password: string } {

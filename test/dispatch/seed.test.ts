@@ -1,11 +1,11 @@
 /** What a conversation is in words. */
 import { randomUUID } from 'node:crypto'
-import { beforeEach, expect, test } from 'vitest'
-import { conversationText } from '../../src/dispatch/seed.js'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { conversationText, seedAgain } from '../../src/dispatch/seed.js'
 import { limits } from '../../src/limits.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
-import { appendTurn, beginning, newSession } from '../support/sessions.js'
+import { appendTurn, beginning, newSession, startedRun } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
 let session: Session
@@ -15,7 +15,7 @@ beforeEach(async () => {
 })
 
 function text(): string | undefined {
-  return conversationText(session.store, session.id)
+  return conversationText(session.store, session.id, { goesOn: false })
 }
 
 /** What stands between the tags, message by message. */
@@ -79,4 +79,74 @@ test('a message that is too long alone is there with its beginning and its end',
   expect(first).toBe('User: make a book')
   expect(book).toMatch(/^You: Once upon a time x+\n\[… \d+ bytes left out …\]\nx+ the end$/)
   expect(Buffer.byteLength(text() as string)).toBeLessThan(limits.seedBytesMax)
+})
+
+describe('the turn that is gone on with', () => {
+  test('is told after it, and so not in it; nor is the one that it continues', () => {
+    appendTurn(session, 'hi', 'hello')
+    const [first, second] = [randomUUID(), randomUUID()]
+    session.append(beginning(session, first, 'build it'))
+    session.append([{ kind: 'run.interrupted', run_id: first, reason: 'process_exit' }])
+    session.append([{ ...startedRun(second), origin: 'continuation', continues: first }])
+    const told = conversationText(session.store, session.id, { goesOn: true })
+    expect(told).toContain('You: hello')
+    expect(told).not.toContain('build it')
+    expect(said()).toEqual(['User: hi', 'You: hello', 'User: build it'])
+  })
+
+  test('may be all that there is', () => {
+    session.append(beginning(session, randomUUID(), 'build it'))
+    expect(conversationText(session.store, session.id, { goesOn: true })).toBeUndefined()
+  })
+})
+
+describe('a session that was begun with it', () => {
+  const begun = (content: string): string => {
+    const run_id = randomUUID()
+    session.append([
+      ...beginning(session, run_id, content),
+      { kind: 'provider.state', run_id, state: 'bmF0' },
+    ])
+    return run_id
+  }
+  const seeds = (): number =>
+    [...session.records({ seq: 1, offset: 0 })].filter(({ kind }) => kind === 'session.seeded').length
+
+  beforeEach(() => {
+    appendTurn(session, 'hi', 'hello')
+    session.append([{ kind: 'session.seeded', from: session.id, content: text() as string }])
+  })
+
+  test('is given up where nothing shows that it was told; another is told what was said since, too', () => {
+    seedAgain(session, { goesOn: false })
+    expect(seeds()).toBe(1)
+    const run_id = begun('build it')
+    session.append([{ kind: 'run.failed', run_id, error: { type: 'crashed', message: 'it did' } }])
+    seedAgain(session, { goesOn: false })
+    expect(session.state).toMatchObject({ provider_state: null, isSeedDue: true })
+    expect(session.text((session.recordAt(session.state.seed as never) as { content: string }).content)).toBe(
+      text(),
+    )
+    expect(text()).toContain('User: build it')
+    // Until that is tried.
+    seedAgain(session, { goesOn: false })
+    expect(seeds()).toBe(2)
+  })
+
+  test.each<[string, (run_id: string) => NewRecord]>([
+    [
+      'used a tool',
+      (run_id) => ({ kind: 'program.tool_started', run_id, call_id: 'n', tool: 'Bash', input: {} }),
+    ],
+    [
+      'used one of ours',
+      (run_id) => ({ kind: 'tool.started', run_id, call_id: 'n', tool: 'list', input: {} }),
+    ],
+    ['asked', (run_id) => ({ kind: 'run.waiting', run_id, wait: 'approval', asks: [] })],
+  ])('has been told where its program %s, whatever became of the turn', (_, record) => {
+    const run_id = begun('build it')
+    session.append([record(run_id), { kind: 'run.cancelled', run_id, reason: 'cancelled' }])
+    seedAgain(session, { goesOn: false })
+    expect(session.state).toMatchObject({ provider_state: 'bmF0', isSeedDue: false })
+  })
 })

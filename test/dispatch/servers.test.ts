@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { boundServers, stopAllServers } from '../../src/dispatch/servers.js'
 import { serverProcesses } from '../../src/provider/warm.js'
 import { openForRead } from '../../src/session/open-for-read.js'
+import type { WarmServer } from '../../src/session/state.js'
 import { FileStore } from '../../src/storage/store.js'
 import { contextAt } from '../support/contexts.js'
 import { killedAt } from '../support/killed.js'
@@ -86,4 +87,19 @@ describe('a mark without a server', () => {
     expect(store.servers.marks()).toEqual([])
     expect(warmOf(store, id)).toBeUndefined()
   })
+})
+
+test('one in another pid namespace counts for nothing here, and stays recorded until it is gone', async () => {
+  const store = tempStore()
+  const id = await warmAgent(store)
+  const session = await reopen(store, id)
+  const { warm } = session.state as { warm: WarmServer }
+  session.append([{ kind: 'server.kept', ...warm, group: { ...warm.group, pid_namespace: '1' } }])
+  await session.close(() => false)
+  await boundServers(contextAt(store).ctx, 0)
+  expect([warmOf(store, id) !== undefined, store.servers.marks().length]).toEqual([true, 1])
+  process.kill(-warm.group.process_group, 'SIGKILL')
+  await waitFor(() => serverProcesses(store.root).length === 0, 'its end')
+  await boundServers(contextAt(store).ctx, 0)
+  expect([warmOf(store, id) !== undefined, store.servers.marks().length]).toEqual([false, 0])
 })

@@ -127,4 +127,16 @@ describe('a question of claude', () => {
     const gone = await answer(session, { decision: 'input', text: 'blue', asks: wait.asks })
     expect(replyIn(gone)).toContain('echo')
   })
+
+  test('beside a tool waits with it for an approval, which answers no question: that is asked again', async () => {
+    const session = await newSession()
+    const wait = (await turn(session, 'use the tool, and ask me')).events.at(-1)
+    if (wait?.type !== 'wait') throw new Error(`it does not wait: ${JSON.stringify(wait)}`)
+    expect(wait.kind).toBe('approval')
+    expect(wait.asks.map(({ tool }) => tool)).toEqual(['AskUserQuestion', 'Bash'])
+    const approved: WaitAnswer = { decision: 'approve', text: '', asks: wait.asks }
+    const again = await answer(session, approved)
+    expect(answersGiven()).toEqual([{ behavior: 'allow', updatedInput: INPUT }])
+    expect(again.events.at(-1)).toMatchObject({ kind: 'input', asks: [{ tool: 'AskUserQuestion' }] })
+  })
 })

@@ -56,24 +56,27 @@ describe('a turn', () => {
     expect(await inspect('d88a8f82-995b-4ff0-9961-f4c79ed01d88')).toMatchObject({ outcome: 'finished' })
   })
 
-  test('is read past blocks of NUL, torn lines, sub-agents and what claude tells the model', async () => {
+  test('is read past blocks of NUL, torn lines, sub-agents and what is no message', async () => {
     const path = useTranscript('finished', SESSION)
     const subAgent = {
       type: 'assistant',
       isSidechain: true,
       message: { content: [], stop_reason: 'tool_use' },
     }
-    const meta = { type: 'user', isMeta: true, message: { role: 'user', content: 'caveat' } }
+    const other = { type: 'attachment', attachment: { type: 'hook_success', hookEvent: 'Stop' } }
     appendFileSync(
       path,
-      `${'\0'.repeat(4096)}\n{"type":"user","mess\n${JSON.stringify(subAgent)}\n${JSON.stringify(meta)}\n`,
+      `${'\0'.repeat(4096)}\n{"type":"user","mess\n${JSON.stringify(subAgent)}\n${JSON.stringify(other)}\n`,
     )
     expect(await inspect('d88a8f82-995b-4ff0-9961-f4c79ed01d88')).toMatchObject({ outcome: 'finished' })
   })
 
-  test('that was given more to do after its end is not finished', async () => {
+  test.each([
+    ['by a person', { content: 'and then?' }, {}],
+    ['by a hook', { content: 'Stop hook feedback:\nrun the tests first' }, { isMeta: true }],
+  ])('that was given more to do after its end, %s, is not finished', async (_, message, facts) => {
     const path = useTranscript('finished', SESSION)
-    const more = { type: 'user', message: { role: 'user', content: 'and then?' } }
+    const more = { type: 'user', message: { role: 'user', ...message }, ...facts }
     appendFileSync(path, `${JSON.stringify(more)}\n`)
     expect(await inspect('d88a8f82-995b-4ff0-9961-f4c79ed01d88')).toEqual({ outcome: 'unfinished' })
   })

@@ -74,6 +74,23 @@ describe('a turn', () => {
     expect(typesOf(failed)).toEqual([])
   })
 
+  test('that died once the model spoke has a session that can vanish, and that is said after a crash too', async () => {
+    const died = await firstTurn('keeps nothing\ndie in mid-text')
+    expect(died.events.flatMap((event) => (event.type === 'state' ? [decoded(event.state)] : []))).toEqual([
+      expect.objectContaining({ is_begun: false }),
+      expect.objectContaining({ is_begun: true }),
+    ])
+    const restored = await claude.restore(stateIn(died), settings(), newHost())
+    expect(failureIn(await turn(restored, 'hello'))).toMatchObject({ type: 'session_lost' })
+  })
+
+  test('that the API refused has none, and is begun anew', async () => {
+    const refused = await firstTurn('keeps nothing\nplay not-logged-in')
+    expect(failureIn(refused)).toMatchObject({ type: 'authentication' })
+    const restored = await claude.restore(stateIn(refused), settings(), newHost())
+    replyIn(await turn(restored, 'hello'))
+  })
+
   test('whose session vanishes before claude looks is said too', async () => {
     const failed = await firstTurn('play vanished')
     expect(failureIn(failed)).toMatchObject({
@@ -89,16 +106,17 @@ describe('a turn', () => {
     const { argv } = started()
     const wordAfter = (flag: string): string | undefined => argv[argv.indexOf(flag) + 1]
     expect(wordAfter('--model')).toBe('opus')
-    expect(wordAfter('--append-system-prompt')).toBe('be brief')
+    expect(started().instructions).toBe('be brief')
     expect(wordAfter('--permission-mode')).toBe('acceptEdits')
     expect(argv.slice(-4)).toEqual(['--add-dir', '../a b', '--effort', 'high'])
     expect(argv).not.toContain('--mcp-config')
   })
 
-  test('gives instructions that are too long for an argument in a file', async () => {
+  test('gives instructions in a file, however long they are: everybody may read arguments', async () => {
     const instructions = 'be brief. '.repeat(20_000)
     replyIn(await turn(await newSession(settings({}, { instructions })), 'hello'))
     expect(started().instructions).toBe(instructions)
+    expect(started().argv.join(' ')).not.toContain('be brief')
   })
 
   test('offers the tools of substrat in a file that is gone when claude has read it', async () => {

@@ -18,6 +18,7 @@ const cases = conformanceCases(opencode, {
     ]),
     expected: '[once]',
   },
+  keepsServer: true,
   slow: { settings, prompt: '[{"hang":1}]' },
   failing: new OpenCode('dies at once').settings(),
   refused: { ...settings, model: 'no-provider' },

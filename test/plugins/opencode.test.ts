@@ -1,5 +1,7 @@
 /** The provider of OpenCode, turn by turn, against a program that stands in for it. */
-import { describe, expect, test } from 'vitest'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { WaitAnswer, WaitAsk } from '../../src/provider/contract.js'
 import { abortAfter, abortAtText, eventsOf, type Turn } from './driven-agent.js'
 import { OpenCode, opencode } from './opencode/support.js'
@@ -7,17 +9,25 @@ import { OpenCode, opencode } from './opencode/support.js'
 const stateOf = (turn: Turn): string[] =>
   eventsOf(turn, 'state').map(({ state }) => Buffer.from(state).toString())
 
+/** What is there when substrat has died at the latest state of the turn. */
+async function inspected(agent: OpenCode, turn: Turn): Promise<object> {
+  return opencode.inspect(eventsOf(turn, 'state').at(-1)?.state ?? null, agent.settings())
+}
+
 describe('a session', () => {
-  test('is known before the prompt, and the prompt once OpenCode has it', async () => {
+  test('is known before the prompt, and by which message it is asked', async () => {
     const agent = new OpenCode()
     const turn = await agent.turn('hi')
     expect(turn.reply).toBe('echo: hi')
     expect(turn.text).toBe('echo: hi')
-    const { id, promptId } = agent.stored()
-    expect(stateOf(turn)).toEqual([
-      JSON.stringify({ session_id: id, message_id: null }),
-      JSON.stringify({ session_id: id, message_id: promptId }),
-    ])
+    const { id, asks } = agent.stored()
+    const [{ messageID }] = asks
+    // By which OpenCode sorts: its milliseconds, and our count below its own.
+    expect(messageID).toMatch(/^msg_[0-9a-f]{9}000[0-9A-Za-z]{14}$/)
+    expect(stateOf(turn)).toEqual([JSON.stringify({ session_id: id, message_id: messageID })])
+    // Of a turn that died before OpenCode had it.
+    const lost = await new OpenCode('loses prompts').turn('hi')
+    expect(stateOf(lost)).toEqual([expect.stringContaining('"message_id":"msg_')])
   })
 
   test('is the same in every later turn, and the answer before is forgotten before anything is started', async () => {
@@ -26,10 +36,10 @@ describe('a session', () => {
     expect(Buffer.from(agent.state as Uint8Array).toString()).toContain('"message_id":null')
     // As it is when substrat has died before the turn was let go.
     agent.state = eventsOf(one, 'state').at(-1)?.state ?? null
-    const { failure, events } = await agent.turn('two', { options: { command: 'no-such-program' } })
-    expect(failure?.failure.type).toBe('misconfigured')
-    expect(events).toEqual([{ type: 'state', state: expect.anything() }])
-    expect(Buffer.from(agent.state as Uint8Array).toString()).toContain('"message_id":null')
+    const two = await agent.turn('two', { options: { command: 'no-such-program' } })
+    expect(two.failure?.failure.type).toBe('misconfigured')
+    expect(two.events).toEqual([{ type: 'state', state: expect.anything() }])
+    expect(await inspected(agent, two)).toEqual({ outcome: 'unfinished' })
     expect((await agent.turn('three')).reply).toBe('echo: three')
     expect(agent.stored().asks).toHaveLength(2)
   })
@@ -57,6 +67,7 @@ describe('a session', () => {
       config: { type: 'local', command: ['/bin/substrat', 'mcp'], environment: { SUBSTRAT_RUN: 'r' } },
     })
     expect(agent.stored().asks[0]).toEqual({
+      messageID: expect.anything(),
       parts: [{ type: 'text', text: 'hi' }],
       model: { providerID: 'local', modelID: 'qwen/3' },
       agent: 'plan',
@@ -144,6 +155,8 @@ describe('a turn', () => {
     ['the filter', { end: 'content-filter' }, { type: 'invalid' }],
     ['no answer', { 'wait ms': 1 }, { type: 'crashed' }],
     ['an answer without an end', { end: null }, { type: 'crashed' }],
+    ['an answer that was to go on', { end: 'tool-calls' }, { type: 'crashed' }],
+    ['an answer that broke off', { end: 'unknown' }, { type: 'crashed' }],
     [
       'no such agent',
       { 'session error': { name: 'UnknownError', data: { message: 'Agent not found: "x"' } } },
@@ -174,10 +187,48 @@ describe('a turn', () => {
     expect(failure?.failure.retry_after_ms).toBeGreaterThan(3_590_000)
   })
 
-  test('in which it asks the person a question goes on without an answer', async () => {
-    expect((await new OpenCode().turn([{ 'ask a question': 1 }, { say: 'as I like' }])).reply).toBe(
-      'as I like',
+  test('in which it asks the person a question goes on with what substrat answers', async () => {
+    const { reply } = await new OpenCode().turn([{ 'ask a question': [{ question: 'which?' }] }])
+    expect(reply).toMatch(/^Nobody is there/)
+  })
+
+  const TOO_LONG = [{ type: 'compaction', auto: true }]
+  const GO_ON = [{ type: 'text', text: 'Continue.', synthetic: true }]
+  test.each<[string, object[]]>([
+    ['and told to go on', [{ user: TOO_LONG }, { summary: 'a summary' }, { user: GO_ON }]],
+    ['before it was answered', [{ user: TOO_LONG }, { summary: 'a summary' }]],
+  ])('whose conversation is summarised %s is answered by what comes after', async (_, steps) => {
+    const agent = new OpenCode()
+    const turn = await agent.turn([{ begin: 'I look. ' }, ...steps, { say: 'Done.' }])
+    expect(turn).toMatchObject({ text: 'I look. Done.', reply: 'Done.' })
+    expect(await inspected(agent, turn)).toEqual({ outcome: 'finished', reply: 'Done.' })
+  })
+
+  test('that is too long once it was answered keeps that answer, whatever comes after', async () => {
+    const agent = new OpenCode()
+    const failed = { error: { name: 'ContextOverflowError', data: { message: 'no' } }, summary: true }
+    expect((await agent.turn([{ say: 'Blue.' }, { user: TOO_LONG }, { message: failed }])).reply).toBe(
+      'Blue.',
     )
+    const after = [{ user: TOO_LONG }, { summary: 'a summary' }, { user: GO_ON }, { say: 'Nothing is left.' }]
+    expect((await agent.turn([{ say: 'Blue.' }, ...after])).reply).toBe('Blue.\n\nNothing is left.')
+    const { failure } = await agent.turn([{ begin: '' }, { user: TOO_LONG }, { message: failed }])
+    expect(failure?.failure.type).toBe('overflow')
+  })
+
+  test('is not answered by what a person has asked in the same session meanwhile', async () => {
+    const agent = new OpenCode()
+    const turn = await agent.turn([
+      { begin: 'I look. ' },
+      { user: [{ type: 'text', text: 'And this?' }] },
+      { say: 'That.' },
+    ])
+    expect(turn).toMatchObject({
+      text: 'I look. ',
+      reply: undefined,
+      failure: { failure: { type: 'crashed' } },
+    })
+    expect(await inspected(agent, turn)).toEqual({ outcome: 'unfinished' })
   })
 })
 
@@ -267,19 +318,14 @@ describe('an OpenCode that dies or hangs', () => {
 })
 
 describe('its store, after a crash', () => {
-  /** What is there when substrat has died at this state of the turn. */
-  async function inspected(prompt: string | object[]): Promise<object> {
-    const agent = new OpenCode()
-    const last = eventsOf(await agent.turn(prompt), 'state').at(-1)
-    return opencode.inspect(last?.state ?? null, agent.settings())
-  }
-
   test('has the reply of a turn that was finished', async () => {
-    expect(await inspected('hi')).toEqual({ outcome: 'finished', reply: 'echo: hi' })
-    expect(await inspected([{ begin: 'I look. ' }, { say: 'Blue.' }])).toEqual({
-      outcome: 'finished',
-      reply: 'Blue.',
-    })
+    const agent = new OpenCode()
+    const one = await agent.turn('hi')
+    expect(await inspected(agent, one)).toEqual({ outcome: 'finished', reply: 'echo: hi' })
+    const two = await agent.turn([{ begin: 'I look. ' }, { say: 'Blue.' }])
+    expect(await inspected(agent, two)).toEqual({ outcome: 'finished', reply: 'Blue.' })
+    // It is told which it is asked about, also where there are others.
+    expect(await inspected(agent, one)).toEqual({ outcome: 'finished', reply: 'echo: hi' })
   })
 
   test.each<[string, object[]]>([
@@ -287,17 +333,29 @@ describe('its store, after a crash', () => {
     ['between its tools', [{ begin: 'I look. ' }, { 'wait ms': 50 }, { kill: 'SIGKILL' }]],
     ['with an error', [{ error: { name: 'UnknownError', data: { message: 'no' } } }]],
   ])('says unfinished of one that ended %s', async (_, steps) => {
-    expect(await inspected(steps)).toEqual({ outcome: 'unfinished' })
+    const agent = new OpenCode()
+    expect(await inspected(agent, await agent.turn(steps))).toEqual({ outcome: 'unfinished' })
   })
 
-  test('says unknown where the prompt may not have come, where nothing is known, and where it cannot be read', async () => {
+  test('is read without the secrets that a person has given to substrat', async () => {
+    vi.stubEnv('SUBSTRAT_TOKEN', 'st_secret')
+    vi.stubEnv('OPENCODE_X', 'its own')
+    onTestFinished(() => void vi.unstubAllEnvs())
     const agent = new OpenCode()
-    const [before, after] = eventsOf(await agent.turn('hi'), 'state')
+    expect(await inspected(agent, await agent.turn('hi'))).toMatchObject({ outcome: 'finished' })
+    const environment = readFileSync(join(agent.store, 'environment'), 'utf8')
+    expect(environment).toContain('its own')
+    expect(environment).not.toContain('st_secret')
+  })
+
+  test('says unknown where no turn was begun, where nothing is known, and where it cannot be read', async () => {
+    const agent = new OpenCode()
+    const [during] = eventsOf(await agent.turn('hi'), 'state')
     const gone = agent.settings({ options: { command: 'no-such-program' } })
     for (const [state, settings] of [
-      [before?.state ?? null, agent.settings()],
+      [agent.state, agent.settings()],
       [null, agent.settings()],
-      [after?.state ?? null, gone],
+      [during?.state ?? null, gone],
     ] as const)
       expect(await opencode.inspect(state, settings)).toEqual({ outcome: 'unknown' })
   })

@@ -1,20 +1,8 @@
 /** The parts that the providers of agent programs share: how lines are cut, and when a limit is said to be reset. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { build } from 'esbuild'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { pluginPart } from './plugin-part.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'substrat-lines-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
-/** Not a part of this project for the compiler: it is one of the plugins'. */
-async function part<T>(name: string): Promise<T> {
-  const outfile = join(folder, `${name}.mjs`)
-  const source = join(import.meta.dirname, '../../plugins/program-lines/src', `${name}.ts`)
-  await build({ entryPoints: [source], outfile, bundle: true, platform: 'node', format: 'esm' })
-  return (await import(/* @vite-ignore */ outfile)) as T
-}
+const part = <T>(name: string): Promise<T> => pluginPart<T>(`program-lines/src/${name}`)
 
 const { readLines } = await part<{
   readLines(pieces: AsyncIterable<Buffer>, bytesMax: number): AsyncIterable<string | undefined>

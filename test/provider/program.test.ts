@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { killLeftGroup, killStrays } from '../../src/provider/program.js'
+import { killLeftGroup, killStrays, ofRun } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/session/records.js'
 import { environmentOf, ownIdentity, processStartTime } from '../../src/storage/identity.js'
 import { isAlive, recordedHost } from '../support/programs.js'
@@ -194,11 +194,11 @@ describe('recovery kills of a group', () => {
     const [stray] = strays() as [number]
     const [stranger] = pidsOf('sleep 61').filter((pid) => environmentOf(pid, 'SUBSTRAT_RUN') === 'other')
     onTestFinished(() => void process.kill(stranger as number, 'SIGKILL'))
-    expect(await killStrays({ ...left, kernel_boot_id: 'another start' }, runId)).toBe(0)
-    expect(await killStrays({ ...left, start_time: Number.MAX_SAFE_INTEGER }, runId)).toBe(0)
-    expect(await killStrays(left, runId)).toBeGreaterThan(0)
+    expect(await killStrays({ ...left, kernel_boot_id: 'another start' }, ofRun(runId))).toBe(0)
+    expect(await killStrays({ ...left, start_time: Number.MAX_SAFE_INTEGER }, ofRun(runId))).toBe(0)
+    expect(await killStrays(left, ofRun(runId))).toBeGreaterThan(0)
     expect([stray, stranger as number].map(isAlive)).toEqual([false, true])
-    expect(await killStrays(left, runId)).toBe(0)
+    expect(await killStrays(left, ofRun(runId))).toBe(0)
   })
 
   test('not what left the group for a session of its own', async () => {

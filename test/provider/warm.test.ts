@@ -2,10 +2,11 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
-import { isLiving, killServer, serverProcesses, stopServer } from '../../src/provider/warm.js'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { isLiving, killServer, mustStopServer, serverProcesses, stopServer } from '../../src/provider/warm.js'
 import type { Session } from '../../src/session/session.js'
 import type { WarmServer } from '../../src/session/state.js'
+import { processGroup } from '../../src/storage/identity.js'
 import { FileStore } from '../../src/storage/store.js'
 import { isAlive } from '../support/programs.js'
 import { useScripts } from '../support/scripts.js'
@@ -46,10 +47,6 @@ describe('a server', () => {
       'whose number another process has by now',
       ({ group }) => ({ server_id: OTHER_ID, group: { ...group, start_time: group.start_time - 1 } }),
     ],
-    [
-      'in another pid namespace',
-      ({ group, ...rest }) => ({ ...rest, group: { ...group, pid_namespace: '1' } }),
-    ],
     ['with the name of another', (server) => ({ ...server, server_id: OTHER_ID })],
   ])('%s is none of ours: it is not used, not killed, and forgotten', async (_, changed) => {
     const { session, server, pid } = await warmed()
@@ -83,13 +80,45 @@ describe('a server', () => {
     expect(isAlive(group.process_group)).toBe(false)
   })
 
-  test('in another pid namespace is said not to be killed', async () => {
+  test('in another pid namespace stays recorded while it runs, and nothing is begun beside it', async () => {
     const { session, server, pid } = await warmed()
     session.append([{ kind: 'server.kept', ...server, group: { ...server.group, pid_namespace: '1' } }])
     const notes: string[] = []
-    await stopServer(session, (text) => notes.push(text))
+    const note = (text: string): void => void notes.push(text)
+    expect(await stopServer(session, note)).toBe(false)
     expect(notes).toEqual([expect.stringMatching(/is in another pid namespace: it was not killed$/)])
+    await expect(mustStopServer(session, note)).rejects.toMatchObject({
+      code: 'SESSION_STATE',
+      hint: expect.stringMatching(/^end it where it runs: substrat suspend /),
+    })
+    const held = warmHost(session)
+    await expect(held.warm.open()).rejects.toMatchObject({ failure: { type: 'busy' } })
+    expect(held.events).toEqual([])
+    expect(session.state.warm).toBeDefined()
+    expect(session.store.servers.marks()).toHaveLength(1)
     expect(isAlive(pid)).toBe(true)
+    // Its open output says so, wherever it is looked at from.
+    process.kill(-pid, 'SIGKILL')
+    await waitFor(() => !isAlive(pid), 'its end')
+    expect(await stopServer(session, note)).toBe(true)
+    expect(session.state.warm).toBeUndefined()
+  })
+
+  test.each([
+    ['and has its output open stays recorded', '', false],
+    ['is forgotten where nothing has its output open: only its server had', '>/dev/null 2>&1', true],
+  ])('of which something is left that cannot be told from a stranger, %s', async (_, output, isGone) => {
+    const session = await newSession(tempStore())
+    const file = join(tempDirectory(), 'child')
+    await launch(warmHost(session), `env -i sleep 60 ${output} & echo $! > ${file}; kill -9 $$`)
+    const { process_group } = (session.state.warm as WarmServer).group
+    await waitFor(() => processGroup(process_group) === undefined, 'the end of its leader')
+    const child = Number(readFileSync(file, 'utf8'))
+    onTestFinished(() => void process.kill(child, 'SIGKILL'))
+    await waitFor(() => readFileSync(`/proc/${child}/comm`, 'utf8') === 'sleep\n', 'what is left')
+    expect(await stopServer(session, () => undefined)).toBe(isGone)
+    expect(session.state.warm === undefined).toBe(isGone)
+    expect(isAlive(child)).toBe(true)
   })
 
   test('is killed with all its group, also what has cleared its environment', async () => {
@@ -102,6 +131,27 @@ describe('a server', () => {
     const child = Number(readFileSync(join(directory, 'child'), 'utf8'))
     expect(await killServer(store.root, session.state.warm as WarmServer, 0)).toBe('killed')
     expect(isAlive(child)).toBe(false)
+  })
+
+  test.each([
+    ['runs', ''],
+    ['has died', 'kill -9 $$;'],
+  ])('that %s leaves nothing that it had put into sessions of their own', async (_, then) => {
+    const store = tempStore()
+    const session = await newSession(store)
+    const file = join(tempDirectory(), 'apart')
+    await launch(
+      warmHost(session),
+      `setsid sh -c 'echo $$ > ${file}; exec sleep 60' & sleep 60 & ${then} wait`,
+    )
+    await waitFor(() => existsSync(file) && readFileSync(file, 'utf8') !== '', 'what is apart')
+    const pid = Number(readFileSync(file, 'utf8'))
+    const other = { server_id: OTHER_ID, group: (session.state.warm as WarmServer).group }
+    await killServer(tempStore().root, other, 0)
+    expect(isAlive(pid)).toBe(true)
+    await stopServer(session, () => undefined)
+    expect(isAlive(pid)).toBe(false)
+    expect(serverProcesses(store.root)).toEqual([])
   })
 
   test('that does not end by itself is killed', async () => {

@@ -6,12 +6,15 @@ import { ProviderRegistry } from '../../src/provider/registry.js'
 import { type Settled, settle } from '../../src/recovery/settle.js'
 import type { NewRecord, ProcessGroup } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
+import type { WarmServer } from '../../src/session/state.js'
 import { deriveStatus, isInterrupted, isUnfinished } from '../../src/session/status.js'
 import { ownIdentity, processStartTime } from '../../src/storage/identity.js'
 import { isAlive } from '../support/programs.js'
-import { beginning, newSession, replied } from '../support/sessions.js'
+import { beginning, newSession, reopen, replied } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 import { POLICY } from '../support/turns.js'
+import { waitFor } from '../support/wait.js'
+import { warmAgent } from '../support/warm-servers.js'
 
 let session: Session
 let notes: string[]
@@ -108,6 +111,30 @@ describe('left alone is', () => {
     session.append([...begun(), server({ ...group, start_time: group.start_time + 1 })])
     await settled()
     expect(isAlive(group.process_group)).toBe(true)
+  })
+
+  test('a kept server in another pid namespace, though the run has not used it: nothing goes on beside it', async () => {
+    session = await reopen(session.store, await warmAgent(session.store))
+    const { warm } = session.state as { warm: WarmServer }
+    const kept: NewRecord = { kind: 'server.kept', ...warm, group: { ...warm.group, pid_namespace: '1' } }
+    session.append([...begun(), kept])
+    expect(await settled()).toEqual({ row: 'C', hasStranger: true })
+    expect(session.state).toMatchObject({
+      run: { reason: 'program_alive' },
+      warm: { server_id: warm.server_id },
+    })
+    process.kill(-warm.group.process_group, 'SIGKILL')
+    await waitFor(() => !isAlive(warm.group.process_group), 'its end')
+    await settled()
+    expect(session.state.warm).toBeUndefined()
+  })
+
+  test('but not a server there of which nothing runs any more, though it was a program of the run', async () => {
+    const group = { ...left(), pid_namespace: '1' }
+    session.append([...begun(), { kind: 'provider.started', run_id: RUN, ...group }])
+    session.append([{ kind: 'server.kept', server_id: RUN, group }])
+    expect(await settled()).toEqual({ row: 'J', hasStranger: false })
+    expect(session.state.warm).toBeUndefined()
   })
 
   test('what is in another pid namespace: the run is ended, and no visit goes on with it by itself, but a person may', async () => {

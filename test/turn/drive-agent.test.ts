@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { limits } from '../../src/limits.js'
 import type { AgentHost, AgentProvider, AgentSession } from '../../src/provider/contract.js'
 import { exec } from '../../src/provider/exec.js'
@@ -330,6 +330,46 @@ describe('time goes on while an agent provider', () => {
     )
     await vi.advanceTimersByTimeAsync(10_000)
     expect((await turn).status).toBe('completed')
+  })
+})
+
+describe('what a program has started in a session of its own', () => {
+  const DETACHED =
+    'setsid sh -c "echo \\$\\$ > apart; exec sleep 60" & while [ ! -s apart ]; do sleep 0.01; done'
+
+  /** Its program has started it, and is done; then the turn does what `end` yields. */
+  async function apart(end: object[], stop = new FakeStop()): Promise<number> {
+    const directory = tempDirectory()
+    const provider = agent({
+      create: async (_: unknown, host: AgentHost) =>
+        conduct(async function* () {
+          const argv: [string, ...string[]] = ['/bin/sh', '-c', DETACHED]
+          const program = await host.launch({ argv, cwd: directory }, { signal: stop.signal })
+          await program.exited
+          for (const event of end) {
+            if ('stop' in event) stop.stop('cancelled')
+            else yield event
+          }
+        }),
+    })
+    await runTurn(session, provider, { stop })
+    const pid = Number(readFileSync(join(directory, 'apart'), 'utf8'))
+    onTestFinished(() => void (isAlive(pid) && process.kill(pid, 'SIGKILL')))
+    return pid
+  }
+
+  const ASKS = { type: 'wait', kind: 'approval', asks: [{ call_id: 'c', tool: 'bash', input: {} }] }
+
+  test.each([
+    ['fails', []],
+    ['is cancelled', [{ stop: 1 }]],
+    ['asks for a person', [ASKS]],
+  ])('ends with a turn that %s', async (_, end) => {
+    expect(isAlive(await apart(end))).toBe(false)
+  })
+
+  test('stays after one that came to its end, as a server that was asked for does', async () => {
+    expect(isAlive(await apart([DONE]))).toBe(true)
   })
 })
 

@@ -3,14 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '../../src/limits.js'
 import type { CallRecord, NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
-import {
-  conversation,
-  exchanges,
-  openCalls,
-  promptOf,
-  recoveryNotice,
-  recoveryPrompt,
-} from '../../src/turn/history.js'
+import { conversation, exchanges, openCalls, promptOf, recoveryNotice } from '../../src/turn/history.js'
 import { appendTurn, beginning, newSession, replied, startedRun, userMessage } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -19,8 +12,6 @@ let session: Session
 beforeEach(async () => {
   session = await newSession(tempStore())
 })
-
-const ended = (run_id: string): NewRecord => ({ kind: 'run.interrupted', run_id, reason: 'process_exit' })
 
 test('a conversation is what was said, also by mail and through blobs, in order; without failures', () => {
   const large = 'x'.repeat(limits.inlineBytesMax + 1)
@@ -150,29 +141,4 @@ test('a model is told that its turn was interrupted where it had begun to act, a
   const calls = [{ call_id: 'a', name: 'shell', input: {} }]
   session.append([{ kind: 'model.responded', run_id: run, stop: 'tool_calls', calls }])
   expect(recoveryNotice(session.state)).toMatch(/^\[substrat\] .* interrupted/)
-})
-
-describe('what a program is told after an interruption', () => {
-  const run: string = randomUUID()
-
-  beforeEach(() => {
-    session.append(beginning(session, run, 'build it'))
-  })
-
-  test('is that it was interrupted, and what it was asked', () => {
-    session.append([ended(run)])
-    expect(recoveryPrompt(session)).toMatch(/^Your previous turn was interrupted.*\n.*\n\nbuild it$/)
-  })
-
-  test('is the same after a second interruption, not a quote of a quote', () => {
-    session.append([ended(run)])
-    const told = recoveryPrompt(session)
-    const next: string = randomUUID()
-    session.append([
-      { ...startedRun(next), origin: 'continuation', continues: run },
-      { kind: 'message.user', message_id: randomUUID(), run_id: next, content: told, origin: 'continuation' },
-      ended(next),
-    ])
-    expect(recoveryPrompt(session)).toBe(told)
-  })
 })

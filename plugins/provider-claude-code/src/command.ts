@@ -2,9 +2,6 @@
 import type { LaunchCommand, McpStdioServer } from 'substrat/provider'
 import type { ClaudeSettings } from './settings.js'
 
-/** Linux takes no longer argument; instructions may have several files in them. */
-const ARGUMENT_BYTES_MAX = 100_000
-
 /** Else claude begins without the tools of a server that takes more than a moment to start, as on a busy machine. */
 const SERVER_ENVIRONMENT: Record<string, string> = {
   MCP_CONNECTION_NONBLOCKING: '0',
@@ -25,7 +22,7 @@ export function commandOf(
   settings: ClaudeSettings,
   { sessionId, resumes, server, write }: TurnCommand,
 ): LaunchCommand {
-  const { command, model, permissionMode, args, workspace } = settings
+  const { command, model, instructions, permissionMode, args, workspace } = settings
   const argv: [string, ...string[]] = [
     command,
     '-p',
@@ -35,7 +32,8 @@ export function commandOf(
     ...(resumes ? ['--resume', sessionId] : ['--session-id', sessionId]),
     ...(model === null ? [] : ['--model', model]),
     ...(permissionMode === undefined ? [] : ['--permission-mode', permissionMode]),
-    ...instructionsOf(settings, write),
+    // Arguments are read by every user of the machine, and Linux takes none that is longer than 128 KiB.
+    ...(instructions === null ? [] : ['--append-system-prompt-file', write('instructions.md', instructions)]),
     // substrat asks about its own tools itself.
     ...(server === undefined
       ? []
@@ -47,13 +45,6 @@ export function commandOf(
   ]
   const env = server === undefined ? {} : SERVER_ENVIRONMENT
   return { argv, env, cwd: workspace }
-}
-
-function instructionsOf({ instructions }: ClaudeSettings, write: TurnCommand['write']): string[] {
-  if (instructions === null) return []
-  return Buffer.byteLength(instructions) <= ARGUMENT_BYTES_MAX
-    ? ['--append-system-prompt', instructions]
-    : ['--append-system-prompt-file', write('instructions.md', instructions)]
 }
 
 /** What the file of `--mcp-config` has. */

@@ -3,6 +3,9 @@
  *
  * What is not allowed ends the turn: claude is interrupted, which its transcript has as a tool that was not run, and a
  * person is asked. What was approved is done in a later turn, in which claude asks again.
+ *
+ * One wait is for all that was asked at once. Of a question beside a tool the person is shown both and asked about the
+ * tool; the question has a wait of its own after that.
  */
 import type { JsonObject, WaitAnswer, WaitAsk } from 'substrat/provider'
 import { askedInput, Decisions, decisionPrompt } from '../../program-lines/src/decisions.js'
@@ -28,7 +31,7 @@ export class Permissions {
     private readonly allow: string[],
     decided: WaitAnswer | undefined,
   ) {
-    this.decisions = new Decisions(decided)
+    this.decisions = new Decisions(decided?.decision === 'approve' ? toolsOf(decided) : decided)
   }
 
   /** The `response` to a `can_use_tool`; undefined where a person has to be asked, who is then asked about it. */
@@ -58,11 +61,22 @@ export class Permissions {
 /** What claude is told when a person has decided. */
 export function promptOfAnswer(answer: WaitAnswer): string {
   if (answer.decision === 'input') return `The person answers: ${answer.text}`
-  if (!answer.asks.every(isQuestion)) return decisionPrompt(answer)
+  if (!answer.asks.every(isQuestion)) {
+    const isOpen = answer.decision === 'approve' && answer.asks.some(isQuestion)
+    return isOpen ? `${decisionPrompt(toolsOf(answer))}\n\n${ASK_AGAIN}` : decisionPrompt(answer)
+  }
   if (answer.decision === 'approve') return answer.text === '' ? 'The person says yes.' : answer.text
   const why = answer.text === '' ? '' : ` ${answer.text}`
   return `The person does not answer your question.${why} Decide by yourself, or go on without it.`
 }
+
+/** An approval lets tools run; it answers no question that was asked beside them, which waits on its own when it is asked again. */
+function toolsOf(answer: WaitAnswer): WaitAnswer {
+  return { ...answer, asks: answer.asks.filter((ask) => !isQuestion(ask)) }
+}
+
+const ASK_AGAIN =
+  'What you asked beside it with AskUserQuestion has no answer yet: once that is done, ask it again, alone.'
 
 function isQuestion({ tool }: WaitAsk): boolean {
   return tool === QUESTION_TOOL

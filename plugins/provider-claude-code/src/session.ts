@@ -35,11 +35,11 @@ export function openSession(kept: ClaudeState, settings: ProviderSettings, host:
     }
     const promptId = randomUUID()
     const permissions = new Permissions(options.allow ?? [], decided)
-    state = { ...state, promptId }
+    state = { ...state, promptId, isBegun: resumes }
     // Before the program is there: a crash from here on finds the transcript by it.
     yield saved()
     const { sessionId } = state
-    const events = runTurn({
+    yield* runTurn({
       settings: readSettings(settings),
       host,
       signal: AbortSignal.any([options.signal, stopped.signal]),
@@ -55,15 +55,16 @@ export function openSession(kept: ClaudeState, settings: ProviderSettings, host:
         state = { ...state, sessionId: other }
         return [saved()]
       },
+      onAnswer() {
+        if (state.isBegun) return []
+        state = { ...state, isBegun: true }
+        return [saved()]
+      },
       async replyInStore() {
         const inspection = await inspectTranscript(state, process.env)
         return inspection.outcome === 'finished' ? inspection.reply : undefined
       },
     })
-    for await (const event of events) {
-      if (event.type === 'done' || event.type === 'wait') state = { ...state, isBegun: true }
-      yield event
-    }
   }
 
   return {

@@ -7,7 +7,7 @@ import { decodeState, encodeState } from '../../program-lines/src/state.js'
 export interface ClaudeState {
   /** Claude's own session, and the name of its transcript. */
   sessionId: string
-  /** A turn of it has ended: a transcript that is not there now has vanished, and was not just never written. */
+  /** The model has answered in it: a transcript that is not there now has vanished, and was not just never written. */
   isBegun: boolean
   /** The message of the latest turn, as it is named in the transcript; null before the first. */
   promptId: string | null

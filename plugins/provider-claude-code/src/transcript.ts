@@ -68,9 +68,10 @@ interface Reply {
 const FINAL = ['end_turn', 'stop_sequence', 'refusal']
 
 function afterEntry(before: Reply | undefined, entry: JsonObject): Reply | undefined {
-  // Of a sub-agent, or told to the model by claude itself.
-  if (entry.isSidechain === true || entry.isMeta === true) return before
-  // An unanswered result of a tool, or `[Request interrupted by user]`.
+  // Of a sub-agent.
+  if (entry.isSidechain === true) return before
+  // An unanswered result of a tool, `[Request interrupted by user]`, or what claude itself tells the model (`isMeta`): a hook
+  // that does not let it stop yet.
   if (entry.type === 'user') return undefined
   if (entry.type !== 'assistant') return before
   const message = objectOf(entry.message) ?? {}

@@ -41,6 +41,8 @@ export interface Turn {
   onProgram(program: JsonProgram): void
   /** Claude has begun another session than it was told to. */
   onSession(sessionId: string): AgentEvent[]
+  /** The model says something, and the message of the turn is in the transcript, or on its way there. */
+  onAnswer(): AgentEvent[]
   /** What the transcript says of a turn that ended without a result: its reply, if it came to its end. */
   replyInStore(): Promise<string | undefined>
 }
@@ -114,7 +116,11 @@ class Reading {
       message.subtype === 'init' &&
       sessionId !== undefined &&
       sessionId !== this.turn.sessionId
-    return [...(isOther ? this.turn.onSession(sessionId) : []), ...this.events.of(message)]
+    return [
+      ...(isOther ? this.turn.onSession(sessionId) : []),
+      ...(isOfModel(message) ? this.turn.onAnswer() : []),
+      ...this.events.of(message),
+    ]
   }
 
   *end(result: JsonObject): Iterable<AgentEvent> {
@@ -168,6 +174,11 @@ class Reading {
       setTimeout(() => void this.program.finish(0), GATHER_ASKS_MS + ASK_END_MS).unref()
     }
   }
+}
+
+/** What claude says in its place, of an API that fails, may be all that there is. */
+function isOfModel({ type, message }: JsonObject): boolean {
+  return type === 'stream_event' || (type === 'assistant' && objectOf(message)?.model !== '<synthetic>')
 }
 
 let interrupts = 0

@@ -2,12 +2,11 @@
 import type { AgentEvent, JsonObject, WaitAsk } from 'substrat/provider'
 import { failure } from '../../model-http/src/failure.js'
 import { failureOfText } from '../../program-lines/src/failure-text.js'
-import { objectOf, textOf } from '../../program-lines/src/json.js'
-import { failureOfError } from './messages.js'
+import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+import { failureOfError, isOwnPart } from './messages.js'
 import { Permissions } from './permissions.js'
 import type { Server } from './server.js'
 import { complaintIn } from './start.js'
-import { encode } from './state.js'
 import { ToolParts } from './tool-parts.js'
 import type { TurnWork } from './turn.js'
 
@@ -19,20 +18,30 @@ const RETRIES_MAX = 4
 /** What an OpenCode that was aborted because it is to wait has until its server is killed. */
 const ABORT_GRACE_MS = 3000
 
+/** Refused without a word, OpenCode ends the turn in its middle. */
+const DENIED = 'The person whom you asked has denied this.'
+const UNANSWERED = 'Nobody is there to answer: decide as you think best.'
+
 export class Following {
   private readonly permissions: Permissions
   private readonly tools: ToolParts
   private readonly timers: NodeJS.Timeout[] = []
   private readonly answers = new Set<string>()
   private readonly textParts = new Set<string>()
-  private promptId: string | undefined
+  /** The prompt, and what OpenCode puts after it by itself. */
+  private readonly prompts: Set<string>
+  private readonly words: string
+  private isTaken = false
   private isAborted = false
 
   constructor(
     private readonly server: Server,
     private readonly sessionId: string,
-    { host, options, decided }: TurnWork,
+    private readonly promptId: string,
+    { host, options, decided, prompt }: TurnWork,
   ) {
+    this.prompts = new Set([promptId])
+    this.words = prompt
     this.tools = new ToolParts(host.tools?.name)
     this.permissions = new Permissions(options.allow ?? [], host.tools?.name, decided)
   }
@@ -41,18 +50,18 @@ export class Following {
     return this.permissions.parked
   }
 
-  /** Ends when OpenCode is idle; the id of the prompt, as far as it is known. */
-  async *until(events: AsyncIterable<JsonObject>): AsyncGenerator<AgentEvent, string | undefined> {
+  /** Ends when OpenCode is idle, after it had the prompt. */
+  async *until(events: AsyncIterable<JsonObject>): AsyncGenerator<AgentEvent, void> {
     try {
       for await (const { type, properties } of events) {
         const { sessionID, ...facts } = objectOf(properties) ?? {}
         // Also of the sessions that it opens for agents of its own.
         if (type === 'permission.asked') this.permit(facts)
-        else if (type === 'question.asked') this.post(`/question/${String(facts.id)}/reject`, {})
+        else if (type === 'question.asked') this.answer(facts)
         if (sessionID !== this.sessionId) continue
-        if (type === 'session.idle' && (this.promptId !== undefined || this.isAborted)) {
+        if (type === 'session.idle' && (this.isTaken || this.isAborted)) {
           yield* this.tools.end()
-          return this.promptId
+          return
         }
         if (type === 'session.error') this.fail(facts)
         yield* this.event(type, facts)
@@ -62,7 +71,7 @@ export class Following {
     }
     if (this.isAborted) {
       yield* this.tools.end()
-      return this.promptId
+      return
     }
     throw failure(
       'crashed',
@@ -77,7 +86,7 @@ export class Following {
   }
 
   private *event(type: unknown, facts: JsonObject): Iterable<AgentEvent> {
-    if (type === 'message.updated') yield* this.message(objectOf(facts.info) ?? {})
+    if (type === 'message.updated') this.message(objectOf(facts.info) ?? {})
     else if (type === 'message.part.updated') yield* this.part(objectOf(facts.part) ?? {})
     else if (type === 'message.part.delta') {
       const text = textOf(facts.delta)
@@ -86,16 +95,15 @@ export class Following {
     } else if (type === 'session.status') yield* this.status(objectOf(facts.status) ?? {})
   }
 
-  private *message({ id, role, parentID }: JsonObject): Iterable<AgentEvent> {
-    const messageId = textOf(id)
-    if (messageId === undefined) return
-    if (role === 'user' && this.promptId === undefined) {
-      this.promptId = messageId
-      yield { type: 'state', state: encode({ session_id: this.sessionId, message_id: messageId }) }
-    } else if (role === 'assistant' && parentID === this.promptId) this.answers.add(messageId)
+  private message({ id, role, parentID, summary }: JsonObject): void {
+    const messageId = String(id)
+    if (messageId === this.promptId) this.isTaken = true
+    const isAnswer = role === 'assistant' && this.prompts.has(String(parentID)) && summary !== true
+    if (isAnswer) this.answers.add(messageId)
   }
 
   private *part(part: JsonObject): Iterable<AgentEvent> {
+    if (isOwnPart(part, this.words)) this.prompts.add(String(part.messageID))
     if (!this.answers.has(String(part.messageID))) return
     if (part.type === 'text') this.textParts.add(String(part.id))
     if (part.type === 'tool') yield* this.tools.take(part)
@@ -123,13 +131,18 @@ export class Following {
     const id = String(request.id)
     if (this.isAborted) return
     const verdict = this.permissions.judge(request)
-    if (verdict !== 'park') this.post(`/permission/${id}/reply`, { reply: verdict })
+    if (verdict === 'once') this.post(`/permission/${id}/reply`, { reply: verdict })
+    else if (verdict === 'reject') this.post(`/permission/${id}/reply`, { reply: verdict, message: DENIED })
     else if (this.parked.length === 1) {
       this.timers.push(
         setTimeout(() => this.abort(), PARK_MS),
         setTimeout(() => void this.server.stop(0), PARK_MS + ABORT_GRACE_MS),
       )
     }
+  }
+
+  private answer({ id, questions }: JsonObject): void {
+    this.post(`/question/${String(id)}/reply`, { answers: objectsOf(questions).map(() => [UNANSWERED]) })
   }
 
   /** A server that cannot be reached is seen by the end of its events. */

@@ -14,22 +14,71 @@ export interface Answered {
   error: JsonObject | undefined
 }
 
-/** Undefined where there is no answer to the prompt at all. The reply is its last message. */
+/**
+ * Undefined where there is no answer to the prompt at all. The reply is its last message; and before that what the model
+ * had ended with already, where the conversation was too long after it and OpenCode made it go on.
+ */
 export function answerTo(messages: JsonObject[], promptId: string): Answered | undefined {
-  const answers = messages.filter(({ info }) => {
-    const { role, parentID } = objectOf(info) ?? {}
-    return role === 'assistant' && parentID === promptId
-  })
+  const said = saidTo(messages, promptId)
+  // A summary is for the model that goes on with it.
+  const answers = said.filter(({ info }) => objectOf(info)?.summary !== true)
   const last = answers.at(-1)
   if (last === undefined) return undefined
-  const info = objectOf(last.info) ?? {}
-  const texts = answers.map(textIn)
+  const finish = finishOf(last)
+  const ends = answers.filter((message) => message === last || isEnd(finishOf(message)))
+  const hasWords = (text: string): boolean => text.trim() !== ''
   return {
-    reply: textIn(last) || (texts.findLast((text) => text.trim() !== '') ?? ''),
-    usage: answers.map(usageOf).reduce(sum, { input_tokens: 0, output_tokens: 0 }),
-    finish: countOf(objectOf(info.time)?.completed) > 0 ? textOf(info.finish) : undefined,
-    error: objectOf(info.error),
+    reply: ends.map(textIn).filter(hasWords).join('\n\n') || (answers.map(textIn).findLast(hasWords) ?? ''),
+    usage: said.map(usageOf).reduce(sum, { input_tokens: 0, output_tokens: 0 }),
+    finish,
+    // Also of a summary without which it cannot go on.
+    error: errorOf(last) ?? (isEnd(finish) ? undefined : errorOf(said.at(-1))),
   }
+}
+
+/** What the model said to the prompt, and to what OpenCode itself has put after it; no further than the next of a person. */
+function saidTo(messages: JsonObject[], promptId: string): JsonObject[] {
+  const at = messages.findIndex(({ info }) => objectOf(info)?.id === promptId)
+  const [prompt, ...rest] = at === -1 ? [] : messages.slice(at)
+  const words = prompt === undefined ? '' : textIn(prompt)
+  const prompts = new Set([promptId])
+  const said: JsonObject[] = []
+  for (const message of rest) {
+    const { id, role, parentID } = objectOf(message.info) ?? {}
+    const parts = objectsOf(message.parts)
+    if (role === 'assistant' && prompts.has(String(parentID))) said.push(message)
+    if (role !== 'user') continue
+    if (parts.length === 0 || !parts.every((part) => isOwnPart(part, words))) break
+    prompts.add(String(id))
+  }
+  return said
+}
+
+/**
+ * Of a message by which OpenCode goes on with a turn: where it is too long, it has it summarised, and then tells the model
+ * to go on, or puts the prompt once more.
+ */
+export function isOwnPart({ type, auto, synthetic, text }: JsonObject, prompt: string): boolean {
+  if (type === 'compaction') return auto === true
+  return type === 'text' && (synthetic === true || text === prompt)
+}
+
+export function isWhole({ finish, error }: Answered): boolean {
+  return error === undefined && isEnd(finish)
+}
+
+/** The model's own end. After `tool-calls` another message was to come; `unknown` is a stream that broke off. */
+function isEnd(finish: string | undefined): boolean {
+  return finish === 'stop' || finish === 'length'
+}
+
+function finishOf({ info }: JsonObject): string | undefined {
+  const { time, finish } = objectOf(info) ?? {}
+  return countOf(objectOf(time)?.completed) > 0 ? textOf(finish) : undefined
+}
+
+function errorOf(message: JsonObject | undefined): JsonObject | undefined {
+  return objectOf(objectOf(message?.info)?.error)
 }
 
 const FAILURES: Record<string, FailureType> = {
@@ -54,17 +103,19 @@ export function failureOfError({ name, data }: JsonObject): ProviderFailure {
   return failure(told.failure.type, told.message, told.failure.type === 'rate_limit' ? ms : undefined)
 }
 
-/** How a turn ends whose answer is whole. */
-export function* endOf({ reply, usage, finish, error }: Answered): Iterable<AgentEvent> {
-  if (error !== undefined && error.name !== 'MessageOutputLengthError') throw failureOfError(error)
+/** How a turn ends with this answer. */
+export function* endOf(answered: Answered): Iterable<AgentEvent> {
+  const { reply, usage, finish, error } = answered
+  const isCut = finish === 'length' || error?.name === 'MessageOutputLengthError'
+  if (error !== undefined && !isCut) throw failureOfError(error)
   if (usage.input_tokens + usage.output_tokens > 0) yield { type: 'usage', usage }
-  if (finish === 'length' || error !== undefined) {
-    yield { type: 'note', text: 'the reply was cut short: the model reached the most tokens of a response' }
-  } else if (finish === 'content-filter') {
-    throw failure('invalid', 'the model refused to go on (content filter)')
-  } else if (finish === undefined) {
-    throw failure('crashed', 'opencode ended the turn without an answer')
+  if (finish === 'content-filter') throw failure('invalid', 'the model refused to go on (content filter)')
+  if (!isCut && !isWhole(answered)) {
+    const how = finish === undefined ? '' : `: its last message ended with ${finish}`
+    throw failure('crashed', `opencode ended the turn without an answer${how}`)
   }
+  if (isCut)
+    yield { type: 'note', text: 'the reply was cut short: the model reached the most tokens of a response' }
   yield { type: 'done', reply }
 }
 

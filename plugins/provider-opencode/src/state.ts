@@ -5,7 +5,7 @@ import { decodeState, encodeState } from '../../program-lines/src/state.js'
 
 export interface NativeState {
   session_id: string
-  /** Of the latest prompt, by which its answer is known; null from before a prompt until OpenCode has it. */
+  /** Of the prompt of the turn, by which its answer is known; null between turns. */
   message_id: string | null
 }
 

@@ -2,8 +2,8 @@
  * One turn: a server is there, its session is opened and prompted. It is let go when the turn has come to its end, and dead
  * after any other.
  *
- * Invariants: the session's id goes out before anything is prompted, and that of the prompt the moment OpenCode has it; a
- * turn is answered only by a message that ended by itself; a turn that was stopped or parked is never answered.
+ * Invariants: the ids of the session and of the prompt go out before anything is prompted; a turn is answered only by what
+ * the model said to that very prompt, and ended by itself; a turn that was stopped or parked is never answered.
  */
 import type {
   AgentEvent,
@@ -17,6 +17,7 @@ import { failure, isFailure } from '../../model-http/src/failure.js'
 import { failureOfText } from '../../program-lines/src/failure-text.js'
 import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
 import { Following } from './following.js'
+import { newMessageId } from './message-id.js'
 import { answerTo, endOf } from './messages.js'
 import { type Server, wordsOf } from './server.js'
 import { openSession } from './session.js'
@@ -43,8 +44,9 @@ export interface TurnWork {
 export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
   const { signal } = work.options
   const { workspace } = work.settings
+  const message_id = newMessageId()
   // From here on the answer to the prompt before is no answer to this one, whatever happens.
-  if (work.state !== null) yield { type: 'state', state: encode({ ...work.state, message_id: null }) }
+  if (work.state !== null) yield { type: 'state', state: encode({ ...work.state, message_id }) }
   const { command } = readSettings(work.settings)
   const { server, note } = await startServer(work.host, command, workspace, signal)
   work.onServer(server)
@@ -57,22 +59,22 @@ export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
     if (note !== undefined) yield { type: 'note', text: note }
     const events = await server.events()
     const session_id = await openSession(server, work)
-    if (work.state === null) yield { type: 'state', state: encode({ session_id, message_id: null }) }
-    const following = new Following(server, session_id, work)
+    if (work.state === null) yield { type: 'state', state: encode({ session_id, message_id }) }
+    const following = new Following(server, session_id, message_id, work)
     onAbort = () => {
       following.abort()
       setTimeout(() => void server.stop(0), ABORT_GRACE_MS).unref()
     }
     signal.throwIfAborted()
-    await prompt(server, session_id, work)
-    const promptId = yield* following.until(events)
+    await prompt(server, session_id, message_id, work)
+    yield* following.until(events)
     signal.throwIfAborted()
     if (following.parked.length > 0) {
       // Nothing of it runs while a person is asked.
       await server.stop()
       yield { type: 'wait', kind: 'approval', asks: following.parked }
     } else {
-      yield* await answer(server, session_id, promptId)
+      yield* await answer(server, session_id, message_id)
       isOver = true
     }
   } catch (error) {
@@ -87,10 +89,16 @@ export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
   }
 }
 
-async function prompt(server: Server, sessionId: string, { settings, prompt }: TurnWork): Promise<void> {
+async function prompt(
+  server: Server,
+  sessionId: string,
+  messageID: string,
+  { settings, prompt }: TurnWork,
+): Promise<void> {
   const { model, agent } = readSettings(settings)
   const { instructions } = settings
   const { status, body } = await server.ask('POST', `/session/${sessionId}/prompt_async`, {
+    messageID,
     parts: [{ type: 'text', text: prompt }],
     ...(model !== undefined && { model }),
     ...(agent !== undefined && { agent }),
@@ -99,13 +107,9 @@ async function prompt(server: Server, sessionId: string, { settings, prompt }: T
   if (status >= 300) throw failureOfText(`opencode: ${wordsOf(body)}`)
 }
 
-async function answer(
-  server: Server,
-  sessionId: string,
-  promptId: string | undefined,
-): Promise<Iterable<AgentEvent>> {
+async function answer(server: Server, sessionId: string, promptId: string): Promise<Iterable<AgentEvent>> {
   const messages = objectsOf(await server.must('GET', `/session/${sessionId}/message`))
-  const answered = promptId === undefined ? undefined : answerTo(messages, promptId)
+  const answered = answerTo(messages, promptId)
   if (answered === undefined) throw failure('crashed', 'opencode ended the turn without an answer')
   return endOf(answered)
 }

@@ -52,6 +52,7 @@ process.exit(0)
 
 async function act() {
   if (last.startsWith('play ')) return ended(last.slice(5), 1)
+  if (last === 'use the tool, and ask me' || last.includes('no answer yet')) return asks('tool', 'question')
   if (last.endsWith('use the tool') || prompt.includes('granted permission')) return asks('tool')
   if (last === 'ask me') return asks('question')
   if (last.startsWith('be slow')) return slow()
@@ -130,7 +131,9 @@ function ended(name, status) {
   process.exit(status)
 }
 
-async function asks(name) {
+/** `beside`: what it asks at the same time. */
+async function asks(name, beside) {
+  if (beside !== undefined) write(`${recorded(beside).trim().split('\n').at(-1)}\n`)
   play(name)
   const answer = await heard()
   if (answer.type === 'control_request') {

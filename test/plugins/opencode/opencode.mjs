@@ -19,6 +19,7 @@ mkdirSync(store, { recursive: true })
 if (process.argv[command] === 'export') {
   const id = process.argv[command + 1]
   process.stderr.write(`Exporting session: ${id}\n`)
+  writeFileSync(path.join(store, 'environment'), JSON.stringify(process.env))
   if (!existsSync(fileOf(id))) process.exit(1)
   process.stdout.write(JSON.stringify({ info: { id }, messages: load(id).messages }), () => process.exit(0))
 } else if (has('dies at once')) {
@@ -61,9 +62,20 @@ function message(fields = {}, parts = []) {
 }
 
 const TOKENS = { input: 100, output: 7, reasoning: 1, cache: { read: 20, write: 0 } }
+/** A message that is no answer: of a person, or put there by itself. */
+function user(parts, id = newId('msg')) {
+  const info = { id, role: 'user' }
+  current.promptId = id
+  current.messages.push({ info, parts })
+  save(current)
+  emit('message.updated', { sessionID: current.id, info })
+  for (const part of parts)
+    emit('message.part.updated', { sessionID: current.id, part: { ...part, messageID: id } })
+}
+
 const STEPS = {
-  say(text, finish = 'stop') {
-    const info = message()
+  say(text, finish = 'stop', fields = {}) {
+    const info = message(fields)
     const part = { id: newId('prt'), type: 'text', messageID: info.id }
     emit('message.part.updated', { sessionID: current.id, part: { ...part, text: '' } })
     const facts = { sessionID: current.id, messageID: info.id, partID: part.id, field: 'text' }
@@ -76,6 +88,9 @@ const STEPS = {
   },
   begin: (text) => STEPS.say(text, 'tool-calls'),
   end: (finish) => STEPS.say('an end', finish),
+  user: (parts) => user(parts),
+  summary: (text) => STEPS.say(text, 'stop', { summary: true }),
+  message: (fields) => message({ ...fields, time: { created: 1, completed: 2 } }),
   error: (error) => message({ error, time: { created: 1, completed: 2 } }),
   'session error': (error) => emit('session.error', { sessionID: current.id, error }),
   status: (value) => status(current.id, { ...value, ...(value.in && { next: Date.now() + value.in }) }),
@@ -104,12 +119,17 @@ const STEPS = {
         return waiting
       }),
     )
-    if (current !== undefined) STEPS.say(answered.map(({ reply }) => `[${reply}]`).join(''))
+    const words = answered.map(({ reply }) => `[${reply}]`).join('')
+    // Refused without a word, it does not ask its model again.
+    const isOver = answered.some(({ reply, message }) => reply === 'reject' && !message)
+    if (current !== undefined) STEPS.say(words, isOver ? 'tool-calls' : 'stop')
   },
-  'ask a question'() {
+  async 'ask a question'(questions) {
     const id = newId('que')
-    emit('question.asked', { id, sessionID: current.id, questions: [] })
-    return new Promise((resolve) => replies.set(id, resolve))
+    emit('question.asked', { id, sessionID: current.id, questions })
+    const { answers } = await new Promise((resolve) => replies.set(id, resolve))
+    if (answers?.length === questions.length) STEPS.say(answers.join())
+    else STEPS.begin('')
   },
   kill: (signal) => process.kill(process.pid, signal),
   'wait ms': (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
@@ -124,12 +144,11 @@ async function play(session, body) {
   current = session
   session.asks = [...(session.asks ?? []), body]
   if (has('loses prompts')) return process.kill(process.pid, 'SIGKILL')
-  const info = { id: newId('msg'), role: 'user' }
-  session.promptId = info.id
-  session.messages.push({ info, parts: body.parts })
-  save(session)
+  // As the real one, which counts the changes of earlier turns.
+  for (const { info } of session.messages.filter(({ info }) => info.role === 'user'))
+    emit('message.updated', { sessionID: session.id, info })
   status(session.id, { type: 'busy' })
-  emit('message.updated', { sessionID: session.id, info })
+  user(body.parts, body.messageID)
   const isDecision = /has (granted|denied) permission/.test(text)
   const steps = text.startsWith('[')
     ? JSON.parse(text)

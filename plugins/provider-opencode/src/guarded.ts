@@ -1,0 +1,59 @@
+/**
+ * A command that only reads, and of which no record is kept: recovery could not find it, so it cannot be left behind.
+ *
+ * Invariants: nothing of its group runs once its output is known, after its time, or without us; it has no secret of ours.
+ */
+import { spawn } from 'node:child_process'
+
+const OUTPUT_BYTES_MAX = 256 * 1024 * 1024
+
+/** Beside the command waits one that kills the whole group at the end of a pipe which only we hold open. */
+const GUARD = '{ read -r _ <&3; kill -9 0; } </dev/null >/dev/null 2>&1 & exec 3<&-'
+
+/** What a person has given us, or another substrat: `host.launch` gives it to no program either. */
+const OURS = ['SUBSTRAT_TOKEN', 'SUBSTRAT_SERVER']
+
+/** Its stdout; empty where it fails, takes too long, or says more than is sensible. */
+export function outputOf(command: string, cwd: string, timeoutMs: number): Promise<string> {
+  const others = Object.entries(process.env).filter(([name]) => !OURS.includes(name))
+  const child = spawn('/bin/sh', ['-c', `${GUARD}\n${command}`], {
+    cwd,
+    env: Object.fromEntries(others),
+    stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
+    detached: true,
+  })
+  const { pid, stdout } = child
+  for (const stream of child.stdio) stream?.on('error', () => undefined)
+  return new Promise((resolve) => {
+    const pieces: Buffer[] = []
+    let bytes = 0
+    const settle = (output: string): void => {
+      clearTimeout(timer)
+      // The guard is there still, and the number of the group with it.
+      if (pid !== undefined) killGroup(pid)
+      for (const stream of child.stdio) stream?.destroy()
+      resolve(output)
+    }
+    const timer = setTimeout(() => settle(''), timeoutMs)
+    stdout?.on('data', (piece: Buffer) => {
+      bytes += piece.length
+      if (bytes > OUTPUT_BYTES_MAX) settle('')
+      else pieces.push(piece)
+    })
+    child.on('error', () => settle(''))
+    child.on('exit', (code) => {
+      // What it left running may hold its output open.
+      const whole = (): void => settle(code === 0 ? Buffer.concat(pieces).toString('utf8') : '')
+      if (stdout?.destroyed !== false) whole()
+      else stdout.once('close', whole)
+    })
+  })
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // It has ended.
+  }
+}
