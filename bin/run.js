@@ -14,7 +14,9 @@ const { crc32 } = builtin('node:zlib')
 const root = path.dirname(__dirname)
 const file = path.join(root, 'dist', 'substrat.cjs')
 const bridgeFile = path.join(root, 'dist', 'mcp.cjs')
-const codeFile = path.join(cacheDir(), `${process.version}-${process.arch}-${crc32(file).toString(16)}.code`)
+// V8 takes no code that was made under other flags of its own.
+const made = crc32(JSON.stringify([file, process.execArgv, process.env.NODE_OPTIONS])).toString(16)
+const codeFile = path.join(cacheDir(), `${process.version}-${process.arch}-${made}.code`)
 const codeSavedWithinMs = 10_000
 
 if (!existsSync(file)) {

@@ -2,7 +2,13 @@
  * The wall clock, in one place so that a test or the fuzzer can turn it. Milliseconds since the epoch. `beganAt`: when this
  * process, which is one command, began.
  */
-export const clock = { now: (): number => Date.now(), beganAt: Date.now() }
+export const clock = { now: (): number => Date.now(), monotonic, beganAt: Date.now() }
+
+/** Milliseconds since some moment, whatever is done to the clock. Asking for the global `performance` loads its module. */
+function monotonic(): number {
+  const [seconds, nanoseconds] = process.hrtime()
+  return seconds * 1000 + nanoseconds / 1e6
+}
 
 /** ISO 8601 of the later of the clock and `floor`: a clock that was set back never makes a log run backwards. */
 export function timestampAfter(floor: string | undefined): string {

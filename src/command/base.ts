@@ -45,6 +45,11 @@ export abstract class BaseCommand extends Command {
   private knownSettings: Settings | undefined
   private deliveries: Deliveries | undefined
 
+  /** What oclif does with a command that it has loaded. */
+  start(): Promise<void> {
+    return this._run()
+  }
+
   protected override async init(): Promise<void> {
     await super.init()
     onStreamError(

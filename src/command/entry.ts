@@ -4,19 +4,27 @@ import { run } from '@oclif/core/run'
 import { settings } from '@oclif/core/settings'
 import packageJson from '../../package.json' with { type: 'json' }
 import { SubstratError } from '../errors.js'
+import { isThere } from '../storage/user-files.js'
+import type { BaseCommand } from './base.js'
 import { asSubstratError, errorJson, errorLine } from './output.js'
+import { OwnConfig } from './own-config.js'
 
-/** Runs the command line, and ends the process. `commandIds` are our own commands (`config:get`), without those of plugins. */
-export async function start(root: string, commandIds: string[]): Promise<void> {
+const pjson = packageJson as unknown as Interfaces.PJSON
+
+/** Our own commands by their ids (`config:get`), each loaded when it is asked for. */
+type Commands = Record<string, CommandClass>
+type CommandClass = { id: string; new (argv: string[], config: OwnConfig): BaseCommand }
+
+/** Runs the command line, and ends the process. */
+export async function start(root: string, commands: Commands): Promise<void> {
   const argv = process.argv.slice(2)
   // What runs is what was compiled. Otherwise oclif looks for a TypeScript compiler where NODE_ENV is test or
   // development, and warns at every start while an ESM plugin is linked.
   settings.enableAutoTranspile = false
-  const ours = commandIds.some((id) => id.split(':')[0] === argv[0])
   process.once('beforeExit', failUnfinished)
   process.removeAllListeners('warning').on('warning', warn)
   try {
-    await run(argv, { root, pjson: ours ? withoutOclifPlugins() : pjson })
+    await (startOwn(root, commands, argv) ?? run(argv, { root, pjson: pjsonFor(argv, commands) }))
   } catch (error) {
     fail(error, argv)
   }
@@ -66,9 +74,20 @@ function failUnfinished(): void {
   process.exitCode = 1
 }
 
-const pjson = packageJson as unknown as Interfaces.PJSON
+/** Undefined where oclif has to look: for help, for what is no command of ours, and where the user has plugins. */
+function startOwn(root: string, commands: Commands, argv: string[]): Promise<void> | undefined {
+  const [first = '', second] = argv
+  const id = [`${first}:${second}`, first].find((word) => word !== 'mcp' && Object.hasOwn(commands, word))
+  if (id === undefined || argv.includes('--help') || argv.includes('-h')) return undefined
+  const config = new OwnConfig(root, pjson)
+  if (isThere(config.pluginList)) return undefined
+  const command = commands[id] as CommandClass
+  command.id = id
+  return new command(argv.slice(id === first ? 1 : 2), config).start()
+}
 
 /** Our own commands need none of help, plugins and autocomplete; loading them takes 5 ms. User plugins stay. */
-function withoutOclifPlugins(): Interfaces.PJSON {
-  return { ...pjson, oclif: { ...pjson.oclif, plugins: [] } }
+function pjsonFor(argv: string[], commands: Commands): Interfaces.PJSON {
+  const isOurs = Object.keys(commands).some((id) => id.split(':')[0] === argv[0])
+  return isOurs ? { ...pjson, oclif: { ...pjson.oclif, plugins: [] } } : pjson
 }

@@ -1,4 +1,5 @@
 /** Progress as a command shows it: sentences and a spinner on stderr, or with `--stream` records on stdout. */
+import { clock } from '../clock.js'
 import type { Reporter } from '../dispatch/context.js'
 import type { SessionRecord } from '../session/records.js'
 import { forPerson } from './output.js'
@@ -62,9 +63,9 @@ export class ConsoleReporter implements Reporter {
 
   private spin(): void {
     if (process.stderr.isTTY !== true || this.spinner !== undefined) return
-    const start = performance.now()
+    const start = clock.monotonic()
     this.spinner = setInterval(() => {
-      const elapsed = performance.now() - start
+      const elapsed = clock.monotonic() - start
       if (elapsed < QUIET_MS) return
       const frame = FRAMES[Math.floor(elapsed / FRAME_MS) % FRAMES.length]
       process.stderr.write(`\r\u001b[K${frame} thinking, ${Math.floor(elapsed / 1000)} s`)

@@ -2,8 +2,8 @@
  * `cancel`: the turn that an agent is in, is parked in, or was left in by a crash comes to an end. What is queued stays
  * queued. A later turn is never touched: what is asked for names the run that was found.
  */
-import { randomUUID } from 'node:crypto'
-import { sleep } from '../clock.js'
+
+import { clock, sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { openForRead } from '../session/open-for-read.js'
 import { readContinuedRun } from '../session/past-run.js'
@@ -11,6 +11,7 @@ import type { NewRecord } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
 import { isUnfinished } from '../session/status.js'
 import { bootId } from '../storage/identity.js'
+import { randomUuid } from '../storage/random.js'
 import { livingBelow } from '../tree/children.js'
 import { isBelow } from '../tree/forest.js'
 import { revoked, withdrawn } from '../turn/step-calls.js'
@@ -75,7 +76,7 @@ export function cancelRecords(state: State, reason: NewRecord<'run.cancelled'>['
 function endOfInterrupted(state: State): NewRecord[] {
   const { run } = state
   if (run === null || run.status === 'open' || !isUnfinished(state)) return []
-  const run_id = randomUUID()
+  const run_id = randomUuid()
   const { key, digest } = run
   const begun = runStarted(state, {
     run_id,
@@ -115,7 +116,7 @@ async function cancel(ctx: Context, agentId: string): Promise<CancelledAgent> {
 
 /** By its holder, who is asked to; or by us, where it waits or its holder is dead. */
 async function end(ctx: Context, agentId: string, { run_id }: Run): Promise<void> {
-  const until = performance.now() + ctx.bounds.waitMs
+  const until = clock.monotonic() + ctx.bounds.waitMs
   for (let isAsked = false; ; await sleep(20)) {
     try {
       return await visit(ctx, agentId, { waitMs: 0, goesOn: true, endsRun: true }, async (session) => {
@@ -123,7 +124,7 @@ async function end(ctx: Context, agentId: string, { run_id }: Run): Promise<void
         session.append([...cancelRecords(session.state, 'cancelled'), ...endOfInterrupted(session.state)])
       })
     } catch (error) {
-      if (!(error instanceof SubstratError) || error.code !== 'LOCKED' || performance.now() >= until)
+      if (!(error instanceof SubstratError) || error.code !== 'LOCKED' || clock.monotonic() >= until)
         throw error
     }
     if (readState(ctx.store, agentId).run?.run_id !== run_id) return

@@ -1,8 +1,9 @@
 /** `fork`: another agent that goes on with the conversation of one, with the same provider or with another. */
-import { randomUUID } from 'node:crypto'
+
 import { SubstratError } from '../errors.js'
 import { readText } from '../session/read.js'
 import type { NewRecord } from '../session/records.js'
+import { randomUuid } from '../storage/random.js'
 import { createAgent } from '../tree/birth.js'
 import { createdRecord } from '../tree/created.js'
 import { checkName } from '../tree/names.js'
@@ -49,7 +50,7 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
       facts: { agent_id: from.id },
     })
   }
-  const id = randomUUID()
+  const id = randomUuid()
   const name = request.name === null ? null : checkName(request.name)
   const { parent, allow } = from
   const seeded: NewRecord = { kind: 'session.seeded', from: from.id, content }

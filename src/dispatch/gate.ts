@@ -1,9 +1,10 @@
 /** `gate` and `ungate`: whether an agent takes turns. Its mail is kept meanwhile. */
-import { randomUUID } from 'node:crypto'
+
 import { SubstratError } from '../errors.js'
 import { post } from '../mail/post.js'
 import type { State } from '../session/state.js'
 import { OPERATOR } from '../storage/mailboxes.js'
+import { randomUuid } from '../storage/random.js'
 import { checkIsChild } from '../tree/relations.js'
 import type { Context } from './context.js'
 import { readState } from './look.js'
@@ -22,7 +23,7 @@ export interface GatedAgent {
  * turn. An agent, in a tool, may do it to its own children. Throws TREE_RULES, UNDELIVERABLE.
  */
 export async function setGate(ctx: Context, agentId: string, verb: 'gate' | 'ungate'): Promise<GatedAgent> {
-  const message_id = randomUUID()
+  const message_id = randomUuid()
   const before = readState(ctx.store, agentId)
   post(ctx.store, {
     message_id,

@@ -1,5 +1,5 @@
 /** A person's message left in the inbox: for the turn after the one that runs, or for a time. */
-import { randomUUID } from 'node:crypto'
+
 import { readableTime } from '../clock.js'
 import { findPending } from '../mail/inbox.js'
 import { post } from '../mail/post.js'
@@ -7,6 +7,7 @@ import { deriveId, digestOf } from '../session/ids.js'
 import { openDurable, openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import { OPERATOR } from '../storage/mailboxes.js'
+import { randomUuid } from '../storage/random.js'
 import { answeredInLog, isOwnTurn, keyConflict } from './answered.js'
 import type { Context } from './context.js'
 import { nameOf, type Outcome } from './outcome.js'
@@ -21,7 +22,7 @@ export function queue(ctx: Context, request: SendRequest): Outcome {
   const taken = answeredInLog(ctx, state, request) ?? beingAnswered(ctx, state, request)
   if (taken !== undefined) return taken
   const { key, content, kind, notBefore } = request
-  const messageId = key === null ? randomUUID() : idOfKey(state, key)
+  const messageId = key === null ? randomUuid() : idOfKey(state, key)
   const isNew = post(store, {
     message_id: messageId,
     from: OPERATOR,

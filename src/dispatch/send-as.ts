@@ -2,7 +2,7 @@
  * `send` in the name of an agent: from a shell in one of its tools, or by a person with `--from`. The rules of the tree
  * hold, and the message goes through the inbox.
  */
-import { randomUUID } from 'node:crypto'
+
 import { deadline } from '../deadline.js'
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
@@ -13,6 +13,7 @@ import { digestOf } from '../session/ids.js'
 import { openDurable } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
+import { randomUuid } from '../storage/random.js'
 import { checkMayWrite } from '../tree/relations.js'
 import { checkNoCycle, replyIn } from '../turn/tools/tree/correspondence.js'
 import { answeredInLog, isOwnTurn, keyConflict } from './answered.js'
@@ -83,7 +84,7 @@ function store(ctx: Context, from: State, to: State, request: SendRequest): stri
   const key = keyOf(from, request)
   const asked = openRequest(from, to, { key, content })
   if (asked !== undefined) return asked
-  const message_id = key === null ? randomUUID() : idOfKey(to, key)
+  const message_id = key === null ? randomUuid() : idOfKey(to, key)
   const sender = { from: from.id, from_path: from.path, to: to.id }
   const draft = {
     ...sender,

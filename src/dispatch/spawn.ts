@@ -1,5 +1,5 @@
 /** `spawn`: a new agent, and with a prompt its first turn. */
-import { randomUUID } from 'node:crypto'
+
 import { SubstratError } from '../errors.js'
 import { deriveId } from '../session/ids.js'
 import { openForRead } from '../session/open-for-read.js'
@@ -7,6 +7,7 @@ import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
 import { bootId } from '../storage/identity.js'
+import { randomUuid } from '../storage/random.js'
 import { isDirectory } from '../storage/user-files.js'
 import { createAgent } from '../tree/birth.js'
 import { type AgentFacts, createdRecord } from '../tree/created.js'
@@ -54,7 +55,7 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
     request.ifExists === 'use' && name !== null ? livingOne(ctx, request.parent, name) : undefined
   if (existing !== undefined) return useExisting(ctx, existing, request, listener)
   await checkSettings(ctx, request)
-  const id = randomUUID()
+  const id = randomUuid()
   const allow = allowedTools(ctx, undefined, request.allow)
   let session: Session
   try {
@@ -140,7 +141,7 @@ function firstRecords(facts: AgentFacts, request: SpawnRequest, allow: string[])
   const { provider, model, options, prompt, turnTimeoutMs } = request
   const created = createdRecord(facts)
   if (prompt === null) return [created]
-  const run_id = randomUUID()
+  const run_id = randomUuid()
   const turn = {
     ...(turnTimeoutMs === null ? {} : { turn_timeout_ms: turnTimeoutMs }),
     ...(allow.length === 0 ? {} : { allow }),

@@ -2,7 +2,7 @@
  * `suspend`: an agent brought to rest. A turn that runs in another process is asked by a request file to stop cleanly, and
  * waited for; `terminate` does it by the same.
  */
-import { sleep } from '../clock.js'
+import { clock, sleep } from '../clock.js'
 import { SessionStateError, SubstratError } from '../errors.js'
 import { stopServer } from '../provider/warm.js'
 import { openForRead } from '../session/open-for-read.js'
@@ -45,7 +45,7 @@ export async function visitStopped(
 ): Promise<AgentView> {
   // What a dead process left open is ended with its agent, by its own record.
   const goesOn = verb === 'terminate'
-  const end = performance.now() + ctx.bounds.waitMs
+  const end = clock.monotonic() + ctx.bounds.waitMs
   for (let asked: string | undefined; ; await sleep(20)) {
     try {
       return await visit(ctx, agentId, { waitMs: 0, goesOn, endsRun: goesOn }, async (session) => {
@@ -55,7 +55,7 @@ export async function visitStopped(
     } catch (error) {
       if (!(error instanceof SubstratError) || error.code !== 'LOCKED') throw error
       asked = ask(ctx, agentId, verb, asked)
-      if (performance.now() >= end) throw stillBusy(error, asked)
+      if (clock.monotonic() >= end) throw stillBusy(error, asked)
     }
   }
 }

@@ -5,6 +5,7 @@
  * That a parent has no living child is looked at, and its end is recorded, under the lock of its children: nobody is born
  * below it in between. Nobody waits for an agent's lock with that one in hand, so it can be waited for within the visit.
  */
+import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { endSession, stopServer } from '../provider/warm.js'
 import { openForRead } from '../session/open-for-read.js'
@@ -39,7 +40,7 @@ async function terminateAll(
   agentId: string,
   onTerminated: (agent: AgentView) => void,
 ): Promise<void> {
-  const until = performance.now() + ctx.bounds.waitMs
+  const until = clock.monotonic() + ctx.bounds.waitMs
   let before = ''
   let repeats = 0
   for (;;) {
@@ -54,7 +55,7 @@ async function terminateAll(
       const ids = living.map(({ id }) => id).join()
       repeats = ids === before ? repeats + 1 : 0
       before = ids
-      if (!isNewborn(error) || repeats === REPEATS_MAX || performance.now() >= until) throw error
+      if (!isNewborn(error) || repeats === REPEATS_MAX || clock.monotonic() >= until) throw error
     }
   }
 }

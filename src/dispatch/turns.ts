@@ -1,5 +1,5 @@
 /** One turn of an agent whose lock we hold: a slot, its provider, its tools, and the loop. */
-import { randomUUID } from 'node:crypto'
+
 import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import type { McpStdioServer, Provider, ProviderSettings } from '../provider/contract.js'
@@ -11,6 +11,7 @@ import type { Ask, PromptSource } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { bootId } from '../storage/identity.js'
+import { randomUuid } from '../storage/random.js'
 import type { Decided } from '../turn/decision.js'
 import { drive, type TurnPorts } from '../turn/drive.js'
 import { recoveryNotice } from '../turn/history.js'
@@ -43,7 +44,7 @@ export function startTurn(
   options: TurnOptions,
 ): Promise<Run> {
   const allow = allowedTools(ctx, session, request.allow)
-  const run = { run_id: randomUUID(), boot_id: bootId(), ...request, allow }
+  const run = { run_id: randomUuid(), boot_id: bootId(), ...request, allow }
   return runTurn(
     ctx,
     session,

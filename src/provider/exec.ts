@@ -2,6 +2,7 @@
  * `exec`: any program as an agent. The shell runs it each turn, the prompt on stdin, the reply on stdout; a non-zero exit
  * fails the turn. It has no store of its own, so a turn whose process died is of unknown outcome.
  */
+import { clock } from '../clock.js'
 import { limits } from '../limits.js'
 import type {
   AgentEvent,
@@ -91,7 +92,7 @@ async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
   const iterator = (program.stdout as AsyncIterable<Buffer>)[Symbol.asyncIterator]()
   let exitedAt = Number.POSITIVE_INFINITY
   const exited = program.exited.then(() => {
-    exitedAt = performance.now()
+    exitedAt = clock.monotonic()
   })
   for (;;) {
     const next = iterator.next()
@@ -100,7 +101,7 @@ async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
       if (result.done === true) return
       yield result.value
     }
-    if (result === 'quiet' || performance.now() - exitedAt > DRAIN_MS) {
+    if (result === 'quiet' || clock.monotonic() - exitedAt > DRAIN_MS) {
       // What is still to come is nobody's reply; the rejected read of a stream that we destroy is not an error either.
       next.catch(() => undefined)
       ;(program.stdout as unknown as { destroy(): void }).destroy()

@@ -6,7 +6,7 @@
  * recorded group that carry our SUBSTRAT_RUN and started no earlier than recorded, and nothing in a foreign pid namespace
  * or of another home; it, and a turn that does not come to its end, kill also what has that mark outside of the group.
  */
-import { sleep } from '../clock.js'
+import { clock, sleep } from '../clock.js'
 import type { ProcessGroup } from '../session/records.js'
 import { environmentOf, ownIdentity, processGroup, processStartTime } from '../storage/identity.js'
 import { listDirectory, statIfThere } from '../storage/io.js'
@@ -92,7 +92,7 @@ export async function killStrays(group: ProcessGroup, mark: Mark): Promise<numbe
   const own = ownIdentity()
   if (group.kernel_boot_id !== own.kernel_boot_id || group.pid_namespace !== own.pid_namespace) return 0
   const killed = new Set<number>()
-  for (const end = performance.now() + STRAYS_MS_MAX; performance.now() < end; await sleep(10)) {
+  for (const end = clock.monotonic() + STRAYS_MS_MAX; clock.monotonic() < end; await sleep(10)) {
     const strays = straysOf(group, mark)
     if (strays.length === 0) break
     for (const pid of strays) if (send(pid, 'SIGKILL')) killed.add(pid)
@@ -137,14 +137,14 @@ export async function killMarked(group: ProcessGroup, mark: Mark, graceMs: numbe
   if (group.kernel_boot_id !== own.kernel_boot_id) return 'gone'
   if (group.pid_namespace !== own.pid_namespace) return 'foreign'
   let wasThere = false
-  for (const end = performance.now() + graceMs + NAMELESS_MS_MAX; ; await sleep(10)) {
+  for (const end = clock.monotonic() + graceMs + NAMELESS_MS_MAX; ; await sleep(10)) {
     if (membersOf(group, mark).length > 0) {
       wasThere = true
       await killGroup(group, mark, graceMs)
     }
     const isOver = isReused(group) || !membersOf(group, undefined).some((pid) => mayBeOf(pid, mark))
     if (isOver) return wasThere ? 'killed' : 'gone'
-    if (performance.now() >= end) return 'alive'
+    if (clock.monotonic() >= end) return 'alive'
   }
 }
 
@@ -161,12 +161,12 @@ function isReused(group: ProcessGroup): boolean {
 
 /** Without a mark all of it: for who knows that the number is still this group's. */
 export async function killGroup(group: ProcessGroup, mark: Mark | undefined, graceMs: number): Promise<void> {
-  const end = performance.now() + graceMs
+  const end = clock.monotonic() + graceMs
   let members = membersOf(group, mark)
   if (graceMs > 0) for (const pid of members) send(pid, 'SIGTERM')
   for (let pauseMs = 1; members.length > 0; pauseMs = Math.min(pauseMs * 2, 20)) {
-    if (performance.now() >= end + DEATH_MS_MAX) return
-    if (performance.now() >= end) for (const pid of members) send(pid, 'SIGKILL')
+    if (clock.monotonic() >= end + DEATH_MS_MAX) return
+    if (clock.monotonic() >= end) for (const pid of members) send(pid, 'SIGKILL')
     await sleep(pauseMs)
     members = membersOf(group, mark)
   }

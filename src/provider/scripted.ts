@@ -6,7 +6,7 @@
  */
 import type { CallOptions, ModelEvent, ModelProvider, ModelRequest } from './contract.js'
 import { providerFailure } from './failure.js'
-import { loadScenario, type ScriptedResponse } from './scenario.js'
+import type { Scenario, ScriptedResponse } from './scenario.js'
 
 export const scripted: ModelProvider = {
   kind: 'model',
@@ -26,6 +26,12 @@ export const scripted: ModelProvider = {
     if (entry !== undefined) await pause(entry.delay_ms ?? 0, options)
     yield* respond(request, entry)
   },
+}
+
+/** Whoever has no scenario need not pay for reading one: the check of its form takes 1.5 ms to load. */
+async function loadScenario(path: string, workspace: string): Promise<Scenario> {
+  const scenario = await import('./scenario.js')
+  return scenario.loadScenario(path, workspace)
 }
 
 async function entryFor(request: ModelRequest, scenario: string): Promise<ScriptedResponse | undefined> {

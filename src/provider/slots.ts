@@ -2,7 +2,7 @@
  * At most N provider calls at once, across processes: a slot is a kernel-locked file, free the moment its process dies.
  * Taken after the agent's lock and never the other way round.
  */
-import { sleep } from '../clock.js'
+import { clock, sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import type { FileStore, Lease } from '../storage/store.js'
 
@@ -21,11 +21,11 @@ const POOL = 'default'
 
 /** Throws NO_SLOT when all are held for `waitMs`. */
 export async function takeSlot(store: FileStore, options: SlotOptions): Promise<Lease> {
-  const start = performance.now()
+  const start = clock.monotonic()
   for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, 50)) {
     const lease = await trySlot(store, options)
     if (lease !== undefined) return lease
-    if (performance.now() - start >= options.waitMs || options.signal?.aborted === true) throw noSlot(options)
+    if (clock.monotonic() - start >= options.waitMs || options.signal?.aborted === true) throw noSlot(options)
     if (pauseMs === 2) options.onWait?.()
     await sleep(pauseMs)
   }

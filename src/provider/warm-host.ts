@@ -5,13 +5,14 @@
  * recovery as that of any program. A server stays only after a turn that came to its end, and only where it was kept; when
  * `close` returns, any other is dead and recorded so, or recorded still where it does not die: then no other is begun.
  */
-import { randomUUID } from 'node:crypto'
+
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import type { ProcessGroup } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { WarmServer } from '../session/state.js'
 import { ownIdentity } from '../storage/identity.js'
+import { randomUuid } from '../storage/random.js'
 import type { AgentHost, CallOptions, KeptServer, LaunchCommand, LaunchedServer } from './contract.js'
 import { providerFailure } from './failure.js'
 import { startGated } from './gate.js'
@@ -86,7 +87,7 @@ export class WarmHost {
     const { servers } = session.store
     await this.mustStop()
     this.isKept = false
-    const server_id = randomUUID()
+    const server_id = randomUuid()
     // Not of the run: it serves later ones too.
     const { SUBSTRAT_RUN: _, SUBSTRAT_SOCKET: __, ...lasting } = context.environment
     const environment = {

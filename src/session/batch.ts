@@ -2,9 +2,10 @@
  * Records, given their place in the log: seq, time, batch, and what is too large for a line moved to blobs. Each is
  * checked and folded before anything is written, so that a refused one leaves nothing on disk.
  */
-import { createHash } from 'node:crypto'
+
 import { timestampAfter } from '../clock.js'
 import { assert } from '../errors.js'
+import { sha256Hex } from '../hash.js'
 import { limits } from '../limits.js'
 import { frame } from '../storage/frame.js'
 import { fold } from './fold.js'
@@ -57,7 +58,7 @@ function withBlobs(record: NewRecord, blobs: Buffer[]): NewRecord {
     const bytes = Buffer.from(text)
     if (bytes.length <= limits.inlineBytesMax) continue
     blobs.push(bytes)
-    moved[field] = { blob: createHash('sha256').update(bytes).digest('hex'), bytes: bytes.length }
+    moved[field] = { blob: sha256Hex(bytes), bytes: bytes.length }
   }
   return { ...record, ...moved }
 }

@@ -1,9 +1,9 @@
 /** Ids that follow from others, so that doing a thing again after a crash names it the same. */
-import { createHash } from 'node:crypto'
+import { sha256Hex } from '../hash.js'
 
 /** A uuid (version 8, RFC 9562) from the sha256 of its parts. */
 export function deriveId(...parts: string[]): string {
-  const hash = createHash('sha256').update(JSON.stringify(parts)).digest('hex')
+  const hash = sha256Hex(JSON.stringify(parts))
   const variant = ((Number.parseInt(hash[16] as string, 16) & 0x3) | 0x8).toString(16)
   return [
     hash.slice(0, 8),
@@ -16,5 +16,5 @@ export function deriveId(...parts: string[]): string {
 
 /** The fingerprint of a message's bytes. */
 export function digestOf(content: string): string {
-  return createHash('sha256').update(content).digest('hex')
+  return sha256Hex(content)
 }

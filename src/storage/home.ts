@@ -5,13 +5,14 @@
  * `boots/`. So who sees `boots/` knows that every other name is on disk already and need not sync it again
  * (durability rule 3); who does not see it makes, and syncs, what is missing.
  */
-import { randomUUID } from 'node:crypto'
+
 import { basename, dirname } from 'node:path'
 import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { frame, unframe } from './frame.js'
 import * as io from './io.js'
 import type { HomePaths } from './paths.js'
+import { randomUuid } from './random.js'
 import { createWhole } from './replace.js'
 
 export const FORMAT = 1
@@ -51,7 +52,7 @@ export function makeHome(paths: HomePaths, chooseLockKind: () => LockKind): Home
   if (there === undefined) {
     const facts: HomeFacts = {
       format: FORMAT,
-      home_id: randomUUID(),
+      home_id: randomUuid(),
       lock: chooseLockKind(),
       created_at: new Date(clock.now()).toISOString(),
     }

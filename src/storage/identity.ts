@@ -3,9 +3,10 @@
  * share pids. Death is judged by locks; this is for what a lock cannot tell, above all whether a process group that a
  * log names is still the one that the log means.
  */
-import { randomUUID } from 'node:crypto'
+
 import { hostname } from 'node:os'
 import { readLinkIfThere, readProc } from './io.js'
+import { randomUuid } from './random.js'
 
 export interface ProcessIdentity {
   /** Changes with each start of the kernel. */
@@ -64,7 +65,7 @@ function kernelBootId(): string {
   const text = readProc('/proc/sys/kernel/random/boot_id')?.toString('latin1').trim()
   // Without /proc nothing tells one start of the kernel from another: an id of its own makes every process a stranger,
   // and recovery scans instead of trusting markers.
-  return text ?? randomUUID()
+  return text ?? randomUuid()
 }
 
 function pidNamespace(): string {

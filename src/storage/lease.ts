@@ -5,7 +5,7 @@
  * On a file system that is not local the kernel lock may mean nothing between machines, so a lock directory is taken on
  * top. Nobody's is ever broken there by itself: who died is not to be told from who is slow.
  */
-import { sleep } from '../clock.js'
+import { clock, sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import type { LockKind } from './home.js'
 import { bootId, hostName, ownIdentity } from './identity.js'
@@ -97,11 +97,11 @@ export async function waitForLease(
   waitMs: number,
   signal?: AbortSignal,
 ): Promise<Lease | undefined> {
-  const start = performance.now()
+  const start = clock.monotonic()
   for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, system.kind === 'ofd' ? 20 : 60)) {
     const lease = await tryLease(system, path, command)
     if (lease !== undefined) return lease
-    const waited = performance.now() - start
+    const waited = clock.monotonic() - start
     if (waited >= Math.max(PATIENCE_MS, waitMs) || signal?.aborted === true) return undefined
     await sleep(pauseMs)
   }

@@ -4,9 +4,10 @@
  * Invariants: a name that comes from outside becomes part of a path only through one of these functions, and each of
  * them refuses what is not of its form: no id, key or name can walk out of the home.
  */
-import { createHash } from 'node:crypto'
+
 import { join } from 'node:path'
 import { assert } from '../errors.js'
+import { sha256Hex } from '../hash.js'
 import { isTemporaryName } from './replace.js'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -186,7 +187,7 @@ export class NameIndexPaths {
     return join(this.directory, 'complete')
   }
   entry(name: string): string {
-    return join(this.directory, createHash('sha256').update(foldName(name)).digest('hex'))
+    return join(this.directory, sha256Hex(foldName(name)))
   }
 }
 

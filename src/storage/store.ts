@@ -4,10 +4,11 @@
  *
  * Methods that write say what is on disk when they return; none of them is acknowledged by itself.
  */
-import { createHash } from 'node:crypto'
+
 import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { SubstratError } from '../errors.js'
+import { sha256Hex } from '../hash.js'
 import { type Birth, createAgent } from './birth.js'
 import { type BlobReference, readBlob, writeBlob } from './blobs.js'
 import { Boots } from './boots.js'
@@ -188,7 +189,7 @@ export class FileStore {
     const agent = this.paths.agent(agentId)
     try {
       io.mkdir('cut.mkdir', agent.cut)
-      const hash = createHash('sha256').update(bytes).digest('hex')
+      const hash = sha256Hex(bytes)
       createWhole('cut', agent.cutBytes(offset, hash), bytes)
     } catch {
       // They were never acknowledged; a full disk must not keep the log from being repaired.

@@ -46,6 +46,10 @@ function syncName(path: string): void {
   }
 }
 
+export function isThere(path: string): boolean {
+  return io.statIfThere('user_file.stat', path) !== undefined
+}
+
 export function isDirectory(path: string): boolean {
   return io.statIfThere('user_file.stat', path)?.kind === 'directory'
 }

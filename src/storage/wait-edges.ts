@@ -4,11 +4,12 @@
  *
  * Invariant: an edge is there before its process looks for a cycle, so of two that would close one at least one sees it.
  */
-import { randomUUID } from 'node:crypto'
+
 import { SubstratError } from '../errors.js'
 import * as io from './io.js'
 import { isHeld, type Lease, type LockSystem, waitForLease } from './lease.js'
 import { type HomePaths, parseWaitEdge } from './paths.js'
+import { randomUuid } from './random.js'
 
 /** Whoever looks at an edge holds its lock for a moment. */
 const LOCK_WAIT_MS = 2000
@@ -22,7 +23,7 @@ export class WaitEdges {
   /** The edge stands until it is released. */
   async add(waiterId: string, recipientId: string, command: string): Promise<Pick<Lease, 'release'>> {
     const agent = this.paths.agent(waiterId)
-    const path = agent.waitEdge(recipientId, randomUUID())
+    const path = agent.waitEdge(recipientId, randomUuid())
     io.mkdir('edge.mkdir', agent.waits)
     const lease = await waitForLease(this.locks, path, command, LOCK_WAIT_MS)
     if (lease === undefined) throw new SubstratError('LOCKED', `${path} is busy`)

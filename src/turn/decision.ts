@@ -1,9 +1,11 @@
 /** What a person decides about a parked run, and the one-time key that lets it through. */
-import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import { readableTime } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
+import { sha256Hex } from '../hash.js'
 import type { Decision, NewRecord } from '../session/records.js'
 import type { State, TokenEntry } from '../session/state.js'
+import { random, randomUuid } from '../storage/random.js'
 
 export interface MintedToken {
   token_id: string
@@ -26,15 +28,13 @@ export interface Decided {
 
 /** `st_<token id>_<secret>`: shown once, and only its hash is stored. */
 export function mintToken(expiresAt: string): { token: MintedToken; secret: string } {
-  const token_id = randomUUID()
-  const secret = `st_${token_id}_${randomBytes(24).toString('base64url')}`
+  const token_id = randomUuid()
+  const secret = `st_${token_id}_${random.bytes(24).toString('base64url')}`
   return { token: { token_id, hash: hashOf(secret), expires_at: expiresAt }, secret }
 }
 
 export function digestDecision(decision: Decision, text: string): string {
-  return createHash('sha256')
-    .update(JSON.stringify([decision, text]))
-    .digest('hex')
+  return sha256Hex(JSON.stringify([decision, text]))
 }
 
 const TOKEN = /^st_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_[\w-]{32}$/
@@ -97,5 +97,5 @@ function refused(code: TokenCode, message: string, state: State): SubstratError 
 }
 
 function hashOf(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex')
+  return sha256Hex(secret)
 }

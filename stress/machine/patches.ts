@@ -5,11 +5,11 @@
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { clock } from '../../src/clock.js'
 import { setFaultHook } from '../../src/storage/io.js'
+import { random } from '../../src/storage/random.js'
 import { Killed, type LabProcess, running, type SignalListener } from './process.js'
 
 const require = createRequire(import.meta.url)
 const fs = require('node:fs') as typeof import('node:fs')
-const crypto = require('node:crypto') as typeof import('node:crypto')
 
 const { openSync, closeSync } = fs
 
@@ -49,17 +49,9 @@ export function withoutWatches(): void {
 }
 
 /** Ids, secrets and names of temporary files by this generator of numbers from 0 to 1. */
-export function randomBy(random: () => number): void {
-  const bytes = (size: number): Buffer =>
-    Buffer.from(Array.from({ length: size }, () => Math.floor(random() * 256)))
-  crypto.randomBytes = ((size: number) => bytes(size)) as typeof crypto.randomBytes
-  crypto.randomUUID = (() => {
-    const hex = bytes(16).toString('hex')
-    const variant = '89ab'[Number.parseInt(hex[16] as string, 16) % 4]
-    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`
-  }) as typeof crypto.randomUUID
-  Math.random = random
-  syncBuiltinESMExports()
+export function randomBy(generator: () => number): void {
+  random.bytes = (size) => Buffer.from(Array.from({ length: size }, () => Math.floor(generator() * 256)))
+  Math.random = generator
 }
 
 function patchDescriptors(): void {

@@ -1,5 +1,5 @@
 /**
- * Time within the machine: the wall clock, the timers and `performance.now` of its processes, all of them by one generator
+ * Time within the machine: the clocks and the timers of its processes, all of them by one generator
  * of numbers. Time passes where a process takes a step on the disk, and when nobody can do anything before a timer is due.
  *
  * Invariants: a timer belongs to the process that set it, and never fires once that is gone. Of what is due at the same
@@ -19,7 +19,7 @@ const real = {
   clearTimeout: globalThis.clearTimeout,
   clearInterval: globalThis.clearInterval,
   setImmediate: globalThis.setImmediate,
-  performanceNow: performance.now.bind(performance),
+  monotonic: clock.monotonic,
 }
 
 /** Half a millisecond of chance, so that timers of the same length do not always fire in the order of their setting. */
@@ -170,8 +170,8 @@ function install(): void {
     clearTimeout: clear(real.clearTimeout),
     clearInterval: clear(real.clearInterval),
   })
-  performance.now = () =>
-    (running.getStore() === undefined ? undefined : current?.monotonic) ?? real.performanceNow()
+  clock.monotonic = () =>
+    (running.getStore() === undefined ? undefined : current?.monotonic) ?? real.monotonic()
   patchFileTimes()
 }
 

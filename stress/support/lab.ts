@@ -2,7 +2,7 @@
  * A place for real processes of the CLI: an installation of its own (so that a rebuild of `dist` meanwhile disturbs
  * nothing, and a mutant can be run), a warmed code cache, and homes. All of it under one temporary directory.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import {
   cpSync,
   existsSync,
@@ -70,14 +70,18 @@ export class Lab {
     this.workspace = join(root, 'workspace')
   }
 
-  /** `mutate` changes the bundled program: for the canary, which must be caught. */
-  static open(mutate: (bundle: string) => string = (bundle) => bundle): Lab {
+  /** `mutate` changes the bundled program, as it reads before it is made small: for the canary, which must be caught. */
+  static open(mutate?: (bundle: string) => string): Lab {
     const lab = new Lab(mkdtempSync(join(tmpdir(), 'substrat-lab-')))
     for (const directory of ['cli/bin', 'cli/dist', 'user', 'workspace'])
       mkdirSync(join(lab.root, directory), { recursive: true })
     for (const file of COPIED) cpSync(join(repository, file), join(lab.root, 'cli', file))
-    const bundle = readFileSync(join(repository, 'dist/substrat.cjs'), 'utf8')
-    writeFileSync(join(lab.root, 'cli/dist/substrat.cjs'), mutate(bundle))
+    const bundle = join(lab.root, 'cli/dist/substrat.cjs')
+    if (mutate === undefined) cpSync(join(repository, 'dist/substrat.cjs'), bundle)
+    else {
+      execFileSync(process.execPath, [join(repository, 'esbuild.config.mjs'), '--readable', bundle])
+      writeFileSync(bundle, mutate(readFileSync(bundle, 'utf8')))
+    }
     symlinkSync(join(repository, 'node_modules'), join(lab.root, 'cli/node_modules'))
     return lab
   }
