@@ -102,7 +102,7 @@ describe.each(['an agent', 'the operator'])('the inbox of %s', (whose) => {
     const id = randomUUID()
     mail.put(to(), id, BYTES)
     truncateSync(mail.pathOf(to(), id), limits.mailFileBytesMax + 1)
-    expect(mail.read(to(), id)).toEqual(Buffer.alloc(0))
+    expect(mail.read(to(), id)?.length).toBe(0)
   })
 
   test('does not read what is no file', () => {
