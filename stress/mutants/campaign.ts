@@ -84,6 +84,12 @@ async function runBatch(suites: Suites, batch: Open[], round: number): Promise<[
     ? await oneByOne(suites, [whole, ...trials])
     : await suites.runTogether([...trials, whole]).then((all) => [...all.slice(-1), ...all.slice(0, -1)])
   const [first, ...others] = runs as [Run, ...Run[]]
+  // One of them hangs, and all with it.
+  if (first.verdict === 'timed_out' && batch.length > 1) {
+    const pairs: [Open, Run][] = []
+    for (const each of batch) pairs.push(...(await runBatch(suites, [each], round)))
+    return pairs
+  }
   if (first.verdict !== 'passed') {
     const error = `it fails on the program as it stands: ${first.title}: ${first.error}`
     return batch.map((each) => [each, { ...first, verdict: 'broken', error }])

@@ -68,8 +68,8 @@ export const OWNER_ALONE: Mutant[] = [
   {
     name: 'the socket of a turn is open to others',
     file: 'storage/socket.ts',
-    from: `    io.chmod('socket.mode', path, 0o600)\n`,
-    to: '',
+    from: 'process.umask(0o177)',
+    to: 'process.umask(0o022)',
     suites: ['storage/socket'],
   },
   {
