@@ -1,7 +1,9 @@
 /** What is done with agents besides their turns: their state, their mail, their names, their end. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { limits } from '../../src/limits.js'
 import { conversation, type HomeView } from '../kill/home-view.js'
+import type { OnStep } from '../machine/process.js'
 import type { Desk } from './desk.js'
 import {
   type Broken,
@@ -22,6 +24,7 @@ import { isCancelled } from './waiting.js'
 export const KEEPING: Scenario[] = [
   queueing(),
   delivering(),
+  forgetting(),
   takingMail(),
   suspending('suspend', []),
   suspending('suspend-hold', ['--hold']),
@@ -101,13 +104,42 @@ function delivering(): Scenario {
   }
 }
 
+/** As an agent that has had thousands of messages: of most of them it knows no more that it had them. */
+function forgetting(): Scenario {
+  const texts = ['one', 'two', 'three', 'four']
+  const bounds = limits as { deliveredIdsKeptMin: number }
+  const usual = limits.deliveredIdsKeptMin
+  return {
+    name: 'deliver-forgetting',
+    async begin(desk): Promise<Case> {
+      bounds.deliveredIdsKeptMin = 1
+      await withAgent(desk, 'a')
+      for (const text of texts) await desk.do('send', 'a', '--queue', '--no-drain', text)
+      return {
+        argv: ['deliver', '--all'],
+        end: () => {
+          bounds.deliveredIdsKeptMin = usual
+        },
+        acknowledged: () => [],
+        next: { argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) },
+        *finally(home) {
+          for (const text of texts) yield* takenOnce(home.agent('a'), text, `echo: ${text}`)
+          yield* nothingPending(home)
+        },
+      }
+    },
+  }
+}
+
 /** What the operator took is not there again; what was not shown is not taken. */
 function takingMail(): Scenario {
   return {
     name: 'inbox-take',
     async begin(desk): Promise<Case> {
       await withAgent(desk, 'a')
-      for (const text of ['one', 'two']) await desk.do('send', 'a', '--queue', text)
+      await desk.do('send', 'a', '--queue', 'one')
+      // Its sender died behind the reply: in recovery it sends it again.
+      await desk.run(['send', 'a', '--queue', 'two'], killedAfterReply())
       return {
         argv: ['inbox', '--take'],
         *acknowledged({ stdout, status }) {
@@ -123,6 +155,15 @@ function takingMail(): Scenario {
         },
       }
     },
+  }
+}
+
+function killedAfterReply(): OnStep {
+  let isSent = false
+  return ({ point, path }) => {
+    if (isSent) return { kill: true }
+    isSent = point === 'mail.put.sync_directory' && path.endsWith('operator/inbox')
+    return undefined
   }
 }
 
@@ -366,6 +407,8 @@ function recovering(): Scenario {
       await withAgent(desk, 'kid', '--parent', 'a')
       await leaveAsked(desk, 'a', 'asked')
       await leaveDelivered(desk, 'kid', 'delivered')
+      // At boot: nobody has looked at the home under this start of the kernel.
+      desk.machine.powerCut()
       return {
         argv: ['recover', '--all', '--continue', 'all'],
         *acknowledged({ stdout }, home) {
