@@ -265,7 +265,7 @@ export class Person {
   }
 }
 
-export function placeOf(at: string): { name: string; parent: string | undefined } {
+function placeOf(at: string): { name: string; parent: string | undefined } {
   const names = at.split('/')
   return {
     name: names.at(-1) as string,
