@@ -89,8 +89,8 @@ export const KEYS: Mutant[] = [
   {
     name: 'the answer to a key is told before it is synced',
     file: 'dispatch/send.ts',
-    from: 'const state = openDurable(ctx.store, request.agentId)?.state',
-    to: 'const state = openDurable === null ? undefined : openForRead(ctx.store, request.agentId)?.state',
+    from: `import { openDurable } from '../session/open-for-read.js'`,
+    to: `import { openForRead as openDurable } from '../session/open-for-read.js'`,
     suites: ['dispatch/acknowledged'],
   },
   {
