@@ -48,7 +48,7 @@ describe('the marker of an agent', () => {
     const store = tempStore()
     const id = randomUUID()
     writeFileSync(pathsOf(store).closingMarker(id), '')
-    expect(store.markedIds()).toEqual([id])
+    expect([store.markedIds(), store.isMarked(id)]).toEqual([[id], true])
     store.unmark(id, () => true)
     expect(store.markedIds()).toEqual([id])
     store.unmark(id, () => false)
