@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { limits } from '../../src/limits.js'
-import { conversation, type HomeView } from '../kill/home-view.js'
+import { audit, conversation, type HomeView } from '../kill/home-view.js'
 import type { OnStep } from '../machine/process.js'
 import type { Desk } from './desk.js'
 import {
@@ -449,8 +449,9 @@ function rebuilding(): Scenario {
       return {
         argv,
         isDamaged: true,
-        *acknowledged() {
+        *acknowledged({ status }) {
           if (!isKept()) yield 'the damaged log is kept'
+          if (status === 0) yield* audit(desk.home, false)
         },
         next: { argv, check: (ended) => exits(ended, 0) },
         finally: (home) => takenOnce(home.agent('a'), 'whole', 'echo: whole'),
