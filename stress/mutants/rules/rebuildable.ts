@@ -28,14 +28,14 @@ export const REBUILDABLE: Mutant[] = [
     file: 'dispatch/owed.ts',
     from: 'work([...new Set([...store.agentIds(), ...store.markedIds()])])',
     to: 'work(store.markedIds())',
-    suites: ['dispatch/recovering', 'commands/recover'],
+    suites: ['dispatch/recovering'],
   },
   {
     name: 'a start of the kernel counts as scanned though not all was looked at',
     file: 'dispatch/owed.ts',
     from: 'if (await work([...new Set([...store.agentIds(), ...store.markedIds()])])) store.boots.markScanned()',
     to: 'await work([...new Set([...store.agentIds(), ...store.markedIds()])])\n  store.boots.markScanned()',
-    suites: ['commands/deliver', 'dispatch/recovering'],
+    suites: ['dispatch/recovering'],
   },
   {
     name: 'an index that has lost entries is trusted for a miss',
@@ -149,7 +149,7 @@ export const REBUILDABLE: Mutant[] = [
     file: 'dispatch/owed.ts',
     from: 'const isMailed = state.owes.length > 0 || store.mail.ids(state.id).length > 0',
     to: 'const isMailed = state.owes.length > 0',
-    suites: ['dispatch/recovering', 'commands/deliver'],
+    suites: ['dispatch/recovering'],
   },
   {
     name: 'an agent that owes answers is owed nothing',

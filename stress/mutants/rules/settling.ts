@@ -261,7 +261,7 @@ export const SETTLING: Mutant[] = [
     file: 'dispatch/recover.ts',
     from: 'return parent !== null && (run?.requests.some(({ from }) => from !== OPERATOR) ?? false)',
     to: 'return parent === null && run === undefined',
-    suites: ['dispatch/recovering', 'commands/recover'],
+    suites: ['dispatch/recovering'],
   },
   {
     name: 'what a dead turn asked of others stays in its requests',
