@@ -62,14 +62,14 @@ export class FileStore {
 
   /** Undefined where there is no home. Makes nothing. */
   static openForRead(root: string): FileStore | undefined {
-    const paths = new HomePaths(root)
+    const paths = confinedPaths(root)
     const facts = readHome(paths)
     return facts === undefined ? undefined : FileStore.of(paths, facts)
   }
 
   /** Makes the home where it is missing. */
   static openForWrite(root: string): FileStore {
-    const paths = new HomePaths(root)
+    const paths = confinedPaths(root)
     return FileStore.of(paths, makeHome(paths, chooseLockKind))
   }
 
@@ -296,6 +296,13 @@ export class FileStore {
   describeAgent(agentId: string): string {
     return dirname(this.paths.agent(agentId).log)
   }
+}
+
+/** What a home's owner keeps in it besides may be links: settings, instructions, skills. What is ours may not. */
+function confinedPaths(root: string): HomePaths {
+  const paths = new HomePaths(root)
+  io.confine(paths.directories)
+  return paths
 }
 
 /** Another process took it away after its name was looked up. */
