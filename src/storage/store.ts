@@ -64,6 +64,7 @@ export class FileStore {
   static openForRead(root: string): FileStore | undefined {
     const paths = confinedPaths(root)
     const facts = readHome(paths)
+    if (facts === undefined) refuseWithoutFacts(paths)
     return facts === undefined ? undefined : FileStore.of(paths, facts)
   }
 
@@ -310,5 +311,15 @@ export function agentGone(agentId: string): SubstratError {
   return new SubstratError('AGENT_NOT_FOUND', `agent ${agentId} was taken away meanwhile`, {
     hint: 'see which there are: substrat list --all',
     facts: { agent_id: agentId },
+  })
+}
+
+/** It is made first, so no crash leaves agents without it: to say that there are none would hide them. */
+function refuseWithoutFacts(paths: HomePaths): void {
+  if (!io.listDirectory('agents.list', paths.agents).some((name) => parseAgentDirectory(name) !== undefined))
+    return
+  throw new SubstratError('CORRUPT', `${paths.homeFile} is missing, and the home has agents`, {
+    hint: 'restore it from a backup, or have it made again: substrat recover --all',
+    facts: { path: paths.homeFile },
   })
 }
