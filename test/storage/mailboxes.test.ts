@@ -122,6 +122,17 @@ describe.each(['an agent', 'the operator'])('the inbox of %s', (whose) => {
   })
 })
 
+test('what is no message is kept beside the messages, on disk, and is none of them', () => {
+  const id = randomUUID()
+  mail.put(OPERATOR, id, BYTES)
+  let aside = ''
+  const operations = operationsOf(() => {
+    aside = mail.setAside(OPERATOR, id)
+  })
+  expect(unsyncedAfter(operations)).toEqual([])
+  expect([mail.ids(OPERATOR), readFileSync(aside)]).toEqual([[], BYTES])
+})
+
 describe('what the operator has taken', () => {
   test('is aside, on disk, and not put again', () => {
     const id = randomUUID()
