@@ -31,6 +31,7 @@ import {
   withinGrace,
 } from './events.js'
 import { programPrompt } from './history.js'
+import { isDeeperThan } from './levels.js'
 import type { TurnStop } from './stop.js'
 import type { StrayErrors } from './stray-errors.js'
 import { capped } from './tools/toolbox.js'
@@ -185,6 +186,7 @@ function isName(value: unknown): value is string {
 /** As JSON has it: what is no object of its kind is shown as a whole. */
 function plain(input: unknown): JsonObject {
   const value = JSON.parse(JSON.stringify(input ?? {})) as unknown
+  if (isDeeperThan(value, limits.inputLevelsMax)) throw offContract('an input of too many levels')
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as JsonObject)
     : { value }
