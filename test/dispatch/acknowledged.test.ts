@@ -141,6 +141,22 @@ describe('a key whose turn was cut short', () => {
   })
 })
 
+test('a key that another message took while this one waited for the agent is refused, once that is answered', async () => {
+  const store = tempStore()
+  const session = await newSession(store)
+  const { id } = session
+  const late = sent(store, request(id, { content: 'another' })).catch((error: unknown) => error)
+  const run = randomUUID()
+  session.append([
+    { kind: 'session.activated', boot_id: 'b' },
+    { ...startedRun(run, 'k'), digest: digestOf('hi') },
+    userMessage(run, 'hi'),
+  ])
+  await session.abandon()
+  expect(await late).toMatchObject({ code: 'KEY_CONFLICT' })
+  expect(openForRead(store, id)?.state.run?.status).toBe('completed')
+})
+
 describe('a message that is queued', () => {
   test('with a key is stored once, and another message with that key is refused', async () => {
     const store = tempStore()

@@ -49,6 +49,20 @@ describe('append', () => {
     expect(openForRead(store, session.id)?.state).toEqual(session.state)
   })
 
+  test('tells who waits for a record of that one alone, and once', () => {
+    const told: string[] = []
+    session.onceDurable('session.suspended', () => told.push('at rest'))
+    session.append([{ kind: 'session.activated', boot_id: 'b' }])
+    expect(told).toEqual([])
+    for (const kind of ['suspended', 'activated', 'suspended'])
+      session.append([
+        kind === 'suspended'
+          ? { kind: 'session.suspended', reason: 'idle' }
+          : { kind: 'session.activated', boot_id: 'b' },
+      ])
+    expect(told).toEqual(['at rest'])
+  })
+
   test('of no records does nothing', () => {
     expect(session.append([])).toEqual([])
     expect(session.state.last_seq).toBe(1)

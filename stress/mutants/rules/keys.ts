@@ -21,7 +21,7 @@ export const KEYS: Mutant[] = [
     file: 'dispatch/answered.ts',
     from: 'return key !== null && run?.key === key && run.digest === digestOf(content)',
     to: 'return key !== null && run?.key === key && content !== null',
-    suites: ['dispatch/send#another body under that key is refused'],
+    suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a key whose run failed is asked again without --retry',
