@@ -5,8 +5,9 @@
  * which order the mail of different senders is taken; what an agent that is gone had taken by then. Of a command that was
  * cut short the twin does what the disk of the other shows of it.
  */
-import { Person } from './argv.js'
+
 import type { Host } from './host.js'
+import { Person } from './person.js'
 import { recovered, settled } from './settle.js'
 import type { StepDone, Story } from './story.js'
 import { inWords, type Lived } from './victim.js'
