@@ -366,6 +366,22 @@ describe('repair', () => {
     expect({ log: log(), state: session.state }).toEqual(before)
   })
 
+  test('without a snapshot nothing says that the last batch was synced: it is written again', async () => {
+    appendTurn(session, 'one', 'echo: one')
+    const { last_offset } = session.state
+    await session.close(nothingOwed)
+    rmSync(join(agent, 'session.json'))
+    const rewritten: number[] = []
+    withFaults(({ point, offset }) => {
+      if (point === 'log.rewrite') rewritten.push(offset as number)
+      return undefined
+    })
+    session = await reopen(store, session.id)
+    expect(rewritten).toHaveLength(1)
+    expect(rewritten[0]).toBeLessThanOrEqual(last_offset)
+    expect(rewritten[0]).toBeGreaterThan(0)
+  })
+
   test('after a clean end there is nothing to rewrite', async () => {
     await session.close(nothingOwed)
     const points: string[] = []

@@ -170,6 +170,9 @@ test('what is waited for can come until the deadline, however good the token is'
   const wait = { ...(state.run?.wait as Wait), deadline_at: NOW }
   expect(waitIsGood(state, { ...wait, deadline_at: timeOf(1001) }, NOW)).toBe(true)
   expect(waitIsGood(state, wait, NOW)).toBe(false)
+  // And no longer than the token is good.
+  expect(waitIsGood(state, { ...wait, deadline_at: null }, timeOf(1999))).toBe(true)
+  expect(waitIsGood(state, { ...wait, deadline_at: null }, timeOf(2000))).toBe(false)
 })
 
 test.each(['unknown_tool', 'program_alive'] as const)('after %s nothing goes on by itself', (reason) => {

@@ -121,6 +121,25 @@ describe('an agent below another', () => {
   })
 })
 
+test('the index of its siblings is held from before it has its name until it is there', async () => {
+  const held: [string, boolean][] = []
+  let isLooking = false
+  withFaults(({ point }) => {
+    if (isLooking || !['names.reserve.rename', 'spawn.rename'].includes(point)) return undefined
+    isLooking = true
+    held.push([point, store.childNames(top).isHeld])
+    isLooking = false
+    return undefined
+  })
+  await newAgent(store, { name: 'a', parent: top })
+  clearFaults()
+  expect(held).toEqual([
+    ['names.reserve.rename', true],
+    ['spawn.rename', true],
+  ])
+  expect(store.childNames(top).isHeld).toBe(false)
+})
+
 test('a child of a parent whose spawn died has its name behind that of its parent, on disk too', async () => {
   withFaults(failing('EIO', ({ point }) => point === 'spawn.sync_agents'))
   await newAgent(store, { name: 'lead' }).catch(() => undefined)
