@@ -182,7 +182,7 @@ export const DELIVERED_ONCE: Mutant[] = [
     file: 'turn/drive.ts',
     from: 'const isRepeat = !this.begun.has(callId)',
     to: 'const isRepeat = callId === null',
-    suites: ['turn/drive-tools#a tool call', 'dispatch/tools-cut-short#a reply that came meanwhile'],
+    suites: ['turn/drive-tools#made again'],
   },
   {
     name: 'the reply to a call is delivered apart from its result',

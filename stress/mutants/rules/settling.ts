@@ -165,7 +165,7 @@ export const SETTLING: Mutant[] = [
     file: 'recovery/settle.ts',
     from: 'const strays = isOpen && run.process !== null ? await killStrays(run.process, run.run_id) : 0',
     to: 'const strays = isOpen && run.process !== null ? killStrays.length * 0 : 0',
-    suites: ['recovery/settle-programs', 'commands/program-waits'],
+    suites: ['recovery/settle-programs#started apart'],
   },
   {
     name: 'a server that was kept by a dead turn lives on',

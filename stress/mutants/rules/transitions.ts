@@ -105,7 +105,7 @@ export const TRANSITIONS: Mutant[] = [
     file: 'session/fold-turn.ts',
     from: 'if (run.program_calls.some((call) => call.call_id === call_id))',
     to: 'if (run.program_calls.some((call) => call.call_id === null))',
-    suites: ['session/fold-turn', 'session/fold'],
+    suites: ['session/fold-turn'],
   },
   {
     name: 'a call has two results',
