@@ -5,6 +5,8 @@ import { parseArgs } from 'node:util'
 import { MachineLab } from './machine/lab.js'
 import { Findings } from './security/finding.js'
 import { plantLinks } from './security/links.js'
+import { tryWords } from './security/names.js'
+import { lookForSecrets } from './security/secrets.js'
 
 const { values } = parseArgs({
   options: { every: { type: 'string', default: '1' }, only: { type: 'string' }, canary: { type: 'string' } },
@@ -12,11 +14,14 @@ const { values } = parseArgs({
 
 const start = performance.now()
 const findings = new Findings(values.only)
-const machine = MachineLab.open()
-try {
-  await plantLinks(machine, findings, Number(values.every))
-} finally {
-  machine.close()
+const every = Number(values.every)
+for (const look of [lookForSecrets, plantLinks, tryWords]) {
+  const lab = MachineLab.open()
+  try {
+    await look(lab, findings, every)
+  } finally {
+    lab.close()
+  }
 }
 for (const { kind, name, command, what } of findings.broken)
   console.log(

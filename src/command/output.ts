@@ -58,8 +58,18 @@ export function errorJson(error: SubstratError): { error: Record<string, unknown
 }
 
 export function errorLine(error: SubstratError): string {
-  const line = error.hint === undefined ? error.message : `${error.message} (${error.hint})`
+  const line =
+    error.hint === undefined ? bounded(error.message) : `${bounded(error.message)} (${bounded(error.hint)})`
   return `substrat: ${oneLine(line)}`
+}
+
+/** A word of any length may be repeated in a sentence; with `--json` all of it is there. */
+const SENTENCE_CHARACTERS_MAX = 4000
+
+function bounded(sentence: string): string {
+  return sentence.length <= SENTENCE_CHARACTERS_MAX
+    ? sentence
+    : `${sentence.slice(0, SENTENCE_CHARACTERS_MAX)}…`
 }
 
 /**
