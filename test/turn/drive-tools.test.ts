@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { limits } from '../../src/limits.js'
 import type { ModelEvent, ModelMessage, ModelProvider, ToolCall } from '../../src/provider/contract.js'
 import type { SessionRecord } from '../../src/session/records.js'
@@ -94,6 +94,46 @@ describe('a tool call', () => {
       ['shell', true],
       ['write_file', false],
     ])
+  })
+
+  test('holds no slot: that is for the model alone, and given back', async () => {
+    let held = 0
+    const seen: number[] = []
+    const takeSlot = async (): Promise<{ release(): Promise<void> }> => {
+      held += 1
+      return {
+        release: async () => {
+          held -= 1
+        },
+      }
+    }
+    const { provider } = script([call('read_file', { path: 'x' }), CALLS])
+    const { complete } = provider
+    provider.complete = (...asked) => {
+      seen.push(held)
+      return complete(...asked)
+    }
+    const toolbox = toolboxAt(session)
+    const run = toolbox.run.bind(toolbox)
+    toolbox.run = (...made) => {
+      seen.push(held)
+      return run(...made)
+    }
+    await runTurn(session, provider, { toolbox, ports: { takeSlot } })
+    expect([seen, held]).toEqual([[1, 0, 1], 0])
+  })
+
+  test('of a program is not given what the provider keeps to itself, nor the token of a person', async () => {
+    vi.stubEnv('CANARY_KEY', 'canary')
+    vi.stubEnv('SUBSTRAT_TOKEN', 'canary')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const { provider, heard } = script([
+      call('shell', { command: 'echo "[$CANARY_KEY$SUBSTRAT_TOKEN]"' }),
+      CALLS,
+    ])
+    provider.secrets = () => ['CANARY_KEY']
+    await runTurn(session, provider, { allow: ['shell'] })
+    expect(heard[1]?.at(-1)).toMatchObject({ role: 'tool', content: '[]\n' })
   })
 
   test('that a dead process had begun is known for one that is made again', async () => {
