@@ -6,7 +6,7 @@ import { resolveAgent } from '../../src/tree/names.js'
 import type { Host, Told } from './host.js'
 import { messageOf, type Program } from './program.js'
 import type { Action, Place } from './steps.js'
-import { keyOf, wordsOf } from './words.js'
+import { isTimed, keyOf, wordsOf } from './words.js'
 
 const FITS: Partial<Record<Action['do'], (state: State) => boolean>> = {
   decide: isAsking,
@@ -110,11 +110,10 @@ export class Person {
     const key = keyOf(action)
     const earlier = key === 'again' ? this.keyed.get(action.at) : undefined
     if (earlier !== undefined) return earlier
-    const { turnTimeout, program } = action
-    const message = this.written(
-      id,
-      turnTimeout ? { ...program, delay: 10 * this.host.pace.turnTimeoutMs } : program,
-    ) as Brought
+    const { program } = action
+    // Past its time, and in good time for whoever waits behind it.
+    const late = { delay: 2 * this.host.pace.turnTimeoutMs, rounds: program.rounds ?? [] }
+    const message = this.written(id, isTimed(action) ? late : program) as Brought
     if (key === 'none') return message
     const keyed = { ...message, key: `key ${id}` }
     this.keyed.set(action.at, keyed)

@@ -79,10 +79,11 @@ function spawnOf(
   return ['spawn', ...prompt, '--name', name, ...below, ...settings, '--if-exists', ifExists]
 }
 
-function sendOf({ at, how, drains, ifWaiting, turnTimeout }: Sending, facts: Facts): string[] {
+function sendOf(action: Sending, facts: Facts): string[] {
+  const { at, how, drains, ifWaiting } = action
   const { content = '', key, pace } = facts
   const keyed = key === null ? [] : ['--key', key]
-  const timed = turnTimeout ? ['--turn-timeout', `${pace.turnTimeoutMs}ms`] : []
+  const timed = isTimed(action) ? ['--turn-timeout', `${pace.turnTimeoutMs}ms`] : []
   const rest = [...keyed, ...timed, ...(drains ? [] : ['--no-drain'])]
   switch (how) {
     case 'direct':
@@ -124,6 +125,11 @@ function placeOf(at: string): { name: string; parent: string | undefined } {
     name: names.at(-1) as string,
     parent: names.length === 1 ? undefined : names.slice(0, -1).join('/'),
   }
+}
+
+/** What is taken together with others has the time of the first of them. */
+export function isTimed({ how, turnTimeout }: Sending): boolean {
+  return turnTimeout && how !== 'notification'
 }
 
 /** A key is of its sender; what is sent again with it is the same request. */
