@@ -113,8 +113,6 @@ export const REBUILDABLE: Mutant[] = [
     from: '    if (isOwed()) return\n',
     to: '',
     suites: ['storage/store', 'session/session'],
-    equivalent:
-      'what is owed is seen by the last look, which puts the marker back: this one saves two renames',
   },
   {
     name: 'a marker is taken away where it stands',
