@@ -27,6 +27,8 @@ export const limits = {
   /** Tool calls of one response, and the length of the name or id of one: together they must fit a line. */
   callsMax: 128,
   callNameCharactersMax: 256,
+  /** Levels of a tool's input: what is written at all must be read again, also deep within a call of ours. */
+  inputLevelsMax: 100,
   /** Inputs of the calls of one response that are in its line; the others go to blobs. */
   callInputsBytesMax: 256 * 1024,
   /** Characters of the inputs that a person is asked about, of all calls together. */
@@ -34,6 +36,8 @@ export const limits = {
   /** Bytes of a tool's output that the model is given; the whole goes to a blob, up to toolOutputBytesMax. */
   toolResultBytesMax: 32 * 1024,
   toolOutputBytesMax: 10 * 1024 * 1024,
+  /** All that a tool server says of its tools: each request to the model has it. */
+  serverToolsBytesMax: 512 * 1024,
   /** A provider that says to come back later than this is asked again then. */
   retryAfterMsMax: 30 * 24 * 3600 * 1000,
   /** A file that goes into the prompt. */

@@ -16,6 +16,8 @@ const { values } = parseArgs({
     /** Between the seeds of one shard. */
     stride: { type: 'string', default: '1' },
     path: { type: 'string' },
+    /** Each a second time: the logs must be the same, byte by byte. */
+    twice: { type: 'boolean', default: false },
     json: { type: 'string' },
     canary: { type: 'string' },
     /** How long a failure is shrunk. */
@@ -37,7 +39,9 @@ const options = {
       : Number(values.seeds),
   minutes: values.minutes === undefined ? Number.POSITIVE_INFINITY : Number(values.minutes),
   shrinkSeconds: canary === undefined ? Number(values['shrink-seconds']) : 0,
+  stops: canary !== undefined,
   path,
+  twice: values.twice,
   json: values.json,
   note: (text: string) => console.log(text),
 } as const

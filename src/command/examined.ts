@@ -1,6 +1,7 @@
 /** What `doctor` found, for a person: the worst first, and of each what to run next. */
 import type { Examined, ToldFinding } from '../dispatch/doctor.js'
 import type { Verdict } from '../recovery/invariants.js'
+import { oneLine } from './output.js'
 
 const WORDS: Record<Verdict, string> = {
   damaged: 'damaged',
@@ -21,6 +22,7 @@ export function examinedText({ home, agents, whole, held, repairs, findings }: E
       findings.length === 0 ? 'nothing is wrong' : counted(findings.length, 'finding')
     }`,
   ]
+  // A name that somebody planted in the home must not look like lines of ours.
   return lines.map(oneLine).join('\n')
 }
 
@@ -54,10 +56,4 @@ function holderText(holder: Examined['held'][number]['holder']): string {
 
 function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
-}
-
-/** A name that somebody planted in the home must not look like lines of ours. */
-function oneLine(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is taken out
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
 }

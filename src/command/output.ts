@@ -58,8 +58,18 @@ export function errorJson(error: SubstratError): { error: Record<string, unknown
 }
 
 export function errorLine(error: SubstratError): string {
-  const line = error.hint === undefined ? error.message : `${error.message} (${error.hint})`
+  const line =
+    error.hint === undefined ? bounded(error.message) : `${bounded(error.message)} (${bounded(error.hint)})`
   return `substrat: ${oneLine(line)}`
+}
+
+/** A word of any length may be repeated in a sentence; with `--json` all of it is there. */
+const SENTENCE_CHARACTERS_MAX = 4000
+
+function bounded(sentence: string): string {
+  return sentence.length <= SENTENCE_CHARACTERS_MAX
+    ? sentence
+    : `${sentence.slice(0, SENTENCE_CHARACTERS_MAX)}…`
 }
 
 /**
@@ -86,17 +96,21 @@ export function hasResult(code: ErrorCode): boolean {
   return [5, 6, 7].includes(EXIT_STATUS[code])
 }
 
+/** What steers a terminal, or has it show text in another order than it is in: `\u202e` turns what is behind it around. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced
+const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
+
 /** For a terminal: what would steer it is shown, not obeyed. For a pipe the text is exact. */
 export function forPerson(text: string, stream: { isTTY?: boolean }): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced
-  return stream.isTTY === true ? text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, visible) : text
+  return stream.isTTY === true ? text.replace(STEERING, visible) : text
 }
 
 function visible(character: string): string {
-  return `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`
+  const code = character.charCodeAt(0).toString(16)
+  return code.length > 2 ? `\\u${code}` : `\\x${code.padStart(2, '0')}`
 }
 
-function oneLine(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is taken out
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
+/** Where a line of ours must not look like several, or like another one. */
+export function oneLine(text: string): string {
+  return text.replace(/[\t\n\u2028\u2029]+/g, ' ').replace(STEERING, ' ')
 }

@@ -1,14 +1,7 @@
 /** Going on with what was interrupted, and taking what waits in the inbox. */
 import { readableTime, timestampAfter } from '../clock.js'
 import { limits } from '../limits.js'
-import {
-  type Delivery,
-  damagedMail,
-  hasDueMail,
-  nextMail,
-  removeDelivered,
-  syncBeforeForgetting,
-} from '../mail/inbox.js'
+import { type Delivery, damagedMail, hasDueMail, nextMail, removeDelivered } from '../mail/inbox.js'
 import type { Settled } from '../recovery/settle.js'
 import { interrupted } from '../recovery/settlement.js'
 import { readPastRun } from '../session/past-run.js'
@@ -114,7 +107,6 @@ export async function takeMail(ctx: Context, session: Session, budget: TurnBudge
       session.store.mail.remove(session.id, first.message_id)
       continue
     }
-    syncBeforeForgetting(session, messages.length)
     noteTaken(ctx, session, messages)
     budget.spend()
     const { key, digest, turn_timeout_ms } = first

@@ -35,7 +35,7 @@ export function retryAfterOf(thrown: unknown): number | null {
 }
 
 /** One line, of a length that a log and a terminal can take, with nothing that steers a terminal. */
-function plainSentence(message: string): string {
+export function plainSentence(message: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is taken out
   const plain = message.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ').trim()
   if (plain === '') return 'it failed without saying why'

@@ -2,7 +2,7 @@
  * A log that cannot be gone on with is set aside, never deleted, and another takes its place.
  *
  * What is on disk if we die: the damaged log under its own name, also under another; or the new log in its place. A snapshot
- * of the old one may stand beside the new one: it is of no use to anybody then, and is refused or replaced.
+ * of the old one may stand beside the new one: it is refused, and replaced by the next rebuild.
  */
 import { basename } from 'node:path'
 import { clock } from '../clock.js'
@@ -26,7 +26,8 @@ export function keepDamaged(agent: AgentPaths): SetAside {
 /** Durable when it returns. Under the agent's lock, after `keepDamaged`. */
 export function replaceLog(agent: AgentPaths, bytes: Buffer, snapshot: Buffer): void {
   replace('aside.log', agent.log, bytes, { durableName: true })
-  replace('aside.snapshot', agent.snapshot, snapshot, { durableName: false })
+  // Beside the new log the old one is not as good: it says that records are missing.
+  replace('aside.snapshot', agent.snapshot, snapshot, { durableName: true })
 }
 
 /** A free name beside the file. */

@@ -57,8 +57,6 @@ export function makeHome(paths: HomePaths, chooseLockKind: () => LockKind): Home
       created_at: new Date(clock.now()).toISOString(),
     }
     createWhole('home.create', paths.homeFile, frame(facts))
-  } else {
-    io.syncDirectory('home.sync_directory', paths.root)
   }
   for (const directory of directoriesOf(paths)) io.mkdir('home.mkdir', directory)
   // A home that is just made has every living name in its index: none.

@@ -7,10 +7,21 @@
  * directories 0700.
  */
 import * as fs from 'node:fs'
+import { dirname } from 'node:path'
 import { SubstratError } from '../errors.js'
 import { failure, type OpenMode, type Operation } from './operation.js'
 
 export type { Operation }
+
+const confined = new Set<string>()
+
+/**
+ * From now on no link is followed at or below these directories: what stands behind one is not ours, and is neither read
+ * nor changed. Node has no openat(2), so one that takes a directory's place while we look is not seen.
+ */
+export function confine(directories: string[]): void {
+  for (const directory of directories) confined.add(directory)
+}
 
 /** May throw (the operation fails), never return (the process ends), or shorten a write. */
 export type FaultHook = (operation: Operation) => { writtenBytesMax: number } | undefined
@@ -193,10 +204,6 @@ export function touch(point: string, path: string): void {
   }
 }
 
-export function chmod(point: string, path: string, mode: number): void {
-  step({ point, name: 'open', path }, () => fs.chmodSync(path, mode))
-}
-
 /** The mode of a file or directory that is there, never of what a link leads to. */
 export function changeMode(point: string, path: string, mode: number): void {
   const file = open(point, path, 'read')
@@ -214,7 +221,27 @@ export function removeTree(point: string, path: string): void {
 
 /** Empty where the directory is not there. */
 export function listDirectory(point: string, path: string): string[] {
-  return unless('ENOENT', () => step({ point, name: 'read', path }, () => fs.readdirSync(path))) ?? []
+  const list = (): string[] => {
+    refuseLinks(confinedDownTo(path))
+    return fs.readdirSync(path)
+  }
+  return unless('ENOENT', () => step({ point, name: 'read', path }, list)) ?? []
+}
+
+/** Without an owner it is of whoever makes it. */
+export type Heritage = Pick<FileFacts, 'mode'> & Partial<Pick<FileFacts, 'owner' | 'group'>>
+
+/** A new file in the place of an old one: its mode, and its owner and group where we may give them away. */
+export function inherit(point: string, file: OpenFile, { mode, owner, group }: Heritage): void {
+  step({ point, name: 'open', path: file.path }, () => {
+    try {
+      if (owner !== undefined && group !== undefined) fs.fchownSync(file.fd, owner, group)
+    } catch (error) {
+      if (errnoOf(error) !== 'EPERM') throw error
+    }
+    // Last: a change of owner takes the set-uid bits away.
+    fs.fchmodSync(file.fd, mode)
+  })
 }
 
 export interface FileFacts {
@@ -224,25 +251,31 @@ export interface FileFacts {
   device: number
   inode: number
   owner: number
+  group: number
   /** The permissions alone. */
   mode: number
 }
 
 export function statIfThere(point: string, path: string): FileFacts | undefined {
-  return unless('ENOENT', () =>
-    step({ point, name: 'read', path }, () => {
-      const stat = fs.statSync(path)
-      return {
-        kind: stat.isFile() ? 'file' : stat.isDirectory() ? 'directory' : 'other',
-        modifiedMs: stat.mtimeMs,
-        sizeBytes: stat.size,
-        device: stat.dev,
-        inode: stat.ino,
-        owner: stat.uid,
-        mode: stat.mode & 0o7777,
-      }
-    }),
-  )
+  return unless('ENOENT', () => step({ point, name: 'read', path }, () => factsFrom(fs.statSync(path))))
+}
+
+/** Of what is open, whatever has its name now. */
+export function factsOf(point: string, file: OpenFile): FileFacts {
+  return step({ point, name: 'read', path: file.path }, () => factsFrom(fs.fstatSync(file.fd)))
+}
+
+function factsFrom(stat: fs.Stats): FileFacts {
+  return {
+    kind: stat.isFile() ? 'file' : stat.isDirectory() ? 'directory' : 'other',
+    modifiedMs: stat.mtimeMs,
+    sizeBytes: stat.size,
+    device: stat.dev,
+    inode: stat.ino,
+    owner: stat.uid,
+    group: stat.gid,
+    mode: stat.mode & 0o7777,
+  }
 }
 
 /** What stands under a name itself: a link is not followed. */
@@ -329,10 +362,38 @@ export function watchDirectory(path: string, onChange: () => void): { close(): v
 
 function step<T>(operation: Operation, act: (writtenBytesMax: number) => T): T {
   try {
+    refuseLinks(confinedDownTo(dirname(operation.path)))
+    if (operation.to !== undefined) refuseLinks(confinedDownTo(dirname(operation.to)))
     const cut = faultHook?.(operation)
     return act(cut?.writtenBytesMax ?? Number.POSITIVE_INFINITY)
   } catch (error) {
     throw failure(operation, error)
+  }
+}
+
+/** The directories from a confined one down to this one; none where it is in no such place. */
+function confinedDownTo(directory: string): string[] {
+  const below: string[] = []
+  for (let at = directory; ; at = dirname(at)) {
+    below.unshift(at)
+    if (confined.has(at)) return below
+    if (at === dirname(at)) return []
+  }
+}
+
+function refuseLinks(directories: string[]): void {
+  for (const path of directories) {
+    const facts = fs.lstatSync(path, { throwIfNoEntry: false })
+    if (facts === undefined) return
+    if (!facts.isSymbolicLink()) continue
+    throw new SubstratError(
+      'HOME_EXPOSED',
+      `${path} is a symbolic link: nothing behind it is read or written`,
+      {
+        hint: 'look who put it there, and move it away; what else is wrong: substrat doctor',
+        facts: { path },
+      },
+    )
   }
 }
 

@@ -66,6 +66,12 @@ export class HomePaths {
     return join(this.servers, 'lock')
   }
 
+  /** All that is ours but home.json and config.json is in one of these. */
+  get directories(): string[] {
+    const { agents, roots, operator, unclean, boots, slots, servers } = this
+    return [agents, roots, operator, unclean, boots, slots, servers]
+  }
+
   server(agentId: string): string {
     return join(this.servers, uuid(agentId))
   }

@@ -1,5 +1,6 @@
 /** Files that go into a prompt: the user's, read as far as they can be, and silently left out where they cannot. */
 import * as io from './io.js'
+import { isInside } from './workspace.js'
 
 export interface TextFile {
   text: string
@@ -8,9 +9,13 @@ export interface TextFile {
   cut: number
 }
 
-/** Undefined for what is not there, is no plain file (a FIFO would hang the command), or cannot be read. */
-export function readTextFile(path: string, bytesMax: number): TextFile | undefined {
+/**
+ * Undefined for what is not there, is no plain file (a FIFO would hang the command), or cannot be read. And, where it comes
+ * with a workspace, for what is outside `root`: whoever made the repository may have put a link there to a secret.
+ */
+export function readTextFile(path: string, bytesMax: number, root?: string): TextFile | undefined {
   try {
+    if (root !== undefined && !isBelow(root, path)) return undefined
     const facts = io.statIfThere('prompt.stat', path)
     if (facts?.kind !== 'file') return undefined
     const read = io.readFollowingUpTo('prompt.read', path, Math.min(bytesMax, facts.sizeBytes))
@@ -18,6 +23,11 @@ export function readTextFile(path: string, bytesMax: number): TextFile | undefin
   } catch {
     return undefined
   }
+}
+
+function isBelow(root: string, path: string): boolean {
+  const real = io.realPathIfThere('prompt.realpath', path)
+  return real !== undefined && isInside(io.realPath('prompt.realpath', root), real)
 }
 
 export function pathIsThere(path: string): boolean {

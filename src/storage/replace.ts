@@ -14,10 +14,12 @@ export interface ReplaceOptions {
    * turn time, and the old file is as good.
    */
   durableName: boolean
+  /** Whose mode and owner the new file has; by default it is for its owner alone. */
+  like?: io.Heritage
 }
 
 export function replace(point: string, path: string, bytes: Uint8Array, options: ReplaceOptions): void {
-  const temp = writeTemporary(point, path, bytes)
+  const temp = writeTemporary(point, path, bytes, options.like)
   try {
     io.rename(`${point}.rename`, temp, path)
   } catch (error) {
@@ -44,11 +46,12 @@ export function createWhole(point: string, path: string, bytes: Uint8Array): boo
 }
 
 /** The name of a synced temp beside `path`; nothing is left where that failed. */
-function writeTemporary(point: string, path: string, bytes: Uint8Array): string {
+function writeTemporary(point: string, path: string, bytes: Uint8Array, like?: io.Heritage): string {
   const temp = temporaryName(path)
   const file = io.open(`${point}.open`, temp, 'create_exclusive')
   try {
     io.writeAll(`${point}.write`, file, bytes, 0)
+    if (like !== undefined) io.inherit(`${point}.inherit`, file, like)
     io.fsync(`${point}.fsync`, file)
     return temp
   } catch (error) {

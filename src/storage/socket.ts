@@ -10,7 +10,7 @@ export interface ServedSocket {
   close(): void
 }
 
-/** Listens when it settles, for this user alone: the directory is 0700 since its birth, the socket 0600 from here on. */
+/** Listens when it settles, for this user alone: the directory is 0700 since its birth, and so is the socket 0600. */
 export async function serveSocket(
   path: string,
   onConnection: (connection: Socket) => Promise<void>,
@@ -30,11 +30,9 @@ export async function serveSocket(
     io.unlink('socket.unlink', path)
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
-      server.listen(addressOf(directory, path), resolve)
+      forOwnerAlone(() => server.listen(addressOf(directory, path), resolve))
     })
-    io.chmod('socket.mode', path, 0o600)
   } catch (error) {
-    // Also where it listens already, but not for this user alone.
     server.close()
     io.close(directory)
     throw error
@@ -49,6 +47,16 @@ export async function serveSocket(
       for (const connection of connections) connection.destroy()
       io.unlink('socket.unlink', path)
     },
+  }
+}
+
+/** A socket's mode is given by nothing but the umask. `listen` binds before it returns. */
+function forOwnerAlone(bind: () => void): void {
+  const before = process.umask(0o177)
+  try {
+    bind()
+  } finally {
+    process.umask(before)
   }
 }
 

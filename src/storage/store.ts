@@ -63,14 +63,15 @@ export class FileStore {
 
   /** Undefined where there is no home. Makes nothing. */
   static openForRead(root: string): FileStore | undefined {
-    const paths = new HomePaths(root)
+    const paths = confinedPaths(root)
     const facts = readHome(paths)
+    if (facts === undefined) refuseWithoutFacts(paths)
     return facts === undefined ? undefined : FileStore.of(paths, facts)
   }
 
   /** Makes the home where it is missing. */
   static openForWrite(root: string): FileStore {
-    const paths = new HomePaths(root)
+    const paths = confinedPaths(root)
     return FileStore.of(paths, makeHome(paths, chooseLockKind))
   }
 
@@ -299,10 +300,27 @@ export class FileStore {
   }
 }
 
+/** What a home's owner keeps in it besides may be links: settings, instructions, skills. What is ours may not. */
+function confinedPaths(root: string): HomePaths {
+  const paths = new HomePaths(root)
+  io.confine(paths.directories)
+  return paths
+}
+
 /** Another process took it away after its name was looked up. */
 export function agentGone(agentId: string): SubstratError {
   return new SubstratError('AGENT_NOT_FOUND', `agent ${agentId} was taken away meanwhile`, {
     hint: 'see which there are: substrat list --all',
     facts: { agent_id: agentId },
+  })
+}
+
+/** It is made first, so no crash leaves agents without it: to say that there are none would hide them. */
+function refuseWithoutFacts(paths: HomePaths): void {
+  if (!io.listDirectory('agents.list', paths.agents).some((name) => parseAgentDirectory(name) !== undefined))
+    return
+  throw new SubstratError('CORRUPT', `${paths.homeFile} is missing, and the home has agents`, {
+    hint: 'restore it from a backup, or have it made again: substrat recover --all',
+    facts: { path: paths.homeFile },
   })
 }

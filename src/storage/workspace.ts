@@ -1,24 +1,41 @@
-/** Files of an agent's workspace, by names that a model gave: nothing outside it is read or written, wherever links lead. */
+/**
+ * Files of an agent's workspace, by names that a model gave: nothing outside it is read or written, wherever links lead.
+ * Who works in the workspace at the same time may put a link there after the look: one at the end of the path is not
+ * followed even then. One in the middle of it would be, because Node has no openat(2).
+ */
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import * as io from './io.js'
-import { writeUserFile } from './user-files.js'
+import { replace } from './replace.js'
 
 /** Throws an Error in words for the model. */
 export function readWorkspaceFile(workspace: string, path: string, bytesMax: number): Buffer {
   const file = locate(workspace, path)
   const facts = io.statIfThere('workspace.stat', file)
   if (facts === undefined) throw new Error(`there is no file ${path}`)
+  // Before it is opened: opening a device may do something.
   if (facts.kind !== 'file') throw new Error(`${path} is no plain file`)
-  if (facts.sizeBytes > bytesMax) throw new Error(`${path} is larger than ${bytesMax} bytes`)
-  return io.readFollowing('workspace.read', file)
+  return readPlain(io.open('workspace.open', file, 'read'), path, bytesMax)
 }
 
-export async function writeWorkspaceFile(workspace: string, path: string, text: string): Promise<void> {
+function readPlain(file: io.OpenFile, path: string, bytesMax: number): Buffer {
+  try {
+    const { kind, sizeBytes } = io.factsOf('workspace.stat', file)
+    if (kind !== 'file') throw new Error(`${path} is no plain file`)
+    if (sizeBytes > bytesMax) throw new Error(`${path} is larger than ${bytesMax} bytes`)
+    return io.readRange('workspace.read', file, 0, sizeBytes)
+  } finally {
+    io.close(file)
+  }
+}
+
+/** Whole, or not at all: a rename takes the place of a link too. A file that is there keeps its mode and its owner. */
+export function writeWorkspaceFile(workspace: string, path: string, text: string): void {
   const file = locate(workspace, path)
   const facts = io.statIfThere('workspace.stat', file)
   if (facts !== undefined && facts.kind !== 'file') throw new Error(`${path} is no plain file`)
   io.mkdirAll('workspace.mkdir', dirname(file))
-  await writeUserFile(file, text)
+  const like = facts ?? { mode: 0o666 & ~process.umask() }
+  replace('workspace.write', file, Buffer.from(text), { durableName: true, like })
 }
 
 /** Whether the path is the workspace, or leads into it. */
@@ -36,7 +53,8 @@ function locate(workspace: string, path: string): string {
   return real
 }
 
-function isInside(root: string, real: string): boolean {
+/** Both are real paths. */
+export function isInside(root: string, real: string): boolean {
   const inside = relative(root, real)
   return !(inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside))
 }

@@ -30,6 +30,7 @@ import {
   untilStopped,
   withinGrace,
 } from './events.js'
+import { isDeeperThan } from './levels.js'
 import { decisionOf, programPrompt } from './program-prompt.js'
 import type { TurnStop } from './stop.js'
 import { StorageGuard } from './storage-guard.js'
@@ -198,6 +199,7 @@ function isName(value: unknown): value is string {
 /** As JSON has it: what is no object of its kind is shown as a whole. */
 function plain(input: unknown): JsonObject {
   const value = JSON.parse(JSON.stringify(input ?? {})) as unknown
+  if (isDeeperThan(value, limits.inputLevelsMax)) throw offContract('an input of too many levels')
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as JsonObject)
     : { value }

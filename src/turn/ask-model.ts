@@ -13,6 +13,7 @@ import type { RunError, Usage } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import { endedEarly, Gathered, offContract, shown, type TurnEnds, untilStopped } from './events.js'
 import { conversation, promptOf, responsesBefore } from './history.js'
+import { isDeeperThan } from './levels.js'
 
 interface ModelAnswer {
   reply: string
@@ -102,12 +103,12 @@ function isWord(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.length <= limits.callNameCharactersMax
 }
 
-/** As JSON has it; undefined for what JSON has not. */
+/** As JSON has it; undefined for what JSON has not, and for what is too deep to be written again and again. */
 function plainObject(value: unknown): JsonObject | undefined {
   try {
     const plain = JSON.parse(JSON.stringify(value)) as unknown
     const isObject = typeof plain === 'object' && plain !== null && !Array.isArray(plain)
-    return isObject ? (plain as JsonObject) : undefined
+    return isObject && !isDeeperThan(plain, limits.inputLevelsMax) ? (plain as JsonObject) : undefined
   } catch {
     return undefined
   }

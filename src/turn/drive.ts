@@ -120,7 +120,6 @@ class Turn {
   }
 
   private async act(effect: Effect): Promise<TurnEvent> {
-    if (effect.type !== 'ask') await this.releaseSlot()
     if (this.stop.signal.aborted)
       return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
     switch (effect.type) {

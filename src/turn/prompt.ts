@@ -4,7 +4,8 @@
  *
  * Order: instructions; AGENTS.md from the repository's root down to the workspace; then from the home and from
  * `.substrat/` of the workspace identity.md, memory.md and the list of skills. What is missing is left out in silence;
- * what is cut for its size is said, to the model too.
+ * what is cut for its size is said, to the model too. What comes with the workspace is read only inside its repository,
+ * wherever links lead; in the home they may lead anywhere, because its owner made them.
  */
 import { dirname, join } from 'node:path'
 import { limits } from '../limits.js'
@@ -26,8 +27,8 @@ export function assemblePrompt(places: PromptPlaces, instructions: string | null
   const parts: string[] = instructions === null ? [] : [instructions]
   const sources: PromptSource[] = []
   let room: number = limits.promptBytesMax
-  for (const path of filesOf(places)) {
-    const found = readTextFile(path, Math.min(limits.promptFileBytesMax, room))
+  for (const { path, root } of filesOf(places)) {
+    const found = readTextFile(path, Math.min(limits.promptFileBytesMax, room), root)
     if (found === undefined) continue
     const { text, bytes, cut } = found
     sources.push({ path, bytes, cut })
@@ -53,14 +54,24 @@ export function assemblePrompt(places: PromptPlaces, instructions: string | null
 /** The whole text of a skill; undefined where there is none of that name. */
 export function findSkill(places: PromptPlaces, name: string, bytesMax: number): string | undefined {
   const skill = skillsOf(places).find((each) => each.name === name)
-  return skill === undefined ? undefined : readTextFile(skill.path, bytesMax)?.text
+  return skill === undefined ? undefined : readTextFile(skill.path, bytesMax, skill.root)?.text
 }
 
-function filesOf({ workspace, home }: PromptPlaces): string[] {
-  const ownFolders = [home, join(workspace, '.substrat')]
+/** What is outside `root` is not read; undefined for what is the owner's own. */
+interface PromptFile {
+  path: string
+  root: string | undefined
+}
+
+function filesOf({ workspace, home }: PromptPlaces): PromptFile[] {
+  const folders = foldersUpToRepository(workspace)
+  const root = folders[0]
+  const inFolder = (folder: string, root: string | undefined): PromptFile[] =>
+    ['identity.md', 'memory.md'].map((name) => ({ path: join(folder, name), root }))
   return [
-    ...foldersUpToRepository(workspace).map((folder) => join(folder, 'AGENTS.md')),
-    ...ownFolders.flatMap((folder) => [join(folder, 'identity.md'), join(folder, 'memory.md')]),
+    ...folders.map((folder) => ({ path: join(folder, 'AGENTS.md'), root })),
+    ...inFolder(home, undefined),
+    ...inFolder(join(workspace, '.substrat'), root),
   ]
 }
 
@@ -84,18 +95,23 @@ interface Skill {
   name: string
   description: string
   path: string
+  root: string | undefined
   bytes: number
 }
 
 /** A skill of the workspace hides one of the same name in the home. */
 function skillsOf({ workspace, home }: PromptPlaces): Skill[] {
   const skills = new Map<string, Skill>()
-  for (const folder of [join(home, 'skills'), join(workspace, '.substrat', 'skills')]) {
+  const folders = [
+    { folder: join(home, 'skills'), root: undefined },
+    { folder: join(workspace, '.substrat', 'skills'), root: foldersUpToRepository(workspace)[0] },
+  ]
+  for (const { folder, root } of folders) {
     for (const name of listFolders(folder)) {
       const path = join(folder, name, 'SKILL.md')
-      const found = readTextFile(path, limits.promptFileBytesMax)
+      const found = readTextFile(path, limits.promptFileBytesMax, root)
       if (found !== undefined)
-        skills.set(name, { name, description: describe(found.text), path, bytes: found.bytes })
+        skills.set(name, { name, description: describe(found.text), path, root, bytes: found.bytes })
     }
   }
   return [...skills.values()]

@@ -64,6 +64,7 @@ export class Trials {
 
   private judge(damage: Damage, argv: string[], ended: LabEnded, answer: Answer): Verdict | undefined {
     // An index says that it is whole: of one entry that somebody took away only the audit of all agents can know.
+    if (isTakenAway(damage)) return undefined
     if (isEntryGone(damage)) {
       if (argv !== DOCTOR) return undefined
       if (ended.status === CORRUPT) return this.count(damage.kind, 'detected')
@@ -76,11 +77,13 @@ export class Trials {
     if (
       isSeen &&
       answer.status === before.status &&
-      answer.text === before.text &&
+      isSameText(damage, argv, answer, before) &&
       isSameFor(damage, answer, before)
     )
       return this.count(damage.kind, 'as before')
-    const named = whatIsNamed(damage, ended, this.home, this.batches.get(damage.file))
+    const named = this.isTruth(damage)
+      ? whatIsNamed(damage, ended, this.home, this.batches.get(damage.file))
+      : undefined
     if (this.isSaid(damage, argv, ended) && named === undefined) return this.count(damage.kind, 'detected')
     const differs = answer.view?.filter((line) => !before.view?.includes(line)).join('; ')
     return this.broken(
@@ -92,9 +95,10 @@ export class Trials {
 
   /** What nothing else says again. Only in a log, and in a blob, the last byte says anything. */
   private isTruth({ file, range }: Damage): boolean {
-    if (['.jsonl', '/blobs/'].some((part) => file.includes(part))) return true
-    const { length } = this.home.image.entries.get(this.home.files.get(file) as string) as Buffer
-    return ['/inbox/', 'home.json'].some((part) => file.includes(part)) && (range?.[0] ?? 0) < length - 1
+    const { length: end } = this.home.image.entries.get(this.home.files.get(file) as string) as Buffer
+    // What is behind the end of a log is what a writer that died has left.
+    if (['.jsonl', '/blobs/'].some((part) => file.includes(part))) return (range?.[0] ?? 0) < end
+    return ['/inbox/', 'home.json'].some((part) => file.includes(part)) && (range?.[0] ?? 0) < end - 1
   }
 
   /** A list goes on with the others; recovery ends with the first status that is not 0. */
@@ -115,7 +119,7 @@ export class Trials {
   }
 
   private checkLog({ kind, file, ...damage }: Damage, argv: string[], verdict: Verdict | undefined): void {
-    if (!file.endsWith('.jsonl') || kind === 'removed') return
+    if (!this.isTruth({ kind, file, ...damage }) || !file.endsWith('.jsonl') || kind === 'removed') return
     const name = this.home.files.get(file) as string
     const damaged = damage.make().entries.get(name) as Buffer
     const now = this.lab.image().entries.get(name) as Buffer
@@ -133,6 +137,16 @@ export class Trials {
     this.counts.set(kind, count)
     return what === 'damages' ? undefined : what
   }
+}
+
+/** Recovery that does not know who was looked at looks at all of them, and says so. */
+function isSameText({ file }: Damage, [command]: string[], after: Answer, before: Answer): boolean {
+  return after.text === before.text || (command === 'recover' && file.startsWith('boots/'))
+}
+
+/** A message that is gone was taken by somebody, and a marker that nothing was owed: nobody can tell. */
+function isTakenAway({ kind, file }: Damage): boolean {
+  return kind === 'removed' && (file.includes('inbox/') || file.startsWith('unclean/'))
 }
 
 function isEntryGone({ kind, file }: Damage): boolean {

@@ -111,8 +111,11 @@ export class Case {
     return viewOf(this.lab.home).filter((line) => later?.test(line) !== true)
   }
 
-  private isDone({ status, isDone }: Told): boolean {
-    return status === this.baseline.usual.status || isDone === true
+  private isDone({ status, stdout, isDone }: Told): boolean {
+    const { usual } = this.baseline
+    // What goes on meanwhile may have ended before, and then it says so.
+    const isSaid = this.template.prepared.meanwhile === undefined || stdout === usual.stdout
+    return (status === usual.status && isSaid) || isDone === true
   }
 
   private later(count: number, operation: Operation): ReturnType<OnStep> {

@@ -9,7 +9,7 @@ const LARGE = 'large '.repeat(15_000)
 const TOOLS: Response[] = [{ say: 'first', tools: [SHELL, SHELL] }, { say: 'done' }]
 const EXEC = ['--provider', 'exec', '--option', 'command=cat >/dev/null; echo done']
 /** How long another process has its model think: longer than any command here takes. */
-const THINKING_MS = 150
+const THINKING_MS = 1000
 
 export const SCENARIOS: FaultScenario[] = [
   {

@@ -19,8 +19,12 @@ export interface CampaignOptions {
   seeds: number
   minutes: number
   shrinkSeconds: number
+  /** Whether the first failure is enough. */
+  stops: boolean
   /** Of a failure that was shrunk: only that is run, and told. */
   path: string | undefined
+  /** Whether each is done a second time, which must come to the same bytes. */
+  twice: boolean
   json: string | undefined
   note(text: string): void
 }
@@ -51,6 +55,7 @@ export class Campaign {
     const hosts = await openHosts(mode)
     try {
       for (let count = 0; count < seeds && this.elapsed < minutes * 60; count++) {
+        if (this.options.stops && this.totals.failures > 0) break
         await this.trySeed(hosts.make, directory, seed + count * stride)
         if (this.totals.seeds % SEEDS_PER_LINE === 0) note(this.line())
         this.save()
@@ -78,6 +83,8 @@ export class Campaign {
       async (sequence: Sequence) => {
         if (this.elapsed > shrinksUntil) return
         const trial = await tryOut(makeHost, directory, sequence)
+        if (this.options.twice)
+          trial.violations.push(...unlike(trial, await tryOut(makeHost, directory, sequence)))
         // What is run again to shrink it is not counted.
         if (isFirst) this.count(trial)
         isFirst = false
@@ -117,6 +124,14 @@ export class Campaign {
     const { json } = this.options
     if (json !== undefined) writeFileSync(json, `${JSON.stringify(this.totals, null, 2)}\n`)
   }
+}
+
+function unlike(one: Trial, other: Trial): string[] {
+  const [first, second] = [one, other].map(({ logs }) => logs) as [Trial['logs'], Trial['logs']]
+  const ids = new Set([...first.keys(), ...second.keys()])
+  return [...ids]
+    .filter((id) => first.get(id)?.equals(second.get(id) ?? Buffer.alloc(0)) !== true)
+    .map((id) => `the same sequence comes to the same bytes: the log of ${id} does not`)
 }
 
 function report(seed: number, mode: Mode, path: string | null, { violations, story }: Trial): string {

@@ -5,12 +5,13 @@
  * Commands that run together interleave where they wait: for a model, for a lock, for a reply. Within one piece of
  * synchronous code there is one process; what happens there between two of them is for the real ones.
  */
+import { randomUUID } from 'node:crypto'
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ownIdentity } from '../../src/storage/identity.js'
 import type { Operation } from '../../src/storage/io.js'
 import { Machine } from '../machine/machine.js'
-import { randomBy, withoutWatches } from '../machine/patches.js'
+import { randomBy, withoutSyncs, withoutWatches } from '../machine/patches.js'
 import type { Fault, LabProcess } from '../machine/process.js'
 import { VirtualTime } from '../machine/virtual-time.js'
 import { Disk } from '../powercut/disk.js'
@@ -53,8 +54,9 @@ export class MachineHost implements Host {
     const chance = (): number => this.random.next()
     this.time = new VirtualTime(chance, EPOCH)
     withoutWatches()
+    withoutSyncs()
     randomBy(chance)
-    Object.assign(ownIdentity(), IDENTITY, { kernel_boot_id: crypto.randomUUID() })
+    Object.assign(ownIdentity(), IDENTITY, { kernel_boot_id: randomUUID() })
   }
 
   async run(planned: Planned[]): Promise<Told[]> {

@@ -3,8 +3,9 @@ import { limits } from '../../src/limits.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import { OPERATOR } from '../../src/storage/mailboxes.js'
 import { grouped } from '../tree/seen.js'
+import { acknowledged } from './acknowledged.js'
 import { answered } from './answers.js'
-import type { Person } from './argv.js'
+import type { Person } from './person.js'
 import type { Done, Story } from './story.js'
 import type { AgentInWorld, Taken, World } from './world.js'
 
@@ -16,8 +17,7 @@ export function* judge(story: Story, world: World, person: Person): Iterable<str
     new Set(done.flatMap(({ words }) => (words.message?.key == null ? [] : words.message.id))),
   )
   yield* sentToThem(world, done)
-  yield* acknowledged(world, story, done)
-  yield* toolsAcknowledged(world, story)
+  yield* acknowledged(world, story)
   yield* answered(world)
   yield* inOrder(world, done)
   for (const agent of world.agents) {
@@ -63,71 +63,6 @@ function* sentToThem({ agents }: World, done: Done[]): Iterable<string> {
     for (const { state, taken } of agents)
       if (state.path !== command.action.at && taken.some((each) => each.id === id))
         yield `a message goes to whom it was sent: #${id} is in ${state.path}`
-  }
-}
-
-const REFUSED = [3, 13]
-
-function* acknowledged(world: World, { removed }: Story, done: Done[]): Iterable<string> {
-  for (const { command, words, told } of done) {
-    const { action } = command
-    const { message } = words
-    if (action.do === 'spawn' && told.status === 0) {
-      const id = resultOf(told.stdout).agent?.id
-      if (id === undefined || (world.agent(id) === undefined && !removed.has(id)))
-        yield `an agent that was told of is there: ${id}, told by ${told.argv.slice(0, 6).join(' ')}`
-    }
-    if (message === undefined || action.do !== 'send') continue
-    // In a group it may have been born a moment before.
-    const agent = world.agent(resultOf(told.stdout).agent?.id ?? words.agentId)
-    if (agent === undefined) continue
-    const isRepeated = done.filter((other) => other.words.message?.id === message.id).length > 1
-    const places = [...agent.taken, ...agent.waiting].filter(({ content }) => content === message.content)
-    const what = `#${message.id} (${action.how}, ended with ${told.status}) to ${action.at}`
-    if (told.status === 0 && places.length === 0 && !wasReturned(world, agent, message.content))
-      yield `what was acknowledged is there: ${what}`
-    if (
-      typeof told.status === 'number' &&
-      REFUSED.includes(told.status) &&
-      !told.isHarmed &&
-      !isRepeated &&
-      places.length > 0
-    )
-      yield `what was refused is not there: ${what}`
-    const { reply, run } = resultOf(told.stdout)
-    if (told.status !== 0 || action.how !== 'direct' || reply == null) continue
-    const fates = agent.taken
-      .filter(({ id }) => id === message.id)
-      .map(({ run_id }) => agent.fates.get(run_id))
-    if (!fates.some((fate) => fate?.status === 'completed' && fate.reply === reply))
-      yield `the reply that was printed is that of the log: of ${what}, run ${run?.id}`
-  }
-}
-
-/** The error to its sender has its words. A sender that is no more can be told nothing. */
-function wasReturned({ agents, toOperator }: World, agent: AgentInWorld, content: string): boolean {
-  if (agent.state.state !== 'terminated') return false
-  const errors = [...toOperator, ...agents.flatMap(({ taken, waiting }) => [...taken, ...waiting])]
-  const isTold = errors.some((error) => error.kind === 'error' && error.content.endsWith(`: ${content}`))
-  return isTold || agents.some(({ state }) => state.state === 'terminated' && state.id !== agent.state.id)
-}
-
-/** The id that a tool was given of a message leads to it, or to the error that says why not. */
-function* toolsAcknowledged(world: World, { removed }: Story): Iterable<string> {
-  if (removed.size > 0) return
-  const all = [...world.toOperator, ...world.agents.flatMap(({ taken, waiting }) => [...taken, ...waiting])]
-  const ids = new Set(
-    all.flatMap(({ message_id, reply_to, kind }) =>
-      kind === 'error' ? [message_id, reply_to] : [message_id],
-    ),
-  )
-  for (const { state, records, text } of world.agents) {
-    if (state.state === 'terminated') continue
-    for (const record of records) {
-      if (record.kind !== 'tool.finished' || record.is_error) continue
-      for (const [, id] of text(record).matchAll(/(?:sent as|first request is) ([0-9a-f-]{36})/g))
-        if (!ids.has(id as string)) yield `what an agent was told is sent arrives: ${id} of ${state.path}`
-    }
   }
 }
 
@@ -195,19 +130,5 @@ function* recordsInOrder({ state, records }: AgentInWorld): Iterable<string> {
     if (record.kind !== 'run.interrupted') continue
     if (interrupted.has(record.run_id)) yield `a run is interrupted once: ${record.run_id} of ${state.path}`
     interrupted.add(record.run_id)
-  }
-}
-
-interface Result {
-  agent?: { id?: string }
-  run?: { id?: string } | null
-  reply?: string | null
-}
-
-function resultOf(stdout: string): Result {
-  try {
-    return JSON.parse(stdout) as Result
-  } catch {
-    return {}
   }
 }

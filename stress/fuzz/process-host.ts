@@ -12,7 +12,7 @@ import { PACES } from './pace.js'
 import type { Harm } from './steps.js'
 
 /** One that takes longer hangs. */
-const COMMAND_MS_MAX = 120_000
+const COMMAND_MS_MAX = 600_000
 /** Changing steps that a usual command takes on the disk: the place of a kill, as a share of its time. */
 const USUAL_STEPS = 40
 const FIRST_MS = 300

@@ -10,12 +10,17 @@ const ROUNDS_MAX = 15
 
 export type Heard = (told: Told) => void
 
-/** What the next commands do about what was cut short. The recoveries may be cut short, too. */
+/** What the next commands do about what was cut short. The recoveries may be cut short, too, beside one that is not. */
 export async function recovered(host: Host, harms: Harm[], heard: Heard): Promise<string[]> {
   const broken: string[] = []
   for (const harm of harms) {
-    const told = await one(host, RECOVER, heard, harm)
-    broken.push(...audit(host.home, false), ...wrong(told))
+    const together = [
+      { argv: RECOVER, harm, startMs: 0 },
+      { argv: DELIVER, harm: null, startMs: 0 },
+    ]
+    const told = await host.run(together)
+    for (const each of told) heard(each)
+    broken.push(...audit(host.home, false), ...told.flatMap((each) => [...wrong(each)]))
   }
   broken.push(...wrong(await one(host, RECOVER, heard)), ...audit(host.home, true))
   broken.push(...wrong(await one(host, DELIVER, heard)))
@@ -99,8 +104,8 @@ function* wrong({ argv, status, stderr, isHarmed }: Told): Iterable<string> {
   yield `substrat ${argv.join(' ')} brings the home to rest, and ended with ${status}: ${stderr.trim().slice(0, 500)}`
 }
 
-async function one(host: Host, argv: string[], heard: Heard, harm: Harm | null = null): Promise<Told> {
-  const [told] = (await host.run([{ argv, harm, startMs: 0 }])) as [Told]
+async function one(host: Host, argv: string[], heard: Heard): Promise<Told> {
+  const [told] = (await host.run([{ argv, harm: null, startMs: 0 }])) as [Told]
   heard(told)
   return told
 }

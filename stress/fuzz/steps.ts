@@ -5,7 +5,7 @@ import type { Program } from './program.js'
 export const PLACES = ['a', 'b', 'a/x', 'a/y', 'b/x', 'a/x/p', 'a/x/q'] as const
 export type Place = (typeof PLACES)[number]
 
-export type Decision = 'approve' | 'deny' | 'input' | 'result'
+type Decision = 'approve' | 'deny' | 'input' | 'result'
 
 export type Action =
   | { do: 'spawn'; at: Place; prompt: Program | null; ifExists: 'fail' | 'use' }

@@ -10,8 +10,8 @@ import type { World } from './world.js'
 export interface Trial {
   violations: string[]
   counts: Counts & { messages: number; tokens: number; twins: number; notCompared: number }
-  /** The logs of the first home, for who compares two runs. */
-  world: World
+  /** Of the home that things happened to, by agent. */
+  logs: Map<string, Buffer>
   story: StepDone[]
 }
 
@@ -22,6 +22,7 @@ export async function tryOut(makeHost: MakeHost, directory: string, sequence: Se
   const host = makeHost(join(directory, 'first'), sequence.salt)
   const lived = await live(host, sequence)
   const world = lived.atRest
+  const logs = new Map(world.agents.map(({ state, log }) => [state.id, log]))
   const story = lived.story.steps
   const counts = { ...noCounts(), ...host.counts, messages: 0, tokens: 0, twins: 0, notCompared: 0 }
   for (const { taken, records } of world.agents) {
@@ -29,14 +30,14 @@ export async function tryOut(makeHost: MakeHost, directory: string, sequence: Se
     counts.tokens += records.filter(({ kind }) => kind === 'token.minted').length
   }
   if (lived.violations.length > 0 || !sequence.hasTwin)
-    return { violations: lived.violations, counts, world, story }
+    return { violations: lived.violations, counts, logs, story }
   if (hasFailedTool(world) || hasLeftTurn(world)) {
     counts.notCompared = 1
-    return { violations: [], counts, world, story }
+    return { violations: [], counts, logs, story }
   }
   counts.twins = 1
   const twin = makeHost(join(directory, 'twin'), sequence.salt + 1)
-  return { violations: await differences(twin, lived), counts, world, story }
+  return { violations: await differences(twin, lived), counts, logs, story }
 }
 
 /** A fault of the disk within a tool is the model's to know: what it does then is another story. */

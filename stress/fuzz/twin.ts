@@ -5,21 +5,22 @@
  * which order the mail of different senders is taken; what an agent that is gone had taken by then. Of a command that was
  * cut short the twin does what the disk of the other shows of it.
  */
-import { Person } from './argv.js'
+
 import type { Host } from './host.js'
+import { Person } from './person.js'
 import { recovered, settled } from './settle.js'
 import type { StepDone, Story } from './story.js'
-import type { Lived } from './victim.js'
+import { inWords, type Lived } from './victim.js'
 import { type AgentInWorld, World } from './world.js'
 
 export async function differences(host: Host, lived: Lived): Promise<string[]> {
   const twin = new Twin(host)
   for (const [index, step] of lived.story.steps.entries()) {
-    const found = await twin.step(index, step)
+    const found = await twin.step(index, step).catch(inWords)
     if (found.length > 0) return found.map((each) => `step ${index}, in the twin: ${each}`)
   }
   const atEnd = World.read(host.home)
-  const broken = await twin.rest()
+  const broken = await twin.rest().catch(inWords)
   if (broken.length > 0) return broken.map((each) => `at rest, in the twin: ${each}`)
   return [
     ...compared('before rest', ...inBoth(stateOf(lived.atEnd), stateOf(atEnd))),

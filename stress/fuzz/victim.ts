@@ -2,10 +2,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { audit } from '../kill/home-view.js'
-import { Person } from './argv.js'
 import { inTwin } from './happened.js'
 import type { Host, Told } from './host.js'
 import { judge } from './oracle.js'
+import { Person } from './person.js'
 import { recovered, settled } from './settle.js'
 import type { Command, Sequence, Step } from './steps.js'
 import { type Done, exitsAreOfTheContract, type StepDone, type Story } from './story.js'
@@ -22,10 +22,15 @@ export interface Lived {
 export async function live(host: Host, { steps }: Sequence): Promise<Lived> {
   const life = new Life(host)
   for (const [index, step] of steps.entries()) {
-    const violations = await life.step(index, step)
+    const violations = await life.step(index, step).catch(inWords)
     if (violations.length > 0) return life.end(violations.map((each) => `step ${index}: ${each}`))
   }
   return life.end(undefined)
+}
+
+/** Of a host whose commands do not end, or end as no command does. */
+export function inWords(error: unknown): string[] {
+  return [`every command comes to an end: ${error instanceof Error ? error.stack : error}`]
 }
 
 class Life {
@@ -57,7 +62,8 @@ class Life {
 
   async end(violations: string[] | undefined): Promise<Lived> {
     const atEnd = World.read(this.host.home)
-    const broken = violations ?? (await settled(this.host, this.behindMs, (told) => this.person.hear(told)))
+    const broken =
+      violations ?? (await settled(this.host, this.behindMs, (told) => this.person.hear(told)).catch(inWords))
     const atRest = World.read(this.host.home)
     const judged = broken.length > 0 ? broken : [...this.lost(), ...judge(this.story, atRest, this.person)]
     return { story: this.story, atEnd, atRest, violations: judged }

@@ -22,7 +22,7 @@ export interface Taken {
 }
 
 /** What became of a run and of those that went on with it. */
-export interface Fate {
+interface Fate {
   status: string
   reply: string | null
   /** How many of its runs have ended. */

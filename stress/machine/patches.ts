@@ -48,6 +48,13 @@ export function withoutWatches(): void {
   syncBuiltinESMExports()
 }
 
+/** What is on the disk after a power cut is for a model to say: the real one need not be waited for. */
+export function withoutSyncs(): void {
+  fs.fsyncSync = () => undefined
+  fs.fdatasyncSync = () => undefined
+  syncBuiltinESMExports()
+}
+
 /** Ids, secrets and names of temporary files by this generator of numbers from 0 to 1. */
 export function randomBy(generator: () => number): void {
   random.bytes = (size) => Buffer.from(Array.from({ length: size }, () => Math.floor(generator() * 256)))

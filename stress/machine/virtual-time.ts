@@ -28,7 +28,7 @@ const JITTER_MS = 0.5
 const STEP_MS_MAX = 0.2
 
 /** Nobody can go on: no process has a timer, and none has ended. */
-export class Stuck extends Error {}
+class Stuck extends Error {}
 
 /** What `setTimeout` gives: Node's callers call these methods on it. */
 class Timer {

@@ -80,10 +80,19 @@ async function runBatch(suites: Suites, batch: Open[], round: number): Promise<[
   const trials: Trial[] = batch.map(({ mutant }) => ({ suite, mutant }))
   // The program as it stands comes last: it must pass, also after all that the others may have left.
   const whole: Trial = { suite, mutant: undefined }
-  const runs = startsCli(suite)
-    ? await oneByOne(suites, [whole, ...trials])
+  let runs = startsCli(suite)
+    ? await oneByOne(suites, [whole, ...trials], true)
     : await suites.runTogether([...trials, whole]).then((all) => [...all.slice(-1), ...all.slice(0, -1)])
+  // Not every suite may be one of several in a process.
+  if (!startsCli(suite) && !['passed', 'timed_out'].includes(runs[0]?.verdict ?? ''))
+    runs = await oneByOne(suites, [whole, ...trials], false)
   const [first, ...others] = runs as [Run, ...Run[]]
+  // One of them hangs, and all with it.
+  if (first.verdict === 'timed_out' && batch.length > 1) {
+    const pairs: [Open, Run][] = []
+    for (const each of batch) pairs.push(...(await runBatch(suites, [each], round)))
+    return pairs
+  }
   if (first.verdict !== 'passed') {
     const error = `it fails on the program as it stands: ${first.title}: ${first.error}`
     return batch.map((each) => [each, { ...first, verdict: 'broken', error }])
@@ -103,14 +112,14 @@ async function certain(suites: Suites, trial: Trial, run: Run): Promise<Run> {
   return run.verdict === 'passed' && startsSources(trial.suite) ? suites.runInCopy(trial, false) : run
 }
 
-async function oneByOne(suites: Suites, trials: Trial[]): Promise<Run[]> {
+async function oneByOne(suites: Suites, trials: Trial[], isBuilt: boolean): Promise<Run[]> {
   const runs: Run[] = []
   for (const trial of trials) {
-    const run = await suites.runInCopy(trial, true)
+    const run = await suites.runInCopy(trial, isBuilt)
     // With real processes a busy machine fails a test now and then, a mutant always.
     const isDoubtful = trial.mutant !== undefined && run.verdict === 'failed' && run.title !== null
     const [file] = trial.suite.split('#')
-    runs.push(isDoubtful ? await suites.runInCopy({ ...trial, suite: `${file}#${run.title}` }, true) : run)
+    runs.push(isDoubtful ? await suites.runInCopy({ ...trial, suite: `${file}#${run.title}` }, isBuilt) : run)
     if (trial.mutant === undefined && run.verdict !== 'passed') break
   }
   return runs

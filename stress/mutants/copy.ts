@@ -3,7 +3,16 @@
  * meanwhile is no part of the run.
  */
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { repository } from '../support/lab.js'
@@ -26,6 +35,8 @@ export class Copy {
         filter: (path) => !LEFT_OUT.has(basename(path)),
       })
     symlinkSync(join(repository, 'node_modules'), join(root, 'node_modules'))
+    // Tests start processes of another user.
+    chmodSync(root, 0o755)
     return new Copy(root)
   }
 

@@ -10,7 +10,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Operation } from '../../src/storage/io.js'
 import { Machine } from '../machine/machine.js'
 import { withoutWatches } from '../machine/patches.js'
@@ -106,6 +106,13 @@ export class Desk {
     writeSync(fd, bytes, 0, bytes.length, offset)
     this.onStep({ point: 'spoil', name: 'fsync', path })
     closeSync(fd)
+  }
+
+  /** A file of the home is gone, for good. */
+  lose(path: string): void {
+    this.onStep({ point: 'lose', name: 'unlink', path })
+    rmSync(path)
+    this.onStep({ point: 'lose', name: 'sync_directory', path: dirname(path) })
   }
 
   /** A scenario of the scripted provider, named by the option of an agent. */

@@ -9,7 +9,10 @@ import { type FoundViolation, survey } from './survey.js'
 /** Syncs that none of these commands comes to harm without, and why. */
 export const HARMLESS: Record<string, string> = {
   'snapshot.fsync': 'a cache of the log: one that does not check is made again (rule 10)',
+  'aside.snapshot.fsync': 'a cache of the log: one that does not check is made again (rule 10)',
+  'aside.log.sync_directory': 'the same directory is synced once more before anything is told',
   'boot.fsync': 'after a power cut it is of another start of the kernel anyhow (rule 10)',
+  'names.sync_directory': 'an index that does not say that it is complete is made again (rule 10)',
   'cut.fsync': 'a copy for a person, of bytes that nobody was told of',
   'cut.sync_directory': 'a copy for a person, of bytes that nobody was told of',
   'home.create.sync_directory': 'the same directory is synced once more before anything is told',

@@ -6,7 +6,7 @@ import { type Broken, type Case, exits } from './scenario.js'
 import type { Told } from './trace.js'
 
 /** Both must come out right: the next command finds what the cut left, or what recovery made of it. */
-export const ORDERS = ['recover first', 'next command first'] as const
+const ORDERS = ['recover first', 'next command first'] as const
 export type Order = (typeof ORDERS)[number]
 
 export interface Violation {

@@ -1,28 +1,20 @@
-/** What is done with agents besides their turns: their state, their mail, their names, their end. */
-import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { conversation, type HomeView } from '../kill/home-view.js'
-import type { Desk } from './desk.js'
+/** What is done with agents besides their turns: their state, their gate, their end. */
+import type { HomeView } from '../kill/home-view.js'
+import { conversationOf } from './mail.js'
 import {
   type Broken,
   type Case,
-  configOf,
   exits,
   leaveAsked,
   nothingPending,
   operatorMail,
   type Scenario,
   takenOnce,
-  UUID,
   withAgent,
 } from './scenario.js'
 import type { Told } from './trace.js'
 import { isCancelled } from './waiting.js'
-
 export const KEEPING: Scenario[] = [
-  queueing(),
-  delivering(),
-  takingMail(),
   suspending('suspend', []),
   suspending('suspend-hold', ['--hold']),
   stopping('suspend'),
@@ -31,101 +23,11 @@ export const KEEPING: Scenario[] = [
   terminating(),
   removing(),
   gating(),
-  setting(),
-  configuring(),
-  recovering(),
-  rebuilding(),
 ]
 
-const QUEUED = new RegExp(`queued as message (${UUID.source})`)
-
-function queueing(): Scenario {
-  const argv = ['send', 'a', '--queue', '--no-drain', '--key', 'k', 'queued']
-  return {
-    name: 'queue',
-    async begin(desk): Promise<Case> {
-      await withAgent(desk, 'a')
-      return {
-        argv,
-        acknowledged: ({ stderr }, home) => isStored(home, QUEUED.exec(stderr)?.[1]),
-        next: { argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) },
-        *finally(home, { stderr }) {
-          const { asked = 0 } = conversationOf(home, 'queued')
-          if (QUEUED.test(stderr) || asked > 0) yield* takenOnce(home.agent('a'), 'queued', 'echo: queued')
-          yield* nothingPending(home)
-        },
-      }
-    },
-  }
-}
-
-function conversationOf(home: HomeView, content: string): { asked?: number } {
-  const agent = home.agent('a')
-  return agent === undefined ? {} : conversation(agent, content)
-}
-
-function* isStored(home: HomeView, id: string | undefined): Broken {
-  const agent = home.agent('a')
-  if (
-    id === undefined ||
-    agent?.pending.includes(id) === true ||
-    agent?.state.delivered.includes(id) === true
-  )
-    return
-  yield `the message ${id} was acknowledged, and is in the inbox or in the log`
-}
-
 /** Requests of the operator, whose replies go to the inbox of the operator, once each. */
-function delivering(): Scenario {
-  return {
-    name: 'deliver',
-    async begin(desk): Promise<Case> {
-      await withAgent(desk, 'a')
-      await withAgent(desk, 'kid', '--parent', 'a')
-      for (const name of ['a', 'kid']) await desk.do('send', name, '--queue', '--no-drain', `to ${name}`)
-      return {
-        argv: ['deliver', '--all'],
-        *acknowledged({ stdout }, home) {
-          if (stdout.includes('a: 1 turn')) yield* takenOnce(home.agent('a'), 'to a', 'echo: to a')
-        },
-        next: { argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) },
-        *finally(home) {
-          for (const name of ['a', 'kid'])
-            yield* takenOnce(home.agent(name), `to ${name}`, `echo: to ${name}`)
-          yield* nothingPending(home)
-          const { length } = operatorMail(desk)
-          if (length !== 2) yield `the operator has the two replies, not ${length}`
-        },
-      }
-    },
-  }
-}
-
+/** As an agent that has had thousands of messages: of most of them it knows no more that it had them. */
 /** What the operator took is not there again; what was not shown is not taken. */
-function takingMail(): Scenario {
-  return {
-    name: 'inbox-take',
-    async begin(desk): Promise<Case> {
-      await withAgent(desk, 'a')
-      for (const text of ['one', 'two']) await desk.do('send', 'a', '--queue', text)
-      return {
-        argv: ['inbox', '--take'],
-        *acknowledged({ stdout, status }) {
-          for (const text of ['one', 'two'])
-            if (!stdout.includes(text) && !operatorMail(desk).some((mail) => mail.includes(text)))
-              yield `the message ${text}, which was not shown, is in the inbox`
-          if (status === 0 && operatorMail(desk).length > 0)
-            yield `what the operator took is not in the inbox: ${operatorMail(desk).length} messages`
-        },
-        next: { argv: ['inbox', '--take'], check: (ended) => exits(ended, 0) },
-        *finally() {
-          if (operatorMail(desk).length > 0) yield 'all was taken'
-        },
-      }
-    },
-  }
-}
-
 function suspending(name: string, flags: string[]): Scenario {
   const argv = ['suspend', 'a', ...flags]
   const isHeld = flags.includes('--hold')
@@ -312,106 +214,5 @@ function gating(): Scenario {
   }
 }
 
-function setting(): Scenario {
-  const argv = ['set', 'a', '--model', 'other']
-  return {
-    name: 'set',
-    async begin(desk): Promise<Case> {
-      await withAgent(desk, 'a')
-      return {
-        argv,
-        *acknowledged({ stdout }, home) {
-          if (stdout.includes('is changed') && home.agent('a')?.state.model !== 'other')
-            yield 'the model was said to be changed and is'
-        },
-        next: { argv, check: (ended) => exits(ended, 0) },
-        *finally(home) {
-          if (home.agent('a')?.state.model !== 'other') yield 'the model is changed'
-        },
-      }
-    },
-  }
-}
-
-function configuring(): Scenario {
-  const argv = ['config', 'set', 'slots_max', '3']
-  const isSet = (desk: Desk): boolean => configOf(desk)?.includes('3') === true
-  return {
-    name: 'config-set',
-    async begin(desk): Promise<Case> {
-      await withAgent(desk, 'a')
-      await desk.do('config', 'set', 'slots_max', '2')
-      return {
-        argv,
-        *acknowledged({ stdout }) {
-          if (stdout.includes('slots_max is 3') && !isSet(desk))
-            yield 'the setting was said to be changed and is'
-          if (configOf(desk) === undefined) yield 'settings that were there are there'
-        },
-        next: { argv, check: (ended) => exits(ended, 0) },
-        *finally() {
-          if (!isSet(desk)) yield 'the setting is changed'
-        },
-      }
-    },
-  }
-}
-
 /** A home with agents that died in several ways. */
-function recovering(): Scenario {
-  return {
-    name: 'recover',
-    async begin(desk): Promise<Case> {
-      await withAgent(desk, 'a')
-      await withAgent(desk, 'kid', '--parent', 'a')
-      await leaveAsked(desk, 'a', 'asked')
-      await leaveDelivered(desk, 'kid', 'delivered')
-      return {
-        argv: ['recover', '--all', '--continue', 'all'],
-        *acknowledged({ stdout }, home) {
-          if (/^a .*completed/m.test(stdout)) yield* takenOnce(home.agent('a'), 'asked', 'echo: asked')
-        },
-        next: { argv: ['recover', '--all', '--continue', 'all'], check: (ended) => exits(ended, 0) },
-        *finally(home) {
-          yield* takenOnce(home.agent('a'), 'asked', 'echo: asked')
-          yield* takenOnce(home.agent('kid'), 'delivered', 'echo: delivered')
-          yield* nothingPending(home)
-        },
-      }
-    },
-  }
-}
-
-/** Its mail is in the log, and its file still there. */
-async function leaveDelivered(desk: Desk, name: string, text: string): Promise<void> {
-  await desk.do('send', name, '--queue', '--no-drain', text)
-  await desk.run(['deliver', name], ({ point }) => (point === 'mail.remove' ? { kill: true } : undefined))
-}
-
 /** The damaged log is kept, byte for byte, whatever becomes of the new one meanwhile. */
-function rebuilding(): Scenario {
-  const argv = ['doctor', '--all', '--rebuild']
-  return {
-    name: 'doctor-rebuild',
-    async begin(desk): Promise<Case> {
-      const id = await withAgent(desk, 'a')
-      for (const text of ['whole', 'damaged', 'after']) await desk.do('send', 'a', text)
-      const log = join(desk.home, 'agents', id, 'events.jsonl')
-      desk.spoil(log, readFileSync(log).indexOf('damaged'), Buffer.from('DAMAGED'))
-      const damaged = readFileSync(log)
-      const isKept = (): boolean =>
-        readdirSync(dirname(log))
-          .filter((name) => name.startsWith('events.jsonl'))
-          .some((name) => readFileSync(join(dirname(log), name)).equals(damaged))
-      return {
-        argv,
-        isDamaged: true,
-        *acknowledged() {
-          if (!isKept()) yield 'the damaged log is kept'
-        },
-        next: { argv, check: (ended) => exits(ended, 0) },
-        finally: (home) => takenOnce(home.agent('a'), 'whole', 'echo: whole'),
-      }
-    },
-  }
-}

@@ -47,7 +47,7 @@ export function describeReal(report: RealReport): string {
   if (skipped !== undefined) return `skipped: real power cuts of ${fileSystem} (${skipped})`
   const counts = `${cuts} cuts, ${acknowledged} commands acknowledged, ${unacknowledged} not`
   const head = `${fileSystem}: ${counts}, ${violations.length} violations, ${Math.round(seconds)} s`
-  return [head, ...violations.slice(0, 20)].join('\n  ')
+  return [head, ...violations.slice(0, 5)].join('\n  ')
 }
 
 export function describeCommand(argv: string[], { status, stdout, stderr }: Ended): string {

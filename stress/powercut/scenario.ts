@@ -30,6 +30,8 @@ export interface Case {
   next: { argv: string[]; check(ended: Ended, told: Told, cuts: number): Broken }
   /** The home is damaged, and the command, which is also the next one, mends it: only then anything else has to hold. */
   isDamaged?: boolean
+  /** When all of it has been tried. */
+  end?(): void
   /** What a person does when these have run: each exits 0. */
   afterwards?: string[][]
   /** How `recover --all` may end besides 0 and 6. */

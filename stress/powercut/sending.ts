@@ -44,6 +44,15 @@ export const SENDING: Scenario[] = [
       await desk.run(['send', 'a', '--key', 'k', 'hello'], killedBefore('log.sync', 1))
     },
   }),
+  sending('send-plain-unsynced', ['hello'], {
+    async prepare(desk) {
+      await withAgent(desk, 'a')
+      await desk.run(['send', 'a', 'unsynced'], killedBefore('log.sync', 1))
+    },
+    next: ['send', 'a', 'next'],
+    nextReply: 'echo: next',
+    always: (home) => takenOnceOrNot(home.agent('a'), 'unsynced', 'echo: unsynced'),
+  }),
   sending('send-key-unsynced', ['--key', 'k', 'hello'], {
     async prepare(desk) {
       await withAgent(desk, 'a')

@@ -1,4 +1,5 @@
 /** Agents that come into being: the first of a home, roots, children, with and without a first turn, and as forks. */
+import { join } from 'node:path'
 import {
   type Case,
   exits,
@@ -16,6 +17,8 @@ export const SPAWNING: Scenario[] = [
   spawning('spawn-first', { isFirst: true, prompt: 'hello' }),
   spawning('spawn', {}),
   spawning('spawn-child', { isChild: true }),
+  // The index of the names below the parent is made again first.
+  spawning('spawn-child-index', { isChild: true, losesIndex: true }),
   spawning('spawn-prompt', { prompt: 'hello' }),
   spawning('spawn-large', { isChild: true, prompt: 'large '.repeat(15_000) }),
   forking(),
@@ -24,16 +27,26 @@ export const SPAWNING: Scenario[] = [
 interface Shape {
   isFirst?: boolean
   isChild?: boolean
+  losesIndex?: boolean
   prompt?: string
 }
 
-function spawning(name: string, { isFirst = false, isChild = false, prompt }: Shape): Scenario {
+function spawning(
+  name: string,
+  { isFirst = false, isChild = false, losesIndex = false, prompt }: Shape,
+): Scenario {
   const idIn = ({ stdout, stderr }: Told): string | undefined =>
     UUID.exec(prompt === undefined ? stdout : stderr)?.[0]
   return {
     name,
     async begin(desk): Promise<Case> {
-      if (!isFirst) await withAgent(desk, 'a')
+      if (!isFirst) {
+        const id = await withAgent(desk, 'a')
+        if (losesIndex) {
+          await withAgent(desk, 'kid', '--parent', 'a')
+          desk.lose(join(desk.home, 'agents', id, 'children', 'complete'))
+        }
+      }
       const flags = ['--name', 'b', '--workspace', desk.workspace, ...(isChild ? ['--parent', 'a'] : [])]
       return {
         argv: ['spawn', ...flags, ...(prompt === undefined ? [] : [prompt])],

@@ -113,6 +113,7 @@ class Survey {
         await this.cutRecovery(plan, state)
       if (options.stopsEarly === true && report.violations.length > 0) break
     }
+    plan.end?.()
     report.commands = desk.commands - commandsBefore
     report.seconds = (performance.now() - this.began) / 1000
     return report

@@ -1,5 +1,6 @@
 /** What a command tells without a turn of its own: it is on disk, and said once. */
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import type { Outcome } from '../../src/dispatch/outcome.js'
@@ -9,6 +10,8 @@ import { sendAs } from '../../src/dispatch/send-as.js'
 import type { SendRequest } from '../../src/dispatch/send-request.js'
 import { spawn } from '../../src/dispatch/spawn.js'
 import { digestOf } from '../../src/session/ids.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import type { NewRecord } from '../../src/session/records.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { completed } from '../../src/turn/step-records.js'
 import { contextAt } from '../support/contexts.js'
@@ -37,8 +40,8 @@ function request(agentId: string, over: Partial<SendRequest> = {}): SendRequest 
   }
 }
 
-/** An agent that has answered the message of the key, and whose process died before it wrote a snapshot. */
-async function answeredAgent(store: FileStore): Promise<string> {
+/** An agent that has had the message of the key, and whose process died before it wrote a snapshot. */
+async function answeredAgent(store: FileStore, end = answered): Promise<string> {
   const session = await newSession(store)
   const run = randomUUID()
   session.append([
@@ -46,9 +49,21 @@ async function answeredAgent(store: FileStore): Promise<string> {
     { ...startedRun(run, 'k'), digest: digestOf('hi') },
     userMessage(run, 'hi'),
   ])
-  session.append([replied(run, 'the answer'), completed(run, null)])
+  session.append(end(run))
   await session.abandon()
   return session.id
+}
+
+function answered(run: string): NewRecord[] {
+  return [replied(run, 'the answer'), completed(run, null)]
+}
+
+async function sent(store: FileStore, message: SendRequest): Promise<Outcome> {
+  const { ctx } = contextAt(store, { bounds })
+  const outcomes: Outcome[] = []
+  await send(ctx, message, (outcome) => outcomes.push(outcome))
+  expect(outcomes).toHaveLength(1)
+  return outcomes[0] as Outcome
 }
 
 describe('a key that was answered', () => {
@@ -80,6 +95,68 @@ describe('a key that was answered', () => {
   })
 })
 
+describe('a key whose turn failed', () => {
+  const failed = (run: string): NewRecord[] => [
+    { kind: 'run.failed', run_id: run, error: { type: 'invalid', message: 'it refused' } },
+  ]
+
+  test('gives the same error; with --retry the message is taken again', async () => {
+    const store = tempStore()
+    const id = await answeredAgent(store, failed)
+    expect((await sent(store, request(id))).failure?.code).toBe('PROVIDER_FAILED')
+    expect((await sent(store, request(id, { retry: true }))).result.reply).toBe('echo: hi')
+  })
+})
+
+describe('a key whose turn was cut short', () => {
+  const nothing = (run: string): NewRecord[] => [{ kind: 'model.requested', run_id: run }]
+
+  test('goes on with that turn, and keeps its key: the message is asked once', async () => {
+    const store = tempStore()
+    const id = await answeredAgent(store, nothing)
+    expect((await sent(store, request(id))).result.reply).toBe('echo: hi')
+    expect((await sent(store, request(id))).result.reply).toBe('echo: hi')
+    const log = readFileSync(store.logPath(id), 'utf8')
+    expect(log.match(/"kind":"message.user"/g)).toHaveLength(1)
+  })
+
+  test('is in the turn that continues it, where that was marked as interrupted', async () => {
+    const store = tempStore()
+    const id = await answeredAgent(store, (run) => [
+      ...nothing(run),
+      { kind: 'run.interrupted', run_id: run, reason: 'process_exit' },
+    ])
+    const { result } = await sent(store, request(id))
+    const state = openForRead(store, id)?.state
+    expect([result.reply, state?.run?.key, state?.run?.continues !== null]).toEqual(['echo: hi', 'k', true])
+  })
+
+  test('is refused for another message, which changes nothing', async () => {
+    const store = tempStore()
+    const id = await answeredAgent(store, nothing)
+    await expect(sent(store, request(id, { content: 'another' }))).rejects.toMatchObject({
+      code: 'KEY_CONFLICT',
+    })
+    expect(openForRead(store, id)?.state.run?.status).toBe('open')
+  })
+})
+
+test('a key that another message took while this one waited for the agent is refused, once that is answered', async () => {
+  const store = tempStore()
+  const session = await newSession(store)
+  const { id } = session
+  const late = sent(store, request(id, { content: 'another' })).catch((error: unknown) => error)
+  const run = randomUUID()
+  session.append([
+    { kind: 'session.activated', boot_id: 'b' },
+    { ...startedRun(run, 'k'), digest: digestOf('hi') },
+    userMessage(run, 'hi'),
+  ])
+  await session.abandon()
+  expect(await late).toMatchObject({ code: 'KEY_CONFLICT' })
+  expect(openForRead(store, id)?.state.run?.status).toBe('completed')
+})
+
 describe('a message that is queued', () => {
   test('with a key is stored once, and another message with that key is refused', async () => {
     const store = tempStore()
@@ -91,6 +168,18 @@ describe('a message that is queued', () => {
       expect.objectContaining({ code: 'KEY_CONFLICT' }),
     )
     expect(mailOf(store, id).map(({ content }) => content)).toEqual(['hi'])
+  })
+
+  test('and was answered by another call with its key meanwhile is dropped', async () => {
+    const store = tempStore()
+    const id = await newAgent(store)
+    const { ctx } = contextAt(store, { bounds, drains: false })
+    queue(ctx, request(id))
+    await sent(store, request(id))
+    const { ctx: drain } = contextAt(store, { bounds })
+    drain.deliveries.wake(id)
+    await drain.deliveries.idle()
+    expect([store.mail.ids(id), openForRead(store, id)?.state.delivered]).toEqual([[], []])
   })
 
   test('without a key is another each time', async () => {

@@ -3,11 +3,15 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { prune } from '../../src/dispatch/prune.js'
+import { takeAway } from '../../src/dispatch/removable.js'
 import { remove } from '../../src/dispatch/remove.js'
 import { checkHome } from '../../src/recovery/check.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import type { State } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { contextAt } from '../support/contexts.js'
 import { copyOf, killedAt } from '../support/killed.js'
+import { forged } from '../support/mail.js'
 import { newAgent, terminate } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -57,6 +61,15 @@ test.each(['remove', 'prune'])(
   },
   60_000,
 )
+
+test('what came for it since it was looked at is seen under its lock: it stays', async () => {
+  const { first, ids } = await family()
+  const [lowest = ''] = ids
+  const state = openForRead(first, lowest)?.state as State
+  forged(first, lowest, 'too late')
+  await expect(takeAway(contextAt(first).ctx, state)).rejects.toMatchObject({ code: 'SESSION_STATE' })
+  expect([first.hasAgent(lowest), first.isAgentHeld(lowest)]).toEqual([true, false])
+})
 
 test('what another process holds stays, and is named; prune goes on with the others', async () => {
   const { first: store, lead, ids } = await family()

@@ -332,6 +332,13 @@ describe('mail to one that is terminated', () => {
     expect(mailOf(store, 'operator')).toMatchObject([{ kind: 'error', from: session.id }])
   })
 
+  test('that was taken is answered by its run alone: a file of it that is back is only gone', () => {
+    const taken = forged(store, session.id, 'hi', { from: sibling })
+    const state = { ...session.state, delivered: [taken] }
+    expect(sendBack(store, state, note)).toEqual([])
+    expect([store.mail.ids(session.id), mailOf(store, sibling)]).toEqual([[], []])
+  })
+
   test('that is an answer, or asks nothing of a model, is answered by nothing: that would have no end', () => {
     const control = { verb: 'gate' } as const
     for (const over of [{ kind: 'response' }, { kind: 'error' }, { kind: 'control', control }])

@@ -72,6 +72,16 @@ test('a command and a tool server of an open run are killed, each said', async (
   expect(notes).toHaveLength(2)
 })
 
+test('what the program of an open run has started apart from its group is killed, and said', async () => {
+  const { process_group: stray, ...rest } = left()
+  // The program itself is gone, and its group with it.
+  const gone = { ...rest, process_group: 2 ** 22 + 1, start_time: 1 }
+  session.append([...beginning(session, RUN, 'hi'), { kind: 'provider.started', run_id: RUN, ...gone }])
+  await settled()
+  expect(isAlive(stray)).toBe(false)
+  expect(notes).toEqual(expect.arrayContaining([expect.stringContaining('had started apart')]))
+})
+
 test('a tool server of a run that waits is killed: its turn began before it was parked', async () => {
   const group = left()
   session.append([...begun(), server(group)])

@@ -163,6 +163,13 @@ test('a provider that never answers leaves the turn interrupted', async () => {
   expect(notes).toEqual([expect.stringContaining('cannot say how the turn ended')])
 })
 
+test('what a program that has not finished says is no reply', async () => {
+  const recovery = CASES.find(({ name }) => name === 'J-finished') as RecoveryCase
+  const inspect = async (): Promise<object> => ({ outcome: 'unknown', reply: 'half of it' })
+  const { after } = await visit(await left(recovery), { ...recovery, inspect })
+  expect(after.map(({ kind }) => kind)).not.toContain('message.agent')
+})
+
 test('a reply of the provider that is too large is no reply', async () => {
   const recovery = CASES.find(({ name }) => name === 'J-finished') as RecoveryCase
   const reply = 'x'.repeat(11 * 1024 * 1024)

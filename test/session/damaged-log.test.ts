@@ -61,6 +61,13 @@ describe('a reader', () => {
     await expect(read()).rejects.toMatchObject({ code: 'CORRUPT', facts: { path: logPath } })
   })
 
+  test('of a part of the log does not take what is before the damage for all of that part', () => {
+    flip(size() - 5000)
+    const log = store.openLogForRead(id) as NonNullable<ReturnType<FileStore['openLogForRead']>>
+    expect(() => [...recordsFrom(log, { seq: 1, offset: 0 })]).toThrow(/is damaged at byte \d+, record \d+/)
+    log.close()
+  })
+
   test('who knows how much is written to its end takes no part of that for a torn tail', () => {
     const end = size()
     truncateSync(logPath, end - 10)

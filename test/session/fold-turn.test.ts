@@ -102,6 +102,21 @@ describe('a call', () => {
       expect(() => foldAll(twice, called)).toThrow(SessionStateError)
   })
 
+  test('of a program is started once, and has one result', () => {
+    const call: NewRecord = {
+      ...started('c0'),
+      kind: 'tool.started',
+      tool: 'send_message',
+      input: {},
+    } as NewRecord
+    const calling = on(asked, call)
+    expect(calling.run?.program_calls).toEqual([{ call_id: 'c0', tool: 'send_message' }])
+    expect(() => foldAll([call], calling)).toThrow(SessionStateError)
+    const done = foldAll([finished('c0')], calling)
+    expect(done.run?.program_calls).toEqual([])
+    expect(() => foldAll([finished('c0')], done)).toThrow(SessionStateError)
+  })
+
   test('of an earlier response is over when the model has answered again', () => {
     const state = on(asked, responded('shell'), finished('c0'), asked, responded('shell', 'shell'))
     expect(statuses(state)).toEqual(['pending', 'pending'])

@@ -49,6 +49,20 @@ describe('append', () => {
     expect(openForRead(store, session.id)?.state).toEqual(session.state)
   })
 
+  test('tells who waits for a record of that one alone, and once', () => {
+    const told: string[] = []
+    session.onceDurable('session.suspended', () => told.push('at rest'))
+    session.append([{ kind: 'session.activated', boot_id: 'b' }])
+    expect(told).toEqual([])
+    for (const kind of ['suspended', 'activated', 'suspended'])
+      session.append([
+        kind === 'suspended'
+          ? { kind: 'session.suspended', reason: 'idle' }
+          : { kind: 'session.activated', boot_id: 'b' },
+      ])
+    expect(told).toEqual(['at rest'])
+  })
+
   test('of no records does nothing', () => {
     expect(session.append([])).toEqual([])
     expect(session.state.last_seq).toBe(1)
@@ -350,6 +364,22 @@ describe('repair', () => {
     session = await reopen(store, session.id)
     expect(points).toEqual(expect.arrayContaining(['log.rewrite', 'log.resync']))
     expect({ log: log(), state: session.state }).toEqual(before)
+  })
+
+  test('without a snapshot nothing says that the last batch was synced: it is written again', async () => {
+    appendTurn(session, 'one', 'echo: one')
+    const { last_offset } = session.state
+    await session.close(nothingOwed)
+    rmSync(join(agent, 'session.json'))
+    const rewritten: number[] = []
+    withFaults(({ point, offset }) => {
+      if (point === 'log.rewrite') rewritten.push(offset as number)
+      return undefined
+    })
+    session = await reopen(store, session.id)
+    expect(rewritten).toHaveLength(1)
+    expect(rewritten[0]).toBeLessThanOrEqual(last_offset)
+    expect(rewritten[0]).toBeGreaterThan(0)
   })
 
   test('after a clean end there is nothing to rewrite', async () => {

@@ -74,6 +74,7 @@ describe('a snapshot that is not to be trusted is rebuilt by the next writer, an
     ['whose end is no end of a record', () => altered({ log_bytes: truth.log_bytes - 1 })],
     ['whose record begins elsewhere', () => altered({ last_offset: truth.last_offset + 1 })],
     ['whose end is before its beginning', () => altered({ log_bytes: 0, last_offset: 10 })],
+    ['that names a place in words', () => altered({ log_bytes: '99999999' })],
     ['that names a place before the log', () => altered({ last_offset: -5, log_bytes: 10 })],
   ]
 

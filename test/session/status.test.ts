@@ -2,7 +2,14 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { NewRecord } from '../../src/session/records.js'
-import { deriveStatus, isInterrupted, isUnfinished, type Status } from '../../src/session/status.js'
+import type { Wait } from '../../src/session/state.js'
+import {
+  deriveStatus,
+  isInterrupted,
+  isUnfinished,
+  type Status,
+  waitIsGood,
+} from '../../src/session/status.js'
 import { completed } from '../../src/turn/step-records.js'
 import { foldAll, timeOf } from '../support/folding.js'
 import { createdRecord, startedRun } from '../support/sessions.js'
@@ -157,6 +164,22 @@ describe('the derived status', () => {
 function line(found: string, held: string, free: string): string {
   return `${found.padEnd(64)}${held.padEnd(22)}${free}`
 }
+
+test('what is waited for can come until the deadline, however good the token is', () => {
+  const state = foldAll(parked(timeOf(2000)))
+  const wait = { ...(state.run?.wait as Wait), deadline_at: NOW }
+  expect(waitIsGood(state, { ...wait, deadline_at: timeOf(1001) }, NOW)).toBe(true)
+  expect(waitIsGood(state, wait, NOW)).toBe(false)
+  // And no longer than the token is good.
+  expect(waitIsGood(state, { ...wait, deadline_at: null }, timeOf(1999))).toBe(true)
+  expect(waitIsGood(state, { ...wait, deadline_at: null }, timeOf(2000))).toBe(false)
+})
+
+test.each(['unknown_tool', 'program_alive'] as const)('after %s nothing goes on by itself', (reason) => {
+  const state = foldAll(ended(reason))
+  expect([isUnfinished(state), isInterrupted(state)]).toEqual([true, false])
+  expect(isInterrupted(foldAll(ended('process_exit')))).toBe(true)
+})
 
 test('what a person suspended is unfinished, but goes on only when it is asked to', () => {
   const state = foldAll(ended('suspended'))

@@ -17,10 +17,12 @@ import { frame } from '../../src/storage/frame.js'
 import { FORMAT, type HomeFacts, makeHome, readHome } from '../../src/storage/home.js'
 import { HomePaths } from '../../src/storage/paths.js'
 import { isTemporaryName } from '../../src/storage/replace.js'
+import { FileStore } from '../../src/storage/store.js'
 import { failing, withFaults } from '../support/faults.js'
 import { clearFaults, failStep, isSync, operationsOf, unsyncedAfter } from '../support/operations.js'
+import { newAgent } from '../support/sessions.js'
 import { Child, useChildren } from '../support/storage-process.js'
-import { tempDirectory } from '../support/temp.js'
+import { tempDirectory, tempStore } from '../support/temp.js'
 
 useChildren()
 
@@ -270,4 +272,13 @@ describe('what cannot be a home', () => {
       expect(readFileSync(paths.homeFile)).toEqual(bytes)
     }
   })
+})
+
+test('agents without a home.json are not hidden: readers say that it is missing, and the next writer makes it again', async () => {
+  const store = tempStore()
+  const id = await newAgent(store, { name: 'a' })
+  rmSync(join(store.root, 'home.json'))
+  expect(() => FileStore.openForRead(store.root)).toThrow(/home\.json is missing, and the home has agents/)
+  FileStore.openForWrite(store.root)
+  expect(FileStore.openForRead(store.root)?.agentIds()).toEqual([id])
 })

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { bootId } from '../../src/storage/identity.js'
@@ -40,6 +40,21 @@ describe('a lease', () => {
     await lease.release()
     expect(isHeld(local, path)).toBe(false)
     await take(local, path)
+  })
+
+  test('that is busy, or is looked at, leaves no descriptor open', async () => {
+    const path = newPath()
+    const lease = await take(local, path)
+    const count = (): number => readdirSync('/proc/self/fd').length
+    const before = count()
+    for (let round = 0; round < 5; round++) {
+      expect(await tryLease(local, path, 'other')).toBeUndefined()
+      expect(isHeld(local, path)).toBe(true)
+    }
+    expect(count()).toBe(before)
+    await lease.release()
+    for (let round = 0; round < 5; round++) expect(isHeld(local, path)).toBe(false)
+    expect(count()).toBe(before - 1)
   })
 
   test('says in its file who has it, since when and with which command', async () => {

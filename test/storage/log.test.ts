@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -473,6 +473,12 @@ describe('a reader beside a writer', () => {
     writer.close()
     expect(scan(reader).end).toEqual({ end: one.length, lastSeq: 1, damage: undefined })
     reader.close()
+  })
+
+  test('and a log that is missing is not made anew: what it said is lost, and that is told', () => {
+    const path = join(tempDirectory(), 'events.jsonl')
+    expect(() => LogWriter.open(path)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
+    expect(existsSync(path)).toBe(false)
   })
 
   test('there is nothing to open where there is no log', () => {

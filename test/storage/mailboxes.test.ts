@@ -102,7 +102,7 @@ describe.each(['an agent', 'the operator'])('the inbox of %s', (whose) => {
     const id = randomUUID()
     mail.put(to(), id, BYTES)
     truncateSync(mail.pathOf(to(), id), limits.mailFileBytesMax + 1)
-    expect(mail.read(to(), id)).toEqual(Buffer.alloc(0))
+    expect(mail.read(to(), id)?.length).toBe(0)
   })
 
   test('does not read what is no file', () => {
@@ -120,6 +120,17 @@ describe.each(['an agent', 'the operator'])('the inbox of %s', (whose) => {
       expect(() => mail.read(to(), id), id).toThrow()
     }
   })
+})
+
+test('what is no message is kept beside the messages, on disk, and is none of them', () => {
+  const id = randomUUID()
+  mail.put(OPERATOR, id, BYTES)
+  let aside = ''
+  const operations = operationsOf(() => {
+    aside = mail.setAside(OPERATOR, id)
+  })
+  expect(unsyncedAfter(operations)).toEqual([])
+  expect([mail.ids(OPERATOR), readFileSync(aside)]).toEqual([[], BYTES])
 })
 
 describe('what the operator has taken', () => {

@@ -47,6 +47,18 @@ describe('a socket in the home', () => {
     expect(await said(await connected(), 'hello')).toBe('hello')
   })
 
+  test('is so from the moment that it has a name, whatever the umask, which is left as it was', async () => {
+    const before = process.umask(0)
+    try {
+      const serving = serve(echo)
+      expect(statSync(path).mode & 0o777).toBe(0o600)
+      expect(process.umask()).toBe(0)
+      await serving
+    } finally {
+      process.umask(before)
+    }
+  })
+
   test('is served below a path that is longer than any address of a socket', async () => {
     path = join(dirname(path), ...Array.from({ length: 6 }, () => 'x'.repeat(100)), 'a.sock')
     mkdirSync(dirname(path), { recursive: true })
@@ -149,7 +161,7 @@ describe.skipIf(process.platform !== 'linux')('no descriptor is left', () => {
 
   test('where it cannot be served, and nothing listens then', async () => {
     const before = descriptors()
-    withFaults(failing('EPERM', ({ point }) => point === 'socket.mode'))
+    withFaults(failing('EPERM', ({ point }) => point === 'socket.unlink'))
     await expect(serveSocket(path, echo)).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
     withFaults(() => undefined)
     mkdirSync(join(dirname(path), 'taken.sock'))

@@ -7,7 +7,7 @@ import { frame } from '../../src/storage/frame.js'
 import { HomePaths } from '../../src/storage/paths.js'
 import { FileStore } from '../../src/storage/store.js'
 import { failing, withFaults } from '../support/faults.js'
-import { clearFaults } from '../support/operations.js'
+import { clearFaults, operationsOf } from '../support/operations.js'
 import { tempStore } from '../support/temp.js'
 
 const MAIL = Buffer.from('{"a":"message"}\n')
@@ -48,7 +48,7 @@ describe('the marker of an agent', () => {
     const store = tempStore()
     const id = randomUUID()
     writeFileSync(pathsOf(store).closingMarker(id), '')
-    expect(store.markedIds()).toEqual([id])
+    expect([store.markedIds(), store.isMarked(id)]).toEqual([[id], true])
     store.unmark(id, () => true)
     expect(store.markedIds()).toEqual([id])
     store.unmark(id, () => false)
@@ -289,6 +289,21 @@ describe('agents', () => {
     expect(store.agentIds()).toEqual([id])
     expect(store.hasAgent(id)).toBe(true)
     expect(store.hasAgent(randomUUID())).toBe(false)
+  })
+
+  test('that are removed are aside, on disk, before they are taken apart: nobody finds half of one', async () => {
+    const store = tempStore()
+    const id = await newAgent(store)
+    const { agents } = pathsOf(store)
+    const removal = operationsOf(() => store.removeAgent(id))
+    const aside = join(agents, `.removed-${id}`)
+    expect(removal.slice(0, 3)).toMatchObject([
+      { name: 'rename', path: join(agents, id), to: aside },
+      { name: 'sync_directory', path: agents },
+      { name: 'rmdir', path: aside },
+    ])
+    expect(readdirSync(agents)).toEqual([])
+    expect(store.markedIds()).toEqual([])
   })
 
   test('are of no use where there is no home to read', () => {

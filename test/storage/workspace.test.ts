@@ -1,9 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -11,6 +14,7 @@ import {
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { readWorkspaceFile, writeWorkspaceFile } from '../../src/storage/workspace.js'
+import { withFaults } from '../support/faults.js'
 import { tempDirectory } from '../support/temp.js'
 
 const MAX = 1000
@@ -82,7 +86,7 @@ describe('what is outside the workspace is refused, however it is named:', () =>
   test.each(PATHS)('%s', async (_, path) => {
     const name = path()
     expect(() => read(name)).toThrow('is outside the workspace')
-    await expect(writeWorkspaceFile(workspace, name, 'x')).rejects.toThrow('is outside the workspace')
+    expect(() => writeWorkspaceFile(workspace, name, 'x')).toThrow('is outside the workspace')
     expect(readdirSync(outside)).toEqual(['secret'])
     expect(readFileSync(join(outside, 'secret'), 'utf8')).toBe('secret')
   })
@@ -95,8 +99,8 @@ describe('what is outside the workspace is refused, however it is named:', () =>
   test('a link that leads nowhere', async () => {
     symlinkSync(join(outside, 'new'), join(workspace, 'link'))
     expect(() => read('link')).toThrow('is a link that leads nowhere')
-    await expect(writeWorkspaceFile(workspace, 'link', 'x')).rejects.toThrow('is a link that leads nowhere')
-    await expect(writeWorkspaceFile(workspace, 'link/x', 'x')).rejects.toThrow('is a link that leads nowhere')
+    expect(() => writeWorkspaceFile(workspace, 'link', 'x')).toThrow('is a link that leads nowhere')
+    expect(() => writeWorkspaceFile(workspace, 'link/x', 'x')).toThrow('is a link that leads nowhere')
     expect(readdirSync(outside)).toEqual(['secret'])
   })
 })
@@ -116,19 +120,19 @@ describe('what is inside is read and written:', () => {
   ])('%s', async (_, path) => {
     const name = path()
     expect(read(name)).toBe('inside')
-    await writeWorkspaceFile(workspace, name, 'changed')
+    writeWorkspaceFile(workspace, name, 'changed')
     expect(readFileSync(join(workspace, 'inside'), 'utf8')).toBe('changed')
   })
 
   test('a file whose name begins with two dots', async () => {
-    await writeWorkspaceFile(workspace, '..a', 'x')
+    writeWorkspaceFile(workspace, '..a', 'x')
     expect(read('..a')).toBe('x')
   })
 
   test('through a workspace that is itself a link', async () => {
     const link = join(outside, 'workspace')
     symlinkSync(workspace, link)
-    await writeWorkspaceFile(link, 'new/file', 'x')
+    writeWorkspaceFile(link, 'new/file', 'x')
     expect(readWorkspaceFile(link, join(link, 'new/file'), MAX).toString()).toBe('x')
   })
 })
@@ -137,19 +141,17 @@ describe('what is no plain file is refused:', () => {
   test('a FIFO, without waiting for its other end', async () => {
     execFileSync('mkfifo', [join(workspace, 'fifo')])
     expect(() => read('fifo')).toThrow('fifo is no plain file')
-    await expect(writeWorkspaceFile(workspace, 'fifo', 'x')).rejects.toThrow('fifo is no plain file')
+    expect(() => writeWorkspaceFile(workspace, 'fifo', 'x')).toThrow('fifo is no plain file')
   })
 
   test.each(['folder', '.', ''])('a directory, %j', async (path) => {
     expect(() => read(path)).toThrow(/is no plain file|the path is empty/)
-    await expect(writeWorkspaceFile(workspace, path, 'x')).rejects.toThrow(
-      /is no plain file|the path is empty/,
-    )
+    expect(() => writeWorkspaceFile(workspace, path, 'x')).toThrow(/is no plain file|the path is empty/)
   })
 
   test('a name with a NUL', async () => {
     expect(() => read('inside\0')).toThrow('has a NUL')
-    await expect(writeWorkspaceFile(workspace, 'new\0', 'x')).rejects.toThrow('has a NUL')
+    expect(() => writeWorkspaceFile(workspace, 'new\0', 'x')).toThrow('has a NUL')
     expect(existsSync(join(workspace, 'new'))).toBe(false)
   })
 
@@ -165,4 +167,52 @@ describe('what is no plain file is refused:', () => {
     expect(() => read('nothing')).toThrow('there is no file nothing')
     expect(() => read('no/such/path')).toThrow('there is no file no/such/path')
   })
+})
+
+describe('a link that takes the place of a file after the look', () => {
+  const swapAt = (step: string): void => {
+    let isDone = false
+    withFaults(({ point }) => {
+      if (isDone || point !== step) return undefined
+      isDone = true
+      rmSync(join(workspace, 'inside'))
+      symlinkSync(join(outside, 'secret'), join(workspace, 'inside'))
+      return undefined
+    })
+  }
+
+  test('is not read', () => {
+    swapAt('workspace.open')
+    expect(() => read('inside')).toThrow('ELOOP')
+  })
+
+  test('is not written through: the file takes its place', () => {
+    swapAt('workspace.write.open')
+    writeWorkspaceFile(workspace, 'inside', 'changed')
+    expect(readFileSync(join(outside, 'secret'), 'utf8')).toBe('secret')
+    expect(read('inside')).toBe('changed')
+  })
+
+  test('or a FIFO, is not waited for', () => {
+    withFaults(({ point }) => {
+      if (point !== 'workspace.open') return undefined
+      rmSync(join(workspace, 'inside'))
+      execFileSync('mkfifo', [join(workspace, 'inside')])
+      return undefined
+    })
+    expect(() => read('inside')).toThrow('inside is no plain file')
+  })
+})
+
+test('a new file has the mode that the umask says, and one that is there keeps its own', () => {
+  const before = process.umask(0o027)
+  try {
+    writeWorkspaceFile(workspace, 'new', 'x')
+    expect(statSync(join(workspace, 'new')).mode & 0o777).toBe(0o640)
+    chmodSync(join(workspace, 'inside'), 0o755)
+    writeWorkspaceFile(workspace, 'inside', 'x')
+    expect(statSync(join(workspace, 'inside')).mode & 0o777).toBe(0o755)
+  } finally {
+    process.umask(before)
+  }
 })

@@ -11,7 +11,7 @@ import { repository } from '../../stress/support/lab.js'
 vi.setConfig({ testTimeout: 180_000 })
 
 /** Prime, so that it meets each kind of damage, and all of what is not about single bytes. */
-const STRIDE = 997
+const STRIDE = 1999
 
 test('a damaged home answers as before, or says what is damaged', async () => {
   const lab = MachineLab.open()
@@ -27,7 +27,7 @@ test('a damaged home answers as before, or says what is damaged', async () => {
       await trials.run(damage, index)
     }
     expect(describeViolations(trials.violations)).toEqual([])
-    expect(count).toBeGreaterThan(80)
+    expect(count).toBeGreaterThan(50)
   } finally {
     lab.close()
   }

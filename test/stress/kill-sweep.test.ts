@@ -22,9 +22,9 @@ afterEach(() => lab?.close())
 describe.skipIf(why !== undefined)(`commands killed before their system calls${unless}`, () => {
   test.each([
     ['spawn-child-prompt', 12],
-    ['send-mail-wait', 18],
+    ['send-mail-wait', 30],
     ['resume-approve', 10],
-    ['recover', 40],
+    ['recover', 60],
   ])('%s keeps the contract', async (name, every) => {
     lab = Lab.open()
     const report = await sweepOf(name, { every, nestedEvery: 0, jobs: 2 })

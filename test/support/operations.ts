@@ -85,6 +85,8 @@ function apply(state: Map<string, Unsynced>, { name, path, to, wasThere }: Recor
       state.set(to as string, { bytes: state.get(path)?.bytes ?? false, name: true })
       return
     case 'rename':
+      // What was there before has its bytes on disk, and a name that is not.
+      if (wasThere && !state.has(path)) state.set(path, { bytes: false, name: true })
       for (const [child, entry] of take(state, path))
         state.set(to + child.slice(path.length), { bytes: entry.bytes, name: entry.name || child === path })
       return

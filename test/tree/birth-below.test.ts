@@ -9,8 +9,9 @@ import type { FileStore } from '../../src/storage/store.js'
 import { createAgent, type NewAgent } from '../../src/tree/birth.js'
 import { livingChildren, lockChildren } from '../../src/tree/children.js'
 import { completed } from '../../src/turn/step-records.js'
-import { withFaults } from '../support/faults.js'
+import { failing, withFaults } from '../support/faults.js'
 import { childrenDirectory } from '../support/forged.js'
+import { clearFaults, recordOperations } from '../support/operations.js'
 import {
   createdRecord,
   newAgent,
@@ -118,6 +119,37 @@ describe('an agent below another', () => {
     await expect(born(below(top, 'a'))).rejects.toMatchObject({ code: 'NAME_TAKEN', facts: { agent_id: a } })
     expect(store.childNames(top).isComplete).toBe(true)
   })
+})
+
+test('the index of its siblings is held from before it has its name until it is there', async () => {
+  const held: [string, boolean][] = []
+  let isLooking = false
+  withFaults(({ point }) => {
+    if (isLooking || !['names.reserve.rename', 'spawn.rename'].includes(point)) return undefined
+    isLooking = true
+    held.push([point, store.childNames(top).isHeld])
+    isLooking = false
+    return undefined
+  })
+  await newAgent(store, { name: 'a', parent: top })
+  clearFaults()
+  expect(held).toEqual([
+    ['names.reserve.rename', true],
+    ['spawn.rename', true],
+  ])
+  expect(store.childNames(top).isHeld).toBe(false)
+})
+
+test('a child of a parent whose spawn died has its name behind that of its parent, on disk too', async () => {
+  withFaults(failing('EIO', ({ point }) => point === 'spawn.sync_agents'))
+  await newAgent(store, { name: 'lead' }).catch(() => undefined)
+  const parent = store.agentIds().find((id) => id !== top) as string
+  const operations = recordOperations()
+  await newAgent(store, { name: 'a', parent })
+  clearFaults()
+  const points = operations.map(({ point }) => point)
+  expect(points).toContain('agents.sync_directory')
+  expect(points.indexOf('agents.sync_directory')).toBeLessThan(points.indexOf('spawn.rename'))
 })
 
 describe('nothing is born', () => {

@@ -3,6 +3,8 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { clock } from '../../src/clock.js'
+import type { Context } from '../../src/dispatch/context.js'
+import { forgetUnborn } from '../../src/dispatch/owed.js'
 import { limits } from '../../src/limits.js'
 import { checkHome } from '../../src/recovery/check.js'
 import { openForRead } from '../../src/session/open-for-read.js'
@@ -109,7 +111,7 @@ test('a recovery beside it, at whichever step, leaves the marker of the agent th
       if (isBusy || ++step !== at) return undefined
       isBusy = true
       if (store.markedIds().includes(agent.id) && !store.hasAgent(agent.id))
-        store.unmark(agent.id, () => store.isSpawning(agent.id) || store.hasAgent(agent.id))
+        forgetUnborn({ store } as Context, agent.id)
       isBusy = false
       return undefined
     })

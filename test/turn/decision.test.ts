@@ -1,5 +1,6 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import crypto, { createHash, randomUUID } from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
+import { describe, expect, test, vi } from 'vitest'
 import type { SubstratError } from '../../src/errors.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
@@ -41,6 +42,19 @@ describe('a token', () => {
     })
     expect(JSON.stringify(state)).not.toContain(secret.slice(-32))
     expect(mintToken(EXPIRY).secret).not.toBe(secret)
+  })
+
+  test('has a secret that does not follow from its id', () => {
+    const sameId = vi.spyOn(crypto, 'randomUUID').mockReturnValue(RUN)
+    syncBuiltinESMExports()
+    try {
+      const [one, two] = [mintToken(EXPIRY), mintToken(EXPIRY)]
+      expect([one.token.token_id, two.token.token_id]).toEqual([RUN, RUN])
+      expect(one.secret).not.toBe(two.secret)
+    } finally {
+      sameId.mockRestore()
+      syncBuiltinESMExports()
+    }
   })
 
   test('is found by its secret, with the space around it that a paste leaves', () => {

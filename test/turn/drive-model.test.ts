@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { SubstratError } from '../../src/errors.js'
 import { limits } from '../../src/limits.js'
 import type { ModelProvider, ModelRequest } from '../../src/provider/contract.js'
 import { providerFailure } from '../../src/provider/failure.js'
@@ -408,6 +409,18 @@ describe('what a provider throws astray, where no call of ours catches it,', () 
     expect(await sentenceOf(provider)).toBe('astray')
     expect(process.listenerCount('uncaughtException')).toBe(0)
   })
+})
+
+test('where no slot becomes free, nothing of the turn is stored', async () => {
+  const takeSlot = (): Promise<never> => Promise.reject(new SubstratError('NO_SLOT', 'all are taken'))
+  const before = session.state
+  const turn = runTurn(
+    session,
+    model(() => says(END)),
+    { ports: { takeSlot } },
+  )
+  await expect(turn).rejects.toMatchObject({ code: 'NO_SLOT' })
+  expect(session.state).toEqual(before)
 })
 
 describe('a record that cannot be written', () => {

@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { limits } from '../../src/limits.js'
 import type { ModelEvent, ModelMessage, ModelProvider, ToolCall } from '../../src/provider/contract.js'
 import type { SessionRecord } from '../../src/session/records.js'
@@ -9,7 +10,7 @@ import { bootId } from '../../src/storage/identity.js'
 import { findToken } from '../../src/turn/decision.js'
 import { conversation } from '../../src/turn/history.js'
 import type { TurnEvent } from '../../src/turn/turn-event.js'
-import { newSession } from '../support/sessions.js'
+import { beginning, newSession } from '../support/sessions.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
 import { serverThat } from '../support/toolboxes.js'
 import { FakeStop, kindsOf, model, runTurn, says, TOKEN_EXPIRY, toolboxAt } from '../support/turns.js'
@@ -93,6 +94,83 @@ describe('a tool call', () => {
       ['shell', true],
       ['write_file', false],
     ])
+  })
+
+  test('holds no slot: that is for the model alone, and given back', async () => {
+    let held = 0
+    const seen: number[] = []
+    const takeSlot = async (): Promise<{ release(): Promise<void> }> => {
+      held += 1
+      return {
+        release: async () => {
+          held -= 1
+        },
+      }
+    }
+    const { provider } = script([call('read_file', { path: 'x' }), CALLS])
+    const { complete } = provider
+    provider.complete = (...asked) => {
+      seen.push(held)
+      return complete(...asked)
+    }
+    const toolbox = toolboxAt(session)
+    const run = toolbox.run.bind(toolbox)
+    toolbox.run = (...made) => {
+      seen.push(held)
+      return run(...made)
+    }
+    await runTurn(session, provider, { toolbox, ports: { takeSlot } })
+    expect([seen, held]).toEqual([[1, 0, 1], 0])
+  })
+
+  test('of a program is not given what the provider keeps to itself, nor the token of a person', async () => {
+    vi.stubEnv('CANARY_KEY', 'canary')
+    vi.stubEnv('SUBSTRAT_TOKEN', 'canary')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const { provider, heard } = script([
+      call('shell', { command: 'echo "[$CANARY_KEY$SUBSTRAT_TOKEN]"' }),
+      CALLS,
+    ])
+    provider.secrets = () => ['CANARY_KEY']
+    await runTurn(session, provider, { allow: ['shell'] })
+    expect(heard[1]?.at(-1)).toMatchObject({ role: 'tool', content: '[]\n' })
+  })
+
+  test('that a dead process had begun is known for one that is made again', async () => {
+    const { provider } = script([call('read_file', { path: 'x' }), CALLS])
+    const isRepeat: boolean[] = []
+    const watched = (): ReturnType<typeof toolboxAt> => {
+      const toolbox = toolboxAt(session)
+      const run = toolbox.run.bind(toolbox)
+      toolbox.run = (made, facts, ...rest) => {
+        isRepeat.push(facts.isRepeat)
+        return run(made, facts, ...rest)
+      }
+      return toolbox
+    }
+    await runTurn(session, provider, { toolbox: watched() })
+    expect(isRepeat).toEqual([false])
+    const run_id = randomUUID()
+    session.append([...beginning(session, run_id, 'once more'), { kind: 'model.requested', run_id }])
+    session.append([
+      {
+        kind: 'model.responded',
+        run_id,
+        stop: 'tool_calls',
+        calls: [{ call_id: 'c1', name: 'read_file', input: { path: 'x' } }],
+      },
+      { kind: 'tool.started', run_id, call_id: 'c1', tool: 'read_file' },
+    ])
+    const first = {
+      type: 'go_on',
+      provider: 'model',
+      boot_id: bootId(),
+      auto: false,
+      notice: null,
+      sources: [],
+    }
+    await runTurn(session, provider, { toolbox: watched(), first: first as TurnEvent })
+    expect(isRepeat).toEqual([false, true])
   })
 
   test('that fails goes back to the model as an error, and the turn goes on', async () => {

@@ -79,6 +79,19 @@ function begun(): { fake: FakeTurn; calls: ProgramCalls; call(name: string): Pro
   return { fake, calls, call: (name) => calls.call(name, {}, new AbortController().signal) }
 }
 
+test('a call is recorded before it is carried out, and its result before the program has it', async () => {
+  const { fake, call } = begun()
+  const told = call('quick')
+  await settled()
+  expect([fake.events.map(({ type }) => type), [...fake.ends.keys()]]).toEqual([
+    ['program_called'],
+    ['quick'],
+  ])
+  await fake.end('quick')
+  await told
+  expect(fake.events.map(({ type }) => type)).toEqual(['program_called', 'program_call_finished'])
+})
+
 describe('the slot', () => {
   test('is kept by a call that waits for nobody', async () => {
     const { fake, call } = begun()

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '../../src/limits.js'
@@ -169,4 +169,35 @@ test('what people changed is read anew each time', () => {
   expect(assemblePrompt(places, null).instructions).toContain('one')
   writeFileSync(path, 'two')
   expect(assemblePrompt(places, null).instructions).toBe(part(path, 'two'))
+})
+
+describe('a link', () => {
+  const linked = (file: string, target: string): void => {
+    mkdirSync(dirname(file), { recursive: true })
+    symlinkSync(target, file)
+  }
+
+  test('of the workspace that leads out of its repository is left out: it may lead to a secret', () => {
+    write(join(repository, '.git', 'HEAD'), 'ref: refs/heads/main\n')
+    const secret = write(join(tempDirectory(), 'id_rsa'), 'secret')
+    const names = ['AGENTS.md', '.substrat/identity.md', '.substrat/memory.md', '.substrat/skills/a/SKILL.md']
+    for (const name of names) linked(join(places.workspace, name), secret)
+    linked(
+      join(places.workspace, '.substrat/skills/b'),
+      dirname(write(join(tempDirectory(), 'SKILL.md'), 'secret')),
+    )
+    expect(assemblePrompt(places, null)).toEqual({ instructions: null, sources: [] })
+    expect(findSkill(places, 'a', limits.promptFileBytesMax)).toBeUndefined()
+  })
+
+  test('that stays in the repository is followed', () => {
+    write(join(repository, '.git', 'HEAD'), 'ref: refs/heads/main\n')
+    linked(join(places.workspace, 'AGENTS.md'), write(join(repository, 'docs', 'rules.md'), 'of the docs'))
+    expect(assemblePrompt(places, null).instructions).toContain('of the docs')
+  })
+
+  test('in the home is followed wherever it leads: its owner made it', () => {
+    linked(join(places.home, 'memory.md'), write(join(tempDirectory(), 'notes.md'), 'of the owner'))
+    expect(assemblePrompt(places, null).instructions).toContain('of the owner')
+  })
 })

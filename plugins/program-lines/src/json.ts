@@ -30,14 +30,18 @@ export function clipped(text: string, charactersMax = TOOL_CHARACTERS_MAX): stri
   return `${text.slice(0, half)}\n[${text.length - 2 * half} characters left out]\n${text.slice(-half)}`
 }
 
+/** Of a tool's input: what is deeper breaks whoever walks through it. */
+const LEVELS_MAX = 50
+
 /** A tool's input with its long texts clipped, or, where it is large all the same, its beginning as text. */
 export function clippedInput(input: JsonObject): JsonObject {
-  const clip = (value: unknown): unknown => {
+  const clip = (value: unknown, levels = LEVELS_MAX): unknown => {
+    if (levels === 0) return '[deeper levels left out]'
     if (typeof value === 'string') return clipped(value, TOOL_CHARACTERS_MAX / 4)
-    if (Array.isArray(value)) return value.map(clip)
+    if (Array.isArray(value)) return value.map((item) => clip(item, levels - 1))
     const object = objectOf(value)
     if (object === undefined) return value
-    return Object.fromEntries(Object.entries(object).map(([key, item]) => [key, clip(item)]))
+    return Object.fromEntries(Object.entries(object).map(([key, item]) => [key, clip(item, levels - 1)]))
   }
   const small = clip(input) as JsonObject
   const text = JSON.stringify(small)

@@ -26,7 +26,7 @@ export const writeFile: Tool = {
   kind: 'changes',
   async run(input, { workspace }) {
     const content = textField(input, 'content')
-    await writeWorkspaceFile(workspace, textField(input, 'path'), content)
+    writeWorkspaceFile(workspace, textField(input, 'path'), content)
     return `wrote ${Buffer.byteLength(content)} bytes`
   },
 }
@@ -56,11 +56,7 @@ export const editFile: Tool = {
     if (oldText === '' || at === -1) throw new Error('the old text is not in the file')
     if (before.indexOf(oldText, at + 1) !== -1)
       throw new Error('the old text is in the file more than once: give more of it')
-    await writeWorkspaceFile(
-      workspace,
-      file,
-      before.slice(0, at) + newText + before.slice(at + oldText.length),
-    )
+    writeWorkspaceFile(workspace, file, before.slice(0, at) + newText + before.slice(at + oldText.length))
     return 'edited'
   },
 }

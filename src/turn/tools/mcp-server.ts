@@ -5,6 +5,7 @@ import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { limits } from '../../limits.js'
 import type { ToolDefinition } from '../../provider/contract.js'
+import { isDeeperThan } from '../levels.js'
 import type { ToolCaller } from './tool.js'
 
 /** Settles when the other side is gone. */
@@ -22,7 +23,9 @@ export async function speakMcp(
     })),
   }))
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
-    const { content, is_error } = await call(params.name, params.arguments ?? {}, signal)
+    const input = params.arguments ?? {}
+    if (isDeeperThan(input, limits.inputLevelsMax)) throw new Error('the arguments have too many levels')
+    const { content, is_error } = await call(params.name, input, signal)
     return { content: [{ type: 'text' as const, text: content }], isError: is_error }
   })
   const closed = new Promise<void>((resolve) => connection.once('close', resolve))

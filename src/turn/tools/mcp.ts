@@ -7,6 +7,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { limits } from '../../limits.js'
 import type { JsonObject, LaunchCommand, LaunchedProgram } from '../../provider/contract.js'
+import { describeFailure } from '../../provider/failure.js'
 import type { Tool } from './tool.js'
 
 export interface McpServer {
@@ -49,7 +50,8 @@ export async function startServer(
     }
   } catch (error) {
     await program.kill(0)
-    throw new Error(`the tool server ${name} does not start: ${(error as Error).message}`)
+    // It may be the server's own words.
+    throw new Error(`the tool server ${name} does not start: ${describeFailure(error).message}`)
   } finally {
     signal.removeEventListener('abort', kill)
   }
@@ -66,6 +68,8 @@ async function listTools(client: Client): Promise<Awaited<ReturnType<Client['lis
     tools.push(...page.tools)
     cursor = page.nextCursor
   }
+  if (Buffer.byteLength(JSON.stringify(tools)) > limits.serverToolsBytesMax)
+    throw new Error(`its list of tools is larger than ${limits.serverToolsBytesMax} bytes`)
   return tools
 }
 

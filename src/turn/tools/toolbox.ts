@@ -9,6 +9,7 @@ import type {
   ToolCall,
   ToolDefinition,
 } from '../../provider/contract.js'
+import { plainSentence } from '../../provider/failure.js'
 import type { NewRecord } from '../../session/records.js'
 import { isAllowed } from '../step-calls.js'
 import type { ToolPolicy } from '../turn-event.js'
@@ -145,7 +146,8 @@ export class Toolbox {
 
   /** One tool that a model's API refuses would be every request refused. */
   private take(tool: Tool, note: (text: string) => void): void {
-    if (!TOOL_NAME.test(tool.name)) note(`the tool ${tool.name} is left out: no model takes such a name`)
+    if (!TOOL_NAME.test(tool.name))
+      note(`the tool ${plainSentence(tool.name).slice(0, 100)} is left out: no model takes such a name`)
     else if (this.tools.has(tool.name))
       note(`the tool ${tool.name} is left out: there is another of that name`)
     else this.tools.set(tool.name, tool)

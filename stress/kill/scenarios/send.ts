@@ -92,7 +92,7 @@ function failing(): Scenario {
     name: 'send-failing',
     argv,
     exit: 9,
-    prepare: (lab, home) => withScript(lab, home, [{ fail: { type: 'invalid' } }]),
+    prepare: (lab, home) => withScript(lab, home, [{ fail: { type: 'invalid', attempts: 99 } }]),
     recoverExits: [9],
     *acknowledged(told, home) {
       if (/failed/.test(told.stderr) && failures(home) !== 1) yield 'a turn that was said to have failed has'

@@ -107,7 +107,7 @@ export const ACKNOWLEDGED: Mutant[] = [
     file: 'session/session.ts',
     from: '      if (record.kind !== kind) return\n',
     to: '',
-    suites: ['turn/drive-tools#parks the run', 'session/session'],
+    suites: ['session/session'],
   },
   {
     name: 'what a person has answered is removed before the disk knows that it was taken',

@@ -52,13 +52,6 @@ export const DELIVERED_ONCE: Mutant[] = [
     suites: ['storage/maildir'],
   },
   {
-    name: 'the mail of a turn may forget ids whose files are there',
-    file: 'dispatch/go-on.ts',
-    from: '    syncBeforeForgetting(session, messages.length)\n',
-    to: '',
-    suites: ['dispatch/visit'],
-  },
-  {
     name: 'what is asked of an agent may forget ids whose files are there',
     file: 'dispatch/visit.ts',
     from: '    syncBeforeForgetting(session, records.length)\n',
@@ -66,7 +59,7 @@ export const DELIVERED_ONCE: Mutant[] = [
     suites: ['dispatch/visit'],
   },
   {
-    name: 'the reply to a call may forget ids whose files are there',
+    name: 'the mail of a turn may forget ids whose files are there',
     file: 'turn/drive.ts',
     from: '    if (ids > 0) syncBeforeForgetting(this.session, ids)\n',
     to: '',
@@ -189,7 +182,7 @@ export const DELIVERED_ONCE: Mutant[] = [
     file: 'turn/drive.ts',
     from: 'const isRepeat = !this.begun.has(callId)',
     to: 'const isRepeat = callId === null',
-    suites: ['turn/drive-tools#a tool call', 'dispatch/tools-cut-short#a reply that came meanwhile'],
+    suites: ['turn/drive-tools#made again'],
   },
   {
     name: 'the reply to a call is delivered apart from its result',

@@ -176,7 +176,7 @@ export const INTENT: Mutant[] = [
     file: 'storage/store.ts',
     from: `    io.rename('remove.aside', this.paths.agent(agentId).root, aside)\n`,
     to: `    io.removeTree('remove.tree', this.paths.agent(agentId).root)\n`,
-    suites: ['dispatch/remove'],
+    suites: ['storage/store'],
   },
   {
     name: 'who waits looks for a cycle before its edge is there',

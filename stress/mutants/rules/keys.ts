@@ -7,28 +7,28 @@ export const KEYS: Mutant[] = [
     file: 'dispatch/answered.ts',
     from: 'const entry = state.keys.find(({ key }) => key === request.key)',
     to: 'const entry = state.keys.find(({ key }) => key === null)',
-    suites: ['dispatch/send'],
+    suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a key answers for another message',
     file: 'dispatch/answered.ts',
     from: '  if (run.digest !== digestOf(request.content)) throw keyConflict(state, request)\n',
     to: '',
-    suites: ['dispatch/send', 'commands/send'],
+    suites: ['dispatch/acknowledged'],
   },
   {
     name: 'the turn of a key is that of another message',
     file: 'dispatch/answered.ts',
     from: 'return key !== null && run?.key === key && run.digest === digestOf(content)',
     to: 'return key !== null && run?.key === key && content !== null',
-    suites: ['dispatch/send'],
+    suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a key whose run failed is asked again without --retry',
     file: 'dispatch/answered.ts',
     from: `run.status === 'completed' || (run.status === 'failed' && !request.retry)`,
     to: `run.status === 'completed'`,
-    suites: ['commands/send', 'commands/retries'],
+    suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a key whose fate is lost is taken again',
@@ -42,7 +42,7 @@ export const KEYS: Mutant[] = [
     file: 'dispatch/go-on.ts',
     from: `return run.status === 'completed' && run.digest === digest`,
     to: `return run.status === null && digest === null`,
-    suites: ['dispatch/send#it is queued, and dropped'],
+    suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a key has two entries',
@@ -89,8 +89,8 @@ export const KEYS: Mutant[] = [
   {
     name: 'the answer to a key is told before it is synced',
     file: 'dispatch/send.ts',
-    from: 'const state = openDurable(ctx.store, request.agentId)?.state',
-    to: 'const state = openDurable === null ? undefined : openForRead(ctx.store, request.agentId)?.state',
+    from: `import { openDurable } from '../session/open-for-read.js'`,
+    to: `import { openForRead as openDurable } from '../session/open-for-read.js'`,
     suites: ['dispatch/acknowledged'],
   },
   {
@@ -98,6 +98,6 @@ export const KEYS: Mutant[] = [
     file: 'dispatch/turns.ts',
     from: 'return startTurn(ctx, session, { prompt, key, digest, turn_timeout_ms, steps_max, allow }, options)',
     to: 'return startTurn(ctx, session, { prompt, key: key && null, digest, turn_timeout_ms, steps_max, allow }, options)',
-    suites: ['dispatch/send'],
+    suites: ['dispatch/acknowledged'],
   },
 ]

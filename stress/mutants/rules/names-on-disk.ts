@@ -110,13 +110,6 @@ export const NAMES_ON_DISK: Mutant[] = [
     suites: ['storage/names'],
   },
   {
-    name: 'a home.json that another made is not synced before it is relied on',
-    file: 'storage/home.ts',
-    from: `  } else {\n    io.syncDirectory('home.sync_directory', paths.root)\n  }`,
-    to: '  }',
-    suites: ['storage/home'],
-  },
-  {
     name: 'the directories of a new home are not synced',
     file: 'storage/home.ts',
     from: `    io.syncDirectory('home.sync_directory', directory)\n  io.mkdir('home.ready'`,

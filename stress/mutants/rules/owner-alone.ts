@@ -68,8 +68,8 @@ export const OWNER_ALONE: Mutant[] = [
   {
     name: 'the socket of a turn is open to others',
     file: 'storage/socket.ts',
-    from: `    io.chmod('socket.mode', path, 0o600)\n`,
-    to: '',
+    from: 'process.umask(0o177)',
+    to: 'process.umask(0o022)',
     suites: ['storage/socket'],
   },
   {
@@ -91,13 +91,13 @@ export const OWNER_ALONE: Mutant[] = [
     file: 'provider/program.ts',
     from: `const OTHERS = ['SUBSTRAT_TOKEN', 'SUBSTRAT_SERVER']`,
     to: `const OTHERS = ['SUBSTRAT_SERVER']`,
-    suites: ['provider/program', 'commands/tokens', 'commands/agent-shell'],
+    suites: ['turn/drive-tools#keeps to itself'],
   },
   {
     name: 'a tool is given the key of the provider',
     file: 'turn/drive.ts',
     from: 'const withheld = provider.secrets?.(settings) ?? []',
     to: 'const withheld = provider.secrets === null ? [""] : []',
-    suites: ['turn/drive-tools', 'commands/tools'],
+    suites: ['turn/drive-tools#keeps to itself'],
   },
 ]

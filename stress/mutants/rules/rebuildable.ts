@@ -28,14 +28,14 @@ export const REBUILDABLE: Mutant[] = [
     file: 'dispatch/owed.ts',
     from: 'work([...new Set([...store.agentIds(), ...store.markedIds()])])',
     to: 'work(store.markedIds())',
-    suites: ['dispatch/recovering', 'commands/recover'],
+    suites: ['dispatch/recovering'],
   },
   {
     name: 'a start of the kernel counts as scanned though not all was looked at',
     file: 'dispatch/owed.ts',
     from: 'if (await work([...new Set([...store.agentIds(), ...store.markedIds()])])) store.boots.markScanned()',
     to: 'await work([...new Set([...store.agentIds(), ...store.markedIds()])])\n  store.boots.markScanned()',
-    suites: ['commands/deliver', 'dispatch/recovering'],
+    suites: ['dispatch/recovering'],
   },
   {
     name: 'an index that has lost entries is trusted for a miss',
@@ -113,8 +113,6 @@ export const REBUILDABLE: Mutant[] = [
     from: '    if (isOwed()) return\n',
     to: '',
     suites: ['storage/store', 'session/session'],
-    equivalent:
-      'what is owed is seen by the last look, which puts the marker back: this one saves two renames',
   },
   {
     name: 'a marker is taken away where it stands',
@@ -149,7 +147,7 @@ export const REBUILDABLE: Mutant[] = [
     file: 'dispatch/owed.ts',
     from: 'const isMailed = state.owes.length > 0 || store.mail.ids(state.id).length > 0',
     to: 'const isMailed = state.owes.length > 0',
-    suites: ['dispatch/recovering', 'commands/deliver'],
+    suites: ['dispatch/recovering'],
   },
   {
     name: 'an agent that owes answers is owed nothing',
@@ -198,6 +196,8 @@ export const REBUILDABLE: Mutant[] = [
     file: 'dispatch/owed.ts',
     from: 'store.isSpawning(agentId) || store.hasAgent(agentId))',
     to: 'store.hasAgent(agentId) || store.isSpawning(agentId))',
-    suites: ['tree/birth', 'dispatch/recovering'],
+    suites: ['tree/birth'],
+    equivalent:
+      'what is renamed between the two questions is found by the second look, which asks both once more',
   },
 ]

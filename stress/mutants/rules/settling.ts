@@ -84,21 +84,21 @@ export const SETTLING: Mutant[] = [
     file: 'recovery/settlement.ts',
     from: '        ...overtaken(run, UNKNOWN_OUTCOME),\n        ...(facts.finished',
     to: '        ...(facts.finished',
-    suites: ['recovery/settle#the recovery table'],
+    suites: ['recovery/settlement'],
   },
   {
     name: 'calls of a program that had replied have no results',
     file: 'recovery/settlement.ts',
     from: 'return [...overtaken(run, UNKNOWN_OUTCOME), completed(run.run_id, run.usage, run.terminates)]',
     to: 'return [completed(run.run_id, run.usage, run.terminates)]',
-    suites: ['recovery/settle#the recovery table'],
+    suites: ['recovery/settlement'],
   },
   {
     name: 'an agent that was done lives on after a crash',
     file: 'recovery/settlement.ts',
     from: 'completed(run.run_id, run.usage, run.terminates)]',
     to: 'completed(run.run_id, run.usage)]',
-    suites: ['recovery/settle#the recovery table'],
+    suites: ['recovery/settlement'],
   },
   {
     name: 'a reply that a program has in its own store is lost',
@@ -112,7 +112,7 @@ export const SETTLING: Mutant[] = [
     file: 'recovery/settle.ts',
     from: `if (inspection.outcome !== 'finished' || typeof inspection.reply !== 'string') return undefined`,
     to: `if (typeof inspection.reply !== 'string') return undefined`,
-    suites: ['recovery/settle#the recovery table'],
+    suites: ['recovery/settle#has not finished says'],
   },
   {
     name: 'a reply of any size is taken from the store of a program',
@@ -165,7 +165,7 @@ export const SETTLING: Mutant[] = [
     file: 'recovery/settle.ts',
     from: 'const strays = isOpen && run.process !== null ? await killStrays(run.process, run.run_id) : 0',
     to: 'const strays = isOpen && run.process !== null ? killStrays.length * 0 : 0',
-    suites: ['recovery/settle-programs', 'commands/program-waits'],
+    suites: ['recovery/settle-programs#started apart'],
   },
   {
     name: 'a server that was kept by a dead turn lives on',
@@ -261,7 +261,7 @@ export const SETTLING: Mutant[] = [
     file: 'dispatch/recover.ts',
     from: 'return parent !== null && (run?.requests.some(({ from }) => from !== OPERATOR) ?? false)',
     to: 'return parent === null && run === undefined',
-    suites: ['dispatch/recovering', 'commands/recover'],
+    suites: ['dispatch/recovering'],
   },
   {
     name: 'what a dead turn asked of others stays in its requests',

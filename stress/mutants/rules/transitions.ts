@@ -105,7 +105,7 @@ export const TRANSITIONS: Mutant[] = [
     file: 'session/fold-turn.ts',
     from: 'if (run.program_calls.some((call) => call.call_id === call_id))',
     to: 'if (run.program_calls.some((call) => call.call_id === null))',
-    suites: ['session/fold-turn', 'session/fold'],
+    suites: ['session/fold-turn'],
   },
   {
     name: 'a call has two results',
@@ -133,7 +133,9 @@ export const TRANSITIONS: Mutant[] = [
     file: 'turn/step.ts',
     from: `          ...withdrawn(run, 'the turn failed before it was run'),\n`,
     to: '',
-    suites: ['turn/step-properties', 'turn/step', 'turn/drive-tools'],
+    suites: ['turn/step', 'turn/step-properties'],
+    equivalent:
+      'what fails is a model or a program that is asked, and nobody is asked while a call has no result',
   },
   {
     name: 'a run that was cancelled leaves calls without results',

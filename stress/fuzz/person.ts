@@ -1,0 +1,160 @@
+/** Who gives the commands on a home: what they know of it besides what is on its disk. */
+import { openForRead } from '../../src/session/open-for-read.js'
+import type { State } from '../../src/session/state.js'
+import { FileStore } from '../../src/storage/store.js'
+import { resolveAgent } from '../../src/tree/names.js'
+import type { Host, Told } from './host.js'
+import { messageOf, type Program } from './program.js'
+import type { Action, Place } from './steps.js'
+import { isTimed, keyOf, wordsOf } from './words.js'
+
+const FITS: Partial<Record<Action['do'], (state: State) => boolean>> = {
+  decide: isAsking,
+  rotate: isAsking,
+  cancel: isAsking,
+  resume: ({ hold, recovery }) => hold || recovery.interruption !== null,
+  ungate: ({ gate }) => gate.isGated,
+  retry: ({ run }) => run?.status === 'failed' || run?.status === 'cancelled',
+}
+
+function isAsking({ run }: State): boolean {
+  return run?.status === 'open' && run.wait !== null
+}
+
+type Deciding = Extract<Action, { do: 'decide' }>
+
+/** The message that a command brings. */
+export interface Brought {
+  id: string
+  content: string
+  key: string | null
+}
+
+export interface Words {
+  argv: string[]
+  /** Whom it is about; undefined where nobody is there. */
+  agentId: string | undefined
+  message: Brought | undefined
+}
+
+/** What those who give the commands know of a home besides what is on its disk. */
+export class Person {
+  /** Every message that was written, by its id. */
+  readonly contents = new Map<string, string>()
+  /** By agent, the secrets that were told, the latest last. */
+  private readonly secrets = new Map<string, string[]>()
+  private readonly keyed = new Map<Place, Brought>()
+
+  constructor(private readonly host: Pick<Host, 'home' | 'workspace' | 'pace'>) {}
+
+  private get home(): string {
+    return this.host.home
+  }
+
+  /** `id` is that of the messages in it. */
+  words(given: Action, id: string): Words {
+    const action = this.aimed(given)
+    const agentId = 'at' in action && typeof action.at === 'string' ? this.agentAt(action.at) : undefined
+    const message = this.messageIn(action, id)
+    const { workspace, pace } = this.host
+    const token = action.do === 'decide' ? this.tokenBy(action.by, agentId) : undefined
+    const facts = { id, content: message?.content, key: message?.key ?? null, workspace, pace, token }
+    return { argv: [...wordsOf(action, facts), '--json'], agentId, message }
+  }
+
+  /** What only an agent in some state can be asked is asked of one that is, where there is one. */
+  private aimed(action: Action): Action {
+    const fits = FITS[action.do]
+    const store = FileStore.openForRead(this.home)
+    if (fits === undefined || store === undefined || !('at' in action)) return action
+    const states = store.agentIds().flatMap((id) => openForRead(store, id)?.state ?? [])
+    const paths = states
+      .filter((state) => state.state !== 'terminated' && fits(state))
+      .map(({ path }) => path)
+    const [first = action.at] = paths.sort()
+    return paths.includes(action.at as string) ? action : ({ ...action, at: first } as Action)
+  }
+
+  /** Keeps what was told: secrets of tokens. */
+  hear({ stdout, stderr }: Told): void {
+    for (const [, agent, secret] of stderr.matchAll(/agent (\S+) waits for a decision; token (st_\S+)/g))
+      this.learn(agent as string, secret as string)
+    for (const text of [stdout, ...stdout.split('\n')]) {
+      const { agent, wait } = parsed(text)
+      if (typeof agent?.id === 'string' && typeof wait?.token === 'string') this.learn(agent.id, wait.token)
+    }
+  }
+
+  private agentAt(place: string): string | undefined {
+    try {
+      return resolveAgent(FileStore.openForRead(this.home), place)
+    } catch {
+      return undefined
+    }
+  }
+
+  private stateOf(agentId: string | undefined): State | undefined {
+    const store = FileStore.openForRead(this.home)
+    if (store === undefined || agentId === undefined || !store.hasAgent(agentId)) return undefined
+    return openForRead(store, agentId)?.state
+  }
+
+  private learn(agentId: string, secret: string): void {
+    const known = this.secrets.get(agentId) ?? []
+    if (!known.includes(secret)) this.secrets.set(agentId, [...known, secret])
+  }
+
+  private messageIn(action: Action, id: string): Brought | undefined {
+    if (action.do === 'spawn') return this.written(id, action.prompt)
+    if (action.do !== 'send') return undefined
+    const key = keyOf(action)
+    const earlier = key === 'again' ? this.keyed.get(action.at) : undefined
+    if (earlier !== undefined) return earlier
+    const { program } = action
+    // Past its time, and in good time for whoever waits behind it.
+    const late = { delay: 2 * this.host.pace.turnTimeoutMs, rounds: program.rounds ?? [] }
+    const message = this.written(id, isTimed(action) ? late : program) as Brought
+    if (key === 'none') return message
+    const keyed = { ...message, key: `key ${id}` }
+    this.keyed.set(action.at, keyed)
+    return keyed
+  }
+
+  private written(id: string, program: Program | null): Brought | undefined {
+    if (program === null) return undefined
+    const content = messageOf(id, program, (each, text) => this.contents.set(each, text))
+    return { id, content, key: null }
+  }
+
+  private tokenBy(by: Deciding['by'], agentId: string | undefined): string | undefined {
+    const wanted = this.stateOf(agentId)?.run?.wait?.resume_token_id
+    const told = this.secrets.get(agentId ?? '') ?? []
+    const good = told.find((secret) => wanted != null && secret.startsWith(`st_${wanted}_`))
+    switch (by) {
+      case 'token':
+      case 'machine':
+        return good
+      case 'old':
+        return told.findLast((secret) => secret !== good)
+      case 'foreign':
+        return [...this.secrets].findLast(([id]) => id !== agentId)?.[1].at(-1)
+      case 'forged':
+        return wanted == null ? undefined : `st_${wanted}_${'x'.repeat(32)}`
+      case 'malformed':
+        return undefined
+    }
+  }
+}
+
+interface Result {
+  agent?: { id?: unknown }
+  wait?: { token?: unknown } | null
+}
+
+function parsed(text: string): Result {
+  try {
+    return (JSON.parse(text) as Result | null) ?? {}
+  } catch {
+    return {}
+  }
+}

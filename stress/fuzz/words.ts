@@ -1,0 +1,143 @@
+/** From an action, where all that it names is known, to the words of a command. */
+import type { Pace } from './pace.js'
+import { type Action, PLACES, type Place } from './steps.js'
+
+/** What the words of an action need besides. */
+export interface Facts {
+  /** What is made by it is called so. */
+  id: string
+  content: string | undefined
+  key: string | null
+  workspace: string
+  pace: Pace
+  /** As the action says; undefined where none is known. */
+  token: string | undefined
+}
+
+/** All of the tree, but what a person is to be asked about. */
+const ALLOWED = [
+  'spawn_agent',
+  'send_message',
+  'broadcast',
+  'complete',
+  'poke',
+  'remind_me',
+  'cancel_reminder',
+  'gate',
+  'ungate',
+  'permit_turn',
+  'subscribe',
+  'unsubscribe',
+  'shell',
+].join(',')
+
+export type Sending = Extract<Action, { do: 'send' }>
+
+export function wordsOf(action: Action, facts: Facts): string[] {
+  switch (action.do) {
+    case 'spawn':
+      return spawnOf(action, facts)
+    case 'send':
+      return sendOf(action, facts)
+    case 'decide':
+      return decisionOf(action, facts)
+    case 'rotate':
+      return ['token', 'rotate', action.at]
+    case 'suspend':
+      return ['suspend', action.at, ...(action.hold ? ['--hold'] : [])]
+    case 'cancel':
+    case 'terminate':
+    case 'remove':
+      return [action.do, action.at, ...(action.recursive ? ['--recursive'] : [])]
+    case 'fork':
+      return ['fork', action.at, '--name', `f${facts.id}`]
+    case 'set':
+      return ['set', action.at, '--model', `m${facts.id}`]
+    case 'deliver':
+      return ['deliver', action.at ?? '--all']
+    case 'recover':
+      return ['recover', '--all', '--continue', action.continues]
+    case 'wait':
+      return ['wait', ...action.at, '--timeout', '20s']
+    case 'prune':
+      return ['prune', '--older-than', '1h']
+    case 'look':
+      return action.with === 'show' || action.with === 'log' ? [action.with, action.at] : [action.with]
+    default:
+      return [action.do, action.at]
+  }
+}
+
+function spawnOf(
+  { at, ifExists }: Extract<Action, { do: 'spawn' }>,
+  { content, workspace }: Facts,
+): string[] {
+  const { name, parent } = placeOf(at)
+  const below = parent === undefined ? [] : ['--parent', parent]
+  const settings = ['--provider', 'fuzz', '--workspace', workspace, '--allow', ALLOWED]
+  const prompt = content === undefined ? [] : [content]
+  return ['spawn', ...prompt, '--name', name, ...below, ...settings, '--if-exists', ifExists]
+}
+
+function sendOf(action: Sending, facts: Facts): string[] {
+  const { at, how, drains, ifWaiting } = action
+  const { content = '', key, pace } = facts
+  const keyed = key === null ? [] : ['--key', key]
+  const timed = isTimed(action) ? ['--turn-timeout', `${pace.turnTimeoutMs}ms`] : []
+  const rest = [...keyed, ...timed, ...(drains ? [] : ['--no-drain'])]
+  switch (how) {
+    case 'direct':
+      return ['send', at, content, '--if-waiting', ifWaiting, ...rest]
+    case 'queue':
+      return ['send', at, content, '--queue', ...rest]
+    case 'notification':
+      return ['send', at, content, '--kind', 'notification', ...rest]
+    case 'later':
+      return ['send', at, content, '--not-before', `${pace.laterMs}ms`, ...rest]
+    case 'from_parent':
+    case 'from_sibling': {
+      const from = how === 'from_parent' ? placeOf(at).parent : siblingOf(at)
+      return ['send', at, content, ...(from === undefined ? ['--queue'] : ['--from', from]), ...rest]
+    }
+  }
+}
+
+/** A person at the machine needs no token, and decides also where nobody knows it any more. */
+function decisionOf(
+  { at, decision, by }: Extract<Action, { do: 'decide' }>,
+  { token, workspace }: Facts,
+): string[] {
+  const canBeSaid = decision === 'approve' || decision === 'deny'
+  if (by === 'machine' && canBeSaid) return [decision, at]
+  if ((by === 'machine' || by === 'token') && token === undefined) return [canBeSaid ? decision : 'deny', at]
+  const words = {
+    approve: ['--approve'],
+    deny: ['--deny'],
+    input: ['--input', 'this one'],
+    result: ['--result', `${workspace}/notes.txt`],
+  }
+  return ['resume', at, '--token', token ?? 'st_none', ...words[decision]]
+}
+
+function placeOf(at: string): { name: string; parent: string | undefined } {
+  const names = at.split('/')
+  return {
+    name: names.at(-1) as string,
+    parent: names.length === 1 ? undefined : names.slice(0, -1).join('/'),
+  }
+}
+
+/** What is taken together with others has the time of the first of them. */
+export function isTimed({ how, turnTimeout }: Sending): boolean {
+  return turnTimeout && how !== 'notification'
+}
+
+/** A key is of its sender; what is sent again with it is the same request. */
+export function keyOf({ how, key }: Sending): Sending['key'] {
+  return how === 'direct' || how === 'queue' ? key : 'none'
+}
+
+function siblingOf(at: Place): string | undefined {
+  const { parent } = placeOf(at)
+  return PLACES.find((other) => other !== at && placeOf(other).parent === parent)
+}

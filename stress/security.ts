@@ -1,0 +1,32 @@
+// npm run stress:security -- [--every N] [--only TEXT]
+// Plants links and hostile names in homes, lets hostile programs answer, and looks for secrets in every byte that is
+// written. Exits 1 where something is followed, obeyed, leaked, or dies of it. --only runs the cases whose line has TEXT.
+import { parseArgs } from 'node:util'
+import { MachineLab } from './machine/lab.js'
+import { Findings } from './security/finding.js'
+import { plantLinks } from './security/links.js'
+import { tryWords } from './security/names.js'
+import { lookForSecrets } from './security/secrets.js'
+
+const { values } = parseArgs({
+  options: { every: { type: 'string', default: '1' }, only: { type: 'string' }, canary: { type: 'string' } },
+})
+
+const start = performance.now()
+const findings = new Findings(values.only)
+const every = Number(values.every)
+for (const look of [lookForSecrets, plantLinks, tryWords]) {
+  const lab = MachineLab.open()
+  try {
+    await look(lab, findings, every)
+  } finally {
+    lab.close()
+  }
+}
+for (const { kind, name, command, what } of findings.broken)
+  console.log(
+    `BROKEN ${kind}: ${name}\n  substrat ${command}: ${what}\n  again: npm run stress:security -- --only ${JSON.stringify(name)}`,
+  )
+for (const [kind, count] of findings.counts) console.log(`${kind}: ${count} cases`)
+console.log(`${findings.broken.length} broken, ${((performance.now() - start) / 1000).toFixed(1)} s`)
+process.exit(findings.broken.length === 0 ? 0 : 1)

@@ -1,0 +1,133 @@
+/**
+ * A link in the place of each name of a home, to what stands outside: nothing there is changed or printed, whatever command
+ * runs, and none of them dies of it or hangs.
+ */
+import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { ownIdentity } from '../../src/storage/identity.js'
+import { makeHome } from '../damage/home.js'
+import type { MachineLab } from '../machine/lab.js'
+import { CANARY, Decoy } from './decoy.js'
+import type { Findings } from './finding.js'
+
+const KIND = 'link in the home'
+
+const COMMANDS = [
+  ['show', 'a', '--json'],
+  ['show', 'b'],
+  ['list', '--all', '--json'],
+  ['tree'],
+  ['log', 'a'],
+  ['log', 'b', '--json'],
+  ['inbox'],
+  ['inbox', 'a/kid'],
+  ['doctor', '--all', '--json'],
+  ['send', 'a', '--if-waiting', 'supersede', 'something else'],
+  ['send', 'b', '--key', 'new', 'something new'],
+  ['send', 'b', '--queue', 'for later'],
+  ['recover', '--all'],
+  ['deliver', '--all'],
+  ['approve', 'a'],
+  ['cancel', 'a'],
+  ['suspend', 'b'],
+  ['resume', 'a/kid'],
+  ['spawn', '--name', 'new', 'a prompt'],
+  ['spawn', '--name', 'below', '--parent', 'a'],
+  ['set', 'b', '--model', 'm'],
+  ['fork', 'b', '--name', 'forked'],
+  ['doctor', '--all', '--rebuild'],
+  ['config', 'set', 'slots_max', '2'],
+  ['terminate', 'a', '--recursive'],
+  ['inbox', '--take'],
+  ['prune', '--older-than', '0s'],
+]
+
+/** Places of the format where nothing stands in this home yet. */
+function emptyPlaces(home: string, agent: string, id: string): string[] {
+  return [
+    ...['waits', 'cut', 'server.json', 'server.out', 'lock.d', 'lock.new', `${id}.sock`].map((name) =>
+      join(agent, name),
+    ),
+    join(agent, 'requests', `${id}.cancel`),
+    join(agent, 'inbox', `${id}.json`),
+    join(agent, 'blobs', 'a'.repeat(64)),
+    ...['servers', 'operator/taken', `unclean/${id}`, `unclean/${id}.closing`].map((name) =>
+      join(home, name),
+    ),
+    ...['roots/complete', 'roots/lock', `boots/${ownIdentity().kernel_boot_id}`].map((name) =>
+      join(home, name),
+    ),
+    ...[0, 1, 2, 3].map((slot) => join(home, 'slots', 'scripted', String(slot))),
+    join(home, 'agents', `.spawn-${id}`),
+    join(home, 'agents', `.removed-${id}`),
+    join(home, 'agents', id),
+  ]
+}
+
+const FOREIGN_ID = '11111111-2222-4333-8444-555555555555'
+
+/** `every`: each so manieth pair of place and target has each so manieth command. */
+export async function plantLinks(lab: MachineLab, findings: Findings, every = 1): Promise<void> {
+  const home = await makeHome(lab)
+  const decoy = new Decoy()
+  try {
+    const agents = [...home.files].flatMap(([label, name]) =>
+      label.endsWith('session.json') ? [dirname(join(lab.root, name))] : [],
+    )
+    const standing = [...home.image.entries.keys()].filter((name) => name.startsWith('home/'))
+    const places = new Set([
+      ...standing.map((name) => join(lab.root, name)),
+      ...agents.flatMap((agent) => emptyPlaces(lab.home, agent, FOREIGN_ID)),
+    ])
+    let turn = 0
+    for (const place of places) {
+      for (const target of ['copy', 'file', 'directory', 'nothing'] as const) {
+        for (const command of COMMANDS) {
+          turn += 1
+          if (turn % every !== 0) continue
+          const name = `${place.slice(lab.root.length + 1)} to ${target}`
+          if (!findings.begins(KIND, name)) continue
+          lab.restore(home.image)
+          decoy.reset()
+          if (target === 'copy' && !existsSync(place)) continue
+          plant(place, target === 'copy' ? decoy.copyOf(place) : decoy[target])
+          await tryCommand(lab, decoy, command, name, findings)
+        }
+      }
+    }
+    lab.restore(home.image)
+  } finally {
+    decoy.close()
+  }
+}
+
+function plant(place: string, target: string): void {
+  rmSync(place, { recursive: true, force: true })
+  mkdirSync(dirname(place), { recursive: true, mode: 0o700 })
+  symlinkSync(target, place)
+}
+
+async function tryCommand(
+  lab: MachineLab,
+  decoy: Decoy,
+  command: string[],
+  name: string,
+  findings: Findings,
+): Promise<void> {
+  const before = decoy.print()
+  const { status, stdout, stderr, isHung } = await lab.run(command)
+  const say = (what: string): void => findings.add(KIND, name, command, what)
+  if (isHung) say('it hangs')
+  if (status === 1 || /\n {4}at /.test(stderr)) say(`it dies: ${stderr.slice(0, 300)}`)
+  if (decoy.print() !== before) say(`it changes what is outside\n${difference(before, decoy.print())}`)
+  if (`${stdout}${stderr}`.includes(CANARY)) say('it prints what is outside')
+}
+
+function difference(before: string, after: string): string {
+  const lines = new Set(before.split('\n'))
+  return after
+    .split('\n')
+    .filter((line) => !lines.has(line))
+    .map((line) => `    ${line.slice(0, 200)}`)
+    .join('\n')
+}

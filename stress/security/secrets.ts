@@ -1,0 +1,270 @@
+/**
+ * Values that only the environment has: whatever a turn does, none of them is in any byte of the home, and none is printed.
+ * The model that is asked repeats the key in each way that an API can.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ScriptedAnswer } from '../../test/support/model-server/scenario.js'
+import { type ModelServer, startModelServer } from '../../test/support/model-server/server.js'
+import { usePlugin } from '../machine/commands.js'
+import type { MachineLab } from '../machine/lab.js'
+import { repository } from '../support/lab.js'
+import type { Findings } from './finding.js'
+
+const KIND = 'secret'
+
+const VARIABLES = [
+  'OPENAI_API_KEY',
+  'ANTHROPIC_API_KEY',
+  'CODEX_API_KEY',
+  'CODEX_ACCESS_TOKEN',
+  'GEMINI_API_KEY',
+  'OPENROUTER_API_KEY',
+  'GITHUB_TOKEN',
+  'GH_TOKEN',
+  'NPM_TOKEN',
+  'AWS_SECRET_ACCESS_KEY',
+  'AWS_SESSION_TOKEN',
+  'DATABASE_URL',
+  'PGPASSWORD',
+  'SSH_AUTH_SOCK',
+  'SUBSTRAT_CANARY',
+]
+
+/** Not of the form that is recognised without knowing the key: `sk-…` would be taken out by its looks. */
+const secretOf = (variable: string): string => `canary/${variable.toLowerCase()}+9f2c-${variable.length}=x`
+
+interface Variant {
+  provider: string
+  api: string
+  key: string
+  options(url: string): string[]
+}
+
+const VARIANTS: Variant[] = [
+  {
+    provider: 'anthropic',
+    api: 'messages',
+    key: 'ANTHROPIC_API_KEY',
+    options: (url) => ['--option', `base_url=${url}`],
+  },
+  ...['chat', 'responses'].map((api) => ({
+    provider: 'openai',
+    api,
+    key: 'OPENAI_API_KEY',
+    options: (url: string) => ['--option', `base_url=${url}/v1`, '--option', `api=${api}`],
+  })),
+]
+
+/** What the model answers, with the key in it. A 401 in words of its own is the server's: it knows another key. */
+const ANSWERS: [name: string, answer: (key: string) => ScriptedAnswer][] = [
+  ['a reply', () => ({ text: 'well' })],
+  ['a shell that runs', () => ({ tool_calls: [{ name: 'shell', input: { command: 'true' } }] })],
+  ...(['authentication', 'permission', 'invalid', 'not_found', 'quota', 'server_error'] as const).map(
+    (error): [string, (key: string) => ScriptedAnswer] => [
+      `an error (${error}) that repeats the key`,
+      (key) => ({ fault: { error, message: `no: ${key} ${encodeURIComponent(key)} "${key}"` } }),
+    ],
+  ),
+  [
+    'an error in the middle that repeats the key',
+    (key) => ({
+      text: 'half of a reply',
+      fault: { error: 'overloaded', message: `no: ${key}`, after_events: 2 },
+    }),
+  ],
+  [
+    'an event that is no JSON and has the key',
+    (key) => ({ text: 'half of a reply', fault: { raw_event: `{"key": ${key}`, after_events: 2 } }),
+  ],
+  ['a key that is wrong, and repeated', () => ({ text: 'never' })],
+]
+
+export async function lookForSecrets(lab: MachineLab, findings: Findings): Promise<void> {
+  const before = { ...process.env }
+  const server = await startModelServer()
+  try {
+    for (const variable of VARIABLES) process.env[variable] = secretOf(variable)
+    process.env.SUBSTRAT_RETRY_DELAYS = '1ms'
+    await usePlugins()
+    writeFileSync(join(lab.workspace, 'key'), `${secretOf('KEY_FILE')}\n`)
+    let count = 0
+    for (const variant of VARIANTS) {
+      for (const [name, answer] of ANSWERS) {
+        count += 1
+        if (findings.begins(KIND, `${variant.api}: ${name}`))
+          await ask(lab, server, { variant, name, answer, agent: `a${count}` }, findings)
+      }
+    }
+    if (findings.begins(KIND, 'key file')) await askWithKeyFile(lab, server, findings)
+    if (findings.begins(KIND, 'programs')) await runPrograms(lab, findings)
+    if (findings.begins(KIND, 'token')) await park(lab, findings)
+    if (findings.begins(KIND, 'the search itself')) await control(lab, findings)
+  } finally {
+    await server.close()
+    delete process.env.SUBSTRAT_RETRY_DELAYS
+    for (const variable of VARIABLES)
+      if (before[variable] === undefined) delete process.env[variable]
+      else process.env[variable] = before[variable]
+  }
+}
+
+async function usePlugins(): Promise<void> {
+  for (const name of ['anthropic', 'openai']) {
+    const root = join(repository, 'plugins', `provider-${name}`)
+    const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      name: string
+      version: string
+      substrat?: unknown
+    }
+    await usePlugin({ name: pjson.name, version: pjson.version, root, pjson })
+  }
+}
+
+interface Asked {
+  variant: Variant
+  name: string
+  answer: (key: string) => ScriptedAnswer
+  agent: string
+}
+
+async function ask(lab: MachineLab, server: ModelServer, asked: Asked, findings: Findings): Promise<void> {
+  const { variant, name, answer, agent } = asked
+  const key = secretOf(variant.key)
+  const isKnown = !name.includes('wrong')
+  server.setScenario({
+    responses: Array.from({ length: 3 }, () => answer(key)),
+    ...(isKnown ? {} : { key: 'another' }),
+  })
+  const flags = ['--provider', variant.provider, '--model', 'm', ...variant.options(server.url)]
+  const spawn = ['spawn', '--name', agent, ...flags]
+  const outputs = [await lab.run(spawn)]
+  const commands = [
+    ['send', agent, '--allow', 'all', '--max-steps', '2', 'hello', '--stream'],
+    ['send', agent, 'hello again', '--json'],
+    ['show', agent],
+    ['log', agent, '--json'],
+    ['log', agent],
+    ['doctor', '--all', '--json'],
+  ]
+  for (const command of commands) outputs.push(await lab.run(command))
+  const said = outputs.map(({ stdout, stderr }) => stdout + stderr).join('\n')
+  const requests = server.requests.length
+  server.requests.length = 0
+  if (requests === 0)
+    findings.add(KIND, `${variant.api}: ${name}`, spawn, `the model was not asked: ${said.slice(0, 300)}`)
+  tell(lab, `${variant.api}: ${name}`, spawn, said, VARIABLES.map(secretOf), findings)
+}
+
+async function askWithKeyFile(lab: MachineLab, server: ModelServer, findings: Findings): Promise<void> {
+  server.setScenario({ responses: [], key: 'another' })
+  const spawn = ['spawn', '--name', 'kf', '--provider', 'openai', '--model', 'm', '--option', 'key_file=key']
+  const asked = [
+    await lab.run([...spawn, '--option', `base_url=${server.url}/v1`]),
+    await lab.run(['send', 'kf', 'hello']),
+  ]
+  const said = asked.map(({ stdout, stderr }) => stdout + stderr).join('\n')
+  tell(lab, 'key file', spawn, said, [secretOf('KEY_FILE')], findings)
+}
+
+/** A program of an agent, and a tool of a model, that fail and print: but not what they were given. */
+async function runPrograms(lab: MachineLab, findings: Findings): Promise<void> {
+  const spawn = [
+    'spawn',
+    '--name',
+    'program',
+    '--provider',
+    'exec',
+    '--option',
+    'command=echo to >&2; exit 3',
+  ]
+  const ran = [
+    await lab.run(spawn),
+    await lab.run(['send', 'program', 'hello']),
+    await lab.run(['show', 'program']),
+  ]
+  const said = ran.map(({ stdout, stderr }) => stdout + stderr).join('\n')
+  tell(lab, 'programs', spawn, said, VARIABLES.map(secretOf), findings)
+}
+
+/** The secret of a token is told once, and only its hash is in the home; in a tool's environment it is not. */
+async function park(lab: MachineLab, findings: Findings): Promise<void> {
+  const shell = (command: string): object => ({ tools: [{ name: 'shell', input: { command } }] })
+  const responses = [shell('true'), shell('env'), { say: 'done' }]
+  writeFileSync(join(lab.workspace, 'parks.json'), JSON.stringify({ responses }))
+  await lab.do('spawn', '--name', 'parks', '--option', 'scenario=parks.json')
+  const parked = await lab.run(['send', 'parks', 'hello'])
+  const token = /st_[\w-]{36}_[\w-]{32}/.exec(parked.stderr)?.[0]
+  if (token === undefined) return findings.add(KIND, 'token', ['send'], `no token was told: ${parked.stderr}`)
+  const wrong = `${token.slice(0, -4)}AAAA`
+  const refused = await lab.run(['resume', 'parks', '--token', wrong, '--approve', '--json'])
+  if (refused.status !== 13 || refused.stdout.includes(token))
+    findings.add(KIND, 'token', ['resume'], `a wrong secret: exit ${refused.status}`)
+  process.env.SUBSTRAT_TOKEN = token
+  const resumed = await lab.run(['resume', 'parks', '--approve', '--json'])
+  delete process.env.SUBSTRAT_TOKEN
+  await lab.run(['approve', 'parks'])
+  const said = refused.stdout + refused.stderr + resumed.stdout.replaceAll(token, '') + resumed.stderr
+  // What `env` prints is in the log: of the environment there is all but the token.
+  tell(lab, 'token', ['resume', 'parks'], said, [token, wrong, token.slice(-32)], findings)
+}
+
+/** What a program prints of its environment is what it says, and is in the log: the search would find it. */
+async function control(lab: MachineLab, findings: Findings): Promise<void> {
+  const spawn = [
+    'spawn',
+    '--name',
+    'prints',
+    '--provider',
+    'exec',
+    '--option',
+    'command=printenv SUBSTRAT_CANARY',
+  ]
+  await lab.run(spawn)
+  await lab.run(['send', 'prints', 'hello'])
+  if (found(lab, [secretOf('SUBSTRAT_CANARY')]).length === 0)
+    findings.add(KIND, 'the search itself', spawn, 'it does not find what a program has printed')
+}
+
+function tell(
+  lab: MachineLab,
+  name: string,
+  command: string[],
+  said: string,
+  secrets: string[],
+  findings: Findings,
+): void {
+  for (const { where, secret } of found(lab, secrets))
+    findings.add(KIND, name, command, `${secret} is in ${where}`)
+  for (const secret of secrets)
+    if (formsOf(secret).some((form) => said.includes(form)))
+      findings.add(KIND, name, command, `${secret} is printed`)
+}
+
+function found(lab: MachineLab, secrets: string[]): { where: string; secret: string }[] {
+  return filesBelow(lab.home).flatMap((file) => {
+    const text = `${file}\n${readFileSync(file, 'latin1')}`
+    return secrets
+      .filter((secret) => formsOf(secret).some((form) => text.includes(form)))
+      .map((secret) => ({ where: file, secret }))
+  })
+}
+
+/** As it is, and as other formats have it. */
+function formsOf(secret: string): string[] {
+  const bytes = Buffer.from(secret)
+  return [
+    secret,
+    encodeURIComponent(secret),
+    bytes.toString('hex'),
+    // Without its end, which depends on what follows.
+    bytes.toString('base64').slice(0, 24),
+    bytes.toString('base64url').slice(0, 24),
+  ]
+}
+
+function filesBelow(directory: string): string[] {
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+}

@@ -1,0 +1,15 @@
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { replaceLog } from '../../src/storage/aside.js'
+import { AgentPaths } from '../../src/storage/paths.js'
+import { operationsOf, unsyncedAfter } from '../support/operations.js'
+import { tempDirectory } from '../support/temp.js'
+
+test('what takes the place of a damaged log is on disk, its snapshot too: beside the old one records would be missing', () => {
+  const agent = new AgentPaths(join(tempDirectory(), 'agent'))
+  mkdirSync(agent.root)
+  const operations = operationsOf(() => replaceLog(agent, Buffer.from('log'), Buffer.from('snapshot')))
+  expect(unsyncedAfter(operations)).toEqual([])
+  expect(readFileSync(agent.snapshot, 'utf8')).toBe('snapshot')
+})

@@ -1,0 +1,41 @@
+/** A sample of `npm run stress:fuzz`, on each run of the tests; and that it would tell. */
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test, vi } from 'vitest'
+import canaries from '../../stress/fuzz/canaries.json' with { type: 'json' }
+
+// Some hundred commands within one process, on a machine that runs other tests too.
+vi.setConfig({ testTimeout: 180_000 })
+
+const run = promisify(execFile)
+const root = join(import.meta.dirname, '../..')
+
+/** The last of what it prints; rejects where it exits with another status than 0. */
+async function fuzz(...words: string[]): Promise<string> {
+  const { stdout } = await run(process.execPath, [join(root, 'stress/run.mjs'), 'fuzz', ...words], {
+    cwd: root,
+  })
+  return stdout.trim().split('\n').at(-1) ?? ''
+}
+
+test.for(['379', '42'])(
+  'random commands that are killed, cut and failed break no promise, and seed %s comes to the same bytes twice',
+  async (seed) => {
+    expect(await fuzz('--seed', seed, '--twice')).toMatch(/seeds 1, .* 0 failures$/)
+  },
+)
+
+// Where a change of the program has moved what the seed meets, one of those behind it does.
+test.for([
+  ['keys-forgotten', '273'],
+  ['sync-ignored', '3'],
+] as const)('the fuzzer catches a program with %s', async ([canary, seed]) => {
+  expect(await fuzz('--seed', seed, '--seeds', '12', '--canary', canary)).toBe(`caught: ${canary}`)
+})
+
+// The others are caught by `npm run stress:fuzz -- --seeds 20 --canary NAME`: this tells when the program has left one behind.
+test.for(canaries)('the place of the canary $name is there, once', async ({ file, from }) => {
+  const { readFile } = await import('node:fs/promises')
+  expect((await readFile(join(root, file), 'utf8')).split(from)).toHaveLength(2)
+})
