@@ -1,5 +1,6 @@
 /** `tree`: who is below whom, and what each is doing. Takes no lock and writes nothing. */
 import { SubstratError, shellWord } from '../errors.js'
+import { type MailIndex, whoHasMail } from '../mail/inbox.js'
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import { type Forest, readBranch, readForest } from '../tree/forest.js'
@@ -31,12 +32,13 @@ export interface TreeRequest {
 export function viewTree(store: FileStore | undefined, { agentId, all }: TreeRequest): TreeView {
   if (store === undefined) return { agents: [], stray: [] }
   const forest = agentId === undefined ? readForest(store) : readBranch(store, agentId, all)
+  const hasMail = whoHasMail(store)
   const shown = new Set<string>()
   const nodeOf = (id: string): TreeNode[] => {
     const state = forest.agents.get(id)
     if (state === undefined) return []
     shown.add(id)
-    return [{ ...viewNode(store, state), children: childrenOf(id) }]
+    return [{ ...viewNode(store, state, hasMail), children: childrenOf(id) }]
   }
   const childrenOf = (id: string): TreeNode[] =>
     (forest.children.get(id) ?? []).filter((child) => isShown(forest, child, all)).flatMap(nodeOf)
@@ -69,7 +71,7 @@ function isShown({ agents, strays }: Forest, id: string, all: boolean): boolean 
   return !strays.has(id) && (all || agents.get(id)?.state !== 'terminated')
 }
 
-function viewNode(store: FileStore, state: State): Omit<TreeNode, 'children'> {
+function viewNode(store: FileStore, state: State, hasMail: MailIndex): Omit<TreeNode, 'children'> {
   const { hold, gate, reminders } = state
-  return { ...viewAgent(store, state), hold, gated: gate.isGated, reminders: reminders.length }
+  return { ...viewAgent(store, state, hasMail), hold, gated: gate.isGated, reminders: reminders.length }
 }

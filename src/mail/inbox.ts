@@ -26,6 +26,19 @@ export function countPending(store: FileStore, state: State): number {
   return pendingIds(store, state).length
 }
 
+/** False where nothing waits for the agent, and its inbox need not be looked into. */
+export type MailIndex = (agentId: string) => boolean
+
+/**
+ * For who looks at many agents. Mail that was acknowledged has a marker of its agent until it is delivered, and what was
+ * stored by a sender that died has it too; after a start of the kernel nobody knows before each was looked at once.
+ */
+export function whoHasMail(store: FileStore): MailIndex {
+  if (!store.boots.isScanned()) return () => true
+  const marked = new Set(store.markedIds())
+  return (agentId) => marked.has(agentId)
+}
+
 /** What is known of a message while it is chosen. Its content is read again then: all that waits together may be 10 GiB. */
 interface Due extends Pick<Message, 'message_id' | 'from' | 'kind' | 'sequence'> {
   size: number

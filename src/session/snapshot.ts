@@ -5,12 +5,15 @@
  * that ends at `log_bytes` is there with `last_seq`. It may be lost without losing anything but time.
  */
 import { SubstratError } from '../errors.js'
-import { frame, type JsonObject, unframe } from '../storage/frame.js'
+import { frame, unframe } from '../storage/frame.js'
 import { type LogReader, readRecordAt } from '../storage/log.js'
 import type { State } from './state.js'
 
 /** The version of the fold that wrote it: a program that folds otherwise rebuilds. 2: calls, waits, tokens. 3: mail. 4, 5: programs that wait. */
 export const SNAPSHOT_VERSION = 5
+
+/** Every snapshot begins with its version; the fields of the state are behind it. */
+const HEAD = `{"snapshot":${SNAPSHOT_VERSION},`
 
 export function encodeSnapshot(state: State): Buffer {
   return frame({ snapshot: SNAPSHOT_VERSION, ...state })
@@ -24,14 +27,19 @@ export interface DecodedSnapshot {
 }
 
 export function decodeSnapshot(bytes: Buffer | undefined, agentId: string, log: LogReader): DecodedSnapshot {
-  const line = bytes === undefined ? { damage: 'it is missing' } : unframe(bytes.subarray(0, -1))
-  if ('damage' in line) return { state: undefined, claimedBytes: 0 }
-  const { snapshot, crc: _, ...rest } = line.object as JsonObject & { snapshot: unknown }
-  const state = rest as unknown as State
-  if (snapshot !== SNAPSHOT_VERSION || state.id !== agentId) return { state: undefined, claimedBytes: 0 }
+  const state = bytes === undefined ? undefined : snapshotState(bytes, agentId)
+  if (state === undefined) return { state, claimedBytes: 0 }
   if (state.log_bytes > log.size()) throw aheadOfLog(state, log)
   const last = readRecordAt(log, state.last_offset, state.log_bytes)
   return { state: last?.seq === state.last_seq ? state : undefined, claimedBytes: state.log_bytes }
+}
+
+/** What it says, not held against the log yet. */
+export function snapshotState(bytes: Buffer, agentId: string): State | undefined {
+  const line = unframe(bytes.subarray(0, -1), HEAD)
+  if ('damage' in line) return undefined
+  const state = line.object as unknown as State
+  return state.id === agentId ? state : undefined
 }
 
 /**

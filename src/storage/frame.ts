@@ -30,18 +30,19 @@ export function frame(object: object): Buffer {
   return bytes
 }
 
-/** The object of a line given without its LF, or why it is damaged. */
-export function unframe(line: Buffer): { object: JsonObject } | { damage: string } {
+/** The object of a line given without its LF, or why it is damaged. With `head`: the fields behind those first ones. */
+export function unframe(line: Buffer, head = '{'): { object: JsonObject } | { damage: string } {
   const split = line.length - SUFFIX_BYTES
-  if (split <= 1) return { damage: 'it is too short for a record' }
+  if (split <= head.length) return { damage: 'it is too short for a record' }
   const suffix = line.toString('latin1', split)
   const found = /^,"crc":"([0-9a-f]{8})"\}$/.exec(suffix)
   if (found === null)
     return { damage: line.includes(0) ? 'it has NUL bytes' : 'it has no checksum at its end' }
   const body = line.subarray(0, split)
   if (crc32(body) !== Number.parseInt(found[1] as string, 16)) return { damage: 'its checksum is wrong' }
+  if (line.toString('latin1', 0, head.length) !== head) return { damage: 'it begins otherwise' }
   try {
-    return { object: JSON.parse(`${body.toString('utf8')}}`) as JsonObject }
+    return { object: JSON.parse(`{${body.toString('utf8', head.length)}}`) as JsonObject }
   } catch {
     return { damage: 'it is not JSON' }
   }

@@ -6,8 +6,8 @@
  * Invariant: each agent is in the forest once, as a root, below its parent, or as a stray.
  */
 import { SubstratError } from '../errors.js'
+import { glance } from '../session/glance.js'
 import { recordsFrom } from '../session/load.js'
-import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 
@@ -160,7 +160,7 @@ function hung(
 /** Neither where it is gone: removed since it was listed. */
 function read(store: FileStore, id: string): { state?: State; why?: string } {
   try {
-    const state = openForRead(store, id)?.state
+    const state = glance(store, id)
     if (state !== undefined) return { state }
     return store.hasAgent(id) ? { why: `${store.logPath(id)} is missing` } : {}
   } catch (error) {
