@@ -148,6 +148,10 @@ function matches(agent: ListedAgent, { status, state, roots, all }: ListFilter):
 }
 
 function byBirth(a: ListedAgent, b: ListedAgent): number {
-  const [x, y] = [a, b].map((agent) => ('created_at' in agent ? agent.created_at : ''))
-  return (x as string) < (y as string) ? -1 : (x as string) > (y as string) ? 1 : a.id < b.id ? -1 : 1
+  const [x, y] = [bornAt(a), bornAt(b)]
+  return x < y ? -1 : x > y ? 1 : a.id < b.id ? -1 : 1
+}
+
+function bornAt(agent: ListedAgent): string {
+  return 'created_at' in agent ? agent.created_at : ''
 }

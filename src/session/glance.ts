@@ -2,7 +2,8 @@
  * The same state as `openForRead` finds, for who looks at very many agents: two opens and two reads where an agent is at
  * rest. Whatever is not as a clean end leaves it is left to `openForRead`, with its errors.
  */
-import { LF, unframe } from '../storage/frame.js'
+import { isFramed, LF } from '../storage/frame.js'
+import { recordHead } from '../storage/log.js'
 import type { FileStore } from '../storage/store.js'
 import { openForRead } from './open-for-read.js'
 import { snapshotState } from './snapshot.js'
@@ -22,6 +23,5 @@ function isWholeLog(store: FileStore, { id, last_offset, log_bytes, last_seq }: 
   if (!(Number.isSafeInteger(last_offset) && last_offset >= 0)) return false
   const bytes = store.peekLog(id, last_offset)
   if (bytes?.length !== log_bytes - last_offset || bytes.at(-1) !== LF) return false
-  const last = unframe(bytes.subarray(0, -1))
-  return !('damage' in last) && last.object.seq === last_seq
+  return isFramed(bytes.subarray(0, -1), recordHead(last_seq))
 }

@@ -18,6 +18,7 @@ export type JsonObject = { [key: string]: JsonValue | undefined }
 
 const SUFFIX_BYTES = 18
 export const LF = 0x0a
+const [OPENING, CLOSING] = [0x7b, 0x7d]
 
 /** The line with its LF. `object` must not be empty and must have no `crc` of its own. */
 export function frame(object: object): Buffer {
@@ -32,17 +33,37 @@ export function frame(object: object): Buffer {
 
 /** The object of a line given without its LF, or why it is damaged. With `head`: the fields behind those first ones. */
 export function unframe(line: Buffer, head = '{'): { object: JsonObject } | { damage: string } {
+  const damage = damageOf(line, head)
+  return damage === undefined ? parsed(line, head) : { damage }
+}
+
+/** Whether the line is whole and begins so. What it says is not looked at. */
+export function isFramed(line: Buffer, head: string): boolean {
+  return damageOf(line, head) === undefined
+}
+
+function damageOf(line: Buffer, head: string): string | undefined {
   const split = line.length - SUFFIX_BYTES
-  if (split <= head.length) return { damage: 'it is too short for a record' }
+  if (split <= head.length) return 'it is too short for a record'
   const suffix = line.toString('latin1', split)
   const found = /^,"crc":"([0-9a-f]{8})"\}$/.exec(suffix)
-  if (found === null)
-    return { damage: line.includes(0) ? 'it has NUL bytes' : 'it has no checksum at its end' }
-  const body = line.subarray(0, split)
-  if (crc32(body) !== Number.parseInt(found[1] as string, 16)) return { damage: 'its checksum is wrong' }
-  if (line.toString('latin1', 0, head.length) !== head) return { damage: 'it begins otherwise' }
+  if (found === null) return line.includes(0) ? 'it has NUL bytes' : 'it has no checksum at its end'
+  if (crc32(line.subarray(0, split)) !== Number.parseInt(found[1] as string, 16))
+    return 'its checksum is wrong'
+  return line.toString('latin1', 0, head.length) === head ? undefined : 'it begins otherwise'
+}
+
+function parsed(line: Buffer, head: string): { object: JsonObject } | { damage: string } {
+  const [start, end] = [head.length - 1, line.length - SUFFIX_BYTES]
+  const [first, last] = [line[start] as number, line[end] as number]
+  // The bytes are made an object for a moment: a text that is put together of pieces is copied once more.
+  line[start] = OPENING
+  line[end] = CLOSING
+  const text = line.toString('utf8', start, end + 1)
+  line[start] = first
+  line[end] = last
   try {
-    return { object: JSON.parse(`{${body.toString('utf8', head.length)}}`) as JsonObject }
+    return { object: JSON.parse(text) as JsonObject }
   } catch {
     return { damage: 'it is not JSON' }
   }

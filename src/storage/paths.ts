@@ -33,7 +33,7 @@ export class HomePaths {
     return join(this.root, 'config.json')
   }
   get agents(): string {
-    return join(this.root, 'agents')
+    return `${this.root}/agents`
   }
   get roots(): string {
     return join(this.root, 'roots')
