@@ -1,6 +1,7 @@
 /** Looking at agents without their locks: `list`, `show`. Writes nothing. */
 import { SubstratError } from '../errors.js'
 import { countPending, type MailIndex, whoHasMail } from '../mail/inbox.js'
+import { briefly } from '../session/brief.js'
 import { glance } from '../session/glance.js'
 import { openForRead } from '../session/open-for-read.js'
 import { readMessageText, readText } from '../session/read.js'
@@ -131,7 +132,7 @@ function waitingCommand({ run }: State, name: string): string {
 
 function listed(store: FileStore, id: string, hasMail: MailIndex): ListedAgent {
   try {
-    const state = glance(store, id)
+    const state = hasMail(id) ? glance(store, id) : briefly(store, id)
     if (state === undefined) throw missingLog(store, id)
     return viewAgent(store, state, hasMail)
   } catch (error) {

@@ -1,5 +1,6 @@
 /** The published shapes: what `--json` prints of an agent and a run (design section 11). */
 import { countPending, type MailIndex } from '../mail/inbox.js'
+import type { Brief } from '../session/brief.js'
 import type { PastRun } from '../session/past-run.js'
 import { readMessageText, readRecord } from '../session/read.js'
 import type { Usage } from '../session/records.js'
@@ -52,7 +53,7 @@ export interface WaitView {
 }
 
 /** `hasMail`: for who looks at many. */
-export function viewAgent(store: FileStore, state: State, hasMail?: MailIndex): AgentView {
+export function viewAgent(store: FileStore, state: Brief, hasMail?: MailIndex): AgentView {
   return {
     id: state.id,
     name: state.name,

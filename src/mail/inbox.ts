@@ -21,8 +21,10 @@ export interface Delivery extends Message {
   reminder_id?: string
 }
 
+type Recipient = Pick<State, 'id' | 'delivered'>
+
 /** How many messages wait for the agent. */
-export function countPending(store: FileStore, state: State): number {
+export function countPending(store: FileStore, state: Recipient): number {
   return pendingIds(store, state).length
 }
 
@@ -193,7 +195,7 @@ function damagedIn(store: FileStore, to: string, ids: string[]): string[] {
   return damaged.map((id) => store.mail.pathOf(to, id))
 }
 
-function pendingIds(store: FileStore, state: State): string[] {
+function pendingIds(store: FileStore, state: Recipient): string[] {
   const ids = store.mail.ids(state.id)
   return ids.length === 0 ? ids : ids.filter((id) => !state.delivered.includes(id))
 }

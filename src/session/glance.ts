@@ -19,9 +19,12 @@ export function glance(store: FileStore, agentId: string): State | undefined {
 }
 
 /** Whether the log ends where the snapshot does, with the record that it names: that is what makes it trusted. */
-function isWholeLog(store: FileStore, { id, last_offset, log_bytes, last_seq }: State): boolean {
+export function isWholeLog(store: FileStore, snapshot: SnapshotEnd): boolean {
+  const { id, last_offset, log_bytes, last_seq } = snapshot
   if (!(Number.isSafeInteger(last_offset) && last_offset >= 0)) return false
   const bytes = store.peekLog(id, last_offset)
   if (bytes?.length !== log_bytes - last_offset || bytes.at(-1) !== LF) return false
   return isFramed(bytes.subarray(0, -1), recordHead(last_seq))
 }
+
+type SnapshotEnd = Pick<State, 'id' | 'last_offset' | 'log_bytes' | 'last_seq'>

@@ -13,7 +13,7 @@ import type { State } from './state.js'
 export const SNAPSHOT_VERSION = 5
 
 /** Every snapshot begins with its version; the fields of the state are behind it. */
-const HEAD = `{"snapshot":${SNAPSHOT_VERSION},`
+export const SNAPSHOT_HEAD = `{"snapshot":${SNAPSHOT_VERSION},`
 
 export function encodeSnapshot(state: State): Buffer {
   return frame({ snapshot: SNAPSHOT_VERSION, ...state })
@@ -36,7 +36,7 @@ export function decodeSnapshot(bytes: Buffer | undefined, agentId: string, log: 
 
 /** What it says, not held against the log yet. */
 export function snapshotState(bytes: Buffer, agentId: string): State | undefined {
-  const line = unframe(bytes.subarray(0, -1), HEAD)
+  const line = unframe(bytes.subarray(0, -1), SNAPSHOT_HEAD)
   if ('damage' in line) return undefined
   const state = line.object as unknown as State
   return state.id === agentId ? state : undefined

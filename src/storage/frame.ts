@@ -42,6 +42,11 @@ export function isFramed(line: Buffer, head: string): boolean {
   return damageOf(line, head) === undefined
 }
 
+/** What is between that beginning and the checksum, of a line that is whole. */
+export function unframedText(line: Buffer, head: string): string {
+  return line.toString('utf8', head.length, line.length - SUFFIX_BYTES)
+}
+
 function damageOf(line: Buffer, head: string): string | undefined {
   const split = line.length - SUFFIX_BYTES
   if (split <= head.length) return 'it is too short for a record'
