@@ -32,8 +32,9 @@ export function countPending(store: FileStore, state: Recipient): number {
 export type MailIndex = (agentId: string) => boolean
 
 /**
- * For who looks at many agents. Mail that was acknowledged has a marker of its agent until it is delivered, and what was
- * stored by a sender that died has it too; after a start of the kernel nobody knows before each was looked at once.
+ * For who looks at many agents: a message that was acknowledged has a marker of its agent until it is delivered. (What a
+ * sender stored that was killed before it was told so, just as the holder closed, may have none until the next visit.)
+ * After a start of the kernel nobody knows before each agent was looked at once. To be asked behind the list of agents.
  */
 export function whoHasMail(store: FileStore): MailIndex {
   if (!store.boots.isScanned()) return () => true
