@@ -1,8 +1,9 @@
 // npm run bench -- [--only start,log,…] [--rounds 25] [--records 1000000] [--agents 100000] [--peers] [--json FILE]
-//                  [--svg FILE] [--check]
+//                  [--docs DIRECTORY] [--check]
 // Prints what a command costs, beside a bare `node -e 0`, beside the same on next to nothing, or beside the work alone, in
-// the same run. Exits 0 also where a target is missed, unless --check is given.
-import { writeFileSync } from 'node:fs'
+// the same run. `--docs docs` puts the table into performance.md there, and draws performance.svg. Exits 0 also where a target is missed, unless --check is given.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { recoverRows, waitRows } from './bench/killed.js'
 import { describeMachine } from './bench/machine.js'
@@ -12,7 +13,7 @@ import type { Run } from './bench/run.js'
 import { homeRows, logRows } from './bench/scale.js'
 import { sizeRows } from './bench/size.js'
 import { startRows } from './bench/start.js'
-import { print, type Row } from './bench/table.js'
+import { print, type Row, withTable } from './bench/table.js'
 import { appendRows, parallelRows } from './bench/together.js'
 import { treeRows } from './bench/tree.js'
 import { Lab } from './support/lab.js'
@@ -25,7 +26,7 @@ const { values } = parseArgs({
     agents: { type: 'string', default: '100000' },
     peers: { type: 'boolean', default: false },
     json: { type: 'string' },
-    svg: { type: 'string' },
+    docs: { type: 'string' },
     check: { type: 'boolean', default: false },
   },
 })
@@ -71,9 +72,8 @@ for (const name of names) {
 }
 
 print(rows)
-console.log(
-  `\nmedians of ${values.rounds} interleaved rounds (of 7 of what takes seconds). ${Object.values(machine).join(', ')}`,
-)
+const told = `Medians of ${values.rounds} interleaved rounds (of 7 of what takes seconds). ${Object.values(machine).join(', ')}`
+console.log(`\n${told}`)
 if (values.json !== undefined) {
   const { rounds, records, agents } = values
   writeFileSync(
@@ -81,11 +81,12 @@ if (values.json !== undefined) {
     `${JSON.stringify({ machine, rounds, records, agents, rows, points }, null, 2)}\n`,
   )
 }
-if (values.svg !== undefined && points.log.length > 0 && points.home.length > 0) {
+if (values.docs !== undefined) {
+  const page = join(values.docs, 'performance.md')
+  writeFileSync(page, withTable(readFileSync(page, 'utf8'), rows, told))
   const { date, node, file_system, disk } = machine
-  writeFileSync(
-    values.svg,
-    plot(points.log, points.home, [date, node, `${file_system} on ${disk}`].join(', ')),
-  )
+  const where = [date, node, `${file_system} on ${disk}`].join(', ')
+  if (points.log.length > 0 && points.home.length > 0)
+    writeFileSync(join(values.docs, 'performance.svg'), plot(points.log, points.home, where))
 }
 if (values.check && rows.some(({ isMet }) => isMet === false)) process.exitCode = 1
