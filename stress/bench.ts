@@ -13,7 +13,7 @@ import type { Run } from './bench/run.js'
 import { homeRows, logRows } from './bench/scale.js'
 import { sizeRows } from './bench/size.js'
 import { startRows } from './bench/start.js'
-import { print, type Row, withTable } from './bench/table.js'
+import { print, type Row, skipped, withTable } from './bench/table.js'
 import { appendRows, parallelRows } from './bench/together.js'
 import { treeRows } from './bench/tree.js'
 import { Lab } from './support/lab.js'
@@ -58,14 +58,24 @@ for (const name of names) {
     machine = { ...describeMachine(lab.root), ...machine }
     await lab.warm()
     console.error(`measuring: ${name}`)
-    const run = {
+    const [rounds, agents, records] = [values.rounds, values.agents, values.records].map(Number) as [
+      number,
+      number,
+      number,
+    ]
+    const found = await (PARTS[name] as (run: Run) => Promise<Row[]>)({
       lab,
-      rounds: Number(values.rounds),
-      agents: Number(values.agents),
-      records: Number(values.records),
+      rounds,
+      agents,
+      records,
       points,
-    }
-    rows.push(...(await (PARTS[name] as (run: Run) => Promise<Row[]>)(run)))
+    })
+    for (const { what, measured } of found) console.error(`  ${what}: ${measured}`)
+    rows.push(...found)
+  } catch (error) {
+    // The others have taken long, or will.
+    rows.push(skipped(name, `failed: ${(error as Error).message}`))
+    process.exitCode = 1
   } finally {
     lab.close()
   }
