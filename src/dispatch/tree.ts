@@ -40,7 +40,7 @@ export function viewTree(store: FileStore | undefined, { agentId, all }: TreeReq
   const nodeOf = (id: string): TreeNode[] => {
     const state = forest.agents.get(id)
     if (state === undefined) return []
-    shown.add(id)
+    if (forest.strays.size > 0) shown.add(id)
     return [viewNode(store, state, hasMail, childrenOf(id))]
   }
   const childrenOf = (id: string): TreeNode[] =>

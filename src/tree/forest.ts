@@ -142,7 +142,8 @@ function nameStray<A extends Kin>(
 function inCycles(agents: Map<string, Kin>): string[] {
   const done = new Set<string>()
   const found: string[] = []
-  for (const start of agents.keys()) {
+  for (const [start, { parent }] of agents) {
+    if (parent === null) continue
     const way: string[] = []
     let id: string | null | undefined = start
     while (id != null && !done.has(id) && !way.includes(id)) {
@@ -162,10 +163,9 @@ function hung(
 ): Pick<Forest, 'children' | 'roots'> {
   const children = new Map<string, string[]>()
   const roots: string[] = []
-  const born = (id: string): string => agents.get(id)?.created_at ?? ''
-  const ids = [...agents.keys(), ...[...strays.keys()].filter((id) => !agents.has(id))]
-  ids.sort((a, b) => (born(a) < born(b) ? -1 : born(a) > born(b) ? 1 : a < b ? -1 : 1))
-  for (const id of ids) {
+  const born: { id: string; created_at: string }[] = [...agents.values()]
+  for (const id of strays.keys()) if (!agents.has(id)) born.push({ id, created_at: '' })
+  for (const { id } of born.sort(oldestFirst)) {
     const parent = parents.get(id)
     if (parent === undefined) {
       if (!strays.has(id)) roots.push(id)
@@ -176,6 +176,11 @@ function hung(
     }
   }
   return { children, roots }
+}
+
+function oldestFirst(a: { id: string; created_at: string }, b: typeof a): number {
+  if (a.created_at !== b.created_at) return a.created_at < b.created_at ? -1 : 1
+  return a.id < b.id ? -1 : 1
 }
 
 /** Neither where it is gone: removed since it was listed. */
