@@ -1,7 +1,7 @@
 /** Columns for a person: as wide as their widest cell, the last one as it is. */
 export function table(head: string[], rows: string[][]): string {
   const widths = head.map((title, column) =>
-    Math.max(...[head, ...rows].map((row) => widthOf(row[column] ?? title))),
+    rows.reduce((widest, row) => Math.max(widest, widthOf(row[column] ?? title)), widthOf(title)),
   )
   const line = (row: string[]): string =>
     row
@@ -15,5 +15,7 @@ export function table(head: string[], rows: string[][]): string {
 
 /** Characters, not code units; wide ones count as one, which a terminal may not. */
 function widthOf(cell: string): number {
-  return [...cell].length
+  return SURROGATE.test(cell) ? [...cell].length : cell.length
 }
+
+const SURROGATE = /[\ud800-\udfff]/

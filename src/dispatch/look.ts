@@ -1,6 +1,8 @@
 /** Looking at agents without their locks: `list`, `show`. Writes nothing. */
 import { SubstratError } from '../errors.js'
-import { countPending } from '../mail/inbox.js'
+import { countPending, type MailIndex, whoHasMail } from '../mail/inbox.js'
+import { briefly } from '../session/brief.js'
+import { glance } from '../session/glance.js'
 import { openForRead } from '../session/open-for-read.js'
 import { readMessageText, readText } from '../session/read.js'
 import type { WatchedStatus } from '../session/records.js'
@@ -37,7 +39,10 @@ export const STATUSES: (Status | 'corrupt')[] = [
 
 /** Oldest first. */
 export function listAgents(store: FileStore | undefined, filter: ListFilter): ListedAgent[] {
-  const agents = (store?.agentIds() ?? []).map((id) => listed(store as FileStore, id))
+  if (store === undefined) return []
+  const ids = store.agentIds()
+  const hasMail = whoHasMail(store)
+  const agents = ids.map((id) => listed(store, id, hasMail))
   return agents.filter((agent) => matches(agent, filter)).sort(byBirth)
 }
 
@@ -125,9 +130,11 @@ function waitingCommand({ run }: State, name: string): string {
   return kind === 'input' ? answerCommand(name) : `substrat approve ${name}`
 }
 
-function listed(store: FileStore, id: string): ListedAgent {
+function listed(store: FileStore, id: string, hasMail: MailIndex): ListedAgent {
   try {
-    return viewAgent(store, readState(store, id))
+    const state = hasMail(id) ? glance(store, id) : briefly(store, id)
+    if (state === undefined) throw missingLog(store, id)
+    return viewAgent(store, state, hasMail)
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error
     return { id, status: 'corrupt', error: { code: error.code, message: error.message } }
@@ -142,6 +149,10 @@ function matches(agent: ListedAgent, { status, state, roots, all }: ListFilter):
 }
 
 function byBirth(a: ListedAgent, b: ListedAgent): number {
-  const [x, y] = [a, b].map((agent) => ('created_at' in agent ? agent.created_at : ''))
-  return (x as string) < (y as string) ? -1 : (x as string) > (y as string) ? 1 : a.id < b.id ? -1 : 1
+  const [x, y] = [bornAt(a), bornAt(b)]
+  return x < y ? -1 : x > y ? 1 : a.id < b.id ? -1 : 1
+}
+
+function bornAt(agent: ListedAgent): string {
+  return 'created_at' in agent ? agent.created_at : ''
 }

@@ -1,5 +1,6 @@
 /** The published shapes: what `--json` prints of an agent and a run (design section 11). */
-import { countPending } from '../mail/inbox.js'
+import { countPending, type MailIndex } from '../mail/inbox.js'
+import type { Brief } from '../session/brief.js'
 import type { PastRun } from '../session/past-run.js'
 import { readMessageText, readRecord } from '../session/read.js'
 import type { Usage } from '../session/records.js'
@@ -51,7 +52,8 @@ export interface WaitView {
   asks: { tool: string; input: { [key: string]: unknown } }[]
 }
 
-export function viewAgent(store: FileStore, state: State): AgentView {
+/** `hasMail`: for who looks at many. */
+export function viewAgent(store: FileStore, state: Brief, hasMail?: MailIndex): AgentView {
   return {
     id: state.id,
     name: state.name,
@@ -65,7 +67,7 @@ export function viewAgent(store: FileStore, state: State): AgentView {
     created_at: state.created_at,
     updated_at: state.updated_at,
     last_seq: state.last_seq,
-    inbox: state.state === 'terminated' ? 0 : countPending(store, state),
+    inbox: state.state === 'terminated' || hasMail?.(state.id) === false ? 0 : countPending(store, state),
   }
 }
 

@@ -21,9 +21,25 @@ export interface Delivery extends Message {
   reminder_id?: string
 }
 
+type Recipient = Pick<State, 'id' | 'delivered'>
+
 /** How many messages wait for the agent. */
-export function countPending(store: FileStore, state: State): number {
+export function countPending(store: FileStore, state: Recipient): number {
   return pendingIds(store, state).length
+}
+
+/** False where nothing waits for the agent, and its inbox need not be looked into. */
+export type MailIndex = (agentId: string) => boolean
+
+/**
+ * For who looks at many agents: a message that was acknowledged has a marker of its agent until it is delivered. (What a
+ * sender stored that was killed before it was told so, just as the holder closed, may have none until the next visit.)
+ * After a start of the kernel nobody knows before each agent was looked at once. To be asked behind the list of agents.
+ */
+export function whoHasMail(store: FileStore): MailIndex {
+  if (!store.boots.isScanned()) return () => true
+  const marked = new Set(store.markedIds())
+  return (agentId) => marked.has(agentId)
 }
 
 /** What is known of a message while it is chosen. Its content is read again then: all that waits together may be 10 GiB. */
@@ -180,7 +196,7 @@ function damagedIn(store: FileStore, to: string, ids: string[]): string[] {
   return damaged.map((id) => store.mail.pathOf(to, id))
 }
 
-function pendingIds(store: FileStore, state: State): string[] {
+function pendingIds(store: FileStore, state: Recipient): string[] {
   const ids = store.mail.ids(state.id)
   return ids.length === 0 ? ids : ids.filter((id) => !state.delivered.includes(id))
 }

@@ -15,6 +15,9 @@ import type { State } from './state.js'
 /** The version of the fold that wrote it: a program that folds otherwise rebuilds. 2: calls, waits, tokens. 3: mail. 4, 5: programs that wait. */
 export const SNAPSHOT_VERSION = 5
 
+/** Every snapshot begins with its version; the fields of the state are behind it. */
+export const SNAPSHOT_HEAD = `{"snapshot":${SNAPSHOT_VERSION},`
+
 export function encodeSnapshot(state: State): Buffer {
   return frame({ snapshot: SNAPSHOT_VERSION, ...state })
 }
@@ -56,6 +59,14 @@ export function decodeSnapshot(
   const synced = { end: state.log_bytes, lastSeq: state.last_seq, bytesMax: checkedBytes }
   if (!isWholeBefore(log, synced)) return distrusted(`the log is damaged before byte ${state.log_bytes}`)
   return { state, claimedBytes: state.log_bytes }
+}
+
+/** What it says, not held against the log yet. */
+export function snapshotState(bytes: Buffer, agentId: string): State | undefined {
+  const line = unframe(bytes.subarray(0, -1), SNAPSHOT_HEAD)
+  if ('damage' in line) return undefined
+  const state = line.object as unknown as State
+  return state.id === agentId ? state : undefined
 }
 
 /**

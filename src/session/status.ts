@@ -10,7 +10,11 @@ const GOES_ON: Interruption[] = ['process_exit', 'process_restart', 'shutdown']
 const INTERRUPTED_STARTUP: Interruption[] = [...GOES_ON, 'unknown_tool', 'program_alive']
 
 /** Precedence: interrupted_startup > interrupted_waiting > waiting > running > idle. `now`: see `timestampAfter`. */
-export function deriveStatus(state: State, isHolderAlive: boolean, now: string): Status {
+export function deriveStatus(
+  state: Pick<State, 'run' | 'recovery' | 'state' | 'tokens'>,
+  isHolderAlive: boolean,
+  now: string,
+): Status {
   const { run, recovery } = state
   const wait = run?.status === 'open' ? run.wait : null
   const ended = state.state === 'terminated' ? undefined : recovery.interruption?.reason
@@ -22,7 +26,7 @@ export function deriveStatus(state: State, isHolderAlive: boolean, now: string):
 }
 
 /** Whether what is waited for can still come: the token can be used and the deadline is not over. */
-export function waitIsGood(state: State, wait: Wait, now: string): boolean {
+export function waitIsGood(state: Pick<State, 'tokens'>, wait: Wait, now: string): boolean {
   if (wait.kind === 'not_before') return true
   if (wait.deadline_at !== null && wait.deadline_at <= now) return false
   const token = state.tokens.find(({ token_id }) => token_id === wait.resume_token_id)

@@ -98,6 +98,17 @@ export function readIfThere(point: string, path: string): Buffer | undefined {
   }
 }
 
+/** Fills as much of `buffer` as the file has behind `from`; says how much. Undefined where there is no such file. */
+export function readInto(point: string, path: string, from: number, buffer: Buffer): number | undefined {
+  const file = openIfThere(point, path, 'read')
+  if (file === undefined) return undefined
+  try {
+    return step({ point, name: 'read', path }, () => fs.readSync(file.fd, buffer, 0, buffer.length, from))
+  } finally {
+    close(file)
+  }
+}
+
 /** A file of the user's, through whatever links lead to it. */
 export function readFollowing(point: string, path: string): Buffer {
   return step({ point, name: 'read', path }, () => fs.readFileSync(path))

@@ -98,7 +98,7 @@ export async function waitForLease(
   signal?: AbortSignal,
 ): Promise<Lease | undefined> {
   const start = clock.monotonic()
-  for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, system.kind === 'ofd' ? 20 : 60)) {
+  for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, system.kind === 'ofd' ? 10 : 60)) {
     const lease = await tryLease(system, path, command)
     if (lease !== undefined) return lease
     const waited = clock.monotonic() - start

@@ -199,6 +199,11 @@ export function openLogForRead(path: string): (LogReader & { close(): void }) | 
   }
 }
 
+/** How the line of that record begins. */
+export function recordHead(seq: number): string {
+  return `${RECORD_START}${seq},`
+}
+
 function misplacedIn(
   object: JsonObject,
   expectedSeq: number,

@@ -33,7 +33,7 @@ export class HomePaths {
     return join(this.root, 'config.json')
   }
   get agents(): string {
-    return join(this.root, 'agents')
+    return `${this.root}/agents`
   }
   get roots(): string {
     return join(this.root, 'roots')
@@ -93,7 +93,7 @@ export class HomePaths {
     return join(this.slotPool(pool), String(index))
   }
   agent(agentId: string): AgentPaths {
-    return new AgentPaths(join(this.agents, uuid(agentId)))
+    return new AgentPaths(`${this.agents}/${uuid(agentId)}`)
   }
   /** Where an agent is built before it is renamed into its place. */
   spawning(agentId: string): AgentPaths {
@@ -118,66 +118,66 @@ export class AgentPaths {
   constructor(readonly root: string) {}
 
   get log(): string {
-    return join(this.root, 'events.jsonl')
+    return `${this.root}/events.jsonl`
   }
   get snapshot(): string {
-    return join(this.root, 'session.json')
+    return `${this.root}/session.json`
   }
   get lock(): string {
-    return join(this.root, 'lock')
+    return `${this.root}/lock`
   }
   /** The lock file before it is locked: one that has its name is free only when its holder is dead. */
   get unlocked(): string {
-    return join(this.root, 'lock.new')
+    return `${this.root}/lock.new`
   }
   get inbox(): string {
-    return join(this.root, 'inbox')
+    return `${this.root}/inbox`
   }
   get blobs(): string {
-    return join(this.root, 'blobs')
+    return `${this.root}/blobs`
   }
   get requests(): string {
-    return join(this.root, 'requests')
+    return `${this.root}/requests`
   }
   /** Whom programs of this agent wait for; see `WaitEdges`. */
   get waits(): string {
-    return join(this.root, 'waits')
+    return `${this.root}/waits`
   }
   /** How the server that is kept is reached: a secret. */
   get serverHandle(): string {
-    return join(this.root, 'server.json')
+    return `${this.root}/server.json`
   }
   /** What it prints. */
   get serverOutput(): string {
-    return join(this.root, 'server.out')
+    return `${this.root}/server.out`
   }
   /** Bytes of torn tails that recovery cut from the log. */
   get cut(): string {
-    return join(this.root, 'cut')
+    return `${this.root}/cut`
   }
 
   mail(messageId: string): string {
-    return join(this.inbox, mailFile(messageId))
+    return `${this.inbox}/${mailFile(messageId)}`
   }
   childNames(): NameIndexPaths {
-    return new NameIndexPaths(join(this.root, 'children'))
+    return new NameIndexPaths(`${this.root}/children`)
   }
   waitEdge(recipientId: string, waiterId: string): string {
-    return join(this.waits, `${uuid(recipientId)}.${uuid(waiterId)}`)
+    return `${this.waits}/${uuid(recipientId)}.${uuid(waiterId)}`
   }
   /** Where the holder serves its tools during a run. */
   socket(runId: string): string {
-    return join(this.root, `${uuid(runId)}.sock`)
+    return `${this.root}/${uuid(runId)}.sock`
   }
   blob(sha256: string): string {
     assert(SHA256.test(sha256), 'a blob is named by its sha256')
-    return join(this.blobs, sha256)
+    return `${this.blobs}/${sha256}`
   }
   request(runId: string, verb: RequestVerb): string {
-    return join(this.requests, `${uuid(runId)}.${verb}`)
+    return `${this.requests}/${uuid(runId)}.${verb}`
   }
   cutBytes(offset: number, sha256: string): string {
-    return join(this.cut, `${offset}-${sha256.slice(0, 16)}`)
+    return `${this.cut}/${offset}-${sha256.slice(0, 16)}`
   }
 }
 

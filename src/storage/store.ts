@@ -29,6 +29,7 @@ import { type LogReader, LogWriter, openLogForRead } from './log.js'
 import { Mailboxes } from './mailboxes.js'
 import { NameIndex } from './names.js'
 import { HomePaths, parseAgentDirectory, parseMarker, type RequestVerb } from './paths.js'
+import { peek } from './peek.js'
 import { createWhole, replace } from './replace.js'
 import { Requests } from './requests.js'
 import { ServerFiles } from './servers.js'
@@ -170,6 +171,16 @@ export class FileStore {
 
   readSnapshot(agentId: string): Buffer | undefined {
     return io.readIfThere('snapshot.read', this.paths.agent(agentId).snapshot)
+  }
+
+  /** Good until the next look at a file. Undefined also where it is large. */
+  peekSnapshot(agentId: string): Buffer | undefined {
+    return peek('snapshot.read', this.paths.agent(agentId).snapshot, 0)
+  }
+
+  /** From there to the end; as above. */
+  peekLog(agentId: string, from: number): Buffer | undefined {
+    return peek('log.read', this.paths.agent(agentId).log, from)
   }
 
   /** May be lost in a power cut: it is rebuilt from the log. */

@@ -6,14 +6,20 @@
  * Invariant: each agent is in the forest once, as a root, below its parent, or as a stray.
  */
 import { SubstratError } from '../errors.js'
+import { glance } from '../session/glance.js'
 import { recordsFrom } from '../session/load.js'
-import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 
-export interface Forest {
+/** What a place in the tree takes. */
+type Kin = Pick<State, 'id' | 'parent' | 'path' | 'state' | 'created_at'>
+
+/** How an agent is looked at: `glance`, or less. */
+type Look<A extends Kin> = (store: FileStore, agentId: string) => A | undefined
+
+export interface Forest<A extends Kin = State> {
   /** Those that can be read. */
-  agents: Map<string, State>
+  agents: Map<string, A>
   /** Of each parent, oldest first; strays and the terminated with them. */
   children: Map<string, string[]>
   /** Why each of them hangs nowhere. */
@@ -24,20 +30,30 @@ export interface Forest {
 
 /** Every agent of the home. */
 export function readForest(store: FileStore): Forest {
-  return plant(store, store.agentIds())
+  return forestOf(store, glance)
+}
+
+/** The same of less than their whole states. */
+export function forestOf<A extends Kin>(store: FileStore, look: Look<A>): Forest<A> {
+  return plant(store, store.agentIds(), look)
 }
 
 /**
  * What is above and below one agent, found by the indexes; every agent where one of them is not whole. A terminated
  * agent may have lost its entry to another of its name, so with `isWhole` every agent is looked at.
  */
-export function readBranch(store: FileStore, agentId: string, isWhole: boolean): Forest {
+export function branchOf<A extends Kin>(
+  store: FileStore,
+  agentId: string,
+  isWhole: boolean,
+  look: Look<A>,
+): Forest<A> {
   const ids = isWhole ? undefined : branchIds(store, agentId)
-  return plant(store, ids ?? store.agentIds())
+  return plant(store, ids ?? store.agentIds(), look)
 }
 
 /** The agent and all below it, the lowest first; a cycle is gone round once. */
-export function lowestFirst({ children }: Forest, agentId: string): string[] {
+export function lowestFirst({ children }: Pick<Forest, 'children'>, agentId: string): string[] {
   const order: string[] = []
   const seen = new Set([agentId])
   const visit = (id: string): void => {
@@ -51,7 +67,11 @@ export function lowestFirst({ children }: Forest, agentId: string): string[] {
 /** Whether the one is somewhere below the other. Reads the agents between them. */
 export function isBelow(store: FileStore, agent: State, ancestorId: string): boolean {
   const seen = new Set<string>()
-  for (let id = agent.parent; id !== null && !seen.has(id); id = read(store, id).state?.parent ?? null) {
+  for (
+    let id = agent.parent;
+    id !== null && !seen.has(id);
+    id = read(store, id, glance).state?.parent ?? null
+  ) {
     if (id === ancestorId) return agent.id !== ancestorId
     seen.add(id)
   }
@@ -63,7 +83,7 @@ function branchIds(store: FileStore, agentId: string): string[] | undefined {
   for (
     let id: string | null = agentId;
     id !== null && !ids.has(id);
-    id = read(store, id).state?.parent ?? null
+    id = read(store, id, glance).state?.parent ?? null
   )
     ids.add(id)
   const seen = new Set([agentId])
@@ -75,15 +95,15 @@ function branchIds(store: FileStore, agentId: string): string[] | undefined {
   return [...new Set([...ids, ...seen])]
 }
 
-function plant(store: FileStore, ids: string[]): Forest {
-  const agents = new Map<string, State>()
+function plant<A extends Kin>(store: FileStore, ids: string[], look: Look<A>): Forest<A> {
+  const agents = new Map<string, A>()
   const strays = new Map<string, string>()
   const parents = new Map<string, string>()
   // A parent that was not in the list, or was born since, is looked at too.
   const next = [...ids]
   for (let id = next.pop(); id !== undefined; id = next.pop()) {
     if (agents.has(id) || strays.has(id)) continue
-    const { state, why } = read(store, id)
+    const { state, why } = read(store, id, look)
     const parent = state === undefined ? firstParent(store, id) : state.parent
     if (why !== undefined) strays.set(id, why)
     if (state !== undefined) agents.set(id, state)
@@ -91,23 +111,24 @@ function plant(store: FileStore, ids: string[]): Forest {
     parents.set(id, parent)
     if (store.hasAgent(parent)) next.push(parent)
   }
-  for (const state of [...agents.values()]) nameStray(store, { agents, strays }, state)
+  for (const state of [...agents.values()]) nameStray(store, { agents, strays }, state, look)
   for (const id of inCycles(agents)) strays.set(id, 'its parents go round in a cycle')
   return { agents, strays, ...hung(agents, strays, parents) }
 }
 
 /** Reads no lock, so what looks wrong may only be new: it is looked at again, the parent first. */
-function nameStray(
+function nameStray<A extends Kin>(
   store: FileStore,
-  { agents, strays }: Pick<Forest, 'agents' | 'strays'>,
-  state: State,
+  { agents, strays }: Pick<Forest<A>, 'agents' | 'strays'>,
+  state: A,
+  look: Look<A>,
 ): void {
   const { id, parent } = state
   if (parent === null || strays.has(parent)) return
   const above = agents.get(parent)
   if (above !== undefined && (above.state !== 'terminated' || state.state === 'terminated')) return
   if (above === undefined && store.hasAgent(parent)) return
-  const now = read(store, id).state
+  const now = read(store, id, look).state
   if (now === undefined) {
     if (!store.hasAgent(id)) agents.delete(id)
     return
@@ -118,10 +139,11 @@ function nameStray(
 }
 
 /** Those whose ancestors lead back to themselves. */
-function inCycles(agents: Map<string, State>): string[] {
+function inCycles(agents: Map<string, Kin>): string[] {
   const done = new Set<string>()
   const found: string[] = []
-  for (const start of agents.keys()) {
+  for (const [start, { parent }] of agents) {
+    if (parent === null) continue
     const way: string[] = []
     let id: string | null | undefined = start
     while (id != null && !done.has(id) && !way.includes(id)) {
@@ -135,16 +157,15 @@ function inCycles(agents: Map<string, State>): string[] {
 }
 
 function hung(
-  agents: Map<string, State>,
+  agents: Map<string, Kin>,
   strays: Map<string, string>,
   parents: Map<string, string>,
 ): Pick<Forest, 'children' | 'roots'> {
   const children = new Map<string, string[]>()
   const roots: string[] = []
-  const born = (id: string): string => agents.get(id)?.created_at ?? ''
-  const ids = [...agents.keys(), ...[...strays.keys()].filter((id) => !agents.has(id))]
-  ids.sort((a, b) => (born(a) < born(b) ? -1 : born(a) > born(b) ? 1 : a < b ? -1 : 1))
-  for (const id of ids) {
+  const born: { id: string; created_at: string }[] = [...agents.values()]
+  for (const id of strays.keys()) if (!agents.has(id)) born.push({ id, created_at: '' })
+  for (const { id } of born.sort(oldestFirst)) {
     const parent = parents.get(id)
     if (parent === undefined) {
       if (!strays.has(id)) roots.push(id)
@@ -157,10 +178,15 @@ function hung(
   return { children, roots }
 }
 
+function oldestFirst(a: { id: string; created_at: string }, b: typeof a): number {
+  if (a.created_at !== b.created_at) return a.created_at < b.created_at ? -1 : 1
+  return a.id < b.id ? -1 : 1
+}
+
 /** Neither where it is gone: removed since it was listed. */
-function read(store: FileStore, id: string): { state?: State; why?: string } {
+function read<A extends Kin>(store: FileStore, id: string, look: Look<A>): { state?: A; why?: string } {
   try {
-    const state = openForRead(store, id)?.state
+    const state = look(store, id)
     if (state !== undefined) return { state }
     return store.hasAgent(id) ? { why: `${store.logPath(id)} is missing` } : {}
   } catch (error) {

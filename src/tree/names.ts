@@ -5,6 +5,7 @@
  */
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
+import { glance } from '../session/glance.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import { foldName, isUuid } from '../storage/paths.js'
@@ -105,7 +106,7 @@ function scanForName(store: FileStore, name: string): string[] {
 /** One agent whose log is damaged must not keep the others from being found. */
 export function readable(store: FileStore, id: string): State | undefined {
   try {
-    return openForRead(store, id)?.state
+    return glance(store, id)
   } catch (error) {
     if (error instanceof SubstratError) return undefined
     throw error

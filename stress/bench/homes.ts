@@ -1,6 +1,6 @@
 /** Large homes, made quickly: the product's own bytes, written without its syncs. */
 import { randomUUID } from 'node:crypto'
-import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { encodeBatch } from '../../src/session/batch.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import type { NewRecord } from '../../src/session/records.js'
@@ -14,6 +14,7 @@ import { createdRecord } from '../../src/tree/created.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { step, withRest } from '../../src/turn/step.js'
 import type { ToolPolicy } from '../../src/turn/turn-event.js'
+import type { Lab } from '../support/lab.js'
 
 /** Nothing here calls a tool. */
 const NO_TOOLS: ToolPolicy = { kindOf: () => 'unknown' }
@@ -50,9 +51,86 @@ export function lengthenLog(home: string, name: string, recordsMin: number): num
   return state.last_seq
 }
 
-/** Idle roots with a name and no turn yet. */
-export function addAgents(home: string, count: number, workspace: string): void {
-  for (let index = 0; index < count; index++) addAgent(home, { name: `agent-${index}`, workspace })
+/** `a-0000000`, with a turn behind it, and others like it; as after the first `recover --all`. */
+export async function homeOf(lab: Lab, agents: number): Promise<string> {
+  const home = lab.newHome()
+  await lab.do(home, 'spawn', '--name', 'a-0000000')
+  await lab.do(home, 'send', 'a-0000000', 'hello')
+  multiply(home, 'a-0000000', agents - 1)
+  FileStore.openForWrite(home).boots.markScanned()
+  return home
+}
+
+/** What an agent has on disk that a visit changes. */
+export interface Kept {
+  id: string
+  files: [path: string, bytes: Buffer][]
+}
+
+/** As they were, and marked again: killed once more. */
+export function putBack(home: string, kept: Kept[]): void {
+  const store = FileStore.openForWrite(home)
+  for (const { id, files } of kept) {
+    for (const [path, bytes] of files) write(path, bytes)
+    store.mark(id)
+  }
+}
+
+/**
+ * So many roots like the one of that name, which has a turn behind it: `NAME-0000001` and so on. Its files with the ids
+ * and the names changed, each line framed anew.
+ */
+export function multiply(home: string, name: string, count: number): Kept[] {
+  const paths = new HomePaths(home)
+  const store = FileStore.openForRead(home) as FileStore
+  const id = resolveAgent(store, name)
+  const like = paths.agent(id)
+  // Of the same length, so that every place in the log stays where the snapshot says.
+  const nameOf = (index: number): string => `${name.slice(0, -8)}-${String(index).padStart(7, '0')}`
+  const [log, snapshot] = [like.log, like.snapshot].map((path) => readFileSync(path)) as [Buffer, Buffer]
+  const [lock, isMarked] = [readFileSync(like.lock), store.isMarked(id)]
+  const made: Kept[] = []
+  for (let index = 1; index <= count; index++) {
+    const to = { id: randomUUID(), name: nameOf(index) }
+    const agent = paths.agent(to.id)
+    const names = agent.childNames()
+    for (const directory of [agent.root, agent.inbox, agent.blobs, agent.requests, names.directory])
+      mkdirSync(directory, 0o700)
+    const changed = (bytes: Buffer): Buffer => renamed(bytes, { id, name }, to)
+    const files: Kept['files'] = [
+      [agent.log, changed(log)],
+      [agent.snapshot, changed(snapshot)],
+    ]
+    for (const [path, bytes] of files) write(path, bytes)
+    write(agent.lock, lock)
+    write(names.complete, '')
+    write(paths.rootNames().entry(to.name), frame({ name: to.name, agent_id: to.id }))
+    if (isMarked) store.mark(to.id)
+    // Of those that are at rest there are very many, and none is put back.
+    if (isMarked) made.push({ id: to.id, files })
+  }
+  return made
+}
+
+/** Framed lines that name an agent, with another in its place. */
+function renamed(lines: Buffer, from: Named, to: Named): Buffer {
+  const texts = lines.toString('utf8').split('\n').slice(0, -1)
+  return Buffer.concat(
+    texts.map((text) => {
+      const changed = text.replaceAll(from.id, to.id).replaceAll(`"${from.name}"`, `"${to.name}"`)
+      const { crc: _, ...object } = JSON.parse(changed) as { crc: string }
+      return frame(object)
+    }),
+  )
+}
+
+interface Named {
+  id: string
+  name: string
+}
+
+function write(path: string, content: Buffer | string): void {
+  writeFileSync(path, content, { mode: 0o600 })
 }
 
 /** So many roots, `p0` and so on, with so many children each: `p0/c0`. */
@@ -87,7 +165,7 @@ function addAgent(home: string, idle: Idle): string {
     [children.complete, ''],
     [siblings.entry(name), frame({ name, agent_id: id })],
   ]
-  for (const [path, content] of files) writeFileSync(path, content, { mode: 0o600 })
+  for (const [path, content] of files) write(path, content)
   return id
 }
 

@@ -3,37 +3,70 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Lab } from '../support/lab.js'
+import type { Measured } from './table.js'
 
 export interface Subject {
   name: string
   home: string
-  /** Arguments of node: a script with its own, or `-e 0`. */
+  /** Arguments of node: a script with its own, or `-e 0`. With `program`, of that. */
   argv: string[]
+  program?: string
+  env?: Record<string, string>
   /** The same, run before each sample and not counted. */
   before?: string[]
+  /** Done before each sample and not counted. */
+  prepare?: () => void
+  /** Exit status of a good end; 0 without it. */
+  status?: number
+  /** Whether its peak memory is taken too, in a run of its own. */
+  isWeighed?: boolean
 }
 
-export interface Sample {
+interface Sample {
   wallMs: number
   peakKb: number
+}
+
+export class Samples {
+  private readonly taken = new Map<string, Sample[]>()
+
+  add({ name }: Subject, sample: Sample): void {
+    this.taken.set(name, [...(this.taken.get(name) ?? []), sample])
+  }
+
+  wallMs(subject: Subject): Measured {
+    return this.of(subject, 'wallMs', 1)
+  }
+
+  peakMb(subject: Subject): Measured {
+    return this.of(subject, 'peakKb', 1024)
+  }
+
+  private of({ name }: Subject, key: keyof Sample, divisor: number): Measured {
+    return measured((this.taken.get(name) ?? []).map((sample) => sample[key] / divisor))
+  }
 }
 
 /**
  * The samples of each subject, taken in turn so that all of them see the same machine. A round that is not counted
  * comes first.
  */
-export function sampleInTurn(lab: Lab, subjects: Subject[], rounds: number): Map<string, Sample[]> {
-  const samples = new Map<string, Sample[]>(subjects.map(({ name }) => [name, []]))
+export function sampleInTurn(lab: Lab, subjects: Subject[], rounds: number): Samples {
+  const samples = new Samples()
   for (let round = -1; round < rounds; round++) {
     for (const subject of subjects) {
       prepare(lab, subject)
       const wallMs = wallOf(lab, subject)
-      prepare(lab, subject)
-      const peakKb = peakOf(lab, subject)
-      if (round >= 0) samples.get(subject.name)?.push({ wallMs, peakKb })
+      if (subject.isWeighed === true) prepare(lab, subject)
+      const peakKb = subject.isWeighed === true ? peakOf(lab, subject) : Number.NaN
+      if (round >= 0) samples.add(subject, { wallMs, peakKb })
     }
   }
   return samples
+}
+
+export function measured(values: number[]): Measured {
+  return { median: median(values), least: Math.min(...values) }
 }
 
 export function median(values: number[]): number {
@@ -58,7 +91,7 @@ export function countSyncs(lab: Lab, subject: Subject): number | undefined {
 
 function wallOf(lab: Lab, subject: Subject): number {
   const begin = performance.now()
-  expectWell(start(lab, process.execPath, subject.argv, subject), subject)
+  expectWell(start(lab, subject.program ?? process.execPath, subject.argv, subject), subject)
   return performance.now() - begin
 }
 
@@ -81,16 +114,30 @@ process.once('exit', () => {
   return Number(readFileSync(file, 'utf8'))
 }
 
-function prepare(lab: Lab, { name, home, before }: Subject): void {
+function prepare(lab: Lab, { name, home, before, prepare: act }: Subject): void {
+  act?.()
   if (before === undefined) return
   const subject = { name: `before ${name}`, home, argv: before }
   expectWell(start(lab, process.execPath, before, subject), subject)
 }
 
-function start(lab: Lab, program: string, argv: string[], { home }: Subject): { status: number | null } {
-  return spawnSync(program, argv, { cwd: lab.workspace, env: lab.environment(home), stdio: 'ignore' })
+function start(
+  lab: Lab,
+  program: string,
+  argv: string[],
+  { home, env }: Subject,
+): { status: number | null; stderr: Buffer } {
+  return spawnSync(program, argv, {
+    cwd: lab.workspace,
+    env: { ...lab.environment(home), ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
 }
 
-function expectWell({ status }: { status: number | null }, { name, argv }: Subject): void {
-  if (status !== 0) throw new Error(`${name}: node ${argv.join(' ')} exited ${status}`)
+function expectWell(
+  { status, stderr }: { status: number | null; stderr: Buffer },
+  { name, argv, status: good = 0 }: Subject,
+): void {
+  if (status === good) return
+  throw new Error(`${name}: ${argv.join(' ')} exited ${status}: ${stderr.toString('utf8').slice(0, 300)}`)
 }

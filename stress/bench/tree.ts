@@ -1,46 +1,44 @@
 /** What the tree and its mail cost: single commands, one delivery of very many messages, and a home of very many agents. */
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
 import { post } from '../../src/mail/post.js'
 import { OPERATOR } from '../../src/storage/mailboxes.js'
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import type { Lab } from '../support/lab.js'
 import { addFamilies } from './homes.js'
-import { median, type Subject, sampleInTurn } from './measure.js'
-
-export interface TreeTimes {
-  /** Wall clock, to that of `node -e 0` in the same rounds. */
-  toNode: { what: string; ms: number; nodeMs: number }[]
-  /** Wall clock in the home of many, to that in a home of ten. */
-  toTen: { what: string; ms: number; tenMs: number }[]
-  drained: { messages: number; agents: number; seconds: number; syncsPerSecond: number }
-}
+import { syncsPerSecond } from './machine.js'
+import { type Subject, sampleInTurn } from './measure.js'
+import type { Run } from './run.js'
+import { type Measured, type Row, ratio, row } from './table.js'
 
 const CHILDREN_EACH = 100
+/** There are homes of more, of roots alone; this is about what is below them. */
+const TREE_MAX = 20_000
+const OF_TEN = { atMost: 1.2, floor: '1' }
 
-export async function treeTimes(lab: Lab, rounds: number, agents: number): Promise<TreeTimes> {
-  const tree = await homeOf(lab, 2, 99)
-  const ten = await homeOf(lab, 2, 4)
-  console.error(`making a tree of ${agents} agents`)
-  const many = await homeOf(lab, Math.round(agents / (CHILDREN_EACH + 1)), CHILDREN_EACH)
+export async function treeRows({ lab, rounds, agents }: Run): Promise<Row[]> {
+  const size = Math.min(agents, TREE_MAX)
+  const tree = await familiesOf(lab, 2, 99)
+  const ten = await familiesOf(lab, 2, 4)
+  console.error(`making a tree of ${size} agents`)
+  const many = await familiesOf(lab, Math.ceil(size / (CHILDREN_EACH + 1)), CHILDREN_EACH)
   execFileSync('sync')
   const node = { name: 'node', home: tree, argv: ['-e', '0'] }
   const single = commandsIn(lab, tree, 'tree').slice(0, 3)
   const [small, large] = [commandsIn(lab, ten, 'ten'), commandsIn(lab, many, 'many')]
   const samples = sampleInTurn(lab, [node, ...single, ...small, ...large], rounds)
-  const wall = ({ name }: Subject): number => median((samples.get(name) ?? []).map(({ wallMs }) => wallMs))
-  return {
-    toNode: single.map((subject) => ({ what: whatOf(subject), ms: wall(subject), nodeMs: wall(node) })),
-    toTen: large.map((subject, index) => ({
-      what: whatOf(subject),
-      ms: wall(subject),
-      tenMs: wall(small[index] as Subject),
-    })),
-    drained: await drained(lab, 1000, 100),
-  }
+  const wall = (subject: Subject): Measured => samples.wallMs(subject)
+  return [
+    ...single.map((subject) =>
+      ratio(`tree of 200, ${whatOf(subject)} / node -e 0`, wall(subject), wall(node), 'ms'),
+    ),
+    await drained(lab, 1000, 100),
+    ...large.map((subject, index) => {
+      const what = `tree of ${size}, ${whatOf(subject)} / of 10`
+      return ratio(what, wall(subject), wall(small[index] as Subject), 'ms', OF_TEN)
+    }),
+  ]
 }
 
 /** Those that are held to the time of a bare start come first. */
@@ -71,7 +69,7 @@ function idOf(home: string, path: string): string {
 }
 
 /** Roots with children, and room for those that are measured. */
-async function homeOf(lab: Lab, parents: number, childrenEach: number): Promise<string> {
+async function familiesOf(lab: Lab, parents: number, childrenEach: number): Promise<string> {
   const home = lab.newHome()
   await lab.do(home, 'config', 'set', 'children_max', '1000')
   await lab.do(home, 'spawn', '--name', 'first')
@@ -82,8 +80,8 @@ async function homeOf(lab: Lab, parents: number, childrenEach: number): Promise<
 }
 
 /** Requests from a person that wait, taken by one `deliver --all`: each gets a turn, and its reply. */
-async function drained(lab: Lab, messages: number, agents: number): Promise<TreeTimes['drained']> {
-  const home = await homeOf(lab, agents / 10, 9)
+async function drained(lab: Lab, messages: number, agents: number): Promise<Row> {
+  const home = await familiesOf(lab, agents / 10, 9)
   const store = FileStore.openForWrite(home)
   const ids = store.agentIds().slice(0, agents)
   for (let index = 0; index < messages; index++) {
@@ -91,29 +89,14 @@ async function drained(lab: Lab, messages: number, agents: number): Promise<Tree
     const what = { kind: 'request' as const, content: `What is open, and what is to be done about ${index}?` }
     post(store, { message_id: randomUUID(), from: OPERATOR, from_path: OPERATOR, to, ...what })
   }
-  const before = syncsPerSecond(lab)
+  const before = syncsPerSecond(lab.root)
   const start = performance.now()
   await lab.do(home, 'deliver', '--all')
   const seconds = (performance.now() - start) / 1000
   const replies = store.mail.ids(OPERATOR).length
   if (replies !== messages) throw new Error(`${messages} requests were delivered, and ${replies} answered`)
-  return { messages, agents, seconds, syncsPerSecond: (before + syncsPerSecond(lab)) / 2 }
-}
-
-const SYNC_MS = 2000
-
-/** What the disk can do: a line appended and synced, again and again. */
-function syncsPerSecond(lab: Lab): number {
-  const path = join(lab.root, 'raw')
-  const file = openSync(path, 'wx')
-  const line = Buffer.alloc(500, 'x')
-  const start = performance.now()
-  let count = 0
-  for (; performance.now() - start < SYNC_MS; count++) {
-    writeSync(file, line)
-    fdatasyncSync(file)
-  }
-  closeSync(file)
-  rmSync(path)
-  return count / ((performance.now() - start) / 1000)
+  const rate = messages / seconds
+  const syncs = (before + syncsPerSecond(lab.root)) / 2
+  const said = `${rate.toFixed(0)} a second, where the disk makes ${syncs.toFixed(0)} syncs`
+  return row(`deliver --all of ${messages} requests to ${agents} agents`, rate, said)
 }

@@ -10,7 +10,10 @@ const run = promisify(execFile)
 const INSTALL_MS_MAX = 300_000
 
 /** The path of the executable; throws an Error that says in a line why there is none. */
-export async function install({ packages, executable }: RealProgram): Promise<string> {
+export async function install({
+  packages,
+  executable,
+}: Pick<RealProgram, 'packages' | 'executable'>): Promise<string> {
   const words = Object.entries(packages).map(([name, version]) => `${name}@${version}`)
   const cache = join(tmpdir(), 'substrat-real-programs')
   const folder = join(cache, words.join('+').replaceAll(/[^\w.@+-]/g, '_'))

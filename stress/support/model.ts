@@ -19,22 +19,25 @@ export class LoopbackModel {
   ) {}
 
   static async start(lab: Lab, scenario: Scenario): Promise<LoopbackModel> {
-    const [server, file] = [join(lab.root, 'model-server.mjs'), join(lab.root, 'model-scenario.json')]
+    const file = join(lab.root, 'model-scenario.json')
+    writeFileSync(file, JSON.stringify(scenario))
+    return LoopbackModel.serve(lab, 'test/support/model-server/main.ts', [file, '--end-with-stdin'])
+  }
+
+  /** A program of this repository that says where it is in its first line, and ends with its stdin. */
+  static async serve(lab: Lab, source: string, argv: string[]): Promise<LoopbackModel> {
+    const server = join(lab.root, 'model-server.mjs')
     // Asked for where this source is: it cannot be bundled itself.
     const { build } = require('esbuild') as typeof import('esbuild')
-    const entryPoints = [join(repository, 'test/support/model-server/main.ts')]
     await build({
-      entryPoints,
+      entryPoints: [join(repository, source)],
       bundle: true,
       platform: 'node',
       format: 'esm',
       target: 'node20.19',
       outfile: server,
     })
-    writeFileSync(file, JSON.stringify(scenario))
-    const child = spawn(process.execPath, [server, file, '--end-with-stdin'], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    })
+    const child = spawn(process.execPath, [server, ...argv], { stdio: ['pipe', 'pipe', 'inherit'] })
     const line = await new Promise<string>((resolve) => createInterface(child.stdout).once('line', resolve))
     return new LoopbackModel((JSON.parse(line) as { url: string }).url, child)
   }

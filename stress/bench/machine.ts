@@ -1,0 +1,62 @@
+/** Where it was measured, and what the disk can do there. */
+import { execFileSync } from 'node:child_process'
+import { closeSync, fdatasyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { cpus, loadavg, release, totalmem } from 'node:os'
+import { basename, join } from 'node:path'
+
+export function describeMachine(directory: string): Record<string, string> {
+  const [cpu] = cpus()
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    node: `Node ${process.version.slice(1)} ${process.arch}`,
+    system: `${process.platform} ${release()}`,
+    cpu: `${cpus().length} x ${cpu?.model.trim()}`,
+    memory: `${Math.round(totalmem() / 2 ** 30)} GB`,
+    load: `load ${loadavg()[0]?.toFixed(1)} before it`,
+    file_system: said('df', '--output=fstype', directory)?.split('\n').at(-1) ?? 'unknown file system',
+    disk: diskOf(directory),
+    syncs: `${syncsPerSecond(directory).toFixed(0)} syncs a second`,
+  }
+}
+
+/** A line appended and synced, again and again. */
+export function syncsPerSecond(directory: string, forMs = 1000): number {
+  const path = join(directory, 'raw')
+  const file = openSync(path, 'wx')
+  const line = Buffer.alloc(500, 'x')
+  const start = performance.now()
+  let count = 0
+  for (; performance.now() - start < forMs; count++) {
+    writeSync(file, line)
+    fdatasyncSync(file)
+  }
+  const seconds = (performance.now() - start) / 1000
+  closeSync(file)
+  rmSync(path)
+  return count / seconds
+}
+
+function diskOf(directory: string): string {
+  const device = said('df', '--output=source', directory)?.split('\n').at(-1) ?? 'unknown disk'
+  const facts = `/sys/class/block/${basename(device)}`
+  const isVirtual = basename(device).startsWith('vd')
+  const spins = read(`${facts}/queue/rotational`) === '1' && !isVirtual
+  const model = read(`${facts}/device/model`) ?? (isVirtual ? 'a virtual disk' : spins ? 'spinning' : '')
+  return [device, model].filter(Boolean).join(' ')
+}
+
+function said(program: string, ...argv: string[]): string | undefined {
+  try {
+    return execFileSync(program, argv, { encoding: 'utf8' }).trim()
+  } catch {
+    return undefined
+  }
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch {
+    return undefined
+  }
+}

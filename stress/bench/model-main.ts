@@ -1,0 +1,9 @@
+/** The loopback model of the real programs as a process of its own: it says hello. Its first line is where it is. */
+import { startLooseModel } from '../real/model.js'
+
+const { url } = await startLooseModel(() => ({
+  text: 'hello',
+  usage: { input_tokens: 10, output_tokens: 1 },
+}))
+process.stdout.write(`${JSON.stringify({ url })}\n`)
+process.stdin.resume().on('end', () => process.exit(0))

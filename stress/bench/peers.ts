@@ -1,0 +1,140 @@
+/** A turn through a model, ours and those of the programs that people use, against the same loopback model. */
+import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { claudeCode } from '../real/claude-code.js'
+import { codex } from '../real/codex.js'
+import { install } from '../real/install.js'
+import { opencode } from '../real/opencode.js'
+import { pi } from '../real/pi.js'
+import type { Place, RealProgram } from '../real/program.js'
+import { Lab } from '../support/lab.js'
+import { LoopbackModel, providerFlags } from '../support/model.js'
+import { type Subject, sampleInTurn } from './measure.js'
+import { fewRounds, type Run } from './run.js'
+import { type Row, ratio, skipped } from './table.js'
+
+interface Peer {
+  program: Pick<RealProgram, 'name' | 'packages' | 'executable' | 'configure' | 'bare'>
+  /** A turn that goes on with a conversation; `first` is what the first turn said on stdout. */
+  again(first: string): string[]
+}
+
+const PEERS: Peer[] = [
+  {
+    program: codex,
+    again: (first) => [
+      'exec',
+      '--json',
+      '--skip-git-repo-check',
+      'resume',
+      found(first, 'thread_id'),
+      'hello',
+    ],
+  },
+  {
+    program: claudeCode,
+    again: (first) => ['-p', '--output-format', 'json', '--resume', found(first, 'session_id'), 'hello'],
+  },
+  { program: opencode, again: () => ['run', '--format', 'json', '-m', 'loop/m', '--continue', 'hello'] },
+  { program: pi, again: () => ['-p', '--provider', 'loop', '--model', 'm', '--continue', 'hello'] },
+]
+const CODEX = { atMost: 0.35 }
+
+/** In a lab of its own: the linked plugin would be on the start-up path of the others. */
+export async function modelRows(run: Run, withPeers: boolean): Promise<Row[]> {
+  const lab = Lab.open()
+  const model = await LoopbackModel.serve(lab, 'stress/bench/model-main.ts', [])
+  try {
+    await lab.warm()
+    const home = lab.newHome()
+    await lab.do(home, 'spawn', '--name', 'a', ...(await providerFlags(lab, home, 'openai', model.url)))
+    for (const _ of [1, 2]) await lab.do(home, 'send', 'a', 'hello')
+    const node: Subject = { name: 'node', home, argv: ['-e', '0'] }
+    const send: Subject = { name: 'send', home, argv: [lab.cli, 'send', 'a', 'hello'] }
+    const alone = sampleInTurn(lab, [node, send], run.rounds)
+    const ours = 'send through provider-openai'
+    const rows = [ratio(`${ours} / node -e 0`, alone.wallMs(send), alone.wallMs(node), 'ms')]
+    if (!withPeers) return [...rows, skipped(`${ours} / codex exec resume`, 'asked for by --peers', CODEX)]
+    const peers: Subject[] = []
+    for (const peer of PEERS) {
+      const target = peer.program === codex ? CODEX : {}
+      const what = `${ours} / ${peer.program.name}, going on`
+      try {
+        peers.push(await prepared(lab, home, model.url, peer))
+      } catch (error) {
+        rows.push(skipped(what, (error as Error).message.split('\n')[0] as string, target))
+      }
+    }
+    const beside = sampleInTurn(lab, [send, ...peers], fewRounds(run))
+    for (const peer of peers) {
+      const what = `${ours} / ${peer.name}`
+      const target = peer.name === ofCodex() ? CODEX : {}
+      rows.push(ratio(what, beside.wallMs(send), beside.wallMs(peer), 'ms', target))
+    }
+    return rows
+  } finally {
+    model.stop()
+    lab.close()
+  }
+}
+
+/** With its first turn behind it. */
+async function prepared(
+  lab: Lab,
+  home: string,
+  modelUrl: string,
+  { program, again }: Peer,
+): Promise<Subject> {
+  const executable = await install(program)
+  const user = join(lab.root, 'user')
+  const place: Place = {
+    home: user,
+    config: join(user, 'config'),
+    data: join(user, 'data'),
+    cache: join(user, 'cache'),
+    workspace: lab.workspace,
+    modelUrl,
+    program: executable,
+  }
+  for (const folder of [place.config, place.data, place.cache]) mkdirSync(folder, { recursive: true })
+  const env = program.configure(place)
+  const [, ...first] = program.bare?.argv(place, 'hello') ?? []
+  const said = start(lab, home, executable, first, env)
+  if (said.status !== 0)
+    throw new Error(`${program.name} exited ${said.status}: ${said.stderr.slice(0, 200)}`)
+  const argv = again(said.stdout)
+  return { name: `${program.name} ${argv[0]}${resumeWord(argv)}`, home, program: executable, argv, env }
+}
+
+function start(
+  lab: Lab,
+  home: string,
+  program: string,
+  argv: string[],
+  env: Record<string, string>,
+): SpawnSyncReturns<string> {
+  return spawnSync(program, argv, {
+    cwd: lab.workspace,
+    env: { ...lab.environment(home), ...env },
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 120_000,
+  })
+}
+
+function ofCodex(): string {
+  return 'codex exec resume'
+}
+
+function resumeWord(argv: string[]): string {
+  const word = argv.find((each) => /^(--)?(resume|continue)$/.test(each))
+  return word === undefined ? '' : ` ${word}`
+}
+
+/** Of the JSON that a program prints. */
+function found(output: string, field: string): string {
+  const value = new RegExp(`"${field}":"([^"]+)"`).exec(output)?.[1]
+  if (value === undefined) throw new Error(`no ${field} in what the first turn printed`)
+  return value
+}

@@ -1,0 +1,24 @@
+/** One run of the benchmarks: what it was asked for, and the points of the plot that its parts have found. */
+import type { Lab } from '../support/lab.js'
+import type { Point } from './plot.js'
+
+export interface Run {
+  lab: Lab
+  rounds: number
+  /** The most agents in a home, and records in a log. */
+  agents: number
+  records: number
+  points: { log: Point[]; home: Point[] }
+}
+
+/** For what takes seconds each time. */
+export function fewRounds({ rounds }: Run): number {
+  return Math.min(rounds, 7)
+}
+
+/** 10, 100 and so on, up to and with `most`. */
+export function decadesTo(most: number): number[] {
+  const decades: number[] = []
+  for (let decade = 10; decade < most; decade *= 10) decades.push(decade)
+  return [...decades, most]
+}

@@ -1,0 +1,89 @@
+/** The table that a run prints and writes: what was measured, what it is held to, and what could not be better. */
+
+export interface Row {
+  what: string
+  /** In words, with what the ratio is of. */
+  measured: string
+  value: number | null
+  /** Of the fastest runs alone: what else the machine does only adds. */
+  valueOfMinima: number | null
+  target: string
+  floor: string
+  /** Null where there is no target, or nothing was measured. */
+  isMet: boolean | null
+}
+
+export interface Target {
+  atMost?: number
+  atLeast?: number
+  floor?: string
+}
+
+const NONE: Target = {}
+
+export function row(
+  what: string,
+  value: number | null,
+  measured: string,
+  target: Target = NONE,
+  valueOfMinima: number | null = null,
+): Row {
+  const { atMost, atLeast, floor = '' } = target
+  const held = atMost === undefined ? (atLeast === undefined ? '' : `>= ${atLeast}`) : `<= ${atMost}`
+  const isMet =
+    value === null || held === ''
+      ? null
+      : value <= (atMost ?? Number.POSITIVE_INFINITY) && value >= (atLeast ?? Number.NEGATIVE_INFINITY)
+  return { what, measured, value, valueOfMinima, target: held, floor, isMet }
+}
+
+export interface Measured {
+  median: number
+  least: number
+}
+
+export function ratio(what: string, a: Measured, b: Measured, unit: string, target: Target = NONE): Row {
+  const [x, y] = [a.median, b.median]
+  const value = x / y
+  const digits = Math.min(x, y) < 10 ? 1 : 0
+  const measured = `${value.toFixed(2)}x (${x.toFixed(digits)} : ${y.toFixed(digits)} ${unit})`
+  return row(what, value, measured, target, a.least / b.least)
+}
+
+/** What is not there to be measured, by name. */
+export function skipped(what: string, why: string, target: Target = NONE): Row {
+  return row(what, null, `skipped: ${why}`, target)
+}
+
+export function print(rows: Row[]): void {
+  const cells = rows.map(({ what, measured, target, floor, isMet }) => [
+    what,
+    measured,
+    target,
+    floor,
+    isMet === null ? '' : isMet ? 'yes' : 'NO',
+  ])
+  const all = [['what', 'measured', 'target', 'floor', 'met'], ...cells]
+  const widths = all[0]?.map((_, column) => Math.max(...all.map((line) => line[column]?.length ?? 0))) ?? []
+  for (const line of all)
+    console.log(
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+}
+
+const [BEGIN, END] = ['<!-- npm run bench -- --docs: from here', 'to here -->']
+
+/** A page with the table of this run in the place of the one that it had. */
+export function withTable(page: string, rows: Row[], told: string): string {
+  const [start, end] = [page.indexOf(BEGIN), page.indexOf(END)]
+  if (start === -1 || end === -1) throw new Error(`the page has no place for the table: ${BEGIN}`)
+  const lines = rows.map(
+    ({ what, measured, target, floor, isMet }) =>
+      `| ${[what, measured, target, floor, isMet === null ? '' : isMet ? 'yes' : '**no**'].join(' | ')} |`,
+  )
+  const table = ['| what | measured | target | floor | met |', '|---|---|---|---|---|', ...lines].join('\n')
+  return `${page.slice(0, start)}${BEGIN} -->\n\n${table}\n\n${told}.\n\n<!-- ${page.slice(end)}`
+}

@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto'
+import { appendFileSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { type Brief, briefly } from '../../src/session/brief.js'
+import { glance } from '../../src/session/glance.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import type { NewRecord } from '../../src/session/records.js'
+import type { Session } from '../../src/session/session.js'
+import { encodeSnapshot } from '../../src/session/snapshot.js'
+import type { State } from '../../src/session/state.js'
+import { deriveStatus } from '../../src/session/status.js'
+import { frame } from '../../src/storage/frame.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { withFaults } from '../support/faults.js'
+import { appendTurn, beginning, newSession, reopen } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+let store: FileStore
+
+beforeEach(() => {
+  store = tempStore()
+})
+
+const SHOWN = [
+  'id',
+  'name',
+  'parent',
+  'path',
+  'state',
+  'hold',
+  'gate',
+  'provider_name',
+  'model',
+  'workspace',
+  'created_at',
+  'updated_at',
+  'last_seq',
+  'last_offset',
+  'log_bytes',
+  'reminders',
+] as const satisfies (keyof State)[]
+
+function shown(state: Brief | undefined): object {
+  return Object.fromEntries(SHOWN.map((field) => [field, state?.[field]]))
+}
+
+const NOW = '2026-11-20T10:00:00.000Z'
+
+/** Whatever of an agent is on disk, both ways of looking at it say what the whole log says. */
+function expectSame(id: string): void {
+  const truth = openForRead(store, id)?.state as State
+  expect(glance(store, id)).toEqual(truth)
+  const brief = briefly(store, id) as Brief
+  expect(shown(brief)).toEqual(shown(truth))
+  expect(deriveStatus(brief, false, NOW)).toBe(deriveStatus(truth, false, NOW))
+}
+
+function opens(act: () => void): number {
+  let count = 0
+  withFaults(({ name }) => {
+    if (name === 'open') count += 1
+    return undefined
+  })
+  act()
+  withFaults(() => undefined)
+  return count
+}
+
+async function atRest(facts: { name?: string } = {}): Promise<string> {
+  const session = await newSession(store, { name: 'a', ...facts })
+  appendTurn(session, 'hello', 'echo: hello')
+  await session.close(() => false)
+  return session.id
+}
+
+async function agentWith(act: (session: Session) => NewRecord[]): Promise<string> {
+  const session = await newSession(store, { name: 'a' })
+  session.append(act(session))
+  await session.close(() => false)
+  return session.id
+}
+
+const CONFIGURED = 'session.configured'
+const TRICKS = 'x"},"provider_name":"forged","run":null,"recovery":{"interruption":null'
+
+describe('a look at an agent says what its log says', () => {
+  const CASES: [string, () => Promise<string>][] = [
+    ['that is new', () => agentWith(() => [])],
+    ['that has had a turn', () => atRest()],
+    ['of a name that is not plain', () => atRest({ name: 'Müller \\ "\u{1f600}" }' })],
+    ['whose turn is open', () => agentWith((session) => beginning(session, randomUUID(), 'hello'))],
+    ['that is terminated', () => agentWith(() => [{ kind: 'session.terminated' }])],
+    ['that is on hold', () => agentWith(() => [{ kind: CONFIGURED, hold: true }])],
+    [
+      'that is gated',
+      () => agentWith(() => [{ kind: 'agent.gated', message_id: randomUUID(), from: 'operator' }]),
+    ],
+    ['of a title with tricks', () => agentWith(() => [{ kind: CONFIGURED, title: TRICKS }])],
+    [
+      'of metadata with tricks',
+      () => agentWith(() => [{ kind: CONFIGURED, metadata: { a: TRICKS, run: '}' } }]),
+    ],
+    [
+      'of options with tricks',
+      () => agentWith(() => [{ kind: CONFIGURED, options: { '}': '{', b: TRICKS } }]),
+    ],
+    ['that may use tools', () => agentWith(() => [{ kind: CONFIGURED, allow: ['shell', 'write_file'] }])],
+    [
+      'of long instructions',
+      () => agentWith(() => [{ kind: CONFIGURED, instructions: `${'so '.repeat(9999)}\n` }]),
+    ],
+    [
+      'that a process left in the middle',
+      () =>
+        agentWith((session) => {
+          const runId = randomUUID()
+          const ended: NewRecord = { kind: 'run.interrupted', run_id: runId, reason: 'process_exit' }
+          return [...beginning(session, runId, 'hello'), ended]
+        }),
+    ],
+  ]
+
+  test.each(CASES)('%s', async (_, make) => {
+    expectSame(await make())
+  })
+
+  test('whose snapshot is behind, missing, damaged, or larger than what is looked at', async () => {
+    const id = await atRest()
+    const path = join(dirname(store.logPath(id)), 'session.json')
+    const good = readFileSync(path)
+    const session = await reopen(store, id)
+    session.append([{ kind: CONFIGURED, title: 'newer' }])
+    await session.abandon()
+    const late = encodeSnapshot({ ...session.state, title: 'x'.repeat(100_000) })
+    for (const bytes of [good, Buffer.alloc(0), Buffer.alloc(900), good.subarray(0, -9), late]) {
+      writeFileSync(path, bytes)
+      expect(openForRead(store, id)?.state.last_seq).toBe(session.state.last_seq)
+      expect(shown(briefly(store, id))).toEqual(shown(session.state))
+    }
+    rmSync(path)
+    expectSame(id)
+  })
+
+  test('whose log has half a record behind its end', async () => {
+    const id = await atRest()
+    appendFileSync(store.logPath(id), '{"seq":9,"ts":')
+    expectSame(id)
+  })
+})
+
+describe('a look refuses what any other reader refuses', () => {
+  test('a log that is shorter than its snapshot', async () => {
+    const id = await atRest()
+    truncateSync(store.logPath(id), 300)
+    expect(() => briefly(store, id)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
+    expect(() => glance(store, id)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
+  })
+
+  test('a last record that does not check', async () => {
+    const id = await atRest()
+    const log = readFileSync(store.logPath(id))
+    log[log.length - 30] = (log[log.length - 30] as number) ^ 1
+    writeFileSync(store.logPath(id), log)
+    expect(() => briefly(store, id)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
+  })
+
+  test('a snapshot of another agent, or whose last record is another', async () => {
+    const id = await atRest()
+    const path = join(dirname(store.logPath(id)), 'session.json')
+    const { crc: _, ...fields } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
+    for (const changes of [{ id: randomUUID() }, { last_seq: 3 }, { last_offset: -5 }]) {
+      writeFileSync(path, frame({ ...fields, ...changes }))
+      expectSame(id)
+    }
+  })
+
+  test('no such agent is none', () => {
+    expect(briefly(store, randomUUID())).toBeUndefined()
+    expect(glance(store, randomUUID())).toBeUndefined()
+  })
+})
+
+test('of an agent at rest two files are opened, whatever its log holds', async () => {
+  const id = await atRest()
+  expect(opens(() => briefly(store, id))).toBe(2)
+  expect(opens(() => glance(store, id))).toBe(2)
+  // Else the fields of a snapshot are no longer in the order that is looked for: see FIELDS.
+  expect(briefly(store, id)?.run).toBeNull()
+  expect(glance(store, id)?.run).not.toBeNull()
+})
