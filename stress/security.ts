@@ -5,8 +5,12 @@ import { parseArgs } from 'node:util'
 import { MachineLab } from './machine/lab.js'
 import { Findings } from './security/finding.js'
 import { plantLinks } from './security/links.js'
+import { lookAtModes } from './security/modes.js'
 import { tryWords } from './security/names.js'
+import { runHostilePrograms } from './security/programs.js'
 import { lookForSecrets } from './security/secrets.js'
+import { lookAtTerminal } from './security/terminal.js'
+import { Lab } from './support/lab.js'
 
 const { values } = parseArgs({
   options: { every: { type: 'string', default: '1' }, only: { type: 'string' }, canary: { type: 'string' } },
@@ -22,6 +26,12 @@ for (const look of [lookForSecrets, plantLinks, tryWords]) {
   } finally {
     lab.close()
   }
+}
+const lab = Lab.open()
+try {
+  for (const look of [lookAtModes, runHostilePrograms, lookAtTerminal]) await look(lab, findings)
+} finally {
+  lab.close()
 }
 for (const { kind, name, command, what } of findings.broken)
   console.log(

@@ -23,6 +23,8 @@ export function foundIn(findings: Finding[], agentId: string | null): Found {
 
 /** What is in the way of a look is a finding too, and the look goes on elsewhere. */
 export function unreadable(error: unknown, path: string, found: Found): void {
+  // A link is found by its name, once: that nothing behind it is read needs no saying.
+  if (error instanceof SubstratError && error.code === 'HOME_EXPOSED') return
   const { message } = error as Error
   const where = error instanceof SubstratError ? error.facts.path : undefined
   found('everything in a home can be read', message, typeof where === 'string' ? where : path)

@@ -36,8 +36,9 @@ function settled(): Promise<Settled> {
 }
 
 /** A program in a group of its own, as a turn would have left it. */
-function left(runId: string = RUN): ProcessGroup {
-  const child = spawn('sleep', ['60'], { detached: true, stdio: 'ignore', env: { SUBSTRAT_RUN: runId } })
+function left(runId: string = RUN, over: Record<string, string> = {}): ProcessGroup {
+  const env = { SUBSTRAT_RUN: runId, ...over }
+  const child = spawn('sleep', ['60'], { detached: true, stdio: 'ignore', env })
   const pid = child.pid as number
   onTestFinished(() => void child.kill('SIGKILL'))
   const { kernel_boot_id, pid_namespace } = ownIdentity()
@@ -80,6 +81,14 @@ test('what the program of an open run has started apart from its group is killed
   await settled()
   expect(isAlive(stray)).toBe(false)
   expect(notes).toEqual(expect.arrayContaining([expect.stringContaining('had started apart')]))
+})
+
+test('a server that a dead turn had kept is stopped, and its end is recorded', async () => {
+  const server_id = randomUUID()
+  const group = left(randomUUID(), { SUBSTRAT_SERVER: server_id })
+  session.append([...begun(), { kind: 'server.kept', server_id, group }])
+  await settled()
+  expect([isAlive(group.process_group), session.state.warm]).toEqual([false, undefined])
 })
 
 test('a tool server of a run that waits is killed: its turn began before it was parked', async () => {

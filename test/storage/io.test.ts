@@ -289,3 +289,47 @@ describe('the fault hook', () => {
     expect(io.listDirectory('point', directory)).toEqual(['made'])
   })
 })
+
+describe('below a directory of ours', () => {
+  const STEPS: [string, (folder: string) => unknown][] = [
+    ['read', (folder) => io.readIfThere('point', join(folder, 'file'))],
+    ['made', (folder) => io.createExclusive('point', join(folder, 'new'))],
+    ['listed', (folder) => io.listDirectory('point', folder)],
+    ['unlinked', (folder) => io.unlink('point', join(folder, 'file'))],
+    ['renamed', (folder) => io.rename('point', join(folder, 'file'), join(folder, 'new'))],
+    ['renamed into', (folder) => io.rename('point', join(folder, '..', '..', 'own'), join(folder, 'new'))],
+    ['made a directory in', (folder) => io.mkdir('point', join(folder, 'new'))],
+    ['taken apart', (folder) => io.removeTree('point', join(folder, 'file'))],
+  ]
+
+  test.each(STEPS)('nothing behind a link is %s', (_, act) => {
+    const [home, outside] = [tempDirectory(), tempDirectory()]
+    const ours = join(home, 'ours')
+    mkdirSync(ours)
+    writeFileSync(join(home, 'own'), '')
+    writeFileSync(join(outside, 'file'), 'as it was')
+    symlinkSync(outside, join(ours, 'link'))
+    io.confine([ours])
+    expect(() => act(join(ours, 'link'))).toThrow(
+      expect.objectContaining({ code: 'HOME_EXPOSED', facts: { path: join(ours, 'link') } }),
+    )
+    expect(fs.readdirSync(outside)).toEqual(['file'])
+    expect(readFileSync(join(outside, 'file'), 'utf8')).toBe('as it was')
+  })
+
+  test('which is a link itself, nothing is', () => {
+    const [home, outside] = [tempDirectory(), tempDirectory()]
+    symlinkSync(outside, join(home, 'ours'))
+    io.confine([join(home, 'ours')])
+    expect(() => io.mkdir('point', join(home, 'ours', 'new'))).toThrow('is a symbolic link')
+    expect(() => io.listDirectory('point', join(home, 'ours'))).toThrow('is a symbolic link')
+  })
+
+  test('a link itself can be taken away, or set aside', () => {
+    const [ours, outside] = [tempDirectory(), tempDirectory()]
+    symlinkSync(outside, join(ours, 'link'))
+    io.confine([ours])
+    io.rename('point', join(ours, 'link'), join(ours, 'aside'))
+    expect(io.unlink('point', join(ours, 'aside'))).toBe(true)
+  })
+})

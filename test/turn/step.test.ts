@@ -202,6 +202,24 @@ describe('in an open run', () => {
   })
 })
 
+test('a tool that was recorded, and stopped before it ran, has a result; one that can run again has none', () => {
+  const calls = ['shell', 'read_file', 'write_file'].map((name, n) => ({ call_id: `c${n}`, name, input: {} }))
+  const calling = foldAll(
+    [
+      { kind: 'model.requested', run_id: RUN },
+      { kind: 'model.responded', run_id: RUN, stop: 'tool_calls', calls },
+      { kind: 'tool.started', run_id: RUN, call_id: 'c0', tool: 'shell', group },
+      { kind: 'tool.started', run_id: RUN, call_id: 'c1', tool: 'read_file' },
+    ],
+    open,
+  )
+  const stopped = { type: 'stopped', reason: 'shutdown', state: null, result: null } as const
+  expect(step(calling, stopped).records).toMatchObject([
+    { kind: 'tool.finished', call_id: 'c0', is_error: true },
+    { kind: 'run.interrupted', reason: 'shutdown' },
+  ])
+})
+
 test('a session comes to rest with the end of its run, in one batch, and with nothing else', () => {
   const end = step(open, { type: 'failed', error: { type: 'crashed', message: 'm' } }).records
   expect(kinds(withRest(open, end))).toEqual(['run.failed', 'session.suspended'])

@@ -73,6 +73,27 @@ export const OWNER_ALONE: Mutant[] = [
     suites: ['storage/socket'],
   },
   {
+    name: 'a directory of ours that is a link is followed',
+    file: 'storage/io.ts',
+    from: '    if (!facts.isSymbolicLink()) continue\n',
+    to: '    if (facts.size >= 0) continue\n',
+    suites: ['storage/io'],
+  },
+  {
+    name: 'a link that took the place of a file of the workspace is followed',
+    file: 'storage/workspace.ts',
+    from: "  return readPlain(io.open('workspace.open', file, 'read'), path, bytesMax)",
+    to: "  io.close(io.open('workspace.open', io.realPath('workspace.open', file), 'read'))\n  return io.readFollowing('workspace.read', file)",
+    suites: ['storage/workspace'],
+  },
+  {
+    name: 'AGENTS.md of a workspace leads to a secret',
+    file: 'storage/prompt-files.ts',
+    from: '    if (root !== undefined && !isBelow(root, path)) return undefined\n',
+    to: '    if (root !== undefined && !isBelow(root, root)) return undefined\n',
+    suites: ['turn/prompt'],
+  },
+  {
     name: 'a path leads out of the workspace',
     file: 'storage/workspace.ts',
     from: '  if (!isInside(root, real)) throw new Error(`${path} is outside the workspace`)\n',

@@ -172,12 +172,7 @@ export const SETTLING: Mutant[] = [
     file: 'recovery/settle.ts',
     from: '  await stopServerOfTurn(session, options)\n',
     to: '',
-    suites: [
-      'recovery/settle#the recovery table',
-      'recovery/settle-programs',
-      'provider/warm',
-      'commands/warm',
-    ],
+    suites: ['recovery/settle-programs#had kept is stopped'],
   },
   {
     name: 'what is killed need not be of the run',

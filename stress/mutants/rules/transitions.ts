@@ -163,7 +163,7 @@ export const TRANSITIONS: Mutant[] = [
     file: 'turn/step.ts',
     from: `[...records, ...notRun(run, result, policy), { kind: 'run.interrupted', run_id, reason }]`,
     to: `[...records, { kind: 'run.interrupted', run_id, reason }]`,
-    suites: ['turn/step', 'turn/step-properties', 'turn/drive-tools', 'commands/tools-killed'],
+    suites: ['turn/step'],
   },
   {
     name: 'a run asks its model without end',
