@@ -11,6 +11,8 @@ export interface Pace {
   /** Of a provider that limits. */
   retryAfterMs: number
   turnTimeoutMs: number
+  /** Of a large message: more than a line of a log takes, but for a process, which is given no word of more than 128 KiB. */
+  padCharacters: number
   /** The most steps of each of the four parts of a sequence. */
   partSteps: number
 }
@@ -23,6 +25,7 @@ export const PACES: Record<Mode, Pace> = {
     reminderSeconds: [60, 1800],
     retryAfterMs: 1_800_000,
     turnTimeoutMs: 30_000,
+    padCharacters: 70_000,
     partSteps: 36,
   },
   processes: {
@@ -32,6 +35,7 @@ export const PACES: Record<Mode, Pace> = {
     reminderSeconds: [1],
     retryAfterMs: 500,
     turnTimeoutMs: 1000,
+    padCharacters: 10_000,
     partSteps: 10,
   },
 }

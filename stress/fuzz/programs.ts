@@ -16,10 +16,13 @@ export interface Programs {
 const child = fc.constantFrom('x', 'y', 'p', 'q')
 const relative = fc.oneof(fc.constant('parent'), child, fc.constantFrom(...PLACES))
 const kind = fc.constantFrom('request', 'notification')
-const pad = fc.oneof({ weight: 30, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.constant(70_000) })
 
 export function programsAt(pace: Pace): Programs {
   const delay = delayAt(pace)
+  const pad = fc.oneof(
+    { weight: 30, arbitrary: fc.constant(0) },
+    { weight: 1, arbitrary: fc.constant(pace.padCharacters) },
+  )
   const leaf: Arbitrary<Program> = fc.record({ delay, pad })
   const acting: Arbitrary<Program> = fc.record({
     delay,
