@@ -60,8 +60,9 @@ export const FAILED_SYNC: Mutant[] = [
   },
   {
     name: 'the failure to record is a failure of the program',
-    file: 'turn/ask-agent.ts',
-    from: '      this.hasFailed = true\n',
+    file: 'turn/storage-guard.ts',
+    from: `      this.hasFailed = true
+`,
     to: '',
     suites: ['turn/drive-agent#of the program that is to run', 'turn/drive-agent'],
   },

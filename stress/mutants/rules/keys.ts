@@ -68,8 +68,8 @@ export const KEYS: Mutant[] = [
   {
     name: 'the same key stores a message twice',
     file: 'dispatch/queue.ts',
-    from: 'const messageId = key === null ? randomUUID() : idOfKey(state, key)',
-    to: 'const messageId = randomUUID()',
+    from: 'const messageId = key === null ? randomUuid() : idOfKey(state, key)',
+    to: 'const messageId = randomUuid()',
     suites: ['dispatch/acknowledged'],
   },
   {

@@ -195,15 +195,16 @@ export const LOCKS: Mutant[] = [
   {
     name: 'under the lock of its children nobody looks for one',
     file: 'dispatch/terminate.ts',
-    from: `    checkChildless(ctx.store, session.state, 'terminate')\n    session.append`,
-    to: '    session.append',
+    from: `    checkChildless(ctx.store, session.state, 'terminate')
+    endSession`,
+    to: '    endSession',
     suites: ['dispatch/terminate'],
   },
   {
     name: 'an agent that is done ends beside a living child',
     file: 'dispatch/accounts.ts',
-    from: 'if (!mayHaveLivingChild(ctx.store, session.id)) session.append',
-    to: 'if (mayHaveLivingChild !== undefined) session.append',
+    from: 'if (!mayHaveLivingChild(ctx.store, session.id)) endSession',
+    to: 'if (mayHaveLivingChild !== undefined) endSession',
     suites: ['dispatch/visit', 'commands/tools-mail'],
   },
   {

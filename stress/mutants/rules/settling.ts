@@ -124,19 +124,19 @@ export const SETTLING: Mutant[] = [
   {
     name: 'the store of a program is read while it runs',
     file: 'recovery/settle.ts',
-    from: `  const hasStranger = await killPrograms(session.state.run, options.note)
+    from: `  const hasStranger = (await killPrograms(session.state.run, left)) || isBeside
   const { policy, unknownTool, goesOn } = options
   const finished = row === 'J' && !hasStranger ? await finishedReply(session, options) : undefined`,
     to: `  const { policy, unknownTool, goesOn } = options
   const finished = row === 'J' ? await finishedReply(session, options) : undefined
-  const hasStranger = await killPrograms(session.state.run, options.note)`,
+  const hasStranger = (await killPrograms(session.state.run, left)) || isBeside`,
     suites: ['recovery/settle#is dead before its provider'],
   },
   {
     name: 'what a dead turn left running lives on',
     file: 'recovery/settle.ts',
-    from: 'const killed = await killLeftGroup(group, run.run_id)',
-    to: `const killed: KillOutcome = await killLeftGroup({ ...group, start_time: group.start_time }, 'nobody').then(() => 'gone')`,
+    from: 'const killed = await killLeftGroup(group, run.run_id, home)',
+    to: "const killed: KillOutcome = await killLeftGroup({ ...group, start_time: group.start_time }, 'nobody', home).then(() => 'gone')",
     suites: ['recovery/settle-programs', 'recovery/settle#the recovery table'],
   },
   {
@@ -163,21 +163,23 @@ export const SETTLING: Mutant[] = [
   {
     name: 'what a dead program started apart lives on',
     file: 'recovery/settle.ts',
-    from: 'const strays = isOpen && run.process !== null ? await killStrays(run.process, run.run_id) : 0',
-    to: 'const strays = isOpen && run.process !== null ? killStrays.length * 0 : 0',
+    from: 'const strays = isOpen && run.process !== null ? await killStrays(run.process, ofRun(run.run_id, home)) : 0',
+    to: 'const strays = isOpen && run.process !== null ? killStrays.length * ofRun.length * 0 : 0',
     suites: ['recovery/settle-programs#started apart'],
   },
   {
     name: 'a server that was kept by a dead turn lives on',
     file: 'recovery/settle.ts',
-    from: '  await stopServerOfTurn(session, options)\n',
-    to: '',
+    from: `  const server = await stopServerOfTurn(session, options)
+`,
+    to: `  const server: Awaited<ReturnType<typeof stopServerOfTurn>> = { isLeft: false, ended: undefined }
+`,
     suites: ['recovery/settle-programs#had kept is stopped'],
   },
   {
     name: 'what is killed need not be of the run',
     file: 'provider/program.ts',
-    from: '      (mark === undefined || environmentOf(pid, mark.variable) === mark.value),',
+    from: '      (mark === undefined || hasMark(pid, mark)),',
     to: '      mark !== null,',
     suites: ['provider/program#nothing that carries another run', 'recovery/settle-programs'],
   },
@@ -212,8 +214,8 @@ export const SETTLING: Mutant[] = [
   {
     name: 'strays of another run are killed',
     file: 'provider/program.ts',
-    from: `      environmentOf(pid, 'SUBSTRAT_RUN') === runId &&\n`,
-    to: `      environmentOf(pid, 'SUBSTRAT_RUN') !== undefined && runId !== '' &&\n`,
+    from: 'pid !== process.pid && hasMark(pid, mark) &&',
+    to: 'pid !== process.pid && environmentOf(pid, mark.variable) !== undefined &&',
     suites: ['provider/program#started in sessions of their own'],
   },
   {

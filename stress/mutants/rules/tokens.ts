@@ -28,8 +28,8 @@ export const TOKENS: Mutant[] = [
   {
     name: 'the secret of a token can be guessed',
     file: 'turn/decision.ts',
-    from: `\${randomBytes(24).toString('base64url')}`,
-    to: `\${hashOf(token_id + String(randomBytes(0))).slice(0, 32)}`,
+    from: "${random.bytes(24).toString('base64url')}",
+    to: '${hashOf(token_id + String(random.bytes(0))).slice(0, 32)}',
     suites: ['turn/decision'],
   },
   {
@@ -63,8 +63,8 @@ export const TOKENS: Mutant[] = [
   {
     name: 'two decisions with other words are one',
     file: 'turn/decision.ts',
-    from: '.update(JSON.stringify([decision, text]))',
-    to: '.update(JSON.stringify([decision]))',
+    from: 'sha256Hex(JSON.stringify([decision, text]))',
+    to: 'sha256Hex(JSON.stringify([decision]))',
     suites: ['turn/decision'],
   },
   {
