@@ -14,13 +14,18 @@ import { failure, type OpenMode, type Operation } from './operation.js'
 export type { Operation }
 
 const confined = new Set<string>()
+/** Directories that were looked at, and are no links. */
+const known = new Set<string>()
+const KNOWN_MAX = 1000
 
 /**
  * From now on no link is followed at or below these directories: what stands behind one is not ours, and is neither read
- * nor changed. Node has no openat(2), so one that takes a directory's place while we look is not seen.
+ * nor changed. Node has no openat(2), so one that takes a directory's place while the home is in use is not seen; each
+ * opening of the home looks anew.
  */
 export function confine(directories: string[]): void {
   for (const directory of directories) confined.add(directory)
+  known.clear()
 }
 
 /** May throw (the operation fails), never return (the process ends), or shorten a write. */
@@ -394,9 +399,14 @@ function confinedDownTo(directory: string): string[] {
 
 function refuseLinks(directories: string[]): void {
   for (const path of directories) {
+    if (known.has(path)) continue
     const facts = fs.lstatSync(path, { throwIfNoEntry: false })
     if (facts === undefined) return
-    if (!facts.isSymbolicLink()) continue
+    if (!facts.isSymbolicLink()) {
+      if (known.size >= KNOWN_MAX) known.clear()
+      known.add(path)
+      continue
+    }
     throw new SubstratError(
       'HOME_EXPOSED',
       `${path} is a symbolic link: nothing behind it is read or written`,
