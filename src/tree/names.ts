@@ -57,7 +57,10 @@ function findRoot(store: FileStore, name: string): string | undefined {
   const index = store.rootNames()
   const id = index.lookUp(name)
   if (id !== undefined && store.hasAgent(id)) return id
-  return index.isMissTrusted(name) ? undefined : lookThrough(store, name, (agent) => agent.parent === null)
+  // The entry of one that never came to be stands where that of a terminated one stood.
+  return id === undefined && index.isMissTrusted(name)
+    ? undefined
+    : lookThrough(store, name, (agent) => agent.parent === null)
 }
 
 function findByPath(store: FileStore, path: string): string {
@@ -76,7 +79,7 @@ function childNamed(store: FileStore, parentId: string, name: string): string | 
   const index = store.childNames(parentId)
   const id = index.lookUp(name)
   if (id !== undefined && store.hasAgent(id)) return id
-  return index.isMissTrusted(name)
+  return id === undefined && index.isMissTrusted(name)
     ? undefined
     : lookThrough(store, name, (agent) => agent.parent === parentId)
 }

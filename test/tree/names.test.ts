@@ -114,6 +114,14 @@ describe('a name leads to its agent', () => {
     expect(resolveAgent(store, first)).toBe(first)
   })
 
+  test('also when a spawn of that name has died since, after it had reserved the name', async () => {
+    const gone = await spawned('a')
+    await terminate(gone)
+    store.rootNames().reserve('a', randomUUID())
+    expect(resolveAgent(store, 'a')).toBe(gone)
+    expect(livingRoot(store, 'a')).toBeUndefined()
+  })
+
   test('and to nobody where the agent never came to be', async () => {
     store.rootNames().reserve('ghost', randomUUID())
     expect(() => resolveAgent(store, 'ghost')).toThrow(expect.objectContaining({ code: 'AGENT_NOT_FOUND' }))
