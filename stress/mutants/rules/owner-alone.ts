@@ -75,8 +75,8 @@ export const OWNER_ALONE: Mutant[] = [
   {
     name: 'a directory of ours that is a link is followed',
     file: 'storage/io.ts',
-    from: '    if (!facts.isSymbolicLink()) continue\n',
-    to: '    if (facts.size >= 0) continue\n',
+    from: '    if (!facts.isSymbolicLink()) {',
+    to: '    if (facts.size >= 0) {',
     suites: ['storage/io'],
   },
   {
