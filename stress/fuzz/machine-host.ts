@@ -5,11 +5,12 @@
  * Commands that run together interleave where they wait: for a model, for a lock, for a reply. Within one piece of
  * synchronous code there is one process; what happens there between two of them is for the real ones.
  */
-import { randomUUID } from 'node:crypto'
+
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ownIdentity } from '../../src/storage/identity.js'
 import type { Operation } from '../../src/storage/io.js'
+import { randomUuid } from '../../src/storage/random.js'
 import { Machine } from '../machine/machine.js'
 import { randomBy, withoutSyncs, withoutWatches } from '../machine/patches.js'
 import type { Fault, LabProcess } from '../machine/process.js'
@@ -56,7 +57,7 @@ export class MachineHost implements Host {
     withoutWatches()
     withoutSyncs()
     randomBy(chance)
-    Object.assign(ownIdentity(), IDENTITY, { kernel_boot_id: randomUUID() })
+    Object.assign(ownIdentity(), IDENTITY, { kernel_boot_id: randomUuid() })
   }
 
   async run(planned: Planned[]): Promise<Told[]> {

@@ -5,9 +5,10 @@
  * What it cannot show: what happens between two system calls of one step, and programs that are no code of ours. The kill
  * sweep has real processes for that.
  */
-import { randomUUID } from 'node:crypto'
+
 import { clock } from '../../src/clock.js'
 import { ownIdentity } from '../../src/storage/identity.js'
+import { randomUuid } from '../../src/storage/random.js'
 import { runCommand } from './commands.js'
 import { closeDescriptor, install } from './patches.js'
 import { type Ended, LabProcess, type OnStep } from './process.js'
@@ -36,6 +37,6 @@ export class Machine {
   /** All processes are dead, and the kernel that comes up is another one. What the disk keeps is for the caller to say. */
   powerCut(): void {
     for (const process of this.processes) process.kill()
-    ownIdentity().kernel_boot_id = randomUUID()
+    ownIdentity().kernel_boot_id = randomUuid()
   }
 }
