@@ -21,10 +21,10 @@ afterEach(() => lab?.close())
 // `npm run stress:kill` sweeps every command and every call; this is a sample of the same, on each run of the tests.
 describe.skipIf(why !== undefined)(`commands killed before their system calls${unless}`, () => {
   test.each([
-    ['spawn-child-prompt', 12],
-    ['send-mail-wait', 30],
-    ['resume-approve', 10],
-    ['recover', 60],
+    ['spawn-child-prompt', 16],
+    ['send-mail-wait', 45],
+    ['resume-approve', 13],
+    ['recover', 90],
   ])('%s keeps the contract', async (name, every) => {
     lab = Lab.open()
     const report = await sweepOf(name, { every, nestedEvery: 0, jobs: 2 })
