@@ -77,6 +77,7 @@ function failUnfinished(): void {
 /** Undefined where oclif has to look: for help, for what is no command of ours, and where the user has plugins. */
 function startOwn(root: string, commands: Commands, argv: string[]): Promise<void> | undefined {
   const [first = '', second] = argv
+  if (first === '--version' && argv.length === 1) return printVersion(root)
   const id = [`${first}:${second}`, first].find((word) => word !== 'mcp' && Object.hasOwn(commands, word))
   if (id === undefined || argv.includes('--help') || argv.includes('-h')) return undefined
   const config = new OwnConfig(root, pjson)
@@ -84,6 +85,13 @@ function startOwn(root: string, commands: Commands, argv: string[]): Promise<voi
   const command = commands[id] as CommandClass
   command.id = id
   return new command(argv.slice(id === first ? 1 : 2), config).start()
+}
+
+/** As oclif prints it. On Windows' Linux only oclif knows how it is called. */
+function printVersion(root: string): Promise<void> | undefined {
+  if (process.env.WSL_DISTRO_NAME !== undefined) return undefined
+  process.stdout.write(`${new OwnConfig(root, pjson).userAgent}\n`)
+  return Promise.resolve()
 }
 
 /** Our own commands need none of help, plugins and autocomplete; loading them takes 5 ms. User plugins stay. */

@@ -16,7 +16,7 @@ export type { Operation }
 const confined = new Set<string>()
 /** Directories that were looked at, and are no links. */
 const known = new Set<string>()
-const KNOWN_MAX = 1000
+const KNOWN_MAX = 200_000
 
 /**
  * From now on no link is followed at or below these directories: what stands behind one is not ours, and is neither read
@@ -240,6 +240,18 @@ export function listDirectory(point: string, path: string): string[] {
   const list = (): string[] => {
     refuseLinks(confinedDownTo(path))
     return fs.readdirSync(path)
+  }
+  return unless('ENOENT', () => step({ point, name: 'read', path }, list)) ?? []
+}
+
+/** The same of a directory of directories: what is in it need not be looked at for links one by one. */
+export function listDirectories(point: string, path: string): string[] {
+  const list = (): string[] => {
+    refuseLinks(confinedDownTo(path))
+    return fs.readdirSync(path, { withFileTypes: true }).map((entry) => {
+      if (entry.isDirectory() && known.size < KNOWN_MAX) known.add(`${path}/${entry.name}`)
+      return entry.name
+    })
   }
   return unless('ENOENT', () => step({ point, name: 'read', path }, list)) ?? []
 }

@@ -92,7 +92,7 @@ export class FileStore {
 
   agentIds(): string[] {
     return io
-      .listDirectory('agents.list', this.paths.agents)
+      .listDirectories('agents.list', this.paths.agents)
       .map(parseAgentDirectory)
       .filter((id) => id !== undefined)
   }
