@@ -24,6 +24,7 @@ export function plot(log: Point[], home: Point[], machine: string): string {
   ]
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="11">`,
+    `<title>the time of a send over the length of its log and over the size of its home</title>`,
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>`,
     `<text x="12" y="20" font-size="13">one durable send, in ms: ${escaped(machine)}</text>`,
     ...panels.flatMap((panel) => drawn(panel, top)),
