@@ -7,10 +7,13 @@ import { House, type Result } from '../support/cli.js'
 
 const ROUNDS = Number(process.env.RACES ?? 6)
 
-/** What the other one is begun later by, in milliseconds: each round another, both ways. */
+/** Longer than a command takes: then the other one has ended. */
+const APART_MS = 600
+
+/** What the other one is begun later by, in milliseconds: each round another, both ways; once so that they do not meet. */
 function* delays(): Generator<[number, number]> {
   for (let round = 0; round < ROUNDS; round++) {
-    const late = (round >> 1) * 12
+    const late = round < 2 ? APART_MS : ((round >> 1) - 1) * 10
     yield round % 2 === 0 ? [0, late] : [late, 0]
   }
 }
