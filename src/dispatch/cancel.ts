@@ -2,7 +2,6 @@
  * `cancel`: the turn that an agent is in, is parked in, or was left in by a crash comes to an end. What is queued stays
  * queued. A later turn is never touched: what is asked for names the run that was found.
  */
-
 import { clock, sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { openForRead } from '../session/open-for-read.js'

@@ -1,5 +1,4 @@
 /** `fork`: another agent that goes on with the conversation of one, with the same provider or with another. */
-
 import { SubstratError } from '../errors.js'
 import { readText } from '../session/read.js'
 import type { NewRecord } from '../session/records.js'

@@ -1,5 +1,4 @@
 /** `gate` and `ungate`: whether an agent takes turns. Its mail is kept meanwhile. */
-
 import { SubstratError } from '../errors.js'
 import { post } from '../mail/post.js'
 import type { State } from '../session/state.js'

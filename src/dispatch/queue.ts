@@ -1,5 +1,4 @@
 /** A person's message left in the inbox: for the turn after the one that runs, or for a time. */
-
 import { readableTime } from '../clock.js'
 import { findPending } from '../mail/inbox.js'
 import { post } from '../mail/post.js'

@@ -2,7 +2,6 @@
  * `send` in the name of an agent: from a shell in one of its tools, or by a person with `--from`. The rules of the tree
  * hold, and the message goes through the inbox.
  */
-
 import { deadline } from '../deadline.js'
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'

@@ -1,5 +1,4 @@
 /** `spawn`: a new agent, and with a prompt its first turn. */
-
 import { SubstratError } from '../errors.js'
 import { deriveId } from '../session/ids.js'
 import { openForRead } from '../session/open-for-read.js'

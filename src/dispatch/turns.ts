@@ -1,5 +1,4 @@
 /** One turn of an agent whose lock we hold: a slot, its provider, its tools, and the loop. */
-
 import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import type { McpStdioServer, Provider, ProviderSettings } from '../provider/contract.js'

@@ -5,7 +5,6 @@
  * recovery as that of any program. A server stays only after a turn that came to its end, and only where it was kept; when
  * `close` returns, any other is dead and recorded so, or recorded still where it does not die: then no other is begun.
  */
-
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import type { ProcessGroup } from '../session/records.js'

@@ -2,7 +2,6 @@
  * Records, given their place in the log: seq, time, batch, and what is too large for a line moved to blobs. Each is
  * checked and folded before anything is written, so that a refused one leaves nothing on disk.
  */
-
 import { timestampAfter } from '../clock.js'
 import { assert } from '../errors.js'
 import { sha256Hex } from '../hash.js'

@@ -2,7 +2,6 @@
  * Content too large for a line, in a file of its own named by its hash. Synced with its directory before the record
  * that names it, so a record never names a blob that a power cut could take. One that no record names is harmless.
  */
-
 import { dirname } from 'node:path'
 import { SubstratError } from '../errors.js'
 import { sha256Hex } from '../hash.js'

@@ -5,7 +5,6 @@
  * `boots/`. So who sees `boots/` knows that every other name is on disk already and need not sync it again
  * (durability rule 3); who does not see it makes, and syncs, what is missing.
  */
-
 import { basename, dirname } from 'node:path'
 import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'

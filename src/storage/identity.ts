@@ -3,7 +3,6 @@
  * share pids. Death is judged by locks; this is for what a lock cannot tell, above all whether a process group that a
  * log names is still the one that the log means.
  */
-
 import { hostname } from 'node:os'
 import { readLinkIfThere, readProc } from './io.js'
 import { randomUuid } from './random.js'

@@ -4,7 +4,6 @@
  * Invariants: a name that comes from outside becomes part of a path only through one of these functions, and each of
  * them refuses what is not of its form: no id, key or name can walk out of the home.
  */
-
 import { join } from 'node:path'
 import { assert } from '../errors.js'
 import { sha256Hex } from '../hash.js'

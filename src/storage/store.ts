@@ -4,7 +4,6 @@
  *
  * Methods that write say what is on disk when they return; none of them is acknowledged by itself.
  */
-
 import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { SubstratError } from '../errors.js'

@@ -4,7 +4,6 @@
  *
  * Invariant: an edge is there before its process looks for a cycle, so of two that would close one at least one sees it.
  */
-
 import { SubstratError } from '../errors.js'
 import * as io from './io.js'
 import { isHeld, type Lease, type LockSystem, waitForLease } from './lease.js'

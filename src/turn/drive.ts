@@ -4,7 +4,6 @@
  * What is on disk if we die: before a persist, nothing of the step; after it, the records that name what we were about
  * to do, which the recovery table has a row for.
  */
-
 import { type ErrorCode, SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import { controlRecords, syncBeforeForgetting } from '../mail/inbox.js'
