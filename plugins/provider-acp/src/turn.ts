@@ -6,14 +6,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { ContentBlock } from '@agentclientprotocol/sdk'
-import type {
-  AgentEvent,
-  AgentHost,
-  JsonObject,
-  ProviderSettings,
-  TurnCallOptions,
-  WaitAnswer,
-} from 'substrat/provider'
+import type { AgentEvent, JsonObject, ProviderSettings } from 'substrat/provider'
+import type { TurnWork as KeptTurnWork } from '../../program-lines/src/kept-session.js'
 import { type JsonProgram, launchJsonProgram } from '../../program-lines/src/program.js'
 import { choose } from './choices.js'
 import { type Bounds, Connection } from './connection.js'
@@ -29,18 +23,7 @@ const ABORT_GRACE_MS = 1200
 const EXIT_GRACE_MS = 1000
 const STOPPED_EXIT_GRACE_MS = 300
 
-export interface TurnWork {
-  settings: ProviderSettings
-  host: AgentHost
-  /** Of the turns before; null in a session that is still to be opened. */
-  state: NativeState | null
-  prompt: string
-  /** What a person decided about the turn that this one goes on with. */
-  decided?: WaitAnswer
-  options: TurnCallOptions
-  /** Told of the program, so that it can be let go from elsewhere. */
-  onProgram(program: JsonProgram): void
-}
+export type TurnWork = KeptTurnWork<NativeState, JsonProgram>
 
 export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
   const { signal } = work.options

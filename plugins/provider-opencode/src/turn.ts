@@ -5,17 +5,11 @@
  * Invariants: the ids of the session and of the prompt go out before anything is prompted; a turn is answered only by what
  * the model said to that very prompt, and ended by itself; a turn that was stopped or parked is never answered.
  */
-import type {
-  AgentEvent,
-  AgentHost,
-  JsonObject,
-  ProviderSettings,
-  TurnCallOptions,
-  WaitAnswer,
-} from 'substrat/provider'
+import type { AgentEvent, JsonObject } from 'substrat/provider'
 import { failure, isFailure } from '../../model-http/src/failure.js'
 import { failureOfText } from '../../program-lines/src/failure-text.js'
 import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+import type { TurnWork as KeptTurnWork } from '../../program-lines/src/kept-session.js'
 import { Following } from './following.js'
 import { newMessageId } from './message-id.js'
 import { answerTo, endOf } from './messages.js'
@@ -28,18 +22,7 @@ import { encode, type NativeState } from './state.js'
 /** What OpenCode has for an abort before its server is killed. */
 const ABORT_GRACE_MS = 1200
 
-export interface TurnWork {
-  settings: ProviderSettings
-  host: AgentHost
-  /** Of the turns before; null in a session that is still to be opened. */
-  state: NativeState | null
-  prompt: string
-  /** What a person decided about the turn that this one goes on with. */
-  decided?: WaitAnswer
-  options: TurnCallOptions
-  /** Told of the server, so that it can be let go from elsewhere. */
-  onServer(server: Server): void
-}
+export type TurnWork = KeptTurnWork<NativeState, Server>
 
 export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
   const { signal } = work.options
@@ -49,7 +32,7 @@ export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
   if (work.state !== null) yield { type: 'state', state: encode({ ...work.state, message_id }) }
   const { command } = readSettings(work.settings)
   const { server, note } = await startServer(work.host, command, workspace, signal)
-  work.onServer(server)
+  work.onProgram(server)
   let isOver = false
   let onAbort = (): void => void server.stop(0)
   const abort = (): void => onAbort()
