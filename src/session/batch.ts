@@ -30,8 +30,10 @@ export function encodeBatch(before: State | undefined, records: NewRecord[]): En
   const lines: Buffer[] = []
   let state = before
   const placed = records.map((record, index) => {
-    const { kind, ...fields } = withBlobs(record, blobs)
-    const whole = { seq: first + index, ts: place.ts, kind, batch: place.batch, ...fields } as SessionRecord
+    // Its kind has its place before the fields of its own.
+    const fields: object = withBlobs(record, blobs)
+    const { ts, batch } = place
+    const whole = { seq: first + index, ts, kind: record.kind, batch, ...fields } as SessionRecord
     const wrong = wrongShape(whole)
     assert(wrong === undefined, `a record is of its kind's shape: ${whole.kind}, ${wrong}`)
     const line = frame(whole)
@@ -44,20 +46,21 @@ export function encodeBatch(before: State | undefined, records: NewRecord[]): En
     lines.push(line)
     return whole
   })
-  return { bytes: Buffer.concat(lines), records: placed, blobs, state: state as State }
+  const bytes = lines.length === 1 ? (lines[0] as Buffer) : Buffer.concat(lines)
+  return { bytes, records: placed, blobs, state: state as State }
 }
 
 const CONTENT_FIELDS = ['content', 'instructions'] as const
 
 function withBlobs(record: NewRecord, blobs: Buffer[]): NewRecord {
-  const moved: Record<string, Content> = {}
+  let moved: Record<string, Content> | undefined
   for (const field of CONTENT_FIELDS) {
     const text = (record as unknown as Record<string, unknown>)[field]
     if (typeof text !== 'string' || text.length <= limits.inlineBytesMax / 4) continue
     const bytes = Buffer.from(text)
     if (bytes.length <= limits.inlineBytesMax) continue
     blobs.push(bytes)
-    moved[field] = { blob: sha256Hex(bytes), bytes: bytes.length }
+    moved = { ...moved, [field]: { blob: sha256Hex(bytes), bytes: bytes.length } }
   }
-  return { ...record, ...moved }
+  return moved === undefined ? record : { ...record, ...moved }
 }

@@ -269,17 +269,15 @@ function moved(next: State, to: SessionState): State {
 
 function configured(next: State, record: NewRecord<'session.configured'>): State {
   const { instructions, options, model, workspace, title, hold, allow, metadata } = record
-  return {
-    ...next,
-    ...(instructions === undefined ? {} : { instructions }),
-    ...(options === undefined ? {} : { options: { ...next.options, ...options } }),
-    ...(model === undefined ? {} : { model }),
-    ...(workspace === undefined ? {} : { workspace }),
-    ...(title === undefined ? {} : { title }),
-    ...(hold === undefined ? {} : { hold }),
-    ...(allow === undefined ? {} : { allow }),
-    ...(metadata === undefined ? {} : { metadata: merged(next.metadata, metadata) }),
-  }
+  if (instructions !== undefined) next.instructions = instructions
+  if (options !== undefined) next.options = { ...next.options, ...options }
+  if (model !== undefined) next.model = model
+  if (workspace !== undefined) next.workspace = workspace
+  if (title !== undefined) next.title = title
+  if (hold !== undefined) next.hold = hold
+  if (allow !== undefined) next.allow = allow
+  if (metadata !== undefined) next.metadata = merged(next.metadata, metadata)
+  return next
 }
 
 function merged(

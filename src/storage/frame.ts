@@ -24,10 +24,9 @@ export function frame(object: object): Buffer {
   const body = JSON.stringify(object)
     .slice(0, -1)
     .replace(/[\u2028\u2029]/g, escapeSeparator)
-  const bytes = Buffer.from(`${body},"crc":"00000000"}\n`)
-  const crc = crc32(bytes.subarray(0, bytes.length - SUFFIX_BYTES - 1))
-  bytes.write(crc.toString(16).padStart(8, '0'), bytes.length - 11, 'latin1')
-  return bytes
+  // Of the text as UTF-8, which is how it is written.
+  const crc = crc32(body).toString(16).padStart(8, '0')
+  return Buffer.from(`${body},"crc":"${crc}"}\n`)
 }
 
 /** The object of a line given without its LF, or why it is damaged. With `head`: the fields behind those first ones. */

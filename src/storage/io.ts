@@ -7,25 +7,17 @@
  * directories 0700.
  */
 import * as fs from 'node:fs'
-import { dirname } from 'node:path'
 import { SubstratError } from '../errors.js'
+import { Confinement } from './confinement.js'
 import { failure, type OpenMode, type Operation } from './operation.js'
 
 export type { Operation }
 
-const confined = new Set<string>()
-/** Directories that were looked at, and are no links. */
-const known = new Set<string>()
-const KNOWN_MAX = 200_000
+const confinement = new Confinement((path) => fs.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
 
-/**
- * From now on no link is followed at or below these directories: what stands behind one is not ours, and is neither read
- * nor changed. Node has no openat(2), so one that takes a directory's place while the home is in use is not seen; each
- * opening of the home looks anew.
- */
+/** From now on no link is followed at or below these directories. */
 export function confine(directories: string[]): void {
-  for (const directory of directories) confined.add(directory)
-  known.clear()
+  confinement.add(directories)
 }
 
 /** May throw (the operation fails), never return (the process ends), or shorten a write. */
@@ -136,7 +128,7 @@ export function readFollowingUpTo(point: string, path: string, bytesMax: number)
 export function writeAll(point: string, file: OpenFile, bytes: Uint8Array, offset: number): void {
   let written = 0
   while (written < bytes.length) {
-    const rest = bytes.subarray(written)
+    const rest = written === 0 ? bytes : bytes.subarray(written)
     const operation: Operation = {
       point,
       name: 'write',
@@ -238,7 +230,7 @@ export function removeTree(point: string, path: string): void {
 /** Empty where the directory is not there. */
 export function listDirectory(point: string, path: string): string[] {
   const list = (): string[] => {
-    refuseLinks(confinedDownTo(path))
+    confinement.refuseLinks(path)
     return fs.readdirSync(path)
   }
   return unless('ENOENT', () => step({ point, name: 'read', path }, list)) ?? []
@@ -247,9 +239,9 @@ export function listDirectory(point: string, path: string): string[] {
 /** The same of a directory of directories: what is in it need not be looked at for links one by one. */
 export function listDirectories(point: string, path: string): string[] {
   const list = (): string[] => {
-    refuseLinks(confinedDownTo(path))
+    confinement.refuseLinks(path)
     return fs.readdirSync(path, { withFileTypes: true }).map((entry) => {
-      if (entry.isDirectory() && known.size < KNOWN_MAX) known.add(`${path}/${entry.name}`)
+      if (entry.isDirectory()) confinement.learn(path, entry.name)
       return entry.name
     })
   }
@@ -390,43 +382,12 @@ export function watchDirectory(path: string, onChange: () => void): { close(): v
 
 function step<T>(operation: Operation, act: (writtenBytesMax: number) => T): T {
   try {
-    refuseLinks(confinedDownTo(dirname(operation.path)))
-    if (operation.to !== undefined) refuseLinks(confinedDownTo(dirname(operation.to)))
+    confinement.refuseLinksTo(operation.path)
+    if (operation.to !== undefined) confinement.refuseLinksTo(operation.to)
     const cut = faultHook?.(operation)
     return act(cut?.writtenBytesMax ?? Number.POSITIVE_INFINITY)
   } catch (error) {
     throw failure(operation, error)
-  }
-}
-
-/** The directories from a confined one down to this one; none where it is in no such place. */
-function confinedDownTo(directory: string): string[] {
-  const below: string[] = []
-  for (let at = directory; ; at = dirname(at)) {
-    below.unshift(at)
-    if (confined.has(at)) return below
-    if (at === dirname(at)) return []
-  }
-}
-
-function refuseLinks(directories: string[]): void {
-  for (const path of directories) {
-    if (known.has(path)) continue
-    const facts = fs.lstatSync(path, { throwIfNoEntry: false })
-    if (facts === undefined) return
-    if (!facts.isSymbolicLink()) {
-      if (known.size >= KNOWN_MAX) known.clear()
-      known.add(path)
-      continue
-    }
-    throw new SubstratError(
-      'HOME_EXPOSED',
-      `${path} is a symbolic link: nothing behind it is read or written`,
-      {
-        hint: 'look who put it there, and move it away; what else is wrong: substrat doctor',
-        facts: { path },
-      },
-    )
   }
 }
 

@@ -74,10 +74,10 @@ export const OWNER_ALONE: Mutant[] = [
   },
   {
     name: 'a directory of ours that is a link is followed',
-    file: 'storage/io.ts',
-    from: '    if (!facts.isSymbolicLink()) {',
-    to: '    if (facts.size >= 0) {',
-    suites: ['storage/io'],
+    file: 'storage/confinement.ts',
+    from: '      if (isLink) throw exposed(path)\n',
+    to: '',
+    suites: ['storage/io', 'storage/confinement'],
   },
   {
     name: 'a link that took the place of a file of the workspace is followed',
