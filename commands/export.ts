@@ -28,7 +28,7 @@ export default class Export extends BaseCommand {
     const conversation = exportConversation(store, agentId)
     if (flags.output === undefined) return this.printObject(conversation, toMarkdown(conversation).trimEnd())
     const text = this.jsonEnabled() ? `${JSON.stringify(conversation, null, 2)}\n` : toMarkdown(conversation)
-    await writeUserFile(flags.output, text)
+    writeUserFile(flags.output, text)
     this.printObject(
       { output: flags.output, messages: conversation.messages.length },
       `wrote ${conversation.messages.length} messages to ${flags.output}`,

@@ -20,7 +20,7 @@ export default class ConfigSet extends BaseCommand {
     refuseInTool(this.caller, 'change settings')
     const key = checkSettingKey(args.key)
     const store = this.openForWrite()
-    await writeUserFile(store.configPath, Settings.textWith(store, key, args.value), 0o600)
+    writeUserFile(store.configPath, Settings.textWith(store, key, args.value), 0o600)
     this.printObject({ key, value: args.value }, `${key} is ${args.value}, in ${store.configPath}`)
   }
 }

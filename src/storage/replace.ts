@@ -1,7 +1,6 @@
 /**
  * Replaces a whole file: write beside it, sync, rename. Readers see the old bytes or the new ones, never a mixture.
- * (`write-file-atomic` renames a short write over the good file and reports success, so it serves only files that
- * belong to the user.)
+ * (The usual library for it renames a short write over the good file and reports success.)
  *
  * What is on disk if we die: before the rename the old file and a temp, which recovery sweeps; after it the new file.
  */

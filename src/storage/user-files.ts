@@ -1,45 +1,47 @@
 /**
- * Files that belong to the user, by names that the user gave: settings, exports, scenarios. Here `write-file-atomic`
- * serves, for the mode, owner and symlink of what it replaces; it takes a short write for a whole one, and does not sync
- * the directory, so the length is checked and the name synced afterwards.
+ * Files that belong to the user, by names that the user gave: settings, exports, scenarios. One that is replaced keeps its
+ * mode and its owner, and what a link leads to is replaced, not the link.
+ *
+ * What is on disk if we die: the old file, or the new one; and a temp beside it, which in the home is swept.
  */
 import { dirname } from 'node:path'
 import { SubstratError } from '../errors.js'
 import * as io from './io.js'
+import { replace } from './replace.js'
 
 /** UTF-8 text. Throws where it cannot be read; the caller says what the file was for. */
 export function readUserFile(path: string): string {
   return io.readFollowing('user_file.read', path).toString('utf8')
 }
 
-/** `mode` is that of a new file; by default what the user's umask says. An old one keeps its own. */
-export async function writeUserFile(path: string, text: string, mode?: number): Promise<void> {
-  const { default: writeFileAtomic } = await import('write-file-atomic')
-  const bytes = Buffer.from(text)
+/** Durable when it returns. `mode` is that of a new file; by default what the user's umask says. An old one keeps its own. */
+export function writeUserFile(path: string, text: string, mode = 0o666 & ~process.umask()): void {
+  const real = io.realPathIfThere('user_file.realpath', path) ?? path
+  const facts = io.statIfThere('user_file.stat', real)
+  // A device, such as /dev/null, would be gone, and a plain file in its place.
+  if (facts !== undefined && facts.kind !== 'file')
+    throw new SubstratError('STORAGE_FAILED', `cannot write ${path}: it is no plain file`, {
+      hint: 'name another file, then run the same command again',
+      facts: { path, errno: null },
+    })
   try {
-    const isNew = mode !== undefined && io.statIfThere('user_file.stat', path) === undefined
-    await writeFileAtomic(path, bytes, isNew ? { mode } : {})
-    const written = io.statIfThere('user_file.stat', path)?.sizeBytes ?? 0
-    if (written !== bytes.length)
-      throw Object.assign(new Error(`only ${written} of ${bytes.length} bytes were written`), {
-        code: 'ENOSPC',
-      })
+    replace('user_file', real, Buffer.from(text), { durableName: false, like: facts ?? { mode } })
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    // Without its "open '…'": the temporary file is nobody's business.
-    throw new SubstratError('STORAGE_FAILED', `cannot write ${path}: ${message.replace(/, \w+ '.*'$/, '')}`, {
+    if (!(error instanceof SubstratError)) throw error
+    // Without the temporary file, which is nobody's business; one that could not be synced has never had the name.
+    const why = (error.cause as Error).message.replace(/, \w+( '.*')?$/, '')
+    throw new SubstratError('STORAGE_FAILED', `cannot write ${path}: ${why}`, {
       hint: 'check the space and the rights there, then run the same command again',
-      facts: { path, errno: code ?? null },
+      facts: { path, errno: error.facts?.errno ?? null },
       cause: error,
     })
   }
-  syncName(path)
+  syncName(real)
 }
 
-/** The library renames and leaves it at that: after a power cut the file that we said is written would be the old one. */
 function syncName(path: string): void {
   try {
-    io.syncDirectory('user_file.sync_directory', dirname(io.realPath('user_file.realpath', path)))
+    io.syncDirectory('user_file.sync_directory', dirname(path))
   } catch (error) {
     // A directory that the user may write in and not read cannot be synced.
     if ((error as SubstratError).facts?.errno !== 'EACCES') throw error

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   lstatSync,
@@ -17,70 +18,95 @@ import { recordOperations } from '../support/operations.js'
 import { tempDirectory } from '../support/temp.js'
 
 describe('a file of the user', () => {
-  test('is made, and replaced whole with its mode kept', async () => {
+  test('is made, and replaced whole with its mode kept', () => {
     const path = join(tempDirectory(), 'export.json')
-    await writeUserFile(path, 'first')
+    writeUserFile(path, 'first')
     expect(readUserFile(path)).toBe('first')
     chmodSync(path, 0o640)
-    await writeUserFile(path, 'second Ü')
+    writeUserFile(path, 'second Ü')
     expect(readUserFile(path)).toBe('second Ü')
     expect(statSync(path).mode & 0o777).toBe(0o640)
     expect(readdirSync(join(path, '..'))).toEqual(['export.json'])
   })
 
-  test('that is a link stays one, and what it leads to is replaced', async () => {
+  test('that is a link stays one, and what it leads to is replaced', () => {
     const directory = tempDirectory()
     const [target, link] = [join(directory, 'target'), join(directory, 'link')]
     writeFileSync(target, 'old')
     symlinkSync(target, link)
-    await writeUserFile(link, 'new')
+    writeUserFile(link, 'new')
     expect(lstatSync(link).isSymbolicLink()).toBe(true)
     expect(readFileSync(target, 'utf8')).toBe('new')
     expect(readUserFile(link)).toBe('new')
   })
 
-  test('has its name synced where it is, also behind a link', async () => {
+  test('has its name synced where it is, also behind a link', () => {
     const [directory, elsewhere] = [tempDirectory(), tempDirectory()]
     const link = join(elsewhere, 'link')
     symlinkSync(join(directory, 'target'), link)
     writeFileSync(join(directory, 'target'), 'old')
     const operations = recordOperations()
-    await writeUserFile(link, 'new')
+    writeUserFile(link, 'new')
     const synced = operations.filter(({ name }) => name === 'sync_directory').map(({ path }) => path)
     expect(synced).toEqual([realpathSync(directory)])
   })
 
-  test('whose name cannot be synced is not said to be written', async () => {
+  test('whose name cannot be synced is not said to be written', () => {
     const path = join(tempDirectory(), 'export.json')
     withFaults(failing('EIO', ({ name }) => name === 'sync_directory'))
-    await expect(writeUserFile(path, 'text')).rejects.toMatchObject({ code: 'SYNC_FAILED' })
+    expect(() => writeUserFile(path, 'text')).toThrow(expect.objectContaining({ code: 'SYNC_FAILED' }))
     withFaults(failing('EACCES', ({ name }) => name === 'sync_directory'))
-    await writeUserFile(path, 'in a directory that may be written in and not read')
+    writeUserFile(path, 'in a directory that may be written in and not read')
   })
 
-  test('that came out short is an error, though the library reports success', async () => {
+  test('of which half goes in is left as it was, with nothing beside it', () => {
     const path = join(tempDirectory(), 'export.json')
-    // What a disk that takes half of it leaves: the length is asked for, and is not that of the text.
-    withFaults(({ point }) => {
-      if (point === 'user_file.stat') writeFileSync(path, 'only ha')
-      return undefined
+    writeUserFile(path, 'the old text')
+    let writes = 0
+    withFaults(({ point, name }) => {
+      if (name !== 'write' || !point.startsWith('user_file')) return undefined
+      writes += 1
+      return { writtenBytesMax: writes === 1 ? 7 : 0 }
     })
-    await expect(writeUserFile(path, 'only half of this')).rejects.toMatchObject({
-      code: 'STORAGE_FAILED',
-      message: `cannot write ${path}: only 7 of 17 bytes were written`,
-      facts: { path, errno: 'ENOSPC' },
-    })
+    expect(() => writeUserFile(path, 'only half of this')).toThrow(
+      expect.objectContaining({
+        code: 'STORAGE_FAILED',
+        message: `cannot write ${path}: nothing was written`,
+        facts: { path, errno: 'ENOSPC' },
+      }),
+    )
+    expect(readUserFile(path)).toBe('the old text')
+    expect(readdirSync(join(path, '..'))).toEqual(['export.json'])
   })
 
-  test('that cannot be written, or read, is named', async () => {
+  test('that cannot be synced is left as it was', () => {
+    const path = join(tempDirectory(), 'export.json')
+    writeUserFile(path, 'the old text')
+    withFaults(failing('EIO', ({ point }) => point === 'user_file.fsync'))
+    expect(() => writeUserFile(path, 'the new')).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
+    expect(readUserFile(path)).toBe('the old text')
+  })
+
+  test('that cannot be written, or read, is named', () => {
     const path = join(tempDirectory(), 'none', 'export.json')
-    await expect(writeUserFile(path, 'text')).rejects.toMatchObject({
-      code: 'STORAGE_FAILED',
-      facts: { path, errno: 'ENOENT' },
-    })
+    expect(() => writeUserFile(path, 'text')).toThrow(
+      expect.objectContaining({
+        code: 'STORAGE_FAILED',
+        facts: { path, errno: 'ENOENT' },
+      }),
+    )
     expect(() => readUserFile(path)).toThrow(
       expect.objectContaining({ code: 'STORAGE_FAILED', message: expect.stringContaining(path) }),
     )
+  })
+
+  test('takes the place of no FIFO, and of no directory', () => {
+    const directory = tempDirectory()
+    const fifo = join(directory, 'fifo')
+    execFileSync('mkfifo', [fifo])
+    for (const path of [fifo, directory])
+      expect(() => writeUserFile(path, 'text')).toThrow(`cannot write ${path}: it is no plain file`)
+    expect(lstatSync(fifo).isFIFO()).toBe(true)
   })
 
   test('is told from a directory', () => {

@@ -96,10 +96,10 @@ export const FAILED_WRITE: Mutant[] = [
     suites: ['storage/lease'],
   },
   {
-    name: 'a short write of a file of the user counts as a whole one',
+    name: 'a file of the user that has taken the place of a device is one',
     file: 'storage/user-files.ts',
-    from: '    if (written !== bytes.length)\n',
-    to: '    if (written < 0)\n',
+    from: "if (facts !== undefined && facts.kind !== 'file')",
+    to: "if (facts !== undefined && facts.kind === 'directory')",
     suites: ['storage/user-files'],
   },
 ]

@@ -183,7 +183,7 @@ export const NAMES_ON_DISK: Mutant[] = [
   {
     name: 'the name of a file of the user is not synced',
     file: 'storage/user-files.ts',
-    from: '  syncName(path)\n}',
+    from: '  syncName(real)\n}',
     to: '}',
     suites: ['storage/user-files'],
   },
