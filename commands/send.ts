@@ -11,7 +11,7 @@ import { sendAs } from '../src/dispatch/send-as.js'
 export default class Send extends BaseCommand {
   static override summary = 'Send an agent a message, and print its reply.'
   static override description =
-    'A turn that was interrupted is finished first. With --key the message is taken once, however often it is sent: a call that is repeated after a crash goes on with that turn, and one that is repeated later gets the same reply.'
+    'A turn that was interrupted is finished first. With --key the message is taken once, however often it is sent: a call that is repeated after a crash goes on with that turn, and one that is repeated later gets the same reply, or the same exit status where there was none; --retry takes it anew.'
   static override examples = [
     `<%= config.bin %> send notes 'What is open?'`,
     `<%= config.bin %> send report --key "$(date +%F)" 'Write the daily report.'`,
@@ -29,9 +29,13 @@ export default class Send extends BaseCommand {
   static override flags = {
     key: Flags.string({
       char: 'k',
-      description: 'take this message once: the same key is answered with the same reply',
+      description: 'take this message once: the same key is told the same outcome, whatever became of it',
     }),
-    retry: Flags.boolean({ description: 'with --key: ask again where that turn failed', dependsOn: ['key'] }),
+    retry: Flags.boolean({
+      description:
+        'with --key: ask again where that turn failed, was cancelled, ran out of time, or was left behind',
+      dependsOn: ['key'],
+    }),
     'if-busy': Flags.option({
       options: ['wait', 'queue', 'fail'] as const,
       default: 'wait',

@@ -1,44 +1,110 @@
-/** Messages with a key: whether one was answered before, or is being answered. */
+/**
+ * Messages with a key: whether one was taken before, and what became of it.
+ *
+ * Invariant: with the same key the same message is taken once, however its turn ended. Only `--retry` takes it anew.
+ */
 import { readableTime } from '../clock.js'
 import { SubstratError } from '../errors.js'
-import { digestOf } from '../session/ids.js'
-import { readPastRun } from '../session/past-run.js'
+import type { Message } from '../mail/message.js'
+import { deriveId, digestOf } from '../session/ids.js'
+import { type PastRun, readPastRun } from '../session/past-run.js'
 import type { KeyEntry, State } from '../session/state.js'
+import { troubleOf } from '../session/trouble.js'
+import type { FileStore } from '../storage/store.js'
 import type { Context } from './context.js'
-import { failureOf, nameOf, type Outcome } from './outcome.js'
+import { ASK_AGAIN, failureOf, nameOf, type Outcome } from './outcome.js'
 import { viewTurn } from './view.js'
 
 export interface KeyedMessage {
   key: string | null
   content: string
-  /** Ask again where the run of that key failed. */
+  /** Take it anew where the run of that key is over and did not complete. */
   retry: boolean
 }
 
-export function answeredInLog(ctx: Context, state: State, request: KeyedMessage): Outcome | undefined {
+/**
+ * Undefined where the message has to run, or its turn is not over. `goesOn`: whether the caller goes on with that turn, where
+ * it was interrupted and is the latest.
+ */
+export function answeredInLog(
+  ctx: Context,
+  state: State,
+  request: KeyedMessage,
+  goesOn: (state: State) => boolean = isLeftOpen,
+): Outcome | undefined {
   if (request.key !== null && state.lost?.keys.includes(request.key)) throw lostKey(state, request.key)
   const entry = state.keys.find(({ key }) => key === request.key)
-  return entry === undefined ? undefined : answerOf(ctx, state, request, entry)
-}
-
-/** Undefined where the message has to run (again). */
-function answerOf(ctx: Context, state: State, request: KeyedMessage, entry: KeyEntry): Outcome | undefined {
+  if (entry === undefined) return undefined
   const run = readPastRun(ctx.store, state.id, entry)
   if (run.digest !== digestOf(request.content)) throw keyConflict(state, request)
-  const isAnswer = run.status === 'completed' || (run.status === 'failed' && !request.retry)
-  if (!isAnswer) return undefined
+  if (run.status === 'open') return undefined
+  if (run.status === 'interrupted' && isLatest(state, run) && goesOn(state)) return undefined
+  return request.retry && run.status !== 'completed' ? undefined : answerOf(ctx, state, run)
+}
+
+function isLatest(state: State, { run_id }: PastRun): boolean {
+  return state.run?.run_id === run_id
+}
+
+/** Of the latest run, which was interrupted: not where the log was damaged since. */
+function isLeftOpen({ recovery }: State): boolean {
+  return recovery.interruption !== null
+}
+
+const ENDED = {
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'was cancelled',
+  interrupted: 'was interrupted',
+  open: 'began',
+}
+
+function answerOf(ctx: Context, state: State, run: PastRun): Outcome {
   for (const record of run.records) ctx.reporter.record(record, state.id)
-  ctx.reporter.note(
-    `this message was sent before, with the same key, and ${run.status} at ${readableTime(run.ended_at ?? run.started_at)}`,
-  )
+  const endedAt = readableTime(run.ended_at ?? run.started_at)
+  ctx.reporter.note(`this message was sent before, with the same key, and ${ENDED[run.status]} at ${endedAt}`)
   return {
-    result: viewTurn(ctx.store, state, run, run.reply),
-    failure: failureOf(nameOf(state), run, undefined),
+    result: viewTurn(ctx.store, state, run, run.status === 'completed' ? run.reply : null),
+    failure: isLeftBehind(state, run) ? leftBehind(state, run) : failureOf(nameOf(state), run, undefined),
   }
+}
+
+/** No `resume` goes on with it: another message went past it. */
+function isLeftBehind(state: State, run: PastRun): boolean {
+  return run.status === 'interrupted' && !(isLatest(state, run) && isLeftOpen(state))
+}
+
+function leftBehind(state: State, run: PastRun): SubstratError {
+  return new SubstratError(
+    'INTERRUPTED',
+    `the turn of ${nameOf(state)} was interrupted, and not gone on with: ${troubleOf(run)}`,
+    { hint: ASK_AGAIN, facts: { agent: nameOf(state), run_id: run.run_id, reason: run.reason } },
+  )
 }
 
 export function isOwnTurn({ run }: State, { key, content }: Pick<KeyedMessage, 'key' | 'content'>): boolean {
   return key !== null && run?.key === key && run.digest === digestOf(content)
+}
+
+/**
+ * Of a message that is stored with a key: the same message is stored once. `entry`: of the turn that it had before; to ask
+ * again is another message.
+ */
+export function idOfKey(agentId: string, key: string, entry: KeyEntry | undefined): string {
+  return deriveId(agentId, 'key', key, ...(entry === undefined ? [] : [String(entry.seq)]))
+}
+
+/** Whether it was taken by another call with its key while it waited in the inbox, and does not ask again. */
+export function isTaken(
+  store: FileStore,
+  state: State,
+  { message_id, key, digest }: Pick<Message, 'message_id' | 'key' | 'digest'>,
+): boolean {
+  const entry = key === null ? undefined : state.keys.find((known) => known.key === key)
+  if (key === null || entry === undefined) return false
+  const run = readPastRun(store, state.id, entry)
+  if (run.digest !== digest) return false
+  return run.status === 'completed' || message_id === idOfKey(state.id, key, undefined)
 }
 
 /** Whether it was answered nobody knows: it is not taken a second time. */

@@ -4,11 +4,11 @@ import { limits } from '../limits.js'
 import { type Delivery, damagedMail, hasDueMail, nextMail, removeDelivered } from '../mail/inbox.js'
 import type { Settled } from '../recovery/settle.js'
 import { interrupted } from '../recovery/settlement.js'
-import { readPastRun } from '../session/past-run.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 import { isDue, isInterrupted, isUnfinished } from '../session/status.js'
+import { isTaken } from './answered.js'
 import type { Context } from './context.js'
 import { failureOf, nameOf, wasStopped } from './outcome.js'
 import type { TurnBudget } from './turn-budget.js'
@@ -102,7 +102,7 @@ export async function takeMail(ctx: Context, session: Session, budget: TurnBudge
     const messages = nextMail(session)
     const [first] = messages
     if (first === undefined) break
-    if (isAnswered(session, first)) {
+    if (isTaken(session.store, session.state, first)) {
       ctx.reporter.note(`dropping message ${first.message_id}: it was taken before, with the same key`)
       session.store.mail.remove(session.id, first.message_id)
       continue
@@ -148,15 +148,6 @@ function noteTaken(ctx: Context, { state }: Session, messages: Delivery[]): void
   const [{ kind, message_id, from_path, created_at }] = messages as [Delivery]
   const what = messages.length === 1 ? `${kind} ${message_id}` : `${messages.length} messages`
   ctx.reporter.note(`${nameOf(state)} takes ${what} from ${from_path}, sent ${readableTime(created_at)}`)
-}
-
-/** A message with a key that was queued while another call with that key had its turn. */
-function isAnswered(session: Session, { key, digest }: Delivery): boolean {
-  if (key === null) return false
-  const entry = session.state.keys.find((known) => known.key === key)
-  if (entry === undefined) return false
-  const run = readPastRun(session.store, session.id, entry)
-  return run.status === 'completed' && run.digest === digest
 }
 
 /** Whether nothing more is going to run in this visit. */

@@ -38,6 +38,9 @@ export function wordOf(state: State): string {
   return shellWord(state.state === 'terminated' ? state.id : state.path)
 }
 
+/** Of a message with a key, which is taken once, however its turn ended. */
+export const ASK_AGAIN = 'to ask it again: the same substrat send with --retry'
+
 /** Why a run that is over is no success; undefined where it is one. */
 export function failureOf(
   agent: string,
@@ -55,10 +58,14 @@ export function failureOf(
     case 'cancelled':
       return run.reason === 'turn_timeout'
         ? new SubstratError('TIMED_OUT', `the turn of ${agent} was stopped: ${troubleOf(run)}`, {
-            hint: `allow it more: substrat send ${shellWord(agent)} --turn-timeout 1d '…'`,
+            hint:
+              run.key === null
+                ? `allow it more: substrat send ${shellWord(agent)} --turn-timeout 1d '…'`
+                : `${ASK_AGAIN}, and --turn-timeout 1d`,
             facts,
           })
         : new SubstratError('CANCELLED', `the turn of ${agent} was cancelled: ${troubleOf(run)}`, {
+            ...(run.key === null ? {} : { hint: ASK_AGAIN }),
             facts,
           })
     default:
@@ -111,7 +118,7 @@ function failed(agent: string, run: Run | PastRun, facts: { agent: string; run_i
       hint:
         type === 'session_lost'
           ? `begin it anew with what the log has of it: substrat resume ${shellWord(agent)} --reseed`
-          : `see what happened: substrat log ${shellWord(agent)}`,
+          : `see what happened: substrat log ${shellWord(agent)}${run.key === null ? '' : `; ${ASK_AGAIN}`}`,
       facts: { ...facts, type },
     },
   )

@@ -2,12 +2,13 @@
 import { readableTime } from '../clock.js'
 import { findPending } from '../mail/inbox.js'
 import { post } from '../mail/post.js'
-import { deriveId, digestOf } from '../session/ids.js'
+import { digestOf } from '../session/ids.js'
 import { openDurable, openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
+import { isUnfinished } from '../session/status.js'
 import { OPERATOR } from '../storage/mailboxes.js'
 import { randomUuid } from '../storage/random.js'
-import { answeredInLog, isOwnTurn, keyConflict } from './answered.js'
+import { answeredInLog, idOfKey, isOwnTurn, keyConflict } from './answered.js'
 import type { Context } from './context.js'
 import { nameOf, type Outcome } from './outcome.js'
 import type { SendRequest } from './send-request.js'
@@ -21,7 +22,8 @@ export function queue(ctx: Context, request: SendRequest): Outcome {
   const taken = answeredInLog(ctx, state, request) ?? beingAnswered(ctx, state, request)
   if (taken !== undefined) return taken
   const { key, content, kind, notBefore } = request
-  const messageId = key === null ? randomUuid() : idOfKey(state, key)
+  const entry = state.keys.find((known) => known.key === key)
+  const messageId = key === null ? randomUuid() : idOfKey(state.id, key, entry)
   const isNew = post(store, {
     message_id: messageId,
     from: OPERATOR,
@@ -50,14 +52,7 @@ function when(state: State, notBefore: string | null): string {
 /** The message is in the log already, and its turn is not over. */
 function beingAnswered(ctx: Context, state: State, request: SendRequest): Outcome | undefined {
   const { run } = state
-  if (run === null || !isOwnTurn(state, request) || !['open', 'interrupted'].includes(run.status))
-    return undefined
+  if (!isOwnTurn(state, request) || !isUnfinished(state)) return undefined
   ctx.reporter.note(`this message was sent before, with the same key, and its turn is not over`)
   return { result: viewTurn(ctx.store, state, run, null) }
-}
-
-/** The same message is stored once; after a turn that failed the same key is another message. */
-export function idOfKey(state: State, key: string): string {
-  const entry = state.keys.find((known) => known.key === key)
-  return deriveId(state.id, 'key', key, ...(entry === undefined ? [] : [String(entry.seq)]))
 }

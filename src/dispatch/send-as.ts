@@ -15,11 +15,10 @@ import { isInterrupted } from '../session/status.js'
 import { randomUuid } from '../storage/random.js'
 import { checkMayWrite } from '../tree/relations.js'
 import { checkNoCycle, replyIn } from '../turn/tools/tree/correspondence.js'
-import { answeredInLog, isOwnTurn, keyConflict } from './answered.js'
+import { answeredInLog, idOfKey, isOwnTurn, keyConflict } from './answered.js'
 import type { Context } from './context.js'
 import { readState } from './look.js'
 import { nameOf, type Outcome, wordOf } from './outcome.js'
-import { idOfKey } from './queue.js'
 import type { SendRequest } from './send-request.js'
 import { viewTurn } from './view.js'
 
@@ -69,7 +68,7 @@ function over(from: State): SubstratError {
 function answeredBefore(ctx: Context, from: State, to: State, request: SendRequest): Outcome | undefined {
   const key = keyOf(from, request)
   const state = key === null ? undefined : openDurable(ctx.store, to.id)?.state
-  return state === undefined ? undefined : answeredInLog(ctx, state, { ...request, key })
+  return state === undefined ? undefined : answeredInLog(ctx, state, { ...request, key }, isGoneOnWith)
 }
 
 /** Keys are of their sender: what a person calls a message is not what an agent does. */
@@ -83,7 +82,8 @@ function store(ctx: Context, from: State, to: State, request: SendRequest): stri
   const key = keyOf(from, request)
   const asked = openRequest(from, to, { key, content })
   if (asked !== undefined) return asked
-  const message_id = key === null ? randomUuid() : idOfKey(to, key)
+  const entry = to.keys.find((known) => known.key === key)
+  const message_id = key === null ? randomUuid() : idOfKey(to.id, key, entry)
   const sender = { from: from.id, from_path: from.path, to: to.id }
   const draft = {
     ...sender,

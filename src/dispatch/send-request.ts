@@ -2,9 +2,9 @@
 export interface SendRequest {
   agentId: string
   content: string
-  /** With the same key the same message is taken once, and answered with the same reply. */
+  /** With the same key the same message is taken once, and told the same outcome. */
   key: string | null
-  /** Ask again where the run of that key failed. */
+  /** Take it anew where the run of that key did not complete. */
   retry: boolean
   ifBusy: 'wait' | 'queue' | 'fail'
   turnTimeoutMs: number | null

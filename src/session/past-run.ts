@@ -11,6 +11,7 @@ export interface PastRun {
   status: RunStatus
   started_at: string
   ended_at: string | null
+  key: string | null
   digest: string | null
   usage: Usage | null
   reason: Run['reason']
@@ -56,6 +57,7 @@ export function readPastRun(store: FileStore, agentId: string, entry: Omit<KeyEn
     status: 'open',
     started_at: entry.started_at,
     ended_at: null,
+    key: null,
     digest: null,
     usage: null,
     reason: null,
@@ -68,7 +70,7 @@ export function readPastRun(store: FileStore, agentId: string, entry: Omit<KeyEn
     for (const { record } of recordsFrom(log, entry, entry.end === 0 ? undefined : entry.end)) {
       run.records.push(record)
       if (record.kind === 'run.started')
-        Object.assign(run, { run_id: record.run_id, digest: record.digest ?? null })
+        Object.assign(run, { run_id: record.run_id, key: record.key ?? null, digest: record.digest ?? null })
       if (record.kind === 'message.agent') run.reply = readText(store, agentId, record.content)
       if (record.kind === 'model.responded') run.usage = addUsage(run.usage, record.usage)
       if (record.kind === 'run.completed')

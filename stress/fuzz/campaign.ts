@@ -81,7 +81,8 @@ export class Campaign {
     const property = fc.asyncProperty(
       fc.noBias(sequencesAt(PACES[this.options.mode])),
       async (sequence: Sequence) => {
-        if (this.elapsed > shrinksUntil) return
+        // Where it holds by now, fast-check would go on with what it had not shrunk to.
+        if (this.elapsed > shrinksUntil || (path !== undefined && !isFirst)) return
         const trial = await tryOut(makeHost, directory, sequence)
         if (this.options.twice)
           trial.violations.push(...unlike(trial, await tryOut(makeHost, directory, sequence)))

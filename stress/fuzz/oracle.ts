@@ -11,11 +11,7 @@ import type { AgentInWorld, Taken, World } from './world.js'
 
 export function* judge(story: Story, world: World, person: Person): Iterable<string> {
   const done = story.steps.flatMap((step) => step.done)
-  yield* deliveredOnce(
-    world,
-    person,
-    new Set(done.flatMap(({ words }) => (words.message?.key == null ? [] : words.message.id))),
-  )
+  yield* deliveredOnce(world, person)
   yield* sentToThem(world, done)
   yield* acknowledged(world, story)
   yield* answered(world)
@@ -35,19 +31,17 @@ function* goneOnWith({ state, fates }: AgentInWorld): Iterable<string> {
       yield `what was cut short goes on: run ${run} of ${state.path} did not, after ${attempts} attempts`
 }
 
-function* deliveredOnce({ agents }: World, { contents }: Person, keyed: Set<string>): Iterable<string> {
+function* deliveredOnce({ agents }: World, { contents }: Person): Iterable<string> {
   const mails = agents.flatMap(({ taken }) => taken.filter(({ isDirect }) => !isDirect))
   for (const [id, found] of grouped(mails, ({ message_id }) => message_id))
     if (found.length > 1) yield `a message is delivered once: ${id} came ${found.length} times`
-  for (const { state, taken, fates } of agents) {
+  for (const { state, taken } of agents) {
     for (const [id, found] of grouped(
       taken.filter((each) => each.id !== undefined),
       (each) => each.id as string,
     )) {
-      // A key is asked again where its turn came to nothing.
-      const toTheEnd = found.filter(({ run_id }) => fates.get(run_id)?.status === 'completed').length
-      if ((keyed.has(id) ? toTheEnd : found.length) > 1)
-        yield `a message is taken once: #${id} was ${found.length} times by ${state.path}`
+      // Also by a key that was sent again, whatever became of its turn: nobody here says --retry.
+      if (found.length > 1) yield `a message is taken once: #${id} was ${found.length} times by ${state.path}`
     }
     for (const { id, content } of taken)
       if (id !== undefined && contents.get(id) !== content)

@@ -10,12 +10,10 @@ export function* deliveredOnce({ seen, sent }: Home, count: (what: string) => vo
     ({ message_id }) => message_id,
   ))
     if (found.length > 1) yield `a message is delivered once: ${id} came ${found.length} times`
-  const ends = endsOfRuns(seen)
   const arrived = grouped(seen.messages, ({ content, to }) => `${content} -> ${to}`)
   const known = new Map(sent.map((message) => [`${message.content} -> ${message.to}`, message]))
   for (const [place, message] of known) {
-    const all = arrived.get(place) ?? []
-    const found = (message.hasKey ? takenToTheEnd(all, ends) : all).length
+    const found = (arrived.get(place) ?? []).length
     if (found > 1) yield `a message is delivered once: ${place} came ${found} times`
     if (found > 0 && message.fate === 'refused') yield `what is refused is not stored: ${place}`
     if (found > 0 || message.fate !== 'acknowledged') continue
@@ -30,14 +28,6 @@ export function* deliveredOnce({ seen, sent }: Home, count: (what: string) => vo
     } else if (message.from !== from)
       yield `a message says who sent it: ${content} says ${from}, not ${message.from}`
   }
-}
-
-/**
- * A key is asked again where its turn was left to a person, and another turn has come since: nobody could go on with it.
- */
-function takenToTheEnd(arrivals: Arrival[], ends: Map<string, { status: string }>): Arrival[] {
-  const whole = arrivals.filter(({ run_id }) => ends.get(run_id)?.status !== 'interrupted')
-  return whole.length > 0 ? whole : arrivals
 }
 
 /** The error to its sender has its words. A sender that is terminated itself can be told nothing. */

@@ -18,7 +18,6 @@ export interface Sent {
   seqs: [number, number] | null
   /** Its place in the line is its own: straight into the log, or not before a time. */
   isOutOfLine: boolean
-  hasKey: boolean
 }
 
 export function allSent(seen: Seen, ledger: Entry[]): Sent[] {
@@ -51,7 +50,6 @@ function posted(seen: Seen, { operation, told, kills, begun, ended }: Entry): Se
       ended,
       seqs: null,
       isOutOfLine,
-      hasKey: operation.isRepeated,
     },
   ]
 }
@@ -133,7 +131,6 @@ function sent(
     ended,
     seqs,
     isOutOfLine: false,
-    hasKey: false,
   }
 }
 

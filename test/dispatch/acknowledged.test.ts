@@ -17,7 +17,7 @@ import { completed } from '../../src/turn/step-records.js'
 import { contextAt } from '../support/contexts.js'
 import { mailOf } from '../support/mail.js'
 import { clearFaults, recordOperations } from '../support/operations.js'
-import { newAgent, newSession, replied, startedRun, userMessage } from '../support/sessions.js'
+import { newAgent, newSession, reopen, replied, startedRun, userMessage } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
 const bounds = { slotsMax: 4, waitMs: 10_000, turnTimeoutMs: 30_000 }
@@ -108,6 +108,126 @@ describe('a key whose turn failed', () => {
   })
 })
 
+describe('a key whose turn came to an end without a reply', () => {
+  const cancelled = (reason: NewRecord<'run.cancelled'>['reason']) => (run: string) => [
+    { kind: 'run.cancelled' as const, run_id: run, reason },
+  ]
+
+  test.each([
+    ['cancelled', 'CANCELLED'],
+    ['superseded', 'CANCELLED'],
+    ['turn_timeout', 'TIMED_OUT'],
+  ] as const)('is told the same where it was %s: taken again by --retry alone', async (reason, code) => {
+    const store = tempStore()
+    const id = await answeredAgent(store, cancelled(reason))
+    const again = [request(id), request(id, { isQueued: true }), request(id, { ifWaiting: 'fail' })]
+    for (const each of again) {
+      const { failure, result } = await sent(store, each)
+      expect([failure?.code, failure?.hint, result.run?.status]).toEqual([
+        code,
+        expect.stringContaining('the same substrat send with --retry'),
+        'cancelled',
+      ])
+    }
+    expect([timesAsked(store, id), store.mail.ids(id)]).toEqual([1, []])
+    expect((await sent(store, request(id, { retry: true }))).result.reply).toBe('echo: hi')
+    expect((await sent(store, request(id))).result.reply).toBe('echo: hi')
+    expect(timesAsked(store, id)).toBe(2)
+  })
+
+  test.each([
+    ['a person was to decide, and did not', 'wait_timeout'],
+    ['a tool was cut short', 'unknown_tool'],
+  ] as const)('%s: once another message has gone past it, it is told so', async (_, reason) => {
+    const store = tempStore()
+    const id = await answeredAgent(store, (run) => [{ kind: 'run.interrupted', run_id: run, reason }])
+    await sent(store, request(id, { content: 'another', key: null }))
+    const { failure, result } = await sent(store, request(id))
+    expect([failure?.code, failure?.hint, result.reply]).toEqual([
+      'INTERRUPTED',
+      expect.stringContaining('--retry'),
+      null,
+    ])
+    expect(timesAsked(store, id)).toBe(2)
+    expect((await sent(store, request(id, { retry: true }))).result.reply).toBe('echo: hi')
+  })
+
+  test.each(['shutdown', 'process_exit', 'wait_timeout'] as const)(
+    'but for one that can be gone on with (%s), which is',
+    async (reason) => {
+      const store = tempStore()
+      const id = await answeredAgent(store, (run) => [{ kind: 'run.interrupted', run_id: run, reason }])
+      expect((await sent(store, request(id))).result.reply).toBe('echo: hi')
+      expect(timesAsked(store, id)).toBe(1)
+    },
+  )
+
+  test('is not taken from the inbox, where it was queued by another call meanwhile', async () => {
+    const store = tempStore()
+    const id = await newAgent(store)
+    const { ctx } = contextAt(store, { bounds, drains: false })
+    queue(ctx, request(id))
+    const session = await reopen(store, id)
+    const run = randomUUID()
+    session.append([
+      { kind: 'session.activated', boot_id: 'b' },
+      { ...startedRun(run, 'k'), digest: digestOf('hi') },
+      userMessage(run, 'hi'),
+      ...cancelled('cancelled')(run),
+    ])
+    await session.abandon()
+    await delivered(store, id)
+    expect([timesAsked(store, id), store.mail.ids(id)]).toEqual([1, []])
+  })
+
+  test('is taken from the inbox, where it was queued to be asked again', async () => {
+    const store = tempStore()
+    const id = await answeredAgent(store, cancelled('cancelled'))
+    const { ctx } = contextAt(store, { bounds, drains: false })
+    queue(ctx, request(id, { retry: true }))
+    await delivered(store, id)
+    expect((await sent(store, request(id))).result.reply).toMatch(/^echo: .*hi$/s)
+    expect(openForRead(store, id)?.state.delivered).toHaveLength(1)
+  })
+
+  test.each([
+    ['was cancelled', cancelled('cancelled'), 'CANCELLED'],
+    [
+      'waits for a person to go on',
+      (run: string) => [{ kind: 'run.interrupted' as const, run_id: run, reason: 'unknown_tool' as const }],
+      'INTERRUPTED',
+    ],
+  ])('is told to an agent that sent it, too, where it %s', async (_, end, code) => {
+    const store = tempStore()
+    const from = await newAgent(store, { name: 'lead' })
+    const to = await newAgent(store, { name: 'child', parent: from })
+    const session = await reopen(store, to)
+    const run = randomUUID()
+    session.append([
+      { kind: 'session.activated', boot_id: 'b' },
+      { ...startedRun(run, `${from} k`), digest: digestOf('hi') },
+      userMessage(run, 'hi'),
+      ...end(run),
+    ])
+    await session.abandon()
+    const { ctx } = contextAt(store, { bounds, caller: from })
+    const codes: unknown[] = []
+    await sendAs(ctx, from, request(to), ({ failure }) => void codes.push(failure?.code))
+    await sendAs(ctx, from, request(to, { retry: true }), ({ failure }) => void codes.push(failure?.code))
+    expect(codes).toEqual([code, undefined])
+  })
+})
+
+function timesAsked(store: FileStore, id: string): number {
+  return readFileSync(store.logPath(id), 'utf8').match(/"kind":"(message.user|mail.delivered)"/g)?.length ?? 0
+}
+
+async function delivered(store: FileStore, id: string): Promise<void> {
+  const { ctx } = contextAt(store, { bounds })
+  ctx.deliveries.wake(id)
+  await ctx.deliveries.idle()
+}
+
 describe('a key whose turn was cut short', () => {
   const nothing = (run: string): NewRecord[] => [{ kind: 'model.requested', run_id: run }]
 
@@ -176,9 +296,7 @@ describe('a message that is queued', () => {
     const { ctx } = contextAt(store, { bounds, drains: false })
     queue(ctx, request(id))
     await sent(store, request(id))
-    const { ctx: drain } = contextAt(store, { bounds })
-    drain.deliveries.wake(id)
-    await drain.deliveries.idle()
+    await delivered(store, id)
     expect([store.mail.ids(id), openForRead(store, id)?.state.delivered]).toEqual([[], []])
   })
 

@@ -26,8 +26,29 @@ export const KEYS: Mutant[] = [
   {
     name: 'a key whose run failed is asked again without --retry',
     file: 'dispatch/answered.ts',
-    from: `run.status === 'completed' || (run.status === 'failed' && !request.retry)`,
-    to: `run.status === 'completed'`,
+    from: `return request.retry && run.status !== 'completed' ? undefined`,
+    to: `return run.status === 'failed' || (request.retry && run.status !== 'completed') ? undefined`,
+    suites: ['dispatch/acknowledged'],
+  },
+  {
+    name: 'a key whose run was cancelled is asked again without --retry',
+    file: 'dispatch/answered.ts',
+    from: `return request.retry && run.status !== 'completed' ? undefined`,
+    to: `return run.status === 'cancelled' || (request.retry && run.status !== 'completed') ? undefined`,
+    suites: ['dispatch/acknowledged'],
+  },
+  {
+    name: 'a key whose run another message went past is asked again without --retry',
+    file: 'dispatch/answered.ts',
+    from: `if (run.status === 'interrupted' && isLatest(state, run) && goesOn(state)) return undefined`,
+    to: `if (run.status === 'interrupted' && goesOn !== undefined) return undefined`,
+    suites: ['dispatch/acknowledged'],
+  },
+  {
+    name: 'an agent takes the place of its own turn that a person is to go on with',
+    file: 'dispatch/answered.ts',
+    from: `isLatest(state, run) && goesOn(state)) return undefined`,
+    to: `isLatest(state, run) && goesOn !== undefined) return undefined`,
     suites: ['dispatch/acknowledged'],
   },
   {
@@ -39,9 +60,23 @@ export const KEYS: Mutant[] = [
   },
   {
     name: 'a queued message whose key was answered is taken',
-    file: 'dispatch/go-on.ts',
-    from: `return run.status === 'completed' && run.digest === digest`,
-    to: `return run.status === null && digest === null`,
+    file: 'dispatch/answered.ts',
+    from: `  if (run.digest !== digest) return false\n  return run.status === 'completed' ||`,
+    to: `  return run.digest === null &&`,
+    suites: ['dispatch/acknowledged'],
+  },
+  {
+    name: 'a queued message whose key has had its turn is taken',
+    file: 'dispatch/answered.ts',
+    from: `return run.status === 'completed' || message_id === idOfKey(state.id, key, undefined)`,
+    to: `return run.status === 'completed' && message_id !== null`,
+    suites: ['dispatch/acknowledged'],
+  },
+  {
+    name: 'a queued message that asks again is dropped',
+    file: 'dispatch/answered.ts',
+    from: `return run.status === 'completed' || message_id === idOfKey(state.id, key, undefined)`,
+    to: `return run.status !== 'open' && message_id !== null`,
     suites: ['dispatch/acknowledged'],
   },
   {
@@ -68,7 +103,7 @@ export const KEYS: Mutant[] = [
   {
     name: 'the same key stores a message twice',
     file: 'dispatch/queue.ts',
-    from: 'const messageId = key === null ? randomUuid() : idOfKey(state, key)',
+    from: 'const messageId = key === null ? randomUuid() : idOfKey(state.id, key, entry)',
     to: 'const messageId = randomUuid()',
     suites: ['dispatch/acknowledged'],
   },
