@@ -21,6 +21,7 @@ const { values } = parseArgs({
     nested: { type: 'string', default: '50' },
     'nested-sample': { type: 'string', default: '5' },
     state: { type: 'string' },
+    'nested-state': { type: 'string' },
     /** Real file systems under real processes instead: ext4,xfs. */
     real: { type: 'string' },
     cuts: { type: 'string', default: '100' },
@@ -57,6 +58,7 @@ async function tryScenarios(): Promise<void> {
       nestedEvery: Number(values.nested),
       nestedSample: Number(values['nested-sample']),
       only: values.state,
+      onlyNested: values['nested-state'],
     })
     reports.push(report)
     console.log(summary([report]).split('\n')[1])

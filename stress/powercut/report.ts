@@ -26,12 +26,15 @@ export function summary(reports: SurveyReport[]): string {
 
 export function describeViolation(violation: FoundViolation, seed: number): string {
   const { scenario, state, lost, order, nested, broken } = violation
+  const also = nested === undefined ? '' : ` --nested-state ${nested.state}`
   return [
     `${scenario}, power cut after step ${state.split(':')[0]}${order === undefined ? '' : `; ${order}`}`,
     `  must hold: ${broken}`,
     ...lost.map((what) => `  ${what}`),
-    ...(nested === undefined ? [] : [`  and in the recovery from that: ${nested}`]),
-    `  again: npm run stress:powercut -- --seed ${seed} --scenarios ${scenario} --state ${state}`,
+    ...(nested === undefined
+      ? []
+      : ['  and in the recovery from that:', ...nested.lost.map((what) => `  ${what}`)]),
+    `  again: npm run stress:powercut -- --seed ${seed} --scenarios ${scenario} --state ${state}${also}`,
   ].join('\n')
 }
 

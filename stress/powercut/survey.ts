@@ -13,7 +13,6 @@ import { digestOf, type Image, readImage } from './image.js'
 import { judge, type Order, RECOVER } from './judge.js'
 import type { Case, Scenario } from './scenario.js'
 import { type Told, Trace } from './trace.js'
-import { tellOfUserFiles } from './user-files.js'
 
 export interface SurveyOptions {
   seed: number
@@ -29,6 +28,8 @@ export interface SurveyOptions {
   ignores?: ((point: string) => boolean) | undefined
   /** Ends at the first violation. */
   stopsEarly?: boolean
+  /** With `only`: that state of the recovery from it. */
+  onlyNested?: string | undefined
   /** This state alone, as a violation names it. */
   only?: string | undefined
 }
@@ -40,7 +41,7 @@ export interface FoundViolation {
   lost: string[]
   order: Order | undefined
   /** Where the power was cut in the recovery from that. */
-  nested: string | undefined
+  nested: { state: string; lost: string[] } | undefined
   broken: string
 }
 
@@ -109,7 +110,8 @@ class Survey {
       if (options.only === undefined && count++ % options.every !== 0) continue
       report.states += 1
       await this.try(plan, state)
-      if (options.nestedEvery > 0 && report.states % options.nestedEvery === 0)
+      const isSampled = options.nestedEvery > 0 && report.states % options.nestedEvery === 0
+      if (options.only === undefined ? isSampled : options.onlyNested !== undefined)
         await this.cutRecovery(plan, state)
       if (options.stopsEarly === true && report.violations.length > 0) break
     }
@@ -172,7 +174,7 @@ class Survey {
 
   /** The recovery from that state is recorded, and cut. */
   private async cutRecovery(plan: Case, state: State): Promise<void> {
-    const { desk, options } = this
+    const { desk } = this
     desk.comeUp(state.image, state.told.workspace)
     const { trace, last } = await recordRecovery(desk, plan, state.told)
     const all: State[] = []
@@ -190,24 +192,33 @@ class Survey {
       const next = trace.steps[done]
       if (next !== undefined) disk.apply(next.step)
     }
-    for (let count = 0; count < options.nestedSample && all.length > 0; count++) {
-      const [cut] = all.splice(this.random.below(all.length), 1) as [State]
+    for (const cut of this.nestedOf(all)) {
       this.report.nestedStates += 1
       for (const { order, broken } of await this.judged(plan, cut, 2))
-        this.note(state, { order, broken, nested: `${cut.name} (${cut.lost.join(', ')})` })
+        this.note(state, { order, broken, nested: cut })
     }
+  }
+
+  private nestedOf(states: State[]): State[] {
+    const { only, onlyNested, nestedSample } = this.options
+    if (only !== undefined) return states.filter(({ name }) => name === onlyNested)
+    const left = [...states]
+    const drawn: State[] = []
+    while (drawn.length < nestedSample && left.length > 0)
+      drawn.push(...left.splice(this.random.below(left.length), 1))
+    return drawn
   }
 
   private note(
     { name, lost }: State,
-    found: { order: Order | undefined; broken: string; nested?: string },
+    found: { order: Order | undefined; broken: string; nested?: State },
   ): void {
     this.report.violations.push({
       scenario: this.scenario.name,
       state: name,
       lost,
-      nested: undefined,
       ...found,
+      nested: found.nested && { state: found.nested.name, lost: found.nested.lost },
     })
   }
 }
@@ -223,7 +234,6 @@ async function record(desk: Desk, scenario: Scenario): Promise<{ plan: Case; tra
     workspace: plan?.worksOutside === true ? readImage(desk.workspace) : undefined,
   })
   const trace = new Trace(desk.disk, told)
-  const stop = tellOfUserFiles(trace.onStep)
   desk.onStep = trace.onStep
   try {
     plan = await scenario.begin(desk)
@@ -238,7 +248,6 @@ async function record(desk: Desk, scenario: Scenario): Promise<{ plan: Case; tra
     return { plan, trace, last: told() }
   } finally {
     desk.onStep = () => undefined
-    stop()
   }
 }
 
