@@ -29,14 +29,12 @@ export class Confinement {
   /** Before each step on what has that name; its own last part may be a link. */
   refuseLinksTo(path: string): void {
     if (path === this.latest) return
-    const directory = dirname(path)
-    this.refuseLinks(directory)
-    if (this.known.has(directory)) this.latest = path
+    if (this.refuseLinks(dirname(path))) this.latest = path
   }
 
-  /** Throws HOME_EXPOSED where the directory is a link, or below one. */
-  refuseLinks(directory: string): void {
-    if (!this.known.has(directory)) this.look(directory)
+  /** Throws HOME_EXPOSED where the directory is a link, or below one; false where it is not there. */
+  refuseLinks(directory: string): boolean {
+    return this.known.has(directory) || this.look(directory)
   }
 
   /** A directory in it was seen to be none. Counts where it was looked at itself. */
@@ -44,15 +42,16 @@ export class Confinement {
     if (this.known.size < KNOWN_MAX && this.known.has(directory)) this.known.add(`${directory}/${name}`)
   }
 
-  private look(directory: string): void {
+  private look(directory: string): boolean {
     for (const path of this.wayTo(directory)) {
       if (this.known.has(path)) continue
       const isLink = this.isLink(path)
-      if (isLink === undefined) return
+      if (isLink === undefined) return false
       if (isLink) throw exposed(path)
       this.remember(path)
     }
     this.remember(directory)
+    return true
   }
 
   /** From a confined directory down to this one; nothing where it is in no such place. */

@@ -16,7 +16,9 @@ export type JsonValue =
   | { [key: string]: JsonValue | undefined }
 export type JsonObject = { [key: string]: JsonValue | undefined }
 
-const SUFFIX_BYTES = 18
+const SUFFIX = Buffer.from(',"crc":"00000000"}')
+const SUFFIX_BYTES = SUFFIX.length
+const [CRC_BEGIN, CRC_END] = [8, 16]
 export const LF = 0x0a
 
 /** The line with its LF. `object` must not be empty and must have no `crc` of its own. */
@@ -49,11 +51,32 @@ export function unframedText(line: Buffer, head: string): string {
 export function damageOf(line: Buffer, head = '{'): string | undefined {
   const split = line.length - SUFFIX_BYTES
   if (split <= head.length) return 'it is too short for a record'
-  const found = /^,"crc":"([0-9a-f]{8})"\}$/.exec(line.toString('latin1', split))
-  if (found === null) return line.includes(0) ? 'it has NUL bytes' : 'it has no checksum at its end'
-  if (crc32(line.subarray(0, split)) !== Number.parseInt(found[1] as string, 16))
-    return 'its checksum is wrong'
+  const crc = crcAt(line, split)
+  if (crc === undefined) return line.includes(0) ? 'it has NUL bytes' : 'it has no checksum at its end'
+  if (crc32(line.subarray(0, split)) !== crc) return 'its checksum is wrong'
   return line.toString('latin1', 0, head.length) === head ? undefined : 'it begins otherwise'
+}
+
+/** What the suffix says; undefined where it is none. Byte by byte, because texts take longer than the checksum itself. */
+function crcAt(line: Buffer, split: number): number | undefined {
+  let crc = 0
+  for (let index = 0; index < SUFFIX_BYTES; index++) {
+    const byte = line[split + index] as number
+    if (index < CRC_BEGIN || index >= CRC_END) {
+      if (byte !== SUFFIX[index]) return undefined
+      continue
+    }
+    const digit = hexDigit(byte)
+    if (digit === undefined) return undefined
+    crc = crc * 16 + digit
+  }
+  return crc
+}
+
+/** In lower case, as it is written. */
+function hexDigit(byte: number): number | undefined {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
+  return byte >= 0x61 && byte <= 0x66 ? byte - 0x61 + 10 : undefined
 }
 
 function escapeSeparator(separator: string): string {

@@ -106,7 +106,7 @@ export const NAMES: Mutant[] = [
   {
     name: 'an id in a path may be anything',
     file: 'storage/paths.ts',
-    from: '  assert(UUID.test(id), `an id in a path is a uuid, not ${JSON.stringify(id)}`)\n',
+    from: '  if (!UUID.test(id)) assert(false, `an id in a path is a uuid, not ${JSON.stringify(id)}`)\n',
     to: '',
     suites: ['storage/paths', 'storage/mailboxes'],
   },
