@@ -12,12 +12,10 @@ export default class Providers extends BaseCommand {
   async run(): Promise<void> {
     await this.parse(Providers)
     const providers = await listProviders(this.providers)
-    const rows = providers.map(({ name, kind, plugin, version, description }) => [
-      name,
-      kind,
-      version === null ? plugin : `${plugin} ${version}`,
-      description,
-    ])
-    this.printObject({ providers }, table(['NAME', 'KIND', 'FROM', 'WHAT IT IS'], rows))
+    const text = table(['NAME', 'KIND', 'FROM', 'WHAT IT IS'], providers, (provider) => {
+      const { name, kind, plugin, version, description } = provider
+      return [name, kind, version === null ? plugin : `${plugin} ${version}`, description]
+    })
+    this.printObject({ providers }, text)
   }
 }

@@ -10,7 +10,11 @@ export default class ConfigList extends BaseCommand {
   async run(): Promise<void> {
     await this.parse(ConfigList)
     const settings = (Object.keys(SETTINGS) as SettingKey[]).map((key) => this.settings.get(key))
-    const rows = settings.map((s) => [s.key, s.value ?? '-', s.source, s.default ?? '-', s.env, s.help])
-    this.printObject({ settings }, table(['KEY', 'VALUE', 'FROM', 'DEFAULT', 'VARIABLE', 'WHAT IT IS'], rows))
+    const head = ['KEY', 'VALUE', 'FROM', 'DEFAULT', 'VARIABLE', 'WHAT IT IS']
+    const text = table(head, settings, (setting) => {
+      const { key, value, source, env, help } = setting
+      return [key, value ?? '-', source, setting.default ?? '-', env, help]
+    })
+    this.printObject({ settings }, text)
   }
 }

@@ -9,20 +9,14 @@ export function agentsTable(agents: ListedAgent[], { status, state, roots }: Lis
   if (agents.length === 0 && (status !== undefined || state !== undefined || roots))
     return 'no such agents (substrat list --all shows every one)'
   if (agents.length === 0) return 'no agents (substrat spawn starts one)'
-  const rows = agents.map((agent) =>
-    'state' in agent
-      ? [
-          agent.path,
-          agent.id.slice(0, 8),
-          agent.state,
-          agent.status,
-          agent.provider,
-          String(agent.inbox),
-          readableTime(agent.updated_at),
-        ]
-      : [agent.id, agent.id.slice(0, 8), '?', agent.status, '?', '?', agent.error.message],
-  )
-  return table(['AGENT', 'ID', 'STATE', 'STATUS', 'PROVIDER', 'INBOX', 'UPDATED'], rows)
+  return table(['AGENT', 'ID', 'STATE', 'STATUS', 'PROVIDER', 'INBOX', 'UPDATED'], agents, cellsOf)
+}
+
+function cellsOf(agent: ListedAgent): string[] {
+  const shortId = agent.id.slice(0, 8)
+  if (!('state' in agent)) return [agent.id, shortId, '?', agent.status, '?', '?', agent.error.message]
+  const { path, state, status, provider, inbox, updated_at } = agent
+  return [path, shortId, state, status, provider, String(inbox), readableTime(updated_at)]
 }
 
 export function describeAgent(shown: ShownAgent): string {

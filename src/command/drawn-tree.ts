@@ -16,26 +16,35 @@ export function drawTree({ agents, stray }: TreeView): string {
 
 const HEAD = ['AGENT', 'ID', 'STATUS', 'INBOX', '']
 
+interface Drawn {
+  node: AnyNode
+  /** What leads to it from its parent. */
+  branch: string
+}
+
 function drawn(tops: AnyNode[]): string {
-  const rows = tops.flatMap((top) => [rowOf(top, ''), ...below(top, '')])
-  return table(HEAD, rows)
+  const rows: Drawn[] = []
+  for (const top of tops) {
+    rows.push({ node: top, branch: '' })
+    addBelow(rows, top, '')
+  }
+  return table(HEAD, rows, cellsOf)
 }
 
-function below({ children }: AnyNode, indent: string): string[][] {
-  return children.flatMap((child, index) => {
+function addBelow(rows: Drawn[], { children }: AnyNode, indent: string): void {
+  for (const [index, child] of children.entries()) {
     const isLast = index === children.length - 1
-    return [
-      rowOf(child, `${indent}${isLast ? '└─ ' : '├─ '}`),
-      ...below(child, `${indent}${isLast ? '   ' : '│  '}`),
-    ]
-  })
+    rows.push({ node: child, branch: `${indent}${isLast ? '└─ ' : '├─ '}` })
+    addBelow(rows, child, `${indent}${isLast ? '   ' : '│  '}`)
+  }
 }
 
-function rowOf(node: AnyNode, branch: string): string[] {
+function cellsOf({ node, branch }: Drawn): string[] {
   const label = `${branch}${labelOf(node)}`
-  if (!('state' in node)) return [label, node.id.slice(0, 8), node.status, '?', '']
+  const shortId = node.id.slice(0, 8)
+  if (!('state' in node)) return [label, shortId, node.status, '?', '']
   const status = node.state === 'terminated' ? node.state : node.status
-  return [label, node.id.slice(0, 8), status, String(node.inbox), remarksOn(node)]
+  return [label, shortId, status, String(node.inbox), remarksOn(node)]
 }
 
 function labelOf(node: AnyNode): string {
@@ -43,6 +52,7 @@ function labelOf(node: AnyNode): string {
 }
 
 function remarksOn({ hold, gated, reminders }: TreeNode): string {
+  if (!hold && !gated && reminders === 0) return ''
   const said = [
     hold ? 'on hold' : '',
     gated ? 'gated' : '',

@@ -1,16 +1,29 @@
-/** Columns for a person: as wide as their widest cell, the last one as it is. */
-export function table(head: string[], rows: string[][]): string {
-  const widths = head.map((title, column) =>
-    rows.reduce((widest, row) => Math.max(widest, widthOf(row[column] ?? title)), widthOf(title)),
+/**
+ * Columns for a person: as wide as their widest cell, the last one as it is. Each row is made twice: to keep the cells of
+ * very many takes longer, and half the memory of the command.
+ */
+export function table<T>(head: string[], items: readonly T[], cellsOf: (item: T) => string[]): string {
+  const widths = head.map(widthOf)
+  for (const item of items) widen(widths, cellsOf(item))
+  const lines = [lineOf(head, widths)]
+  for (const item of items) lines.push(lineOf(cellsOf(item), widths))
+  return lines.join('\n')
+}
+
+function widen(widths: number[], cells: string[]): void {
+  for (const [column, cell] of cells.entries()) {
+    // No cell is wider than it has code units, and most are no wider than those before them.
+    if (cell.length > (widths[column] as number))
+      widths[column] = Math.max(widths[column] as number, widthOf(cell))
+  }
+}
+
+function lineOf(cells: string[], widths: number[]): string {
+  const last = cells.length - 1
+  const padded = cells.map((cell, column) =>
+    column === last ? cell : cell + ' '.repeat((widths[column] as number) - widthOf(cell)),
   )
-  const line = (row: string[]): string =>
-    row
-      .map((cell, column) =>
-        column === row.length - 1 ? cell : cell + ' '.repeat((widths[column] as number) - widthOf(cell)),
-      )
-      .join('  ')
-      .trimEnd()
-  return [head, ...rows].map(line).join('\n')
+  return padded.join('  ').trimEnd()
 }
 
 /** Characters, not code units; wide ones count as one, which a terminal may not. */
