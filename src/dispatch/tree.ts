@@ -37,23 +37,26 @@ export function viewTree(store: FileStore | undefined, { agentId, all }: TreeReq
     hasMail(id) ? glance(store, id) : briefly(store, id)
   const forest = agentId === undefined ? forestOf(store, look) : branchOf(store, agentId, all, look)
   const shown = new Set<string>()
-  const nodeOf = (id: string): TreeNode[] => {
+  const nodeOf = (id: string): TreeNode | undefined => {
     const state = forest.agents.get(id)
-    if (state === undefined) return []
+    if (state === undefined) return undefined
     if (forest.strays.size > 0) shown.add(id)
-    return [viewNode(store, state, hasMail, childrenOf(id))]
+    return viewNode(store, state, hasMail, childrenOf(id))
   }
-  const childrenOf = (id: string): TreeNode[] =>
-    (forest.children.get(id) ?? []).filter((child) => isShown(forest, child, all)).flatMap(nodeOf)
+  const nodesOf = (ids: string[]): TreeNode[] => ids.map(nodeOf).filter((node) => node !== undefined)
+  const childrenOf = (id: string): TreeNode[] => {
+    const children = forest.children.get(id)
+    return children === undefined ? [] : nodesOf(children.filter((child) => isShown(forest, child, all)))
+  }
   const tops = agentId === undefined ? forest.roots.filter((id) => isShown(forest, id, all)) : [agentId]
-  const agents = tops.filter((id) => !forest.strays.has(id)).flatMap(nodeOf)
+  const agents = nodesOf(tops.filter((id) => !forest.strays.has(id)))
   const stray: StrayNode[] = []
   for (const [id, why] of forest.strays) {
     const parent = forest.agents.get(id)?.parent
     // Of a branch only those that belong to it; whose child an unreadable one is nobody knows.
     const isMeant = agentId === undefined || id === agentId || parent == null || shown.has(parent)
     if (!isMeant) continue
-    const [node = { id, status: 'corrupt' as const, children: childrenOf(id) }] = nodeOf(id)
+    const node = nodeOf(id) ?? { id, status: 'corrupt' as const, children: childrenOf(id) }
     stray.push({ ...node, why })
   }
   return { agents, stray }
@@ -75,8 +78,11 @@ function isShown({ agents, strays }: Forest<Brief>, id: string, all: boolean): b
 }
 
 function viewNode(store: FileStore, state: Brief, hasMail: MailIndex, children: TreeNode[]): TreeNode {
-  const { hold, gate, reminders } = state
-  const more = { hold, gated: gate.isGated, reminders: reminders.length, children }
   // Not by spreading: of very many agents that would take half the time.
-  return Object.assign(viewAgent(store, state, hasMail), more)
+  const node = viewAgent(store, state, hasMail) as TreeNode
+  node.hold = state.hold
+  node.gated = state.gate.isGated
+  node.reminders = state.reminders.length
+  node.children = children
+  return node
 }
