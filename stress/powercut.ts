@@ -1,5 +1,5 @@
 // npm run stress:powercut -- [--scenarios send,spawn] [--seed N] [--sample N] [--every N] [--nested N] [--json FILE]
-//   or --drops [--points log.sync], or --real ext4,xfs [--cuts N] [--canary]
+//   or --drops [--points log.sync], or --real ext4,xfs,btrfs [--cuts N] [--canary]
 // Cuts the power under each command, after each of its steps on the disk, in every way that the disk may come out of it.
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -22,7 +22,7 @@ const { values } = parseArgs({
     'nested-sample': { type: 'string', default: '5' },
     state: { type: 'string' },
     'nested-state': { type: 'string' },
-    /** Real file systems under real processes instead: ext4,xfs. */
+    /** Real file systems under real processes instead: ext4,xfs,btrfs. */
     real: { type: 'string' },
     cuts: { type: 'string', default: '100' },
     /** With a program that does not sync its logs: something must be found. */
