@@ -6,6 +6,7 @@
  */
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { SubstratError } from '../errors.js'
 import type { LockKind } from './home.js'
 import * as io from './io.js'
@@ -46,27 +47,44 @@ type OfdTryLock = (fd: number, offset: number, length: number, exclusive: boolea
 
 let ofd: OfdTryLock | undefined
 
-/**
- * The prebuilt add-on of fs-native-extensions, opened by its own path: its resolver takes 10 ms of each command, this
- * 0.2 (measured). Where the package is laid out otherwise, its resolver is asked.
- */
 function loadOfd(): OfdTryLock | undefined {
-  if (ofd !== undefined) return ofd
-  const require = createRequire(import.meta.url)
-  try {
-    const folder = dirname(require.resolve('fs-native-extensions/package.json'))
-    const file = join(folder, 'prebuilds', `${process.platform}-${process.arch}`, 'fs-native-extensions.node')
-    ofd = (require(file) as { tryLock: OfdTryLock }).tryLock
-  } catch (first) {
-    refuseWithoutDescriptors(first)
+  ofd ??= openPrebuilt() ?? openResolved()
+  return ofd
+}
+
+const PREBUILT = join(
+  'node_modules/fs-native-extensions/prebuilds',
+  `${process.platform}-${process.arch}`,
+  'fs-native-extensions.node',
+)
+
+/**
+ * The add-on in the nearest node_modules that has it, opened by its path: the resolver of that package takes 10 ms of each
+ * command, Node's own way to the file 0.6, this 0.2 (measured).
+ */
+function openPrebuilt(): OfdTryLock | undefined {
+  for (let at = fileURLToPath(import.meta.url); at !== dirname(at); ) {
+    at = dirname(at)
+    const addon = { exports: {} as { tryLock: OfdTryLock } }
     try {
-      ofd = (require('fs-native-extensions/binding') as { tryLock: OfdTryLock }).tryLock
+      process.dlopen(addon, join(at, PREBUILT))
+      return addon.exports.tryLock
     } catch (error) {
       refuseWithoutDescriptors(error)
-      return undefined
     }
   }
-  return ofd
+  return undefined
+}
+
+/** Where the package is laid out otherwise. */
+function openResolved(): OfdTryLock | undefined {
+  try {
+    const { tryLock } = createRequire(import.meta.url)('fs-native-extensions/binding')
+    return tryLock as OfdTryLock
+  } catch (error) {
+    refuseWithoutDescriptors(error)
+    return undefined
+  }
 }
 
 /** It is there, but cannot be opened now: that must not decide on the kind of a new home's locks. */

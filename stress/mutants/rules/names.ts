@@ -16,7 +16,7 @@ export const NAMES: Mutant[] = [
   noName('a path', `  if (name.includes('/')) return 'it has a slash'\n`),
   noName(
     'made of control characters',
-    `  if (/\\p{C}|[\\u2028\\u2029]/u.test(name)) return 'it has a control character'\n`,
+    `  if (!PLAIN.test(name) && /\\p{C}|[\\u2028\\u2029]/u.test(name)) return 'it has a control character'\n`,
   ),
   noName('an option', `  if (name.startsWith('-')) return 'it begins with a dash'\n`),
   noName('a uuid', `  if (isUuid(name.toLowerCase())) return 'it is a uuid'\n`),
