@@ -78,9 +78,9 @@ function openPrebuilt(): OfdTryLock | undefined {
 
 /** Where the package is laid out otherwise. */
 function openResolved(): OfdTryLock | undefined {
+  const require = createRequire(import.meta.url)
   try {
-    const { tryLock } = createRequire(import.meta.url)('fs-native-extensions/binding')
-    return tryLock as OfdTryLock
+    return (require('fs-native-extensions/binding') as { tryLock: OfdTryLock }).tryLock
   } catch (error) {
     refuseWithoutDescriptors(error)
     return undefined
