@@ -6,6 +6,7 @@
  * cut short the twin does what the disk of the other shows of it.
  */
 
+import { OPERATOR } from '../../src/storage/mailboxes.js'
 import type { Host } from './host.js'
 import { Person } from './person.js'
 import { recovered, settled } from './settle.js'
@@ -143,7 +144,7 @@ function mailOf(world: World, story: Story): View {
     if (state.state === 'terminated') continue
     for (const { id, content, kind, run_id, from } of taken) {
       if (kind === 'error' || (id === undefined && kind !== 'response')) continue
-      const sender = world.agent(from)?.state.path ?? from
+      const sender = world.agent(from)?.state.path ?? (from === OPERATOR ? from : 'one that is removed')
       const fate = fates.get(run_id)
       const what =
         kind === 'request' && !again.has(id) ? `${fate?.status} ${fate?.reply?.slice(0, 60) ?? ''}` : 'taken'
