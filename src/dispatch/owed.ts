@@ -7,11 +7,13 @@ import type { Context } from './context.js'
 
 /** Whether the agent needs another visit, so that its marker stays. */
 export function isOwed(store: FileStore, state: State): boolean {
-  // Also of a message that is delivered, until its file is removed (row K).
-  const isMailed = state.owes.length > 0 || store.mail.ids(state.id).length > 0
-  if (state.state === 'terminated') return isMailed
+  if (state.owes.length > 0) return true
+  const { mail } = store
+  if (state.state === 'terminated')
+    return mail.ids(state.id).length > 0 || mail.idsToReturn(state.id).length > 0
   return (
-    isMailed ||
+    // Also of a message that is delivered, until its file is removed (row K).
+    mail.holdsAny(state.id) ||
     state.run?.status === 'open' ||
     isInterrupted(state) ||
     state.isPoked ||

@@ -30,7 +30,8 @@ export function whyKept(store: FileStore, state: State): Keep | undefined {
     const why = `a message is still in its inbox: ${store.mail.pathOf(state.id, mail)}`
     return { code: 'SESSION_STATE', why, hint: `${hint}; a damaged one is for a person to take away` }
   }
-  if (store.isMarked(state.id)) return { code: 'SESSION_STATE', why: 'it may still owe something', hint }
+  if (store.isMarked(state.id) || store.mail.idsToReturn(state.id).length > 0)
+    return { code: 'SESSION_STATE', why: 'it may still owe something', hint }
   return undefined
 }
 

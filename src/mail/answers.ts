@@ -13,7 +13,7 @@ import { troubleOf } from '../session/trouble.js'
 import { OPERATOR } from '../storage/mailboxes.js'
 import type { FileStore } from '../storage/store.js'
 import { messagesIn } from './inbox.js'
-import type { Message } from './message.js'
+import { decodeMessage, type Message } from './message.js'
 import { type Draft, post } from './post.js'
 
 export interface AnswerOptions {
@@ -44,16 +44,35 @@ export function sendOwed(session: Session, { isRepeat, note }: AnswerOptions): s
   return recipients
 }
 
-/** Of a terminated agent: each message that waits is answered with an error, and then gone. Says whom it told. */
+/**
+ * Of a terminated agent: each message that waits is answered with an error, and then gone. Says whom it told.
+ *
+ * What is on disk if we die: the message under its own name, or under another by which only we can have it, and its answer
+ * or not. Its sender, who may just find the agent terminated, takes it back by its own name: it is refused, or answered.
+ */
 export function sendBack(store: FileStore, state: State, note: (text: string) => void): string[] {
-  const told: string[] = []
   for (const message of messagesIn(store, state.id)) {
     // The file of a message that was taken may still be there, or there again (row K).
     const isTaken = state.delivered.includes(message.message_id)
-    if (!isTaken && isAnswerable(message) && tell(store, state, message, note)) told.push(message.from)
-    store.mail.remove(state.id, message.message_id)
+    if (!isTaken && isAnswerable(message)) store.mail.setToReturn(state.id, message.message_id)
+    else store.mail.remove(state.id, message.message_id)
+  }
+  const told: string[] = []
+  for (const id of store.mail.idsToReturn(state.id)) {
+    const message = messageToReturn(store, state.id, id)
+    if (message === undefined) store.mail.keepUnreturned(state.id, id)
+    else {
+      if (tell(store, state, message, note)) told.push(message.from)
+      store.mail.removeReturned(state.id, id)
+    }
   }
   return told
+}
+
+function messageToReturn(store: FileStore, agentId: string, messageId: string): Message | undefined {
+  const bytes = store.mail.readToReturn(agentId, messageId)
+  const message = bytes === undefined ? undefined : decodeMessage(bytes, messageId)
+  return message?.to === agentId ? message : undefined
 }
 
 function tell(store: FileStore, state: State, message: Message, note: (text: string) => void): boolean {

@@ -32,9 +32,8 @@ export function countPending(store: FileStore, state: Recipient): number {
 export type MailIndex = (agentId: string) => boolean
 
 /**
- * For who looks at many agents: a message that was acknowledged has a marker of its agent until it is delivered. (What a
- * sender stored that was killed before it was told so, just as the holder closed, may have none until the next visit.)
- * After a start of the kernel nobody knows before each agent was looked at once. To be asked behind the list of agents.
+ * For who looks at many agents: a message that is stored, acknowledged or not, has a marker of its agent until it is
+ * delivered. After a start of the kernel nobody knows before each agent was looked at once. To be asked behind the list of agents.
  */
 export function whoHasMail(store: FileStore): MailIndex {
   if (!store.boots.isScanned()) return () => true

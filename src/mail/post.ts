@@ -1,7 +1,7 @@
 /**
  * A message on its way: stored in the inbox of its recipient before its sender is told so.
  *
- * What is on disk if we die: the recipient's marker, and the message or not. Sending it again, by the same id, stores it
+ * What is on disk if we die: a temp or not; then the recipient's marker, and the message or not. Sending it again, by the same id, stores it
  * once: the inbox has it, or the log, or the operator took it.
  */
 import { clock } from '../clock.js'
@@ -38,13 +38,20 @@ export function post(store: FileStore, draft: Draft, options: PostOptions = {}):
   if (before === undefined || before.state === 'terminated') throw undeliverable(store, draft)
   if (isBounded(draft)) checkRoom(store, before, message_id)
   store.syncNameOf(to)
-  // Before and after: see `FileStore.unmark`.
-  store.mark(to)
-  const isNew = put(store, draft)
+  // While it is being stored and after: see `FileStore.unmark`.
+  const isNew = put(store, draft, () => store.mark(to))
   store.mark(to)
   // Whoever terminates looks at the inbox after its record is there: one of us two sees the other.
-  if (isNew && isClosed(store, to) && store.mail.remove(to, message_id)) throw undeliverable(store, draft)
+  if (isNew && isClosed(store, to) && takeBack(store, draft)) throw undeliverable(store, draft)
   return isNew
+}
+
+/** On disk when it returns. False where whoever terminates has it, and answers it. */
+function takeBack(store: FileStore, { to, message_id }: Draft): boolean {
+  if (!store.mail.remove(to, message_id)) return false
+  store.mail.syncRemovals(to)
+  // It was sent before a crash, too.
+  return !store.mail.idsToReturn(to).includes(message_id)
 }
 
 /** An answer to a forged message may be for what is no id at all. */
@@ -76,7 +83,7 @@ function isInLog(store: FileStore, agentId: string, messageId: string): boolean 
   }
 }
 
-function put(store: FileStore, draft: Draft): boolean {
+function put(store: FileStore, draft: Draft, beforeLink?: () => void): boolean {
   const { to } = draft
   const message: Message = {
     reply_to: null,
@@ -89,7 +96,7 @@ function put(store: FileStore, draft: Draft): boolean {
     created_at: new Date(clock.now()).toISOString(),
     sequence: placeOf(store, draft),
   }
-  return store.mail.put(to, draft.message_id, encodeMessage(message))
+  return store.mail.put(to, draft.message_id, encodeMessage(message), beforeLink)
 }
 
 /**

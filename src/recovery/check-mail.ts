@@ -28,9 +28,11 @@ export function checkMailAtRest(store: FileStore, state: State, found: Found): v
   const controls = pending.filter(({ kind }) => kind === 'control')
   if (controls.length > 0)
     found('what was asked of an agent is obeyed', controls.map(({ message_id }) => message_id).join(', '))
-  if (state.state === 'terminated' && pending.length > 0)
-    found('mail to a terminated agent is sent back', pending.map(({ message_id }) => message_id).join(', '))
-  checkMarker(store, state, pending.length > 0, found)
+  const toReturn = store.mail.idsToReturn(state.id)
+  const unanswered = [...pending.map(({ message_id }) => message_id), ...toReturn]
+  if (state.state === 'terminated' && unanswered.length > 0)
+    found('mail to a terminated agent is sent back', unanswered.join(', '))
+  checkMarker(store, state, unanswered.length > 0, found)
 }
 
 /** Once every agent was looked at under this start of the kernel, recovery goes by the markers alone. */

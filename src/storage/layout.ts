@@ -49,7 +49,7 @@ function only(pattern: string): RegExp {
 const INDEX = directory(...LOCK, TEMPORARY, [/^complete$/, FILE], [/^[0-9a-f]{64}$/, FILE])
 const MAILDIR = directory(
   TEMPORARY,
-  [only(`${UUID}\\.json`), FILE],
+  [only(`${UUID}\\.(json|returned)`), FILE],
   [only(`${UUID}\\.json\\.damaged-.*`), KEPT_FILE],
 )
 

@@ -17,9 +17,14 @@ export class Mailboxes {
   constructor(private readonly paths: HomePaths) {}
 
   /** Stored when it returns. False where a message of that id is stored, or was taken by the operator, already. */
-  put(to: string, messageId: string, bytes: Buffer): boolean {
+  put(to: string, messageId: string, bytes: Buffer, beforeLink?: () => void): boolean {
     if (to === OPERATOR && this.isTaken(messageId)) return false
-    return maildir.putMessage(this.pathOf(to, messageId), bytes)
+    return maildir.putMessage(this.pathOf(to, messageId), bytes, beforeLink)
+  }
+
+  /** Also what is just being stored: whoever has begun to send is not passed over. */
+  holdsAny(agentId: string): boolean {
+    return maildir.hasMessages(this.paths.agent(agentId).inbox)
   }
 
   ids(to: string): string[] {
@@ -38,6 +43,34 @@ export class Mailboxes {
 
   syncRemovals(agentId: string): void {
     maildir.syncMaildir(this.paths.agent(agentId).inbox)
+  }
+
+  /**
+   * To be sent back, and its sender cannot take it back itself any more. Which of the two it is, the name decides, also when
+   * we die. False where it is gone already.
+   */
+  setToReturn(agentId: string, messageId: string): boolean {
+    const agent = this.paths.agent(agentId)
+    return io.renameIfThere('mail.return', agent.mail(messageId), agent.returnedMail(messageId))
+  }
+
+  idsToReturn(agentId: string): string[] {
+    return maildir.returnedIdsIn(this.paths.agent(agentId).inbox)
+  }
+
+  readToReturn(agentId: string, messageId: string): Buffer | undefined {
+    return maildir.readMessage(this.paths.agent(agentId).returnedMail(messageId))
+  }
+
+  /** Its sender has the answer. */
+  removeReturned(agentId: string, messageId: string): void {
+    maildir.removeMessage(this.paths.agent(agentId).returnedMail(messageId))
+  }
+
+  /** Of what cannot be read, for a person to look at. */
+  keepUnreturned(agentId: string, messageId: string): void {
+    const agent = this.paths.agent(agentId)
+    io.renameIfThere('mail.keep', agent.returnedMail(messageId), agent.mail(messageId))
   }
 
   pathOf(to: string, messageId: string): string {

@@ -8,22 +8,37 @@
 import { dirname } from 'node:path'
 import { limits } from '../limits.js'
 import * as io from './io.js'
-import { isLeftover, parseMailFile } from './paths.js'
+import { isLeftover, parseMailFile, parseReturnedFile } from './paths.js'
 import { createWhole } from './replace.js'
 
-/** False where a message of that name is stored already. */
-export function putMessage(path: string, bytes: Buffer): boolean {
+/** False where a message of that name is stored already. `beforeLink`: see `createWhole`. */
+export function putMessage(path: string, bytes: Buffer, beforeLink?: () => void): boolean {
   const directory = dirname(path)
   // An agent is born with its inbox, synced; this is for one that was deleted by hand.
   if (io.mkdir('mail.mkdir', directory)) io.syncDirectory('mail.sync_directory', dirname(directory))
-  return createWhole('mail.put', path, bytes)
+  return createWhole('mail.put', path, bytes, beforeLink)
 }
 
 export function messageIdsIn(directory: string): string[] {
+  return idsIn(directory, parseMailFile)
+}
+
+export function returnedIdsIn(directory: string): string[] {
+  return idsIn(directory, parseReturnedFile)
+}
+
+function idsIn(directory: string, parse: (name: string) => string | undefined): string[] {
   return io
     .listDirectory('mail.list', directory)
-    .map(parseMailFile)
+    .map(parse)
     .filter((id) => id !== undefined)
+}
+
+/** Whether a message is there, or one whose sender is just storing it: of a sender that is dead, until that is swept. */
+export function hasMessages(directory: string): boolean {
+  return io
+    .listDirectory('mail.list', directory)
+    .some((name) => parseMailFile(name) !== undefined || isLeftover(name))
 }
 
 /** Empty where it is larger than any message that we write, or no file: it is not read. */

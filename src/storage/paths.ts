@@ -14,6 +14,7 @@ const SHA256 = /^[0-9a-f]{64}$/
 const SPAWNING = /^\.spawn-/
 const REMOVED = /^\.removed-/
 const CLOSING = '.closing'
+const RETURNED = '.returned'
 const REQUEST = /^(.{36})\.(suspend|terminate|cancel)$/
 
 let latestUuid: string | undefined
@@ -160,6 +161,9 @@ export class AgentPaths {
   mail(messageId: string): string {
     return `${this.inbox}/${mailFile(messageId)}`
   }
+  returnedMail(messageId: string): string {
+    return `${this.inbox}/${uuid(messageId)}${RETURNED}`
+  }
   childNames(): NameIndexPaths {
     return new NameIndexPaths(`${this.root}/children`)
   }
@@ -239,6 +243,11 @@ function mailFile(messageId: string): string {
 
 export function parseMailFile(name: string): string | undefined {
   const id = name.endsWith('.json') ? name.slice(0, -'.json'.length) : ''
+  return UUID.test(id) ? id : undefined
+}
+
+export function parseReturnedFile(name: string): string | undefined {
+  const id = name.endsWith(RETURNED) ? name.slice(0, -RETURNED.length) : ''
   return UUID.test(id) ? id : undefined
 }
 

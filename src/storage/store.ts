@@ -260,7 +260,8 @@ export class FileStore {
 
   /**
    * Takes the marker away where nothing is owed. It is moved aside before the last look, and counts as there until then:
-   * a sender marks, stores its mail and marks again, so its mail is seen by that look or its second mark stays.
+   * a sender makes a temp in the inbox, marks, gives it its name, and marks again. That look sees the temp or the mail, or
+   * comes before both: then the mark does, too, and stays.
    */
   unmark(agentId: string, isOwed: () => boolean): void {
     const marker = this.paths.marker(agentId)

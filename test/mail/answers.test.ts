@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { isOwed } from '../../src/dispatch/owed.js'
+import { whyKept } from '../../src/dispatch/removable.js'
 import { replyId, sendBack, sendOwed } from '../../src/mail/answers.js'
 import { encodeMessage, type Message } from '../../src/mail/message.js'
 import type { NewRecord } from '../../src/session/records.js'
@@ -375,6 +377,62 @@ describe('mail to one that is terminated', () => {
     }
   })
 
+  describe('that its sender takes back in the very moment', () => {
+    /** What the sender does, who finds the agent terminated; false where it is too late. */
+    const takesBack = (id: string): boolean => store.mail.remove(session.id, id)
+    const answersTo = (id: string): unknown[] =>
+      mailOf(store, sibling).filter(({ reply_to }) => reply_to === id)
+
+    test.each(['lives', 'dies'])(
+      'is refused or answered, never both, at whichever step: the one who ends it %s there',
+      (fate) => {
+        for (let at = 1; ; at++) {
+          const id = forged(store, session.id, 'hi', { from: sibling })
+          let left = at
+          let isRefused: boolean | undefined
+          withFaults(() => {
+            left -= 1
+            if (left === 0) isRefused = takesBack(id)
+            if (left <= 0 && fate === 'dies') throw new Error('killed')
+            return undefined
+          })
+          try {
+            sentBack()
+          } catch (error) {
+            if ((error as Error).message !== 'killed') throw error
+          }
+          withFaults(() => undefined)
+          sentBack()
+          isRefused ??= takesBack(id)
+          expect(answersTo(id), `taken back at step ${at}`).toHaveLength(isRefused ? 0 : 1)
+          expect([store.mail.ids(session.id), store.mail.idsToReturn(session.id)]).toEqual([[], []])
+          for (const { message_id } of mailOf(store, sibling)) store.mail.remove(sibling, message_id)
+          if (left > 0) return
+        }
+      },
+    )
+  })
+
+  test('is owed a visit, and its agent not removed, as long as it is on its way back', () => {
+    const id = forged(store, session.id, 'hi', { from: sibling })
+    withFaults(failing('ENOSPC', ({ point }) => point === 'mail.put.write'))
+    expect(sentBack).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
+    withFaults(() => undefined)
+    expect(store.mail.idsToReturn(session.id)).toEqual([id])
+    expect([isOwed(store, session.state), whyKept(store, session.state)]).toEqual([
+      true,
+      expect.objectContaining({ code: 'SESSION_STATE' }),
+    ])
+  })
+
+  test('and has become unreadable on its way back is there again, for a person to look at', () => {
+    const id = forged(store, session.id, 'hi', { from: sibling })
+    store.mail.setToReturn(session.id, id)
+    writeFileSync(store.mail.pathOf(session.id, id).replace('.json', '.returned'), Buffer.alloc(100))
+    expect(sentBack()).toEqual([])
+    expect([store.mail.ids(session.id), store.mail.idsToReturn(session.id)]).toEqual([[id], []])
+  })
+
   test('from a sender that is gone, or never was, is said, and gone', async () => {
     await terminate(store, sibling)
     for (const from of [sibling, randomUUID()]) forged(store, session.id, 'hi', { from })
@@ -389,7 +447,8 @@ describe('mail to one that is terminated', () => {
     withFaults(failing('ENOSPC', ({ point }) => point === 'mail.put.write'))
     expect(sentBack).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
     withFaults(() => undefined)
-    expect(store.mail.ids(session.id)).toEqual([id])
+    expect(store.mail.idsToReturn(session.id)).toEqual([id])
+    expect(sentBack()).toEqual([sibling])
   })
 
   test('that is damaged is left for a person to look at', () => {

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { clock } from '../../src/clock.js'
+import { isOwed } from '../../src/dispatch/owed.js'
 import { SubstratError } from '../../src/errors.js'
 import { limits } from '../../src/limits.js'
 import { countPending, findPending, nextMail, removeDelivered } from '../../src/mail/inbox.js'
@@ -61,7 +62,7 @@ describe('a message', () => {
     expect(findPending(store, session.state, id)?.content).toBe('hi')
   })
 
-  test('is stored whole and synced, with its directory, between two marks, before its sender is told', () => {
+  test('is stored whole and synced, with its directory, marked while it is being stored and after, before its sender is told', () => {
     const points: string[] = []
     withFaults(({ point }) => {
       points.push(point)
@@ -72,11 +73,46 @@ describe('a message', () => {
     const written = points.filter((point) => /^(mail\.put|marker\.create|agents\.sync)/.test(point))
     expect(written).toEqual([
       'agents.sync_directory',
+      ...['open', 'write', 'fsync'].map((step) => `mail.put.${step}`),
       'marker.create',
-      ...['open', 'write', 'fsync', 'link', 'unlink', 'sync_directory'].map((step) => `mail.put.${step}`),
+      ...['link', 'unlink', 'sync_directory'].map((step) => `mail.put.${step}`),
       'marker.create',
     ])
     expect(findPending(store, session.state, id)).toMatchObject({ content: 'hi', sequence: 1 })
+  })
+
+  test('is marked from the moment that it is there, whichever step its sender dies at, and the holder closes at', () => {
+    for (let closesAt = 1; ; closesAt++) {
+      for (let diesAt = closesAt; ; diesAt++) {
+        store.mark(session.id)
+        const message = draft(session.id, 'hi')
+        let step = 0
+        let isClosing = false
+        withFaults(() => {
+          if (isClosing) return undefined
+          step += 1
+          if (step === closesAt) {
+            isClosing = true
+            store.unmark(session.id, () => isOwed(store, session.state))
+            isClosing = false
+          }
+          if (step > diesAt) throw new Error('killed')
+          return undefined
+        })
+        const end = codeOf(() => post(store, message))
+        withFaults(() => undefined)
+        const isThere = store.mail.ids(session.id).includes(message.message_id)
+        expect(isThere && !store.isMarked(session.id), `closed at ${closesAt}, died after ${diesAt}`).toBe(
+          false,
+        )
+        const directory = dirname(store.mail.pathOf(session.id, message.message_id))
+        for (const name of readdirSync(directory)) rmSync(join(directory, name))
+        if (end === true) {
+          if (step < closesAt) return
+          break
+        }
+      }
+    }
   })
 
   test('has all that it was given, its digest, its time and its place', () => {
@@ -280,6 +316,34 @@ describe('a message that nobody can take is refused, with nothing stored', () =>
       if (outcome === true) expect(step, `terminated at step ${at}`).toBeGreaterThanOrEqual(at)
       else expect(outcome, `terminated at step ${at}`).toBe('UNDELIVERABLE')
     }
+  })
+
+  describe('that is terminated as it is stored', () => {
+    let points: string[]
+    const terminating = (): void => {
+      points = []
+      withFaults(({ point }) => {
+        points.push(point)
+        if (point === 'mail.put.link') session.append([{ kind: 'session.terminated' }])
+        return undefined
+      })
+    }
+    afterEach(() => void withFaults(() => undefined))
+
+    test('is taken back for good before that is told', () => {
+      terminating()
+      expect(codeOf(() => post(store, draft(session.id, 'hi')))).toBe('UNDELIVERABLE')
+      expect(points.slice(points.indexOf('mail.remove'))).toContain('mail.sync_removals')
+    })
+
+    test('is not refused where it is on its way back from a call before a crash: that is answered', () => {
+      const id = posted(store, session.id, 'hi')
+      store.mail.setToReturn(session.id, id)
+      terminating()
+      const again = draft(session.id, 'hi', { message_id: id })
+      expect(codeOf(() => post(store, again, { isRepeat: true }))).toBe(true)
+      expect([store.mail.ids(session.id), store.mail.idsToReturn(session.id)]).toEqual([[], [id]])
+    })
   })
 })
 

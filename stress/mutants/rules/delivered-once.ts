@@ -124,8 +124,8 @@ export const DELIVERED_ONCE: Mutant[] = [
   {
     name: 'mail that was taken is sent back by the end of its agent',
     file: 'mail/answers.ts',
-    from: 'if (!isTaken && isAnswerable(message) &&',
-    to: 'if (isTaken !== null && isAnswerable(message) &&',
+    from: 'if (!isTaken && isAnswerable(message))',
+    to: 'if (isTaken !== null && isAnswerable(message))',
     suites: ['mail/answers'],
   },
   {

@@ -165,10 +165,10 @@ export const INTENT: Mutant[] = [
   {
     name: 'mail to a terminated agent is gone before it is answered',
     file: 'mail/answers.ts',
-    from: `    if (!isTaken && isAnswerable(message) && tell(store, state, message, note)) told.push(message.from)
-    store.mail.remove(state.id, message.message_id)`,
-    to: `    store.mail.remove(state.id, message.message_id)
-    if (!isTaken && isAnswerable(message) && tell(store, state, message, note)) told.push(message.from)`,
+    from: `      if (tell(store, state, message, note)) told.push(message.from)
+      store.mail.removeReturned(state.id, id)`,
+    to: `      store.mail.removeReturned(state.id, id)
+      if (tell(store, state, message, note)) told.push(message.from)`,
     suites: ['mail/answers'],
   },
   {

@@ -117,9 +117,45 @@ export const MAIL: Mutant[] = [
   {
     name: 'mail that is stored while its recipient ends is acknowledged',
     file: 'mail/post.ts',
-    from: '  if (isNew && isClosed(store, to) && store.mail.remove(to, message_id)) throw undeliverable(store, draft)\n',
+    from: '  if (isNew && isClosed(store, to) && takeBack(store, draft)) throw undeliverable(store, draft)\n',
     to: '',
     suites: ['mail/post'],
+  },
+  {
+    name: 'a sender is refused before what it took back is gone for good',
+    file: 'mail/post.ts',
+    from: '  store.mail.syncRemovals(to)\n',
+    to: '',
+    suites: ['mail/post'],
+  },
+  {
+    name: 'a sender that repeats itself takes back what is on its way to it',
+    file: 'mail/post.ts',
+    from: 'return !store.mail.idsToReturn(to).includes(message_id)',
+    to: 'return true',
+    suites: ['mail/post'],
+  },
+  {
+    name: 'mail to a terminated agent is answered while its sender can take it back',
+    file: 'mail/answers.ts',
+    from: `    if (!isTaken && isAnswerable(message)) store.mail.setToReturn(state.id, message.message_id)
+    else store.mail.remove(state.id, message.message_id)
+  }
+  const told: string[] = []
+`,
+    to: `    if (!isTaken && isAnswerable(message)) tell(store, state, message, note)
+    store.mail.remove(state.id, message.message_id)
+  }
+  const told: string[] = []
+`,
+    suites: ['mail/answers'],
+  },
+  {
+    name: 'mail on its way back is owed to nobody',
+    file: 'dispatch/owed.ts',
+    from: ' || mail.idsToReturn(state.id).length > 0',
+    to: '',
+    suites: ['mail/answers'],
   },
   {
     name: 'an inbox takes any number of messages',

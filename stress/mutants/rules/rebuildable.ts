@@ -124,15 +124,29 @@ export const REBUILDABLE: Mutant[] = [
   {
     name: 'mail is stored before its marker',
     file: 'mail/post.ts',
-    from: '  store.mark(to)\n  const isNew = put(store, draft)\n',
-    to: '  const isNew = put(store, draft)\n',
+    from: 'const isNew = put(store, draft, () => store.mark(to))',
+    to: 'const isNew = put(store, draft)',
+    suites: ['mail/post'],
+  },
+  {
+    name: 'mail is marked before anybody can see that it is being stored',
+    file: 'mail/post.ts',
+    from: '  const isNew = put(store, draft, () => store.mark(to))',
+    to: '  store.mark(to)\n  const isNew = put(store, draft)',
+    suites: ['mail/post'],
+  },
+  {
+    name: 'mail that is being stored is passed over',
+    file: 'storage/maildir.ts',
+    from: '.some((name) => parseMailFile(name) !== undefined || isLeftover(name))',
+    to: '.some((name) => parseMailFile(name) !== undefined)',
     suites: ['mail/post'],
   },
   {
     name: 'mail is not marked again once it is stored',
     file: 'mail/post.ts',
-    from: '  const isNew = put(store, draft)\n  store.mark(to)\n',
-    to: '  const isNew = put(store, draft)\n',
+    from: 'store.mark(to))\n  store.mark(to)\n',
+    to: 'store.mark(to))\n',
     suites: ['mail/post'],
   },
   {
@@ -145,15 +159,15 @@ export const REBUILDABLE: Mutant[] = [
   {
     name: 'an agent with mail is owed nothing',
     file: 'dispatch/owed.ts',
-    from: 'const isMailed = state.owes.length > 0 || store.mail.ids(state.id).length > 0',
-    to: 'const isMailed = state.owes.length > 0',
+    from: '    mail.holdsAny(state.id) ||\n',
+    to: '',
     suites: ['dispatch/recovering'],
   },
   {
     name: 'an agent that owes answers is owed nothing',
     file: 'dispatch/owed.ts',
-    from: 'const isMailed = state.owes.length > 0 || store.mail.ids(state.id).length > 0',
-    to: 'const isMailed = store.mail.ids(state.id).length > 0',
+    from: '  if (state.owes.length > 0) return true\n',
+    to: '',
     suites: ['dispatch/recovering'],
   },
   {
