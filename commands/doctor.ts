@@ -24,11 +24,11 @@ export default class Doctor extends BaseCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Doctor)
     const options = { all: flags.all, plugins: this.pluginPlaces, settingsTrouble: this.settingsTrouble() }
-    const examined = flags.rebuild
+    const { examined, failure: ofRepair } = flags.rebuild
       ? await rebuild(this.homeRoot, options, () => this.context({ isLenient: true, drains: false }))
-      : await examine(this.homeRoot, options)
+      : { examined: await examine(this.homeRoot, options), failure: undefined }
     this.printObject(examined, examinedText(examined))
-    const failure = failureOfHome(examined)
+    const failure = ofRepair ?? failureOfHome(examined)
     if (failure !== undefined) this.fail(failure, false)
   }
 }

@@ -7,6 +7,7 @@ import { Findings } from './security/finding.js'
 import { plantLinks } from './security/links.js'
 import { lookAtModes } from './security/modes.js'
 import { tryWords } from './security/names.js'
+import { plantFields } from './security/planted.js'
 import { runHostilePrograms } from './security/programs.js'
 import { lookForSecrets } from './security/secrets.js'
 import { lookAtTerminal } from './security/terminal.js'
@@ -19,7 +20,7 @@ const { values } = parseArgs({
 const start = performance.now()
 const findings = new Findings(values.only)
 const every = Number(values.every)
-for (const look of [lookForSecrets, plantLinks, tryWords]) {
+for (const look of [lookForSecrets, plantLinks, tryWords, plantFields]) {
   const lab = MachineLab.open()
   try {
     await look(lab, findings, every)

@@ -57,10 +57,11 @@ export async function examine(root: string, options: DoctorOptions): Promise<Exa
 }
 
 /** `open` makes the home where it has no home.json; it is asked only where there is something to be made again. */
-export async function rebuild(root: string, options: DoctorOptions, open: () => Context): Promise<Examined> {
+export async function rebuild(root: string, options: DoctorOptions, open: () => Context): Promise<Rebuilt> {
   const before = await lookAt(root, options)
   const isThere = before.findings.some(({ invariant }) => INVARIANTS[invariant].rebuild !== undefined)
-  if (!isThere || before.isUnreadable) return tell(root, before, options, [])
+  if (!isThere || before.isUnreadable)
+    return { examined: tell(root, before, options, []), failure: undefined }
   const ctx = open()
   refuseInTool(ctx.caller, 'rebuild what is in a home')
   const surgeon = { command: ctx.command, note: (text: string) => ctx.reporter.note(text) }
@@ -72,7 +73,16 @@ export async function rebuild(root: string, options: DoctorOptions, open: () => 
     done,
     ok: isDone,
   }))
-  return tell(root, after, options, told)
+  // A failed sync says more than any other: what stands there now may not stay.
+  const failures = repairs.flatMap(({ failure }) => failure ?? [])
+  const failure = failures.find(({ code }) => code === 'SYNC_FAILED') ?? failures[0]
+  return { examined: tell(root, after, options, told), failure }
+}
+
+interface Rebuilt {
+  examined: Examined
+  /** Why a repair was not done, where the disk was in the way. */
+  failure: SubstratError | undefined
 }
 
 /** What the exit status follows from; undefined where nothing asks for anybody. */
@@ -99,9 +109,13 @@ async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
   const { store, trouble } = openLeniently(root)
   const looked = store === undefined ? namesAlone(root) : await diagnosed(store, options.all)
   const found = foundIn(looked.findings, null)
-  if (trouble !== undefined) found('home.json is whole', trouble.message, new HomePaths(root).homeFile)
+  // What the disk does not give is no damage: nobody shall move it away for that.
+  if (trouble?.code === 'CORRUPT') found('home.json is whole', trouble.message, new HomePaths(root).homeFile)
+  else if (trouble !== undefined) unreadable(trouble, root, found)
   const { settingsTrouble, plugins } = options
-  if (settingsTrouble !== undefined) found('the settings can be used', settingsTrouble.message)
+  if (settingsTrouble?.code === 'STORAGE_FAILED') {
+    if (trouble === undefined) unreadable(settingsTrouble, root, found)
+  } else if (settingsTrouble !== undefined) found('the settings can be used', settingsTrouble.message)
   await checkPlugins(plugins, looked.states.values(), found)
   return { ...looked, isUnreadable: trouble !== undefined }
 }

@@ -41,7 +41,9 @@ export async function diagnose(
   const found = sections.map((look) => look(ids))
   const held = ids.filter((id) => marked.has(id) && isHeld(store, id))
   return {
-    findings: found.every((each) => each.length === 0) ? [] : await lookAgain(sections, found, secondLookMs),
+    findings: found.every((each) => each.length === 0)
+      ? []
+      : await lookAgain(sections, found, ids, secondLookMs),
     states,
     agents: ids.length,
     whole: isWhole ? ids.length : ids.filter((id) => marked.has(id)).length,
@@ -88,15 +90,32 @@ function gather(look: (findings: Finding[], ids: string[]) => void): Section {
   }
 }
 
-async function lookAgain(sections: Section[], found: Finding[][], pauseMs: number): Promise<Finding[]> {
+async function lookAgain(
+  sections: Section[],
+  found: Finding[][],
+  ids: string[],
+  pauseMs: number,
+): Promise<Finding[]> {
   await sleep(pauseMs)
-  return sections.flatMap((look, index) => {
+  // What could not be read at first has not been looked at once.
+  const first = sections.map((look, index) => {
     const before = found[index] ?? []
+    return before.some(isUnread) ? look(ids) : before
+  })
+  if (found.some((each) => each.some(isUnread))) await sleep(pauseMs)
+  return sections.flatMap((look, index) => {
+    const before = first[index] ?? []
     if (before.length === 0) return []
     const known = new Set(before.map(keyOf))
-    const ids = new Set(before.map(({ agent_id }) => agent_id))
-    return look([...ids].filter((id) => id !== null)).filter((finding) => known.has(keyOf(finding)))
+    const of = new Set(before.map(({ agent_id }) => agent_id))
+    const again = look(before.some(isUnread) ? ids : [...of].filter((id) => id !== null))
+    // What cannot be looked at any more may still be as it was found.
+    return again.filter((finding) => known.has(keyOf(finding)) || isUnread(finding))
   })
+}
+
+function isUnread({ invariant }: Finding): boolean {
+  return invariant === 'everything in a home can be read'
 }
 
 function keyOf({ agent_id, invariant, path, detail, last_seq }: Finding): string {

@@ -24,6 +24,8 @@ export interface Repair {
   /** What was done, or why it was not. */
   done: string
   isDone: boolean
+  /** Where the disk was in the way: then nobody knows what of it was done. */
+  failure?: SubstratError
 }
 
 /** First who may write at all, then what everything else reads, then what is made of it. */
@@ -46,7 +48,13 @@ export async function rebuildHome(
         if (!(error instanceof SubstratError)) throw error
         const { message, hint } = error
         const done = hint === undefined ? message : `${message} (${hint})`
-        repairs.push({ agent_id: agentId, done: `left as it is: ${done}`, isDone: false })
+        const isDisk = error.code === 'STORAGE_FAILED' || error.code === 'SYNC_FAILED'
+        repairs.push({
+          agent_id: agentId,
+          done: `left as it is: ${done}`,
+          isDone: false,
+          ...(isDisk ? { failure: error } : {}),
+        })
       }
     }
   }

@@ -3,7 +3,7 @@ import { SessionStateError, SubstratError } from '../errors.js'
 import { FORMAT } from '../storage/home.js'
 import { type LogDamage, type LoggedRecord, type LogReader, readRecordAt, scanLog } from '../storage/log.js'
 import { fold } from './fold.js'
-import { kindIsKnown, type SessionRecord, wrongShape } from './records.js'
+import { kindInWords, kindIsKnown, type SessionRecord, wrongShape } from './records.js'
 import { decodeSnapshot } from './snapshot.js'
 import type { Location, State } from './state.js'
 
@@ -151,7 +151,7 @@ function checked(logged: LoggedRecord, log: LogReader): SessionRecord {
   const wrong = wrongShape(logged.record)
   if (wrong === undefined) return logged.record as unknown as SessionRecord
   if (!kindIsKnown(logged.record.kind))
-    throw unknownTo(log, logged, `kind ${JSON.stringify(logged.record.kind)}`)
+    throw unknownTo(log, logged, `kind ${kindInWords(logged.record.kind)}`)
   throw corrupt(log, { ...logged, reason: wrong })
 }
 

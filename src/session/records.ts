@@ -362,12 +362,19 @@ export function wrongShape(record: unknown): string | undefined {
   const shape = kindIsKnown(record.kind)
     ? (RECORD_SHAPES[record.kind] as Record<string, Check<unknown>>)
     : undefined
-  if (shape === undefined) return `its kind ${JSON.stringify(record.kind)} is unknown`
+  if (shape === undefined) return `its kind ${kindInWords(record.kind)} is unknown`
   for (const field in shape) {
     if (!shape[field]?.(record[field])) return `its ${field} is not as ${String(record.kind)} has it`
   }
   return undefined
 }
+
+/** Of what anybody may have written: bounded, and without the recursion that a deep value would break. */
+export function kindInWords(kind: unknown): string {
+  return typeof kind === 'string' ? JSON.stringify(kind.slice(0, KIND_SHOWN)) : 'that is no text'
+}
+
+const KIND_SHOWN = 60
 
 export function kindIsKnown(kind: unknown): kind is RecordKind {
   return typeof kind === 'string' && Object.hasOwn(RECORD_SHAPES, kind)

@@ -43,7 +43,11 @@ export function decodeSnapshot(
   const state = rest as unknown as State
   if (snapshot !== SNAPSHOT_VERSION) return { state: undefined, claimedBytes: 0 }
   if (state.id !== agentId)
-    return { state: undefined, claimedBytes: 0, why: `it is that of agent ${String(state.id)}` }
+    return {
+      state: undefined,
+      claimedBytes: 0,
+      why: `it is that of ${typeof state.id === 'string' ? `agent ${state.id.slice(0, 36)}` : 'no agent'}`,
+    }
   const places = [state.last_seq, state.last_offset, state.log_bytes]
   if (!places.every(Number.isSafeInteger))
     return { state: undefined, claimedBytes: 0, why: 'it names no place' }

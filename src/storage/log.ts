@@ -210,7 +210,8 @@ function misplacedIn(
   batchFirst: number | undefined,
 ): string | undefined {
   const range = object.batch
-  if (object.seq !== expectedSeq) return `its seq is ${String(object.seq)}, not ${expectedSeq}`
+  if (object.seq !== expectedSeq)
+    return `its seq is ${typeof object.seq === 'number' ? object.seq : 'no number'}, not ${expectedSeq}`
   if (!Array.isArray(range) || typeof range[0] !== 'number' || typeof range[1] !== 'number')
     return 'it names no batch'
   const [first, last] = range

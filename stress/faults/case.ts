@@ -48,6 +48,7 @@ interface End {
 const RECOVER = ['recover', '--all']
 const READING = [['list'], ['tree'], ['inbox'], ['show', 'a'], ['log', 'a']]
 const INTERRUPTED = 6
+const CORRUPT = 10
 
 export class Case {
   readonly broken: string[] = []
@@ -63,15 +64,21 @@ export class Case {
 
   async run(order: Order): Promise<void> {
     const { lab, template, plan, baseline } = this
+    const { isDamaged = false, kept } = template.prepared
     lab.restore(template.image)
+    template.prepared.restored?.()
     const before = HomeView.read(lab.home)
     const told = await this.faulty()
-    this.broken.push(...wrongInEnd(told, baseline.usual, template.prepared.argv))
-    this.broken.push(...audit(lab.home, false), ...nothingRewritten(before, HomeView.read(lab.home)))
+    const isYetDamaged = told.status === template.prepared.damagedStatus
+    if (!isYetDamaged) this.broken.push(...wrongInEnd(told, baseline.usual, template.prepared.argv))
+    // Of what is harmless doctor only tells.
+    const isSaid = told.status === 0 && template.prepared.damagedStatus !== 0
+    if (!isDamaged || isSaid) this.broken.push(...audit(lab.home, false))
+    this.broken.push(...nothingRewritten(before, HomeView.read(lab.home)), ...(kept?.() ?? []))
     if (plan.condition !== undefined) await this.whileItLasts(plan.condition, told)
     const left = HomeView.read(lab.home)
     const { broken, next } = await goOn(lab, template.prepared, order)
-    this.broken.push(...broken, ...nothingRewritten(left, HomeView.read(lab.home)))
+    this.broken.push(...broken, ...nothingRewritten(left, HomeView.read(lab.home)), ...(kept?.() ?? []))
     const expected = baseline.ends[order]
     // Recovery leaves some of what a fault has cut short to a person.
     const isRecovery = template.prepared.next[0] === 'recover'
@@ -125,6 +132,8 @@ export class Case {
   /** Nothing hangs, what reads still reads and writes nothing, and what writes says what is wrong. */
   private async whileItLasts(condition: Condition, told: Told): Promise<void> {
     const { lab, template, baseline } = this
+    const { isDamaged = false } = template.prepared
+    const usual = isDamaged ? CORRUPT : 0
     for (const argv of READING) {
       const hit: Operation[] = []
       const ended = await lab.run(argv, (operation) => {
@@ -134,9 +143,10 @@ export class Case {
         return fault
       })
       const isThere = HomeView.read(lab.home).agent('a') !== undefined || argv.length === 1
-      if (isThere && hit.length === 0 && ended.status !== 0)
+      const isRead = ended.status === 0 || (isDamaged && ended.status === CORRUPT)
+      if (isThere && hit.length === 0 && !isRead)
         this.broken.push(`${argv.join(' ')} still reads, and does not exit ${ended.status}: ${ended.stderr}`)
-      if (isThere) this.broken.push(...wrongInEnd({ ...ended, hit }, { status: 0, stdout: '' }, argv))
+      if (isThere) this.broken.push(...wrongInEnd({ ...ended, hit }, { status: usual, stdout: '' }, argv))
     }
     for (const argv of [template.prepared.next, RECOVER]) {
       const hit: Operation[] = []
@@ -148,17 +158,20 @@ export class Case {
       // Where the next command is the same, it may have said that it is done.
       if (argv.join() === template.prepared.argv.join() && ended.status === baseline.usual.status)
         told.isDone = true
-      const usual = argv === RECOVER ? INTERRUPTED : (baseline.ends[ORDERS[0]].next[0] as number)
+      const ofNext = baseline.ends[ORDERS[0]].next[0] as number
+      const ofRecover = isDamaged ? CORRUPT : INTERRUPTED
+      const ofDamage = template.prepared.damagedStatus ?? ofNext
+      const usual = argv === RECOVER ? ofRecover : ofDamage
       this.broken.push(...wrongInEnd({ ...ended, hit }, { status: usual, stdout: '' }, argv))
     }
-    this.broken.push(...audit(lab.home, false))
+    if (!isDamaged) this.broken.push(...audit(lab.home, false))
   }
 }
 
 /** The home goes on by itself, in one order, until all is done. */
 export async function goOn(
   lab: MachineLab,
-  { next }: Prepared,
+  { next, isDamaged = false }: Prepared,
   order: Order,
 ): Promise<{ broken: string[]; next: LabEnded }> {
   const broken: string[] = []
@@ -167,19 +180,22 @@ export async function goOn(
     ended = await lab.run(next)
     broken.push(...audit(lab.home, false))
   }
-  if (order === 'next command, then recover') await act()
-  broken.push(...(await recover(lab)))
-  if (order === 'recover, then next command') await act()
+  const isNextFirst = order === 'next command, then recover'
+  if (isNextFirst) await act()
+  broken.push(...(await recover(lab, isDamaged && !isNextFirst)))
+  if (!isNextFirst) await act()
+  if (isDamaged && !isNextFirst) broken.push(...(await recover(lab, false)))
   broken.push(...audit(lab.home, true), ...interruptedOnce(HomeView.read(lab.home)))
   return { broken, next: ended as LabEnded }
 }
 
-/** Recovery ends well, leaves nothing behind, and finds nothing to do the second time. */
-async function recover(lab: MachineLab): Promise<string[]> {
+/** Recovery ends well, leaves nothing behind but damage, and finds nothing to do the second time. */
+async function recover(lab: MachineLab, isDamaged: boolean): Promise<string[]> {
   const broken: string[] = []
   const { status, stderr } = await lab.run(RECOVER)
-  if (!RESTS.includes(status as number)) broken.push(`recover --all exits ${status}: ${stderr.trim()}`)
-  broken.push(...audit(lab.home, true))
+  if (![...RESTS, ...(isDamaged ? [CORRUPT] : [])].includes(status as number))
+    broken.push(`recover --all exits ${status}: ${stderr.trim()}`)
+  if (!isDamaged) broken.push(...audit(lab.home, true))
   const once = HomeView.read(lab.home)
   await lab.run(RECOVER)
   const twice = HomeView.read(lab.home)

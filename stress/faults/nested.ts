@@ -1,4 +1,4 @@
-/** Faults in the recovery that follows a kill: of each command, at steps of it that change something. */
+/** Faults in the recovery that follows a kill (of a rebuild in the next one), of each command, at steps that change something. */
 import type { Operation } from '../../src/storage/io.js'
 import type { Image } from '../machine/image.js'
 import type { MachineLab } from '../machine/lab.js'
@@ -13,8 +13,9 @@ export async function nestedOf(
   every: number,
 ): Promise<FaultScenario[]> {
   lab.restore(empty)
-  const { argv, meanwhile } = await scenario.prepare(lab)
+  const { argv, meanwhile, restored } = await scenario.prepare(lab)
   if (meanwhile !== undefined) return []
+  restored?.()
   const steps: Operation[] = []
   await lab.run(argv, (operation) => {
     steps.push(operation)
@@ -28,12 +29,13 @@ export async function nestedOf(
 
 function killed(scenario: FaultScenario, n: number, point: string): FaultScenario {
   return {
-    name: `${scenario.name}, killed before step ${n} (${point}), then recover`,
+    name: `${scenario.name}, killed before step ${n} (${point}), then on`,
     async prepare(lab) {
       const prepared = await scenario.prepare(lab)
+      prepared.restored?.()
       let count = 0
       await lab.run(prepared.argv, () => (++count === n ? { kill: true } : undefined))
-      return { ...prepared, argv: ['recover', '--all'] }
+      return prepared.isDamaged === true ? prepared : { ...prepared, argv: ['recover', '--all'] }
     },
   }
 }

@@ -1,7 +1,7 @@
 /** Which faults are tried at a step: each error once, each condition that lasts, and writes that are cut short. */
 import type { Operation } from '../../src/storage/io.js'
 import type { Fault } from '../machine/process.js'
-import { CONDITIONS, type Condition, errorsOf, FILLING, SHORT_WRITES } from './errors.js'
+import { CONDITIONS, type Condition, changes, errorsOf, FILLING, SHORT_WRITES } from './errors.js'
 
 export interface Plan {
   /** Of the command, from 1. */
@@ -13,14 +13,22 @@ export interface Plan {
   condition: Condition | undefined
 }
 
-/** Of a file of the user's its provider, or its tool, says what is wrong: that is no failure of the home. */
-export function isOurs({ point }: Operation): boolean {
-  return !point.startsWith('user_file.') && !point.startsWith('workspace.')
+/** Of a file of the user's its provider, or its tool, says what is wrong: that is no failure of the home. Settings are in it. */
+export function isOurs({ point, path }: Operation): boolean {
+  if (point.startsWith('user_file.')) return path.startsWith(process.env.SUBSTRAT_HOME as string)
+  return !point.startsWith('workspace.')
 }
 
-export function plansAt(step: number, operation: Operation): Plan[] {
+/** `isKilled`: the process also dies there; the kill sweep does that to the others, as real processes. */
+export function plansAt(step: number, operation: Operation, isKilled: boolean): Plan[] {
   if (!isOurs(operation)) return []
-  return [...onceAt(step, operation), ...shortAt(step, operation), ...lastingFrom(step, operation)]
+  const killed: Plan = { step, name: 'killed', first: () => ({ kill: true }), condition: undefined }
+  return [
+    ...(isKilled && changes(operation) ? [killed] : []),
+    ...onceAt(step, operation),
+    ...shortAt(step, operation),
+    ...lastingFrom(step, operation),
+  ]
 }
 
 function onceAt(step: number, operation: Operation): Plan[] {

@@ -11,6 +11,16 @@ export interface Prepared {
   next: string[]
   /** It is about several agents, one after the other: a fault may leave it done for some of them. */
   isForEach?: boolean
+  /** Before it, and before every look at the home, something is wrong with it that only `next` puts right. */
+  isDamaged?: boolean
+  /** How doctor ends where that was not put right. */
+  damagedStatus?: number
+  /** The process is killed before each of its steps, too. */
+  isKilled?: boolean
+  /** What a copy of the home has not: modes and times. */
+  restored?(): void
+  /** What has to hold whatever was done, in words where it does not. */
+  kept?(): Iterable<string>
   /** Lines of the view that a fault may add: an answer that could not be waited for comes as a message. */
   later?: RegExp
   /** What goes on meanwhile. The result is called when the command has ended, and waits for it. */

@@ -1,5 +1,6 @@
 /** The commands that meet faults: each with the home it starts from, and the command that comes next. */
 import type { MachineLab } from '../machine/lab.js'
+import { MENDING } from './mending.js'
 import { RECOVERING } from './recovering.js'
 import { type FaultScenario, type Response, SHELL, withAgent, withModel } from './scenario.js'
 import { TREE } from './tree-scenarios.js'
@@ -91,6 +92,7 @@ export const SCENARIOS: FaultScenario[] = [
   ...WAITING,
   ...TREE,
   ...RECOVERING,
+  ...MENDING,
 ]
 
 function spawning(name: string, words: string[], next: string[]): FaultScenario {

@@ -58,7 +58,7 @@ export async function sweep(
     violations: [],
     seconds: 0,
   }
-  for (const [index, plan] of chosen(baseline.steps, options).entries()) {
+  for (const [index, plan] of chosen(baseline.steps, prepared.isKilled === true, options).entries()) {
     const order = ORDERS[index % ORDERS.length] as Order
     const run = new Case(lab, template, baseline, plan)
     await run.run(order)
@@ -80,10 +80,14 @@ export async function sweep(
   return report
 }
 
-function chosen(steps: Operation[], { every, isRotated, step, fault, point }: SweepOptions): Plan[] {
+function chosen(
+  steps: Operation[],
+  isKilled: boolean,
+  { every, isRotated, step, fault, point }: SweepOptions,
+): Plan[] {
   const all = steps.flatMap((operation, index) => {
     if (operation.point !== (point ?? operation.point)) return []
-    const plans = plansAt(index + 1, operation)
+    const plans = plansAt(index + 1, operation, isKilled)
     return isRotated ? rotated(plans, index) : plans
   })
   if (step !== undefined)
@@ -128,6 +132,7 @@ async function endOf(
   given: () => Promise<void>,
 ): Promise<{ view: string[]; status: LabEnded['status']; effects: number }> {
   lab.restore(image)
+  prepared.restored?.()
   const release = await prepared.meanwhile?.()
   await given()
   await release?.()

@@ -19,8 +19,10 @@ export class SyncedLogs {
 
   /** Of a step that is about to be done. */
   note(operation: Operation): void {
-    const { path } = operation
-    if (isSync(operation) && path.endsWith('.jsonl')) this.bytes.set(path, statSync(path).size)
+    const { name, path, to } = operation
+    if (isSync(operation) && name !== 'sync_directory') this.bytes.set(path, statSync(path).size)
+    // Another file stands there now, with as much of it as was synced under its own name.
+    if (name === 'rename' && to?.endsWith('.jsonl')) this.bytes.set(to, this.bytes.get(path) ?? 0)
   }
 
   /** Of logs that were there before; one that is new is there whole, or its agent is not. */

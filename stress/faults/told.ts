@@ -22,6 +22,7 @@ export function* wrongInEnd(
 ): Iterable<string> {
   const command = argv.slice(0, 2).join(' ')
   if (isHung) return yield `${command} ends`
+  if (status === 'killed') return
   if (/\n {4}at /.test(stderr)) yield `${command} prints no stack: ${stderr.slice(0, 400)}`
   const isSynced = hit.some(isSync)
   const isOther = !hit.every(isSync)
@@ -31,7 +32,8 @@ export function* wrongInEnd(
     ...(isProviders ? [MISCONFIGURED] : []),
     usual.status,
     0,
-    ...(isOther ? [STORAGE_FAILED] : []),
+    // The new settings were not synced, and so never took the place of the old ones.
+    ...(isOther || hit.some(({ point }) => point === 'user_file.fsync') ? [STORAGE_FAILED] : []),
     ...(isSynced ? [SYNC_FAILED] : []),
   ]
   if (!allowed.includes(status))

@@ -17,7 +17,7 @@ test('commands keep the contract whichever of their steps fails, once or from th
   const lab = MachineLab.open()
   try {
     const empty = lab.image()
-    for (const name of ['send', 'send-wait', 'spawn-child', 'recover-tools-4']) {
+    for (const name of ['send', 'send-wait', 'spawn-child', 'recover-tools-4', 'rebuild-log-gone']) {
       const scenario = SCENARIOS.find((each) => each.name === name) as FaultScenario
       const { cases, violations } = await sweep(lab, empty, scenario, { every: 31, isRotated: false })
       expect(violations.map((violation) => describeViolation(violation))).toEqual([])

@@ -1,0 +1,49 @@
+/** What doctor says where the disk, and not what is on it, is in the way. */
+import { rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type DoctorOptions, examine, failureOfHome } from '../../src/dispatch/doctor.js'
+import { ProviderRegistry } from '../../src/provider/registry.js'
+import { diagnose } from '../../src/recovery/diagnose.js'
+import { rebuildHome } from '../../src/recovery/rebuild.js'
+import { failing, withFaults } from '../support/faults.js'
+import { newAgent } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+const OPTIONS: DoctorOptions = {
+  all: true,
+  plugins: { listPath: '/nowhere', loaded: new Set(), registry: new ProviderRegistry(() => []) },
+  settingsTrouble: undefined,
+}
+
+test('a home.json that cannot be read now is not called damaged, and nobody is told to move it', async () => {
+  const store = tempStore()
+  await newAgent(store, { name: 'a' })
+  withFaults(failing('EMFILE', ({ point }) => point === 'home.read'))
+  const examined = await examine(store.root, OPTIONS)
+  expect(examined.findings.map(({ invariant }) => invariant)).toContain('everything in a home can be read')
+  expect(examined.findings.filter(({ verdict }) => verdict === 'damaged')).toEqual([])
+  expect(failureOfHome(examined)?.code).toBe('STORAGE_FAILED')
+})
+
+test('what could not be read at one of its two looks hides no damage', async () => {
+  const store = tempStore()
+  const id = await newAgent(store, { name: 'a' })
+  rmSync(store.logPath(id))
+  for (const n of [1, 2]) {
+    let looks = 0
+    withFaults(failing('EIO', ({ point }) => point === 'snapshot.read' && ++looks === n))
+    const { findings } = await diagnose(store, true, 0)
+    expect(findings.length).toBeGreaterThan(0)
+  }
+})
+
+test('a repair that the disk is in the way of says so, with the error', async () => {
+  const store = tempStore()
+  const id = await newAgent(store, { name: 'a' })
+  rmSync(join(dirname(store.logPath(id)), 'events.jsonl'))
+  const { findings } = await diagnose(store, true, 0)
+  withFaults(failing('EIO', ({ point }) => point === 'aside.log.fsync'))
+  const repairs = await rebuildHome(store, findings, { command: 'test', note: () => undefined })
+  expect(repairs).toMatchObject([{ agent_id: id, isDone: false, failure: { code: 'SYNC_FAILED' } }])
+})
