@@ -198,8 +198,9 @@ function isName(value: unknown): value is string {
 
 /** As JSON has it: what is no object of its kind is shown as a whole. */
 function plain(input: unknown): JsonObject {
+  // First: to write a deep one as JSON is what it would break.
+  if (isDeeperThan(input, limits.inputLevelsMax)) throw offContract('an input of too many levels')
   const value = JSON.parse(JSON.stringify(input ?? {})) as unknown
-  if (isDeeperThan(value, limits.inputLevelsMax)) throw offContract('an input of too many levels')
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as JsonObject)
     : { value }
