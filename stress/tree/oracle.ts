@@ -66,7 +66,9 @@ function* nothingIsOwed({ home, seen }: Home): Broken {
     yield `no process of a killed turn is left: ${pid}`
   for (const { state, pending } of seen.owed())
     yield `nothing is owed at the end: ${state.path} has ${pending.length} messages, owes ${state.owes.length}, run ${state.run?.status}`
-  for (const id of seen.store.markedIds()) yield `no marker is left where nothing is owed: ${id}`
+  // A temp of a killed sender holds the marker until it is swept, after ten minutes.
+  for (const id of seen.store.markedIds())
+    if (!seen.store.mail.holdsAny(id)) yield `no marker is left where nothing is owed: ${id}`
 }
 
 /** Turns that only a person goes on with: tried too often by themselves. */
