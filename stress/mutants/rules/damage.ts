@@ -3,6 +3,69 @@ import type { Mutant } from '../mutant.js'
 
 export const DAMAGE: Mutant[] = [
   {
+    name: 'the end of a log is looked at for its order alone',
+    file: 'storage/tail.ts',
+    from: ' || damageOf(line) !== undefined',
+    to: '',
+    suites: ['storage/tail'],
+  },
+  {
+    name: 'the end of a log is looked at for its checksums alone',
+    file: 'storage/tail.ts',
+    from: 'seqOf(line) !== seq || ',
+    to: '',
+    suites: ['storage/tail'],
+  },
+  {
+    name: 'a log whose first records are missing is whole',
+    file: 'storage/tail.ts',
+    from: 'return seq === 0 || from > 0',
+    to: 'return seq >= 0',
+    suites: ['storage/tail'],
+  },
+  {
+    name: 'what the second look of doctor cannot read hides what the first found',
+    file: 'recovery/diagnose.ts',
+    from: ' || isUnread(finding)',
+    to: '',
+    suites: ['recovery/failing-disk'],
+  },
+  {
+    name: 'what the first look of doctor cannot read is not looked at anew',
+    file: 'recovery/diagnose.ts',
+    from: 'return before.some(isUnread) ? look(ids) : before',
+    to: 'return before',
+    suites: ['recovery/failing-disk'],
+  },
+  {
+    name: 'a repair that the disk was in the way of is only told',
+    file: 'recovery/rebuild.ts',
+    from: '          ...(isDisk ? { failure: error } : {}),\n',
+    to: '',
+    suites: ['recovery/failing-disk'],
+  },
+  {
+    name: 'a home.json that cannot be read is damaged',
+    file: 'dispatch/doctor.ts',
+    from: "if (trouble?.code === 'CORRUPT')",
+    to: 'if (trouble !== undefined)',
+    suites: ['recovery/failing-disk'],
+  },
+  {
+    name: 'an input of a program may be of any depth',
+    file: 'turn/ask-agent.ts',
+    from: "  if (isDeeperThan(input, limits.inputLevelsMax)) throw offContract('an input of too many levels')\n",
+    to: '',
+    suites: ['turn/levels'],
+  },
+  {
+    name: 'the arguments of a call by MCP may be of any depth',
+    file: 'turn/tools/mcp-server.ts',
+    from: "    if (isDeeperThan(input, limits.inputLevelsMax)) throw new Error('the arguments have too many levels')\n",
+    to: '',
+    suites: ['turn/levels'],
+  },
+  {
     name: 'damage below the end of the snapshot is cut as a torn tail',
     file: 'session/load.ts',
     from: '  if (damage !== undefined && damage.offset < claimedBytes) throw corrupt(log, damage)\n',
@@ -89,8 +152,8 @@ export const DAMAGE: Mutant[] = [
   {
     name: 'a record with another seq is taken',
     file: 'storage/log.ts',
-    from: '  if (object.seq !== expectedSeq) return `its seq is ${String(object.seq)}, not ${expectedSeq}`\n',
-    to: '',
+    from: '  if (object.seq !== expectedSeq)',
+    to: '  if (object.seq === undefined)',
     suites: ['storage/log'],
   },
   {
