@@ -16,27 +16,34 @@ export function readUserFile(path: string): string {
 
 /** Durable when it returns. `mode` is that of a new file; by default what the user's umask says. An old one keeps its own. */
 export function writeUserFile(path: string, text: string, mode = 0o666 & ~process.umask()): void {
-  const real = io.realPathIfThere('user_file.realpath', path) ?? path
-  const facts = io.statIfThere('user_file.stat', real)
-  // A device, such as /dev/null, would be gone, and a plain file in its place.
-  if (facts !== undefined && facts.kind !== 'file')
-    throw new SubstratError('STORAGE_FAILED', `cannot write ${path}: it is no plain file`, {
-      hint: 'name another file, then run the same command again',
-      facts: { path, errno: null },
-    })
+  syncName(replaceAt(path, Buffer.from(text), mode))
+}
+
+/** Where it is, behind whatever links lead to it. */
+function replaceAt(path: string, bytes: Buffer, mode: number): string {
   try {
-    replace('user_file', real, Buffer.from(text), { durableName: false, like: facts ?? { mode } })
+    const real = io.realPathIfThere('user_file.realpath', path) ?? path
+    const facts = io.statIfThere('user_file.stat', real)
+    // A device, such as /dev/null, would be gone, and a plain file in its place.
+    if (facts !== undefined && facts.kind !== 'file') throw unwritable(path, 'it is no plain file')
+    replace('user_file', real, bytes, { durableName: false, like: facts ?? { mode } })
+    return real
   } catch (error) {
-    if (!(error instanceof SubstratError)) throw error
+    if (!(error instanceof SubstratError) || error.cause === undefined) throw error
     // Without the temporary file, which is nobody's business; one that could not be synced has never had the name.
-    const why = (error.cause as Error).message.replace(/, \w+( '.*')?$/, '')
-    throw new SubstratError('STORAGE_FAILED', `cannot write ${path}: ${why}`, {
-      hint: 'check the space and the rights there, then run the same command again',
-      facts: { path, errno: error.facts?.errno ?? null },
-      cause: error,
-    })
+    throw unwritable(path, (error.cause as Error).message.replace(/, \w+( '.*')?$/, ''), error)
   }
-  syncName(real)
+}
+
+function unwritable(path: string, why: string, cause?: SubstratError): SubstratError {
+  return new SubstratError('STORAGE_FAILED', `cannot write ${path}: ${why}`, {
+    hint:
+      cause === undefined
+        ? 'name another file, then run the same command again'
+        : 'check the space and the rights there, then run the same command again',
+    facts: { path, errno: cause?.facts?.errno ?? null },
+    cause,
+  })
 }
 
 function syncName(path: string): void {

@@ -12,6 +12,7 @@ import {
   rmSync,
   statSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -330,7 +331,10 @@ const leftovers: [string, (house: House) => void][] = [
     'temps of writers that died',
     (house) => {
       writeFileSync(path(house, 'session.json.4711-1abc.tmp'), 'half')
-      writeFileSync(path(house, 'inbox/00000000-0000-4000-8000-000000000000.json.4711-2abc.tmp'), 'half')
+      // Of a living sender, for all that anybody knows, while it is young.
+      const mail = path(house, 'inbox/00000000-0000-4000-8000-000000000000.json.4711-2abc.tmp')
+      writeFileSync(mail, 'half')
+      utimesSync(mail, 0, 0)
       const cradle = `${house.home}/agents/.spawn-00000000-0000-4000-8000-000000000000`
       mkdirSync(cradle)
       writeFileSync(`${cradle}/lock`, '')

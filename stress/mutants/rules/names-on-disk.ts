@@ -183,8 +183,8 @@ export const NAMES_ON_DISK: Mutant[] = [
   {
     name: 'the name of a file of the user is not synced',
     file: 'storage/user-files.ts',
-    from: '  syncName(real)\n}',
-    to: '}',
+    from: 'syncName(replaceAt(path, Buffer.from(text), mode))',
+    to: 'replaceAt(path, Buffer.from(text), mode)',
     suites: ['storage/user-files'],
   },
 ]
