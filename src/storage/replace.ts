@@ -30,8 +30,8 @@ export function replace(point: string, path: string, bytes: Uint8Array, options:
 
 /**
  * A new file with all its bytes, or none: temp, sync, link(2), sync of the directory. False where the name is taken; the
- * directory is synced then too, because we are about to rely on a name that another process made (durability rule 3). `beforeLink` is called
- * while the temp is there, synced, and the name is not.
+ * directory is synced then too, because we are about to rely on a name that another process made (durability rule 3).
+ * `beforeLink` is called while the temp is there, synced, and the name is not.
  */
 export function createWhole(
   point: string,
