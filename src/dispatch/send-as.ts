@@ -108,7 +108,9 @@ function openRequest(
 ): string | undefined {
   const isOpen = to.run?.status === 'open' || isGoneOnWith(to)
   if (!isOpen || !isOwnTurn(to, message)) return undefined
-  return to.run?.requests.find((request) => request.from === from.id)?.message_id
+  const asked = to.run?.requests.find((request) => request.from === from.id)?.message_id
+  // What asks for no reply was taken by the id of its first time, or by that of a later one: which, nobody waits for.
+  return asked ?? idOfKey(to.id, message.key as string, undefined)
 }
 
 function isGoneOnWith(state: State): boolean {

@@ -218,6 +218,23 @@ describe('a key whose turn came to an end without a reply', () => {
   })
 })
 
+test('a notification with a key whose turn is not over is not stored again: that turn may yet fail', async () => {
+  const store = tempStore()
+  const from = await newAgent(store, { name: 'lead' })
+  const to = await newAgent(store, { name: 'child', parent: from })
+  const session = await reopen(store, to)
+  const run = randomUUID()
+  session.append([
+    { kind: 'session.activated', boot_id: 'b' },
+    { ...startedRun(run, `${from} k`), digest: digestOf('hi') },
+    userMessage(run, 'hi'),
+  ])
+  const { ctx } = contextAt(store, { bounds, drains: false })
+  await sendAs(ctx, from, request(to, { kind: 'notification' }), () => undefined)
+  expect(store.mail.ids(to)).toEqual([])
+  await session.abandon()
+})
+
 function timesAsked(store: FileStore, id: string): number {
   return readFileSync(store.logPath(id), 'utf8').match(/"kind":"(message.user|mail.delivered)"/g)?.length ?? 0
 }
