@@ -5,13 +5,15 @@
  * fault, once it is gone and the next command and recovery have run the home is as one of the two; and as the second, where
  * the command has said that it is done.
  */
+
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Operation } from '../../src/storage/io.js'
-import { audit, HomeView } from '../kill/home-view.js'
 import type { Image } from '../machine/image.js'
 import type { LabEnded, MachineLab } from '../machine/lab.js'
 import type { OnStep } from '../machine/process.js'
+import { audit, HomeView } from '../support/home-view.js'
+import { interruptedOnce, nothingRewritten } from '../support/promises.js'
 import { type Condition, changes } from './errors.js'
 import { isOurs, type Plan } from './plans.js'
 import { EFFECTS, type Prepared } from './scenario.js'
@@ -74,11 +76,15 @@ export class Case {
     // Of what is harmless doctor only tells.
     const isSaid = told.status === 0 && template.prepared.damagedStatus !== 0
     if (!isDamaged || isSaid) this.broken.push(...audit(lab.home, false))
-    this.broken.push(...nothingRewritten(before, HomeView.read(lab.home)), ...(kept?.() ?? []))
+    this.broken.push(...nothingRewritten(before, HomeView.read(lab.home), 'any'), ...(kept?.() ?? []))
     if (plan.condition !== undefined) await this.whileItLasts(plan.condition, told)
     const left = HomeView.read(lab.home)
     const { broken, next } = await goOn(lab, template.prepared, order)
-    this.broken.push(...broken, ...nothingRewritten(left, HomeView.read(lab.home)), ...(kept?.() ?? []))
+    this.broken.push(
+      ...broken,
+      ...nothingRewritten(left, HomeView.read(lab.home), 'any'),
+      ...(kept?.() ?? []),
+    )
     const expected = baseline.ends[order]
     // Recovery leaves some of what a fault has cut short to a person.
     const isRecovery = template.prepared.next[0] === 'recover'
@@ -215,23 +221,6 @@ async function recover(lab: MachineLab, isDamaged: boolean): Promise<string[]> {
 
 /** Done, or left to a person or a time. */
 const RESTS = [0, 5, INTERRUPTED, 7]
-
-function* interruptedOnce(home: HomeView): Iterable<string> {
-  for (const { records } of home.agents) {
-    const interrupted = records.filter(({ kind }) => kind === 'run.interrupted')
-    const runs = new Set(interrupted.map((record) => 'run_id' in record && record.run_id))
-    if (runs.size !== interrupted.length) yield 'a run is interrupted once at most'
-  }
-}
-
-/** Logs only grow; that of an agent that is taken away goes with it, and the view tells whether it should have. */
-function* nothingRewritten(before: HomeView, after: HomeView): Iterable<string> {
-  for (const { state, log } of before.agents) {
-    const now = after.agent(state.id)?.log
-    if (now?.subarray(0, log.length).equals(log) === false)
-      yield `the log of ${state.path} begins with the ${log.length} bytes that it had`
-  }
-}
 
 export function effectsOf({ workspace }: MachineLab): number {
   const file = join(workspace, EFFECTS)

@@ -1,5 +1,5 @@
 /** One command of a real process that met a fault of the kernel, and all that has to be right afterwards. */
-import { audit, HomeView } from '../kill/home-view.js'
+import { audit, HomeView } from '../support/home-view.js'
 import type { Ended, Lab } from '../support/lab.js'
 import { viewOf } from './view.js'
 

@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { HomeView } from '../kill/home-view.js'
+import { HomeView } from '../support/home-view.js'
 import type { Ended, Lab } from '../support/lab.js'
 import { failure, fill, onMount, remount, tmpfs } from './mounts.js'
 import { type Experiment, REPLY, SEND, Trials } from './real-trial.js'

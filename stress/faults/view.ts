@@ -7,7 +7,7 @@ import { messagesIn } from '../../src/mail/inbox.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import { OPERATOR } from '../../src/storage/mailboxes.js'
 import { FileStore } from '../../src/storage/store.js'
-import { type AgentSeen, HomeView } from '../kill/home-view.js'
+import { type AgentSeen, HomeView } from '../support/home-view.js'
 
 /** One line of text for each thing that is so. */
 export function viewOf(home: string): string[] {

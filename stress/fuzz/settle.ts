@@ -1,5 +1,5 @@
 /** A home brought to rest: by recovery after something was cut short, and at the end, when all is decided and taken. */
-import { audit } from '../kill/home-view.js'
+import { audit } from '../support/home-view.js'
 import type { Host, Told } from './host.js'
 import type { Harm } from './steps.js'
 import { type AgentInWorld, World } from './world.js'

@@ -1,7 +1,7 @@
 /** A sequence on a home that things happen to; after each of them what must hold at any time is looked at. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { audit } from '../kill/home-view.js'
+import { audit } from '../support/home-view.js'
 import { inTwin } from './happened.js'
 import type { Host, Told } from './host.js'
 import { judge } from './oracle.js'

@@ -4,7 +4,7 @@ import type { SessionRecord } from '../../src/session/records.js'
 import { isInterrupted } from '../../src/session/status.js'
 import { OPERATOR } from '../../src/storage/mailboxes.js'
 import { FileStore } from '../../src/storage/store.js'
-import { type AgentSeen, HomeView } from '../kill/home-view.js'
+import { type AgentSeen, HomeView } from '../support/home-view.js'
 import { idOf } from './program.js'
 
 /** A message in a log. */

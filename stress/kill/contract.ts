@@ -2,10 +2,12 @@
  * What has to hold after a kill, whatever was killed where. Each function runs real commands on a home and yields the
  * sentences that are broken.
  */
+
 import { isInterrupted } from '../../src/session/status.js'
+import { audit, HomeView } from '../support/home-view.js'
 import type { Ended, Lab } from '../support/lab.js'
-import { audit, HomeView } from './home-view.js'
-import { type Act, type Broken, envOf, type Scenario, wordsOf } from './scenario.js'
+import { type Broken, interruptedOnce, nothingAdded, nothingRewritten } from '../support/promises.js'
+import { type Act, envOf, type Scenario, wordsOf } from './scenario.js'
 
 /** Both must come out right: the next command finds what the kill left, or what recovery made of it. */
 export const ORDERS = ['next command, then recover', 'recover, then next command'] as const
@@ -15,7 +17,7 @@ export type Order = (typeof ORDERS)[number]
 export function* rightAfter(scenario: Scenario, home: string, told: Ended, before: HomeView): Broken {
   yield* audit(home, false)
   const view = HomeView.read(home)
-  yield* nothingRewritten(scenario, before, view)
+  yield* nothingRewritten(before, view, scenario.removes)
   yield* scenario.acknowledged(told, view)
 }
 
@@ -44,7 +46,7 @@ export async function goOn(
   const after = HomeView.read(home)
   broken.push(
     ...audit(home, true),
-    ...nothingRewritten(scenario, before, after),
+    ...nothingRewritten(before, after, scenario.removes),
     ...interruptedOnce(after),
     ...scenario.finally(after, told),
   )
@@ -77,28 +79,3 @@ async function recover(lab: Lab, scenario: Scenario, home: string): Promise<stri
 
 const INTERRUPTED = 6
 export const RECOVER = ['recover', '--all']
-
-/** Logs only grow: what was a whole batch stays, byte for byte, but with an agent that is taken away. */
-export function* nothingRewritten({ removes = [] }: Scenario, before: HomeView, after: HomeView): Broken {
-  for (const { state, log } of before.agents) {
-    const now = after.agent(state.id)?.log
-    if (now === undefined && removes.includes(state.name ?? '')) continue
-    if (now?.subarray(0, log.length).equals(log) !== true)
-      yield `the log of ${state.id} begins with the ${log.length} bytes that it had`
-  }
-}
-
-function* nothingAdded(once: HomeView, twice: HomeView): Broken {
-  for (const { state, log } of once.agents) {
-    if (twice.agent(state.id)?.log.equals(log) !== true)
-      yield `a second recover --all changes no log, but that of ${state.id} was changed`
-  }
-}
-
-function* interruptedOnce(home: HomeView): Broken {
-  for (const { records } of home.agents) {
-    const interrupted = records.filter(({ kind }) => kind === 'run.interrupted')
-    const runs = new Set(interrupted.map((record) => 'run_id' in record && record.run_id))
-    if (runs.size !== interrupted.length) yield 'a run is interrupted once at most'
-  }
-}

@@ -1,9 +1,11 @@
 /** One kill point of one scenario: the kill, what it left, and how that goes on. */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { processesWith } from '../../test/support/processes.js'
+import { audit, HomeView } from '../support/home-view.js'
 import type { Ended } from '../support/lab.js'
-import { goOn, nothingRewritten, ORDERS, type Order, RECOVER, rightAfter } from './contract.js'
-import { audit, HomeView } from './home-view.js'
+import { nothingRewritten } from '../support/promises.js'
+import { goOn, ORDERS, type Order, RECOVER, rightAfter } from './contract.js'
 import { digestOfLeft } from './left.js'
 import { envOf, wordsOf } from './scenario.js'
 import { type KillPoint, recordPoints, runKilled } from './strace.js'
@@ -88,7 +90,7 @@ export class PointSweep {
       if (scenario.programs === 'short') await programsOf(again)
       if (ended.signal === 'SIGKILL') report.nestedKilled += 1
       this.note(audit(again, false), { nested })
-      this.note(nothingRewritten(scenario, HomeView.read(home), HomeView.read(again)), { nested })
+      this.note(nothingRewritten(HomeView.read(home), HomeView.read(again), scenario.removes), { nested })
       if (this.isNew(again, told, 2)) {
         report.nestedStates += 1
         await this.goOnInEachOrder(again, told, nested)

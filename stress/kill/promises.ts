@@ -1,12 +1,11 @@
 /** What several scenarios promise, in words. */
+
 import { existsSync, readFileSync } from 'node:fs'
 import { OPERATOR } from '../../src/storage/mailboxes.js'
+import { type AgentSeen, HomeView } from '../support/home-view.js'
 import { beside, type Ended } from '../support/lab.js'
+import type { Broken } from '../support/promises.js'
 import { Seen } from '../tree/seen.js'
-import { type AgentSeen, conversation, HomeView } from './home-view.js'
-import type { Broken } from './scenario.js'
-
-export const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/
 
 export function* exits(ended: Ended, codes: number | number[], stdout?: string): Broken {
   const allowed = [codes].flat()
@@ -14,38 +13,6 @@ export function* exits(ended: Ended, codes: number | number[], stdout?: string):
     yield `the next command exits ${allowed.join(' or ')}, not ${ended.code ?? ended.signal}: ${ended.stderr.trim()}`
   else if (stdout !== undefined && ended.stdout !== stdout)
     yield `the next command prints ${JSON.stringify(stdout)}, not ${JSON.stringify(ended.stdout.slice(0, 200))}`
-}
-
-/** The message is in the log once, and was answered once. */
-export function* takenOnce(agent: AgentSeen | undefined, content: string, answer: string): Broken {
-  if (agent === undefined) return yield 'the agent is there'
-  const { asked, replies, completed } = conversation(agent, content)
-  const short = JSON.stringify(content.slice(0, 40))
-  if (asked !== 1) yield `the message ${short} is in the log once, not ${asked} times`
-  if (replies.length !== 1) yield `the message ${short} has one reply, not ${replies.length}`
-  else if (replies[0] !== answer)
-    yield `the reply to ${short} is the right one, not ${JSON.stringify(replies[0]?.slice(0, 200))}`
-  if (completed !== 1) yield `one run completed for ${short}, not ${completed}`
-}
-
-/** The message was not taken at all, or once and answered. */
-export function* takenOnceOrNot(agent: AgentSeen | undefined, content: string, answer: string): Broken {
-  if (agent !== undefined && conversation(agent, content).asked > 0) yield* takenOnce(agent, content, answer)
-}
-
-/** A reply that was printed is in the log, with the end of its run. */
-export function* replyIsKept(
-  told: Ended,
-  agent: AgentSeen | undefined,
-  content: string,
-  answer: string,
-): Broken {
-  if (told.stdout.includes(answer)) yield* takenOnce(agent, content, answer)
-}
-
-export function* nothingPending(home: HomeView): Broken {
-  for (const { pending, state } of home.agents)
-    if (pending.length > 0 && state.state !== 'terminated') yield `${state.name} has taken its mail`
 }
 
 export interface Letter {

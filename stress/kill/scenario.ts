@@ -1,10 +1,9 @@
 /** What a scenario of the sweep is. */
-import type { Ended, Lab } from '../support/lab.js'
-import type { HomeView } from './home-view.js'
-import type { KillPoint } from './strace.js'
 
-/** Sentences that say what of the contract does not hold. */
-export type Broken = Iterable<string>
+import type { HomeView } from '../support/home-view.js'
+import type { Ended, Lab } from '../support/lab.js'
+import type { Broken } from '../support/promises.js'
+import type { KillPoint } from './strace.js'
 
 /** Of a command, where they depend on the home, or on what the killed command has told. */
 export type Words = string[] | ((home: string, told?: Ended) => string[])

@@ -1,8 +1,10 @@
 /** What has to hold of a disk that came out of a power cut: at once, and when the home has gone on by itself. */
-import { audit, HomeView } from '../kill/home-view.js'
+
+import { audit, HomeView } from '../support/home-view.js'
+import { type Broken, interruptedOnce, nothingAdded, nothingRewritten } from '../support/promises.js'
 import type { Desk } from './desk.js'
 import type { Image } from './image.js'
-import { type Broken, type Case, exits } from './scenario.js'
+import { type Case, exits } from './scenario.js'
 import type { Told } from './trace.js'
 
 /** Both must come out right: the next command finds what the cut left, or what recovery made of it. */
@@ -55,7 +57,7 @@ async function goOn(desk: Desk, plan: Case, told: Told, order: Order, cuts: numb
   const after = HomeView.read(desk.home)
   broken.push(
     ...audit(desk.home, true),
-    ...nothingRewritten(before, after),
+    ...nothingRewritten(before, after, 'any'),
     ...interruptedOnce(after),
     ...plan.acknowledged(told, after),
     ...plan.finally(after, told),
@@ -86,26 +88,3 @@ async function recover(desk: Desk, { recoverExits = [] }: Case): Promise<string[
 
 const INTERRUPTED = 6
 export const RECOVER = ['recover', '--all']
-
-/** Logs only grow: what was a whole batch stays, byte for byte. */
-function* nothingRewritten(before: HomeView, after: HomeView): Broken {
-  for (const { state, log } of before.agents) {
-    const now = after.agent(state.id)?.log
-    if (now !== undefined && !now.subarray(0, log.length).equals(log))
-      yield `the log of ${state.id} begins with the ${log.length} bytes that it had`
-  }
-}
-
-function* nothingAdded(once: HomeView, twice: HomeView): Broken {
-  for (const { state, log } of once.agents)
-    if (twice.agent(state.id)?.log.equals(log) !== true)
-      yield `a second recover --all changes no log, but that of ${state.id} was changed`
-}
-
-function* interruptedOnce(home: HomeView): Broken {
-  for (const { records } of home.agents) {
-    const interrupted = records.filter(({ kind }) => kind === 'run.interrupted')
-    const runs = new Set(interrupted.map((record) => 'run_id' in record && record.run_id))
-    if (runs.size !== interrupted.length) yield 'a run is interrupted once at most'
-  }
-}

@@ -1,17 +1,9 @@
 /** What is done with agents besides their turns: their state, their gate, their end. */
-import type { HomeView } from '../kill/home-view.js'
+
+import type { HomeView } from '../support/home-view.js'
+import { type Broken, nothingPending, takenOnce } from '../support/promises.js'
 import { conversationOf } from './mail.js'
-import {
-  type Broken,
-  type Case,
-  exits,
-  leaveAsked,
-  nothingPending,
-  operatorMail,
-  type Scenario,
-  takenOnce,
-  withAgent,
-} from './scenario.js'
+import { type Case, exits, leaveAsked, operatorMail, type Scenario, withAgent } from './scenario.js'
 import type { Told } from './trace.js'
 import { isCancelled } from './waiting.js'
 export const KEEPING: Scenario[] = [

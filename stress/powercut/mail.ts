@@ -1,18 +1,10 @@
 /** Messages that wait: put into an inbox, delivered, forgotten, taken by the operator. */
+
 import { limits } from '../../src/limits.js'
-import { conversation, type HomeView } from '../kill/home-view.js'
 import type { OnStep } from '../machine/process.js'
-import {
-  type Broken,
-  type Case,
-  exits,
-  nothingPending,
-  operatorMail,
-  type Scenario,
-  takenOnce,
-  UUID,
-  withAgent,
-} from './scenario.js'
+import { conversation, type HomeView } from '../support/home-view.js'
+import { type Broken, nothingPending, takenOnce, UUID } from '../support/promises.js'
+import { type Case, exits, operatorMail, type Scenario, withAgent } from './scenario.js'
 
 export const MAIL: Scenario[] = [queueing(), delivering(), forgetting(), takingMail()]
 

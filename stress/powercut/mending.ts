@@ -1,18 +1,11 @@
 /** Settings, and homes that are put right: by recovery at boot, and by doctor. */
+
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { audit } from '../kill/home-view.js'
+import { audit } from '../support/home-view.js'
+import { nothingPending, takenOnce } from '../support/promises.js'
 import type { Desk } from './desk.js'
-import {
-  type Case,
-  configOf,
-  exits,
-  leaveAsked,
-  nothingPending,
-  type Scenario,
-  takenOnce,
-  withAgent,
-} from './scenario.js'
+import { type Case, configOf, exits, leaveAsked, type Scenario, withAgent } from './scenario.js'
 
 export const MENDING: Scenario[] = [setting(), configuring(), recovering(), rebuilding()]
 

@@ -1,13 +1,12 @@
 /** What a scenario is, and the words that several of them need. */
+
 import { OPERATOR } from '../../src/storage/mailboxes.js'
 import { FileStore } from '../../src/storage/store.js'
-import { type AgentSeen, conversation, type HomeView } from '../kill/home-view.js'
 import type { Ended, OnStep } from '../machine/process.js'
+import type { HomeView } from '../support/home-view.js'
+import type { Broken } from '../support/promises.js'
 import type { Desk } from './desk.js'
 import type { Told } from './trace.js'
-
-/** Sentences that say what of the contract does not hold. */
-export type Broken = Iterable<string>
 
 export interface Scenario {
   name: string
@@ -40,46 +39,11 @@ export interface Case {
   finally(home: HomeView, told: Told): Broken
 }
 
-export const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/
-
 export function* exits(ended: Ended, status: number, stdout?: string): Broken {
   if (ended.status !== status)
     yield `the next command exits ${status}, not ${ended.status}: ${ended.stderr.trim()}`
   else if (stdout !== undefined && ended.stdout !== stdout)
     yield `the next command prints ${JSON.stringify(stdout.slice(0, 80))}, not ${JSON.stringify(ended.stdout.slice(0, 200))}`
-}
-
-/** The message is in the log once, and was answered once. */
-export function* takenOnce(agent: AgentSeen | undefined, content: string, answer: string): Broken {
-  if (agent === undefined)
-    return yield `the agent that takes ${JSON.stringify(content.slice(0, 40))} is there`
-  const { asked, replies, completed } = conversation(agent, content)
-  const short = JSON.stringify(content.slice(0, 40))
-  if (asked !== 1) yield `the message ${short} is in the log once, not ${asked} times`
-  if (replies.length !== 1) yield `the message ${short} has one reply, not ${replies.length}`
-  else if (replies[0] !== answer)
-    yield `the reply to ${short} is the right one, not ${JSON.stringify(replies[0]?.slice(0, 200))}`
-  if (completed !== 1) yield `one run completed for ${short}, not ${completed}`
-}
-
-/** The message was not taken at all, or once and answered. */
-export function* takenOnceOrNot(agent: AgentSeen | undefined, content: string, answer: string): Broken {
-  if (agent !== undefined && conversation(agent, content).asked > 0) yield* takenOnce(agent, content, answer)
-}
-
-/** A reply that was printed is in the log, with the end of its run. */
-export function* replyIsKept(
-  told: Told,
-  agent: AgentSeen | undefined,
-  content: string,
-  answer: string,
-): Broken {
-  if (told.stdout.includes(answer)) yield* takenOnce(agent, content, answer)
-}
-
-export function* nothingPending(home: HomeView): Broken {
-  for (const { pending, state } of home.agents)
-    if (pending.length > 0 && state.state !== 'terminated') yield `${state.name} has taken its mail`
 }
 
 /** Messages in the inbox of the operator, as they are stored. */

@@ -1,21 +1,11 @@
 /** Turns: with a key, with tools, with content that does not fit a line, and with mail to and from a child. */
+
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { conversation, type HomeView } from '../kill/home-view.js'
+import { conversation, type HomeView } from '../support/home-view.js'
+import { type Broken, nothingPending, replyIsKept, takenOnce, takenOnceOrNot } from '../support/promises.js'
 import type { Desk } from './desk.js'
-import {
-  type Broken,
-  type Case,
-  exits,
-  killedBefore,
-  leaveAsked,
-  nothingPending,
-  replyIsKept,
-  type Scenario,
-  takenOnce,
-  takenOnceOrNot,
-  withAgent,
-} from './scenario.js'
+import { type Case, exits, killedBefore, leaveAsked, type Scenario, withAgent } from './scenario.js'
 import type { Told } from './trace.js'
 
 const LARGE = 'large '.repeat(15_000)

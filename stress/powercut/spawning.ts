@@ -1,15 +1,8 @@
 /** Agents that come into being: the first of a home, roots, children, with and without a first turn, and as forks. */
+
 import { join } from 'node:path'
-import {
-  type Case,
-  exits,
-  replyIsKept,
-  type Scenario,
-  takenOnce,
-  takenOnceOrNot,
-  UUID,
-  withAgent,
-} from './scenario.js'
+import { replyIsKept, takenOnce, takenOnceOrNot, UUID } from '../support/promises.js'
+import { type Case, exits, type Scenario, withAgent } from './scenario.js'
 import type { Told } from './trace.js'
 
 export const SPAWNING: Scenario[] = [

@@ -1,15 +1,9 @@
 /** Turns that wait for a person: parked with a token, decided on with it and without, superseded, cancelled. */
-import type { HomeView } from '../kill/home-view.js'
+
+import type { HomeView } from '../support/home-view.js'
+import { type Broken, replyIsKept, takenOnce } from '../support/promises.js'
 import type { Desk } from './desk.js'
-import {
-  type Broken,
-  type Case,
-  exits,
-  replyIsKept,
-  type Scenario,
-  takenOnce,
-  withAgent,
-} from './scenario.js'
+import { type Case, exits, type Scenario, withAgent } from './scenario.js'
 
 export const WAITING: Scenario[] = [
   parking(),

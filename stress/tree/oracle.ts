@@ -4,7 +4,7 @@
  */
 import { isInterrupted } from '../../src/session/status.js'
 import { processesWith } from '../../test/support/processes.js'
-import { audit } from '../kill/home-view.js'
+import { audit } from '../support/home-view.js'
 import type { PlannedAgent } from './family.js'
 import { answeredOnce, deliveredOnce, firstInFirstOut } from './mail-promises.js'
 import type { Seen } from './seen.js'

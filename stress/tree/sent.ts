@@ -1,6 +1,6 @@
 /** What was sent, by commands and by the tools of agents, and what its sender was told. */
 import { OPERATOR } from '../../src/storage/mailboxes.js'
-import type { AgentSeen } from '../kill/home-view.js'
+import type { AgentSeen } from '../support/home-view.js'
 import type { Seen } from './seen.js'
 import type { Entry } from './storm.js'
 

@@ -1,9 +1,11 @@
 /** Killed while a model answers, piece by piece, over the loopback: it is asked again, and answers once. */
+
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Lab, repository } from '../../support/lab.js'
 import { LoopbackModel } from '../../support/model.js'
-import { exits, replyIsKept, takenOnce } from '../promises.js'
+import { replyIsKept, takenOnce } from '../../support/promises.js'
+import { exits } from '../promises.js'
 import type { Scenario } from '../scenario.js'
 import type { KillPoint } from '../strace.js'
 

@@ -1,20 +1,20 @@
 /** A message is taken once and answered once; what was printed is in the log. */
+
 import { FileStore } from '../../../src/storage/store.js'
 import { resolveAgent } from '../../../src/tree/names.js'
-import type { AgentSeen, HomeView } from '../home-view.js'
-import { makeFlockHome, withAgent, withScript } from '../homes.js'
-import { leaveOpen } from '../left-open.js'
+import type { AgentSeen, HomeView } from '../../support/home-view.js'
 import {
-  answeredByMail,
-  exits,
+  type Broken,
   nothingPending,
-  notifiedOnce,
   replyIsKept,
   takenOnce,
   takenOnceOrNot,
   UUID,
-} from '../promises.js'
-import type { Broken, Scenario } from '../scenario.js'
+} from '../../support/promises.js'
+import { makeFlockHome, withAgent, withScript } from '../homes.js'
+import { leaveOpen } from '../left-open.js'
+import { answeredByMail, exits, notifiedOnce } from '../promises.js'
+import type { Scenario } from '../scenario.js'
 
 const LARGE = 'large '.repeat(15_000)
 
