@@ -70,7 +70,11 @@ function recovering(): Scenario {
         *acknowledged({ stdout }, home) {
           if (/^a .*completed/m.test(stdout)) yield* takenOnce(home.agent('a'), 'asked', 'echo: asked')
         },
-        next: { argv: ['recover', '--all', '--continue', 'all'], check: (ended) => exits(ended, 0) },
+        next: {
+          argv: ['recover', '--all', '--continue', 'all'],
+          // The turn of `a` was cut short before: with two power cuts more it is left to a person.
+          check: (ended, _told, cuts) => (cuts === 2 && ended.status === 6 ? [] : exits(ended, 0)),
+        },
         *finally(home) {
           yield* takenOnce(home.agent('a'), 'asked', 'echo: asked')
           yield* takenOnce(home.agent('kid'), 'delivered', 'echo: delivered')
