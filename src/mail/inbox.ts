@@ -42,31 +42,36 @@ export function whoHasMail(store: FileStore): MailIndex {
 }
 
 /** What is known of a message while it is chosen. Its content is read again then: all that waits together may be 10 GiB. */
-interface Due extends Pick<Message, 'message_id' | 'from' | 'kind' | 'sequence'> {
+interface Due extends Pick<Message, 'message_id' | 'from' | 'kind' | 'key' | 'sequence'> {
   size: number
   read(): Delivery | undefined
 }
 
-/** What is delivered together in the next turn: one request, or what asks for no reply; empty where nothing is due. */
+/** What is delivered together in the next turn: one that has it alone, or what asks for no reply; empty where nothing is due. */
 export function nextMail(session: Session): Delivery[] {
   const now = timestampAfter(session.state.updated_at)
   const mails = dueMails(session, now)
   const request = requestInTurn(session.state, mails)
   if (request !== undefined) return readAll([request])
   const [first, ...others] = [...dueReminders(session, now).map(asDue), ...mails]
-  if (first === undefined || first.kind === 'request') return first === undefined ? [] : readAll([first])
+  if (first === undefined || hasTurnAlone(first)) return first === undefined ? [] : readAll([first])
   const taken: Due[] = [first]
-  // Mail is first-in-first-out per sender: behind a request of its own nothing of a sender is taken.
+  // Mail is first-in-first-out per sender: behind one that has its turn alone nothing of a sender is taken.
   const held = new Set<string>()
   let bytes = first.size
   for (const message of others) {
-    if (message.kind === 'request') held.add(message.from)
+    if (hasTurnAlone(message)) held.add(message.from)
     if (held.has(message.from)) continue
     bytes += message.size
     if (taken.length === limits.mailsTakenMax || bytes > limits.mailsTakenBytesMax) break
     taken.push(message)
   }
   return readAll(taken)
+}
+
+/** What became of a key is what became of its turn. */
+function hasTurnAlone({ kind, key }: Due): boolean {
+  return kind === 'request' || key !== null
 }
 
 /** After a turn that answered no request one has its turn: a reminder that is always due, or a flood, keeps none from it. */
@@ -84,16 +89,16 @@ function dueMails({ store, state }: Session, now: string): Due[] {
   const due: Due[] = []
   for (const message of eachPending(store, state)) {
     if (!isDue(message, now)) continue
-    const { message_id, from, kind, sequence, content } = message
+    const { message_id, from, kind, key, sequence, content } = message
     const read = (): Delivery | undefined => readMessage(store, state.id, message_id)
-    due.push({ message_id, from, kind, sequence, size: content.length, read })
+    due.push({ message_id, from, kind, key, sequence, size: content.length, read })
   }
   return due.sort(inOrder)
 }
 
 function asDue(reminder: Delivery): Due {
-  const { message_id, from, kind, sequence, content } = reminder
-  return { message_id, from, kind, sequence, size: content.length, read: () => reminder }
+  const { message_id, from, kind, key, sequence, content } = reminder
+  return { message_id, from, kind, key, sequence, size: content.length, read: () => reminder }
 }
 
 function readAll(chosen: Due[]): Delivery[] {

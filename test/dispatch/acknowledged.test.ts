@@ -218,6 +218,17 @@ describe('a key whose turn came to an end without a reply', () => {
   })
 })
 
+test('a notification with a key, taken with others in the inbox, is not taken again by any other call', async () => {
+  const store = tempStore()
+  const id = await newAgent(store)
+  const { ctx } = contextAt(store, { bounds, drains: false })
+  queue(ctx, request(id, { kind: 'notification', content: 'another', key: null }))
+  queue(ctx, request(id, { kind: 'notification' }))
+  await delivered(store, id)
+  expect((await sent(store, request(id))).result.run?.status).toBe('completed')
+  expect(timesAsked(store, id)).toBe(2)
+})
+
 test('a notification with a key whose turn is not over is not stored again: that turn may yet fail', async () => {
   const store = tempStore()
   const from = await newAgent(store, { name: 'lead' })

@@ -214,6 +214,16 @@ describe('one turn takes', () => {
     expect(deliver()).toEqual(['a 3'])
   })
 
+  test('one with a key, and nothing with it: what becomes of its turn is what became of it', () => {
+    notification('a 1', { from: 'a' })
+    notification('a 2', { from: 'a', key: 'k' })
+    notification('a 3', { from: 'a' })
+    notification('b', { from: 'b' })
+    expect(deliver().sort()).toEqual(['a 1', 'b'])
+    expect(deliver()).toEqual(['a 2'])
+    expect(deliver()).toEqual(['a 3'])
+  })
+
   test(`${limits.mailsTakenMax} messages at most`, () => {
     for (let n = 1; n <= limits.mailsTakenMax + 1; n++) notification(`${n}`)
     expect(deliver()).toHaveLength(limits.mailsTakenMax)

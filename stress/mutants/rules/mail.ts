@@ -26,9 +26,16 @@ export const MAIL: Mutant[] = [
   {
     name: 'a request is taken together with other mail',
     file: 'mail/inbox.ts',
-    from: `if (first === undefined || first.kind === 'request') return first === undefined ? [] : readAll([first])`,
+    from: `if (first === undefined || hasTurnAlone(first)) return first === undefined ? [] : readAll([first])`,
     to: 'if (first === undefined) return []',
     suites: ['mail/inbox'],
+  },
+  {
+    name: 'a message with a key is taken together with other mail',
+    file: 'mail/inbox.ts',
+    from: `return kind === 'request' || key !== null`,
+    to: `return kind === 'request'`,
+    suites: ['mail/inbox', 'dispatch/acknowledged'],
   },
   {
     name: 'a flood of notices keeps a request from its turn',
