@@ -5,7 +5,6 @@
  * fault, once it is gone and the next command and recovery have run the home is as one of the two; and as the second, where
  * the command has said that it is done.
  */
-
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Operation } from '../../src/storage/io.js'

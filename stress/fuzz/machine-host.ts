@@ -5,7 +5,6 @@
  * Commands that run together interleave where they wait: for a model, for a lock, for a reply. Within one piece of
  * synchronous code there is one process; what happens there between two of them is for the real ones.
  */
-
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ownIdentity } from '../../src/storage/identity.js'

@@ -1,5 +1,4 @@
 /** What was done to a home, step by step, and what each command was told: what the home is held to afterwards. */
-
 import type { Told } from './host.js'
 import type { Words } from './person.js'
 import type { Command, Step } from './steps.js'

@@ -2,7 +2,6 @@
  * What has to hold after a kill, whatever was killed where. Each function runs real commands on a home and yields the
  * sentences that are broken.
  */
-
 import { isInterrupted } from '../../src/session/status.js'
 import { audit, HomeView } from '../support/home-view.js'
 import type { Ended, Lab } from '../support/lab.js'

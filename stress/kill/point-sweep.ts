@@ -1,5 +1,4 @@
 /** One kill point of one scenario: the kill, what it left, and how that goes on. */
-
 import { setTimeout as sleep } from 'node:timers/promises'
 import { processesWith } from '../../test/support/processes.js'
 import { audit, HomeView } from '../support/home-view.js'

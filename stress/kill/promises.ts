@@ -1,5 +1,4 @@
 /** What several scenarios promise, in words. */
-
 import { existsSync, readFileSync } from 'node:fs'
 import { OPERATOR } from '../../src/storage/mailboxes.js'
 import { type AgentSeen, HomeView } from '../support/home-view.js'

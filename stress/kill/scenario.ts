@@ -1,5 +1,4 @@
 /** What a scenario of the sweep is. */
-
 import type { HomeView } from '../support/home-view.js'
 import type { Ended, Lab } from '../support/lab.js'
 import type { Broken } from '../support/promises.js'

@@ -5,7 +5,6 @@
  * What it cannot show: what happens between two system calls of one step, and programs that are no code of ours. The kill
  * sweep has real processes for that.
  */
-
 import { clock } from '../../src/clock.js'
 import { ownIdentity } from '../../src/storage/identity.js'
 import { randomUuid } from '../../src/storage/random.js'

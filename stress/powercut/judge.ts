@@ -1,5 +1,4 @@
 /** What has to hold of a disk that came out of a power cut: at once, and when the home has gone on by itself. */
-
 import { audit, HomeView } from '../support/home-view.js'
 import { type Broken, interruptedOnce, nothingAdded, nothingRewritten } from '../support/promises.js'
 import type { Desk } from './desk.js'

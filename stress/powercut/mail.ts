@@ -1,5 +1,4 @@
 /** Messages that wait: put into an inbox, delivered, forgotten, taken by the operator. */
-
 import { limits } from '../../src/limits.js'
 import type { OnStep } from '../machine/process.js'
 import { conversation, type HomeView } from '../support/home-view.js'

@@ -1,5 +1,4 @@
 /** Settings, and homes that are put right: by recovery at boot, and by doctor. */
-
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { audit } from '../support/home-view.js'

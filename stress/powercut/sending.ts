@@ -1,5 +1,4 @@
 /** Turns: with a key, with tools, with content that does not fit a line, and with mail to and from a child. */
-
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { conversation, type HomeView } from '../support/home-view.js'

@@ -1,5 +1,4 @@
 /** Agents that come into being: the first of a home, roots, children, with and without a first turn, and as forks. */
-
 import { join } from 'node:path'
 import { replyIsKept, takenOnce, takenOnceOrNot, UUID } from '../support/promises.js'
 import { type Case, exits, type Scenario, withAgent } from './scenario.js'

@@ -1,5 +1,4 @@
 /** Turns that wait for a person: parked with a token, decided on with it and without, superseded, cancelled. */
-
 import type { HomeView } from '../support/home-view.js'
 import { type Broken, replyIsKept, takenOnce } from '../support/promises.js'
 import type { Desk } from './desk.js'

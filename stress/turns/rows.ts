@@ -2,7 +2,6 @@
  * Every row of the recovery table, made by a real process that is killed with SIGKILL at that point, and the log before
  * and after the next command: the source of docs/recovery-transcripts.md.
  */
-
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { RECOVERY_TABLE, type Row } from '../../src/recovery/table.js'

@@ -1,5 +1,4 @@
 /** What waits gets its turn, once, and whoever asked has the reply; so has the person, whose inbox is for taking. */
-
 import { readFileSync, writeFileSync } from 'node:fs'
 import { beside } from '../../support/lab.js'
 import { nothingPending, takenOnce, UUID } from '../../support/promises.js'

@@ -1,5 +1,4 @@
 /** Agents ended for good: what was said to be ended is, and whoever asked them is told once. */
-
 import type { HomeView } from '../../support/home-view.js'
 import type { Broken } from '../../support/promises.js'
 import { Seen } from '../../tree/seen.js'

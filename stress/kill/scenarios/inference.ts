@@ -1,5 +1,4 @@
 /** Killed while a model answers, piece by piece, over the loopback: it is asked again, and answers once. */
-
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Lab, repository } from '../../support/lab.js'

@@ -1,5 +1,4 @@
 /** Turns that write to other agents: delivered once, answered once, and the reply comes to whoever asked. */
-
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HomeView } from '../../support/home-view.js'

@@ -1,5 +1,4 @@
 /** `recover` and `resume` on agents for each way to die, and what was asked of each is done once. */
-
 import { FileStore } from '../../../src/storage/store.js'
 import { resolveAgent } from '../../../src/tree/names.js'
 import { conversation, type HomeView } from '../../support/home-view.js'

@@ -1,5 +1,4 @@
 /** A message is taken once and answered once; what was printed is in the log. */
-
 import { FileStore } from '../../../src/storage/store.js'
 import { resolveAgent } from '../../../src/tree/names.js'
 import type { AgentSeen, HomeView } from '../../support/home-view.js'

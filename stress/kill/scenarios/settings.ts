@@ -1,5 +1,4 @@
 /** Settings of an agent and of the home: the old ones or the new ones, whole. */
-
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HomeView } from '../../support/home-view.js'

@@ -1,5 +1,4 @@
 /** An agent is there whole, with its name, its place in the tree and its first prompt, or not at all. */
-
 import type { Lab } from '../../support/lab.js'
 import { replyIsKept, takenOnceOrNot, UUID } from '../../support/promises.js'
 import { withAgent } from '../homes.js'

@@ -1,5 +1,4 @@
 /** Agents brought to rest and turns cancelled: what was said to be so is so, and stays so. */
-
 import type { AgentSeen, HomeView } from '../../support/home-view.js'
 import { type Broken, replyIsKept, takenOnce, takenOnceOrNot } from '../../support/promises.js'
 import { untilAsked, withAgent, withRunningTurn, withSlowModel } from '../homes.js'

@@ -1,5 +1,4 @@
 /** Turns that call tools: each effect once, or nobody is told that it came about. */
-
 import type { HomeView } from '../../support/home-view.js'
 import { type Broken, replyIsKept, takenOnce } from '../../support/promises.js'
 import type { ScriptedEntry } from '../../turns/agent.js'

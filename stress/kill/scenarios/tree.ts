@@ -1,5 +1,4 @@
 /** Gates, forks and removals: done or not done, and the tree is whole either way. */
-
 import type { HomeView } from '../../support/home-view.js'
 import { nothingPending } from '../../support/promises.js'
 import { scripted, withAgent, withFamily } from '../homes.js'

@@ -1,5 +1,4 @@
 /** Turns that park for a person, and the decisions about them: each is taken once, and its token is good once. */
-
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HomeView } from '../../support/home-view.js'
