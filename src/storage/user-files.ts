@@ -22,8 +22,13 @@ export function writeUserFile(path: string, text: string, mode = 0o666 & ~proces
 /** Where it is, behind whatever links lead to it. */
 function replaceAt(path: string, bytes: Buffer, mode: number): string {
   try {
-    const real = io.realPathIfThere('user_file.realpath', path) ?? path
-    const facts = io.statIfThere('user_file.stat', real)
+    const found = io.realPathIfThere('user_file.realpath', path)
+    // Of /dev/stdout, too, where the file that it leads to was removed.
+    if (found === undefined && io.lstatIfThere('user_file.lstat', path)?.kind === 'link')
+      throw unwritable(path, 'it is a link that leads to no file')
+    const real = found ?? path
+    // Not `real`: a pipe that a link of /proc leads to has no path.
+    const facts = io.statIfThere('user_file.stat', path)
     // A device, such as /dev/null, would be gone, and a plain file in its place.
     if (facts !== undefined && facts.kind !== 'file') throw unwritable(path, 'it is no plain file')
     replace('user_file', real, bytes, { durableName: false, like: facts ?? { mode } })

@@ -1,11 +1,15 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import {
   chmodSync,
+  closeSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -107,6 +111,26 @@ describe('a file of the user', () => {
     for (const path of [fifo, directory])
       expect(() => writeUserFile(path, 'text')).toThrow(`cannot write ${path}: it is no plain file`)
     expect(lstatSync(fifo).isFIFO()).toBe(true)
+  })
+
+  test('takes the place of no link that leads to no file, or to a pipe', () => {
+    const directory = tempDirectory()
+    const removed = openSync(join(directory, 'removed'), 'w')
+    rmSync(join(directory, 'removed'))
+    const child = spawn('true', { stdio: ['ignore', 'pipe', 'ignore'] })
+    const { fd } = (child.stdout as unknown as { _handle: { fd: number } })._handle
+    const ends = [
+      [join(directory, 'none'), 'it is a link that leads to no file'],
+      [`/proc/self/fd/${removed}`, 'it is a link that leads to no file'],
+      [`/proc/self/fd/${fd}`, 'it is no plain file'],
+    ] as const
+    for (const [index, [end, why]] of ends.entries()) {
+      const link = join(directory, `link ${index}`)
+      symlinkSync(end, link)
+      expect(() => writeUserFile(link, 'text')).toThrow(`cannot write ${link}: ${why}`)
+      expect(readlinkSync(link)).toBe(end)
+    }
+    closeSync(removed)
   })
 
   test('is told from a directory', () => {

@@ -102,4 +102,11 @@ export const FAILED_WRITE: Mutant[] = [
     to: "if (facts !== undefined && facts.kind === 'directory')",
     suites: ['storage/user-files'],
   },
+  {
+    name: 'a file of the user takes the place of a link that leads to none',
+    file: 'storage/user-files.ts',
+    from: "if (found === undefined && io.lstatIfThere('user_file.lstat', path)?.kind === 'link')",
+    to: 'if (false)',
+    suites: ['storage/user-files'],
+  },
 ]
