@@ -157,7 +157,7 @@ class Heard {
     if (this.reply !== undefined || this.question !== undefined) throw offContract('an event after its end')
     if (event?.type === 'text') this.turn.onText(String(event.text))
     else if (event?.type === 'usage') this.gathered.count(event.usage)
-    else if (event?.type === 'note') this.turn.note(String(event.text))
+    else if (event?.type === 'note') this.turn.note(String(event.text).slice(0, limits.noteCharactersMax))
     else if (event?.type === 'state')
       this.storage.persist({ type: 'state_known', state: stored(event.state) })
     else if (event?.type === 'tool_started') this.toolStarted(event)

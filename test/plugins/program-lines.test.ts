@@ -10,6 +10,7 @@ const { readLines } = await part<{
 const { failureOfText } = await part<{
   failureOfText(text: string): Error & { failure: { type: string; retry_after_ms?: number } }
 }>('failure-text')
+const { parseJson } = await part<{ parseJson(text: string): unknown }>('parse')
 const { waitMs } = await part<{ waitMs(text: string, now: number): number | undefined }>('wait-text')
 
 async function linesOf(bytes: Buffer, pieceSize: number, bytesMax = 1000): Promise<(string | undefined)[]> {
@@ -90,5 +91,26 @@ describe('what a program says of its failure', () => {
     expect(message.startsWith('first second x')).toBe(true)
     expect(message.length).toBeLessThan(1100)
     expect(failureOfText(' \n').message).toBe('the program failed without saying why')
+  })
+})
+
+describe('JSON', () => {
+  const millionOf = (piece: string): string => `[${Array.from({ length: 1_000_000 }, () => piece).join()}]`
+
+  test.each(['{}', '[]', '1', '"a"'])('of a million parts %s is not read', (piece) => {
+    expect(() => parseJson(millionOf(piece))).toThrow('too many parts')
+  })
+
+  test('of a million levels is not read', () => {
+    expect(() => parseJson('['.repeat(1_000_000))).toThrow('too many parts')
+  })
+
+  test('that has a long text of commas, brackets and quotes is read', () => {
+    const text = 'a,{"[\\'.repeat(300_000)
+    expect(parseJson(JSON.stringify({ text }))).toEqual({ text })
+  })
+
+  test('that breaks off within its text is refused', () => {
+    expect(() => parseJson(`{"a":"${'\\'.repeat(600_001)}`)).toThrow(SyntaxError)
   })
 })

@@ -8,9 +8,10 @@ import type { Readable } from 'node:stream'
 import type { AgentHost, JsonObject, LaunchCommand, LaunchedProgram } from 'substrat/provider'
 import { readLines } from './framing.js'
 import { objectOf } from './json.js'
+import { parseJson } from './parse.js'
 
 /** Longer than any line with which a program would be understood: an image in a tool's result has some megabytes. */
-const LINE_BYTES_MAX = 64 * 1024 * 1024
+const LINE_BYTES_MAX = 32 * 1024 * 1024
 const STDERR_BYTES_KEPT = 4000
 /** What it says that is no JSON, for the message of a failure. */
 const PLAIN_CHARACTERS_KEPT = 2000
@@ -119,7 +120,7 @@ function quietly(ms: number): Promise<void> {
 function parsed(line: string | undefined): JsonObject | undefined {
   if (line === undefined || !line.trimStart().startsWith('{')) return undefined
   try {
-    return objectOf(JSON.parse(line))
+    return objectOf(parseJson(line))
   } catch {
     return undefined
   }

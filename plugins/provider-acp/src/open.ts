@@ -11,6 +11,7 @@ const PROTOCOL_VERSION = 1
 const RESOURCE_NOT_FOUND = -32002
 /** Pages of the agent's list of sessions, of which each has as many as the agent likes. */
 const LIST_PAGES_MAX = 100
+const SESSION_ID_CHARACTERS_MAX = 4096
 
 /** Nothing of files and terminals: the agent has its own. */
 const INITIALIZE: InitializeRequest = {
@@ -44,8 +45,8 @@ export async function newSession(
 ): Promise<OpenSession> {
   const offer = await connection.ask('session/new', place(settings, tools), bounds)
   const sessionId = textOf(offer.sessionId)
-  if (sessionId === undefined || sessionId === '') {
-    throw failure('invalid_response', 'the agent opened a session without an id')
+  if (sessionId === undefined || sessionId === '' || sessionId.length > SESSION_ID_CHARACTERS_MAX) {
+    throw failure('invalid_response', 'the agent opened a session without an id, or with one of no use')
   }
   return { sessionId, offer }
 }

@@ -17,11 +17,16 @@ export function encodeClaudeState({ sessionId, isBegun, promptId }: ClaudeState)
   return encodeState({ session_id: sessionId, is_begun: isBegun, prompt_id: promptId })
 }
 
+/** A word of a command line, and the name of a transcript: what steers neither. */
+export function isSessionId(id: string | undefined): id is string {
+  return id !== undefined && /^\w[\w-]{0,127}$/.test(id)
+}
+
 /** Undefined where it is none of ours. */
 export function decodeClaudeState(state: Uint8Array | null): ClaudeState | undefined {
   const decoded = decodeState(state)
   const sessionId = textOf(decoded?.session_id)
-  if (decoded === undefined || sessionId === undefined) return undefined
+  if (decoded === undefined || !isSessionId(sessionId)) return undefined
   return { sessionId, isBegun: decoded.is_begun === true, promptId: textOf(decoded.prompt_id) ?? null }
 }
 

@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import type { Inspection, JsonObject } from 'substrat/provider'
 import { readLines } from '../../program-lines/src/framing.js'
 import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+import { parseJson } from '../../program-lines/src/parse.js'
 import type { ClaudeState } from './state.js'
 
-const LINE_BYTES_MAX = 64 * 1024 * 1024
+const LINE_BYTES_MAX = 32 * 1024 * 1024
 
 /** Where claude keeps everything. */
 export function claudeDirectory(environment: NodeJS.ProcessEnv): string {
@@ -92,7 +93,7 @@ function afterEntry(before: Reply | undefined, entry: JsonObject): Reply | undef
 
 function parsed(line: string): JsonObject | undefined {
   try {
-    return objectOf(JSON.parse(line))
+    return objectOf(parseJson(line))
   } catch {
     return undefined
   }

@@ -15,6 +15,7 @@ import {
 } from './failure.js'
 import type { Permissions } from './permission.js'
 import type { ClaudeSettings } from './settings.js'
+import { isSessionId } from './state.js'
 
 /** After its result claude writes its transcript and stops what it started. */
 const END_GRACE_MS = 3000
@@ -114,7 +115,7 @@ class Reading {
     const isOther =
       message.type === 'system' &&
       message.subtype === 'init' &&
-      sessionId !== undefined &&
+      isSessionId(sessionId) &&
       sessionId !== this.turn.sessionId
     return [
       ...(isOther ? this.turn.onSession(sessionId) : []),

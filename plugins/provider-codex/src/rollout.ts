@@ -9,12 +9,13 @@ import { join } from 'node:path'
 import type { Inspection, JsonObject } from 'substrat/provider'
 import { readLines } from '../../program-lines/src/framing.js'
 import { objectOf, textOf } from '../../program-lines/src/json.js'
+import { parseJson } from '../../program-lines/src/parse.js'
 import type { Thread } from './thread.js'
 
 type Environment = Record<string, string | undefined>
 
 /** A reply is in one line, escaped. */
-const LINE_BYTES_MAX = 64 * 1024 * 1024
+const LINE_BYTES_MAX = 32 * 1024 * 1024
 
 /** How long the rollout of a thread is; null where there is none that can be read (one that is compressed, for instance). */
 export async function rolloutBytes(threadId: string, environment: Environment): Promise<number | null> {
@@ -53,7 +54,7 @@ function eventIn(line: string | undefined): JsonObject | undefined {
   // Most lines are the conversation, and long.
   if (line?.includes('"event_msg"') !== true) return undefined
   try {
-    const entry = objectOf(JSON.parse(line))
+    const entry = objectOf(parseJson(line))
     return entry?.type === 'event_msg' ? objectOf(entry.payload) : undefined
   } catch {
     return undefined

@@ -20,11 +20,16 @@ export function encodeThread({ id, rolloutBytes, inputTokens, outputTokens }: Th
   })
 }
 
+/** A word of a command line, and the end of a file's name: what steers neither. */
+export function isThreadId(id: string | undefined): id is string {
+  return id !== undefined && /^\w[\w-]{0,127}$/.test(id)
+}
+
 /** Undefined where it names no thread. */
 export function threadOf(state: Uint8Array | null): Thread | undefined {
   const { thread_id, rollout_bytes, input_tokens, output_tokens } = decodeState(state) ?? {}
   const id = textOf(thread_id)
-  if (id === undefined) return undefined
+  if (!isThreadId(id)) return undefined
   return {
     id,
     rolloutBytes: typeof rollout_bytes === 'number' ? countOf(rollout_bytes) : null,

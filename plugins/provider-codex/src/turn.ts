@@ -13,7 +13,7 @@ import { ToolUses } from './items.js'
 import { OfflineClock } from './offline.js'
 import { rolloutBytes, turnOutcome } from './rollout.js'
 import { readSettings, type Settings } from './settings.js'
-import { encodeThread, type Thread } from './thread.js'
+import { encodeThread, isThreadId, type Thread } from './thread.js'
 
 export interface Turn {
   prompt: string
@@ -154,7 +154,7 @@ class TurnReader {
 
   /** A thread that is gone on with has its id already. */
   private *started(id: string | undefined): Iterable<AgentEvent> {
-    if (id === undefined || id === this.thread?.id) return
+    if (!isThreadId(id) || id === this.thread?.id) return
     yield this.know({ id, rolloutBytes: 0, inputTokens: 0, outputTokens: 0 })
   }
 

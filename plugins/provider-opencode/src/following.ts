@@ -18,6 +18,8 @@ const RETRIES_MAX = 4
 /** What an OpenCode that was aborted because it is to wait has until its server is killed. */
 const ABORT_GRACE_MS = 3000
 
+const ID_CHARACTERS_MAX = 200
+
 /** Refused without a word, OpenCode ends the turn in its middle. */
 const DENIED = 'The person whom you asked has denied this.'
 const UNANSWERED = 'Nobody is there to answer: decide as you think best.'
@@ -128,7 +130,7 @@ export class Following {
   }
 
   private permit(request: JsonObject): void {
-    const id = String(request.id)
+    const id = encodeURIComponent(wellFormed(request.id))
     if (this.isAborted) return
     const verdict = this.permissions.judge(request)
     if (verdict === 'once') this.post(`/permission/${id}/reply`, { reply: verdict })
@@ -142,11 +144,21 @@ export class Following {
   }
 
   private answer({ id, questions }: JsonObject): void {
-    this.post(`/question/${String(id)}/reply`, { answers: objectsOf(questions).map(() => [UNANSWERED]) })
+    this.post(`/question/${encodeURIComponent(wellFormed(id))}/reply`, {
+      answers: objectsOf(questions).map(() => [UNANSWERED]),
+    })
   }
 
   /** A server that cannot be reached is seen by the end of its events. */
   private post(path: string, body: object): void {
     this.server.ask('POST', path, body).catch(() => undefined)
   }
+}
+
+/** Half a character has no place in a URL, and dots are a path of their own. */
+function wellFormed(id: unknown): string {
+  return String(id)
+    .slice(0, ID_CHARACTERS_MAX)
+    .replace(/\p{Surrogate}/gu, '\ufffd')
+    .replace(/^\.+$/, 'unnamed')
 }

@@ -9,8 +9,11 @@ import type { JsonObject } from 'substrat/provider'
 import { failure } from '../../model-http/src/failure.js'
 import { readLines } from '../../program-lines/src/framing.js'
 import { objectOf, textOf } from '../../program-lines/src/json.js'
+import { parseJson } from '../../program-lines/src/parse.js'
 
-const LINE_BYTES_MAX = 64 * 1024 * 1024
+const LINE_BYTES_MAX = 32 * 1024 * 1024
+/** Of an answer: the messages of a session are one. */
+const BODY_BYTES_MAX = 64 * 1024 * 1024
 const TERMINATE_MS = 1500
 /** A server that is let go is not waited for longer. */
 const RELEASE_MS_MAX = 1000
@@ -45,10 +48,7 @@ export class Server {
   /** Throws where the server cannot be reached; whatever it answers is the caller's. */
   async ask(method: Method, path: string, body?: object, timeoutMs?: number): Promise<Answer> {
     const response = await this.request(method, path, body, timeoutMs)
-    let text = ''
-    response.setEncoding('utf8')
-    for await (const piece of response) text += piece
-    return { status: response.statusCode ?? 0, body: parsed(text) }
+    return { status: response.statusCode ?? 0, body: parsed(await textIn(response, `${method} ${path}`)) }
   }
 
   /** What must succeed. */
@@ -139,9 +139,21 @@ async function* eventsIn(body: IncomingMessage): AsyncIterable<JsonObject> {
   }
 }
 
+async function textIn(response: IncomingMessage, asked: string): Promise<string> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of response as AsyncIterable<Buffer>) {
+    bytes += piece.length
+    if (bytes > BODY_BYTES_MAX)
+      throw failure('invalid_response', `opencode answered ${asked} with more than ${BODY_BYTES_MAX} bytes`)
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString('utf8')
+}
+
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return text
   }

@@ -3,6 +3,7 @@ import { failure } from '../../model-http/src/failure.js'
 import { objectOf, textOf } from '../../program-lines/src/json.js'
 import { type Server, wordsOf } from './server.js'
 import { readSettings } from './settings.js'
+import { isSessionId } from './state.js'
 import type { TurnWork } from './turn.js'
 
 /** As `--option permission=ask` has them; the last rule that fits decides. */
@@ -21,7 +22,8 @@ export async function openSession(server: Server, { state, settings, host }: Tur
   const rules = readSettings(settings).asksAlways ? { permission: ASK } : {}
   if (state === null) {
     const id = textOf(objectOf(await server.must('POST', '/session', rules))?.id)
-    if (id === undefined) throw failure('invalid_response', 'opencode made a session without an id')
+    if (id === undefined || !isSessionId(id))
+      throw failure('invalid_response', 'opencode made a session without an id that is one')
     return id
   }
   const { status, body } = await server.ask('GET', `/session/${state.session_id}`)

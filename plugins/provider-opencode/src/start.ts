@@ -66,7 +66,7 @@ async function isIdle(server: Server): Promise<boolean> {
     if (busy.length === 0) return true
     for (const id of busy.filter((id) => !told.has(id))) {
       told.add(id)
-      await server.ask('POST', `/session/${id}/abort`, {}, HEALTH_MS_MAX)
+      await server.ask('POST', `/session/${encodeURIComponent(id)}/abort`, {}, HEALTH_MS_MAX)
     }
   }
   return false
