@@ -101,6 +101,13 @@ export const KEYS: Mutant[] = [
     suites: ['session/fold'],
   },
   {
+    name: 'a notification with a key is stored again while its turn lasts',
+    file: 'dispatch/send-as.ts',
+    from: 'return asked ?? idOfKey(to.id, message.key as string, undefined)',
+    to: 'return asked',
+    suites: ['dispatch/acknowledged'],
+  },
+  {
     name: 'the same key stores a message twice',
     file: 'dispatch/queue.ts',
     from: 'const messageId = key === null ? randomUuid() : idOfKey(state.id, key, entry)',
