@@ -66,9 +66,11 @@ async function converse(
   onOutcome: (outcome: Outcome) => void,
 ): Promise<'left' | undefined> {
   refuseClosed(session.state)
-  // A key that is sent again asks for its own turn, as `resume` does: also where a person has to say so.
+  // A key that is sent again asks for its own turn, as `resume` does: also where a person has to say so. Past the bound of
+  // what is tried by itself it does with `--retry`, for a loop in a script is no person.
   const isOwn = isOwnTurn(session.state, request)
-  const auto = !(isOwn && session.state.recovery.interruption !== null && !isInterrupted(session.state))
+  const isLeftToPerson = session.state.recovery.interruption !== null && !isInterrupted(session.state)
+  const auto = !(isOwn && (isLeftToPerson || request.retry))
   const wentOn = await goOn(ctx, session, { auto, settled, isLast: () => false })
   if (isOwn && wentOn.outcome !== 'nothing') {
     onOutcome(outcomeOf(ctx, session, session.state.run as Run))

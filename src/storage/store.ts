@@ -311,7 +311,7 @@ export class FileStore {
   }
 }
 
-/** What a home's owner keeps in it besides may be links: settings, instructions, skills. What is ours may not. */
+/** What a home's owner keeps in it besides may be links: instructions, skills. What is ours may not. */
 function confinedPaths(root: string): HomePaths {
   const paths = new HomePaths(root)
   io.confine(paths.directories)

@@ -152,6 +152,19 @@ describe('a key whose turn came to an end without a reply', () => {
     expect((await sent(store, request(id, { retry: true }))).result.reply).toBe('echo: hi')
   })
 
+  test('and one that was tried in vain twice is gone on with by --retry', async () => {
+    const store = tempStore()
+    const again = (run: string, attempt: number): NewRecord[] => [
+      { kind: 'model.requested', run_id: run },
+      { kind: 'run.resumed', run_id: run, boot_id: 'b', auto: true, attempt },
+    ]
+    const id = await answeredAgent(store, (run) => [...again(run, 1), ...again(run, 2)])
+    for (let call = 0; call < 2; call++)
+      expect((await sent(store, request(id))).failure?.code).toBe('INTERRUPTED')
+    expect((await sent(store, request(id, { retry: true }))).result.reply).toBe('echo: hi')
+    expect(timesAsked(store, id)).toBe(1)
+  })
+
   test.each(['shutdown', 'process_exit', 'wait_timeout'] as const)(
     'but for one that can be gone on with (%s), which is',
     async (reason) => {
