@@ -3,6 +3,7 @@
 // written. Exits 1 where something is followed, obeyed, leaked, or dies of it. --only runs the cases whose line has TEXT.
 import { parseArgs } from 'node:util'
 import { MachineLab } from './machine/lab.js'
+import { runHostileAgents } from './security/agents.js'
 import { Findings } from './security/finding.js'
 import { plantLinks } from './security/links.js'
 import { lookAtModes } from './security/modes.js'
@@ -31,6 +32,7 @@ for (const look of [lookForSecrets, plantLinks, tryWords, plantFields]) {
 const lab = Lab.open()
 try {
   for (const look of [lookAtModes, runHostilePrograms, lookAtTerminal]) await look(lab, findings)
+  await runHostileAgents(lab, findings, every)
 } finally {
   lab.close()
 }

@@ -90,14 +90,19 @@ export async function lookAtTerminal(lab: Lab, findings: Findings): Promise<void
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/
+export const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/
 
 /** stdin, stdout and stderr are one terminal. */
-function onTerminal(lab: Lab, home: string, argv: string[]): Promise<string> {
+export function onTerminal(
+  lab: Lab,
+  home: string,
+  argv: string[],
+  env: Record<string, string> = {},
+): Promise<string> {
   const words = [process.execPath, lab.cli, ...argv].map((word) => `'${word}'`).join(' ')
   const child = spawn('script', ['-qefc', words, '/dev/null'], {
     cwd: lab.workspace,
-    env: { ...lab.environment(home), TERM: 'xterm' },
+    env: { ...lab.environment(home), TERM: 'xterm', ...env },
     stdio: ['pipe', 'pipe', 'ignore'],
   })
   const pieces: Buffer[] = []

@@ -17,8 +17,12 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
+/** Beyond it nothing is counted, and the sum of two is no whole number any more. */
+const COUNT_MAX = 2 ** 50
+
+/** 0 for what is no count. */
 export function countOf(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0
+  return typeof value === 'number' && value > 0 && value <= COUNT_MAX ? Math.floor(value) : 0
 }
 
 const TOOL_CHARACTERS_MAX = 16_000

@@ -19,6 +19,8 @@ const RETRIES_MAX = 4
 const ABORT_GRACE_MS = 3000
 
 const ID_CHARACTERS_MAX = 200
+/** Answers that OpenCode has not taken yet: each holds a connection. */
+const UNTAKEN_MAX = 100
 
 /** Refused without a word, OpenCode ends the turn in its middle. */
 const DENIED = 'The person whom you asked has denied this.'
@@ -33,6 +35,7 @@ export class Following {
   /** The prompt, and what OpenCode puts after it by itself. */
   private readonly prompts: Set<string>
   private readonly words: string
+  private untaken = 0
   private isTaken = false
   private isAborted = false
 
@@ -58,6 +61,8 @@ export class Following {
       for await (const { type, properties } of events) {
         const { sessionID, ...facts } = objectOf(properties) ?? {}
         // Also of the sessions that it opens for agents of its own.
+        if (this.untaken > UNTAKEN_MAX || this.parked.length > UNTAKEN_MAX)
+          throw failure('crashed', `opencode asks more than ${UNTAKEN_MAX} questions at once`)
         if (type === 'permission.asked') this.permit(facts)
         else if (type === 'question.asked') this.answer(facts)
         if (sessionID !== this.sessionId) continue
@@ -151,7 +156,11 @@ export class Following {
 
   /** A server that cannot be reached is seen by the end of its events. */
   private post(path: string, body: object): void {
-    this.server.ask('POST', path, body).catch(() => undefined)
+    this.untaken += 1
+    const taken = (): void => {
+      this.untaken -= 1
+    }
+    this.server.ask('POST', path, body).then(taken, taken)
   }
 }
 

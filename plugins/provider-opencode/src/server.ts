@@ -4,6 +4,7 @@
  * Invariants: only who has the password, which is new for each server, may speak to it; after `stop` nothing of its group
  * runs; after `release` neither, but for a server that substrat keeps, which has nothing of the turn left in it.
  */
+import { setMaxListeners } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import type { JsonObject } from 'substrat/provider'
 import { failure } from '../../model-http/src/failure.js'
@@ -38,7 +39,10 @@ export class Server {
     private readonly handle: { url: string; password: string },
     private readonly directory: string,
     private readonly isKept: boolean,
-  ) {}
+  ) {
+    // Each request that is open listens; a warning of Node's would be shown to the person.
+    setMaxListeners(0, this.closing.signal)
+  }
 
   /** The end of what it has printed. */
   output(): string {

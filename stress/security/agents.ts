@@ -1,0 +1,374 @@
+/**
+ * Agent programs that are hostile in what they say: each of the four plugins, as it is published, against a stand-in.
+ * The turn ends, with an exit status of the contract; nothing is written elsewhere, nothing is left running, nobody's
+ * terminal obeys, and the next turn of a program that behaves is answered.
+ */
+import { randomUUID } from 'node:crypto'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { type Ended, type Lab, type RunOptions, repository, type Started } from '../support/lab.js'
+import type { Findings } from './finding.js'
+import { onTerminal, STEERING } from './terminal.js'
+
+const KIND = 'hostile agent'
+const PLUGINS = ['claude-code', 'codex', 'acp', 'opencode'] as const
+type Plugin = (typeof PLUGINS)[number]
+
+const MEMORY_MB_MAX = 250
+const MS_MAX = 20_000
+const ENDLESS_TIMEOUT = '2s'
+/** Long enough for a question that is not taken back: its program is killed for it. */
+const TURN_TIMEOUT = '8s'
+
+interface Hostile {
+  values?: Record<string, unknown>
+  trick?: string
+  at?: number
+  by?: unknown
+}
+
+interface Case {
+  name: string
+  hostile: Hostile
+  plugins?: readonly Plugin[]
+  /** Where the whole of it is a matter of the time that it has. */
+  isEndless?: boolean
+}
+
+const STEER = '\u001b]52;c;ZXZpbA==\u0007\u001b[2J\u009b31m\rall is well\b\u202egpj\u2066x\u007f\u0000end'
+const IDS = [
+  '../../x',
+  '/etc/passwd',
+  '--help',
+  '',
+  '.',
+  'a/b?c#d',
+  `s${STEER}`,
+  's\0x',
+  '@half',
+  '@megabyte',
+  '__proto__',
+  'e\nf',
+]
+const VALUES = [null, true, -1, '@large', '@infinity', '', '@half', [], {}, '@keys', '@deep', '@megabyte']
+const WIDE = ['input', 'output', 'reply', 'text']
+
+const ENDLESS = [
+  'an endless line',
+  'endless lines that are no JSON',
+  'endless text',
+  'endless tools',
+  'endless tools that never end',
+  'endless notes',
+  'endless messages of no known kind',
+  'endless questions',
+  'endless stderr',
+]
+const TRICKS = [
+  'a line of 60 MB',
+  'objects without number',
+  'levels without number',
+  'NULs',
+  'no reply',
+  'an answer before the prompt',
+  'two ends',
+  'no exit',
+  'a question',
+]
+const ROUTES = ['POST /session', 'message', 'prompt_async']
+const OF_SERVER = [
+  'a redirect',
+  'a gzip bomb',
+  'an endless body',
+  'a body that stays away',
+  'a body that breaks off',
+  'headers without end',
+  'no HTTP',
+]
+
+function* cases(): Iterable<Case> {
+  for (const trick of ENDLESS) yield { name: trick, hostile: { trick }, isEndless: true }
+  for (const trick of TRICKS) yield { name: trick, hostile: { trick } }
+  for (const id of IDS)
+    for (const what of ['session', 'call', 'message', 'permission'])
+      yield {
+        name: `${what} ${JSON.stringify(id).slice(0, 20)}`,
+        hostile: { values: { [what]: id }, ...(what === 'permission' && { trick: 'a question' }) },
+      }
+  for (const what of ['text', 'tool', 'note', 'output', 'reply', 'input'])
+    for (const value of [STEER, '@half', '@keys', '@deep', '@megabyte', '@megabytes'])
+      for (const trick of [undefined, 'a question'])
+        if (trick === undefined || what === 'tool' || what === 'input')
+          yield {
+            name: `${what} ${JSON.stringify(value).slice(0, 20)}${trick === undefined ? '' : ', asked about'}`,
+            hostile: {
+              values: { [what]: what === 'input' ? { [STEER]: value, __proto: value } : value },
+              ...(trick !== undefined && { trick }),
+            },
+          }
+  for (const what of WIDE) yield { name: `${what} @wide`, hostile: { values: { [what]: { x: '@wide' } } } }
+  for (const tokens of [-5, '@large', '@huge', '@infinity', 0.5])
+    yield { name: `tokens ${tokens}`, hostile: { values: { tokens } } }
+  yield { name: '__proto__ in every message', hostile: { values: { more: { x: '@keys' }, input: '@keys' } } }
+  yield {
+    name: 'complaints that steer',
+    hostile: { trick: 'no reply, and words on stderr', values: { complaint: STEER } },
+  }
+  const plugins = ['opencode'] as const
+  for (const trick of OF_SERVER)
+    for (const route of ROUTES)
+      yield { name: `${trick}: ${route}`, hostile: { trick, values: { route } }, plugins }
+  for (const trick of ['it closes in the middle of an event', 'an event of many lines without end'])
+    yield { name: trick, hostile: { trick }, plugins }
+  for (const url of [
+    'http://',
+    'http://127.0.0.1:1',
+    'http://[',
+    `http://x${STEER}`,
+    'http://127.0.0.1:99999',
+  ])
+    yield { name: `its address ${JSON.stringify(url)}`, hostile: { values: { url } }, plugins }
+}
+
+export async function runHostileAgents(
+  lab: Lab,
+  findings: Findings,
+  every = 1,
+  wide = 2,
+  plugins: readonly Plugin[] = PLUGINS,
+): Promise<void> {
+  const ground = new Ground(lab)
+  const todo: (() => Promise<void>)[] = []
+  let turn = 0
+  const add = (plugin: Plugin, each: Case): void => {
+    turn += 1
+    if (turn % every === 0 && findings.begins(KIND, `${plugin}: ${each.name}`))
+      todo.push(() => ground.run(plugin, each, findings))
+  }
+  for (const plugin of plugins) {
+    for (const each of cases()) if (each.plugins?.includes(plugin) ?? true) add(plugin, each)
+    const fields = await ground.count(plugin)
+    for (let at = 1; at <= fields; at += 1)
+      for (const by of VALUES) {
+        const name = `field ${at} is ${JSON.stringify(by)}`
+        add(plugin, { name, hostile: { at, by, values: at % 3 === 0 ? { more: { x: 1 } } : {} } })
+      }
+  }
+  const worker = async (): Promise<void> => {
+    for (let next = todo.shift(); next !== undefined; next = todo.shift()) await next()
+  }
+  await Promise.all(Array.from({ length: wide }, worker))
+  ground.close(findings)
+}
+
+/** An installation with the four plugins, whose programs are the stand-in. */
+class Ground {
+  private readonly before: string[]
+  private readonly cases: string
+  private readonly temp: string
+
+  constructor(private readonly lab: Lab) {
+    const data = join(lab.root, 'user/data/substrat')
+    mkdirSync(data, { recursive: true })
+    const plugins = PLUGINS.map((plugin) => ({
+      type: 'link',
+      name: `substrat-provider-${plugin}`,
+      root: join(repository, `plugins/provider-${plugin}`),
+    }))
+    writeFileSync(
+      join(data, 'package.json'),
+      JSON.stringify({ name: 'substrat', private: true, dependencies: {}, oclif: { schema: 1, plugins } }),
+    )
+    for (const plugin of PLUGINS) {
+      writeFileSync(
+        this.program(plugin),
+        `#!/bin/sh\nexec '${process.execPath}' '${repository}/stress/security/hostile-agent.mjs' ${plugin} "$@"\n`,
+      )
+      chmodSync(this.program(plugin), 0o755)
+    }
+    this.cases = mkdtempSync(join(lab.root, 'agents-'))
+    this.temp = join(lab.root, 'temp')
+    mkdirSync(this.temp, { recursive: true })
+    this.before = this.places()
+  }
+
+  /** How many fields its program says in a turn. */
+  async count(plugin: Plugin): Promise<number> {
+    const counted = join(this.cases, `${plugin}.count`)
+    const place = this.place()
+    await this.spawn(plugin, place)
+    await this.send(place, {}, ['hello'], { env: { COUNTED: counted } })
+    const count = existsSync(counted) ? Number(readFileSync(counted, 'utf8')) : 0
+    rmSync(place.root, { recursive: true })
+    if (count === 0) throw new Error(`the stand-in of ${plugin} does not play`)
+    return count
+  }
+
+  async run(plugin: Plugin, { name, hostile, isEndless = false }: Case, findings: Findings): Promise<void> {
+    const place = this.place()
+    const say = (what: string): void => findings.add(KIND, `${plugin}: ${name}`, ['send'], what)
+    try {
+      await this.spawn(plugin, place)
+      const { ended, ms, mb } = await this.measured(place, hostile, isEndless)
+      const limit = ms > MS_MAX ? 'hangs' : mb > MEMORY_MB_MAX ? 'grows' : undefined
+      if (limit !== undefined)
+        say(`it ${limit}: ${Math.round(ms)} ms, ${Math.round(mb)} MB, exit ${ended.code}`)
+      this.judge(ended, say)
+      if (hostile.trick === 'a question' && plugin !== 'codex' && ![5, 9].includes(ended.code as number))
+        say(`exit ${ended.code} of a question`)
+      if (isEndless && ended.code === 0) say('it has a reply of what has none')
+      const left = running(place.mark)
+      if (left.length > 0) say(`it leaves running: ${left.join(' ')}`)
+      await this.look(place, hostile, say)
+      await this.goOn(place, say)
+      const doctor = await this.lab.run(place.home, ['doctor', '--all'])
+      if (doctor.code !== 0) say(`doctor: ${doctor.stdout.slice(0, 1000)}`)
+    } finally {
+      rmSync(place.root, { recursive: true, force: true })
+    }
+  }
+
+  close(findings: Findings): void {
+    const strange = this.places().filter((name) => !this.before.includes(name))
+    if (strange.length > 0) findings.add(KIND, 'outside', [], `it leaves ${strange.join(' ')}`)
+  }
+
+  private judge({ code, stdout, stderr }: Ended, say: (what: string) => void): void {
+    if (code === null || code === 1 || code === 2 || code > 15) say(`exit ${code}: ${stderr.slice(0, 600)}`)
+    if (/\n {4}at /.test(stderr)) say(`a stack: ${stderr.slice(0, 600)}`)
+    if (stderr.length > 20_000_000) say(`it repeats ${stderr.length} characters`)
+    try {
+      JSON.parse(stdout)
+    } catch {
+      say(`its JSON is none: ${stdout.slice(0, 300)}`)
+    }
+  }
+
+  /** With a program that behaves; one that has not the session of before is begun anew, as its person is told to. */
+  private async goOn(place: Place, say: (what: string) => void): Promise<void> {
+    const words = ['hello again', '--if-waiting', 'supersede']
+    let again = await this.send(place, {}, words)
+    if (again.code === 9 && again.stderr.includes('--reseed')) {
+      await this.lab.run(place.home, ['resume', 'a', '--reseed'], { env: this.environment(place, {}) })
+      again = await this.send(place, {}, words)
+    }
+    if (again.code !== 0 || (JSON.parse(again.stdout) as { reply: string }).reply !== 'well')
+      say(`the next turn: exit ${again.code}: ${again.stderr.slice(0, 600)}`)
+  }
+
+  /** As a person sees it afterwards. */
+  private async look(place: Place, hostile: Hostile, say: (what: string) => void): Promise<void> {
+    const streams =
+      hostile.values === undefined
+        ? []
+        : [['send', 'a', 'hello', '--turn-timeout', ENDLESS_TIMEOUT, '--if-waiting', 'supersede']]
+    for (const argv of [...streams, ['show', 'a'], ['log', 'a']]) {
+      const seen = await onTerminal(this.lab, place.home, argv, this.environment(place, hostile))
+      const steering = STEERING.exec(seen.replaceAll('\r\u001b[K', '').replaceAll(/\r\n/g, '\n'))
+      if (steering !== null)
+        say(
+          `${argv[0]} steers: ${JSON.stringify(seen.slice(Math.max(0, steering.index - 80), steering.index + 20))}`,
+        )
+    }
+  }
+
+  private async measured(
+    place: Place,
+    hostile: Hostile,
+    isEndless: boolean,
+  ): Promise<{ ended: Ended; ms: number; mb: number }> {
+    const began = performance.now()
+    const timeout = isEndless ? ENDLESS_TIMEOUT : TURN_TIMEOUT
+    const { child, ended } = this.start(place, hostile, ['hello', '--turn-timeout', timeout])
+    let mb = 0
+    const timer = setInterval(() => {
+      mb = Math.max(mb, highWater(child.pid as number))
+    }, 25)
+    const result = await ended
+    clearInterval(timer)
+    return { ended: result, ms: performance.now() - began, mb }
+  }
+
+  private async spawn(plugin: Plugin, { home }: Place): Promise<void> {
+    const option = `command=${this.program(plugin)}`
+    await this.lab.do(home, 'spawn', '--name', 'a', '--provider', plugin, '--option', option)
+  }
+
+  private send(place: Place, hostile: Hostile, words: string[], options: RunOptions = {}): Promise<Ended> {
+    return this.start(place, hostile, words, options).ended
+  }
+
+  private start(place: Place, hostile: Hostile, words: string[], { env = {} }: RunOptions = {}): Started {
+    const environment = { ...this.environment(place, hostile), ...env }
+    return this.lab.start(place.home, ['send', 'a', ...words, '--json'], {
+      env: environment,
+      timeoutMs: 60_000,
+    })
+  }
+
+  private environment({ root, mark }: Place, hostile: Hostile): Record<string, string> {
+    return {
+      HOSTILE: JSON.stringify(hostile),
+      HOSTILE_STORE: join(root, 'store'),
+      HOSTILE_MARK: mark,
+      CLAUDE_CONFIG_DIR: join(root, 'claude'),
+      CODEX_HOME: join(root, 'codex'),
+      TMPDIR: this.temp,
+      SUBSTRAT_RETRY_DELAYS: '1ms',
+      // A server that is kept is left running, as it should be.
+      SUBSTRAT_WARM_MAX: '0',
+    }
+  }
+
+  private place(): Place {
+    const root = mkdtempSync(join(this.cases, 'c'))
+    return { root, home: join(root, 'home'), mark: randomUUID() }
+  }
+
+  private program(plugin: Plugin): string {
+    return join(this.lab.root, `program-${plugin}`)
+  }
+
+  private places(): string[] {
+    const { root, workspace } = this.lab
+    return [root, workspace, join(root, 'user'), this.temp, this.cases]
+      .flatMap((directory) =>
+        directory === undefined ? [] : readdirSync(directory).map((name) => join(directory, name)),
+      )
+      .filter((path) => !/\.count$|\/user\/cache$/.test(path))
+  }
+}
+
+interface Place {
+  root: string
+  home: string
+  /** In the environment of each process of it. */
+  mark: string
+}
+
+function highWater(pid: number): number {
+  try {
+    return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
+  } catch {
+    return 0
+  }
+}
+
+function running(mark: string): string[] {
+  return readdirSync('/proc').filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/environ`, 'latin1').includes(mark)
+    } catch {
+      return false
+    }
+  })
+}

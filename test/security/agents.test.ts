@@ -1,0 +1,57 @@
+/** A sample of hostile agent programs, against the plugins as they are published; and that their ids and counts steer nothing. */
+import { expect, test, vi } from 'vitest'
+import { runHostileAgents } from '../../stress/security/agents.js'
+import { Findings } from '../../stress/security/finding.js'
+import { Lab } from '../../stress/support/lab.js'
+import { pluginPart } from '../plugins/plugin-part.js'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+// One whose flood once opened a connection for each question: 305 MB.
+test('no hostile program of an agent holds up, fills, steers or breaks the command', async () => {
+  const lab = Lab.open()
+  const findings = new Findings('opencode: endless questions')
+  try {
+    await runHostileAgents(lab, findings, 1, 1, ['opencode'])
+  } finally {
+    lab.close()
+  }
+  expect(findings.broken).toEqual([])
+  expect(findings.counts.get('hostile agent')).toBe(1)
+})
+
+const WRONG = [
+  '../../x',
+  '/etc/passwd',
+  '--help',
+  '',
+  '.',
+  'a/b',
+  's\0x',
+  '\u001b[2J',
+  '\ud800',
+  'x'.repeat(1000),
+]
+
+const { countOf } = await pluginPart<{ countOf(value: unknown): number }>('program-lines/src/json')
+
+test.each([-5, 2 ** 53, 1e300, Number.POSITIVE_INFINITY, Number.NaN, '5', null])(
+  '%j is no count of a program',
+  (value) => {
+    expect(countOf(value)).toBe(0)
+  },
+)
+
+const { threadOf } = await pluginPart<{ threadOf(state: Uint8Array): object | undefined }>(
+  'provider-codex/src/thread',
+)
+const { decodeClaudeState } = await pluginPart<{ decodeClaudeState(state: Uint8Array): object | undefined }>(
+  'provider-claude-code/src/state',
+)
+const { isSessionId } = await pluginPart<{ isSessionId(id: string): boolean }>('provider-opencode/src/state')
+
+test.each(WRONG)('an id %j names no session of a program', (id) => {
+  expect(threadOf(Buffer.from(JSON.stringify({ thread_id: id })))).toBeUndefined()
+  expect(decodeClaudeState(Buffer.from(JSON.stringify({ session_id: id })))).toBeUndefined()
+  expect(isSessionId(id)).toBe(false)
+})
