@@ -416,7 +416,10 @@ function opencode() {
         .end('{"name":"NotFoundError","data":{"message":"Session not found"}}')
     const body = (bodies[route] ?? (() => (last === 'message' ? messages : true)))()
     response.writeHead(200, headers)
-    await print(json(body), response)
+    const said = json(body)
+    // Before it is let go: it is killed once it has been heard.
+    if (process.env.COUNTED) writeFileSync(process.env.COUNTED, String(fields))
+    await print(said, response)
     response.end()
     if (last === 'prompt_async') {
       const listener = listeners[0]
@@ -426,7 +429,6 @@ function opencode() {
       }
       if (trick === 'an event of many lines without end') for (;;) await print('data: {\n', listener)
       await prompted(JSON.parse(text))
-      if (process.env.COUNTED) setTimeout(() => writeFileSync(process.env.COUNTED, String(fields + 40)), 20)
     }
     if (last === 'abort') await write(`${JSON.stringify(event('session.idle', {}))}\n`)
   })
