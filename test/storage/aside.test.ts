@@ -13,3 +13,12 @@ test('what takes the place of a damaged log is on disk, its snapshot too: beside
   expect(unsyncedAfter(operations)).toEqual([])
   expect(readFileSync(agent.snapshot, 'utf8')).toBe('snapshot')
 })
+
+test('its name is on disk before the snapshot is replaced: one that knows more than the log is damage', () => {
+  const agent = new AgentPaths(join(tempDirectory(), 'agent'))
+  mkdirSync(agent.root)
+  const operations = operationsOf(() => replaceLog(agent, Buffer.from('log'), Buffer.from('snapshot')))
+  const replacing = operations.findIndex(({ point }) => point === 'aside.snapshot.rename')
+  const unsynced = unsyncedAfter(operations.slice(0, replacing))
+  expect(unsynced.filter((what) => what.includes(agent.log))).toEqual([])
+})

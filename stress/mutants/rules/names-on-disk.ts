@@ -93,7 +93,7 @@ export const NAMES_ON_DISK: Mutant[] = [
     file: 'storage/aside.ts',
     from: `replace('aside.log', agent.log, bytes, { durableName: true })`,
     to: `replace('aside.log', agent.log, bytes, { durableName: false })`,
-    suites: ['recovery/rebuild-log'],
+    suites: ['storage/aside'],
   },
   {
     name: 'the entry of a name has no durable name',
