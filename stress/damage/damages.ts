@@ -54,7 +54,8 @@ function* atByte(home: DamagedHome, place: Place, { allBits }: DamageOptions): G
   for (const bit of bits) yield damage(`bit ${bit} flipped`, withByte(bytes, at, byte ^ (1 << bit)))
   if (byte !== 0) yield damage('byte set to 0', withByte(bytes, at, 0))
   yield damage('byte deleted', spliced(bytes, at, at + 1))
-  yield damage('byte doubled', spliced(bytes, at, at, Buffer.of(byte)))
+  // A byte more: behind the last one it is a tail, which is nobody's.
+  yield { ...damage('byte doubled', spliced(bytes, at, at, Buffer.of(byte))), range: [at + 1, at + 1] }
   yield { ...damage('cut off', bytes.subarray(0, at)), range: [at, bytes.length] }
 }
 
