@@ -2,7 +2,14 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { conversation, type HomeView } from '../support/home-view.js'
-import { type Broken, nothingPending, replyIsKept, takenOnce, takenOnceOrNot } from '../support/promises.js'
+import {
+  type Broken,
+  nothingPending,
+  replyIsKept,
+  takenOnce,
+  takenOnceOrLeft,
+  takenOnceOrNot,
+} from '../support/promises.js'
 import type { Desk } from './desk.js'
 import { type Case, exits, killedBefore, leaveAsked, type Scenario, withAgent } from './scenario.js'
 import type { Told } from './trace.js'
@@ -18,7 +25,7 @@ export const SENDING: Scenario[] = [
       await withAgent(desk, 'a')
       await leaveAsked(desk, 'a', 'interrupted')
     },
-    always: (home) => takenOnce(home.agent('a'), 'interrupted', 'echo: interrupted'),
+    always: (home) => takenOnceOrLeft(home.agent('a'), 'interrupted', 'echo: interrupted'),
   }),
   sending('send-after-tear', ['--key', 'k', 'hello'], {
     async prepare(desk) {

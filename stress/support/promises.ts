@@ -23,6 +23,18 @@ export function* takenOnceOrNot(agent: AgentSeen | undefined, content: string, a
   if (agent !== undefined && conversation(agent, content).asked > 0) yield* takenOnce(agent, content, answer)
 }
 
+/** The same, but for a turn that was gone on with by itself as often as that is done, and then left to a person. */
+export function* takenOnceOrLeft(agent: AgentSeen | undefined, content: string, answer: string): Broken {
+  if (!wasTriedTwice(agent)) yield* takenOnce(agent, content, answer)
+}
+
+function wasTriedTwice(agent: AgentSeen | undefined): boolean {
+  const kinds = (agent?.records ?? []).map(({ kind }) => kind)
+  const end = kinds.indexOf('run.interrupted')
+  const attempts = kinds.slice(kinds.lastIndexOf('run.started', end), end)
+  return end !== -1 && attempts.filter((kind) => kind === 'run.resumed').length === 2
+}
+
 /** A reply that was printed is in the log, with the end of its run. */
 export function* replyIsKept(
   told: { stdout: string },
