@@ -290,8 +290,10 @@ describe('substrat killed', () => {
   test('between the gate and the record leaves nothing that runs', async () => {
     const directory = tempDirectory()
     const child = scripts.start('warm-child.ts', [directory, 'hold the record'])
-    await waitFor(() => existsSync(join(directory, 'group')), 'the fork')
-    const group = Number(readFileSync(join(directory, 'group'), 'utf8'))
+    const file = join(directory, 'group')
+    // The file is there before the number in it is.
+    await waitFor(() => existsSync(file) && readFileSync(file, 'utf8') !== '', 'the fork')
+    const group = Number(readFileSync(file, 'utf8'))
     expect(isAlive(group)).toBe(true)
     child.kill('SIGKILL')
     await waitFor(() => !isAlive(group), 'the end of what waited at the gate')
