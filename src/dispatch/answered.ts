@@ -8,7 +8,7 @@ import { SubstratError } from '../errors.js'
 import type { Message } from '../mail/message.js'
 import { deriveId, digestOf } from '../session/ids.js'
 import { type PastRun, readPastRun } from '../session/past-run.js'
-import type { KeyEntry, State } from '../session/state.js'
+import type { State } from '../session/state.js'
 import { troubleOf } from '../session/trouble.js'
 import type { FileStore } from '../storage/store.js'
 import type { Context } from './context.js'
@@ -86,12 +86,15 @@ export function isOwnTurn({ run }: State, { key, content }: Pick<KeyedMessage, '
   return key !== null && run?.key === key && run.digest === digestOf(content)
 }
 
-/**
- * Of a message that is stored with a key: the same message is stored once. `entry`: of the turn that it had before; to ask
- * again is another message.
- */
-export function idOfKey(agentId: string, key: string, entry: KeyEntry | undefined): string {
-  return deriveId(agentId, 'key', key, ...(entry === undefined ? [] : [String(entry.seq)]))
+/** Of a message that is stored with a key: the same message is stored once. */
+export function idOfKey(agentId: string, key: string): string {
+  return deriveId(agentId, 'key', key)
+}
+
+/** The same, where it had its turn: to ask again is another message. */
+export function nextIdOfKey(state: State, key: string): string {
+  const entry = state.keys.find((known) => known.key === key)
+  return entry === undefined ? idOfKey(state.id, key) : deriveId(state.id, 'key', key, String(entry.seq))
 }
 
 /** Whether it was taken by another call with its key while it waited in the inbox, and does not ask again. */
@@ -104,7 +107,7 @@ export function isTaken(
   if (key === null || entry === undefined) return false
   const run = readPastRun(store, state.id, entry)
   if (run.digest !== digest) return false
-  return run.status === 'completed' || message_id === idOfKey(state.id, key, undefined)
+  return run.status === 'completed' || message_id === idOfKey(state.id, key)
 }
 
 /** Whether it was answered nobody knows: it is not taken a second time. */

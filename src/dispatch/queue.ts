@@ -8,7 +8,7 @@ import type { State } from '../session/state.js'
 import { isUnfinished } from '../session/status.js'
 import { OPERATOR } from '../storage/mailboxes.js'
 import { randomUuid } from '../storage/random.js'
-import { answeredInLog, idOfKey, isOwnTurn, keyConflict } from './answered.js'
+import { answeredInLog, isOwnTurn, keyConflict, nextIdOfKey } from './answered.js'
 import type { Context } from './context.js'
 import { nameOf, type Outcome } from './outcome.js'
 import type { SendRequest } from './send-request.js'
@@ -22,8 +22,7 @@ export function queue(ctx: Context, request: SendRequest): Outcome {
   const taken = answeredInLog(ctx, state, request) ?? beingAnswered(ctx, state, request)
   if (taken !== undefined) return taken
   const { key, content, kind, notBefore } = request
-  const entry = state.keys.find((known) => known.key === key)
-  const messageId = key === null ? randomUuid() : idOfKey(state.id, key, entry)
+  const messageId = key === null ? randomUuid() : nextIdOfKey(state, key)
   const isNew = post(store, {
     message_id: messageId,
     from: OPERATOR,

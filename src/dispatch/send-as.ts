@@ -15,7 +15,7 @@ import { isInterrupted } from '../session/status.js'
 import { randomUuid } from '../storage/random.js'
 import { checkMayWrite } from '../tree/relations.js'
 import { checkNoCycle, replyIn } from '../turn/tools/tree/correspondence.js'
-import { answeredInLog, idOfKey, isOwnTurn, keyConflict } from './answered.js'
+import { answeredInLog, idOfKey, isOwnTurn, keyConflict, nextIdOfKey } from './answered.js'
 import type { Context } from './context.js'
 import { readState } from './look.js'
 import { nameOf, type Outcome, wordOf } from './outcome.js'
@@ -82,8 +82,7 @@ function store(ctx: Context, from: State, to: State, request: SendRequest): stri
   const key = keyOf(from, request)
   const asked = openRequest(from, to, { key, content })
   if (asked !== undefined) return asked
-  const entry = to.keys.find((known) => known.key === key)
-  const message_id = key === null ? randomUuid() : idOfKey(to.id, key, entry)
+  const message_id = key === null ? randomUuid() : nextIdOfKey(to, key)
   const sender = { from: from.id, from_path: from.path, to: to.id }
   const draft = {
     ...sender,
@@ -110,7 +109,7 @@ function openRequest(
   if (!isOpen || !isOwnTurn(to, message)) return undefined
   const asked = to.run?.requests.find((request) => request.from === from.id)?.message_id
   // What asks for no reply was taken by the id of its first time, or by that of a later one: which, nobody waits for.
-  return asked ?? idOfKey(to.id, message.key as string, undefined)
+  return asked ?? idOfKey(to.id, message.key as string)
 }
 
 function isGoneOnWith(state: State): boolean {

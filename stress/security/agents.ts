@@ -147,12 +147,12 @@ export async function runHostileAgents(
   plugins: readonly Plugin[] = PLUGINS,
 ): Promise<void> {
   const ground = new Ground(lab)
-  const todo: (() => Promise<void>)[] = []
+  const waiting: (() => Promise<void>)[] = []
   let turn = 0
   const add = (plugin: Plugin, each: Case): void => {
     turn += 1
     if (turn % every === 0 && findings.begins(KIND, `${plugin}: ${each.name}`))
-      todo.push(() => ground.run(plugin, each, findings))
+      waiting.push(() => ground.run(plugin, each, findings))
   }
   for (const plugin of plugins) {
     for (const each of cases()) if (each.plugins?.includes(plugin) ?? true) add(plugin, each)
@@ -164,7 +164,7 @@ export async function runHostileAgents(
       }
   }
   const worker = async (): Promise<void> => {
-    for (let next = todo.shift(); next !== undefined; next = todo.shift()) await next()
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next()
   }
   await Promise.all(Array.from({ length: wide }, worker))
   ground.close(findings)

@@ -68,14 +68,14 @@ export const KEYS: Mutant[] = [
   {
     name: 'a queued message whose key has had its turn is taken',
     file: 'dispatch/answered.ts',
-    from: `return run.status === 'completed' || message_id === idOfKey(state.id, key, undefined)`,
+    from: `return run.status === 'completed' || message_id === idOfKey(state.id, key)`,
     to: `return run.status === 'completed' && message_id !== null`,
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a queued message that asks again is dropped',
     file: 'dispatch/answered.ts',
-    from: `return run.status === 'completed' || message_id === idOfKey(state.id, key, undefined)`,
+    from: `return run.status === 'completed' || message_id === idOfKey(state.id, key)`,
     to: `return run.status !== 'open' && message_id !== null`,
     suites: ['dispatch/acknowledged'],
   },
@@ -103,14 +103,14 @@ export const KEYS: Mutant[] = [
   {
     name: 'a notification with a key is stored again while its turn lasts',
     file: 'dispatch/send-as.ts',
-    from: 'return asked ?? idOfKey(to.id, message.key as string, undefined)',
+    from: 'return asked ?? idOfKey(to.id, message.key as string)',
     to: 'return asked',
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'the same key stores a message twice',
     file: 'dispatch/queue.ts',
-    from: 'const messageId = key === null ? randomUuid() : idOfKey(state.id, key, entry)',
+    from: 'const messageId = key === null ? randomUuid() : nextIdOfKey(state, key)',
     to: 'const messageId = randomUuid()',
     suites: ['dispatch/acknowledged'],
   },
