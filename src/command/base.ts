@@ -11,7 +11,7 @@ import { withDeliveries } from '../dispatch/deliveries.js'
 import { readState } from '../dispatch/look.js'
 import type { Outcome } from '../dispatch/outcome.js'
 import type { WaitView } from '../dispatch/view.js'
-import { SubstratError } from '../errors.js'
+import { SubstratError, shellWord } from '../errors.js'
 import { type PluginFacts, ProviderRegistry } from '../provider/registry.js'
 import type { PluginPlaces } from '../recovery/check-plugins.js'
 import { OPERATOR } from '../storage/mailboxes.js'
@@ -20,9 +20,10 @@ import { FileStore } from '../storage/store.js'
 import { resolveAgent } from '../tree/names.js'
 import { resolveRelative } from '../tree/relations.js'
 import { Shutdown } from '../turn/stop.js'
-import { asSubstratError, errorJson, errorLine, forPerson, hasResult, onStreamError } from './output.js'
+import { asSubstratError, errorJson, errorLine, forPerson, hasResult } from './output.js'
 import { ConsoleReporter } from './reporter.js'
 import { SETTING_KEYS, Settings } from './settings.js'
+import { guardStdio, stdout } from './stdio.js'
 
 export interface ContextOptions {
   /** Whether a bad config.json stops the command. */
@@ -37,8 +38,6 @@ export interface ContextOptions {
 export abstract class BaseCommand extends Command {
   static override enableJsonFlag = true
 
-  /** False once whoever read stdout is gone: a turn goes on, what only prints need not. */
-  protected isRead = true
   private reporter: ConsoleReporter | undefined
   private shutdown: Shutdown | undefined
   private isStream = false
@@ -52,12 +51,12 @@ export abstract class BaseCommand extends Command {
 
   protected override async init(): Promise<void> {
     await super.init()
-    onStreamError(
-      (error) => this.fail(error),
-      () => {
-        this.isRead = false
-      },
-    )
+    guardStdio()
+  }
+
+  /** False once nobody reads stdout, or it cannot be written: a turn goes on, what only prints need not. */
+  protected get isRead(): boolean {
+    return stdout.isOpen
   }
 
   /** The home's root, made absolute. */
@@ -104,6 +103,7 @@ export abstract class BaseCommand extends Command {
   /** For commands that write: makes the home where it is missing. */
   protected context(options: ContextOptions = {}): Context {
     const store = this.openForWrite()
+    stdout.keepRemedy('what was asked is done and on disk: substrat list')
     const reporter = new ConsoleReporter({ isStream: options.isStream === true, isJson: this.jsonEnabled() })
     this.reporter = reporter
     this.isStream = options.isStream === true
@@ -202,6 +202,7 @@ export abstract class BaseCommand extends Command {
   protected report({ result, failure }: Outcome): void {
     this.reporter?.done()
     if (result.wait !== null) this.reportWait(result.wait, result.agent.id)
+    stdout.keepRemedy(whereResultIs(result))
     if (failure === undefined || hasResult(failure.code)) {
       if (this.jsonEnabled()) this.printJson(result)
       else if (!this.isStream && result.reply !== null) this.print(result.reply)
@@ -262,6 +263,8 @@ export abstract class BaseCommand extends Command {
   protected fail(error: SubstratError, printsJson = true): void {
     this.reporter?.done()
     process.exitCode ??= error.exitStatus
+    // The one line will say that the result could not be printed, and where it is.
+    if (stdout.failure !== undefined && hasResult(error.code)) return
     if (this.jsonEnabled() && printsJson) this.printJson(errorJson(error))
     process.stderr.write(`${errorLine(error)}\n`)
     if (process.env.DEBUG) process.stderr.write(`${error.stack}\n${causeOf(error)}`)
@@ -285,6 +288,13 @@ export abstract class BaseCommand extends Command {
 
   /** Our results are printed where they are known; oclif prints none. */
   protected override logJson(): void {}
+}
+
+function whereResultIs({ agent, wait }: Outcome['result']): string {
+  const name = shellWord(agent.path)
+  // The secret of a token is printed once; another one takes its place.
+  if (wait !== null) return `the turn waits for a decision; mint a token anew: substrat token rotate ${name}`
+  return `the turn's end and its reply are in the log: substrat show ${name} --reply`
 }
 
 function causeOf(error: SubstratError): string {

@@ -8,6 +8,7 @@ import { isThere } from '../storage/user-files.js'
 import type { BaseCommand } from './base.js'
 import { asSubstratError, errorJson, errorLine } from './output.js'
 import { OwnConfig } from './own-config.js'
+import { guardStdio, stdout } from './stdio.js'
 
 const pjson = packageJson as unknown as Interfaces.PJSON
 
@@ -18,6 +19,7 @@ type CommandClass = { id: string; new (argv: string[], config: OwnConfig): BaseC
 /** Runs the command line, and ends the process. */
 export async function start(root: string, commands: Commands): Promise<void> {
   const argv = process.argv.slice(2)
+  guardStdio()
   // What runs is what was compiled. Otherwise oclif looks for a TypeScript compiler where NODE_ENV is test or
   // development, and warns at every start while an ESM plugin is linked.
   settings.enableAutoTranspile = false
@@ -29,7 +31,9 @@ export async function start(root: string, commands: Commands): Promise<void> {
     fail(error, argv)
   }
   process.off('beforeExit', failUnfinished)
-  await Promise.all([written(process.stdout), written(process.stderr)])
+  await written(process.stdout)
+  stdout.finish()
+  await written(process.stderr)
   // What a provider has left running (a timer, a connection, a turn that takes no notice of its end) keeps no process.
   process.exit()
 }

@@ -5,12 +5,21 @@
  */
 import { once } from 'node:events'
 import type { Duplex, Readable, Writable } from 'node:stream'
+import { EXIT_STATUS } from '../errors.js'
 import { connectTo } from '../storage/socket.js'
 
 /** For the holder that the environment names. */
 export async function carryOverStdio(): Promise<void> {
   // Whoever reads our answers may go at any time: that ends the bridge, and is no failure.
-  process.stdout.removeAllListeners('error').on('error', () => process.stdout.destroy())
+  process.stdout.removeAllListeners('error').on('error', ({ code }: NodeJS.ErrnoException) => {
+    process.stdout.destroy()
+    if (code === 'EPIPE' || process.exitCode !== undefined) return
+    process.exitCode = EXIT_STATUS.STORAGE_FAILED
+    process.stderr.write(
+      `substrat: cannot write an answer to stdout: ${code} (start substrat mcp on a pipe)\n`,
+    )
+  })
+  process.stderr.on('error', () => undefined)
   await bridge(process.env.SUBSTRAT_SOCKET || undefined, process.stdin, process.stdout)
 }
 

@@ -72,29 +72,17 @@ function bounded(sentence: string): string {
     : `${sentence.slice(0, SENTENCE_CHARACTERS_MAX)}…`
 }
 
-/**
- * A closed stdout or stderr stops nothing: nobody reads it, but what was asked goes on, and is on disk. Where stdout
- * cannot be written for another reason the result is not told, so the command has not succeeded.
- */
-export function onStreamError(fail: (error: SubstratError) => void, onReaderGone: () => void): void {
-  // oclif's own listener throws, which would end a turn in the middle.
-  for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error')
-  process.stderr.on('error', () => undefined)
-  process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
-    // EIO is a terminal that was hung up.
-    if (code === 'EPIPE' || code === 'EIO') return onReaderGone()
-    const details = {
-      hint: 'what was asked is done and on disk: substrat list',
-      facts: { errno: code ?? null },
-    }
-    fail(new SubstratError('STORAGE_FAILED', `cannot write the result to stdout: ${code}`, details))
-  })
-}
-
 /** The result is on stdout also for these: the command was understood, and says what to wait for. */
 export function hasResult(code: ErrorCode): boolean {
-  return [5, 6, 7].includes(EXIT_STATUS[code])
+  return WITH_RESULT.includes(EXIT_STATUS[code])
 }
+
+/** Whether a command that exits so has printed a result. */
+export function hasResultStatus(status: unknown): boolean {
+  return [undefined, 0, ...WITH_RESULT].includes(status as number | undefined)
+}
+
+const WITH_RESULT: number[] = [5, 6, 7]
 
 /** What steers a terminal, or has it show text in another order than it is in: `\u202e` turns what is behind it around. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced

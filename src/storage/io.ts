@@ -145,6 +145,11 @@ export function writeAll(point: string, file: OpenFile, bytes: Uint8Array, offse
   }
 }
 
+/** All of `bytes`, behind what stdout or stderr has already. It is no file of the home, and its error is the kernel's own. */
+export function writeStream(fd: number, bytes: Uint8Array): void {
+  for (let written = 0; written < bytes.length; ) written += fs.writeSync(fd, bytes, written)
+}
+
 export function truncate(point: string, file: OpenFile, size: number): void {
   step({ point, name: 'truncate', path: file.path, offset: size }, () => fs.ftruncateSync(file.fd, size))
 }

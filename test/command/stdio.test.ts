@@ -1,0 +1,73 @@
+/** A stdout or stderr that cannot be written. */
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { House, type Result } from '../support/cli.js'
+
+const house = new House()
+
+/** With that redirection, by a shell. */
+function redirected(redirection: string, ...args: string[]): Promise<Result> {
+  return house.launch(['bash', '-c', `"$@" ${redirection}`, 'bash', ...house.command(...args)]).result
+}
+
+const NO_SPACE = 'substrat: cannot write the result to stdout: ENOSPC'
+
+describe.skipIf(!existsSync('/dev/full'))('a stdout without space (needs /dev/full)', () => {
+  test.concurrent.for([
+    ['list', '--json'],
+    ['list'],
+    ['list', '--help'],
+    ['help'],
+    ['--version'],
+    ['plugins', '--json'],
+    ['config', 'list', '--json'],
+  ])('ends %s at once with status 11 and one line', async (args) => {
+    const { exit, stderr } = await redirected('>/dev/full', ...args)
+    expect(exit).toBe(11)
+    expect(stderr).toMatch(/^[^\n]+\n$/)
+    expect(stderr).toContain(`${NO_SPACE} (make room there`)
+  })
+
+  test.concurrent.for([
+    [3, 'show', 'nobody', '--json'],
+    [2, 'frobnicate', '--json'],
+  ] as const)('leaves an error its own status, %i, and its own line', async ([status, ...args]) => {
+    const { exit, stderr } = await redirected('>/dev/full', ...args)
+    expect({ exit, lines: stderr.split('\n').length }).toEqual({ exit: status, lines: 2 })
+    expect(stderr).not.toContain('stdout')
+  })
+
+  test.concurrent('leaves the exit status alone where stderr has no space either', async () => {
+    expect((await redirected('>/dev/full 2>/dev/full', 'list', '--json')).exit).toBe(11)
+    expect((await redirected('2>/dev/full', 'show', 'nobody')).exit).toBe(3)
+  })
+
+  test.concurrent.for(['--json', '--stream'])(
+    'does not end a turn with %s: the line says which command shows the reply',
+    async (flag) => {
+      const name = `a${flag}`
+      const id = await house.spawn(name)
+      const { exit, stderr } = await redirected('>/dev/full', 'send', name, 'hi', flag)
+      expect(exit).toBe(11)
+      expect(stderr).toBe(
+        `${NO_SPACE} (the turn's end and its reply are in the log: substrat show ${name} --reply)\n`,
+      )
+      expect(house.count(id, 'run.completed')).toBe(1)
+      expect((await house.ok('show', name, '--reply')).stdout).toBe('echo: hi\n')
+    },
+  )
+})
+
+test.concurrent('a stdout that is open for reading alone is status 11', async () => {
+  const { exit, stderr } = await redirected('1</dev/null', 'list', '--json')
+  expect(exit).toBe(11)
+  expect(stderr).toContain('to stdout: EBADF')
+})
+
+test.concurrent('a file that takes only the beginning of a result is status 11, not a result cut in silence', async () => {
+  const file = path.join(house.root, 'cut')
+  const limited = ['bash', '-c', `ulimit -f 1; "$@" >'${file}'`, 'bash', ...house.command('help')] as const
+  const { exit } = await house.launch([...limited]).result
+  expect({ exit, bytes: readFileSync(file).length }).toEqual({ exit: 11, bytes: 1024 })
+})
