@@ -74,6 +74,7 @@ export async function takeAway(ctx: Context, state: State): Promise<void> {
     const now = openForRead(store, state.id)?.state
     const keep = now === undefined ? undefined : whyKept(store, now)
     if (keep !== undefined) throw kept(state, keep)
+    lease.assertHeld()
     store.removeAgent(state.id)
   } finally {
     await lease.release()

@@ -16,7 +16,7 @@ import { foldWholePart, load, loadFrom } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
 import { encodeSnapshot } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
-import type { FileStore, LogReader } from '../storage/store.js'
+import type { FileStore, Lease, LogReader } from '../storage/store.js'
 import { lockChildren, lockRoots } from '../tree/children.js'
 import { readable } from '../tree/names.js'
 import { revoked, withdrawn } from '../turn/step-calls.js'
@@ -47,7 +47,7 @@ export async function rebuildLog(
     try {
       if (!isDamaged(store, agentId)) return undefined
       const mayLive = isFree(store, base, index.lookUp(base.name ?? base.id))
-      const state = await operate(store, agentId, mayLive, surgeon)
+      const state = await operate(store, agentId, mayLive, { ...surgeon, lease })
       if (state.state !== 'terminated' && (state.parent !== null || state.name !== null))
         index.reserve(state.name ?? state.id, state.id)
       return told(state)
@@ -107,7 +107,7 @@ async function operate(
   store: FileStore,
   agentId: string,
   mayLive: boolean,
-  { note }: Surgeon,
+  { note, lease }: Surgeon & { lease: Lease },
 ): Promise<State> {
   const { part, remains, bytes } = withLog(store, agentId, (log) => {
     const part = wholePart(store, agentId, log)
@@ -129,6 +129,8 @@ async function operate(
   if (isLogged) await killPrograms(base.run, { home: store.root, note })
   for (const warm of [base.warm, snapshot?.warm])
     if (warm !== undefined) await killServer(store.root, warm, SERVER_TERMINATE_MS)
+  // Stopping programs takes seconds.
+  lease.assertHeld()
   const kept = store.upkeep.keepDamaged(agentId).log ?? 'nothing'
   const records = [
     ...(isLogged ? atRest(base) : [created(base)]),

@@ -69,6 +69,7 @@ export class Session {
       )
       if (damage !== undefined)
         store.keepCutBytes(agentId, damage.offset, log.read(damage.offset, log.size()))
+      lease.assertHeld()
       if (log.size() > settledBytes) log.settle(settledBytes, state.log_bytes)
       for (const { runId, verb } of store.requests.to(agentId)) {
         if (runId !== state.run?.run_id || state.run.status !== 'open')
@@ -113,6 +114,8 @@ export class Session {
     this.lease.assertHeld()
     const batch = encodeBatch(this.current, records)
     for (const blob of batch.blobs) this.store.writeBlob(this.id, blob)
+    // Their syncs take time.
+    if (batch.blobs.length > 0) this.lease.assertHeld()
     this.log.append(batch.bytes)
     this.current = batch.state
     for (const record of batch.records) for (const listener of this.listeners) listener(record)

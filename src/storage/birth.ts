@@ -20,6 +20,8 @@ export interface Birth {
   /** Content that the first batch names. */
   blobs: Buffer[]
   command: string
+  /** Throws where the index that has its name is no longer locked by us. */
+  assertNameHeld?: () => void
 }
 
 /** The agent's lock, held since before anyone could see the agent. */
@@ -48,6 +50,7 @@ export async function createAgent(paths: HomePaths, locks: LockSystem, birth: Bi
     // A cache of the log: where a power cut spoils it, it is rebuilt.
     writeNew('spawn.snapshot', cradle.snapshot, birth.snapshot, { isSynced: false })
     io.syncDirectory('spawn.sync_directory', cradle.root)
+    birth.assertNameHeld?.()
     io.rename('spawn.rename', cradle.root, agent.root)
   } catch (error) {
     attempt(() => io.removeTree('spawn.remove', cradle.root))

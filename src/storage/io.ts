@@ -290,6 +290,31 @@ export function factsOf(point: string, file: OpenFile): FileFacts {
   return step({ point, name: 'read', path: file.path }, () => factsFrom(fs.fstatSync(file.fd)))
 }
 
+/**
+ * Whether the name that the file was opened by still leads to it. `unknown`: the name leads nowhere, and the file has a
+ * name elsewhere: a directory above it was renamed.
+ */
+export function nameOf(point: string, file: OpenFile): 'same' | 'other' | 'unknown' | 'none' {
+  return step({ point, name: 'read', path: file.path }, () => {
+    const named = fs.lstatSync(file.path, { throwIfNoEntry: false })
+    const { ino, dev } = inodeOf(file)
+    if (named?.ino === ino && named.dev === dev) return 'same'
+    if (fs.fstatSync(file.fd).nlink === 0) return 'none'
+    return named === undefined ? 'unknown' : 'other'
+  })
+}
+
+/** Looked up once: a descriptor keeps its inode, and an inode that is open is not given to another file. */
+const inodes = new WeakMap<OpenFile, { ino: number; dev: number }>()
+
+function inodeOf(file: OpenFile): { ino: number; dev: number } {
+  const known = inodes.get(file)
+  if (known !== undefined) return known
+  const { ino, dev } = fs.fstatSync(file.fd)
+  inodes.set(file, { ino, dev })
+  return { ino, dev }
+}
+
 function factsFrom(stat: fs.Stats): FileFacts {
   return {
     kind: stat.isFile() ? 'file' : stat.isDirectory() ? 'directory' : 'other',

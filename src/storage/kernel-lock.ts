@@ -13,10 +13,31 @@ import * as io from './io.js'
 
 export type LockSharing = 'exclusive' | 'shared'
 
-/** Undefined where somebody else has it. Never waits. */
+/** A file that is removed as often as it is opened is busy: another process is at work there. */
+const REMOVALS_MAX = 100
+
+/**
+ * Undefined where somebody else has it. Never waits. The file that is locked is the one that has the name: a lock of a
+ * file that was removed between opening and locking keeps nobody out.
+ */
 export function tryKernelLock(kind: LockKind, path: string, sharing: LockSharing): io.OpenFile | undefined {
-  // A probe must work on a home that this process may only read.
-  return lockOpenFile(kind, io.open('lock.open', path, sharing === 'shared' ? 'read' : 'create'), sharing)
+  for (let removals = 0; removals < REMOVALS_MAX; removals++) {
+    // A probe must work on a home that this process may only read.
+    const file = io.open('lock.open', path, sharing === 'shared' ? 'read' : 'create')
+    const locked = lockOpenFile(kind, file, sharing)
+    if (locked === undefined || hasItsName(locked)) return locked
+    io.close(locked)
+  }
+  return undefined
+}
+
+function hasItsName(file: io.OpenFile): boolean {
+  try {
+    return io.nameOf('lock.check', file) === 'same'
+  } catch (error) {
+    io.close(file)
+    throw error
+  }
 }
 
 /** Locks the file that is open, or closes it. */

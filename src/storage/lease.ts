@@ -39,11 +39,22 @@ export class Lease {
     this.compromised = true
   }
 
-  /** Before every write: a lock that was taken from under us, or given back, stops all writing. */
+  /**
+   * Before every write: a lock that was taken from under us, or given back, stops all writing. So does a lock file that
+   * was removed or replaced, because the next process locks another file. A home that was renamed keeps its lock.
+   */
   assertHeld(): void {
-    if (this.file !== undefined && !this.compromised) return
-    throw new SubstratError('LOCKED', 'the lock was lost while it was in use: nothing more is written', {
-      hint: 'look at the file system of the home, then run the same command again',
+    if (this.file === undefined || this.compromised) throw lost()
+    this.assertNamed(this.file)
+  }
+
+  private assertNamed(file: io.OpenFile): void {
+    const name = io.nameOf('lock.check', file)
+    if (name === 'same' || name === 'unknown') return
+    const what = name === 'none' ? 'removed' : 'replaced'
+    throw new SubstratError('LOCKED', `the lock file ${file.path} was ${what} while it was in use`, {
+      hint: 'nothing more is written; never remove a lock file; continue with: substrat recover --all',
+      facts: { path: file.path },
     })
   }
 
@@ -53,6 +64,12 @@ export class Lease {
     this.file = undefined
     await this.releaseDirectory?.().catch(() => undefined)
   }
+}
+
+function lost(): SubstratError {
+  return new SubstratError('LOCKED', 'the lock was lost while it was in use: nothing more is written', {
+    hint: 'look at the file system of the home, then run the same command again',
+  })
 }
 
 /** Undefined where somebody else has it. */

@@ -157,6 +157,7 @@ export class LogWriter implements LogReader {
   append(batch: Uint8Array): void {
     if (this.isBroken)
       throw new SubstratError('SYNC_FAILED', `${this.path} was left unsynced: nothing more is appended`)
+    this.assertNamed()
     try {
       io.writeAll('log.append', this.file, batch, this.end)
     } catch (error) {
@@ -174,6 +175,17 @@ export class LogWriter implements LogReader {
 
   close(): void {
     io.close(this.file)
+  }
+
+  /** What is appended to a log that nobody can open any more is lost with its last descriptor. */
+  private assertNamed(): void {
+    const name = io.nameOf('log.check', this.file)
+    if (name === 'same' || name === 'unknown') return
+    const what = name === 'none' ? 'removed' : 'replaced'
+    throw new SubstratError('CORRUPT', `${this.path} was ${what} while it was in use`, {
+      hint: 'nothing more is written; restore it from a backup',
+      facts: { path: this.path },
+    })
   }
 
   private takeBack(): void {

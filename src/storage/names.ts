@@ -17,6 +17,8 @@ import { replace } from './replace.js'
 const LOCK_WAIT_MS = 10_000
 
 export class NameIndex {
+  private held: Lease | undefined
+
   constructor(
     private readonly paths: NameIndexPaths,
     private readonly locks: LockSystem,
@@ -70,6 +72,7 @@ export class NameIndex {
 
   /** Takes an entry away that leads nowhere, or says nothing. Only under the lock. */
   discard(path: string): void {
+    this.held?.assertHeld()
     assert(dirname(path) === this.paths.directory, 'an entry is of its own index')
     io.unlink('names.discard', path)
   }
@@ -81,11 +84,13 @@ export class NameIndex {
 
   /** Forgets the entry of one that is gone. It may come back in a power cut, and is then as good as before. */
   forget(name: string): void {
+    this.held?.assertHeld()
     io.unlink('names.forget', this.paths.entry(name))
   }
 
   /** Durable when it returns. Only under the lock. */
   reserve(name: string, agentId: string): void {
+    this.held?.assertHeld()
     io.mkdir('names.mkdir', this.paths.directory)
     replace('names.reserve', this.paths.entry(name), frame({ name, agent_id: agentId }), {
       durableName: true,
@@ -94,6 +99,7 @@ export class NameIndex {
 
   /** Says that every living name has an entry. Only under the lock. */
   markComplete(): void {
+    this.held?.assertHeld()
     const file = io.open('names.complete', this.paths.complete, 'create')
     io.close(file)
     io.syncDirectory('names.sync_directory', this.paths.directory)
@@ -102,6 +108,7 @@ export class NameIndex {
   async lock(command: string): Promise<Lease> {
     io.mkdir('names.mkdir', this.paths.directory)
     const lease = await waitForLease(this.locks, this.paths.lock, command, LOCK_WAIT_MS)
+    this.held = lease
     if (lease !== undefined) return lease
     throw new SubstratError('LOCKED', `the index of names ${this.paths.directory} is busy`, {
       hint: 'run the same command again; if it stays busy, look who has the lock file open',

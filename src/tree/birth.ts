@@ -45,13 +45,19 @@ export async function createAgent(store: FileStore, agent: NewAgent, bounds: Tre
       name === null ? undefined : parent === null ? livingRoot(store, name) : livingChild(store, parent, name)
     if (owner !== undefined && name !== null) throw nameTaken(name, owner, above)
     index.reserve(name ?? id, id)
-    return await born(store, agent, above === undefined ? (name ?? id) : `${above.path}/${name ?? id}`)
+    const path = above === undefined ? (name ?? id) : `${above.path}/${name ?? id}`
+    return await born(store, agent, path, () => lock.assertHeld())
   } finally {
     await lock.release()
   }
 }
 
-async function born(store: FileStore, agent: NewAgent, path: string): Promise<Session> {
+async function born(
+  store: FileStore,
+  agent: NewAgent,
+  path: string,
+  assertNameHeld: () => void = () => undefined,
+): Promise<Session> {
   const { bytes, blobs, state } = encodeBatch(undefined, agent.records({ path }))
   const birth = {
     agentId: agent.id,
@@ -59,6 +65,7 @@ async function born(store: FileStore, agent: NewAgent, path: string): Promise<Se
     snapshot: encodeSnapshot(state),
     blobs,
     command: agent.command,
+    assertNameHeld,
   }
   const lease = await store.createAgent(birth)
   try {

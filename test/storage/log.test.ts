@@ -325,6 +325,7 @@ describe('append', () => {
     const writer = LogWriter.open(path)
     const operations = operationsOf(() => writer.append(two))
     expect(operations.map(({ name, offset }) => [name, offset])).toEqual([
+      ['read', undefined],
       ['write', one.length],
       ['fdatasync', undefined],
     ])
@@ -385,6 +386,7 @@ describe('append', () => {
     let writes = 0
     withFaults(({ name }) => {
       if (name === 'write' && writes++ === 0) return { writtenBytesMax: 10 }
+      if (name === 'read') return undefined
       throw Object.assign(new Error('EROFS'), { code: 'EROFS' })
     })
     expect(() => writer.append(two)).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))

@@ -54,6 +54,8 @@ export const ACKNOWLEDGED: Mutant[] = [
     name: 'a record is written before the blob that it names',
     file: 'session/session.ts',
     from: `    for (const blob of batch.blobs) this.store.writeBlob(this.id, blob)
+    // Their syncs take time.
+    if (batch.blobs.length > 0) this.lease.assertHeld()
     this.log.append(batch.bytes)`,
     to: `    this.log.append(batch.bytes)
     for (const blob of batch.blobs) this.store.writeBlob(this.id, blob)`,

@@ -118,8 +118,10 @@ export const INTENT: Mutant[] = [
     name: 'an agent is there before its name leads to it',
     file: 'tree/birth.ts',
     from: `    index.reserve(name ?? id, id)
-    return await born(store, agent, above === undefined ? (name ?? id) : \`\${above.path}/\${name ?? id}\`)`,
-    to: `    const session = await born(store, agent, above === undefined ? (name ?? id) : \`\${above.path}/\${name ?? id}\`)
+    const path = above === undefined ? (name ?? id) : \`\${above.path}/\${name ?? id}\`
+    return await born(store, agent, path, () => lock.assertHeld())`,
+    to: `    const path = above === undefined ? (name ?? id) : \`\${above.path}/\${name ?? id}\`
+    const session = await born(store, agent, path, () => lock.assertHeld())
     index.reserve(name ?? id, id)
     return session`,
     suites: ['tree/birth', 'tree/birth-below', 'tree/names'],

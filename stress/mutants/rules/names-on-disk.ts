@@ -41,6 +41,7 @@ export const NAMES_ON_DISK: Mutant[] = [
     name: 'a new agent is synced after its rename, not before',
     file: 'storage/birth.ts',
     from: `    io.syncDirectory('spawn.sync_directory', cradle.root)
+    birth.assertNameHeld?.()
     io.rename('spawn.rename', cradle.root, agent.root)`,
     to: `    io.rename('spawn.rename', cradle.root, agent.root)
     io.syncDirectory('spawn.sync_directory', agent.root)`,

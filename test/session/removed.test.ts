@@ -1,0 +1,161 @@
+/** Locks, logs and homes that somebody removes, moves or replaces while they are in use. */
+import { randomUUID } from 'node:crypto'
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { NewRecord } from '../../src/session/records.js'
+import { openForAppend, type Session } from '../../src/session/session.js'
+import { tryKernelLock } from '../../src/storage/kernel-lock.js'
+import { waitForLease } from '../../src/storage/lease.js'
+import { type AgentPaths, HomePaths } from '../../src/storage/paths.js'
+import { FileStore } from '../../src/storage/store.js'
+import { lockRoots } from '../../src/tree/children.js'
+import { withFaults } from '../support/faults.js'
+import { newAgent, newSession } from '../support/sessions.js'
+import { tempDirectory, tempStore } from '../support/temp.js'
+
+const RECORD: NewRecord = { kind: 'agent.gated', message_id: randomUUID(), from: 'operator' }
+const OPTIONS = { command: 'test', waitMs: 0 }
+
+interface Open {
+  store: FileStore
+  session: Session
+  agent: AgentPaths
+}
+
+async function open(): Promise<Open> {
+  const store = tempStore()
+  const session = await newSession(store)
+  onTestFinished(() => session.abandon())
+  return { store, session, agent: new HomePaths(store.root).agent(session.id) }
+}
+
+/** Another file in its place. */
+function replace(path: string): void {
+  renameSync(path, `${path}.old`)
+  cpSync(`${path}.old`, path, { recursive: true })
+}
+
+describe('a lock file that is gone while it is held', () => {
+  test.each<[string, (open: Open) => void]>([
+    ['removed', ({ agent }) => rmSync(agent.lock)],
+    ['replaced by another process', ({ agent }) => replace(agent.lock)],
+    ['replaced by a link to it', ({ agent }) => linkInPlace(agent.lock)],
+    ['in a directory that was moved away, and another put there', ({ agent }) => replace(agent.root)],
+    ['in a home that was moved away, and a copy put there', ({ store }) => replace(store.root)],
+  ])('(%s) stops the writer before its next record with exit 4', async (_, take) => {
+    const all = await open()
+    const before = readFileSync(all.agent.log)
+    take(all)
+    expect(() => all.session.append([RECORD])).toThrow(
+      expect.objectContaining({ code: 'LOCKED', exitStatus: 4 }),
+    )
+    expect(readFileSync(all.agent.log)).toEqual(before)
+  })
+
+  test('keeps its writer from the snapshot and the marker, which are the next writer’s', async () => {
+    const { store, session, agent } = await open()
+    session.append([RECORD])
+    rmSync(agent.lock)
+    const next = await openForAppend(store, session.id, OPTIONS)
+    const before = readFileSync(agent.snapshot)
+    await session.close(() => false)
+    expect(readFileSync(agent.snapshot)).toEqual(before)
+    expect(store.isMarked(session.id)).toBe(true)
+    next.append([{ kind: 'session.activated', boot_id: 'b' }])
+    await next.close(() => false)
+    expect(readFileSync(agent.log, 'utf8').trim().split('\n')).toHaveLength(3)
+  })
+
+  test('keeps nobody from the lock, which is a new file: whoever takes it has the one that has the name', () => {
+    const path = `${tempDirectory()}/lock`
+    let removals = 3
+    // Between the opening and the look at the name.
+    withFaults(({ point }) => {
+      if (point === 'lock.check' && removals-- > 0) rmSync(path)
+      return undefined
+    })
+    const file = tryKernelLock('ofd', path, 'exclusive')
+    expect(file).toBeDefined()
+    expect(removals).toBe(-1)
+    expect(tryKernelLock('ofd', path, 'shared')).toBeUndefined()
+  })
+
+  test('of an index keeps its holder from names, and from agents that have them', async () => {
+    const store = tempStore()
+    const { index, lock } = await lockRoots(store, 'test')
+    rmSync(new HomePaths(store.root).rootNames().lock)
+    expect(() => index.reserve('a', 'no id')).toThrow(expect.objectContaining({ code: 'LOCKED' }))
+    await lock.release()
+    withFaults(({ point }) => {
+      if (point === 'spawn.sync_directory') rmSync(new HomePaths(store.root).rootNames().lock)
+      return undefined
+    })
+    await expect(newSession(store, { name: 'a' })).rejects.toMatchObject({ code: 'LOCKED' })
+    expect(store.agentIds()).toEqual([])
+  })
+})
+
+describe('a home that is renamed while it is in use', () => {
+  test('keeps its writer, and its lock keeps others out under the new name', async () => {
+    const { store, session, agent } = await open()
+    const moved = `${store.root}-moved`
+    renameSync(store.root, moved)
+    session.append([RECORD])
+    const there = FileStore.openForWrite(moved)
+    await expect(openForAppend(there, session.id, OPTIONS)).rejects.toMatchObject({ code: 'LOCKED' })
+    await session.abandon()
+    const next = await openForAppend(there, session.id, OPTIONS)
+    expect(next.state.last_seq).toBe(2)
+    await next.close(() => false)
+    expect(agent.root.startsWith(moved)).toBe(false)
+  })
+})
+
+describe('a log that is gone while it is in use', () => {
+  test.each<[string, (path: string) => void]>([
+    ['removed', (path) => rmSync(path)],
+    ['replaced, by a copy of it', (path) => replace(path)],
+  ])('(%s) takes no more records: they would be lost with the descriptor', async (_, take) => {
+    const { session, agent } = await open()
+    take(agent.log)
+    expect(() => session.append([RECORD])).toThrow(
+      expect.objectContaining({ code: 'CORRUPT', message: expect.stringContaining('while it was in use') }),
+    )
+  })
+
+  test('is as good as before where only its snapshot, its inbox or its marker was removed', async () => {
+    const store = tempStore()
+    const id = await newAgent(store)
+    const paths = new HomePaths(store.root)
+    const session = await openForAppend(store, id, OPTIONS)
+    rmSync(paths.agent(id).snapshot)
+    rmSync(paths.agent(id).inbox, { recursive: true })
+    rmSync(paths.marker(id))
+    session.append([RECORD])
+    await session.close(() => false)
+    const again = await openForAppend(store, id, OPTIONS)
+    expect(again.state.last_seq).toBe(2)
+    await again.close(() => false)
+  })
+})
+
+test('a slot whose file was removed while it was held is a slot of its own again', async () => {
+  const store = tempStore()
+  const path = new HomePaths(store.root).slot('default', 0)
+  const system = { kind: store.home.lock, isLocal: true }
+  mkdirSync(dirname(path), { recursive: true })
+  const first = await waitForLease(system, path, 'test', 0)
+  rmSync(path)
+  writeFileSync(path, '')
+  const second = await waitForLease(system, path, 'test', 0)
+  expect(() => first?.assertHeld()).toThrow(expect.objectContaining({ code: 'LOCKED' }))
+  second?.assertHeld()
+  await first?.release()
+  await second?.release()
+})
+
+function linkInPlace(path: string): void {
+  renameSync(path, `${path}.old`)
+  symlinkSync(`${path}.old`, path)
+}
