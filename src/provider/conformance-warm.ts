@@ -99,7 +99,9 @@ class Servers {
       this.current = group
       this.groups.push(group)
     }
-    const { child, group, exited } = await startGated(command, this.environment, 'pipe', options, record)
+    const mark = { variable: 'SUBSTRAT_SERVER' as const, value: this.environment.SUBSTRAT_SERVER }
+    const start = { environment: this.environment, mark, output: 'pipe' as const }
+    const { child, group, exited } = await startGated(command, start, options, record)
     child.stdin?.end()
     let printed = ''
     for (const stream of [child.stdout, child.stderr])

@@ -1,28 +1,39 @@
 /**
  * The gate: a program is started as a shell that waits, and becomes the program only once its process group is on disk.
- * The death of substrat before that is end-of-file on the gate, and the shell exits having done nothing.
+ * The death of substrat before that is end-of-file on the gate, and the shell exits having done nothing; after that the
+ * program dies by its leash.
  */
 import { type ChildProcess, type SpawnOptions, type StdioOptions, spawn } from 'node:child_process'
 import type { ProcessGroup } from '../session/records.js'
 import { ownIdentity, processStartTime } from '../storage/identity.js'
 import type { CallOptions, LaunchCommand, LaunchedProgram } from './contract.js'
 import { providerFailure } from './failure.js'
+import { type Leash, leash } from './leash.js'
+import type { Mark } from './mark.js'
 
 export interface Gated {
   child: ChildProcess
   group: ProcessGroup
   /** Not at the end of its output: that waits for what the program left running, which may hold it open. */
   exited: LaunchedProgram['exited']
+  /** Held until it is released. */
+  leash: Leash
 }
 
 // The shell waits on descriptor 3 for a line; end-of-file means that substrat is gone. Then it becomes the program.
 const GATE = 'read -r _ <&3 || exit 125; exec 3<&-; exec "$@"'
 
-/** `output`: pipes for all three, or the descriptor that stdout and stderr go to, beside an empty stdin. */
+export interface GatedStart {
+  environment: Record<string, string | undefined>
+  /** What only this program, and what it starts, has in its environment. */
+  mark: Mark
+  /** Pipes for all three, or the descriptor that stdout and stderr go to, beside an empty stdin. */
+  output: 'pipe' | number
+}
+
 export async function startGated(
   command: LaunchCommand,
-  environment: Record<string, string | undefined>,
-  output: 'pipe' | number,
+  { environment, mark, output }: GatedStart,
   options: CallOptions,
   record: (group: ProcessGroup) => void,
 ): Promise<Gated> {
@@ -31,7 +42,7 @@ export async function startGated(
     output === 'pipe' ? ['pipe', 'pipe', 'pipe', 'pipe'] : ['ignore', output, output, 'pipe']
   const child = start(command, {
     cwd: command.cwd,
-    env: { ...process.env, ...environment, ...command.env },
+    env: { ...process.env, ...environment, ...command.env, [mark.variable]: mark.value },
     stdio,
     // A group of its own, so that all of it can be killed; not killed when we exit, because recovery does that.
     detached: true,
@@ -46,17 +57,22 @@ export async function startGated(
   if (pid === undefined) throw cannotStart(command, await failed)
   for (const stream of child.stdio) stream?.on('error', () => undefined)
   const { kernel_boot_id, pid_namespace } = ownIdentity()
-  const group = { process_group: pid, start_time: processStartTime(pid) ?? 0, kernel_boot_id, pid_namespace }
+  const start_time = processStartTime(pid) ?? 0
+  const launched = mark.variable === 'SUBSTRAT_LAUNCH' && { launch_id: mark.value }
+  const group = { process_group: pid, start_time, kernel_boot_id, pid_namespace, ...launched }
+  let held: Leash | undefined
   try {
+    held = leash(group, mark)
     record(group)
   } catch (error) {
     // Before the gate is open there is nothing of it but the shell.
     child.kill('SIGKILL')
     await exited
+    held?.release()
     throw error
   }
   ;(child.stdio[3] as unknown as NodeJS.WritableStream).end('\n')
-  return { child, group, exited }
+  return { child, group, exited, leash: held }
 }
 
 /** What the kernel refuses at once is thrown, what it refuses later comes as an event. */

@@ -8,10 +8,12 @@
  */
 import { clock, sleep } from '../clock.js'
 import type { ProcessGroup } from '../session/records.js'
-import { environmentOf, ownIdentity, processGroup, processStartTime } from '../storage/identity.js'
+import { environmentOf, isExiting, ownIdentity, processGroup, processStartTime } from '../storage/identity.js'
 import { listDirectory, statIfThere } from '../storage/io.js'
+import { randomUuid } from '../storage/random.js'
 import type { AgentHost, CallOptions, LaunchCommand, LaunchedProgram, McpStdioServer } from './contract.js'
 import { startGated } from './gate.js'
+import { type Mark, ofRun } from './mark.js'
 
 export interface LaunchContext {
   /** SUBSTRAT_HOME, SUBSTRAT_AGENT, SUBSTRAT_RUN, SUBSTRAT_LOG. */
@@ -40,21 +42,31 @@ async function launch(
   options: CallOptions,
 ): Promise<LaunchedProgram> {
   const environment = { ...without([...(context.withheld ?? []), ...OTHERS]), ...context.environment }
-  const { child, group, exited } = await startGated(command, environment, 'pipe', options, context.record)
+  const mark: Mark = { variable: 'SUBSTRAT_LAUNCH', value: randomUuid() }
+  const start = { environment, mark, output: 'pipe' as const }
+  const { child, group, exited, leash } = await startGated(command, start, options, context.record)
+  // What the program has left in its group is killed by `kill`, or with us.
+  const releaseWhenGone = (): void => {
+    if (membersOf(group, undefined).length === 0) leash.release()
+  }
+  void exited.then(releaseWhenGone)
   return {
     stdin: child.stdin as unknown as NodeJS.WritableStream,
     stdout: child.stdout as NodeJS.ReadableStream,
     stderr: child.stderr as NodeJS.ReadableStream,
     exited,
-    kill: (graceMs) => killGroup(group, undefined, graceMs),
+    async kill(graceMs) {
+      await killGroup(group, undefined, graceMs)
+      releaseWhenGone()
+    },
   }
 }
 
 /**
  * What our own environment may have and no program is given. A person's token for `resume` is no program's: what it
- * prints is in the log. And we may run within the server of another agent.
+ * prints is in the log. And we may run within the server, or the tool, of another agent.
  */
-const OTHERS = ['SUBSTRAT_TOKEN', 'SUBSTRAT_SERVER']
+const OTHERS = ['SUBSTRAT_TOKEN', 'SUBSTRAT_SERVER', 'SUBSTRAT_LAUNCH']
 
 export function without(names: string[]): Record<string, undefined> {
   return Object.fromEntries(names.map((name) => [name, undefined]))
@@ -76,11 +88,6 @@ const NAMELESS_MS_MAX = 500
 /** What recovery does with the group of a run whose holder died. Resolves when its members are gone. */
 export function killLeftGroup(group: ProcessGroup, runId: string, home?: string): Promise<KillOutcome> {
   return killMarked(group, ofRun(runId, home), 0)
-}
-
-/** What every program of a run has in its environment. */
-export function ofRun(runId: string, home?: string): Mark {
-  return { variable: 'SUBSTRAT_RUN', value: runId, ...(home !== undefined && { home }) }
 }
 
 /**
@@ -105,14 +112,6 @@ function straysOf({ start_time }: ProcessGroup, mark: Mark): number[] {
   return pids.filter(
     (pid) => pid !== process.pid && hasMark(pid, mark) && (processStartTime(pid) ?? 0) >= start_time,
   )
-}
-
-/** An entry of the environment that only our own programs have. */
-export interface Mark {
-  variable: 'SUBSTRAT_RUN' | 'SUBSTRAT_SERVER'
-  value: string
-  /** A copy of a home has the runs and the servers of the first in its logs: what runs there is none of its own. */
-  home?: string
 }
 
 function hasMark(pid: number, { variable, value, home }: Mark): boolean {
@@ -142,9 +141,11 @@ export async function killMarked(group: ProcessGroup, mark: Mark, graceMs: numbe
       wasThere = true
       await killGroup(group, mark, graceMs)
     }
-    const isOver = isReused(group) || !membersOf(group, undefined).some((pid) => mayBeOf(pid, mark))
-    if (isOver) return wasThere ? 'killed' : 'gone'
-    if (clock.monotonic() >= end) return 'alive'
+    const unknown = isReused(group) ? [] : membersOf(group, undefined).filter((pid) => mayBeOf(pid, mark))
+    if (unknown.length === 0) return wasThere ? 'killed' : 'gone'
+    // The leash may be killing it at this very moment; a large process, on a busy machine, takes its time to die.
+    const isDying = unknown.every(isExiting)
+    if (clock.monotonic() >= end + (isDying ? DEATH_MS_MAX : 0)) return 'alive'
   }
 }
 

@@ -3,7 +3,8 @@
  *
  * Invariants: what is used in a turn is recorded as launched by it before the provider has it, so that a crash is met by
  * recovery as that of any program. A server stays only after a turn that came to its end, and only where it was kept; when
- * `close` returns, any other is dead and recorded so, or recorded still where it does not die: then no other is begun.
+ * `close` returns, any other is dead and recorded so, or recorded still where it does not die: then no other is begun. From
+ * before a turn uses it until `close` lets it stay, a server dies with this process (the leash).
  */
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
@@ -15,6 +16,8 @@ import { randomUuid } from '../storage/random.js'
 import type { AgentHost, CallOptions, KeptServer, LaunchCommand, LaunchedServer } from './contract.js'
 import { providerFailure } from './failure.js'
 import { startGated } from './gate.js'
+import { type Leash, leash } from './leash.js'
+import type { Mark } from './mark.js'
 import { without } from './program.js'
 import { besideServer, endServer, isLiving } from './warm.js'
 
@@ -35,6 +38,7 @@ export interface WarmContext {
 export class WarmHost {
   private isKept = false
   private isClosed = false
+  private leash: Leash | undefined
 
   constructor(
     private readonly session: Session,
@@ -59,7 +63,10 @@ export class WarmHost {
       if (warm === undefined) return
       // The turn has its reply: a mark that cannot be made takes the server, not that.
       const mark = (): void => store.servers.mark(id)
-      if (stays && this.isKept && isLiving(store.root, warm) && isDone(mark)) return
+      if (stays && this.isKept && isLiving(store.root, warm) && isDone(mark)) {
+        this.leash?.release()
+        return
+      }
       await this.stop(warm, 0)
     } finally {
       this.isClosed = true
@@ -73,6 +80,7 @@ export class WarmHost {
     const handle = store.servers.readHandle(id, warm.server_id)
     // Its substrat has died before it could be reached.
     if (handle === undefined) return undefined
+    this.leash = leash(warm.group, markOf(warm.server_id))
     this.context.persist({ type: 'launched', group: warm.group })
     store.servers.mark(id)
     store.servers.boundOutput(id)
@@ -90,16 +98,18 @@ export class WarmHost {
     // Not of the run: it serves later ones too.
     const { SUBSTRAT_RUN: _, SUBSTRAT_SOCKET: __, ...lasting } = context.environment
     const environment = {
-      ...without(['SUBSTRAT_TOKEN', 'SUBSTRAT_RUN', 'SUBSTRAT_SOCKET']),
+      ...without(['SUBSTRAT_TOKEN', 'SUBSTRAT_RUN', 'SUBSTRAT_SOCKET', 'SUBSTRAT_LAUNCH']),
       ...lasting,
-      SUBSTRAT_SERVER: server_id,
     }
     servers.mark(session.id)
     const output = servers.openOutput(session.id)
     try {
-      const { child, group, exited } = await startGated(command, environment, output.fd, options, (group) =>
+      const start = { environment, mark: markOf(server_id), output: output.fd }
+      const gated = await startGated(command, start, options, (group) =>
         context.persist({ type: 'server_kept', server_id, group }),
       )
+      const { child, group, exited } = gated
+      this.leash = gated.leash
       // Our end is not to wait for its.
       child.unref()
       const keep = async (handle: Uint8Array): Promise<void> => this.keep(server_id, handle)
@@ -143,10 +153,15 @@ export class WarmHost {
     if (this.isClosed || this.session.state.warm?.server_id !== server.server_id) return
     this.isKept = false
     if (outcome === 'foreign' || outcome === 'alive') return
+    this.leash?.release()
     this.context.persist({ type: 'server_stopped', server_id: server.server_id })
     // What cannot be taken away now, the next server replaces.
     isDone(() => this.session.store.servers.forget(this.session.id))
   }
+}
+
+function markOf(value: string): Mark {
+  return { variable: 'SUBSTRAT_SERVER', value }
 }
 
 function isDone(act: () => void): boolean {

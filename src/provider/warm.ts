@@ -12,7 +12,8 @@ import type { State, WarmServer } from '../session/state.js'
 import { environmentOf, ownIdentity, processGroup, processStartTime } from '../storage/identity.js'
 import { listDirectory } from '../storage/io.js'
 import type { FileStore } from '../storage/store.js'
-import { homeOf, type KillOutcome, killGroup, killMarked, killStrays, type Mark } from './program.js'
+import type { Mark } from './mark.js'
+import { homeOf, type KillOutcome, killGroup, killMarked, killStrays } from './program.js'
 
 /** What an idle server has to end by itself. */
 const SERVER_TERMINATE_MS = 1000

@@ -11,7 +11,8 @@ import { limits } from '../limits.js'
 import { removeDelivered } from '../mail/inbox.js'
 import type { ProviderSettings } from '../provider/contract.js'
 import { describeFailure } from '../provider/failure.js'
-import { type KillOutcome, killLeftGroup, killStrays, ofRun } from '../provider/program.js'
+import { ofLaunch, ofRun } from '../provider/mark.js'
+import { type KillOutcome, killLeftGroup, killStrays } from '../provider/program.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import { isElsewhere, isLiving as runsHere, stopServer } from '../provider/warm.js'
 import type { ProcessGroup } from '../session/records.js'
@@ -87,10 +88,22 @@ export async function killPrograms(
     // What an ended turn left is in nobody's way.
     hasStranger ||= isOpen && (killed === 'foreign' || killed === 'alive')
   }
-  const strays = isOpen && run.process !== null ? await killStrays(run.process, ofRun(run.run_id, home)) : 0
+  const strays = await killApart(run, home)
   if (strays > 0)
     note(`${strays} process(es) that the interrupted turn had started apart were still there: killed them`)
   return hasStranger
+}
+
+/** What an agent's program has put outside of its group; and of tools and tool servers what each of them has. */
+async function killApart(run: Run, home: string): Promise<number> {
+  if (run.status !== 'open') return 0
+  let killed = run.process !== null ? await killStrays(run.process, ofRun(run.run_id, home)) : 0
+  // What a call that came to its end has left stays: the call has no group any more.
+  for (const group of [...run.calls.map((call) => call.group), ...run.servers]) {
+    const mark = group === null ? undefined : ofLaunch(group, home)
+    if (group !== null && mark !== undefined) killed += await killStrays(group, mark)
+  }
+  return killed
 }
 
 /** The server that a turn used is a program of it: what is known to have ended is not looked for again. */

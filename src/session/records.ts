@@ -42,6 +42,8 @@ export interface ProcessGroup {
   start_time: number
   kernel_boot_id: string
   pid_namespace: string
+  /** The SUBSTRAT_LAUNCH of what was started in it; a server that is kept, and a group of an older version, has none. */
+  launch_id?: string
 }
 
 /** A tool call of a model. Its input is in the line, or in a blob (as JSON) when it is large. */
@@ -121,6 +123,7 @@ const group = object<ProcessGroup>({
   start_time: integer,
   kernel_boot_id: text,
   pid_namespace: text,
+  launch_id: optional(uuid),
 })
 const decision = oneOf('approve', 'deny', 'input', 'result')
 export type Decision = 'approve' | 'deny' | 'input' | 'result'
@@ -282,6 +285,7 @@ export const RECORD_SHAPES = {
     start_time: integer,
     kernel_boot_id: text,
     pid_namespace: text,
+    launch_id: optional(uuid),
   },
   /** A tool of an agent's own program: for who reads the log. */
   'program.tool_started': {

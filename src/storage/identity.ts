@@ -40,18 +40,27 @@ export function hostName(): string {
 
 /** Undefined where there is no such process (or no /proc). */
 export function processStartTime(pid: number): number | undefined {
-  const stat = readProc(`/proc/${pid}/stat`)?.toString('latin1')
-  // The second field is the command in parentheses, which may itself hold spaces and parentheses.
-  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return fields?.[19] === undefined ? undefined : Number(fields[19])
+  const field = statFields(pid)?.[19]
+  return field === undefined ? undefined : Number(field)
+}
+
+/** Whether it has begun to exit: it shows no environment any more, and may take long until it is gone. */
+export function isExiting(pid: number): boolean {
+  const PF_EXITING = 0x4
+  return (Number(statFields(pid)?.[6] ?? PF_EXITING) & PF_EXITING) !== 0
 }
 
 export function processGroup(pid: number): number | undefined {
-  const stat = readProc(`/proc/${pid}/stat`)?.toString('latin1')
-  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const fields = statFields(pid)
   // A zombie has left its group for every purpose of ours.
   if (fields === undefined || fields[0] === 'Z') return undefined
   return Number(fields[2])
+}
+
+/** Those after the command in parentheses, which may itself hold spaces and parentheses. */
+function statFields(pid: number): string[] | undefined {
+  const stat = readProc(`/proc/${pid}/stat`)?.toString('latin1')
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
 /** The value of one variable in the environment that the process was started with. */

@@ -15,7 +15,8 @@ import type {
   WaitAnswer,
 } from '../provider/contract.js'
 import { describeFailure, retryAfterOf } from '../provider/failure.js'
-import { createHost, killStrays, ofRun } from '../provider/program.js'
+import { ofRun } from '../provider/mark.js'
+import { createHost, killStrays } from '../provider/program.js'
 import { WarmHost } from '../provider/warm-host.js'
 import type { Ask, CallRecord, ProcessGroup, RunError, Usage } from '../session/records.js'
 import type { Session } from '../session/session.js'

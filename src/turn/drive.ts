@@ -17,8 +17,9 @@ import type {
   ProviderSettings,
   ToolCall,
 } from '../provider/contract.js'
-import { createHost } from '../provider/program.js'
-import type { CallRecord, RunError } from '../session/records.js'
+import { ofLaunch } from '../provider/mark.js'
+import { createHost, killStrays } from '../provider/program.js'
+import type { CallRecord, ProcessGroup, RunError } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { type AgentOutcome, askAgent } from './ask-agent.js'
@@ -86,6 +87,7 @@ class Turn {
   private readonly strays = new StrayErrors()
   /** Calls that this process has begun; any other was begun by one that is gone. */
   private readonly begun = new Set<string>()
+  private readonly servers: ProcessGroup[] = []
 
   constructor(
     private readonly session: Session,
@@ -140,6 +142,16 @@ class Turn {
     this.stop.close()
     await this.releaseSlot()
     await this.ports.toolbox.stop()
+    // As of an agent's program: what it has started apart outlives only a turn that came to its end.
+    if (this.session.state.run?.status !== 'completed') await this.killApart(this.servers)
+  }
+
+  /** What the programs in these groups have started in groups of their own. */
+  private async killApart(groups: ProcessGroup[]): Promise<void> {
+    for (const group of groups) {
+      const mark = ofLaunch(group, this.session.store.root)
+      if (mark !== undefined) await killStrays(group, mark)
+    }
   }
 
   private async ask(): Promise<TurnEvent> {
@@ -234,7 +246,10 @@ class Turn {
     const { toolbox, note } = this.ports
     return toolbox.start(
       (server, command) =>
-        this.launch(command, (group) => this.persist({ type: 'server_launched', server, group })),
+        this.launch(command, (group) => {
+          this.servers.push(group)
+          this.persist({ type: 'server_launched', server, group })
+        }),
       this.stop.signal,
       note,
     )
@@ -252,11 +267,13 @@ class Turn {
     if (call === undefined) throw new Error(`the call ${callId} is not in the log`)
     if (!this.ports.toolbox.has(call.name)) await this.startServers()
     let broken: unknown
+    const groups: ProcessGroup[] = []
     const launch = async (command: LaunchCommand): Promise<LaunchedProgram> => {
       try {
-        return await this.launch(command, (group) =>
-          this.persist({ type: 'tool_launched', call_id: callId, group }),
-        )
+        return await this.launch(command, (group) => {
+          groups.push(group)
+          this.persist({ type: 'tool_launched', call_id: callId, group })
+        })
       } catch (error) {
         broken = error
         throw error
@@ -267,7 +284,9 @@ class Turn {
     const made_at = `${this.session.id}/${calls_at?.seq}/${callId}`
     const isRepeat = !this.begun.has(callId)
     const facts = { run_id, call_id: callId, made_at, allow, isRepeat, isApproved }
-    const { whole, ...outcome } = await this.ports.toolbox.run(call, facts, this.stop.signal, launch)
+    const ran = await this.ports.toolbox.run(call, facts, this.stop.signal, launch)
+    const { whole, isStopped = false, ...outcome } = ran
+    if (isStopped) await this.killApart(groups)
     if (broken instanceof SubstratError) throw broken
     const output = whole === null ? null : this.session.writeBlob(whole)
     const result = { call_id: callId, ...outcome, output }

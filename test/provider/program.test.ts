@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { killLeftGroup, killStrays, ofRun } from '../../src/provider/program.js'
+import { ofRun } from '../../src/provider/mark.js'
+import { killLeftGroup, killStrays } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/session/records.js'
 import { environmentOf, ownIdentity, processStartTime } from '../../src/storage/identity.js'
 import { isAlive, recordedHost } from '../support/programs.js'
@@ -75,18 +76,6 @@ describe('the gate', () => {
     child.kill('SIGKILL')
     await waitFor(() => !isAlive(group), 'the end of what waited at the gate')
     expect(existsSync(join(directory, 'ran'))).toBe(false)
-  })
-
-  test('of a substrat that is killed after the record has let its program through, and recovery finds it', async () => {
-    const child = scripts.start('launch-child.ts', [directory, 'record'])
-    await waitFor(() => there('ran'), 'the program')
-    child.kill('SIGKILL')
-    const group = JSON.parse(readFileSync(join(directory, 'record'), 'utf8')) as ProcessGroup & {
-      run: string
-    }
-    expect(isAlive(group.process_group)).toBe(true)
-    expect(await killLeftGroup(group, group.run)).toBe('killed')
-    expect(isAlive(group.process_group)).toBe(false)
   })
 })
 

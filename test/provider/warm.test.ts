@@ -300,16 +300,30 @@ describe('substrat killed', () => {
     expect(existsSync(join(directory, 'ran'))).toBe(false)
   })
 
-  test('after the record leaves a server that the log names', async () => {
+  async function killedBy(what: string): Promise<{ store: FileStore; session: Session; pid: number }> {
     const directory = tempDirectory()
-    const child = scripts.start('warm-child.ts', [directory, 'go on'])
-    await waitFor(() => existsSync(join(directory, 'ran')), 'the server')
+    const child = scripts.start('warm-child.ts', [directory, what])
+    await waitFor(() => existsSync(join(directory, 'there')), 'the server')
     child.kill('SIGKILL')
     const store = FileStore.openForWrite(join(directory, 'home'))
     const [id] = store.agentIds()
     await waitFor(() => !store.isAgentHeld(id as string), 'its lock')
     const session = await reopen(store, id as string)
-    const pid = session.state.warm?.group.process_group as number
+    return { store, session, pid: session.state.warm?.group.process_group as number }
+  }
+
+  test.each(['go on', 'in use again'])(
+    'in a turn (%s) takes its server along, which the log names',
+    async (what) => {
+      const { store, session, pid } = await killedBy(what)
+      await waitFor(() => !isAlive(pid), 'the end of the server')
+      await stopServer(session, () => undefined)
+      expect(store.servers.marks()).toEqual([])
+    },
+  )
+
+  test('after a turn that has kept it leaves the server, which the log names', async () => {
+    const { store, session, pid } = await killedBy('at rest')
     expect(isAlive(pid)).toBe(true)
     await stopServer(session, () => undefined)
     expect(isAlive(pid)).toBe(false)

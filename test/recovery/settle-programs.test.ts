@@ -83,6 +83,30 @@ test('what the program of an open run has started apart from its group is killed
   expect(notes).toEqual(expect.arrayContaining([expect.stringContaining('had started apart')]))
 })
 
+test('what a tool and a tool server of an open run have started apart is killed; what a call has left that had ended stays', async () => {
+  const ids = [randomUUID(), randomUUID(), randomUUID()] as const
+  const strays = ids.map((id) => left(RUN, { SUBSTRAT_LAUNCH: id }))
+  // They themselves are gone, and their groups with them.
+  const [shell, ended, notesServer] = ids.map((launch_id, index) => {
+    return {
+      ...(strays[index] as ProcessGroup),
+      process_group: 2 ** 22 + 1 + index,
+      start_time: 1,
+      launch_id,
+    }
+  }) as [ProcessGroup, ProcessGroup, ProcessGroup]
+  session.append([...begun(), server(notesServer), ...called('shell', 'shell')])
+  const started = { kind: 'tool.started', run_id: RUN, tool: 'shell' } as const
+  session.append([{ ...started, call_id: 'c0', group: ended }])
+  session.append([
+    { kind: 'tool.finished', run_id: RUN, call_id: 'c0', tool: 'shell', content: 'ok', is_error: false },
+  ])
+  session.append([{ ...started, call_id: 'c1', group: shell }])
+  await settled()
+  expect(strays.map(({ process_group }) => isAlive(process_group))).toEqual([false, true, false])
+  expect(notes).toEqual(expect.arrayContaining([expect.stringContaining('2 process(es)')]))
+})
+
 test('a server that a dead turn had kept is stopped, and its end is recorded', async () => {
   const server_id = randomUUID()
   const group = left(randomUUID(), { SUBSTRAT_SERVER: server_id })

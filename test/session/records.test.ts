@@ -117,6 +117,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     start_time: 99,
     kernel_boot_id: 'k',
     pid_namespace: '1',
+    launch_id: ID,
   },
   'program.tool_started': {
     run_id: ID,
@@ -182,6 +183,7 @@ const SPOILED: Record<string, unknown[]> = {
   every_ms: ['1s', 0.5],
   on: ['idle', ['asleep'], [null], null],
   once: ['yes', null, 1],
+  launch_id: [ID.toUpperCase(), null],
   agent_id: [ID.toUpperCase(), `${ID}0`, '../../etc', ''],
   run_id: [ID.toUpperCase(), null],
   message_id: ['1', null],

@@ -1,12 +1,13 @@
 /**
  * Launches a program in a directory, as a turn does, and is killed by the test: `hold the record` stands still between the
- * fork and the record, `record` writes the record and waits for the program.
+ * fork and the record, `record` writes the record and waits for the program. The program is a command of the shell, where
+ * one is given.
  */
 import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { createHost } from '../../src/provider/program.js'
 
-const [directory, what] = process.argv.slice(2) as [string, string]
+const [directory, what, command] = process.argv.slice(2) as [string, string, string?]
 const run = randomUUID()
 
 const host = createHost({
@@ -17,6 +18,6 @@ const host = createHost({
     writeFileSync(`${directory}/record`, JSON.stringify({ ...group, run }))
   },
 })
-const argv: [string, ...string[]] = ['/bin/sh', '-c', 'echo ran > ran; sleep 60']
+const argv: [string, ...string[]] = ['/bin/sh', '-c', command ?? 'echo ran > ran; sleep 60']
 const program = await host.launch({ argv, cwd: directory }, { signal: new AbortController().signal })
 await program.exited

@@ -1,12 +1,15 @@
-/** Launches a server in a home below a directory, and is killed by the test, before its record or after. */
+/**
+ * Launches a server in a home below a directory, and is killed by the test: in the middle of the turn, before its record or
+ * after; `at rest`, after a turn that has kept it; `in use again`, in the middle of the turn after that.
+ */
 import { writeFileSync } from 'node:fs'
-import { WarmHost } from '../../src/provider/warm-host.js'
+import { type WarmContext, WarmHost } from '../../src/provider/warm-host.js'
 import { FileStore } from '../../src/storage/store.js'
 import { newSession } from './sessions.js'
 
 const [directory, what] = process.argv.slice(2) as [string, string]
 const session = await newSession(FileStore.openForWrite(`${directory}/home`))
-const warm = new WarmHost(session, {
+const context: WarmContext = {
   isOn: true,
   environment: { SUBSTRAT_HOME: session.store.root, SUBSTRAT_AGENT: session.id },
   persist(event) {
@@ -15,9 +18,16 @@ const warm = new WarmHost(session, {
     if (what === 'hold the record') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
     session.append([{ kind: 'server.kept', server_id: event.server_id, group: event.group }])
   },
-})
+}
+const warm = new WarmHost(session, context)
 const { launchServer } = await warm.open()
 const argv: [string, ...string[]] = ['/bin/sh', '-c', 'echo ran > ran; sleep 60']
 const server = await launchServer?.({ argv, cwd: directory }, { signal: new AbortController().signal })
+if (what === 'at rest' || what === 'in use again') {
+  await server?.keep(Buffer.from('a handle'))
+  await warm.close(true)
+}
+if (what === 'in use again') await new WarmHost(session, context).open()
+writeFileSync(`${directory}/there`, '')
 setInterval(() => undefined, 1000)
 await server?.exited

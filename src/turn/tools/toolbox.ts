@@ -41,6 +41,8 @@ export interface ToolResult {
   is_error: boolean
   /** The whole output, where `content` is a part of it. */
   whole: Buffer | null
+  /** It was stopped before its end: nothing of it is to go on. */
+  isStopped?: boolean
   /** See `ToolAnswer`. */
   records?: NewRecord[]
   ends?: string
@@ -180,12 +182,13 @@ export class Toolbox {
       return answered(output)
     } catch (error) {
       if (tool.kind === 'own' && isStorageFailure(error)) throw error
-      if (signal.aborted) return failed('Interrupted: the turn was stopped.')
+      if (signal.aborted) return { ...failed('Interrupted: the turn was stopped.'), isStopped: true }
       const result = capped(
         Buffer.from(error instanceof Error ? error.message : 'it failed without saying why'),
         true,
       )
-      return timeout.aborted ? { ...result, content: `${this.timedOut()}\n${result.content}` } : result
+      if (!timeout.aborted) return result
+      return { ...result, content: `${this.timedOut()}\n${result.content}`, isStopped: true }
     }
   }
 

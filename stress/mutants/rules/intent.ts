@@ -5,8 +5,8 @@ export const INTENT: Mutant[] = [
   {
     name: 'a program runs before its group is recorded',
     file: 'provider/gate.ts',
-    from: '  try {\n    record(group)\n',
-    to: `  try {\n    ;(child.stdio[3] as unknown as NodeJS.WritableStream).write('\\n')\n    await new Promise((resolve) => setTimeout(resolve, 300))\n    record(group)\n`,
+    from: '    record(group)\n',
+    to: `    ;(child.stdio[3] as unknown as NodeJS.WritableStream).write('\\n')\n    await new Promise((resolve) => setTimeout(resolve, 300))\n    record(group)\n`,
     suites: ['provider/program'],
   },
   {
@@ -26,7 +26,7 @@ export const INTENT: Mutant[] = [
   {
     name: 'a program whose record cannot be written is let through',
     file: 'provider/gate.ts',
-    from: `    child.kill('SIGKILL')\n    await exited\n    throw error`,
+    from: `    child.kill('SIGKILL')\n    await exited\n    held?.release()\n    throw error`,
     to: `    ;(child.stdio[3] as unknown as NodeJS.WritableStream).end('\\n')\n    throw error`,
     suites: ['provider/program'],
   },
@@ -40,15 +40,15 @@ export const INTENT: Mutant[] = [
   {
     name: 'the group of a tool is not recorded',
     file: 'turn/drive.ts',
-    from: `          this.persist({ type: 'tool_launched', call_id: callId, group }),`,
-    to: '          void group,',
+    from: `          this.persist({ type: 'tool_launched', call_id: callId, group })\n`,
+    to: '',
     suites: ['turn/drive-tools#of a program is recorded'],
   },
   {
     name: 'the group of a tool server is not recorded',
     file: 'turn/drive.ts',
-    from: `this.persist({ type: 'server_launched', server, group }))`,
-    to: 'void [server, group])',
+    from: `          this.persist({ type: 'server_launched', server, group })\n`,
+    to: '',
     suites: ['turn/drive-tools#of a tool server is run', 'commands/tools'],
   },
   {

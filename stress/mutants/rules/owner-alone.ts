@@ -110,8 +110,8 @@ export const OWNER_ALONE: Mutant[] = [
   {
     name: 'a program is given the token of a person',
     file: 'provider/program.ts',
-    from: `const OTHERS = ['SUBSTRAT_TOKEN', 'SUBSTRAT_SERVER']`,
-    to: `const OTHERS = ['SUBSTRAT_SERVER']`,
+    from: `const OTHERS = ['SUBSTRAT_TOKEN', 'SUBSTRAT_SERVER', 'SUBSTRAT_LAUNCH']`,
+    to: `const OTHERS = ['SUBSTRAT_SERVER', 'SUBSTRAT_LAUNCH']`,
     suites: ['turn/drive-tools#keeps to itself'],
   },
   {

@@ -1,0 +1,99 @@
+/**
+ * The leash: a program dies with the process that started it. A small shell (the watcher) waits on a pipe whose only writer
+ * is this process. A line lets the program go; end-of-file means that this process is dead, and the watcher kills the program.
+ *
+ * Invariants: the watcher is a child of this process in a session of its own, so that it is no member of the program's
+ * group and no child that the program could wait for. It has none of the program's pipes and no mark of ours in its
+ * environment. It ignores the signals that a shutdown sends to every process, and one that is killed is replaced. It kills
+ * the group only while the group's leader has the recorded start time, and beyond that only what carries the mark.
+ *
+ * Without /proc (macOS) the watcher kills the group by its number alone, and nothing that has left the group.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { ProcessGroup } from '../session/records.js'
+import { providerFailure } from './failure.js'
+import type { Mark } from './mark.js'
+
+export interface Leash {
+  /** The program has ended, or may outlive this process. A deadline for the latter would be said in the watcher's line. */
+  release(): void
+}
+
+// $1: process group, $2: start time of its leader, $3: the mark as an entry of the environment.
+const WATCHER = `
+marked() {
+  # The grep of busybox sees a line only up to its first NUL.
+  if printf 'a\\0b' | grep -qF b; then grep -lsF "$1" /proc/[0-9]*/environ
+  else for each in /proc/[0-9]*/environ; do tr '\\0' '\\n' <"$each" | grep -qxF "$1" && echo "$each"; done
+  fi
+}
+trap '' HUP INT QUIT TERM USR1 USR2 ALRM TSTP
+read -r _ <&3 && exit 0
+if [ -r /proc/self/stat ]; then
+  stat=$(cat "/proc/$1/stat" 2>/dev/null)
+  # The command's name, in parentheses, may hold anything.
+  set -- "$1" "$2" "$3" \${stat##*) }
+  [ "\${23}" = "$2" ] && kill -9 "-$1"
+  # A process that becomes another program shows no environment for a moment: so one look that finds nothing is not enough.
+  nothing=0 looks=0
+  while [ $nothing -lt 3 ] && [ $looks -lt 300 ]; do
+    nothing=$((nothing + 1)) looks=$((looks + 1))
+    for path in $(marked "$3"); do
+      path=\${path#/proc/}
+      kill -9 "\${path%/environ}" && nothing=0
+    done
+  done
+else
+  kill -9 "-$1"
+fi`
+
+/** A watcher that dies is not ours to keep alive for ever: somebody kills every process of this user. */
+const REPLACEMENTS_MAX = 10
+
+/** Throws where no watcher can be started. */
+export function leash(group: ProcessGroup, mark: Mark): Leash {
+  let isReleased = false
+  let replacements = 0
+  const args = [String(group.process_group), String(group.start_time), `${mark.variable}=${mark.value}`]
+  const watch = (): ChildProcess => {
+    const watcher = start(args)
+    watcher.once('exit', () => {
+      if (isReleased || replacements >= REPLACEMENTS_MAX) return
+      replacements += 1
+      current = watch()
+    })
+    return watcher
+  }
+  let current = watch()
+  if (current.pid === undefined) throw providerFailure('crashed', 'cannot start /bin/sh')
+  return {
+    release() {
+      if (isReleased) return
+      isReleased = true
+      pipeOf(current)?.end('\n')
+    },
+  }
+}
+
+/** Neither it nor its pipe keeps this process from its end. */
+function start(args: string[]): ChildProcess {
+  const watcher = spawn('/bin/sh', ['-c', WATCHER, 'substrat-leash', ...args], {
+    // No directory is kept from being unmounted.
+    cwd: '/',
+    env: { PATH: process.env.PATH || '/usr/bin:/bin', LC_ALL: 'C' },
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+    detached: true,
+  })
+  watcher.on('error', () => undefined)
+  watcher.unref()
+  const pipe = pipeOf(watcher)
+  pipe?.on('error', () => undefined)
+  pipe?.unref()
+  return watcher
+}
+
+type Pipe = NodeJS.WritableStream & { unref(): void }
+
+function pipeOf(watcher: ChildProcess): Pipe | undefined {
+  return (watcher.stdio[3] ?? undefined) as Pipe | undefined
+}

@@ -1,0 +1,212 @@
+/** A program dies with the process that started it, with no command of ours after that. */
+import type { ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import type { Mark } from '../../src/provider/mark.js'
+import { killLeftGroup } from '../../src/provider/program.js'
+import type { ProcessGroup } from '../../src/session/records.js'
+import { ownIdentity, processStartTime } from '../../src/storage/identity.js'
+import { isAlive, recordedHost } from '../support/programs.js'
+import { useScripts } from '../support/scripts.js'
+import { tempDirectory } from '../support/temp.js'
+import { waitFor } from '../support/wait.js'
+
+const scripts = useScripts('launch-child.ts', 'leash-child.ts')
+const signal = new AbortController().signal
+const UNUSED = 'c0ffee00-0000-4000-8000-000000000000'
+let directory: string
+
+beforeEach(() => {
+  directory = tempDirectory()
+})
+
+/** Started by a process of its own, and running: its files `pids` say of which processes. */
+async function launched(
+  command: string,
+  ...names: string[]
+): Promise<{ holder: ChildProcess; pids: number[] }> {
+  const holder = scripts.start('launch-child.ts', [directory, 'record', command])
+  await waitFor(() => names.every(isThere), 'the program')
+  const pids = names.map(pidIn)
+  onTestFinished(() => void pids.filter(isAlive).map((pid) => process.kill(pid, 'SIGKILL')))
+  return { holder, pids }
+}
+
+function isThere(name: string): boolean {
+  return existsSync(join(directory, name)) && readFileSync(join(directory, name), 'utf8').endsWith('\n')
+}
+
+function pidIn(name: string): number {
+  return Number(readFileSync(join(directory, name), 'utf8'))
+}
+
+/** Those of the watchers that live, of this group. */
+function watchersOf(group: number): number[] {
+  const pids = readdirSync('/proc').map(Number).filter(Number.isInteger)
+  return pids.filter((pid) => {
+    const [, , , name, its] = commandLine(pid)
+    return name === 'substrat-leash' && its === String(group) && isAlive(pid)
+  })
+}
+
+function commandLine(pid: number): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+  } catch {
+    return []
+  }
+}
+
+function statOf(pid: number): { parent: number; group: number; session: number } {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+  const [, parent, group, session] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .map(Number)
+  return { parent: parent as number, group: group as number, session: session as number }
+}
+
+/** Without those that a shell has opened for itself. */
+function descriptorsOf(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/fd`).filter((fd) => Number(fd) < 10)
+}
+
+async function end(pids: number[], group: number): Promise<void> {
+  await waitFor(() => !pids.some(isAlive), 'the end of the program')
+  await waitFor(() => watchersOf(group).length === 0, 'the end of the watcher')
+}
+
+describe('of a holder that is killed', () => {
+  const ALL = [
+    'sleep 60 & echo $! > child',
+    'setsid sh -c "echo \\$\\$ > apart; exec sleep 60" &',
+    'env -i sleep 60 & echo $! > nameless',
+    'trap "" HUP INT TERM; echo $$ > self; sleep 60; sleep 60',
+  ].join('\n')
+
+  test('the whole program dies, and what it has started in groups of its own', async () => {
+    const { holder, pids } = await launched(ALL, 'self', 'child', 'apart', 'nameless')
+    expect(pids.map(isAlive)).toEqual([true, true, true, true])
+    holder.kill('SIGKILL')
+    await end(pids, pids[0] as number)
+  })
+
+  test('also where every process was told to stop before, as in a shutdown', async () => {
+    const { holder, pids } = await launched(ALL, 'self', 'child', 'apart')
+    const [group] = pids as [number]
+    await waitFor(() => watchersOf(group).length === 1, 'the watcher')
+    const [watcher] = watchersOf(group) as [number]
+    await waitFor(() => ignoresTerm(watcher), 'the watcher to ignore it')
+    for (const name of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) process.kill(watcher, name)
+    expect(watchersOf(group)).toEqual([watcher])
+    holder.kill('SIGKILL')
+    await end(pids, group)
+  })
+
+  test('also where the watcher was killed: it is replaced', async () => {
+    const { holder, pids } = await launched(ALL, 'self')
+    const [group] = pids as [number]
+    const [first] = watchersOf(group) as [number]
+    process.kill(first, 'SIGKILL')
+    await waitFor(() => watchersOf(group).some((pid) => pid !== first), 'another watcher')
+    holder.kill('SIGKILL')
+    await end(pids, group)
+  })
+
+  test('what has lost its leader dies too', async () => {
+    const { holder, pids } = await launched('(echo $$ > group; sleep 60 & echo $! > child)', 'child')
+    await waitFor(() => !isAlive(pidIn('group')), 'the exit of the leader')
+    holder.kill('SIGKILL')
+    await end(pids, pidIn('group'))
+  })
+
+  test('recovery may come at once: it finds the group gone, or kills it, and no stranger', async () => {
+    const { holder, pids } = await launched(ALL, 'self', 'child')
+    const group = JSON.parse(readFileSync(join(directory, 'record'), 'utf8')) as ProcessGroup & {
+      run: string
+    }
+    holder.kill('SIGKILL')
+    expect(['gone', 'killed']).toContain(await killLeftGroup(group, group.run))
+    expect(pids.map(isAlive)).toEqual([false, false])
+  })
+})
+
+describe('the watcher', () => {
+  test('is gone with the program, and keeps nothing of it waiting', async () => {
+    const { host, groups } = recordedHost()
+    const command = 'trap "exit 0" TERM; echo > ready; while :; do sleep 0.02; done'
+    const program = await host.launch({ argv: ['/bin/sh', '-c', command], cwd: directory }, { signal })
+    const group = groups[0]?.process_group as number
+    await waitFor(() => isThere('ready') && watchersOf(group).length === 1, 'the program and its watcher')
+    // A watcher that counted as the program would use this up, and the test's time with it.
+    await program.kill(3_600_000)
+    await waitFor(() => watchersOf(group).length === 0, 'the end of the watcher')
+  })
+
+  test('is a child of the holder, not of the program, and has none of its pipes; the program has none but its own', async () => {
+    const { holder, pids } = await launched('sleep 60 & echo $$ > self; wait', 'self')
+    const [group] = pids as [number]
+    await waitFor(() => watchersOf(group).length === 1, 'the watcher')
+    const [watcher] = watchersOf(group) as [number]
+    expect(statOf(watcher)).toEqual({ parent: holder.pid, group: watcher, session: watcher })
+    expect(readFileSync(`/proc/${group}/task/${group}/children`, 'utf8').trim().split(' ')).toHaveLength(1)
+    expect(descriptorsOf(group)).toEqual(['0', '1', '2'])
+    expect(descriptorsOf(watcher)).toEqual(['0', '1', '2', '3'])
+    expect(readFileSync(`/proc/${watcher}/environ`, 'utf8')).not.toContain('SUBSTRAT_')
+  })
+
+  test.each<[string, Partial<ProcessGroup>, Partial<Mark>, boolean]>([
+    ['kills a group by its leader', {}, { value: UNUSED }, false],
+    ['lets live a group that has the number of another by now', { start_time: 1 }, { value: UNUSED }, true],
+    ['kills what has lost its leader by its mark', { process_group: 2 ** 22 - 1 }, {}, false],
+  ])('%s', async (_, changed, other, survives) => {
+    const { group, mark } = await stranger()
+    const given = [
+      { ...group, ...changed },
+      { ...mark, ...other },
+    ].map((each) => JSON.stringify(each))
+    const holder = scripts.start('leash-child.ts', given)
+    await new Promise((resolve) => holder.stdout?.once('data', resolve))
+    holder.kill('SIGKILL')
+    await waitFor(
+      () => watchersOf({ ...group, ...changed }.process_group).length === 0,
+      'the end of the watcher',
+    )
+    expect(isAlive(group.process_group)).toBe(survives)
+  })
+
+  test('lets live what was released', async () => {
+    const { group, mark } = await stranger()
+    const holder = scripts.start('leash-child.ts', [JSON.stringify(group), JSON.stringify(mark), 'release'])
+    await new Promise((resolve) => holder.stdout?.once('data', resolve))
+    await waitFor(() => watchersOf(group.process_group).length === 0, 'the end of the watcher')
+    holder.kill('SIGKILL')
+    expect(isAlive(group.process_group)).toBe(true)
+  })
+})
+
+/** A program that nobody holds. */
+async function stranger(): Promise<{ group: ProcessGroup; mark: Mark }> {
+  const mark: Mark = { variable: 'SUBSTRAT_LAUNCH', value: crypto.randomUUID() }
+  const child = spawn('/bin/sleep', ['60'], {
+    detached: true,
+    stdio: 'ignore',
+    env: { [mark.variable]: mark.value },
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const pid = child.pid as number
+  await waitFor(() => commandLine(pid)[0] === '/bin/sleep', 'the program')
+  const { kernel_boot_id, pid_namespace } = ownIdentity()
+  return {
+    group: { process_group: pid, start_time: processStartTime(pid) ?? 0, kernel_boot_id, pid_namespace },
+    mark,
+  }
+}
+
+/** Whether the shell has come to its `trap`. */
+function ignoresTerm(pid: number): boolean {
+  const ignored = /SigIgn:\s*([0-9a-f]+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return ignored !== undefined && (BigInt(`0x${ignored}`) & (1n << 14n)) !== 0n
+}

@@ -1,0 +1,108 @@
+/** What a tool or a tool server starts in a session of its own (`setsid`): what of it outlives the call, and the turn. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { ModelEvent, ToolCall } from '../../src/provider/contract.js'
+import type { Session } from '../../src/session/session.js'
+import { isAlive } from '../support/programs.js'
+import { newSession } from '../support/sessions.js'
+import { tempDirectory, tempStore } from '../support/temp.js'
+import { FakeStop, model, runTurn, says, toolboxAt } from '../support/turns.js'
+import { waitFor } from '../support/wait.js'
+
+/** The time of each call is over when the test says so. */
+const times: AbortController[] = []
+vi.mock('../../src/deadline.js', () => ({
+  deadline: () => {
+    const time = new AbortController()
+    times.push(time)
+    return time.signal
+  },
+}))
+
+let session: Session
+let workspace: string
+
+beforeEach(async () => {
+  times.length = 0
+  workspace = tempDirectory()
+  session = await newSession(tempStore(), { workspace })
+})
+
+/** Apart from its shell, which says its number in a file. */
+const apart = (file: string): string => `setsid sh -c 'echo $$ > ${file}; exec sleep 60' &`
+const WAIT = 'while :; do sleep 0.05; done'
+
+/** A model that runs these commands, one after the other. */
+function runs(...commands: string[]) {
+  return model((request) => {
+    const command = commands[request.messages().filter(({ role }) => role === 'assistant').length]
+    return says(
+      ...(command === undefined ? END : [call(command), { type: 'stop', reason: 'tool_calls' } as const]),
+    )
+  })
+}
+
+const END: ModelEvent[] = [
+  { type: 'text', text: 'done' },
+  { type: 'stop', reason: 'end' },
+]
+
+function call(command: string): ModelEvent {
+  return { type: 'tool_call', call: { call_id: 'c', name: 'shell', input: { command } } as ToolCall }
+}
+
+async function started(file: string): Promise<number> {
+  const path = join(workspace, file)
+  const text = (): string => (existsSync(path) ? readFileSync(path, 'utf8') : '')
+  await waitFor(() => text().endsWith('\n'), file)
+  const pid = Number(text())
+  onTestFinished(() => void (isAlive(pid) && process.kill(pid, 'SIGKILL')))
+  return pid
+}
+
+describe('a process of its own that a tool has started', () => {
+  test('stays where the call came to its end', async () => {
+    const run = await runTurn(session, runs(`${apart('left')} while [ ! -s left ]; do sleep 0.01; done`), {
+      allow: ['shell'],
+    })
+    expect([run.status, isAlive(await started('left'))]).toEqual(['completed', true])
+  })
+
+  test('is killed where the time of the call is over; what an earlier call has left stays', async () => {
+    const commands = [
+      `${apart('left')} while [ ! -s left ]; do sleep 0.01; done`,
+      `${apart('apart')} ${WAIT}`,
+    ]
+    const turn = runTurn(session, runs(...commands), { allow: ['shell'] })
+    const pids = [await started('left'), await started('apart')]
+    times.at(-1)?.abort()
+    expect((await turn).status).toBe('completed')
+    expect(pids.map(isAlive)).toEqual([true, false])
+  })
+
+  test.each(['cancelled', 'shutdown', 'turn_timeout'] as const)(
+    'is killed with a turn that is stopped: %s',
+    async (why) => {
+      const stop = new FakeStop()
+      const turn = runTurn(session, runs(`${apart('apart')} ${WAIT}`), { allow: ['shell'], stop })
+      const pid = await started('apart')
+      stop.stop(why)
+      await turn
+      expect(isAlive(pid)).toBe(false)
+    },
+  )
+})
+
+describe('a process of its own that a tool server has started', () => {
+  const servers = { notes: { command: '/bin/sh', args: ['-c', `${apart('browser')} exec cat`], env: {} } }
+
+  test('is killed with a turn that does not come to its end', async () => {
+    const stop = new FakeStop()
+    const turn = runTurn(session, runs(), { stop, toolbox: toolboxAt(session, { servers }) })
+    const pid = await started('browser')
+    stop.stop('cancelled')
+    await turn
+    expect(isAlive(pid)).toBe(false)
+  })
+})
