@@ -51,7 +51,7 @@ export class ProgramCalls {
     const tool = name.slice(0, limits.callNameCharactersMax)
     const call = { call_id: `program_${session.state.last_seq + 1}`, name: tool, input }
     persist({ type: 'program_called', call: this.turn.stored(call) })
-    const { whole, isStopped: _, ...outcome } = await this.resultOf(call, run, signal)
+    const { whole, ...outcome } = await this.resultOf(call, run, signal)
     if (this.isOver) return OVER
     // What nobody takes did not happen: a reply that was waited for comes as a message then.
     const told = signal.aborted ? TAKEN_BACK : outcome

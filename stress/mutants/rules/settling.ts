@@ -221,7 +221,7 @@ export const SETTLING: Mutant[] = [
   {
     name: 'the leash lets live what has left the group',
     file: 'provider/leash.ts',
-    from: `kill -9 "\\${path%/environ}" && nothing=0`,
+    from: 'kill -9 "\\${path%/environ}" && nothing=0',
     to: ':',
     suites: ['provider/leash#the whole program dies'],
   },
@@ -235,7 +235,7 @@ export const SETTLING: Mutant[] = [
   {
     name: 'the leash kills a group that has the number of another',
     file: 'provider/leash.ts',
-    from: `[ "\\${23}" = "$2" ] && kill`,
+    from: '[ "\\${23}" = "$2" ] && kill',
     to: 'kill',
     suites: ['provider/leash#lets live a group'],
   },
