@@ -22,7 +22,8 @@ export default class Recover extends BaseCommand {
     continue: Flags.option({
       options: ['roots', 'all', 'none'] as const,
       default: 'roots',
-      description: 'which agents go on; the others are only repaired and marked',
+      description:
+        'which agents go on: roots and what works for them, unless that is on hold or needs a person; the others are only repaired and marked',
     })(),
     timeout: duration({ description: 'how long a slot is waited for; default: the setting' }),
   }
@@ -33,9 +34,9 @@ export default class Recover extends BaseCommand {
     // What it sends for a turn that it marks opens no turn elsewhere either, where nothing is to go on.
     const drains = flags.continue !== 'none'
     const ctx = this.context({ isLenient: true, waitMs: flags.timeout, drains })
-    await recover(ctx, words, flags.continue, (recovered, failure) => {
+    await recover(ctx, words, flags.continue, (recovered, failure, words) => {
       if (this.jsonEnabled()) this.printJsonLine(recovered)
-      else this.print(agentLine(recovered))
+      else this.print(agentLine(recovered, words))
       if (failure !== undefined) this.fail(failure, false)
     })
   }

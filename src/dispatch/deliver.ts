@@ -9,7 +9,7 @@ import { isInterrupted, type Status } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import type { Context, Visited } from './context.js'
 import { readState } from './look.js'
-import { failureOf, nameOf } from './outcome.js'
+import { failureOfLatest } from './outcome.js'
 import { eachOwed, forgetUnborn, markAgain } from './owed.js'
 import { boundServers } from './servers.js'
 import { whyStuck } from './stuck.js'
@@ -108,7 +108,7 @@ function look(
   const ofRun =
     run === null || !(turns > 0 || isInterrupted(state))
       ? undefined
-      : failureOf(nameOf(state), run, ctx.shutdown.requested)
+      : failureOfLatest(state, run, ctx.shutdown.requested)
   const isHeld = visited?.isHeld === true
   const failure = isHeld
     ? undefined

@@ -1,13 +1,12 @@
 /** Going on with what was interrupted, and taking what waits in the inbox. */
 import { readableTime, timestampAfter } from '../clock.js'
-import { limits } from '../limits.js'
 import { type Delivery, damagedMail, hasDueMail, nextMail, removeDelivered } from '../mail/inbox.js'
 import type { Settled } from '../recovery/settle.js'
 import { interrupted } from '../recovery/settlement.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
-import { isDue, isInterrupted, isUnfinished } from '../session/status.js'
+import { isDue, isExhausted, isInterrupted, isUnfinished } from '../session/status.js'
 import { isTaken } from './answered.js'
 import type { Context } from './context.js'
 import { failureOf, nameOf, wasStopped } from './outcome.js'
@@ -76,7 +75,7 @@ function reasonToLeave(
   if (ctx.shutdown.requested !== undefined) return 'stopped'
   if (!auto) return undefined
   if (state.hold || isShut(state)) return 'held'
-  return state.recovery.barren_attempts >= limits.barrenAttemptsMax ? 'exhausted' : undefined
+  return isExhausted(state) ? 'exhausted' : undefined
 }
 
 /** All that an agent has to do by itself: what was interrupted, then what waits. Says how many turns that was. */

@@ -1,10 +1,12 @@
 /** How an operation came out: what stdout shows, and why the exit status is not 0. */
 import { readableTime } from '../clock.js'
 import { type ErrorCode, SubstratError, shellWord } from '../errors.js'
+import { limits } from '../limits.js'
 import type { PastRun } from '../session/past-run.js'
 import type { FailureType } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run, State, Wait } from '../session/state.js'
+import { isExhausted, isInterrupted } from '../session/status.js'
 import { troubleOf, WHY_STOPPED } from '../session/trouble.js'
 import type { StopSignal } from '../turn/stop.js'
 import type { Context } from './context.js'
@@ -19,7 +21,7 @@ export interface Outcome {
 
 /** Of a run that has just ended in this process. */
 export function outcomeOf(ctx: Context, session: Session, run: Run): Outcome {
-  const failure = failureOf(nameOf(session.state), run, ctx.shutdown.requested)
+  const failure = failureOfLatest(session.state, run, ctx.shutdown.requested)
   return { result: viewEndedRun(ctx.store, session.state, run), failure, wasStopped: wasStopped(run) }
 }
 
@@ -71,6 +73,32 @@ export function failureOf(
     default:
       return interruption(agent, run, signal, facts)
   }
+}
+
+/** The same of the latest run. Where it stays interrupted, the error says why no command continues it. */
+export function failureOfLatest(
+  state: State,
+  run: Run,
+  signal: StopSignal | undefined,
+): SubstratError | undefined {
+  const failure = failureOf(nameOf(state), run, signal)
+  const why = isInterrupted(state) ? whyNotContinued(state) : undefined
+  if (failure?.code !== 'INTERRUPTED' || why === undefined) return failure
+  const { message, hint, facts } = failure
+  return new SubstratError('INTERRUPTED', `${message}; ${why}`, {
+    ...(hint === undefined ? {} : { hint }),
+    facts,
+  })
+}
+
+/** Of an agent whose latest turn is interrupted; undefined where the next command that may continue it does. */
+export function whyNotContinued(state: State): string | undefined {
+  const { hold, gate, run } = state
+  if (!isInterrupted(state)) return `not continued before a person decides: ${troubleOf(run as Run)}`
+  if (isExhausted(state))
+    return `not continued: ${limits.barrenAttemptsMax} attempts to continue it came to nothing`
+  if (hold) return 'not continued: the agent is on hold'
+  return gate.isGated && gate.permits === 0 ? 'not continued: the agent is gated' : undefined
 }
 
 /** A parked run is no failure, and no success yet. */

@@ -1,6 +1,6 @@
 /** Which agents something may be owed to: for the commands that come by on their own, from cron or at boot. */
 import type { State } from '../session/state.js'
-import { isInterrupted } from '../session/status.js'
+import { isInterrupted, needsPerson } from '../session/status.js'
 import type { FileStore } from '../storage/store.js'
 import { lockRoots } from '../tree/children.js'
 import type { Context } from './context.js'
@@ -16,6 +16,8 @@ export function isOwed(store: FileStore, state: State): boolean {
     mail.holdsAny(state.id) ||
     state.run?.status === 'open' ||
     isInterrupted(state) ||
+    // Recovery goes on with none of these by itself, and reports each until a person decides.
+    needsPerson(state) ||
     state.isPoked ||
     state.reminders.length > 0
   )

@@ -1,6 +1,6 @@
 /**
- * `recover`: every agent that may be owed something is repaired and marked, and what a person need not be asked for goes
- * on. Safe to run twice at once, and from cron at boot: an agent that another process holds is in good hands.
+ * `recover`: every agent that may be owed something is repaired and marked, and its turn continued where no person need be
+ * asked. Safe to run twice at once, and from cron at boot: an agent that another process holds is in good hands.
  */
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
@@ -10,13 +10,14 @@ import { RECOVERY_TABLE, type Row } from '../recovery/table.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
-import { isInterrupted } from '../session/status.js'
+import { isInterrupted, needsPerson } from '../session/status.js'
 import { OPERATOR } from '../storage/mailboxes.js'
 import { resolveAgent } from '../tree/names.js'
 import type { Context } from './context.js'
 import { advance } from './go-on.js'
-import { failureOf, nameOf, wasStopped } from './outcome.js'
+import { failureOfLatest, wasStopped } from './outcome.js'
 import { eachOwed, forgetUnborn, markAgain } from './owed.js'
+import { wordsOf } from './recovered-words.js'
 import { stopAllServers } from './servers.js'
 import { TurnBudget } from './turn-budget.js'
 import { type RunView, viewRun } from './view.js'
@@ -44,7 +45,12 @@ export interface RecoverWords {
   agents: string[]
 }
 
-export type RecoverListener = (recovered: RecoveredAgent, failure: SubstratError | undefined) => void
+/** `words`: what was found and done, for a person. */
+export type RecoverListener = (
+  recovered: RecoveredAgent,
+  failure: SubstratError | undefined,
+  words: string,
+) => void
 
 /** Calls back with each agent as it is done, in order; up to the slots they run side by side. */
 export async function recover(
@@ -82,14 +88,16 @@ async function visitEach(
 ): Promise<void> {
   if (ids.length === 0) ctx.reporter.note('nothing was left to recover')
   const done: (Recovered | undefined)[] = new Array(ids.length)
+  // As they are found: whom this command continues must not depend on which of them it visits first.
+  const goesOn = ids.map((id) => policy === 'all' || (policy === 'roots' && !isLeft(ctx, id)))
   let begun = 0
   let told = 0
   const worker = async (): Promise<void> => {
     while (begun < ids.length) {
       const index = begun++
-      done[index] = await recoverOne(ctx, ids[index] as string, policy)
+      done[index] = await recoverOne(ctx, ids[index] as string, goesOn[index] as boolean)
       for (let next = done[told]; next !== undefined; next = done[told]) {
-        onAgent(next.recovered, next.failure)
+        onAgent(next.recovered, next.failure, next.words)
         told += 1
       }
     }
@@ -103,15 +111,14 @@ async function visitEach(
 interface Recovered {
   recovered: RecoveredAgent
   failure: SubstratError | undefined
+  words: string
   /** Whether somebody has stopped the turn that it went on with, and wants the agent at rest. */
   isStopped?: boolean
 }
 
-async function recoverOne(ctx: Context, agentId: string, policy: ContinuePolicy): Promise<Recovered> {
+async function recoverOne(ctx: Context, agentId: string, goesOn: boolean): Promise<Recovered> {
   if (!ctx.store.hasAgent(agentId)) return neverBorn(ctx, agentId)
   try {
-    const before = openForRead(ctx.store, agentId)?.state
-    const goesOn = policy === 'all' || (policy === 'roots' && !(before !== undefined && isAwaited(before)))
     const recovered = await visit(ctx, agentId, { waitMs: 0, goesOn }, (session, settled) =>
       recoverSession(ctx, session, settled, goesOn),
     )
@@ -122,7 +129,9 @@ async function recoverOne(ctx: Context, agentId: string, policy: ContinuePolicy)
     if (error.code !== 'LOCKED') markAgain(ctx, agentId)
     const outcome = error.code === 'LOCKED' ? 'held' : 'failed'
     const failure = outcome === 'held' ? undefined : error
-    return told({ agent: agentId, name: nameIn(ctx, agentId), row: null, outcome, run: null }, failure)
+    const words = outcome === 'held' ? 'held by a living process' : 'cannot be recovered'
+    const facts = { agent: agentId, name: nameIn(ctx, agentId), row: null, outcome, run: null } as const
+    return told(facts, failure, words)
   }
 }
 
@@ -132,16 +141,16 @@ async function recoverSession(
   settled: Settled,
   goesOn: boolean,
 ): Promise<Recovered> {
-  const before = session.state
+  const found = session.state
   await stopServer(session, (text) => ctx.reporter.note(text))
   const turns = goesOn ? await advance(ctx, session, settled, new TurnBudget(limits.turnsDrainedMax)) : 0
-  const { id, name, run } = session.state
-  const wasOwed = settled.row !== 'A' || isInterrupted(before)
+  const { state } = session
+  const { id, name, run } = state
+  const isCutShort = isInterrupted(state) || needsPerson(state)
+  const wasOwed = settled.row !== 'A' || isInterrupted(found) || isCutShort
   const failure =
-    run === null || !(wasOwed || turns > 0)
-      ? undefined
-      : failureOf(nameOf(session.state), run, ctx.shutdown.requested)
-  const outcome = turns > 0 ? 'continued' : settled.row === 'A' ? 'clean' : 'marked'
+    run === null || !(wasOwed || turns > 0) ? undefined : failureOfLatest(state, run, ctx.shutdown.requested)
+  const outcome = turns > 0 ? 'continued' : settled.row === 'A' && !isCutShort ? 'clean' : 'marked'
   const isStopped = turns > 0 && run !== null && wasStopped(run)
   const facts = {
     agent: id,
@@ -150,36 +159,51 @@ async function recoverSession(
     outcome,
     run: run === null ? null : viewRun(run),
   } as const
-  return { ...told(facts, failure), isStopped }
+  return { ...told(facts, failure, wordsOf(state, settled.row, outcome)), isStopped }
 }
 
-/** A sub-agent that works for another: that one is told, and decides. */
-function isAwaited({ parent, run }: State): boolean {
-  return parent !== null && (run?.requests.some(({ from }) => from !== OPERATOR) ?? false)
+/**
+ * A sub-agent that works for another while that one is on hold or stopped until a person decides: the same decision is
+ * about what it asked for. It continues as soon as anything asks for its reply, and nobody is told of an error until then.
+ */
+function isLeft(ctx: Context, agentId: string): boolean {
+  const state = stateIn(ctx, agentId)
+  if (state === undefined || state.parent === null) return false
+  return (state.run?.requests ?? []).some(({ from }) => {
+    const asker = from === OPERATOR ? undefined : stateIn(ctx, from)
+    return asker !== undefined && asker.state !== 'terminated' && (asker.hold || needsPerson(asker))
+  })
 }
 
 /** A marker whose agent never came to be, or is gone. */
 function neverBorn(ctx: Context, agentId: string): Recovered {
   forgetUnborn(ctx, agentId)
-  return told({ agent: agentId, name: null, row: 'A', outcome: 'clean', run: null }, undefined)
+  const facts = { agent: agentId, name: null, row: 'A', outcome: 'clean', run: null } as const
+  return told(facts, undefined, 'nothing to do')
 }
 
 function nameIn(ctx: Context, agentId: string): string | null {
+  return stateIn(ctx, agentId)?.name ?? null
+}
+
+/** Undefined where it cannot be read: the visit says why. */
+function stateIn(ctx: Context, agentId: string): State | undefined {
   try {
-    return openForRead(ctx.store, agentId)?.state.name ?? null
+    return openForRead(ctx.store, agentId)?.state
   } catch {
-    return null
+    return undefined
   }
 }
 
 function told(
   facts: Omit<RecoveredAgent, 'found' | 'exit' | 'error'>,
   failure: SubstratError | undefined,
+  words: string,
 ): Recovered {
   const found = facts.row === null ? 'not looked at' : RECOVERY_TABLE[facts.row].found
   const error =
     failure === undefined
       ? null
       : { code: failure.code, message: failure.message, hint: failure.hint ?? null }
-  return { recovered: { ...facts, found, exit: failure?.exitStatus ?? 0, error }, failure }
+  return { recovered: { ...facts, found, exit: failure?.exitStatus ?? 0, error }, failure, words }
 }

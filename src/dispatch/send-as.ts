@@ -4,14 +4,13 @@
  */
 import { deadline } from '../deadline.js'
 import { SubstratError } from '../errors.js'
-import { limits } from '../limits.js'
 import { findPending } from '../mail/inbox.js'
 import type { Message } from '../mail/message.js'
 import { post } from '../mail/post.js'
 import { digestOf } from '../session/ids.js'
 import { openDurable } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
-import { isInterrupted } from '../session/status.js'
+import { isToContinue } from '../session/status.js'
 import { randomUuid } from '../storage/random.js'
 import { checkMayWrite } from '../tree/relations.js'
 import { checkNoCycle, replyIn } from '../turn/tools/tree/correspondence.js'
@@ -68,7 +67,7 @@ function over(from: State): SubstratError {
 function answeredBefore(ctx: Context, from: State, to: State, request: SendRequest): Outcome | undefined {
   const key = keyOf(from, request)
   const state = key === null ? undefined : openDurable(ctx.store, to.id)?.state
-  return state === undefined ? undefined : answeredInLog(ctx, state, { ...request, key }, isGoneOnWith)
+  return state === undefined ? undefined : answeredInLog(ctx, state, { ...request, key }, isToContinue)
 }
 
 /** Keys are of their sender: what a person calls a message is not what an agent does. */
@@ -105,15 +104,11 @@ function openRequest(
   to: State,
   message: { key: string | null; content: string },
 ): string | undefined {
-  const isOpen = to.run?.status === 'open' || isGoneOnWith(to)
+  const isOpen = to.run?.status === 'open' || isToContinue(to)
   if (!isOpen || !isOwnTurn(to, message)) return undefined
   const asked = to.run?.requests.find((request) => request.from === from.id)?.message_id
   // What asks for no reply was taken by the id of its first time, or by that of a later one: which, nobody waits for.
   return asked ?? idOfKey(to.id, message.key as string)
-}
-
-function isGoneOnWith(state: State): boolean {
-  return isInterrupted(state) && state.recovery.barren_attempts < limits.barrenAttemptsMax
 }
 
 /** The reply is taken from the sender's inbox once it is told: what dies before that leaves it there, for a turn. */
@@ -128,7 +123,7 @@ async function converse(
   try {
     checkNoCycle(ctx.store, from.id, to.id)
     // That the turn was interrupted is no reply where it is gone on with.
-    const earlier = isGoneOnWith(to) ? ctx.store.mail.ids(from.id) : []
+    const earlier = isToContinue(to) ? ctx.store.mail.ids(from.id) : []
     const messageId = store(ctx, from, to, request)
     ctx.shutdown.listen()
     const reply = (): Message | undefined => replyIn(ctx.store, from.id, messageId, earlier)

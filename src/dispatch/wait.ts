@@ -13,7 +13,7 @@ import type { FileStore } from '../storage/store.js'
 import { checkNoCycle } from '../turn/tools/tree/correspondence.js'
 import type { Context, Visited } from './context.js'
 import { type ListedAgent, missingLog } from './look.js'
-import { failureOf, nameOf, wordOf } from './outcome.js'
+import { failureOfLatest, nameOf, wordOf } from './outcome.js'
 import { whyStuck } from './stuck.js'
 import { TurnBudget } from './turn-budget.js'
 import { type TurnResult, viewEndedRun, viewTurn } from './view.js'
@@ -154,7 +154,7 @@ class Watch {
       // Who only watches waits for others to take what is in the inbox.
       if (!this.isUnfinished(state)) return undefined
     }
-    const failure = run === null ? undefined : failureOf(nameOf(state), run, undefined)
+    const failure = run === null ? undefined : failureOfLatest(state, run, undefined)
     if (status === 'waiting') return this.ofWaiting(failure)
     if (status === 'interrupted_startup' || status === 'interrupted_waiting') return { failure }
     const stuck = whyStuck(this.ctx, state)

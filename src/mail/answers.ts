@@ -3,9 +3,11 @@
  * no longer take, sent back.
  *
  * What is on disk if we die: the run with what it owes in its own log, and some of the messages. Their ids follow from
- * what they answer, so the next visit sends the rest, and nothing twice; then `mail.answered` says that all are sent.
+ * what they answer, so the next visit sends the rest, and nothing twice; then `mail.answered` says that all are sent, but
+ * for the errors of a turn that a later command continues.
  */
 import { SubstratError } from '../errors.js'
+import { isDeferred } from '../session/fold-mail.js'
 import { deriveId } from '../session/ids.js'
 import type { Session } from '../session/session.js'
 import type { Owed, State } from '../session/state.js'
@@ -25,10 +27,11 @@ export interface AnswerOptions {
 /** Whom something was sent to. What cannot be sent now stays owed, and is tried at the next visit. */
 export function sendOwed(session: Session, { isRepeat, note }: AnswerOptions): string[] {
   const { store, state } = session
-  if (state.owes.length === 0) return []
+  const due = state.owes.filter((owed) => !isDeferred(state, owed))
+  if (due.length === 0) return []
   const recipients: string[] = []
   let isAllSent = true
-  for (const owed of state.owes) {
+  for (const owed of due) {
     try {
       post(store, draftOf(session, owed), { isRepeat })
       recipients.push(owed.to)

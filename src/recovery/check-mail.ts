@@ -1,7 +1,8 @@
 /** The part of the audit that is about mail: what is delivered, what is owed, and what recovery finds by its marker. */
 import { damagedMail, damagedOperatorMail, messagesIn } from '../mail/inbox.js'
+import { isDeferred } from '../session/fold-mail.js'
 import type { State } from '../session/state.js'
-import { isInterrupted } from '../session/status.js'
+import { isInterrupted, needsPerson } from '../session/status.js'
 import type { FileStore } from '../storage/store.js'
 import type { Found } from './finding.js'
 
@@ -20,8 +21,9 @@ export function checkOperatorMail(store: FileStore, found: Found): void {
 export function checkMailAtRest(store: FileStore, state: State, found: Found): void {
   const left = store.mail.ids(state.id).filter((id) => state.delivered.includes(id))
   if (left.length > 0) found('delivered mail is not in the inbox', left.join(', '))
-  if (state.owes.length > 0)
-    found('what ended turns owe is sent', state.owes.map(({ kind, to }) => `${kind} to ${to}`).join(', '))
+  const due = state.owes.filter((owed) => !isDeferred(state, owed))
+  if (due.length > 0)
+    found('what ended turns owe is sent', due.map(({ kind, to }) => `${kind} to ${to}`).join(', '))
   const pending = [...messagesIn(store, state.id)].filter(
     ({ message_id }) => !state.delivered.includes(message_id),
   )
@@ -37,7 +39,7 @@ export function checkMailAtRest(store: FileStore, state: State, found: Found): v
 
 /** Once every agent was looked at under this start of the kernel, recovery goes by the markers alone. */
 function checkMarker(store: FileStore, state: State, hasMail: boolean, found: Found): void {
-  const isUnfinished = state.run?.status === 'open' || isInterrupted(state)
+  const isUnfinished = state.run?.status === 'open' || isInterrupted(state) || needsPerson(state)
   const wantsTurn = state.state !== 'terminated' && (state.isPoked || state.reminders.length > 0)
   const isOwed = hasMail || state.owes.length > 0 || isUnfinished || wantsTurn
   if (isOwed && store.boots.isScanned() && !store.isMarked(state.id))

@@ -10,6 +10,7 @@ import { SessionStateError } from '../errors.js'
 import { limits } from '../limits.js'
 import type { NewRecord, Place, WatchedStatus } from './records.js'
 import type { Location, Owed, Run, State } from './state.js'
+import { isToContinue } from './status.js'
 
 /** A message that becomes part of the open run: its prompt, or the result of one of its calls. */
 export function mailDelivered(
@@ -65,6 +66,15 @@ export function ended(next: State, at: Location): State {
   const reports = !isTold && isReported(next, run) ? [report] : []
   const status = run.status === 'interrupted' ? 'interrupted' : 'idle'
   return toldWatchers({ ...next, owes: [...next.owes, ...answers, ...reports] }, at, status)
+}
+
+/**
+ * Whether an error is not to be sent yet: a later command continues that turn without being asked to, so its reply is to
+ * come. A request has one answer, whichever command comes first after a crash. The error falls due once the turn is past
+ * the bound of such attempts, another turn comes first, or the agent is terminated.
+ */
+export function isDeferred(state: State, { kind, run_id }: Owed): boolean {
+  return kind === 'error' && run_id === state.recovery.interruption?.run_id && isToContinue(state)
 }
 
 /** The open run waits for a person or a time. */

@@ -7,7 +7,7 @@
  * user's wish refused, after a read it is corruption.
  */
 import { SessionStateError } from '../errors.js'
-import { controlled, mailDelivered, noted, parked, reminderSet, watched } from './fold-mail.js'
+import { controlled, isDeferred, mailDelivered, noted, parked, reminderSet, watched } from './fold-mail.js'
 import { rebuilt } from './fold-rebuilt.js'
 import { openRun, runEnded, runStarted } from './fold-run.js'
 import {
@@ -154,7 +154,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       return next
     }
     case 'mail.answered':
-      return { ...next, owes: [] }
+      return { ...next, owes: next.owes.filter((owed) => isDeferred(next, owed)) }
     case 'reminder.set':
       return reminderSet(next, record)
     case 'reminder.cancelled':

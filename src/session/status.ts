@@ -1,4 +1,5 @@
 /** The derived status: computed from the state, the clock and a look at the lock, never stored as truth (design section 6). */
+import { limits } from '../limits.js'
 import type { Interruption } from './records.js'
 import type { State, Wait } from './state.js'
 
@@ -8,6 +9,9 @@ export type Status = 'running' | 'waiting' | 'idle' | 'interrupted_startup' | 'i
 const GOES_ON: Interruption[] = ['process_exit', 'process_restart', 'shutdown']
 /** `unknown_tool`, `program_alive`: a person has to say so first. */
 const INTERRUPTED_STARTUP: Interruption[] = [...GOES_ON, 'unknown_tool', 'program_alive']
+
+/** A person decides first: about a tool cut short, a program out of reach, or what nobody approved in time. */
+const NEEDS_PERSON: Interruption[] = ['unknown_tool', 'program_alive', 'wait_timeout']
 
 /** Precedence: interrupted_startup > interrupted_waiting > waiting > running > idle. `now`: see `timestampAfter`. */
 export function deriveStatus(
@@ -42,6 +46,23 @@ export function isDue(wait: Wait | null, now: string): boolean {
 export function isInterrupted(state: State): boolean {
   const { interruption } = state.recovery
   return state.state !== 'terminated' && interruption !== null && GOES_ON.includes(interruption.reason)
+}
+
+/** Whether as many attempts to continue the latest turn automatically added nothing as are allowed. */
+export function isExhausted({ recovery }: Pick<State, 'recovery'>): boolean {
+  return recovery.barren_attempts >= limits.barrenAttemptsMax
+}
+
+/** Whether a later command continues the interrupted turn without being asked to, and so brings its reply. */
+export function isToContinue(state: State): boolean {
+  return isInterrupted(state) && !isExhausted(state)
+}
+
+/** Whether the latest turn stays interrupted until a person decides, and nobody has stopped it on purpose. */
+export function needsPerson(state: State): boolean {
+  const reason = state.recovery.interruption?.reason
+  if (reason === undefined || state.state === 'terminated') return false
+  return isInterrupted(state) ? isExhausted(state) : NEEDS_PERSON.includes(reason)
 }
 
 /** Whether a person's `resume` has something to go on with: also what a person's `suspend` stopped. */

@@ -285,13 +285,18 @@ class Turn {
     const isRepeat = !this.begun.has(callId)
     const facts = { run_id, call_id: callId, made_at, allow, isRepeat, isApproved }
     const ran = await this.ports.toolbox.run(call, facts, this.stop.signal, launch)
-    const { whole, isStopped = false, ...outcome } = ran
+    const { whole, isStopped = false, isOpen, ...outcome } = ran
     if (isStopped) await this.killApart(groups)
     if (broken instanceof SubstratError) throw broken
     const output = whole === null ? null : this.session.writeBlob(whole)
     const result = { call_id: callId, ...outcome, output }
     if (!this.stop.signal.aborted) return { type: 'tool_finished', ...result }
-    return { type: 'stopped', reason: this.stop.reason(), state: null, result }
+    return {
+      type: 'stopped',
+      reason: this.stop.reason(),
+      state: null,
+      result: isOpen === true ? null : result,
+    }
   }
 
   private async park(callIds: string[]): Promise<TurnEvent> {

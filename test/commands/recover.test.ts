@@ -189,8 +189,8 @@ describe.concurrent('recover', () => {
     const { gate, model, program } = await wreck(house)
     const marked = await house.run(['recover', 'model', 'program', '--continue', 'none'])
     expect(marked.stdout.split('\n')).toEqual([
-      `model (${model.slice(0, 8)}): repaired and marked [C: model asked, no response]`,
-      `program (${program.slice(0, 8)}): repaired and marked [J: agent provider in flight]`,
+      `model (${model.slice(0, 8)}): interrupted, and left for the next command to continue [C: model asked, no response]`,
+      `program (${program.slice(0, 8)}): interrupted, and left for the next command to continue [J: agent provider in flight]`,
       '',
     ])
     expect(marked.stderr).toContain(

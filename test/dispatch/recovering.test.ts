@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { eachOwed, isOwed } from '../../src/dispatch/owed.js'
 import { type ContinuePolicy, type RecoveredAgent, recover } from '../../src/dispatch/recover.js'
+import { resume } from '../../src/dispatch/resume.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
@@ -11,7 +12,7 @@ import { bootId } from '../../src/storage/identity.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { completed } from '../../src/turn/step-records.js'
 import { contextAt } from '../support/contexts.js'
-import { deliveredRecord, posted } from '../support/mail.js'
+import { deliveredRecord, mailOf, posted } from '../support/mail.js'
 import { type AgentFacts, beginning, newAgent, newSession, startedRun } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -32,7 +33,7 @@ async function left(
   return session.id
 }
 
-const asked = (session: Session, run: string): NewRecord[][] => [
+const begun = (session: Session, run: string): NewRecord[][] => [
   [...beginning(session, run, 'hi'), { kind: 'model.requested', run_id: run }],
 ]
 
@@ -51,14 +52,14 @@ async function recovered(store: FileStore, policy: ContinuePolicy = 'roots'): Pr
 describe('a turn that was cut short', () => {
   test('is gone on with', async () => {
     const store = tempStore()
-    const id = await left(store, asked)
+    const id = await left(store, begun)
     expect(await recovered(store)).toMatchObject([{ agent: id, row: 'C', outcome: 'continued', exit: 0 }])
     expect(stateOf(store, id).run?.status).toBe('completed')
   })
 
   test.each<[string, (session: Session, run: string) => NewRecord[][]]>([
-    ['in vain twice', (session, run) => [...asked(session, run), wentOn(run), wentOn(run)]],
-    ['on hold', (session, run) => [...asked(session, run), [{ kind: 'session.configured', hold: true }]]],
+    ['in vain twice', (session, run) => [...begun(session, run), wentOn(run), wentOn(run)]],
+    ['on hold', (session, run) => [...begun(session, run), [{ kind: 'session.configured', hold: true }]]],
   ])('%s is not: it is ended as interrupted, once', async (_, records) => {
     const store = tempStore()
     const id = await left(store, records)
@@ -69,21 +70,96 @@ describe('a turn that was cut short', () => {
     }
   })
 
-  test('of a sub-agent that another waits for is left to that one', async () => {
+  test('of a sub-agent is too, though it works for another', async () => {
     const store = tempStore()
-    const lead = await newAgent(store, { name: 'lead' })
-    const request = (_: Session, run: string): NewRecord[][] => [
-      [
-        { kind: 'session.activated', boot_id: bootId() },
-        startedRun(run),
-        deliveredRecord(run, { from: lead }),
-      ],
-      [{ kind: 'model.requested', run_id: run }],
-    ]
-    const child = await left(store, request, { name: 'child', parent: lead })
+    const { child } = await asked(store, await newAgent(store, { name: 'lead' }))
     const found = (await recovered(store)).find(({ agent }) => agent === child)
-    expect(found).toMatchObject({ outcome: 'marked', exit: 6 })
-    expect(stateOf(store, child).run?.status).toBe('interrupted')
+    expect(found).toMatchObject({ outcome: 'continued', exit: 0 })
+  })
+
+  test.each(['roots', 'none', 'all'] as const)(
+    'of a sub-agent whose asker is on hold is left with --continue %s as it says, and no error is sent',
+    async (policy) => {
+      const store = tempStore()
+      const { lead, child } = await asked(
+        store,
+        await left(store, () => [[{ kind: 'session.configured', hold: true }]], { name: 'lead' }),
+      )
+      for (let round = 0; round < 2; round++) {
+        const found = (await recovered(store, policy)).find(({ agent }) => agent === child)
+        expect(found?.outcome ?? 'clean').toBe(
+          policy !== 'all' ? 'marked' : round === 0 ? 'continued' : 'clean',
+        )
+        const kinds = mailOf(store, lead).map(({ kind }) => kind)
+        expect(kinds).toEqual(policy === 'all' ? ['response'] : [])
+      }
+    },
+  )
+})
+
+/** A child whose process died in a turn that the other agent asked for. */
+async function asked(store: FileStore, lead: string): Promise<{ lead: string; child: string }> {
+  const request = (_: Session, run: string): NewRecord[][] => [
+    [{ kind: 'session.activated', boot_id: bootId() }, startedRun(run), deliveredRecord(run, { from: lead })],
+    [{ kind: 'model.requested', run_id: run }],
+  ]
+  return { lead, child: await left(store, request, { name: 'child', parent: lead }) }
+}
+
+describe('what needs a person', () => {
+  const shell = { call_id: 'c', name: 'shell', input: { command: 'true' } }
+  const inTool = (session: Session, run: string): NewRecord[][] => [
+    ...begun(session, run),
+    [{ kind: 'model.responded', run_id: run, stop: 'tool_calls', calls: [shell] }],
+    [{ kind: 'tool.started', run_id: run, call_id: 'c', tool: 'shell' }],
+  ]
+  const ended =
+    (reason: 'program_alive' | 'wait_timeout' | 'unknown_tool') =>
+    (session: Session, run: string): NewRecord[][] => [
+      ...begun(session, run),
+      [{ kind: 'run.interrupted', run_id: run, reason }],
+    ]
+  const inVain = (session: Session, run: string): NewRecord[][] => [
+    ...begun(session, run),
+    wentOn(run),
+    wentOn(run),
+  ]
+  const onHold = (session: Session, run: string): NewRecord[][] => [
+    ...begun(session, run),
+    [{ kind: 'session.configured', hold: true }],
+  ]
+  test.each<[string, (session: Session, run: string) => NewRecord[][], RegExp]>([
+    ['a tool cut short', inTool, /before a person decides: a tool was cut short/],
+    ['a program that lives on', ended('program_alive'), /before a person decides: a program of it may still/],
+    ['an approval that never came', ended('wait_timeout'), /before a person decides: what it waited for/],
+    ['two attempts in vain', inVain, /not continued: 2 attempts to continue it came to nothing/],
+    ['a hold', onHold, /not continued: the agent is on hold/],
+  ])('is reported each time with exit 6, and says why: %s', async (_, records, words) => {
+    const store = tempStore()
+    const id = await left(store, records)
+    for (let round = 0; round < 3; round++) {
+      const { ctx } = contextAt(store, { bounds })
+      const told: unknown[] = []
+      await recover(ctx, { all: true, agents: [] }, 'roots', (agent, _failure, said) =>
+        told.push([agent, said]),
+      )
+      expect(told).toEqual([
+        [expect.objectContaining({ agent: id, outcome: 'marked', exit: 6 }), expect.stringMatching(words)],
+      ])
+    }
+    expect(store.markedIds()).toEqual([id])
+    const logged = stateOf(store, id).last_seq
+    await recovered(store)
+    expect(stateOf(store, id).last_seq).toBe(logged)
+  })
+
+  test('is no longer reported once a person has continued it', async () => {
+    const store = tempStore()
+    const id = await left(store, inTool)
+    await recovered(store)
+    await resume(contextAt(store, { bounds }).ctx, id, { reseed: false }, () => undefined)
+    await recovered(store)
+    expect(await recovered(store)).toEqual([])
   })
 })
 
@@ -91,7 +167,7 @@ test('a run that waits for its time is not gone on with before it', async () => 
   const store = tempStore()
   const error = { type: 'rate_limit' as const, message: 'too many requests' }
   const id = await left(store, (session, run) => [
-    ...asked(session, run),
+    ...begun(session, run),
     [
       { kind: 'model.failed', run_id: run, error, retry_in_ms: null },
       { kind: 'run.waiting', run_id: run, wait: 'not_before', not_before: FUTURE, why: error.message },
@@ -105,7 +181,7 @@ test('a run that waits for its time is not gone on with before it', async () => 
 describe('after a new start of the kernel', () => {
   test('every agent is looked at, with a marker or without; then the marked alone', async () => {
     const store = tempStore()
-    const id = await left(store, asked)
+    const id = await left(store, begun)
     store.unmark(id, () => false)
     const looks: string[][] = []
     const look = async (isAll: boolean): Promise<void> =>
@@ -136,12 +212,19 @@ describe('an agent is owed another visit', () => {
   ]
   test.each<[string, (session: Session, run: string) => NewRecord[][]]>([
     ['while it owes an answer', owing],
-    ['while a run of it is open', asked],
+    ['while a run of it is open', begun],
     [
       'while its turn is interrupted',
       (session, run) => [
-        ...asked(session, run),
+        ...begun(session, run),
         [{ kind: 'run.interrupted', run_id: run, reason: 'process_exit' }],
+      ],
+    ],
+    [
+      'while a person has to decide about its turn',
+      (session, run) => [
+        ...begun(session, run),
+        [{ kind: 'run.interrupted', run_id: run, reason: 'unknown_tool' }, { kind: 'mail.answered' }],
       ],
     ],
     [

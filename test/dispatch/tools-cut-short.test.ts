@@ -75,7 +75,7 @@ describe.concurrent('a signal during a tool', () => {
 })
 
 describe.concurrent('a turn that is killed during a tool', () => {
-  test('is, by default, left to a person: exit 6 once, and resume hands the outcome to the model', async () => {
+  test('is, by default, left to a person: exit 6 each time, and resume hands the outcome to the model', async () => {
     const house = new House()
     const { id, sender } = await inTool(house, ENDLESS)
     const left = processesWith(`SUBSTRAT_AGENT=${id}`).filter((pid) => pid !== sender.pid)
@@ -84,7 +84,7 @@ describe.concurrent('a turn that is killed during a tool', () => {
     // By its leash: no command has come by.
     await waitFor(() => !left.some(isAlive), 'the end of what the dead process had left')
     expect((await house.run(['recover', '--all'])).exit).toBe(6)
-    expect((await house.run(['recover', '--all'])).exit).toBe(0)
+    expect((await house.run(['recover', '--all'])).exit).toBe(6)
     expect(results(house, id)).toMatchObject([{ is_error: true }])
     expect(house.records(id).find(({ kind }) => kind === 'run.interrupted')).toMatchObject({
       reason: 'unknown_tool',

@@ -128,13 +128,20 @@ describe('what ended turns owe is sent', () => {
     ],
     [
       'interrupted',
-      (run) => ({ kind: 'run.interrupted', run_id: run, reason: 'process_exit' }),
-      'The turn of top/a was interrupted: its process is gone.',
+      (run) => ({ kind: 'run.interrupted', run_id: run, reason: 'unknown_tool' }),
+      'The turn of top/a was interrupted: a tool was cut short',
     ],
   ])('in words, where the turn was %s', (_, end, words) => {
     ran(requestOf(parent), end)
     send()
     expect(mailOf(store, parent)).toMatchObject([{ kind: 'error', content: expect.stringContaining(words) }])
+  })
+
+  test('not while a later command continues the interrupted turn, which has the reply', () => {
+    ran(requestOf(parent), (run) => ({ kind: 'run.interrupted', run_id: run, reason: 'process_exit' }))
+    const before = session.state.last_seq
+    expect([send(), mailOf(store, parent), session.state.last_seq]).toEqual([[], [], before])
+    expect(isAnswered()).toBe(false)
   })
 
   test('as a notice that names the status, to who watches', () => {

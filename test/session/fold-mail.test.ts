@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SessionStateError } from '../../src/errors.js'
 import { limits } from '../../src/limits.js'
-import { forgetsDelivered } from '../../src/session/fold-mail.js'
+import { forgetsDelivered, isDeferred } from '../../src/session/fold-mail.js'
 import type { NewRecord, WatchedStatus } from '../../src/session/records.js'
 import type { Owed, State } from '../../src/session/state.js'
 import { completed } from '../../src/turn/step-records.js'
@@ -147,6 +147,67 @@ describe('who asked is answered at the end of the run', () => {
     ])
     expect(state.run?.requests).toEqual([])
     expect(state.owes.map(({ kind }) => kind)).toEqual(['error', 'error'])
+  })
+})
+
+describe('the error of an interrupted turn that a later command continues', () => {
+  const deferred = (records: NewRecord[]): boolean[] => {
+    const state = foldAll(records)
+    return state.owes.map((each) => isDeferred(state, each))
+  }
+  const inVain: NewRecord[] = [1, 2].map((attempt) => ({
+    kind: 'run.resumed',
+    run_id: RUN,
+    boot_id: 'b',
+    auto: true,
+    attempt,
+  }))
+  const before = asked(asChild, request(SIBLING))
+
+  test.each(['process_exit', 'process_restart', 'shutdown'] as const)(
+    'is not due yet, and stays owed: %s',
+    (reason) => {
+      expect(deferred([...before, interrupted(reason)])).toEqual([true, true])
+      expect(deferred([...before, interrupted(reason), { kind: 'mail.answered' }])).toEqual([true, true])
+    },
+  )
+
+  test.each(['unknown_tool', 'program_alive', 'suspended', 'wait_timeout'] as const)(
+    'is due where no command does without being asked: %s',
+    (reason) => expect(deferred([...before, interrupted(reason)])).toEqual([false, false]),
+  )
+
+  test('is due after two attempts in vain, behind another turn, and at the end of the agent', () => {
+    expect(deferred([...before, ...inVain, interrupted('process_exit')])).toEqual([false, false])
+    const left = [...before, interrupted('process_exit')]
+    expect(deferred([...left, startedRun(NEXT_RUN)])).toEqual([false, false])
+    expect(deferred([...left, { kind: 'session.terminated' }])).toEqual([false, false])
+  })
+
+  test('leaves what else is owed as it is', () => {
+    const watched: NewRecord = {
+      kind: 'agent.watched',
+      message_id: NEXT_RUN,
+      from: PARENT,
+      on: ['interrupted'],
+      once: true,
+    }
+    const state = foldAll([
+      ...asChild,
+      watched,
+      startedRun(RUN),
+      request(SIBLING),
+      interrupted('process_exit'),
+    ])
+    expect(state.owes.map((each) => [each.kind, isDeferred(state, each)])).toEqual([
+      ['error', true],
+      ['error', true],
+      ['notification', false],
+    ])
+    expect(foldAll([{ kind: 'mail.answered' }], state).owes.map(({ kind }) => kind)).toEqual([
+      'error',
+      'error',
+    ])
   })
 })
 

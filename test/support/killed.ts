@@ -26,7 +26,8 @@ export async function killedAt(
     left -= 1
     if (left > 0) return undefined
     died = true
-    throw new Error('killed')
+    // As a step of a disk that is gone: work that runs beside knows what to do with that.
+    throw Object.assign(new Error('killed'), { code: 'EIO' })
   })
   try {
     await work()

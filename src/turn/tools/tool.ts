@@ -23,6 +23,8 @@ export interface ToolAnswer {
   records?: NewRecord[]
   /** The agent is done with this, its last reply. */
   ends?: string
+  /** Whether what it waits for is still to come. Where the turn stops for now, the call is run again when it continues. */
+  isOpen?: boolean
 }
 
 export interface ToolContext {

@@ -46,6 +46,7 @@ export interface ToolResult {
   /** See `ToolAnswer`. */
   records?: NewRecord[]
   ends?: string
+  isOpen?: boolean
 }
 
 export interface ToolboxOptions {

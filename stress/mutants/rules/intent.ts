@@ -153,8 +153,8 @@ export const INTENT: Mutant[] = [
   {
     name: 'answers count as sent before they are',
     file: 'mail/answers.ts',
-    from: '  for (const owed of state.owes) {\n    try {\n      post(',
-    to: `  session.append([{ kind: 'mail.answered' }])\n  for (const owed of state.owes) {\n    try {\n      post(`,
+    from: '  for (const owed of due) {\n    try {\n      post(',
+    to: `  session.append([{ kind: 'mail.answered' }])\n  for (const owed of due) {\n    try {\n      post(`,
     suites: ['mail/answers'],
   },
   {

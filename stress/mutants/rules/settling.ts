@@ -263,7 +263,7 @@ export const SETTLING: Mutant[] = [
   {
     name: 'an interrupted turn is gone on with for ever',
     file: 'dispatch/go-on.ts',
-    from: `return state.recovery.barren_attempts >= limits.barrenAttemptsMax ? 'exhausted' : undefined`,
+    from: `return isExhausted(state) ? 'exhausted' : undefined`,
     to: 'return undefined',
     suites: ['dispatch/recovering'],
   },
@@ -289,6 +289,20 @@ export const SETTLING: Mutant[] = [
     suites: ['dispatch/recovering'],
   },
   {
+    name: 'an error is sent for a turn that has its reply yet to come',
+    file: 'session/fold-mail.ts',
+    from: `return kind === 'error' && run_id === state.recovery.interruption?.run_id && isToContinue(state)`,
+    to: 'return kind === run_id && isToContinue(state)',
+    suites: ['session/fold-mail'],
+  },
+  {
+    name: 'a turn that a person has to decide about is reported once',
+    file: 'dispatch/owed.ts',
+    from: `    needsPerson(state) ||\n`,
+    to: '',
+    suites: ['dispatch/recovering'],
+  },
+  {
     name: 'where nothing more is begun an open run stays open',
     file: 'dispatch/go-on.ts',
     from: `    if (state.run?.status === 'open') session.append(interrupted(state.run))\n`,
@@ -296,10 +310,10 @@ export const SETTLING: Mutant[] = [
     suites: ['dispatch/recovering'],
   },
   {
-    name: 'a sub-agent goes on that another waits for',
+    name: 'a sub-agent goes on while the one that it works for is on hold',
     file: 'dispatch/recover.ts',
-    from: 'return parent !== null && (run?.requests.some(({ from }) => from !== OPERATOR) ?? false)',
-    to: 'return parent === null && run === undefined',
+    from: '(asker.hold || needsPerson(asker))',
+    to: 'asker.state === undefined',
     suites: ['dispatch/recovering'],
   },
   {

@@ -84,7 +84,8 @@ export async function awaitReply(context: ToolContext, to: string, send: () => s
     )
     if (reply !== undefined) return answerWith(context, reply)
     const why = whyNot ?? 'the wait was stopped'
-    return { content: `No reply yet: ${why}. It comes as a message when it is there (request ${requestId}).` }
+    const content = `No reply yet: ${why}. It comes as a message when it is there (request ${requestId}).`
+    return { content, isOpen: true }
   } finally {
     await edge.release()
   }
