@@ -3,6 +3,11 @@
 // start. Invariants: code is used only with the very source it was made from, and only if it is whole (V8 compares
 // the source's length, no more, and damaged code crashes the process); a cache that cannot be used costs time only.
 
+// First of all: SIGUSR1 opens Node's inspector on a port of this machine, through which every local user could read the
+// environment, and the keys in it. A listener keeps it shut; a signal that came before it may have opened it.
+process.on('SIGUSR1', () => undefined)
+refuseInspector()
+
 // Like import, for the builtin modules; import takes 1 ms more, since it evaluates every getter of node:fs.
 const builtin = process.getBuiltinModule
 const { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } = builtin('node:fs')
@@ -24,8 +29,10 @@ if (!existsSync(file)) {
   process.exit(1)
 }
 // An agent's program waits for `substrat mcp` at the start of each of its turns; to carry bytes takes no oclif.
-if (process.argv.length === 3 && process.argv[2] === 'mcp') require(bridgeFile)
-else start()
+if (process.argv.length === 3 && process.argv[2] === 'mcp') {
+  require(bridgeFile)
+  refuseInspector()
+} else start()
 
 function start() {
   const source = readFileSync(file)
@@ -39,8 +46,32 @@ function start() {
   requireBundle.cache[file] = bundle
   script.runInThisContext()(bundle.exports, requireBundle, bundle, file, path.dirname(file))
   bundle.loaded = true
+  // A signal that came before the listener has had its effect by now.
+  refuseInspector()
   process.once('exit', (exitCode) => saveCode(exitCode, { bundle, saved, script, source }))
   bundle.exports.main(root)
+}
+
+/** Ends the process where the inspector is open and nobody has asked for it on the command line. */
+function refuseInspector() {
+  const url = inspectorUrl()
+  const isAskedFor = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some((text) =>
+    text.includes('--inspect'),
+  )
+  if (url === undefined || isAskedFor) return
+  console.error(
+    `substrat: Node's inspector is open (${url}), and shows API keys to every user of this machine: nothing was done (SIGUSR1 has opened it; run the same command again)`,
+  )
+  process.exit(1)
+}
+
+/** To load node:inspector takes 2 ms of every start; its binding is there already. */
+function inspectorUrl() {
+  try {
+    return process.binding('inspector').url()
+  } catch {
+    return process.getBuiltinModule('node:inspector').url()
+  }
 }
 
 /** Put together as bytes: V8 would make another text of texts, and collect garbage in the middle of the start for it. */
