@@ -136,11 +136,11 @@ function entrySource() {
       (parts) => `get '${parts.join(':')}'() { return require('./commands/${parts.join('/')}.ts').default },`,
     )
   return [
-    `import { start } from './src/command/entry.ts'`,
+    `import { type Starter, start } from './src/command/entry.ts'`,
     `export const COMMANDS = {`,
     ...getters,
     `}`,
-    `export const main = (root: string) => start(root, COMMANDS)`,
+    `export const main = (root: string, starter: Starter) => start(root, COMMANDS, starter)`,
   ].join('\n')
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 // Starts the bundle from V8's compiled code, kept in oclif's cache directory: compiling it anew takes 25 ms of every
 // start. Invariants: code is used only with the very source it was made from, and only if it is whole (V8 compares
-// the source's length, no more, and damaged code crashes the process); a cache that cannot be used costs time only.
+// the source's length, no more, and damaged code crashes the process); only if nobody else could have written it (a
+// checksum is no signature); a cache that cannot be used costs time only.
 
 // First of all: SIGUSR1 opens Node's inspector on a port of this machine, through which every local user could read the
 // environment, and the keys in it. A listener keeps it shut; a signal that came before it may have opened it.
@@ -10,7 +11,8 @@ refuseInspector()
 
 // Like import, for the builtin modules; import takes 1 ms more, since it evaluates every getter of node:fs.
 const builtin = process.getBuiltinModule
-const { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } = builtin('node:fs')
+const { existsSync, lstatSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } =
+  builtin('node:fs')
 const { Module, createRequire } = builtin('node:module')
 const path = builtin('node:path')
 const { Script } = builtin('node:vm')
@@ -49,7 +51,7 @@ function start() {
   // A signal that came before the listener has had its effect by now.
   refuseInspector()
   process.once('exit', (exitCode) => saveCode(exitCode, { bundle, saved, script, source }))
-  bundle.exports.main(root)
+  bundle.exports.main(root, { whyUntrusted })
 }
 
 /** Ends the process where the inspector is open and nobody has asked for it on the command line. */
@@ -82,6 +84,12 @@ function wrapped(source) {
 
 function readCode(source) {
   try {
+    if (lstatSync(codeFile, { throwIfNoEntry: false }) === undefined) return undefined
+    const why = whyUntrusted(codeFile, { isOwn: true })
+    if (why !== undefined) {
+      console.error(`substrat: warning: the compiled code ${codeFile} is not used: ${why}`)
+      return undefined
+    }
     const bytes = readFileSync(codeFile)
     const end = bytes.indexOf('\n')
     const header = JSON.parse(bytes.toString('utf8', 0, end))
@@ -100,6 +108,8 @@ function saveCode(exitCode, { bundle, saved, script, source }) {
   // After a long run V8 has dropped the code of what ran at the start.
   if (performance.now() > codeSavedWithinMs) return
   try {
+    // In another user's directory a link could lead what we write to any file of ours.
+    if (whyUntrusted(path.dirname(codeFile), { isOwn: true }) !== undefined) return
     const code = script.createCachedData()
     const header = { source: crc32(source), code: crc32(code), commands: [...known, command] }
     mkdirSync(path.dirname(codeFile), { recursive: true, mode: 0o700 })
@@ -109,6 +119,43 @@ function saveCode(exitCode, { bundle, saved, script, source }) {
     })
     renameSync(`${codeFile}.tmp`, codeFile)
   } catch {}
+}
+
+/**
+ * Why the code that a file holds, or names, could be another user's: the file, and each directory on the way to it, must
+ * belong to this user or to root, and nobody else may write there. `isOwn`: the file is this user's, and no link.
+ * Undefined where it can be trusted, and where nothing is there. A sticky directory keeps others from our entries.
+ */
+function whyUntrusted(file, { isOwn = false } = {}) {
+  const self = process.geteuid?.()
+  if (self === undefined) return undefined
+  for (const at of new Set([...wayTo(file), ...wayTo(realPath(file))])) {
+    const stat = lstatSync(at, { throwIfNoEntry: false })
+    if (stat === undefined) continue
+    const isOurs = stat.uid === self || (stat.uid === 0 && !(isOwn && at === file))
+    if (!isOurs) return `${at} belongs to user ${stat.uid}, and this runs as user ${self}`
+    if (stat.isSymbolicLink()) {
+      if (isOwn && at === file) return `${at} is a symbolic link`
+      continue
+    }
+    const isSticky = stat.isDirectory() && (stat.mode & 0o1000) !== 0
+    if ((stat.mode & 0o022) !== 0 && !isSticky) return `other users can write to ${at} (chmod go-w)`
+  }
+  return undefined
+}
+
+function wayTo(file) {
+  const way = [file]
+  for (let at = file; at !== path.dirname(at); at = path.dirname(at)) way.push(path.dirname(at))
+  return way
+}
+
+function realPath(file) {
+  try {
+    return realpathSync(file)
+  } catch {
+    return file
+  }
 }
 
 /** oclif's own rule, before oclif is there. */

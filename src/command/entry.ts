@@ -16,8 +16,14 @@ const pjson = packageJson as unknown as Interfaces.PJSON
 type Commands = Record<string, CommandClass>
 type CommandClass = { id: string; new (argv: string[], config: OwnConfig): BaseCommand }
 
+/** What bin/run.js knows before the bundle is there. */
+export interface Starter {
+  /** Why the code that a file holds, or names, could be another user's. */
+  whyUntrusted(path: string): string | undefined
+}
+
 /** Runs the command line, and ends the process. */
-export async function start(root: string, commands: Commands): Promise<void> {
+export async function start(root: string, commands: Commands, starter: Starter): Promise<void> {
   const argv = process.argv.slice(2)
   guardStdio()
   // What runs is what was compiled. Otherwise oclif looks for a TypeScript compiler where NODE_ENV is test or
@@ -26,6 +32,7 @@ export async function start(root: string, commands: Commands): Promise<void> {
   process.once('beforeExit', failUnfinished)
   process.removeAllListeners('warning').on('warning', warn)
   try {
+    refuseForeignPlugins(new OwnConfig(root, pjson).pluginList, starter)
     await (startOwn(root, commands, argv) ?? run(argv, { root, pjson: pjsonFor(argv, commands) }))
   } catch (error) {
     fail(error, argv)
@@ -76,6 +83,17 @@ function warn(warning: Error): void {
 function failUnfinished(): void {
   console.error('substrat ended before its command did. This is a bug; what was acknowledged is on disk.')
   process.exitCode = 1
+}
+
+/** Plugins run in our process, with our rights: without them a command would do something else than it was told. */
+function refuseForeignPlugins(pluginList: string, { whyUntrusted }: Starter): void {
+  if (!isThere(pluginList)) return
+  const why = whyUntrusted(pluginList)
+  if (why === undefined) return
+  throw new SubstratError('HOME_EXPOSED', `the plugins of ${pluginList} are not loaded: ${why}`, {
+    hint: 'run as their owner, or set SUBSTRAT_DATA_DIR to a directory of your own, and install them there',
+    facts: { path: pluginList },
+  })
 }
 
 /** Undefined where oclif has to look: for help, for what is no command of ours, and where the user has plugins. */

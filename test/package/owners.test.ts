@@ -1,0 +1,150 @@
+/** What is run, or decides on what is run, before the home is open: compiled code, and the list of plugins. */
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import path from 'node:path'
+import { Script } from 'node:vm'
+import { crc32 } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { modelProvider } from '../support/plugin.js'
+
+const isRoot = process.getuid?.() === 0
+if (!isRoot) console.warn('skipped: owners of cache and plugins, because only root can give files away')
+const OTHER = 12345
+
+/** A house with a cache of its own, which has the compiled code of `list`. */
+async function warmed(): Promise<{ house: House; cache: string; code: string }> {
+  const house = new House()
+  const cache = path.join(house.root, 'code')
+  house.env.SUBSTRAT_CACHE_DIR = cache
+  await house.ok('list')
+  const code = path.join(cache, readdirSync(cache).find((name) => name.endsWith('.code')) as string)
+  return { house, cache, code }
+}
+
+/** Code of another program, which V8 takes for that of ours: it compares the length of the source and no more. */
+function poison(code: string): void {
+  const source = readFileSync(path.join(import.meta.dirname, '../../dist/substrat.cjs'))
+  const length =
+    `(function (exports, require, module, __filename, __dirname) {${source.toString('latin1')}\n})`.length
+  const evil = `(function (exports) { if (exports.isBeingMade) return; console.log('owned'); process.exit() })`
+  const script = new Script(evil.padEnd(length))
+  script.runInThisContext()({ isBeingMade: true })
+  const bytes = script.createCachedData()
+  const header = JSON.stringify({ source: crc32(source), code: crc32(bytes), commands: ['list'] })
+  writeFileSync(code, Buffer.concat([Buffer.from(`${header}\n`), bytes]))
+}
+
+describe.concurrent('compiled code of the cache', () => {
+  test('that this user alone could have written is run', async () => {
+    const { house, code } = await warmed()
+    poison(code)
+    expect((await house.ok('list')).stdout).toBe('owned\n')
+  })
+
+  test.skipIf(!isRoot).for<[string, (code: string) => void]>([
+    ['belongs to another user (needs root)', (code) => chownSync(code, OTHER, OTHER)],
+    ['is in a directory of another user (needs root)', (code) => chownSync(path.dirname(code), OTHER, OTHER)],
+    [
+      'is below a directory of another user (needs root)',
+      (code) => chownSync(path.dirname(path.dirname(code)), OTHER, OTHER),
+    ],
+  ])('that %s is not: one line says so, and the command runs without it', async ([, give]) => {
+    const { house, code } = await warmed()
+    poison(code)
+    give(code)
+    const { stdout, stderr } = await house.ok('list')
+    expect(stdout).not.toContain('owned')
+    expect(stderr).toMatch(
+      /^substrat: warning: the compiled code [^\n]+ is not used: [^\n]+ belongs to user 12345, [^\n]+\n$/,
+    )
+  })
+
+  test.for<[string, (code: string) => void]>([
+    ['others can write to', (code) => chmodSync(code, 0o622)],
+    ['is in a directory that its group can write to', (code) => chmodSync(path.dirname(code), 0o770)],
+    ['is a symbolic link', linkInPlace],
+  ])('that %s is not run', async ([, open]) => {
+    const { house, code } = await warmed()
+    poison(code)
+    open(code)
+    const { stdout, stderr } = await house.ok('list')
+    expect(stdout).not.toContain('owned')
+    expect(stderr).toContain(' is not used: ')
+  })
+
+  test('is replaced where only the file was open to others: the line comes once', async () => {
+    const { house, code } = await warmed()
+    chmodSync(code, 0o666)
+    expect((await house.ok('list')).stderr).toContain('is not used')
+    expect((await house.ok('list')).stderr).toBe('')
+    expect(lstatSync(code).mode & 0o777).toBe(0o600)
+  })
+
+  test.skipIf(!isRoot)('is not written where another user could lead it elsewhere (needs root)', async () => {
+    const { house, cache, code } = await warmed()
+    const victim = path.join(house.root, 'victim')
+    writeFileSync(victim, 'precious')
+    renameSync(code, `${code}.old`)
+    symlinkSync(victim, `${code}.tmp`)
+    chownSync(cache, OTHER, OTHER)
+    await house.ok('list')
+    expect({ victim: readFileSync(victim, 'utf8'), isWritten: existsSync(code) }).toEqual({
+      victim: 'precious',
+      isWritten: false,
+    })
+  })
+})
+
+describe.concurrent('a list of plugins', () => {
+  function withPlugin(): { house: House; list: string } {
+    const house = new House()
+    house.plugin('test', modelProvider(`console.log('owned'); yield { type: 'stop', reason: 'end' }`))
+    const list = path.join(house.env.XDG_DATA_HOME as string, 'substrat', 'package.json')
+    expect(existsSync(list)).toBe(true)
+    return { house, list }
+  }
+
+  test.for([['list'], ['help'], ['--version'], ['spawn', '--provider', 'test', 'hi']])(
+    'that others can write to keeps %s from running, on one line',
+    async (args) => {
+      const { house, list } = withPlugin()
+      chmodSync(list, 0o666)
+      const { exit, stdout, stderr } = await house.run(args)
+      expect({ exit, stdout }).toEqual({ exit: 11, stdout: '' })
+      expect(stderr).toMatch(
+        /^substrat: the plugins of [^\n]+ are not loaded: other users can write to [^\n]+\n$/,
+      )
+    },
+  )
+
+  test.skipIf(!isRoot)('of another user is not loaded (needs root)', async () => {
+    const { house, list } = withPlugin()
+    chownSync(path.dirname(list), OTHER, OTHER)
+    const { exit, json } = await house.run(['list', '--json'])
+    expect({ exit, code: json.error.code }).toEqual({ exit: 11, code: 'HOME_EXPOSED' })
+  })
+
+  test('that is not there leaves everything as it is, whoever owns the directory', async () => {
+    const house = new House()
+    const data = path.join(house.root, 'data', 'substrat')
+    mkdirSync(data, { recursive: true })
+    chmodSync(data, 0o777)
+    await house.ok('list')
+  })
+})
+
+function linkInPlace(file: string): void {
+  renameSync(file, `${file}.real`)
+  symlinkSync(`${file}.real`, file)
+}
