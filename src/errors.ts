@@ -90,6 +90,14 @@ export function shellWord(text: string): string {
   return /^[\p{L}\p{N}_./:@%+=-]+$/u.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
+/** What was said is stored, but cannot be read: `what` names the file and the place. Nothing of it was changed. */
+export function damagedConversation(what: string, { hint, facts = {} }: ErrorDetails): SubstratError {
+  return new SubstratError('CORRUPT', `the stored conversation is damaged: ${what}`, {
+    hint: `nothing was changed; ${hint}; to see all that is damaged: substrat doctor --all`,
+    facts,
+  })
+}
+
 /** For what can only be our own bug: an invariant that does not hold before a write. */
 export function assert(condition: unknown, invariant: string): asserts condition {
   if (!condition) throw new SubstratError('UNEXPECTED', `invariant broken: ${invariant}`)

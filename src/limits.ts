@@ -27,6 +27,8 @@ export const limits = {
   /** Tool calls of one response, and the length of the name or id of one: together they must fit a line. */
   callsMax: 128,
   callNameCharactersMax: 256,
+  /** The stacks behind a failure, in its record. */
+  detailCharactersMax: 8000,
   /** What a program tells its person in mid-turn, beside its text. */
   noteCharactersMax: 2000,
   /** Levels of a tool's input: what is written at all must be read again, also deep within a call of ours. */

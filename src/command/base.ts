@@ -207,7 +207,12 @@ export abstract class BaseCommand extends Command {
       if (this.jsonEnabled()) this.printJson(result)
       else if (!this.isStream && result.reply !== null) this.print(result.reply)
     }
-    if (failure !== undefined) this.fail(failure, !hasResult(failure.code))
+    if (failure === undefined) return
+    const { said } = failure.facts
+    // Not on stdout, where only a reply is; with `--json` it is in the error, with `--stream` it was there as it came.
+    if (typeof said === 'string' && !this.jsonEnabled() && !this.isStream)
+      this.note(`before it refused, the model said: ${said}`)
+    this.fail(failure, !hasResult(failure.code))
   }
 
   /** What is asked, and the secret of the token: shown once, to whoever runs this command. */

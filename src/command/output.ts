@@ -29,8 +29,8 @@ export function asSubstratError(error: unknown, command: string): SubstratError 
   if (oclif?.exit === 2)
     return new SubstratError('USAGE', usage(String(message)), { hint: `${command} --help` })
   const [first = ''] = String(message ?? error).split('\n')
-  return new SubstratError('UNEXPECTED', first || 'something unexpected happened', {
-    hint: 'this is a defect of substrat: run it again with DEBUG=1 and report what it prints',
+  return new SubstratError('UNEXPECTED', `something went wrong: ${first || 'nobody said what'}`, {
+    hint: 'run the same command again; this is a defect of substrat: if it stays, run it with DEBUG=1 and report what it prints',
     cause: error,
   })
 }

@@ -1,6 +1,7 @@
 /** Records as a person reads them: one entry each, what was said in full, the rest in a line. */
 import { readableTime } from '../clock.js'
 import { askText } from '../dispatch/ask-text.js'
+import { causeOf } from '../session/causes.js'
 import type { SessionRecord } from '../session/records.js'
 import { WHY_STOPPED } from '../session/trouble.js'
 
@@ -49,7 +50,7 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
         ? `waiting until ${readableTime(record.not_before ?? '')}: ${record.why ?? 'the provider said so'}`
         : waitingFor(record)
     case 'model.failed':
-      return `request failed: ${record.error.message}${record.retry_in_ms === null ? '' : `; trying again in ${record.retry_in_ms / 1000} s`}`
+      return `request failed: ${causeOf(record.error)}${record.retry_in_ms === null ? '' : `; trying again in ${record.retry_in_ms / 1000} s`}`
     case 'model.responded':
       return record.calls === undefined
         ? undefined
@@ -74,7 +75,7 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
     case 'session.rebuilt':
       return `the log was damaged: what was said after this, up to record ${record.last_seq}, is in ${record.kept}; on hold`
     case 'run.failed':
-      return `turn failed: ${record.error.message}`
+      return `${record.said === undefined ? '' : `before it refused: ${text(record)}\n`}turn failed: ${causeOf(record.error)}`
     case 'run.cancelled':
       return `turn cancelled: ${WHY_STOPPED[record.reason]}`
     case 'run.interrupted':

@@ -1,5 +1,5 @@
 /** Looking at agents without their locks: `list`, `show`. Writes nothing. */
-import { SubstratError } from '../errors.js'
+import { damagedConversation, SubstratError } from '../errors.js'
 import { countPending, type MailIndex, whoHasMail } from '../mail/inbox.js'
 import { briefly } from '../session/brief.js'
 import { glance } from '../session/glance.js'
@@ -100,7 +100,7 @@ export function readState(store: FileStore, agentId: string): State {
 export function missingLog(store: FileStore, agentId: string): SubstratError {
   if (!store.hasAgent(agentId)) return agentGone(agentId)
   const path = store.logPath(agentId)
-  return new SubstratError('CORRUPT', `${path} is missing`, {
+  return damagedConversation(`${path} is missing`, {
     hint: 'restore it from a backup',
     facts: { path },
   })

@@ -2,7 +2,9 @@
 import { readableTime } from '../clock.js'
 import { type ErrorCode, SubstratError, shellWord } from '../errors.js'
 import { limits } from '../limits.js'
+import { causeOf, nextStep } from '../session/causes.js'
 import type { PastRun } from '../session/past-run.js'
+import { readMessageText } from '../session/read.js'
 import type { FailureType } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run, State, Wait } from '../session/state.js'
@@ -21,7 +23,8 @@ export interface Outcome {
 
 /** Of a run that has just ended in this process. */
 export function outcomeOf(ctx: Context, session: Session, run: Run): Outcome {
-  const failure = failureOfLatest(session.state, run, ctx.shutdown.requested)
+  const said = run.said === undefined ? null : readMessageText(ctx.store, session.id, run.said)
+  const failure = failureOfLatest(session.state, run, ctx.shutdown.requested, said)
   return { result: viewEndedRun(ctx.store, session.state, run), failure, wasStopped: wasStopped(run) }
 }
 
@@ -48,6 +51,8 @@ export function failureOf(
   agent: string,
   run: Run | PastRun,
   signal: StopSignal | undefined,
+  /** What its model said before it refused. */
+  said = typeof run.said === 'string' ? run.said : null,
 ): SubstratError | undefined {
   const facts = { agent, run_id: run.run_id }
   const wait = 'wait' in run ? run.wait : null
@@ -56,7 +61,7 @@ export function failureOf(
     case 'completed':
       return undefined
     case 'failed':
-      return failed(agent, run, facts)
+      return failed(agent, run, facts, said)
     case 'cancelled':
       return run.reason === 'turn_timeout'
         ? new SubstratError('TIMED_OUT', `the turn of ${agent} was stopped: ${troubleOf(run)}`, {
@@ -80,8 +85,9 @@ export function failureOfLatest(
   state: State,
   run: Run,
   signal: StopSignal | undefined,
+  said: string | null = null,
 ): SubstratError | undefined {
-  const failure = failureOf(nameOf(state), run, signal)
+  const failure = failureOf(nameOf(state), run, signal, said)
   const why = isInterrupted(state) ? whyNotContinued(state) : undefined
   if (failure?.code !== 'INTERRUPTED' || why === undefined) return failure
   const { message, hint, facts } = failure
@@ -137,17 +143,21 @@ const CODE_OF_FAILURE: Partial<Record<FailureType, ErrorCode>> = {
   busy: 'LOCKED',
 }
 
-function failed(agent: string, run: Run | PastRun, facts: { agent: string; run_id: string }): SubstratError {
-  const { type, message } = run.error ?? { type: 'crashed' as const, message: 'it failed without saying why' }
+function failed(
+  agent: string,
+  run: Run | PastRun,
+  facts: { agent: string; run_id: string },
+  said: string | null,
+): SubstratError {
+  const error = run.error ?? { type: 'crashed' as const, message: 'it failed without saying why' }
+  const { type } = error
+  const next = nextStep(type, agent)
   return new SubstratError(
     CODE_OF_FAILURE[type] ?? 'PROVIDER_FAILED',
-    `the turn of ${agent} failed: ${message}`,
+    `the turn of ${agent} failed: ${causeOf(error)}`,
     {
-      hint:
-        type === 'session_lost'
-          ? `begin it anew with what the log has of it: substrat resume ${shellWord(agent)} --reseed`
-          : `see what happened: substrat log ${shellWord(agent)}${run.key === null ? '' : `; ${ASK_AGAIN}`}`,
-      facts: { ...facts, type },
+      hint: run.key === null || type === 'session_lost' ? next : `${next}; ${ASK_AGAIN}`,
+      facts: { ...facts, type, ...(said === null ? {} : { said }) },
     },
   )
 }

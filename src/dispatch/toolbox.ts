@@ -11,6 +11,7 @@ export function toolboxOf(ctx: Context, session: Session): Toolbox {
     home: ctx.store.root,
     timeoutMs: ctx.bounds.toolTimeoutMs,
     servers: ctx.tools.servers,
+    note: (text) => ctx.reporter.note(text),
     tree: {
       session,
       bounds: ctx.bounds,

@@ -40,7 +40,10 @@ export interface CallOptions {
   signal: AbortSignal
 }
 
-/** Throw this, or any error that has these fields, for a turn that fails. Anything else counts as `crashed`. */
+/**
+ * Throw this, or any error that has these fields, for a turn that fails. Anything else counts as `crashed`. Its message is
+ * one plain sentence for a person; its stack and its `cause` go into the log, so no secret may be in them.
+ */
 export interface ProviderFailure extends Error {
   failure: {
     type:
@@ -48,6 +51,8 @@ export interface ProviderFailure extends Error {
       | 'rate_limit'
       | 'invalid'
       | 'overflow'
+      /** The model, or a filter of its provider, will not answer this. Asking the same again gives the same. */
+      | 'refused'
       | 'invalid_response'
       | 'authentication'
       | 'misconfigured'
@@ -60,6 +65,8 @@ export interface ProviderFailure extends Error {
       | 'busy'
     /** When to try again, in milliseconds from now, where the provider said. */
     retry_after_ms?: number
+    /** `refused`, of an agent: what its model had said before, for the person. A model yields that as `text` first. */
+    said?: string
   }
 }
 
@@ -120,7 +127,10 @@ export interface ToolDefinition {
 export type ModelEvent =
   /** A piece of the reply, in order. */
   | { type: 'text'; text: string }
-  /** A whole call; its input is parsed. A call whose input is no JSON object is a failure of type `invalid_response`. */
+  /**
+   * A whole call; its input is parsed. A call whose input is no JSON object is a failure of type `invalid_response`, and so is
+   * a response of more than 128 calls: stop reading there.
+   */
   | { type: 'tool_call'; call: ToolCall }
   | { type: 'usage'; usage: Usage }
   /** `tool_calls` where there was at least one. */

@@ -1,11 +1,31 @@
 /** A provider's failure, from whatever it threw. */
-import { PROVIDER_FAILURE_TYPES, type RunError } from '../session/records.js'
+import { limits } from '../limits.js'
+import { type ErrorDetail, PROVIDER_FAILURE_TYPES, type RunError } from '../session/records.js'
 import type { ProviderFailure } from './contract.js'
+import { detailOf } from './failure-detail.js'
 
 const MESSAGE_CHARACTERS_MAX = 4000
 
+/** All that is known of a failure: what a person is told, and what the log has besides. */
+export interface FailureReport extends ErrorDetail {
+  error: RunError
+  retryAfterMs: number | null
+}
+
 export function providerFailure(type: ProviderFailure['failure']['type'], message: string): ProviderFailure {
   return Object.assign(new Error(message), { failure: { type } })
+}
+
+/** `secrets`: values that the log must not have. `said`: the text of a model before it refused. Never throws itself. */
+export function reportFailure(thrown: unknown, secrets: string[], said = ''): FailureReport {
+  const error = describeFailure(thrown)
+  const words = error.type === 'refused' ? saidBefore(thrown) || said : ''
+  return {
+    error,
+    retryAfterMs: retryAfterOf(thrown),
+    ...(words === '' ? {} : { said: words }),
+    ...detailOf(thrown, secrets),
+  }
 }
 
 /** Anything that a plugin may throw, as a sentence for a person and a type of ours. Never throws itself. */
@@ -25,12 +45,22 @@ export function describeFailure(thrown: unknown): RunError {
 }
 
 /** When the provider said to try again, in milliseconds from now; null where it did not. Never throws itself. */
-export function retryAfterOf(thrown: unknown): number | null {
+function retryAfterOf(thrown: unknown): number | null {
   try {
     const ms = (thrown as Partial<ProviderFailure> | null | undefined)?.failure?.retry_after_ms
     return typeof ms === 'number' && Number.isFinite(ms) && ms >= 0 ? Math.ceil(ms) : null
   } catch {
     return null
+  }
+}
+
+/** What an agent's program had said before its model refused. */
+function saidBefore(thrown: unknown): string {
+  try {
+    const said = (thrown as Partial<ProviderFailure> | null | undefined)?.failure?.said
+    return typeof said === 'string' ? said.slice(0, limits.replyBytesMax / 4) : ''
+  } catch {
+    return ''
   }
 }
 

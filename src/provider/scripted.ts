@@ -44,6 +44,8 @@ function* respond(request: ModelRequest, entry: ScriptedResponse | undefined): I
   if (entry?.fail !== undefined && request.attempt <= (entry.fail.attempts ?? 1)) {
     const failure = providerFailure(entry.fail.type, `the scenario says so: ${entry.fail.type}`)
     if (entry.fail.retry_after_ms !== undefined) failure.failure.retry_after_ms = entry.fail.retry_after_ms
+    // A model says something first, or nothing.
+    if (entry.fail.type === 'refused' && entry.say !== undefined) yield { type: 'text', text: entry.say }
     throw failure
   }
   const tools = entry?.tools ?? []

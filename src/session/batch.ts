@@ -50,7 +50,7 @@ export function encodeBatch(before: State | undefined, records: NewRecord[]): En
   return { bytes, records: placed, blobs, state: state as State }
 }
 
-const CONTENT_FIELDS = ['content', 'instructions'] as const
+const CONTENT_FIELDS = ['content', 'instructions', 'said'] as const
 
 function withBlobs(record: NewRecord, blobs: Buffer[]): NewRecord {
   let moved: Record<string, Content> | undefined

@@ -130,7 +130,11 @@ function apply(next: State, record: SessionRecord, at: Location): State {
         usage: record.usage ?? next.run?.usage ?? null,
       })
     case 'run.failed':
-      return runEnded(next, record, at, { status: 'failed', error: record.error })
+      return runEnded(next, record, at, {
+        status: 'failed',
+        error: record.error,
+        ...(record.said === undefined ? {} : { said: at }),
+      })
     case 'run.cancelled':
       return runEnded(next, record, at, { status: 'cancelled', reason: record.reason })
     case 'run.interrupted':

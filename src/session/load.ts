@@ -1,5 +1,5 @@
 /** From the disk to a state: the snapshot where it can be trusted, and the log's tail behind it. */
-import { SessionStateError, SubstratError } from '../errors.js'
+import { damagedConversation, SessionStateError, SubstratError } from '../errors.js'
 import { FORMAT } from '../storage/home.js'
 import { type LogDamage, type LoggedRecord, type LogReader, readRecordAt, scanLog } from '../storage/log.js'
 import { fold } from './fold.js'
@@ -120,14 +120,10 @@ export function* recordsFrom(
 }
 
 function corrupt(log: LogReader, at: { offset: number; seq: number; reason: string }): SubstratError {
-  return new SubstratError(
-    'CORRUPT',
-    `${log.path} is damaged at byte ${at.offset}, record ${at.seq}: ${at.reason}`,
-    {
-      hint: `nothing was changed: restore the file from a backup (what is before that byte is whole)`,
-      facts: { path: log.path, offset: at.offset, seq: at.seq },
-    },
-  )
+  return damagedConversation(`${log.path} is damaged at byte ${at.offset}, record ${at.seq}: ${at.reason}`, {
+    hint: 'restore the file from a backup (what is before that byte is whole)',
+    facts: { path: log.path, offset: at.offset, seq: at.seq },
+  })
 }
 
 function foldLogged(state: State | undefined, logged: LoggedRecord, agentId: string, log: LogReader): State {

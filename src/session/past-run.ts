@@ -17,6 +17,8 @@ export interface PastRun {
   reason: Run['reason']
   error: RunError | null
   reply: string | null
+  /** What its model said before it refused. */
+  said: string | null
   /** From `run.started` to the record that ended it. */
   records: SessionRecord[]
 }
@@ -63,6 +65,7 @@ export function readPastRun(store: FileStore, agentId: string, entry: Omit<KeyEn
     reason: null,
     error: null,
     reply: null,
+    said: null,
     records: [],
   }
   if (log === undefined) return run
@@ -75,7 +78,10 @@ export function readPastRun(store: FileStore, agentId: string, entry: Omit<KeyEn
       if (record.kind === 'model.responded') run.usage = addUsage(run.usage, record.usage)
       if (record.kind === 'run.completed')
         Object.assign(run, { status: 'completed', usage: record.usage ?? run.usage })
-      if (record.kind === 'run.failed') Object.assign(run, { status: 'failed', error: record.error })
+      if (record.kind === 'run.failed') {
+        const said = record.said === undefined ? null : readText(store, agentId, record.said)
+        Object.assign(run, { status: 'failed', error: record.error, said })
+      }
       if (record.kind === 'run.cancelled') Object.assign(run, { status: 'cancelled', reason: record.reason })
       if (record.kind === 'run.interrupted')
         Object.assign(run, { status: 'interrupted', reason: record.reason })

@@ -26,7 +26,9 @@ export function readMessageText(store: FileStore, agentId: string, at: Location)
   return record === undefined ? '' : readRecordText(store, agentId, record)
 }
 
-/** What a message record says; empty for records of other kinds. */
+/** What a message record says, or a model before it refused; empty for records of other kinds. */
 export function readRecordText(store: FileStore, agentId: string, record: SessionRecord): string {
+  if (record.kind === 'run.failed')
+    return record.said === undefined ? '' : readText(store, agentId, record.said)
   return 'content' in record ? readText(store, agentId, record.content) : ''
 }

@@ -36,6 +36,14 @@ export interface RunError {
   message: string
 }
 
+/** What the log has of a failure besides its sentence. */
+export interface ErrorDetail {
+  /** Of `refused`: what the model had said before. */
+  said?: string
+  /** The stack of the error, and of what caused it. */
+  detail?: string
+}
+
 /** The process group of an agent program or tool, named so that it cannot be taken for another. */
 export interface ProcessGroup {
   process_group: number
@@ -76,6 +84,7 @@ export const PROVIDER_FAILURE_TYPES = [
   'rate_limit',
   'invalid',
   'overflow',
+  'refused',
   'invalid_response',
   'authentication',
   'misconfigured',
@@ -211,7 +220,13 @@ export const RECORD_SHAPES = {
   },
   /** `terminates`: the agent is done for good, once its answers are on their way. */
   'run.completed': { run_id: uuid, usage: optional(usage), terminates: optional(flag) },
-  'run.failed': { run_id: uuid, error: object<RunError>({ type: failure, message: text }) },
+  /** `said`: what a model had said before it refused. `detail`: the stacks behind the failure, without secrets. */
+  'run.failed': {
+    run_id: uuid,
+    error: object<RunError>({ type: failure, message: text }),
+    said: optional(content),
+    detail: optional(text),
+  },
   'run.cancelled': { run_id: uuid, reason: oneOf(...CANCELLATIONS) },
   'run.interrupted': { run_id: uuid, reason: oneOf(...INTERRUPTIONS) },
   'message.user': { message_id: uuid, run_id: uuid, content, origin: oneOf('operator', 'continuation') },
@@ -231,6 +246,7 @@ export const RECORD_SHAPES = {
     run_id: uuid,
     error: object<RunError>({ type: failure, message: text }),
     retry_in_ms: orNull(integer),
+    detail: optional(text),
   },
   /**
    * `group` where the tool is a program: recorded before it runs. The input is here only where no response of a model has

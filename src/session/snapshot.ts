@@ -5,7 +5,7 @@
  * that ends at `log_bytes` is there with `last_seq`, and what is before it, as far back as it is looked at, is whole: else
  * the whole log is read, and says where it is damaged. It may be lost without losing anything but time.
  */
-import { SubstratError } from '../errors.js'
+import { damagedConversation, type SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import { frame, type JsonObject, unframe } from '../storage/frame.js'
 import { type LogReader, readRecordAt } from '../storage/log.js'
@@ -78,8 +78,7 @@ export function snapshotState(bytes: Buffer, agentId: string): State | undefined
  * one thing that must not be papered over by folding what is left.
  */
 function aheadOfLog(state: State, log: LogReader): SubstratError {
-  return new SubstratError(
-    'CORRUPT',
+  return damagedConversation(
     `${log.path} ends at byte ${log.size()}, but its snapshot knows ${state.last_seq} records in ${state.log_bytes} bytes: acknowledged records are missing`,
     {
       hint: `restore ${log.path} from a backup; to accept it as it stands, move session.json beside it away`,

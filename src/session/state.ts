@@ -74,6 +74,8 @@ export interface Run {
   /** The requests in it that are not answered yet. */
   requests: OpenRequest[]
   reply: Location | null
+  /** Where its end has what the model said before it refused. */
+  said?: Location
   /** Whether that is the agent's last. */
   terminates?: boolean
   reason: Interruption | NewRecord<'run.cancelled'>['reason'] | null

@@ -1,4 +1,5 @@
 /** Why a run did not complete, in words. */
+import { causeOf } from './causes.js'
 import type { RunError } from './records.js'
 import type { Run } from './state.js'
 
@@ -6,7 +7,8 @@ type StopReason = NonNullable<Run['reason']>
 
 /** As the end of a sentence; null where it did complete, or is open. */
 export function troubleOf(run: { error: RunError | null; reason: Run['reason'] }): string | null {
-  return run.error?.message ?? (run.reason === null ? null : WHY_STOPPED[run.reason])
+  if (run.error !== null) return causeOf(run.error)
+  return run.reason === null ? null : WHY_STOPPED[run.reason]
 }
 
 export const WHY_STOPPED: Record<StopReason, string> = {

@@ -3,7 +3,7 @@
  * that names it, so a record never names a blob that a power cut could take. One that no record names is harmless.
  */
 import { dirname } from 'node:path'
-import { SubstratError } from '../errors.js'
+import { damagedConversation } from '../errors.js'
 import { sha256Hex } from '../hash.js'
 import * as io from './io.js'
 import type { AgentPaths } from './paths.js'
@@ -26,7 +26,7 @@ export function readBlob(agent: AgentPaths, reference: BlobReference): Buffer {
   const path = agent.blob(reference.blob)
   const content = io.readIfThere('blob.read', path)
   if (content !== undefined && sha256Hex(content) === reference.blob) return content
-  throw new SubstratError('CORRUPT', `the blob ${path} is ${content === undefined ? 'missing' : 'damaged'}`, {
+  throw damagedConversation(`the blob ${path} is ${content === undefined ? 'missing' : 'damaged'}`, {
     hint: 'restore it from a backup; the rest of the log is whole',
     facts: { path, blob: reference.blob },
   })

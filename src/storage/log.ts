@@ -5,7 +5,7 @@
  * is not whole counts as not written. There is never an append while an earlier batch is unsynced, so only the last
  * batch can be torn; damage with a later batch behind it is corruption (durability rules 4 and 5).
  */
-import { SubstratError } from '../errors.js'
+import { damagedConversation, SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import { type JsonObject, LF, unframe } from './frame.js'
 import * as io from './io.js'
@@ -120,7 +120,7 @@ export class LogWriter implements LogReader {
   static open(path: string): LogWriter {
     const file = io.openIfThere('log.open', path, 'write')
     if (file !== undefined) return new LogWriter(file)
-    throw new SubstratError('CORRUPT', `${path} is missing`, {
+    throw damagedConversation(`${path} is missing`, {
       hint: 'restore it from a backup',
       facts: { path },
     })

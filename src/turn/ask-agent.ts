@@ -14,11 +14,12 @@ import type {
   ToolCall,
   WaitAnswer,
 } from '../provider/contract.js'
-import { describeFailure, retryAfterOf } from '../provider/failure.js'
+import { type FailureReport, reportFailure } from '../provider/failure.js'
 import { ofRun } from '../provider/mark.js'
 import { createHost, killStrays } from '../provider/program.js'
+import { secretsOf } from '../provider/secrets.js'
 import { WarmHost } from '../provider/warm-host.js'
-import type { Ask, CallRecord, ProcessGroup, RunError, Usage } from '../session/records.js'
+import type { Ask, CallRecord, ProcessGroup, Usage } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import { shortened } from './asks.js'
 import {
@@ -58,7 +59,7 @@ export interface AgentTurn {
 
 export type AgentOutcome =
   | Extract<TurnEvent, { type: 'released' | 'stopped' }>
-  | { type: 'failed'; error: RunError; retryAfterMs: number | null }
+  | ({ type: 'failed' } & FailureReport)
   | { type: 'asks'; wait: 'approval' | 'input'; asks: Ask[]; state: string | null }
 
 export async function askAgent(
@@ -105,7 +106,7 @@ export async function askAgent(
     await killApart(session, launched)
     if (storage.hasFailed) throw storage.failure
     if (isStopped) return { type: 'stopped', reason: stop.reason(), state, result: null }
-    return { type: 'failed', error: describeFailure(error), retryAfterMs: retryAfterOf(error) }
+    return { type: 'failed', ...reportFailure(error, secretsOf(provider, turn.settings)) }
   }
 }
 

@@ -8,8 +8,9 @@ import type {
   ToolCall,
   ToolDefinition,
 } from '../provider/contract.js'
-import { describeFailure, retryAfterOf } from '../provider/failure.js'
-import type { RunError, Usage } from '../session/records.js'
+import { type FailureReport, reportFailure } from '../provider/failure.js'
+import { secretsOf } from '../provider/secrets.js'
+import type { Usage } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import { endedEarly, Gathered, offContract, shown, type TurnEnds, untilStopped } from './events.js'
 import { conversation, promptOf, responsesBefore } from './history.js'
@@ -24,7 +25,7 @@ interface ModelAnswer {
 
 export type ModelOutcome =
   | { outcome: 'answered'; answer: ModelAnswer }
-  | { outcome: 'failed'; error: RunError; retryAfterMs: number | null }
+  | ({ outcome: 'failed' } & FailureReport)
   | { outcome: 'stopped' }
 
 /** The conversation so far, asked. Throws only where it cannot be read: that is no failure of the provider. */
@@ -81,7 +82,7 @@ export async function complete(
     return { outcome: 'answered', answer: { reply: gathered.text, stop, usage: gathered.usage, calls } }
   } catch (error) {
     if (ends.signal.aborted) return { outcome: 'stopped' }
-    return { outcome: 'failed', error: describeFailure(error), retryAfterMs: retryAfterOf(error) }
+    return { outcome: 'failed', ...reportFailure(error, secretsOf(provider, request), gathered.text) }
   }
 }
 

@@ -17,8 +17,10 @@ import type {
   ProviderSettings,
   ToolCall,
 } from '../provider/contract.js'
+import type { FailureReport } from '../provider/failure.js'
 import { ofLaunch } from '../provider/mark.js'
 import { createHost, killStrays } from '../provider/program.js'
+import { causeOf } from '../session/causes.js'
 import type { CallRecord, ProcessGroup, RunError } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
@@ -166,7 +168,7 @@ class Turn {
     await this.releaseSlot()
     if (asked.outcome === 'stopped')
       return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
-    if (asked.outcome === 'failed') return this.failed(asked.error, asked.retryAfterMs)
+    if (asked.outcome === 'failed') return this.failed(asked)
     const { reply, stop, usage, calls } = asked.answer
     if (stop === 'length') this.ports.note('the response reached its token limit: it is cut off there')
     return { type: 'model_responded', reply, stop, usage, calls: this.stored(calls) }
@@ -217,11 +219,11 @@ class Turn {
         return { type: 'program_waits', wait, asks, state, token: this.newToken() }
       }
       case 'failed': {
-        const { error, retryAfterMs } = asked
+        const { type: _, retryAfterMs, ...failed } = asked
         // The program has tried again itself, as often as it saw fit.
-        const { notBefore } = this.ports.planRetry(error, Number.POSITIVE_INFINITY, retryAfterMs)
-        if (notBefore === null) return { type: 'failed', error }
-        return { type: 'program_limited', state: null, error, notBefore }
+        const { notBefore } = this.ports.planRetry(failed.error, Number.POSITIVE_INFINITY, retryAfterMs)
+        if (notBefore === null) return { type: 'failed', ...failed }
+        return { type: 'program_limited', state: null, ...failed, notBefore }
       }
       default:
         return asked
@@ -255,11 +257,12 @@ class Turn {
     )
   }
 
-  private failed(error: RunError, retryAfterMs: number | null): TurnEvent {
+  private failed({ retryAfterMs, ...failed }: FailureReport): TurnEvent {
+    const { error } = failed
     const plan = this.ports.planRetry(error, (this.session.state.run as Run).failures, retryAfterMs)
     if (plan.retryInMs !== null)
-      this.ports.note(`${error.message}; trying again in ${plan.retryInMs / 1000} s`)
-    return { type: 'model_failed', error, plan }
+      this.ports.note(`${causeOf(error)}; trying again in ${plan.retryInMs / 1000} s`)
+    return { type: 'model_failed', ...failed, plan }
   }
 
   private async runTool(callId: string): Promise<TurnEvent> {

@@ -1,6 +1,9 @@
 /**
  * The conversation as a model is given it: from the log, since the last compaction. Errors for people are not in it.
  *
+ * A turn that the model refused is left out, from its question on: the model, or a filter of its provider, would refuse the
+ * same words again in every later request. Where somebody tries that very turn again, it is in.
+ *
  * Invariant: every call of an assistant message has exactly one result, right after it, in the order of the calls. What
  * came in between (a notice, a message) comes after the results.
  */
@@ -57,11 +60,22 @@ class Gathering {
   private said: { text: string; seq: number } | undefined
   /** The run whose mail was taken last. */
   private mailRun: string | undefined
+  /** The latest run, with those that it continues, and where it begins; a compaction may have been in its middle. */
+  private turn: { run_id: string; at: number }
+  private refused: RefusedTurn | undefined
 
-  constructor(private readonly found: Exchange[]) {}
+  constructor(private readonly found: Exchange[]) {
+    this.turn = { run_id: '', at: found.length }
+  }
 
   add(record: SessionRecord, session: Readable): void {
     switch (record.kind) {
+      case 'run.started':
+        this.begin(record)
+        break
+      case 'run.failed':
+        if (record.error.type === 'refused') this.refuse(record)
+        break
       case 'mail.delivered':
         // The result of a call is in that call's record.
         if (record.call_id === undefined) this.receive(record, session)
@@ -95,6 +109,29 @@ class Gathering {
         })
         break
     }
+  }
+
+  private begin({ run_id, continues }: SessionRecord<'run.started'>): void {
+    this.flushSaid()
+    const { refused } = this
+    if (continues !== undefined && continues === refused?.run_id) {
+      const at = this.found.length - refused.notice.length
+      this.found.splice(at, refused.notice.length, ...refused.exchanges)
+      this.turn = { run_id, at }
+    } else this.turn = { run_id, at: continues === this.turn.run_id ? this.turn.at : this.found.length }
+    this.refused = undefined
+  }
+
+  private refuse({ run_id, seq }: SessionRecord<'run.failed'>): void {
+    this.flushSaid()
+    this.flushResponse()
+    const exchanges = this.found.splice(this.turn.at)
+    const tools = exchanges.flatMap(({ messages }) => messages).filter((message) => message.role === 'tool')
+    const content = refusedNotice([...new Set(tools.map(({ name }) => name))])
+    const notice: Exchange[] =
+      tools.length === 0 ? [] : [{ messages: [{ role: 'user', content }], seq, isPrompt: false }]
+    this.found.push(...notice)
+    this.refused = { run_id, exchanges, notice }
   }
 
   close(): Exchange[] {
@@ -153,6 +190,18 @@ class Gathering {
       response.exchange.messages.push(response.results.get(call_id) ?? missing)
     }
   }
+}
+
+interface RefusedTurn {
+  run_id: string
+  exchanges: Exchange[]
+  /** What stands in its place. */
+  notice: Exchange[]
+}
+
+/** What the tools of that turn have done is done, though the turn is left out. */
+function refusedNotice(tools: string[]): string {
+  return `[substrat] A turn is left out here. Its answer was refused after these tools had run: ${tools.join(', ')}. Look at what they have done before you do it again.`
 }
 
 const NO_RESULT = 'There is no result yet.'

@@ -2,7 +2,7 @@
 import type { NewRecord, Usage } from '../session/records.js'
 import type { Call, Run, State } from '../session/state.js'
 import { proceed } from './step-calls.js'
-import { completed, reply } from './step-records.js'
+import { completed, modelFailure, reply, runFailed } from './step-records.js'
 import type { Step, ToolPolicy, TurnEvent } from './turn-event.js'
 
 export function modelResponded(
@@ -41,14 +41,18 @@ function total(before: Usage | null, more: Usage | null): Usage | null {
 export function modelFailed(
   state: State,
   run: Run,
-  { error, plan }: Extract<TurnEvent, { type: 'model_failed' }>,
+  event: Extract<TurnEvent, { type: 'model_failed' }>,
 ): Step {
   const { run_id } = run
-  const attempt: NewRecord = { kind: 'model.failed', run_id, error, retry_in_ms: plan.retryInMs }
+  const { error, plan } = event
+  const attempt = modelFailure(run_id, event, plan.retryInMs)
   if (error.type === 'overflow' && mayCompact(state, run))
     return { records: [attempt], effect: { type: 'compact' } }
   if (plan.retryInMs !== null) return { records: [attempt], effect: { type: 'pause', ms: plan.retryInMs } }
-  if (plan.notBefore === null) return { records: [attempt, { kind: 'run.failed', run_id, error }] }
+  // The attempt has the detail already.
+  const { said } = event
+  const failed = runFailed(run_id, said === undefined ? { error } : { error, said })
+  if (plan.notBefore === null) return { records: [attempt, failed] }
   return {
     records: [
       attempt,

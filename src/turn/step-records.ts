@@ -1,6 +1,6 @@
 /** The records that a turn is made of. */
 import { deriveId } from '../session/ids.js'
-import type { NewRecord, PromptSource, Usage } from '../session/records.js'
+import type { ErrorDetail, NewRecord, PromptSource, RunError, Usage } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
 import type { ProviderKind, RunRequest, Step } from './turn-event.js'
 
@@ -64,4 +64,26 @@ export function completed(run_id: string, usage: Usage | null, terminates = fals
 
 export function stateRecord(run_id: string, state: string | null): NewRecord[] {
   return state === null ? [] : [{ kind: 'provider.state', run_id, state }]
+}
+
+/** One request that failed. */
+export function modelFailure(
+  run_id: string,
+  { error, detail }: { error: RunError } & ErrorDetail,
+  retry_in_ms: number | null,
+): NewRecord {
+  return { kind: 'model.failed', run_id, error, retry_in_ms, ...(detail === undefined ? {} : { detail }) }
+}
+
+export function runFailed(
+  run_id: string,
+  { error, said, detail }: { error: RunError } & ErrorDetail,
+): NewRecord {
+  return {
+    kind: 'run.failed',
+    run_id,
+    error,
+    ...(said === undefined ? {} : { said }),
+    ...(detail === undefined ? {} : { detail }),
+  }
 }

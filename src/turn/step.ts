@@ -21,7 +21,16 @@ import {
   withdrawn,
 } from './step-calls.js'
 import { compacted, modelFailed, modelResponded } from './step-model.js'
-import { asking, assembled, completed, reply, runStarted, stateRecord } from './step-records.js'
+import {
+  asking,
+  assembled,
+  completed,
+  modelFailure,
+  reply,
+  runFailed,
+  runStarted,
+  stateRecord,
+} from './step-records.js'
 import {
   isRepeatable,
   type ProviderKind,
@@ -120,22 +129,17 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
       }
     case 'failed':
       return {
-        records: [
-          ...withdrawn(run, 'the turn failed before it was run'),
-          { kind: 'run.failed', run_id, error: event.error },
-        ],
+        records: [...withdrawn(run, 'the turn failed before it was run'), runFailed(run_id, event)],
       }
     case 'stopped':
       return { records: stopped(run, event, policy) }
   }
 }
 
-function limited(
-  run_id: string,
-  { error, notBefore }: Extract<TurnEvent, { type: 'program_limited' }>,
-): NewRecord[] {
+function limited(run_id: string, event: Extract<TurnEvent, { type: 'program_limited' }>): NewRecord[] {
+  const { error, notBefore } = event
   return [
-    { kind: 'model.failed', run_id, error, retry_in_ms: null },
+    modelFailure(run_id, event, null),
     { kind: 'run.waiting', run_id, wait: 'not_before', not_before: notBefore, why: error.message },
   ]
 }

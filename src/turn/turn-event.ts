@@ -2,6 +2,7 @@
 import type {
   Ask,
   CallRecord,
+  ErrorDetail,
   NewRecord,
   ProcessGroup,
   PromptSource,
@@ -105,7 +106,7 @@ export type TurnEvent =
       usage: Usage | null
       calls: CallRecord[]
     }
-  | { type: 'model_failed'; error: RunError; plan: RetryPlan }
+  | ({ type: 'model_failed'; error: RunError; plan: RetryPlan } & ErrorDetail)
   | { type: 'retry' }
   | {
       type: 'compacted'
@@ -136,11 +137,11 @@ export type TurnEvent =
       asks: Ask[]
     }
   /** The program's provider says when to come back. */
-  | { type: 'program_limited'; state: string | null; error: RunError; notBefore: string }
+  | { type: 'program_limited'; state: string | null; error: RunError; detail?: string; notBefore: string }
   | { type: 'agent_replied'; reply: string }
   /** An agent provider has let go after its reply. */
   | { type: 'released'; state: string | null; usage: Usage | null; terminates: boolean }
-  | { type: 'failed'; error: RunError }
+  | ({ type: 'failed'; error: RunError } & ErrorDetail)
   /** `result`: of the tool that was running; it is known, because the tool was stopped first. */
   | { type: 'stopped'; reason: StopReason; state: string | null; result: ToolOutcome | null }
 

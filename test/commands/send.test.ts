@@ -272,7 +272,9 @@ describe.concurrent('send --key', () => {
     const first = await house.run(['send', 'a', 'hello', '--key', 'k'])
     const again = await house.run(['send', 'a', 'hello', '--key', 'k'])
     expect([first.exit, again.exit]).toEqual([9, 9])
-    expect(again.stderr).toContain('the turn of a failed: the scenario says so: invalid')
+    expect(again.stderr).toContain(
+      'the turn of a failed: its AI provider did not accept the request: the scenario says so: invalid',
+    )
     expect(house.count(id, 'run.started')).toBe(1)
     const retried = await house.run(['send', 'a', 'hello', '--key', 'k', '--retry'])
     expect(retried).toMatchObject({ exit: 0, stdout: 'better\n' })

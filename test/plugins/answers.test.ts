@@ -3,6 +3,7 @@ import { createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { ModelEvent } from '../../src/provider/contract.js'
 import { type ModelServer, startModelServer } from '../support/model-server/server.js'
 import {
   assistant,
@@ -111,11 +112,15 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     },
   )
 
-  test('a refusal ends with the text that it gave', async () => {
+  test('a refusal is a failure of its own, after the text that it gave', async () => {
     server.setScenario({ responses: [{ text: 'I cannot do that.', stop: 'refusal' }] })
-    const events = await ask()
+    const events: ModelEvent[] = []
+    const { failure, message } = await failureOf(() =>
+      collect(provider, requestFor(options(server.url)), undefined, events),
+    )
     expect(textOf(events)).toBe('I cannot do that.')
-    expect(events.at(-1)).toEqual({ type: 'stop', reason: 'end' })
+    expect(failure).toEqual({ type: 'refused' })
+    expect(message).toMatch(/^127\.0\.0\.1:\d+ says refusal$/)
   })
 
   test('a conversation goes on over one connection, at the place that its history has', async () => {

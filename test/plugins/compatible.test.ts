@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import type { ModelEvent, ModelProvider } from '../../src/provider/contract.js'
+import type { ModelEvent, ModelProvider, ProviderFailure } from '../../src/provider/contract.js'
 import { anthropic, callsOf, collect, failureOf, openai, requestFor, textOf } from './support.js'
 
 const chatChunk = (delta: object, finish_reason: string | null = null) => ({
@@ -57,10 +57,20 @@ test('chat: no [DONE], the usage beside the last choice, thoughts, nulls and com
   ])
 })
 
-test('chat: a filtered answer ends with the text that it gave', async () => {
-  const events = await chat([chatChunk({ content: 'so far' }), chatChunk({}, 'content_filter')])
-  expect(textOf(events)).toBe('so far')
-  expect(events.at(-1)).toEqual({ type: 'stop', reason: 'end' })
+test('chat: a filtered answer is a refusal, after the text that it gave', async () => {
+  const { said, failure, message } = await refusedBy(openai, { api: 'chat' }, [
+    chatChunk({ content: 'so far' }),
+    chatChunk({}, 'content_filter'),
+  ])
+  expect([said, failure.type]).toEqual(['so far', 'refused'])
+  expect(message).toMatch(/^127\.0\.0\.1:\d+ says content_filter$/)
+})
+
+test('chat: the calls of an answer that is filtered are not made', async () => {
+  const { failure } = await failureOf(() =>
+    chat([chatCall(0, 'a', 'shell', '{}'), chatChunk({}, 'content_filter')]),
+  )
+  expect(failure.type).toBe('refused')
 })
 
 test('chat: [DONE] without a reason is an answer that ended in the middle', async () => {
@@ -129,17 +139,50 @@ test('responses: a response that failed', async () => {
   expect(failed.message).toContain('it broke')
 })
 
-test('responses: one that was filtered ends with the text that it gave', async () => {
-  const events = await answer(
-    openai,
-    { api: 'responses' },
-    sse([
-      { type: 'response.output_text.delta', output_index: 0, delta: 'so far' },
-      { type: 'response.incomplete', response: { incomplete_details: { reason: 'content_filter' } } },
-    ]),
+test('responses: one that was filtered is a refusal, after the text that it gave', async () => {
+  const { said, failure, message } = await refusedBy(openai, { api: 'responses' }, [
+    { type: 'response.output_text.delta', output_index: 0, delta: 'so far' },
+    { type: 'response.incomplete', response: { incomplete_details: { reason: 'content_filter' } } },
+  ])
+  expect([said, failure.type]).toEqual(['so far', 'refused'])
+  expect(message).toContain('says content_filter')
+})
+
+test('responses: a refusal that stands in the whole item only', async () => {
+  const item = { type: 'message', content: [{ type: 'refusal', refusal: 'No.' }] }
+  const { said, failure } = await refusedBy(openai, { api: 'responses' }, [
+    { type: 'response.output_item.done', output_index: 0, item },
+    { type: 'response.completed', response: {} },
+  ])
+  expect([said, failure.type]).toEqual(['No.', 'refused'])
+})
+
+test('messages: a refusal names its category where the API does', async () => {
+  const { said, failure, message } = await refusedBy(anthropic, {}, [
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: 'First' } },
+    {
+      type: 'message_delta',
+      delta: { stop_reason: 'refusal', stop_details: { type: 'refusal', category: 'cyber' } },
+    },
+    { type: 'message_stop' },
+  ])
+  expect([said, failure.type]).toEqual(['First', 'refused'])
+  expect(message).toContain('says refusal (cyber)')
+})
+
+test.each([
+  [400, { code: 'content_filter', message: "triggering Azure OpenAI's content management policy" }],
+  [
+    400,
+    { code: 'invalid_prompt', message: 'Your prompt was flagged as potentially violating our usage policy.' },
+  ],
+  [403, { code: 403, message: 'Your input was flagged for "violence"' }],
+  [400, { type: 'invalid_request_error', message: 'Output blocked by content filtering policy' }],
+])('a request that is refused for what it says (%i %o) is a refusal', async (status, error) => {
+  const { failure } = await failureOf(() =>
+    answer(openai, { api: 'chat' }, JSON.stringify({ error }), 'application/json', status),
   )
-  expect(textOf(events)).toBe('so far')
-  expect(events.at(-1)).toEqual({ type: 'stop', reason: 'end' })
+  expect(failure).toEqual({ type: 'refused' })
 })
 
 test('messages: the whole input at the start of a call, thoughts, and a window that is full', async () => {
@@ -189,6 +232,17 @@ function chat(chunks: object[], { before = '', done = 'data: [DONE]\n\n' } = {})
   return answer(openai, { api: 'chat' }, before + sse(chunks) + done)
 }
 
+/** What was said before the refusal, and the refusal. */
+async function refusedBy(
+  provider: ModelProvider,
+  options: Record<string, string>,
+  events: object[],
+): Promise<{ said: string } & ProviderFailure> {
+  const seen: ModelEvent[] = []
+  const failed = await failureOf(() => answer(provider, options, sse(events), 'text/event-stream', 200, seen))
+  return Object.assign(failed, { said: textOf(seen) })
+}
+
 function sse(events: object[]): string {
   return events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
 }
@@ -198,12 +252,19 @@ async function answer(
   options: Record<string, string>,
   body: string,
   kind = 'text/event-stream',
+  status = 200,
+  events: ModelEvent[] = [],
 ): Promise<ModelEvent[]> {
-  const server = createServer((_, response) => response.writeHead(200, { 'content-type': kind }).end(body))
+  const server = createServer((_, response) => response.writeHead(status, { 'content-type': kind }).end(body))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   try {
-    return await collect(provider, requestFor({ base_url: `http://127.0.0.1:${port}`, ...options }))
+    return await collect(
+      provider,
+      requestFor({ base_url: `http://127.0.0.1:${port}`, ...options }),
+      undefined,
+      events,
+    )
   } finally {
     server.closeAllConnections()
     server.close()

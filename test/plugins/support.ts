@@ -131,8 +131,9 @@ export async function collect(
   provider: ModelProvider,
   request: ModelRequest,
   signal: AbortSignal = new AbortController().signal,
+  /** Filled as they come, for what comes before a failure. */
+  events: ModelEvent[] = [],
 ): Promise<ModelEvent[]> {
-  const events: ModelEvent[] = []
   for await (const event of provider.complete(request, { signal })) events.push(event)
   return events
 }

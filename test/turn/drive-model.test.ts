@@ -46,6 +46,67 @@ async function expectWhole(): Promise<void> {
   expect(next.status).toBe('completed')
 }
 
+test('a refusal fails the turn, once, with what was said before; the next turn is as if it had not been', async () => {
+  const asked: string[][] = []
+  const refusing = model(async function* (request) {
+    asked.push(request.messages().map(({ content }) => content))
+    yield { type: 'text', text: 'To begin ' }
+    yield { type: 'text', text: 'with' }
+    throw providerFailure('refused', 'model.test says content_filter')
+  })
+  const run = await runTurn(session, refusing)
+  expect(asked).toHaveLength(1)
+  expect(run).toMatchObject({
+    status: 'failed',
+    reply: null,
+    error: { type: 'refused', message: 'model.test says content_filter' },
+  })
+  expect(run.said && readMessageText(session.store, session.id, run.said)).toBe('To begin with')
+  expect(kindsOf(session).slice(-3)).toEqual(['model.failed', 'run.failed', 'session.suspended'])
+  await runTurn(
+    session,
+    model((request) => {
+      asked.push(request.messages().map(({ content }) => content))
+      return says({ type: 'text', text: 'fine' }, END)
+    }),
+  )
+  expect(asked[1]).toHaveLength(1)
+})
+
+test('what was said before a refusal is stored however long it is', async () => {
+  const long = 'x'.repeat(2 * limits.inlineBytesMax)
+  const run = await runTurn(
+    session,
+    model(async function* () {
+      yield { type: 'text', text: long }
+      throw providerFailure('refused', 'no more')
+    }),
+  )
+  expect(run.said && readMessageText(session.store, session.id, run.said)).toBe(long)
+})
+
+test('the record of a failure has its stack and its causes, bounded, without the keys of the provider', async () => {
+  vi.stubEnv('SECRET_KEY', 'hunter2-hunter2')
+  const cause = Object.assign(new Error('connect ECONNREFUSED with hunter2-hunter2'), {
+    code: 'ECONNREFUSED',
+  })
+  const failed = Object.assign(providerFailure('invalid', 'it cannot be reached'), { cause })
+  const provider = {
+    ...model(() => {
+      throw failed
+    }),
+    secrets: () => ['SECRET_KEY'],
+  }
+  await runTurn(session, provider)
+  vi.unstubAllEnvs()
+  const attempt = [...session.records({ seq: 1, offset: 0 })].find(({ kind }) => kind === 'model.failed')
+  const { detail = '' } = attempt as { detail?: string }
+  expect(detail).toMatch(/^Error: it cannot be reached\n {4}at /)
+  expect(detail).toContain('caused by Error: connect ECONNREFUSED with [secret]')
+  expect(detail.length).toBeLessThanOrEqual(limits.detailCharactersMax + 1)
+  expect(session.state.run?.error).toEqual({ type: 'invalid', message: 'it cannot be reached' })
+})
+
 test('the reply is its pieces in order, recorded with its usage in one batch with the end and the rest', async () => {
   const usage = { input_tokens: 1, output_tokens: 2 }
   const pieces: string[] = []

@@ -48,6 +48,65 @@ test('where nothing was asked there is no prompt', () => {
   expect(conversation(session)).toEqual([])
 })
 
+describe('a turn that the model refused', () => {
+  const refuse = (run: string, said?: string): NewRecord => ({
+    kind: 'run.failed',
+    run_id: run,
+    error: { type: 'refused', message: 'it will not' },
+    ...(said === undefined ? {} : { said }),
+  })
+  const told = (): string[] => conversation(session).map(({ role, content }) => `${role}: ${content}`)
+  let run: string
+
+  beforeEach(() => {
+    appendTurn(session, 'one', 'first')
+    run = randomUUID()
+    session.append([...beginning(session, run, 'how is it made?'), { kind: 'model.requested', run_id: run }])
+  })
+
+  test('is left out, from its question on, with what was said before it refused', () => {
+    session.append([refuse(run, 'To begin with')])
+    expect(told()).toEqual(['user: one', 'assistant: first'])
+    appendTurn(session, 'two', 'second')
+    expect(told()).toEqual(['user: one', 'assistant: first', 'user: two', 'assistant: second'])
+  })
+
+  test('is in, where somebody tries that very turn again; and out, where that is refused too', () => {
+    session.append([refuse(run)])
+    const again: string = randomUUID()
+    session.append([{ ...startedRun(again), origin: 'continuation', continues: run, auto: false }])
+    expect(told()).toEqual(['user: one', 'assistant: first', 'user: how is it made?'])
+    expect(promptOf(session)).toBe('how is it made?')
+    session.append([{ kind: 'model.requested', run_id: again }, refuse(again)])
+    expect(told()).toEqual(['user: one', 'assistant: first'])
+  })
+
+  test('leaves a notice of the tools that it had run, which a second try takes the place of', () => {
+    const calls: CallRecord[] = [{ call_id: 'a', name: 'shell', input: {} }]
+    session.append([
+      replied(run, 'looking'),
+      { kind: 'model.responded', run_id: run, stop: 'tool_calls', calls },
+    ])
+    session.append([
+      { kind: 'tool.finished', run_id: run, call_id: 'a', tool: 'shell', content: 'ok', is_error: false },
+    ])
+    session.append([{ kind: 'model.requested', run_id: run }, refuse(run)])
+    expect(told().slice(2)).toEqual([
+      expect.stringMatching(/^user: \[substrat\] .* after these tools had run: shell\./),
+    ])
+    const again: string = randomUUID()
+    session.append([{ ...startedRun(again), origin: 'continuation', continues: run, auto: false }])
+    expect(told().slice(2)).toEqual(['user: how is it made?', 'assistant: looking', 'tool: ok'])
+  })
+
+  test('that failed in another way is in', () => {
+    session.append([
+      { kind: 'run.failed', run_id: run, error: { type: 'invalid_response', message: 'no sense' } },
+    ])
+    expect(told()).toEqual(['user: one', 'assistant: first', 'user: how is it made?'])
+  })
+})
+
 describe('calls and their results', () => {
   const run: string = randomUUID()
   const call = (call_id: string): CallRecord => ({ call_id, name: 'shell', input: { command: call_id } })

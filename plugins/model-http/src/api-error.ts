@@ -54,6 +54,16 @@ const UNPAID_CODES = [
 ]
 const UNPAID_MESSAGE = /credit balance is too low|insufficient (credits|balance)/i
 
+/** The request was stopped for what it says: by Azure, OpenAI, OpenRouter and Anthropic. The same request never passes. */
+const REFUSED_CODES = [
+  'content_filter',
+  'content_policy_violation',
+  'responsibleaipolicyviolation',
+  'moderation_blocked',
+]
+const REFUSED_MESSAGE =
+  /(blocked by|triggering) .{0,40}content (management|filter)|\b(was|been|is) flagged\b|violat\w+ .{0,40}(usage|content) polic/i
+
 const TYPE_OF_CODE: Record<string, FailureType> = {
   authentication_error: 'authentication',
   permission_error: 'authentication',
@@ -82,12 +92,13 @@ export function apiFailure({ target, status, headers, error }: Reported): Provid
 }
 
 function typeOf(status: number | undefined, { codes, message }: ApiError): FailureType {
-  const has = (list: string[]): boolean => codes.some((code) => list.includes(code))
+  const has = (list: string[]): boolean => codes.some((code) => list.includes(code.toLowerCase()))
   const isRefusal = status === undefined || (status >= 400 && status < 500)
   if (status === 413 || has(OVERFLOW_CODES) || (isRefusal && OVERFLOW_MESSAGE.test(message)))
     return 'overflow'
   if (status === 402 || has(UNPAID_CODES) || (isRefusal && UNPAID_MESSAGE.test(message)))
     return 'misconfigured'
+  if (has(REFUSED_CODES) || (isRefusal && REFUSED_MESSAGE.test(message))) return 'refused'
   // The code of an error in mid-answer is all there is; beside a status it only says that it is an overload after all.
   const byCode = codes.map((code) => TYPE_OF_CODE[code]).find((type) => type !== undefined)
   if (status === undefined) return byCode ?? 'overloaded'

@@ -23,6 +23,9 @@ export type WireEvent = { [key: string]: unknown }
 // Above this an event or an error is not read on: no memory of ours should depend on what a server sends.
 const EVENT_CHARACTERS_MAX = 16 * 1024 * 1024
 const ERROR_CHARACTERS_MAX = 64 * 1024
+// Of one answer, also of what nobody reads in it (thoughts, pings): no model says as much, and a turn must end.
+const ANSWER_CHARACTERS_MAX = 512 * 1024 * 1024
+const EVENTS_MAX = 1_000_000
 // A chat completion ends so.
 const DONE = '[DONE]'
 
@@ -68,10 +71,22 @@ export async function* guarded(
     yield* events
   } catch (error) {
     signal.throwIfAborted()
-    const message = scrub(error instanceof Error ? error.message : String(error))
-    if (isFailure(error)) throw failure(error.failure.type, message, error.failure.retry_after_ms)
-    throw new Error(message)
+    throw scrubbed(error, scrub, CAUSES_MAX)
   }
+}
+
+const CAUSES_MAX = 5
+
+/** The same error for the log: its words, its stack and its causes. Everything else that it carries is left behind. */
+function scrubbed(error: unknown, scrub: (text: string) => string, causes: number): Error {
+  const { message, stack, cause } = error instanceof Error ? error : new Error(String(error))
+  const code = (error as NodeJS.ErrnoException | null)?.code
+  const clean = isFailure(error)
+    ? failure(error.failure.type, scrub(message), error.failure.retry_after_ms)
+    : Object.assign(new Error(scrub(message)), typeof code === 'string' && { code })
+  if (stack !== undefined) clean.stack = scrub(stack)
+  if (cause !== undefined && cause !== null && causes > 0) clean.cause = scrubbed(cause, scrub, causes - 1)
+  return clean
 }
 
 /** An error that the API reports in the middle of its answer. */
@@ -112,20 +127,24 @@ async function readText(answer: Answer): Promise<string> {
 async function* eventsOf(answer: Answer): AsyncGenerator<string, void, undefined> {
   let events: string[] = []
   let characters = 0
+  let total = 0
+  let count = 0
+  const refuse = (what: string): never => {
+    throw failure('invalid_response', `${answer.target} sent ${what}`)
+  }
   const parser = createParser({ onEvent: ({ data }) => void events.push(data) })
   for await (const chunk of answer.chunks()) {
     parser.feed(chunk)
     characters += chunk.length
-    if (characters > EVENT_CHARACTERS_MAX) {
-      throw failure(
-        'invalid_response',
-        `${answer.target} sent an event of more than ${EVENT_CHARACTERS_MAX} characters`,
-      )
-    }
+    total += chunk.length
+    count += events.length
+    if (characters > EVENT_CHARACTERS_MAX) refuse(`an event of more than ${EVENT_CHARACTERS_MAX} characters`)
+    if (total > ANSWER_CHARACTERS_MAX) refuse(`an answer of more than ${ANSWER_CHARACTERS_MAX} characters`)
     if (events.length === 0) continue
     characters = 0
     yield* events
     events = []
+    if (count > EVENTS_MAX) refuse(`an answer of more than ${EVENTS_MAX} events`)
   }
 }
 

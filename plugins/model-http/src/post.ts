@@ -161,10 +161,8 @@ function networkFailure(error: unknown, target: string, what: string): Error {
   if (isFailure(error)) return error
   const { code, message } = error as NodeJS.ErrnoException
   if (code !== undefined && UNTRUSTED.test(code)) {
-    return failure(
-      'misconfigured',
-      `the certificate of ${target} is not trusted (${code}): name the authority's file in NODE_EXTRA_CA_CERTS`,
-    )
+    const sentence = `the certificate of ${target} is not trusted (${code}): name the authority's file in NODE_EXTRA_CA_CERTS`
+    return Object.assign(failure('misconfigured', sentence), { cause: error })
   }
-  return failure('unreachable', `${target} ${what} (${code ?? message})`)
+  return Object.assign(failure('unreachable', `${target} ${what} (${code ?? message})`), { cause: error })
 }

@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { ProviderSettings } from 'substrat/provider'
 import { failure } from './failure.js'
-import { type Environment, proxyAuthorization } from './proxy.js'
-import { proxyOf } from './route.js'
+import type { Environment } from './proxy.js'
 
 /** Where requests go. */
 export interface Endpoint {
@@ -126,28 +125,4 @@ function durationMs(text: string | undefined): number {
   const ms = Number(count) * (UNIT_MS[unit ?? ''] ?? Number.NaN)
   if (ms >= 1 && ms <= MS_MAX) return Math.round(ms)
   throw failure('misconfigured', `stall_timeout is no duration such as 30s or 5m: ${JSON.stringify(text)}`)
-}
-
-/** Takes secrets out of a text: the key, however it is written, and what a proxy's URL has. */
-export function scrubber(
-  key: string | undefined,
-  url: URL,
-  environment: Environment,
-): (text: string) => string {
-  const proxy = proxyOf(url, environment)
-  const secrets = [
-    key,
-    proxy?.password,
-    proxy && decodeURIComponent(proxy.password),
-    proxy && proxyAuthorization(proxy),
-  ]
-    .flatMap((secret) =>
-      secret ? [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)] : [],
-    )
-    .sort((a, b) => b.length - a.length)
-  return (text) => {
-    const without = secrets.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), text)
-    // APIs repeat a wrong key with only its middle masked.
-    return without.replaceAll(/\b(sk-|Bearer )[\w.*…-]{6,}/g, '[secret]')
-  }
 }

@@ -1,6 +1,9 @@
 /**
  * The tool calls of one response, put together from their pieces. They are given out only when the response has ended:
  * a call that was cut off by the token limit may look whole, and must not run.
+ *
+ * Invariant: however much a server sends, no more than CALLS_MAX calls and INPUT_CHARACTERS_MAX of input are held; the
+ * response fails as soon as it has more.
  */
 import type { JsonObject, ToolCall } from 'substrat/provider'
 import { failure } from './failure.js'
@@ -11,12 +14,21 @@ interface PartialCall {
   input: string
 }
 
+/** What substrat takes of one response (src/limits.ts). */
+const CALLS_MAX = 128
+const WORD_CHARACTERS_MAX = 256
+const LEVELS_MAX = 100
+const INPUT_CHARACTERS_MAX = 16 * 1024 * 1024
+
 export class ToolCalls {
   private readonly calls = new Map<number | string, PartialCall>()
+  private characters = 0
 
   /** `key` is what the API calls this call by in later pieces. */
-  start(key: number | string, call_id: string | undefined, name: string | undefined, input = ''): void {
-    this.calls.set(key, { call_id: call_id ?? '', name: name ?? '', input })
+  start(key: number | string, call_id: string, name: string, input = ''): void {
+    if (!this.calls.has(key) && this.calls.size === CALLS_MAX)
+      throw failure('invalid_response', `the model called more than ${CALLS_MAX} tools in one response`)
+    this.calls.set(key, { call_id, name, input: this.counted(input) })
   }
 
   has(key: number | string): boolean {
@@ -27,15 +39,17 @@ export class ToolCalls {
     return this.calls.get(key)?.call_id
   }
 
-  append(key: number | string, input: string | undefined): void {
+  append(key: number | string, input: string): void {
     const call = this.calls.get(key)
-    if (call !== undefined) call.input += input ?? ''
+    if (call !== undefined) call.input += this.counted(input)
   }
 
   /** The whole input, where an API gives that in the end. */
-  replaceInput(key: number | string, input: string | undefined): void {
+  replaceInput(key: number | string, input: string): void {
     const call = this.calls.get(key)
-    if (call !== undefined && input !== undefined && input !== '') call.input = input
+    if (call === undefined || input === '') return
+    this.characters -= call.input.length
+    call.input = this.counted(input)
   }
 
   get count(): number {
@@ -47,11 +61,24 @@ export class ToolCalls {
     const ids = new Set<string>()
     return [...this.calls.values()].map((call, index) => {
       const isLast = index === this.calls.size - 1
-      if (call.name === '') throw failure('invalid_response', 'the model called a tool without a name')
-      const call_id = call.call_id === '' || ids.has(call.call_id) ? unusedId(index, ids) : call.call_id
+      const { name } = call
+      if (name === '') throw failure('invalid_response', 'the model called a tool without a name')
+      if (name.length > WORD_CHARACTERS_MAX)
+        throw failure('invalid_response', `the model called a tool by a name of ${name.length} characters`)
+      const isUsable = call.call_id !== '' && call.call_id.length <= WORD_CHARACTERS_MAX
+      const call_id = isUsable && !ids.has(call.call_id) ? call.call_id : unusedId(index, ids)
       ids.add(call_id)
-      return { call_id, name: call.name, input: parseInput(call, isCut && isLast) }
+      return { call_id, name, input: parseInput(call, isCut && isLast) }
     })
+  }
+
+  private counted(input: string): string {
+    this.characters += input.length
+    if (this.characters <= INPUT_CHARACTERS_MAX) return input
+    throw failure(
+      'invalid_response',
+      `the model called tools with inputs of more than ${INPUT_CHARACTERS_MAX} characters in one response`,
+    )
   }
 }
 
@@ -65,16 +92,42 @@ function unusedId(index: number, ids: Set<string>): string {
 function parseInput({ name, input }: PartialCall, isCut: boolean): JsonObject {
   // A tool without parameters is often called with nothing at all; a call that was cut off begins so too.
   if (input.trim() === '' && !isCut) return {}
-  try {
-    const value: unknown = JSON.parse(input)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
-  } catch {
-    // Refused below, as any other that is no JSON object.
+  const value = objectOf(input)
+  if (value === undefined) {
+    throw failure(
+      'invalid_response',
+      isCut
+        ? `the response reached its token limit inside of a call of ${name}: raise it with --option max_tokens=…`
+        : `the model called ${name} with an input that is no JSON object`,
+    )
   }
-  throw failure(
-    'invalid_response',
-    isCut
-      ? `the response reached its token limit inside of a call of ${name}: raise it with --option max_tokens=…`
-      : `the model called ${name} with an input that is no JSON object`,
-  )
+  if (isDeeperThan(value, LEVELS_MAX))
+    throw failure(
+      'invalid_response',
+      `the model called ${name} with an input of more than ${LEVELS_MAX} levels`,
+    )
+  return value
+}
+
+function objectOf(json: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(json)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as JsonObject)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Without recursion, which a deep value would break. */
+function isDeeperThan(value: object, levels: number): boolean {
+  let level: object[] = [value]
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth === levels) return true
+    level = level.flatMap((item) =>
+      Object.values(item).filter((inner) => typeof inner === 'object' && inner !== null),
+    )
+  }
+  return false
 }

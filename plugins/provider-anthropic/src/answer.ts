@@ -3,9 +3,10 @@ import type Anthropic from '@anthropic-ai/sdk'
 import type { ModelEvent, Usage } from 'substrat/provider'
 import { apiErrorOf } from '../../model-http/src/api-error.js'
 import { cutShort, streamFailure, type WireEvent } from '../../model-http/src/ask.js'
+import { refusal } from '../../model-http/src/refusal.js'
 import type { Endpoint } from '../../model-http/src/settings.js'
 import { ToolCalls } from '../../model-http/src/tool-calls.js'
-import { countOf, textOf, type Wire } from '../../model-http/src/wire.js'
+import { countOf, numberIn, objectIn, textIn, type Wire } from '../../model-http/src/wire.js'
 
 type Event = Wire<Anthropic.RawMessageStreamEvent> | { type: 'error' } | { type: 'ping' }
 
@@ -19,7 +20,8 @@ export async function* readAnswer(
 ): AsyncGenerator<ModelEvent, void, undefined> {
   const calls = new ToolCalls()
   const usage = new UsageCount()
-  let stop: Anthropic.StopReason | null | undefined
+  let stop = ''
+  let category = ''
   let isWhole = false
   for await (const wireEvent of events) {
     const event = wireEvent as Event
@@ -33,10 +35,13 @@ export async function* readAnswer(
       case 'content_block_delta':
         yield* add(event, calls)
         break
-      case 'message_delta':
+      case 'message_delta': {
         usage.take(event.usage)
-        stop = event.delta?.stop_reason ?? stop
+        const delta = objectIn(event, 'delta')
+        stop = textIn(delta, 'stop_reason') || stop
+        category = textIn(objectIn(delta ?? {}, 'stop_details'), 'category') || category
         break
+      }
       case 'message_stop':
         isWhole = true
         break
@@ -45,41 +50,42 @@ export async function* readAnswer(
     }
   }
   if (!isWhole) throw cutShort(endpoint)
-  // Refused, paused and unknown reasons end the response with the text that it gave.
-  const isCut = stop === 'max_tokens' || stop === 'model_context_window_exceeded'
+  if (stop === ('refusal' satisfies Anthropic.StopReason))
+    throw refusal(endpoint, category === '' ? stop : `${stop} (${category})`)
+  // Paused and unknown reasons end the response with the text that it gave.
+  const isCut = CUT.some((one) => one === stop)
   for (const call of calls.finish(isCut)) yield { type: 'tool_call', call }
   yield { type: 'usage', usage: usage.total }
   yield { type: 'stop', reason: calls.count > 0 ? 'tool_calls' : isCut ? 'length' : 'end' }
 }
 
-function* begin(
-  { index, content_block: block }: Wire<Anthropic.RawContentBlockStartEvent>,
-  calls: ToolCalls,
-): Iterable<ModelEvent> {
-  if (block?.type === 'text') yield* text(block.text)
+const CUT: Anthropic.StopReason[] = ['max_tokens', 'model_context_window_exceeded']
+
+function* begin(event: Wire<Anthropic.RawContentBlockStartEvent>, calls: ToolCalls): Iterable<ModelEvent> {
+  const block = objectIn(event, 'content_block')
+  if (block?.type === 'text') yield* text(textIn(block, 'text'))
   if (block?.type === 'tool_use') {
     // Some compatible servers give the whole input here, where the API gives `{}`.
-    const isGiven =
-      typeof block.input === 'object' && block.input !== null && Object.keys(block.input).length > 0
+    const input: object = objectIn(block as { input?: object | null }, 'input') ?? {}
+    const isGiven = Object.keys(input).length > 0
     calls.start(
-      index ?? 0,
-      block.id ?? undefined,
-      block.name ?? undefined,
-      isGiven ? JSON.stringify(block.input) : '',
+      numberIn(event, 'index') ?? 0,
+      textIn(block, 'id'),
+      textIn(block, 'name'),
+      isGiven ? JSON.stringify(input) : '',
     )
   }
 }
 
-function* add(
-  { index, delta }: Wire<Anthropic.RawContentBlockDeltaEvent>,
-  calls: ToolCalls,
-): Iterable<ModelEvent> {
-  if (delta?.type === 'text_delta') yield* text(delta.text)
-  if (delta?.type === 'input_json_delta') calls.append(index ?? 0, textOf(delta.partial_json))
+function* add(event: Wire<Anthropic.RawContentBlockDeltaEvent>, calls: ToolCalls): Iterable<ModelEvent> {
+  const delta = objectIn(event, 'delta')
+  if (delta?.type === 'text_delta') yield* text(textIn(delta, 'text'))
+  if (delta?.type === 'input_json_delta')
+    calls.append(numberIn(event, 'index') ?? 0, textIn(delta, 'partial_json'))
 }
 
-function* text(piece: unknown): Iterable<ModelEvent> {
-  if (textOf(piece) !== '') yield { type: 'text', text: textOf(piece) }
+function* text(piece: string): Iterable<ModelEvent> {
+  if (piece !== '') yield { type: 'text', text: piece }
 }
 
 /** Counts are cumulative: each event may correct the ones before it. */

@@ -1,7 +1,7 @@
 /** `anthropic`: the Messages API of Anthropic, and whatever speaks as it does. */
 import type { ModelProvider } from 'substrat/provider'
 import { ask, guarded } from '../../model-http/src/ask.js'
-import { scrubber } from '../../model-http/src/settings.js'
+import { scrubber } from '../../model-http/src/secrets.js'
 import { isLast, readAnswer } from './answer.js'
 import { messagesBody } from './body.js'
 import { OPTIONS, readSettings } from './settings.js'
@@ -17,13 +17,13 @@ const provider: ModelProvider = {
   options: OPTIONS,
   secrets: ({ options }) => [options.key_env ?? 'ANTHROPIC_API_KEY'],
   check(settings) {
-    const { key, endpoint } = readSettings(settings, process.env)
-    scrubber(key, endpoint.url, process.env)
+    const { key, endpoint, model } = readSettings(settings, process.env)
+    scrubber(key, { url: endpoint.url, model }, process.env)
   },
   async *complete(request, { signal }) {
     const environment = process.env
     const settings = readSettings(request, environment)
-    const { key, endpoint } = settings
+    const { key, endpoint, model } = settings
     const events = ask({
       endpoint,
       headers: { 'x-api-key': key, 'anthropic-version': API_VERSION, 'user-agent': USER_AGENT },
@@ -32,7 +32,8 @@ const provider: ModelProvider = {
       environment,
       isLast,
     })
-    yield* guarded(readAnswer(events, endpoint), signal, scrubber(key, endpoint.url, environment))
+    const scrub = scrubber(key, { url: endpoint.url, model }, environment)
+    yield* guarded(readAnswer(events, endpoint), signal, scrub)
   },
 }
 

@@ -3,12 +3,12 @@ import type OpenAI from 'openai'
 import type { ModelEvent } from 'substrat/provider'
 import { apiErrorOf } from '../../model-http/src/api-error.js'
 import { cutShort, streamFailure, type WireEvent } from '../../model-http/src/ask.js'
+import { refusal } from '../../model-http/src/refusal.js'
 import type { Endpoint } from '../../model-http/src/settings.js'
 import { ToolCalls } from '../../model-http/src/tool-calls.js'
-import { countOf, textOf, type Wire } from '../../model-http/src/wire.js'
+import { countOf, numberIn, objectIn, objectsIn, textIn, type Wire } from '../../model-http/src/wire.js'
 
 type Chunk = Wire<OpenAI.Chat.ChatCompletionChunk> & { error?: unknown }
-type Delta = Wire<OpenAI.Chat.ChatCompletionChunk.Choice.Delta>
 type CallDelta = Wire<OpenAI.Chat.ChatCompletionChunk.Choice.Delta.ToolCall>
 type FinishReason = OpenAI.Chat.ChatCompletionChunk.Choice['finish_reason']
 
@@ -17,21 +17,28 @@ export async function* readChat(
   endpoint: Endpoint,
 ): AsyncGenerator<ModelEvent, void, undefined> {
   const calls = new CallDeltas()
-  let finish: FinishReason | undefined
+  let finish = ''
+  let isRefused = false
   let usage: Chunk['usage']
   for await (const event of events) {
     const chunk = event as Chunk
     if (chunk.error !== undefined && chunk.error !== null) throw streamFailure(endpoint, apiErrorOf(chunk))
     usage = chunk.usage ?? usage
-    const choice = chunk.choices?.[0]
-    finish = choice?.finish_reason ?? finish
-    yield* textIn(choice?.delta)
-    for (const call of choice?.delta?.tool_calls ?? []) calls.take(call)
+    const choice = objectsIn(chunk, 'choices')[0]
+    finish = textIn(choice, 'finish_reason') || finish
+    const delta = objectIn(choice ?? {}, 'delta')
+    yield* text(textIn(delta, 'content'))
+    const refused = textIn(delta, 'refusal')
+    isRefused ||= refused !== ''
+    yield* text(refused)
+    for (const call of objectsIn(delta, 'tool_calls')) calls.take(call)
   }
   // Some servers end without `[DONE]`, but none without a reason.
-  if (!finish) throw cutShort(endpoint)
-  // Filtered and unknown reasons end the response with the text that it gave.
-  const isCut = finish === 'length'
+  if (finish === '') throw cutShort(endpoint)
+  if (isRefused || finish === ('content_filter' satisfies FinishReason))
+    throw refusal(endpoint, isRefused ? 'refusal' : finish)
+  // Unknown reasons end the response with the text that it gave.
+  const isCut = finish === ('length' satisfies FinishReason)
   for (const call of calls.finish(isCut)) yield { type: 'tool_call', call }
   if (usage) {
     const { prompt_tokens, completion_tokens } = usage
@@ -43,25 +50,27 @@ export async function* readChat(
   yield { type: 'stop', reason: calls.count > 0 ? 'tool_calls' : isCut ? 'length' : 'end' }
 }
 
-function* textIn(delta: Delta | null | undefined): Iterable<ModelEvent> {
-  for (const text of [textOf(delta?.content), textOf(delta?.refusal)]) {
-    if (text !== '') yield { type: 'text', text }
-  }
+function* text(piece: string): Iterable<ModelEvent> {
+  if (piece !== '') yield { type: 'text', text: piece }
 }
 
 /** Pieces are told apart by their index; some servers give each call the same one, but a new id. */
 class CallDeltas extends ToolCalls {
   private key = new Map<number, string>()
 
-  take({ index, id, function: called }: CallDelta): void {
-    const position = index ?? 0
+  take(delta: CallDelta): void {
+    const position = numberIn(delta, 'index') ?? 0
+    const id = textIn(delta, 'id')
+    const called = objectIn(delta, 'function')
+    const name = textIn(called, 'name')
+    const input = textIn(called, 'arguments')
     const key = this.key.get(position)
-    if (key === undefined || (id && id !== this.idOf(key) && called?.name)) {
+    if (key === undefined || (id !== '' && id !== this.idOf(key) && name !== '')) {
       const fresh = `${position}/${this.count}`
       this.key.set(position, fresh)
-      this.start(fresh, id ?? undefined, called?.name ?? undefined, textOf(called?.arguments))
+      this.start(fresh, id, name, input)
     } else {
-      this.append(key, textOf(called?.arguments))
+      this.append(key, input)
     }
   }
 }

@@ -1,7 +1,7 @@
 /** `openai`: models of OpenAI, and of every server that speaks one of its two APIs. */
 import type { ModelProvider } from 'substrat/provider'
 import { ask, guarded } from '../../model-http/src/ask.js'
-import { scrubber } from '../../model-http/src/settings.js'
+import { scrubber } from '../../model-http/src/secrets.js'
 import { readChat } from './chat-answer.js'
 import { chatBody } from './chat-body.js'
 import { isLast, readResponses } from './responses-answer.js'
@@ -23,13 +23,13 @@ const provider: ModelProvider = {
   options: OPTIONS,
   secrets: ({ options }) => [options.key_env ?? 'OPENAI_API_KEY'],
   check(settings) {
-    const { key, endpoint } = readSettings(settings, process.env)
-    scrubber(key, endpoint.url, process.env)
+    const { key, endpoint, model } = readSettings(settings, process.env)
+    scrubber(key, { url: endpoint.url, model }, process.env)
   },
   async *complete(request, { signal }) {
     const environment = process.env
     const settings = readSettings(request, environment)
-    const { key, endpoint } = settings
+    const { key, endpoint, model } = settings
     const api = APIS[settings.api]
     const events = ask({
       endpoint,
@@ -39,7 +39,8 @@ const provider: ModelProvider = {
       environment,
       isLast: api.isLast,
     })
-    yield* guarded(api.read(events, endpoint), signal, scrubber(key, endpoint.url, environment))
+    const scrub = scrubber(key, { url: endpoint.url, model }, environment)
+    yield* guarded(api.read(events, endpoint), signal, scrub)
   },
 }
 

@@ -3,9 +3,10 @@ import type OpenAI from 'openai'
 import type { ModelEvent } from 'substrat/provider'
 import { apiErrorOf } from '../../model-http/src/api-error.js'
 import { cutShort, streamFailure, type WireEvent } from '../../model-http/src/ask.js'
+import { refusal } from '../../model-http/src/refusal.js'
 import type { Endpoint } from '../../model-http/src/settings.js'
 import { ToolCalls } from '../../model-http/src/tool-calls.js'
-import { countOf, textOf, type Wire } from '../../model-http/src/wire.js'
+import { countOf, numberIn, objectIn, objectsIn, textIn, type Wire } from '../../model-http/src/wire.js'
 
 type Events = OpenAI.Responses.ResponseStreamEvent
 type Known<T extends Events['type']> = Wire<Extract<Events, { type: T }>>
@@ -32,29 +33,37 @@ export async function* readResponses(
 ): AsyncGenerator<ModelEvent, void, undefined> {
   const calls = new ToolCalls()
   const text = new Text()
+  let isRefused = false
   for await (const wireEvent of events) {
     const event = wireEvent as Event
     switch (event.type) {
-      case 'response.output_text.delta':
       case 'response.refusal.delta':
-        yield* text.add(event.output_index ?? 0, textOf(event.delta))
+        isRefused = true
+        yield* text.add(numberIn(event, 'output_index') ?? 0, textIn(event, 'delta'))
+        break
+      case 'response.output_text.delta':
+        yield* text.add(numberIn(event, 'output_index') ?? 0, textIn(event, 'delta'))
         break
       case 'response.output_item.added':
-      case 'response.output_item.done':
-        takeItem(event, calls)
+      case 'response.output_item.done': {
+        const refused = takeItem(event, calls)
+        // Servers that do not stream it have it in the whole item only.
+        if (refused !== '' && !isRefused) yield* text.add(numberIn(event, 'output_index') ?? 0, refused)
+        isRefused ||= refused !== ''
         break
+      }
       case 'response.function_call_arguments.delta':
-        calls.append(event.output_index ?? 0, textOf(event.delta))
+        calls.append(numberIn(event, 'output_index') ?? 0, textIn(event, 'delta'))
         break
       case 'response.function_call_arguments.done':
-        calls.replaceInput(event.output_index ?? 0, textOf(event.arguments))
+        calls.replaceInput(numberIn(event, 'output_index') ?? 0, textIn(event, 'arguments'))
         break
       case 'response.completed':
       case 'response.incomplete':
-        yield* finish(event, calls)
+        yield* finish(event, { calls, isRefused, endpoint })
         return
       case 'response.failed':
-        throw streamFailure(endpoint, apiErrorOf({ error: event.response?.error ?? {} }))
+        throw streamFailure(endpoint, apiErrorOf({ error: objectIn(event, 'response')?.error ?? {} }))
       case 'error':
         // The API has the error's fields in the event itself; others nest them.
         throw streamFailure(
@@ -66,18 +75,35 @@ export async function* readResponses(
   throw cutShort(endpoint)
 }
 
+/** The words of a refusal, where the item is a message that has one. */
 function takeItem(
-  { item, output_index }: Known<'response.output_item.added' | 'response.output_item.done'>,
+  event: Known<'response.output_item.added' | 'response.output_item.done'>,
   calls: ToolCalls,
-): void {
-  if (item?.type !== 'function_call') return
-  const key = output_index ?? 0
-  if (calls.has(key)) calls.replaceInput(key, textOf(item.arguments))
-  else calls.start(key, item.call_id ?? undefined, item.name ?? undefined, textOf(item.arguments))
+): string {
+  const item = objectIn(event, 'item')
+  if (item?.type === 'message') {
+    const parts = objectsIn(item, 'content')
+    return parts.map((part) => (part.type === 'refusal' ? textIn(part, 'refusal') : '')).join('')
+  }
+  if (item?.type !== 'function_call') return ''
+  const key = numberIn(event, 'output_index') ?? 0
+  const input = textIn(item, 'arguments')
+  if (calls.has(key)) calls.replaceInput(key, input)
+  else calls.start(key, textIn(item, 'call_id'), textIn(item, 'name'), input)
+  return ''
 }
 
-function* finish({ response }: Ended, calls: ToolCalls): Iterable<ModelEvent> {
-  const isCut = response?.incomplete_details?.reason === 'max_output_tokens'
+interface Gathered {
+  calls: ToolCalls
+  isRefused: boolean
+  endpoint: Endpoint
+}
+
+function* finish(event: Ended, { calls, isRefused, endpoint }: Gathered): Iterable<ModelEvent> {
+  const response = objectIn(event, 'response')
+  const reason = textIn(objectIn(response ?? {}, 'incomplete_details'), 'reason')
+  if (isRefused || reason === 'content_filter') throw refusal(endpoint, isRefused ? 'refusal' : reason)
+  const isCut = reason === 'max_output_tokens'
   for (const call of calls.finish(isCut)) yield { type: 'tool_call', call }
   if (response?.usage) {
     const { input_tokens, output_tokens } = response.usage

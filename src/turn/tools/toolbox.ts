@@ -10,6 +10,7 @@ import type {
   ToolDefinition,
 } from '../../provider/contract.js'
 import { plainSentence } from '../../provider/failure.js'
+import { toolTimedOut } from '../../session/causes.js'
 import type { NewRecord } from '../../session/records.js'
 import { isAllowed } from '../step-calls.js'
 import type { ToolPolicy } from '../turn-event.js'
@@ -56,6 +57,8 @@ export interface ToolboxOptions {
   timeoutMs: number
   servers: Record<string, McpServer>
   tree: TreePorts
+  /** A sentence for the person. */
+  note?(text: string): void
 }
 
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/
@@ -189,6 +192,7 @@ export class Toolbox {
         true,
       )
       if (!timeout.aborted) return result
+      this.options.note?.(toolTimedOut(call.name, this.options.timeoutMs))
       return { ...result, content: `${this.timedOut()}\n${result.content}`, isStopped: true }
     }
   }
