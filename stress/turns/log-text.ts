@@ -7,6 +7,8 @@ const LEFT_OUT = new Set([
   'kind',
   'batch',
   'crc',
+  // Stacks have the places of lines, which change with every build.
+  'detail',
   'run_id',
   'message_id',
   'boot_id',

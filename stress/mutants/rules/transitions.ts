@@ -131,8 +131,8 @@ export const TRANSITIONS: Mutant[] = [
   {
     name: 'a run that failed leaves calls without results',
     file: 'turn/step.ts',
-    from: `          ...withdrawn(run, 'the turn failed before it was run'),\n`,
-    to: '',
+    from: `...withdrawn(run, 'the turn failed before it was run'), runFailed`,
+    to: 'runFailed',
     suites: ['turn/step', 'turn/step-properties'],
     equivalent:
       'what fails is a model or a program that is asked, and nobody is asked while a call has no result',
