@@ -1,32 +1,71 @@
 // npm run test:real -- [--only claude,codex] [--cases 'new turn,kill']
+//                      -- --kills 40 [--only claude,exec] [--modes program] [--phases tool] [--seed 1] [--lanes 2] [--json FILE]
 // The real agent programs under substrat, against a model on the loopback; exits 1 where one does not go through a case.
+// With --kills, so many turns of each are killed instead, in every mode and phase, and gone on with; --kill N is one of those.
 import { parseArgs } from 'node:util'
 import { CASES } from './real/cases.js'
 import { family } from './real/family.js'
 import { install } from './real/install.js'
+import { killAll } from './real/kills/campaign.js'
+import { PHASES } from './real/kills/job.js'
+import { MODES } from './real/kills/modes.js'
 import { CASE_NAMES, type CaseName, type RealProgram } from './real/program.js'
-import { PROGRAMS } from './real/programs.js'
+import { KILLED_PROGRAMS, PROGRAMS } from './real/programs.js'
 import { Trial } from './real/trial.js'
 
-const { values } = parseArgs({ options: { only: { type: 'string' }, cases: { type: 'string' } } })
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    cases: { type: 'string' },
+    kills: { type: 'string' },
+    kill: { type: 'string' },
+    modes: { type: 'string' },
+    phases: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    lanes: { type: 'string', default: '1' },
+    json: { type: 'string' },
+  },
+})
 /** A tree of two of them; see `family`. */
 const TREE = 'tree'
-const names = chosen(values.only, [...PROGRAMS.map(({ name }) => name), TREE])
-const cases = chosen(values.cases, CASE_NAMES) as CaseName[]
+/** Enough that each mode comes in each phase. */
+const KILLS = 40
 
-for (const program of PROGRAMS.filter(({ name }) => names.includes(name))) {
+if (values.kills !== undefined || values.kill !== undefined) {
+  const names = chosen(values.only, nameOfEach(KILLED_PROGRAMS))
+  const failed = await killAll(
+    KILLED_PROGRAMS.filter(({ name }) => names.includes(name)),
+    {
+      kills: Number(values.kills ?? KILLS),
+      seed: Number(values.seed),
+      lanes: Number(values.lanes),
+      modes: chosen(values.modes, nameOfEach(MODES)),
+      phases: chosen(values.phases, PHASES),
+      number: values.kill === undefined ? undefined : Number(values.kill),
+      json: values.json,
+    },
+  )
+  process.exitCode = failed > 0 ? 1 : 0
+} else {
+  const names = chosen(values.only, [...nameOfEach(PROGRAMS), TREE])
+  const cases = chosen(values.cases, CASE_NAMES) as CaseName[]
+  for (const program of PROGRAMS.filter(({ name }) => names.includes(name))) await tryCases(program, cases)
+  if (names.includes(TREE)) await tryTree()
+}
+
+async function tryCases(program: RealProgram, cases: CaseName[]): Promise<void> {
   const version = Object.entries(program.packages)
     .map(([name, number]) => `${name} ${number}`)
     .join(', ')
   const executable = await install(program).catch((error: Error) => {
     console.log(`${program.name}: skipped, ${version} cannot be installed: ${error.message}`)
   })
-  if (executable === undefined) continue
+  if (executable === undefined) return
   console.log(`${program.name}: ${version}`)
-  await goThrough(program, executable)
+  await goThrough(program, executable, cases)
 }
 
-if (names.includes(TREE)) {
+async function tryTree(): Promise<void> {
   console.log('tree: a scripted root, a child of Claude Code, a child of Codex')
   await family().then(
     (remark) => say('two kills', 'ok', remark),
@@ -38,7 +77,7 @@ if (names.includes(TREE)) {
 }
 
 /** The cases follow one another with the same agents: what one leaves, the next goes on with. */
-async function goThrough(program: RealProgram, executable: string): Promise<void> {
+async function goThrough(program: RealProgram, executable: string, cases: CaseName[]): Promise<void> {
   const trial = await Trial.open(program, executable)
   try {
     for (const name of cases) {
@@ -64,6 +103,10 @@ async function goThrough(program: RealProgram, executable: string): Promise<void
 
 function say(name: string, outcome: string, remark: string): void {
   console.log(`  ${name.padEnd(12)} ${outcome.padEnd(8)} ${remark}`)
+}
+
+function nameOfEach(all: { name: string }[]): string[] {
+  return all.map(({ name }) => name)
 }
 
 function chosen(words: string | undefined, all: readonly string[]): string[] {

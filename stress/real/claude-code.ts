@@ -14,10 +14,7 @@ export const claudeCode: RealProgram = {
     DISABLE_TELEMETRY: '1',
   }),
   flags: ({ program }) => ['--option', `command=${program}`],
-  writeCall: (file) => ({
-    name: 'Bash',
-    input: { command: `echo made > ${file}`, description: 'Makes a file' },
-  }),
+  runCall: (command) => ({ name: 'Bash', input: { command, description: 'Makes a file' } }),
   vanish: ({ home }) => rmSync(join(home, '.claude/projects'), { recursive: true }),
   bare: {
     argv: ({ program }, prompt) => [program, '-p', '--output-format', 'stream-json', '--verbose', prompt],

@@ -24,11 +24,20 @@ export const codex: RealProgram = {
     return { LOOPBACK_KEY: 'sk-loopback' }
   },
   flags: ({ program }) => ['--option', `command=${program}`],
-  writeCall: (file) => ({ name: 'exec_command', input: { cmd: `echo made > ${file}` } }),
+  runCall: (cmd) => ({ name: 'exec_command', input: { cmd } }),
   vanish: ({ home }) => rmSync(join(home, '.codex/sessions'), { recursive: true }),
   bare: {
     argv: ({ program }, prompt) => [program, 'exec', '--json', '--skip-git-repo-check', prompt],
     ratioMax: 1.3,
   },
   cannot: { permission: CANNOT_ASK, denial: CANNOT_ASK },
+}
+
+/** Codex behind the adapter that Zed ships for it, which has a Codex of its own within. */
+export const codexAcp: RealProgram = {
+  ...codex,
+  name: 'codex-acp',
+  provider: 'acp',
+  packages: { '@zed-industries/codex-acp': '0.16.0' },
+  executable: 'codex-acp',
 }

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { repository } from '../support/lab.js'
 import type { RealProgram } from './program.js'
 
 const run = promisify(execFile)
@@ -15,6 +16,7 @@ export async function install({
   executable,
 }: Pick<RealProgram, 'packages' | 'executable'>): Promise<string> {
   const words = Object.entries(packages).map(([name, version]) => `${name}@${version}`)
+  if (words.length === 0) return join(repository, 'stress/real', executable)
   const cache = join(tmpdir(), 'substrat-real-programs')
   const folder = join(cache, words.join('+').replaceAll(/[^\w.@+-]/g, '_'))
   const program = join(folder, 'node_modules/.bin', executable)

@@ -24,7 +24,7 @@ export interface Asked {
   headers: NodeJS.Dict<string | string[]>
 }
 
-export type Answerer = (asked: Asked) => ScriptedAnswer
+export type Answerer = (asked: Asked) => ScriptedAnswer | Promise<ScriptedAnswer>
 
 export interface LooseModel {
   /** Without a path; OpenAI's two APIs are below `/v1`. */
@@ -79,7 +79,7 @@ async function serve(model: LooseModel, request: IncomingMessage, response: Serv
   const body = JSON.parse(text) as Json
   const asked = { ...readHistory(historyOf(body)), tools: toolsOf(body), headers: request.headers }
   model.asked.push(asked)
-  await perform(response, dialect, model.answer(asked), model.asked.length, body)
+  await perform(response, dialect, await model.answer(asked), model.asked.length, body)
 }
 
 async function perform(

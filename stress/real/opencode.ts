@@ -30,7 +30,7 @@ export const opencode: RealProgram = {
     }
   },
   flags: ({ program }) => ['--option', `command=${program}`, '--model', 'loop/m'],
-  writeCall: (file) => ({ name: 'write', input: { filePath: file, content: 'made\n' } }),
+  runCall: (command) => ({ name: 'bash', input: { command, description: 'Makes a file' } }),
   vanish: ({ data }) => rmSync(join(data, 'opencode'), { recursive: true }),
   bare: { argv: ({ program }, prompt) => [program, 'run', '--format', 'json', '-m', 'loop/m', prompt] },
 }

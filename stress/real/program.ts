@@ -4,18 +4,18 @@ import type { ScriptedCall } from '../../test/support/model-server/scenario.js'
 export interface RealProgram {
   /** Its name in the table. */
   name: string
-  /** The provider that drives it, of the plugin in `plugins/provider-<provider>`. */
+  /** The provider that drives it: `exec`, or that of the plugin in `plugins/provider-<provider>`. */
   provider: string
-  /** What is installed from the npm registry, in exactly this version; for a program of several packages, all of them. */
+  /** Installed from the npm registry in exactly these versions; empty for a program that is a file of this folder. */
   packages: Record<string, string>
-  /** Its executable, in `node_modules/.bin`. */
+  /** Its executable in `node_modules/.bin`, or the file of this folder. */
   executable: string
   /** Writes what points it at the loopback model, and says which variables it needs besides HOME, PATH and XDG_*. */
   configure(place: Place): Record<string, string>
   /** Flags of `substrat spawn` after `--provider`: the options `command`, `model`, … */
   flags(place: Place): string[]
-  /** The call of a tool of its own by which it makes `file` (an absolute path in the workspace). */
-  writeCall(file: string): ScriptedCall
+  /** The call of a tool of its own that runs this shell command. */
+  runCall(command: string): ScriptedCall
   /** Takes its native sessions away, as a person who cleans up would. */
   vanish(place: Place): void
   /** The program alone, for the comparison of times, and the most that substrat may take in relation to it. */

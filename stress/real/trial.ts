@@ -1,20 +1,17 @@
 /** One program in a lab of its own, with the loopback model whose answers are told by the words of the prompt. */
 import { mkdirSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { processesWith } from '../../test/support/processes.js'
 import { waitFor } from '../../test/support/wait.js'
-import { type Ended, Lab, type Started } from '../support/lab.js'
+import { beside, type Ended, Lab, repository, type Started } from '../support/lab.js'
 import { type Asked, type LooseModel, startLooseModel } from './model.js'
 import type { Place, RealProgram } from './program.js'
-
-const repository = dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
 
 /** How long the model takes for a prompt with `be late`. */
 const LATE_MS = 3000
 
 export class Trial {
-  readonly substratHome: string
+  substratHome = ''
   /** Prompts with `be slow` take a minute. */
   isSlow = false
   /** The file that a prompt with `use the tool` is to make. */
@@ -27,7 +24,14 @@ export class Trial {
     readonly model: LooseModel,
     readonly env: Record<string, string>,
   ) {
-    this.substratHome = lab.newHome()
+    this.beginHome()
+  }
+
+  /** From now on every command is for a home of its own, with temporary files of its own. */
+  beginHome(): void {
+    this.substratHome = this.lab.newHome()
+    this.env.TMPDIR = beside(this.substratHome, 'tmp')
+    mkdirSync(this.env.TMPDIR)
   }
 
   static async open(program: RealProgram, executable: string): Promise<Trial> {
@@ -47,14 +51,19 @@ export class Trial {
     // The cases look whether anything is left of a turn.
     const env = { ...program.configure(place), SUBSTRAT_WARM_MAX: '0' }
     const trial: Trial = new Trial(program, lab, place, model, env)
-    await trial.ok('plugins', 'link', join(repository, `plugins/provider-${program.provider}`))
+    await trial.link(program)
     return trial
   }
 
   /** Another program in the same place. */
   async add(program: RealProgram, executable: string): Promise<void> {
     Object.assign(this.env, program.configure({ ...this.place, program: executable }))
-    await this.ok('plugins', 'link', join(repository, `plugins/provider-${program.provider}`))
+    await this.link(program)
+  }
+
+  private async link({ provider }: RealProgram): Promise<void> {
+    if (provider !== 'exec')
+      await this.ok('plugins', 'link', join(repository, `plugins/provider-${provider}`))
   }
 
   async close(): Promise<void> {
@@ -70,7 +79,7 @@ export class Trial {
     if (latest.includes('list your children') && !isAfterTool && listChildren !== undefined) {
       return { tool_calls: [{ name: listChildren, input: {} }] }
     }
-    const call = this.program.writeCall(this.file)
+    const call = this.program.runCall(`echo made > ${this.file}`)
     const wantsTool = /use the tool|approved|granted/i.test(latest) && !isAfterTool
     // Titles and the like are asked for without tools.
     if (wantsTool && this.file !== '' && tools.includes(call.name)) return { tool_calls: [call] }

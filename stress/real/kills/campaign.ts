@@ -1,0 +1,96 @@
+/** So many kills of each program: every mode in every phase, in an order and with pauses that follow from the seed. */
+import { writeFileSync } from 'node:fs'
+import { Random } from '../../tree/random.js'
+import { install } from '../install.js'
+import type { RealProgram } from '../program.js'
+import { Trial } from '../trial.js'
+import { PHASES, type Phase } from './job.js'
+import { MODES, type Mode } from './modes.js'
+import { type Kill, OneKill } from './one-kill.js'
+import { tableOf } from './table.js'
+
+export interface KillOptions {
+  kills: number
+  seed: number
+  /** Side by side, each in a place of its own. */
+  lanes: number
+  modes: string[]
+  phases: string[]
+  /** Only the kill of this number. */
+  number: number | undefined
+  json: string | undefined
+}
+
+interface Planned {
+  number: number
+  mode: Mode
+  phase: Phase
+}
+
+/** Resolves with the number of kills after which something did not hold. */
+export async function killAll(programs: RealProgram[], options: KillOptions): Promise<number> {
+  const kills: Kill[] = []
+  for (const program of programs) {
+    const executable = await install(program).catch((error: Error) => {
+      console.log(`${program.name}: skipped, it cannot be installed: ${error.message}`)
+    })
+    if (executable === undefined) continue
+    kills.push(...(await killOf(program, executable, options)))
+    if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(kills, null, 1)}\n`)
+  }
+  console.log(tableOf(kills))
+  return kills.filter(({ violations }) => violations.length > 0).length
+}
+
+async function killOf(program: RealProgram, executable: string, options: KillOptions): Promise<Kill[]> {
+  const queue = planOf(program, options)
+  const kills: Kill[] = []
+  const lane = async (): Promise<void> => {
+    const trial = await Trial.open(program, executable)
+    try {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+        const { number, mode, phase } = next
+        const kill = await new OneKill(trial, number, mode, phase, randomOf(options.seed, number)).run()
+        kills.push(kill)
+        say(kill, options.seed)
+      }
+    } finally {
+      await trial.close()
+    }
+  }
+  await Promise.all(Array.from({ length: options.lanes }, lane))
+  return kills.sort((one, other) => one.number - other.number)
+}
+
+function planOf(program: RealProgram, { kills, seed, modes, phases, number }: KillOptions): Planned[] {
+  const cells = MODES.filter(({ name }) => modes.includes(name)).flatMap((mode) =>
+    PHASES.filter((phase) => phases.includes(phase) && canReach(program, phase)).map((phase) => ({
+      mode,
+      phase,
+    })),
+  )
+  const random = new Random(seed)
+  const shuffled = cells
+    .map((cell) => ({ cell, place: random.next() }))
+    .sort((one, other) => one.place - other.place)
+  const all = Array.from({ length: kills }, (_, index) => ({
+    number: index,
+    ...(shuffled[index % shuffled.length] as (typeof shuffled)[number]).cell,
+  }))
+  return number === undefined ? all : all.filter((each) => each.number === number)
+}
+
+function canReach({ cannot }: RealProgram, phase: Phase): boolean {
+  return phase !== 'permission' || cannot?.permission === undefined
+}
+
+function randomOf(seed: number, number: number): Random {
+  return new Random(seed * 7919 + number)
+}
+
+function say({ program, number, mode, phase, story, told, violations }: Kill, seed: number): void {
+  console.log(`${program} ${number}: ${mode}, ${phase}: ${story.join('; ')}; ${told}`)
+  for (const violation of violations) console.log(`    must hold: ${violation}`)
+  if (violations.length > 0)
+    console.log(`    again: npm run test:real -- --only ${program} --seed ${seed} --kill ${number}`)
+}

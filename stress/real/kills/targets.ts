@@ -1,0 +1,59 @@
+/** The processes of a home, and which of them a strike is for. */
+import { readFileSync } from 'node:fs'
+import { isAlive, processesWith } from '../../../test/support/processes.js'
+import type { Target } from './modes.js'
+
+const OF_TURNS = /(^|\0)SUBSTRAT_(RUN|SERVER)=/
+/** `substrat mcp`, which a program starts, and the shell of the leash. */
+const OURS = /cli\/bin\/run\.js|cli\/dist\/|^(\/bin\/)?sh\0-c\0/
+
+/** By pid, or by process group where it is negative. */
+export function targetsOf(to: Target, substratPid: number, home: string): number[] {
+  if (to === 'substrat') return [substratPid]
+  const all = processesWith(`SUBSTRAT_HOME=${home}`)
+  if (to === 'all') return all
+  const program = programAmong(all.filter((pid) => pid !== substratPid))
+  if (program === undefined) return []
+  return [to === 'program' ? program : -groupOf(program)]
+}
+
+/** A signal to each; those that are gone by then are none of ours. */
+export function strike(pids: number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
+  }
+}
+
+/** The largest, as the OOM killer chooses: of a program behind a wrapper that is the program itself. */
+function programAmong(pids: number[]): number | undefined {
+  const candidates = pids.filter(
+    (pid) => isAlive(pid) && OF_TURNS.test(read(pid, 'environ')) && !OURS.test(read(pid, 'cmdline')),
+  )
+  return candidates.sort((one, other) => residentKilobytes(other) - residentKilobytes(one))[0]
+}
+
+function residentKilobytes(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(read(pid, 'status'))?.[1] ?? 0)
+}
+
+function groupOf(pid: number): number {
+  const stat = read(pid, 'stat')
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2])
+}
+
+/** For a report of who is left. */
+export function commandOf(pid: number): string {
+  return read(pid, 'cmdline').replaceAll('\0', ' ').slice(0, 120)
+}
+
+function read(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+  } catch {
+    return ''
+  }
+}
