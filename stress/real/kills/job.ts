@@ -21,6 +21,8 @@ interface Delivery {
   at: number
   bare: number
   told: number
+  /** Of a prompt, not of the result of a tool. */
+  isNew: boolean
 }
 
 export class Job {
@@ -47,7 +49,7 @@ export class Job {
     const { name } = this.program.runCall('')
     if (given.length === 0 || !tools.includes(name)) return { text: 'ok' }
     const told = given.filter((text) => TOLD.test(text)).length
-    this.deliveries.push({ at: performance.now(), bare: given.length - told, told })
+    this.deliveries.push({ at: performance.now(), bare: given.length - told, told, isNew: !isAfterTool })
     if (isAfterTool) return this.reportOn(texts.at(-1) ?? '')
     if (this.phase === 'thinking') await this.hold()
     if (this.phase === 'permission') this.isReached = true

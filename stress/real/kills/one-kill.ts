@@ -196,15 +196,16 @@ export class OneKill {
   }
 
   private told(): Kill['told'] {
-    const { deliveries } = this.job
     if (this.isUndisturbed) return 'undisturbed'
-    const after = deliveries.filter(({ at }) => at > this.continuedAt)
-    if (deliveries.some(({ told }) => told > 0))
-      return after.some(({ told }) => told === 0) ? 'untold' : 'told'
-    // Approved, a program goes on in the session that has asked.
-    const isAnswered =
-      this.story.some((line) => line.startsWith('approve')) || this.job.phase === 'permission'
-    return after.length === 0 || isAnswered ? 'kept' : 'untold'
+    // What an earlier program still says to its model is after a tool, and no prompt.
+    const asked = this.job.deliveries.filter(({ at, isNew }) => isNew && at > this.continuedAt)
+    if (asked.some(({ told }) => told === 0) && !this.isAnswered) return 'untold'
+    return this.job.deliveries.some(({ told }) => told > 0) ? 'told' : 'kept'
+  }
+
+  /** Approved, a program goes on in the session that has asked. */
+  private get isAnswered(): boolean {
+    return this.story.some((line) => line.startsWith('approve'))
   }
 
   private async judgeHome(): Promise<void> {

@@ -5,7 +5,7 @@ import type { Target } from './modes.js'
 
 const OF_TURNS = /(^|\0)SUBSTRAT_(RUN|SERVER)=/
 /** `substrat mcp`, which a program starts, and the shell of the leash. */
-const OURS = /cli\/bin\/run\.js|cli\/dist\/|^(\/bin\/)?sh\0-c\0/
+const OURS = /^[^\0]*\0[^\0]*\/cli\/(bin|dist)\/|^(\/bin\/)?sh\0-c\0/
 
 /** By pid, or by process group where it is negative. */
 export function targetsOf(to: Target, substratPid: number, home: string): number[] {
