@@ -172,10 +172,8 @@ async function parked(trial: Trial, name: string): Promise<string> {
 }
 
 function runBare(trial: Trial, program: string, argv: string[]): Promise<void> {
-  const { home, config, data, cache, workspace } = trial.place
-  const user = { HOME: home, XDG_CONFIG_HOME: config, XDG_DATA_HOME: data, XDG_CACHE_HOME: cache }
-  const env = { PATH: process.env.PATH ?? '', ...user, ...trial.env }
-  const child = spawn(program, argv, { cwd: workspace, env, stdio: ['ignore', 'ignore', 'inherit'] })
+  const options = { cwd: trial.place.workspace, env: trial.userEnvironment }
+  const child = spawn(program, argv, { ...options, stdio: ['ignore', 'ignore', 'inherit'] })
   return new Promise((resolve, reject) => {
     child.on('error', reject)
     child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`${program} exited ${code}`))))

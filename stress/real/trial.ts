@@ -71,6 +71,12 @@ export class Trial {
     this.lab.close()
   }
 
+  /** Of a program that is run without substrat. */
+  get userEnvironment(): Record<string, string> {
+    const { SUBSTRAT_HOME: _, ...user } = this.lab.environment(this.substratHome)
+    return { ...user, ...this.env }
+  }
+
   private answer(asked: Asked): ReturnType<LooseModel['answer']> {
     const { latest, texts, isAfterTool, tools } = asked
     if (this.isSlow && latest.includes('be slow')) return { text: 'word '.repeat(1500), event_delay_ms: 100 }

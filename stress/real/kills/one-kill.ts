@@ -29,6 +29,7 @@ const KEY = 'job'
 const ROUNDS_MAX = 6
 const STOPPED_MS = 300
 const TIMEOUT = '6s'
+const LEFT_CHARACTERS = 120
 const LEFT_MS_MAX = 15_000
 
 type Route = 'key' | 'recover' | 'resume' | 'retry' | 'retry key' | 'approve'
@@ -122,7 +123,7 @@ export class OneKill {
   private async strikeAll({ child }: Started, strikes: Strike[]): Promise<void> {
     for (const [index, { signal, to }] of strikes.entries()) {
       if (index > 0) await sleep(STOPPED_MS)
-      const targets = targetsOf(to, child.pid as number, this.trial.substratHome)
+      const targets = targetsOf(to, [child.pid as number], this.trial.left())
       if (this.random.chance(0.5)) targets.reverse()
       strike(targets, signal)
       this.story.push(`${signal} to ${to} (${targets.length})`)
@@ -211,7 +212,7 @@ export class OneKill {
   private async judgeHome(): Promise<void> {
     if (this.trial.program.isWarm === true) await this.command('suspend', ['suspend', AGENT], [0])
     await this.trial.nothingRuns(LEFT_MS_MAX).catch(() => {
-      const left = this.trial.left().map((pid) => `${pid} ${commandOf(pid)}`)
+      const left = this.trial.left().map((pid) => `${pid} ${commandOf(pid).slice(0, LEFT_CHARACTERS)}`)
       this.violations.push(`no process of the turn is left: ${left.join('; ')}`)
     })
     const temps = readdirSync(this.trial.env.TMPDIR as string).filter((name) => name.startsWith('substrat-'))

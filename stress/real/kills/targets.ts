@@ -1,18 +1,15 @@
 /** The processes of a home, and which of them a strike is for. */
 import { readFileSync } from 'node:fs'
-import { isAlive, processesWith } from '../../../test/support/processes.js'
 import type { Target } from './modes.js'
 
-const OF_TURNS = /(^|\0)SUBSTRAT_(RUN|SERVER)=/
 /** `substrat mcp`, which a program starts, and the shell of the leash. */
 const OURS = /^[^\0]*\0[^\0]*\/cli\/(bin|dist)\/|^(\/bin\/)?sh\0-c\0/
 
-/** By pid, or by process group where it is negative. */
-export function targetsOf(to: Target, substratPid: number, home: string): number[] {
-  if (to === 'substrat') return [substratPid]
-  const all = processesWith(`SUBSTRAT_HOME=${home}`)
+/** By pid, or by process group where it is negative. `own`: those of the client; `all`: with the program and what it started. */
+export function targetsOf(to: Target, own: number[], all: number[]): number[] {
+  if (to === 'substrat') return own
   if (to === 'all') return all
-  const program = programAmong(all.filter((pid) => pid !== substratPid))
+  const program = largestOf(all.filter((pid) => !own.includes(pid) && !OURS.test(read(pid, 'cmdline'))))
   if (program === undefined) return []
   return [to === 'program' ? program : -groupOf(program)]
 }
@@ -28,12 +25,9 @@ export function strike(pids: number[], signal: NodeJS.Signals): void {
   }
 }
 
-/** The largest, as the OOM killer chooses: of a program behind a wrapper that is the program itself. */
-function programAmong(pids: number[]): number | undefined {
-  const candidates = pids.filter(
-    (pid) => isAlive(pid) && OF_TURNS.test(read(pid, 'environ')) && !OURS.test(read(pid, 'cmdline')),
-  )
-  return candidates.sort((one, other) => residentKilobytes(other) - residentKilobytes(one))[0]
+/** As the OOM killer chooses: of a program behind a wrapper that is the program itself. */
+function largestOf(pids: number[]): number | undefined {
+  return pids.sort((one, other) => residentKilobytes(other) - residentKilobytes(one))[0]
 }
 
 function residentKilobytes(pid: number): number {
@@ -47,7 +41,7 @@ function groupOf(pid: number): number {
 
 /** For a report of who is left. */
 export function commandOf(pid: number): string {
-  return read(pid, 'cmdline').replaceAll('\0', ' ').slice(0, 120)
+  return read(pid, 'cmdline').replaceAll('\0', ' ')
 }
 
 function read(pid: number, file: string): string {
