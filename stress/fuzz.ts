@@ -1,4 +1,4 @@
-// npm run stress:fuzz -- [--seed 1] [--minutes M | --seeds N] [--mode in-process|processes] [--shards N] [--json FILE]
+// npm run stress:fuzz -- [--seed 1] [--minutes M | --seeds N] [--mode in-process|processes] [--agents N] [--shards N] [--json FILE]
 // Random trees, mail, turns and decisions while processes are killed, the power is cut, the disk fails and clocks jump;
 // exits 1 where a promise is broken. After a failure: --seed S --path P runs what it was shrunk to, and tells it step by step.
 // With --canary NAME it runs on a broken variant of the program (stress/fuzz/canaries.json), and exits 1 where that is not caught.
@@ -15,6 +15,8 @@ const { values } = parseArgs({
     shards: { type: 'string', default: '1' },
     /** Between the seeds of one shard. */
     stride: { type: 'string', default: '1' },
+    /** Of a random tree for each seed; without it, the usual one of seven. */
+    agents: { type: 'string' },
     path: { type: 'string' },
     /** Each a second time: the logs must be the same, byte by byte. */
     twice: { type: 'boolean', default: false },
@@ -37,6 +39,7 @@ const options = {
         ? 1
         : Number.POSITIVE_INFINITY
       : Number(values.seeds),
+  agents: values.agents === undefined ? undefined : Number(values.agents),
   minutes: values.minutes === undefined ? Number.POSITIVE_INFINITY : Number(values.minutes),
   shrinkSeconds: canary === undefined ? Number(values['shrink-seconds']) : 0,
   stops: canary !== undefined,

@@ -1,8 +1,9 @@
 /** Commands, as fast-check makes and shrinks them. */
 import fc, { type Arbitrary } from 'fast-check'
+import type { Place } from './places.js'
 import type { Program } from './program.js'
 import type { Programs } from './programs.js'
-import { type Action, PLACES } from './steps.js'
+import type { Action } from './steps.js'
 
 export interface Actions {
   /** Several together come to the same in any order. */
@@ -12,25 +13,27 @@ export interface Actions {
   wild: Arbitrary<Action>
 }
 
-const at = fc.constantFrom(...PLACES)
+type At = Arbitrary<Place>
 
-export function actionsOf({ commuting, calm, wild }: Programs): Actions {
+export function actionsOf(places: readonly Place[], { commuting, calm, wild }: Programs): Actions {
+  const at = fc.constantFrom(...places)
+  const [managing, bringing, looking] = [managingAt(at), bringingAt(at), lookingAt(at)]
   return {
     commuting: fc.oneof(
-      { weight: 8, arbitrary: sending(commuting, commuting) },
+      { weight: 8, arbitrary: sending(at, commuting, commuting) },
       { weight: 3, arbitrary: bringing },
       { weight: 1, arbitrary: looking },
     ),
     calm: fc.oneof(
-      { weight: 12, arbitrary: sending(calm, commuting) },
-      { weight: 5, arbitrary: spawning(commuting) },
+      { weight: 12, arbitrary: sending(at, calm, commuting) },
+      { weight: 5, arbitrary: spawning(at, commuting) },
       { weight: 7, arbitrary: managing },
       { weight: 3, arbitrary: bringing },
       { weight: 1, arbitrary: looking },
     ),
     wild: fc.oneof(
-      { weight: 12, arbitrary: sending(wild, wild) },
-      { weight: 5, arbitrary: spawning(wild) },
+      { weight: 12, arbitrary: sending(at, wild, wild) },
+      { weight: 5, arbitrary: spawning(at, wild) },
       { weight: 7, arbitrary: managing },
       { weight: 4, arbitrary: bringing },
       { weight: 1, arbitrary: looking },
@@ -39,7 +42,7 @@ export function actionsOf({ commuting, calm, wild }: Programs): Actions {
   }
 }
 
-function sending(direct: Arbitrary<Program>, mailed: Arbitrary<Program>): Arbitrary<Action> {
+function sending(at: At, direct: Arbitrary<Program>, mailed: Arbitrary<Program>): Arbitrary<Action> {
   const facts = {
     do: fc.constant('send' as const),
     at,
@@ -58,7 +61,7 @@ function sending(direct: Arbitrary<Program>, mailed: Arbitrary<Program>): Arbitr
   )
 }
 
-function spawning(prompt: Arbitrary<Program>): Arbitrary<Action> {
+function spawning(at: At, prompt: Arbitrary<Program>): Arbitrary<Action> {
   return fc.record({
     do: fc.constant('spawn' as const),
     at,
@@ -67,44 +70,52 @@ function spawning(prompt: Arbitrary<Program>): Arbitrary<Action> {
   })
 }
 
-const deciding: Arbitrary<Action> = fc.record({
-  do: fc.constant('decide' as const),
-  at,
-  decision: oneOf('approve', 'deny', 'input', 'result'),
-  by: oneOf('token', 'token', 'token', 'machine', 'machine', 'old', 'foreign', 'forged', 'malformed'),
-})
+function decidingAt(at: At): Arbitrary<Action> {
+  return fc.record({
+    do: fc.constant('decide' as const),
+    at,
+    decision: oneOf('approve', 'deny', 'input', 'result'),
+    by: oneOf('token', 'token', 'token', 'machine', 'machine', 'old', 'foreign', 'forged', 'malformed'),
+  })
+}
 
-const managing: Arbitrary<Action> = fc.oneof(
-  { weight: 6, arbitrary: deciding },
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      do: oneOf('rotate', 'resume', 'resume', 'retry', 'ungate', 'ungate', 'gate'),
-      at,
+function managingAt(at: At): Arbitrary<Action> {
+  return fc.oneof(
+    { weight: 6, arbitrary: decidingAt(at) },
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        do: oneOf('rotate', 'resume', 'resume', 'retry', 'ungate', 'ungate', 'gate'),
+        at,
+      }),
+    },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('suspend' as const), at, hold: fc.boolean() }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({ do: oneOf('cancel', 'terminate', 'remove'), at, recursive: fc.boolean() }),
+    },
+    { weight: 1, arbitrary: fc.record({ do: oneOf('fork', 'set'), at }) },
+  )
+}
+
+function bringingAt(at: At): Arbitrary<Action> {
+  return fc.oneof(
+    fc.record({ do: fc.constant('deliver' as const), at: fc.option(at) }),
+    fc.record({ do: fc.constant('recover' as const), continues: oneOf('roots', 'all', 'none') }),
+    fc.record({
+      do: fc.constant('wait' as const),
+      at: fc.uniqueArray(at, { minLength: 1, maxLength: 3 }),
     }),
-  },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('suspend' as const), at, hold: fc.boolean() }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({ do: oneOf('cancel', 'terminate', 'remove'), at, recursive: fc.boolean() }),
-  },
-  { weight: 1, arbitrary: fc.record({ do: oneOf('fork', 'set'), at }) },
-)
+  )
+}
 
-const bringing: Arbitrary<Action> = fc.oneof(
-  fc.record({ do: fc.constant('deliver' as const), at: fc.option(at) }),
-  fc.record({ do: fc.constant('recover' as const), continues: oneOf('roots', 'all', 'none') }),
-  fc.record({
-    do: fc.constant('wait' as const),
-    at: fc.uniqueArray(at, { minLength: 1, maxLength: 3 }),
-  }),
-)
-
-const looking: Arbitrary<Action> = fc.record({
-  do: fc.constant('look' as const),
-  with: oneOf('show', 'list', 'tree', 'log', 'inbox'),
-  at,
-})
+function lookingAt(at: At): Arbitrary<Action> {
+  return fc.record({
+    do: fc.constant('look' as const),
+    with: oneOf('show', 'list', 'tree', 'log', 'inbox'),
+    at,
+  })
+}
 
 function oneOf<const T extends string>(...words: T[]): Arbitrary<T> {
   return fc.constantFrom(...words)

@@ -2,12 +2,13 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { type Actions, actionsOf } from './actions.js'
 import type { Pace } from './pace.js'
+import type { Place } from './places.js'
 import { delayAt, programsAt } from './programs.js'
-import { type Action, type Command, type Harm, PLACES, type Sequence, type Step } from './steps.js'
+import type { Action, Command, Harm, Sequence, Step } from './steps.js'
 
 /** About half of the sequences are those that have a twin. */
 export function sequencesAt(pace: Pace): Arbitrary<Sequence> {
-  const actions = actionsOf(programsAt(pace))
+  const actions = actionsOf(pace.places, programsAt(pace))
   return fc
     .boolean()
     .chain((hasTwin) =>
@@ -23,12 +24,12 @@ function stepsOf(pace: Pace, actions: Actions, hasTwin: boolean): Arbitrary<Step
 
 /** Most places have somebody from the beginning. */
 function birthsAt(pace: Pace): Arbitrary<Step[]> {
-  const birth = (at: (typeof PLACES)[number]): Arbitrary<Command | null> =>
+  const birth = (at: Place): Arbitrary<Command | null> =>
     fc.option(commandOf(pace, fc.constant<Action>({ do: 'spawn', at, prompt: null, ifExists: 'fail' })), {
       freq: 9,
     })
   return fc
-    .tuple(...PLACES.map(birth))
+    .tuple(...pace.places.map(birth))
     .map((commands) =>
       commands.flatMap((command): Step[] =>
         command === null ? [] : [{ kind: 'commands', commands: [command], recoveryHarms: [] }],
@@ -75,10 +76,21 @@ const at = fc.oneof(
   fc.integer({ min: 1, max: 150 }),
 )
 
+/** Uniform over the steps that persist, and twice as often at one of the last: what acknowledges. */
+const killPersisting: Arbitrary<Harm> = fc.record({
+  harm: fc.constant('kill_persisting' as const),
+  sharePercent: fc.oneof(
+    { weight: 2, arbitrary: fc.integer({ min: 0, max: 99 }) },
+    { weight: 1, arbitrary: fc.integer({ min: 75, max: 99 }) },
+  ),
+  isAfter: fc.boolean(),
+})
+
 function harmAt({ mode, delayMsMax }: Pace): Arbitrary<Harm> {
   const ms = fc.integer({ min: 0, max: (3 * delayMsMax) / 2 })
   const both = [
-    { weight: 10, arbitrary: fc.record({ harm: fc.constant('kill' as const), at }) },
+    { weight: 6, arbitrary: fc.record({ harm: fc.constant('kill' as const), at }) },
+    { weight: 8, arbitrary: killPersisting },
     { weight: 5, arbitrary: fc.record({ harm: fc.constant('kill_later' as const), ms }) },
     {
       weight: 2,

@@ -6,8 +6,9 @@ import fc from 'fast-check'
 import { Random } from '../tree/random.js'
 import { sequencesAt } from './arbitrary.js'
 import { noCounts } from './host.js'
-import { openHosts } from './hosts.js'
+import { type Hosts, openHosts } from './hosts.js'
 import { type Mode, PACES } from './pace.js'
+import { placesOf } from './places.js'
 import type { Sequence } from './steps.js'
 import { tell } from './tell.js'
 import { type MakeHost, type Trial, tryOut } from './trial.js'
@@ -17,6 +18,8 @@ export interface CampaignOptions {
   seed: number
   stride: number
   seeds: number
+  /** Of a random tree for each seed; undefined for the usual one. */
+  agents: number | undefined
   minutes: number
   shrinkSeconds: number
   /** Whether the first failure is enough. */
@@ -56,7 +59,7 @@ export class Campaign {
     try {
       for (let count = 0; count < seeds && this.elapsed < minutes * 60; count++) {
         if (this.options.stops && this.totals.failures > 0) break
-        await this.trySeed(hosts.make, directory, seed + count * stride)
+        await this.trySeed(hosts, directory, seed + count * stride)
         if (this.totals.seeds % SEEDS_PER_LINE === 0) note(this.line())
         this.save()
       }
@@ -73,29 +76,28 @@ export class Campaign {
     return (performance.now() - this.start) / 1000
   }
 
-  private async trySeed(makeHost: MakeHost, directory: string, seed: number): Promise<void> {
-    const { path, shrinkSeconds, note } = this.options
+  private async trySeed(hosts: Hosts, directory: string, seed: number): Promise<void> {
+    const { path, shrinkSeconds, note, mode, agents } = this.options
+    const pace = { ...PACES[mode], places: placesOf(agents, seed) }
+    const makeHost: MakeHost = (name, salt) => hosts.make(name, salt, pace)
     let isFirst = true
     let failed: Trial | undefined
     let shrinksUntil = Number.POSITIVE_INFINITY
-    const property = fc.asyncProperty(
-      fc.noBias(sequencesAt(PACES[this.options.mode])),
-      async (sequence: Sequence) => {
-        // Where it holds by now, fast-check would go on with what it had not shrunk to.
-        if (this.elapsed > shrinksUntil || (path !== undefined && !isFirst)) return
-        const trial = await tryOut(makeHost, directory, sequence)
-        if (this.options.twice)
-          trial.violations.push(...unlike(trial, await tryOut(makeHost, directory, sequence)))
-        // What is run again to shrink it is not counted.
-        if (isFirst) this.count(trial)
-        isFirst = false
-        if (path !== undefined) note(tell(trial.story).join('\n'))
-        if (trial.violations.length === 0) return
-        if (failed === undefined) shrinksUntil = this.elapsed + shrinkSeconds
-        failed = trial
-        throw new Error(trial.violations.join('\n'))
-      },
-    )
+    const property = fc.asyncProperty(fc.noBias(sequencesAt(pace)), async (sequence: Sequence) => {
+      // Where it holds by now, fast-check would go on with what it had not shrunk to.
+      if (this.elapsed > shrinksUntil || (path !== undefined && !isFirst)) return
+      const trial = await tryOut(makeHost, directory, sequence)
+      if (this.options.twice)
+        trial.violations.push(...unlike(trial, await tryOut(makeHost, directory, sequence)))
+      // What is run again to shrink it is not counted.
+      if (isFirst) this.count(trial)
+      isFirst = false
+      if (path !== undefined) note(tell(trial.story).join('\n'))
+      if (trial.violations.length === 0) return
+      if (failed === undefined) shrinksUntil = this.elapsed + shrinkSeconds
+      failed = trial
+      throw new Error(trial.violations.join('\n'))
+    })
     const result = await fc.check(property, {
       // Of neighbours fast-check would begin alike.
       seed: new Random(seed).below(2 ** 31),
@@ -105,7 +107,7 @@ export class Campaign {
     this.totals.seeds += 1
     if (failed === undefined) return
     this.totals.failures += 1
-    note(report(seed, this.options.mode, result.counterexamplePath, failed))
+    note(report(seed, this.options, result.counterexamplePath, failed))
   }
 
   private count({ counts }: Trial): void {
@@ -135,11 +137,17 @@ function unlike(one: Trial, other: Trial): string[] {
     .map((id) => `the same sequence comes to the same bytes: the log of ${id} does not`)
 }
 
-function report(seed: number, mode: Mode, path: string | null, { violations, story }: Trial): string {
+function report(
+  seed: number,
+  { mode, agents }: CampaignOptions,
+  path: string | null,
+  { violations, story }: Trial,
+): string {
+  const tree = agents === undefined ? '' : ` --agents ${agents}`
   return [
     `BROKEN with seed ${seed}, path ${path}:`,
     ...tell(story),
     ...violations.slice(0, 20).map((each) => `  must hold: ${each}`),
-    `  again: npm run stress:fuzz -- --seed ${seed} --path ${path} --mode ${mode}`,
+    `  again: npm run stress:fuzz -- --seed ${seed} --path ${path} --mode ${mode}${tree}`,
   ].join('\n')
 }

@@ -2,7 +2,7 @@
  * Of a command that was cut short and told nothing: what of it is on the disk once recovery has run, as the commands by
  * which a home that nothing happens to comes to the same.
  */
-import type { Place } from './steps.js'
+import type { Place } from './places.js'
 import type { Done } from './story.js'
 import type { AgentInWorld, World } from './world.js'
 

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { usePlugin } from '../machine/commands.js'
 import { Lab, repository } from '../support/lab.js'
+import type { Host } from './host.js'
 import { MachineHost } from './machine-host.js'
-import type { Mode } from './pace.js'
+import type { Mode, Pace } from './pace.js'
 import { ProcessHost } from './process-host.js'
-import type { MakeHost } from './trial.js'
 
 const FOLDER = join(repository, 'stress/fuzz')
 const MODEL = 'provider.mjs'
@@ -20,7 +20,8 @@ const PLUGIN = {
 }
 
 export interface Hosts {
-  make: MakeHost
+  /** `directory` is one of its own for each home. */
+  make(directory: string, salt: number, pace: Pace): Host
   close(): void
 }
 
@@ -30,14 +31,14 @@ export async function openHosts(mode: Mode): Promise<Hosts> {
   await import(pathToFileURL(join(FOLDER, MODEL)).href)
   const { name, version } = PLUGIN
   await usePlugin({ name, version, root: FOLDER, pjson: PLUGIN })
-  return { make: (directory, salt) => new MachineHost(directory, salt), close: () => undefined }
+  return { make: (directory, salt, pace) => new MachineHost(directory, salt, pace), close: () => undefined }
 }
 
 async function withProcesses(): Promise<Hosts> {
   const lab = Lab.open()
   await lab.warm()
   linkModel(lab)
-  return { make: (directory) => new ProcessHost(directory, lab), close: () => lab.close() }
+  return { make: (directory, _salt, pace) => new ProcessHost(directory, lab, pace), close: () => lab.close() }
 }
 
 /** What `substrat plugins link` leaves. */

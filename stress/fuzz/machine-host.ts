@@ -19,7 +19,7 @@ import { readImage, writeImage } from '../powercut/image.js'
 import { stepsOf } from '../powercut/trace.js'
 import { Random } from '../tree/random.js'
 import { type Counts, type Host, noCounts, type Planned, type Told } from './host.js'
-import { PACES } from './pace.js'
+import type { Pace } from './pace.js'
 import type { Harm } from './steps.js'
 
 const EPOCH = Date.parse('2026-01-05T00:00:00Z')
@@ -32,7 +32,6 @@ const UNSYNCED_COMMANDS = 4
 const IDENTITY = { pid_namespace: '1', pid: 1000, start_time: 1 }
 
 export class MachineHost implements Host {
-  readonly pace = PACES['in-process']
   readonly counts: Counts = noCounts()
   readonly home: string
   readonly workspace: string
@@ -41,8 +40,14 @@ export class MachineHost implements Host {
   private readonly machine: Machine
   private disk: Disk | undefined
   private commandsOnDisk = 0
+  /** How many steps that persist a command of that name took last. */
+  private readonly usual = new Map<string, number>()
 
-  constructor(directory: string, salt: number) {
+  constructor(
+    directory: string,
+    salt: number,
+    readonly pace: Pace,
+  ) {
     rmSync(directory, { recursive: true, force: true })
     this.home = join(directory, 'home')
     this.workspace = join(directory, 'workspace')
@@ -97,11 +102,15 @@ export class MachineHost implements Host {
     if (startMs > 0) await new Promise<void>((resolve) => this.time.after(startMs, resolve))
     this.counts.commands += 1
     this.diskNow()
-    const watch = new HarmDone(harm, this.counts, () => this.powerCut())
+    const [name = ''] = argv
+    const watch = new HarmDone(harm, this.counts, this.usual.get(name) ?? USUAL_PERSISTING, () =>
+      this.powerCut(),
+    )
     const process = this.machine.start(argv, (operation) => this.step(operation, watch))
     const cancel = watch.later(process, (ms, then) => this.time.after(ms, then))
     const { status, stdout, stderr } = await process.ended
     cancel()
+    if (!watch.isDone && status === 0) this.usual.set(name, watch.persisting)
     return { argv, status, stdout, stderr, isHarmed: watch.isDone || status === 'killed' }
   }
 
@@ -121,6 +130,10 @@ export class MachineHost implements Host {
   }
 }
 
+/** Of a command that has not run yet. */
+const USUAL_PERSISTING = 8
+/** What they name is on the disk, or is seen by others, from then on. */
+const PERSISTS = new Set(['fsync', 'fdatasync', 'sync_directory', 'rename', 'link', 'unlink'])
 const NEEDS_SPACE = new Set([
   'open',
   'write',
@@ -135,18 +148,28 @@ const NEEDS_SPACE = new Set([
 /** What is to happen to one process, and whether it has. */
 class HarmDone {
   isDone = false
+  persisting = 0
   private changes = 0
 
   constructor(
     private readonly harm: Harm | null,
     private readonly counts: Counts,
+    private readonly usual: number,
     private readonly cutPower: () => void,
   ) {}
 
   /** At a step that changes the disk. */
   faultAt({ name, bytes }: Operation): Fault {
     this.changes += 1
+    // One step later: what persisted is on the disk, and nothing more.
+    const isAfter = this.persisting >= this.persistingMax
+    if (PERSISTS.has(name)) this.persisting += 1
     const { harm } = this
+    if (harm?.harm === 'kill_persisting' && !this.isDone) {
+      if (harm.isAfter ? !isAfter : this.persisting < this.persistingMax) return undefined
+      this.done('kills')
+      return { kill: true }
+    }
     if (harm === null || this.isDone || !('at' in harm) || this.changes < harm.at) return undefined
     switch (harm.harm) {
       case 'kill':
@@ -166,6 +189,13 @@ class HarmDone {
         this.isDone = true
         return { writtenBytesMax: Math.floor(bytes.length / 2) }
     }
+  }
+
+  private get persistingMax(): number {
+    const { harm } = this
+    return harm?.harm === 'kill_persisting'
+      ? 1 + Math.floor((harm.sharePercent / 100) * this.usual)
+      : Number.POSITIVE_INFINITY
   }
 
   /** What comes at a time, unless the process has ended by then. The result calls it off. */

@@ -1,8 +1,11 @@
-/** How long things take: on the machine, whose time costs nothing, and where it is everybody's. */
+/** How much there is of everything, and how long it takes: on the machine, whose time costs nothing, and where it is everybody's. */
+import { PLACES, type Place } from './places.js'
+
 export type Mode = 'in-process' | 'processes'
 
 export interface Pace {
   mode: Mode
+  places: readonly Place[]
   /** Of the model, before each response. */
   delayMsMax: number
   /** What is sent for later comes then. */
@@ -20,6 +23,7 @@ export interface Pace {
 export const PACES: Record<Mode, Pace> = {
   'in-process': {
     mode: 'in-process',
+    places: PLACES,
     delayMsMax: 2000,
     laterMs: 3_600_000,
     reminderSeconds: [60, 1800],
@@ -30,6 +34,7 @@ export const PACES: Record<Mode, Pace> = {
   },
   processes: {
     mode: 'processes',
+    places: PLACES,
     delayMsMax: 200,
     laterMs: 1000,
     reminderSeconds: [1],

@@ -4,8 +4,9 @@ import type { State } from '../../src/session/state.js'
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import type { Host, Told } from './host.js'
+import type { Place } from './places.js'
 import { messageOf, type Program } from './program.js'
-import type { Action, Place } from './steps.js'
+import type { Action } from './steps.js'
 import { isTimed, keyOf, wordsOf } from './words.js'
 
 const FITS: Partial<Record<Action['do'], (state: State) => boolean>> = {

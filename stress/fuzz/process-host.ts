@@ -8,7 +8,7 @@ import { processesWith } from '../../test/support/processes.js'
 import { median } from '../bench/measure.js'
 import type { Lab } from '../support/lab.js'
 import { type Counts, type Host, noCounts, type Planned, type Told } from './host.js'
-import { PACES } from './pace.js'
+import type { Pace } from './pace.js'
 import type { Harm } from './steps.js'
 
 /** One that takes longer hangs. */
@@ -20,7 +20,6 @@ const TIMES_KEPT = 15
 const ENVIRONMENT = { SUBSTRAT_RETRY_DELAYS: '10ms,20ms,40ms' }
 
 export class ProcessHost implements Host {
-  readonly pace = PACES.processes
   readonly counts: Counts = noCounts()
   readonly home: string
   readonly workspace: string
@@ -30,6 +29,7 @@ export class ProcessHost implements Host {
   constructor(
     directory: string,
     private readonly lab: Lab,
+    readonly pace: Pace,
   ) {
     rmSync(directory, { recursive: true, force: true })
     this.home = join(directory, 'home')
@@ -90,6 +90,8 @@ export class ProcessHost implements Host {
     switch (harm?.harm) {
       case 'kill':
         return { signal: 'SIGKILL', ms: (harm.at / USUAL_STEPS) * median(this.times) }
+      case 'kill_persisting':
+        return { signal: 'SIGKILL', ms: (harm.sharePercent / 100) * median(this.times) }
       case 'kill_later':
         return { signal: 'SIGKILL', ms: harm.ms + median(this.times) / 2 }
       case 'signal':

@@ -2,7 +2,6 @@
 import fc, { type Arbitrary } from 'fast-check'
 import type { Pace } from './pace.js'
 import type { Call, Program } from './program.js'
-import { PLACES } from './steps.js'
 
 export interface Programs {
   /** What several agents may be asked at once, and in any order: the same comes of it. */
@@ -14,7 +13,6 @@ export interface Programs {
 }
 
 const child = fc.constantFrom('x', 'y', 'p', 'q')
-const relative = fc.oneof(fc.constant('parent'), child, fc.constantFrom(...PLACES))
 const kind = fc.constantFrom('request', 'notification')
 
 export function programsAt(pace: Pace): Programs {
@@ -101,6 +99,7 @@ const controlling: Arbitrary<Program> = fc
 // Calls
 
 function callAt(pace: Pace, leaf: Arbitrary<Program>): Arbitrary<Call> {
+  const relative = fc.oneof(fc.constant('parent'), child, fc.constantFrom(...pace.places))
   const passing = fc
     .record({ delay: delayAt(pace), call: sending(fc.oneof(fc.constant('parent'), child), leaf) })
     .map((of): Program => ({ delay: of.delay, rounds: [[of.call]] }))

@@ -29,7 +29,7 @@ function runShard(
   json: string,
   shard: number,
   shards: number,
-  { mode, seed, seeds, minutes, shrinkSeconds }: CampaignOptions,
+  { mode, seed, seeds, agents, minutes, shrinkSeconds }: CampaignOptions,
   canary: string | undefined,
 ): Promise<number | null> {
   const flags = {
@@ -39,6 +39,7 @@ function runShard(
     'shrink-seconds': shrinkSeconds,
     json,
     ...(Number.isFinite(seeds) ? { seeds: Math.ceil(seeds / shards) } : {}),
+    ...(agents === undefined ? {} : { agents }),
     ...(Number.isFinite(minutes) ? { minutes } : {}),
     ...(canary === undefined ? {} : { canary }),
   }

@@ -1,9 +1,6 @@
 /** What a sequence consists of: commands at places of the tree, what happens to them, and what happens to the machine. */
+import type { Place } from './places.js'
 import type { Program } from './program.js'
-
-/** The places that agents may live at. Which of them do is for the sequence to make. */
-export const PLACES = ['a', 'b', 'a/x', 'a/y', 'b/x', 'a/x/p', 'a/x/q'] as const
-export type Place = (typeof PLACES)[number]
 
 type Decision = 'approve' | 'deny' | 'input' | 'result'
 
@@ -40,6 +37,8 @@ export type Action =
 /** What happens to a command. `at` counts its changing steps on the disk. */
 export type Harm =
   | { harm: 'kill'; at: number }
+  /** Among its steps that persist, by their share of those that such a command usually takes; before or after that step. */
+  | { harm: 'kill_persisting'; sharePercent: number; isAfter: boolean }
   | { harm: 'kill_later'; ms: number }
   | { harm: 'cut'; at: number }
   | { harm: 'fault'; at: number; errno: 'ENOSPC' | 'EIO' | 'EDQUOT' }

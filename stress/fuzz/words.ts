@@ -1,6 +1,7 @@
 /** From an action, where all that it names is known, to the words of a command. */
 import type { Pace } from './pace.js'
-import { type Action, PLACES, type Place } from './steps.js'
+import type { Place } from './places.js'
+import type { Action } from './steps.js'
 
 /** What the words of an action need besides. */
 export interface Facts {
@@ -96,7 +97,7 @@ function sendOf(action: Sending, facts: Facts): string[] {
       return ['send', at, content, '--not-before', `${pace.laterMs}ms`, ...rest]
     case 'from_parent':
     case 'from_sibling': {
-      const from = how === 'from_parent' ? placeOf(at).parent : siblingOf(at)
+      const from = how === 'from_parent' ? placeOf(at).parent : siblingOf(at, pace.places)
       return ['send', at, content, ...(from === undefined ? ['--queue'] : ['--from', from]), ...rest]
     }
   }
@@ -137,7 +138,7 @@ export function keyOf({ how, key }: Sending): Sending['key'] {
   return how === 'direct' || how === 'queue' ? key : 'none'
 }
 
-function siblingOf(at: Place): string | undefined {
+function siblingOf(at: Place, places: readonly Place[]): string | undefined {
   const { parent } = placeOf(at)
-  return PLACES.find((other) => other !== at && placeOf(other).parent === parent)
+  return places.find((other) => other !== at && placeOf(other).parent === parent)
 }

@@ -11,7 +11,7 @@ import { Trial } from '../real/trial.js'
 import type { Ended, Started } from '../support/lab.js'
 
 /** It needs a newer Node than this machine may have. */
-export const ACPX = { packages: { acpx: '0.19.1', node: '22.13.1' }, executable: 'acpx' }
+const ACPX = { packages: { acpx: '0.19.1', node: '22.13.1' }, executable: 'acpx' }
 const SESSION = 'k'
 const COMMAND_MS_MAX = 60_000
 const OWN = /node_modules\/(\.bin\/)?acpx/
