@@ -130,6 +130,24 @@ describe('a person', () => {
     }
   })
 
+  test('approves a call whose input also names the request, as that of codex does', async () => {
+    const request = (callId: string, startedAt: number): object => ({
+      ...RUN,
+      toolCallId: callId,
+      rawInput: {
+        call_id: callId,
+        turn_id: `turn of ${callId}`,
+        started_at_ms: startedAt,
+        command: 'echo hi',
+      },
+    })
+    const agent = new Agent()
+    const asks = asksOf(await agent.turn(asking(request('c1', 1))))
+    expect(asks).toEqual([{ call_id: 'c1', tool: 'execute', input: { command: 'echo hi' } }])
+    agent.replace({ ...agent.stored(), asked: [request('again', 2)] })
+    expect((await agent.turn('', decided('approve', asks))).reply).toBe('[allow_once]')
+  })
+
   test('approves what is too long to be shown by its digest: another one with the same look is asked about', async () => {
     const long = (middle: string): object => ({
       ...WRITE,

@@ -69,13 +69,23 @@ function select(options: JsonObject[], what: 'allow' | 'reject'): RequestPermiss
 function askOf(toolCall: JsonObject, tool: string | undefined): WaitAsk {
   const kind = textOf(toolCall.kind) ?? 'other'
   const title = textOf(toolCall.title) ?? ''
-  const input = objectOf(toolCall.rawInput) ?? {}
+  const callId = textOf(toolCall.toolCallId)
+  const input = withoutRequest(objectOf(toolCall.rawInput) ?? {}, callId)
   const name = textOf(toolCall.name) || tool || kind
   const whole = {
     ...inputOf({ tool: name, kind, title, input, isStarted: false }),
     ...changesOf(toolCall, input),
   }
-  return { call_id: textOf(toolCall.toolCallId) || 'unnamed', tool: name, input: askedInput(whole) }
+  return { call_id: callId || 'unnamed', tool: name, input: askedInput(whole) }
+}
+
+/**
+ * Codex has the id of the request, that of the turn and the time among the input. Asked again, the same call has others:
+ * an approval would never fit it.
+ */
+function withoutRequest(input: JsonObject, callId: string | undefined): JsonObject {
+  const { call_id, turn_id: _turn, started_at_ms: _started, ...rest } = input
+  return call_id !== undefined && call_id === callId ? rest : input
 }
 
 /** What an edit changes, where its input does not say it. */
