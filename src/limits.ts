@@ -16,6 +16,9 @@ export const limits = {
   /** Content over this goes to a blob. */
   inlineBytesMax: 64 * 1024,
   keyCharactersMax: 256,
+  /** Keys that the snapshot has, and those of them that may be missing in the key index before that is written. */
+  keysInStateMax: 128,
+  keysLateMax: 64,
   keysKeptMin: 1000,
   keysKeptMs: 30 * 24 * 3600 * 1000,
   /** Ids of delivered mail that the state remembers; older ones are unlinked and synced (durability rule 9). */

@@ -7,6 +7,7 @@ import { readableTime } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import type { Message } from '../mail/message.js'
 import { deriveId, digestOf } from '../session/ids.js'
+import { findKey } from '../session/key-index.js'
 import { type PastRun, readPastRun } from '../session/past-run.js'
 import type { State } from '../session/state.js'
 import { troubleOf } from '../session/trouble.js'
@@ -32,8 +33,8 @@ export function answeredInLog(
   request: KeyedMessage,
   goesOn: (state: State) => boolean = isLeftOpen,
 ): Outcome | undefined {
-  if (request.key !== null && state.lost?.keys.includes(request.key)) throw lostKey(state, request.key)
-  const entry = state.keys.find(({ key }) => key === request.key)
+  const entry = request.key === null ? undefined : findKey(ctx.store, state, request.key)
+  if (entry === 'lost') throw lostKey(state, request.key as string)
   if (entry === undefined) return undefined
   const run = readPastRun(ctx.store, state.id, entry)
   if (run.digest !== digestOf(request.content)) throw keyConflict(state, request)
@@ -92,8 +93,9 @@ export function idOfKey(agentId: string, key: string): string {
 }
 
 /** The same, where it had its turn: to ask again is another message. */
-export function nextIdOfKey(state: State, key: string): string {
-  const entry = state.keys.find((known) => known.key === key)
+export function nextIdOfKey(store: FileStore, state: State, key: string): string {
+  const entry = findKey(store, state, key)
+  if (entry === 'lost') throw lostKey(state, key)
   return entry === undefined ? idOfKey(state.id, key) : deriveId(state.id, 'key', key, String(entry.seq))
 }
 
@@ -103,8 +105,8 @@ export function isTaken(
   state: State,
   { message_id, key, digest }: Pick<Message, 'message_id' | 'key' | 'digest'>,
 ): boolean {
-  const entry = key === null ? undefined : state.keys.find((known) => known.key === key)
-  if (key === null || entry === undefined) return false
+  const entry = key === null ? undefined : findKey(store, state, key)
+  if (key === null || entry === undefined || entry === 'lost') return false
   const run = readPastRun(store, state.id, entry)
   if (run.digest !== digest) return false
   return run.status === 'completed' || message_id === idOfKey(state.id, key)

@@ -22,7 +22,7 @@ export function queue(ctx: Context, request: SendRequest): Outcome {
   const taken = answeredInLog(ctx, state, request) ?? beingAnswered(ctx, state, request)
   if (taken !== undefined) return taken
   const { key, content, kind, notBefore } = request
-  const messageId = key === null ? randomUuid() : nextIdOfKey(state, key)
+  const messageId = key === null ? randomUuid() : nextIdOfKey(store, state, key)
   const isNew = post(store, {
     message_id: messageId,
     from: OPERATOR,

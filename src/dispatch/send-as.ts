@@ -81,7 +81,7 @@ function store(ctx: Context, from: State, to: State, request: SendRequest): stri
   const key = keyOf(from, request)
   const asked = openRequest(from, to, { key, content })
   if (asked !== undefined) return asked
-  const message_id = key === null ? randomUuid() : nextIdOfKey(to, key)
+  const message_id = key === null ? randomUuid() : nextIdOfKey(ctx.store, to, key)
   const sender = { from: from.id, from_path: from.path, to: to.id }
   const draft = {
     ...sender,

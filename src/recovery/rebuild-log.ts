@@ -12,6 +12,7 @@ import { SubstratError } from '../errors.js'
 import { killServer } from '../provider/warm.js'
 import { encodeBatch } from '../session/batch.js'
 import { busy } from '../session/busy.js'
+import { indexedKeys } from '../session/key-index.js'
 import { foldWholePart, load, loadFrom } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
 import { encodeSnapshot } from '../session/snapshot.js'
@@ -112,7 +113,7 @@ async function operate(
   const { part, remains, bytes } = withLog(store, agentId, (log) => {
     const part = wholePart(store, agentId, log)
     const end = part.isLogged ? part.base : { last_seq: 0, log_bytes: 0 }
-    const remains = remainsOf(log, end, part.snapshot)
+    const remains = remainsOf(log, end, part.snapshot, indexedKeys(store, agentId))
     // Those of its open run are told at the end of that.
     const toldBy = part.isLogged && part.base.run?.status === 'open' ? part.base.run.requests : []
     const isTold = (id: string): boolean => toldBy.some(({ message_id }) => message_id === id)
@@ -186,8 +187,12 @@ function created(state: State): NewRecord {
   }
 }
 
-function rebuiltRecord(kept: string, { last_seq, delivered, requests, keys }: Remains): NewRecord {
-  return { kind: 'session.rebuilt', kept, last_seq, delivered, requests, keys }
+function rebuiltRecord(
+  kept: string,
+  { last_seq, delivered, requests, keys, key_hashes }: Remains,
+): NewRecord {
+  const hashes = key_hashes.length === 0 ? {} : { key_hashes }
+  return { kind: 'session.rebuilt', kept, last_seq, delivered, requests, keys, ...hashes }
 }
 
 function told({ path, state, lost, last_seq }: State): string {

@@ -1,13 +1,15 @@
 /**
- * What is still known of the part of a log that is lost: from the snapshot, where that checks, and from the records behind
- * the damage that check. It is for the rules that hold however much is lost: no message is taken twice, no key is used twice,
+ * What is still known of the part of a log that is lost: from the snapshot and the key index, where they check, and from the
+ * records behind the damage that check. It is for the rules that hold however much is lost: no message is taken twice, no key is used twice,
  * who asked is told, what ended stays ended.
  */
 import { limits } from '../limits.js'
+import { hashOfKey } from '../session/key-index.js'
 import { type LostRequest, type NewRecord, type SessionRecord, wrongShape } from '../session/records.js'
-import { SNAPSHOT_VERSION } from '../session/snapshot.js'
+import { stateIn } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
-import { type JsonObject, unframe } from '../storage/frame.js'
+import { unframe } from '../storage/frame.js'
+import { eachEntry } from '../storage/key-entries.js'
 import { type LogReader, salvage } from '../storage/log.js'
 
 export interface Remains {
@@ -15,20 +17,24 @@ export interface Remains {
   delivered: string[]
   requests: LostRequest[]
   keys: string[]
+  /** Of keys that only the key index has. */
+  key_hashes: string[]
   /** As the session was set and restored last. */
   settings: NewRecord[]
   isTerminated: boolean
 }
 
-/** Keys and requests are bounded so that they fit one line. */
+/** Keys, their hashes and requests are bounded so that they fit one line. */
 const KEYS_BYTES_MAX = 256 * 1024
+const KEY_HASHES_MAX = 7000
 const REQUESTS_MAX = 1000
 
-/** `from`: behind the whole part, whose state is `whole`. `snapshot`: of this agent, and checked. */
+/** `whole`: the state at the end of the whole part. `snapshot` and `indexed`, the entries of the key index: of this agent, and checked. */
 export function remainsOf(
   log: LogReader | undefined,
   whole: Pick<State, 'last_seq' | 'log_bytes'>,
   snapshot: State | undefined,
+  indexed: Buffer,
 ): Remains {
   const known = snapshot !== undefined && snapshot.last_seq > whole.last_seq ? snapshot : undefined
   const remains: Remains = {
@@ -36,11 +42,13 @@ export function remainsOf(
     delivered: [...(known?.delivered ?? [])],
     requests: known?.run?.status === 'open' ? [...known.run.requests] : [],
     keys: (known?.keys ?? []).filter(({ seq }) => seq > whole.last_seq).map(({ key }) => key),
+    key_hashes: [],
     settings: known === undefined ? [] : settingsOf(known),
     isTerminated: known?.state === 'terminated',
   }
   for (const record of log === undefined ? [] : recordsBehind(log, whole))
     add(remains, record, known?.last_seq ?? 0)
+  remains.key_hashes.push(...hashesBehind(indexed, whole))
   return bounded(remains)
 }
 
@@ -48,8 +56,8 @@ export function remainsOf(
 export function snapshotAlone(bytes: Buffer | undefined, agentId: string): State | undefined {
   const line = bytes === undefined ? { damage: 'it is missing' } : unframe(bytes.subarray(0, -1))
   if ('damage' in line) return undefined
-  const { snapshot, crc: _, ...state } = line.object as JsonObject & { snapshot: unknown }
-  return snapshot === SNAPSHOT_VERSION && state.id === agentId ? (state as unknown as State) : undefined
+  const state = stateIn(line.object)
+  return state?.id === agentId ? state : undefined
 }
 
 function* recordsBehind(
@@ -70,11 +78,21 @@ function add(remains: Remains, record: SessionRecord, knownSeq: number): void {
   if (record.kind === 'mail.delivered' && record.mail_kind === 'request')
     remains.requests.push({ message_id: record.message_id, from: record.from })
   if (record.kind === 'run.started' && record.key !== undefined) remains.keys.push(record.key)
+  if (record.kind === 'session.rebuilt') {
+    remains.keys.push(...record.keys)
+    remains.key_hashes.push(...(record.key_hashes ?? []))
+  }
   if (record.kind === 'session.terminated') remains.isTerminated = true
   if (record.seq <= knownSeq) return
   const { seq: _, ts: __, batch: ___, crc: ____, ...said } = record as SessionRecord & { crc?: string }
   if (record.kind === 'session.configured') remains.settings.push(said as NewRecord)
   if (record.kind === 'provider.state') remains.settings.push({ kind: 'provider.state', state: record.state })
+}
+
+/** Latest last, as all that is bounded. */
+function hashesBehind(indexed: Buffer, whole: Pick<State, 'last_seq'>): string[] {
+  const lost = [...eachEntry(indexed)].filter(([, { seq }]) => seq > whole.last_seq)
+  return lost.sort(([, a], [, b]) => a.seq - b.seq).map(([hash]) => hash)
 }
 
 function settingsOf(state: State): NewRecord[] {
@@ -96,5 +114,9 @@ function bounded(remains: Remains): Remains {
     if (bytes > KEYS_BYTES_MAX) break
     keys.unshift(key)
   }
-  return { ...remains, delivered, requests: requests.slice(-REQUESTS_MAX), keys }
+  const named = new Set(keys.map(hashOfKey))
+  const key_hashes = [...new Set(remains.key_hashes)]
+    .filter((hash) => !named.has(hash))
+    .slice(-KEY_HASHES_MAX)
+  return { ...remains, delivered, requests: requests.slice(-REQUESTS_MAX), keys, key_hashes }
 }

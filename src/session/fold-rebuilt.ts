@@ -9,7 +9,7 @@ import type { Location, Owed, State } from './state.js'
 
 export function rebuilt(next: State, record: NewRecord<'session.rebuilt'> & Place, at: Location): State {
   const known = new Set(next.delivered)
-  const { kept, keys } = next.lost ?? { kept: [], keys: [] }
+  const { keys, key_hashes = [] } = record
   return {
     ...next,
     hold: true,
@@ -18,7 +18,9 @@ export function rebuilt(next: State, record: NewRecord<'session.rebuilt'> & Plac
     owes: [...next.owes, ...record.requests.map((request) => errorTo(request, at))],
     // Some may have rung since, or been cancelled.
     reminders: [],
-    lost: { kept: [...kept, record.kept], keys: [...new Set([...keys, ...record.keys])] },
+    // They may be very many: the key index has them from here on, at this record.
+    ...(keys.length + key_hashes.length === 0 ? {} : { keys: [], keys_since: at.seq + 1 }),
+    lost: { kept: [...(next.lost?.kept ?? []), record.kept] },
     recovery: { interruption: null, barren_attempts: 0, unanswered_requests: 0 },
   }
 }

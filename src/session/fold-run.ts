@@ -1,7 +1,8 @@
 /**
  * How a run begins and ends, and where the run of a key is found.
  *
- * Invariants: a run begins only in an active session, and while no other is open. A key has one entry: its latest run.
+ * Invariants: a run begins only in an active session, and while no other is open. A key has one entry: its latest run. The
+ * state has a bounded number of keys, so that a turn costs the same at any age; older ones are in the key index.
  */
 import { SessionStateError } from '../errors.js'
 import { limits } from '../limits.js'
@@ -56,16 +57,7 @@ export function runStarted(next: State, record: NewRecord<'run.started'> & Place
       hasActed: false,
       start: { seq: at.seq, offset: at.offset },
     },
-    keys:
-      record.key === undefined
-        ? next.keys
-        : withKey(next.keys, {
-            key: record.key,
-            seq: at.seq,
-            offset: at.offset,
-            started_at: record.ts,
-            end: 0,
-          }),
+    ...(record.key === undefined ? {} : withKey(next, record.key, record.ts, at)),
     recovery: {
       ...next.recovery,
       interruption: null,
@@ -85,20 +77,23 @@ export function runEnded(
   next.run = { ...run, ended_at: record.ts, process: null, wait: null, ...end }
   // It was asked of this run, while it was open: there is nothing to try again yet.
   next.isPoked = false
-  if (run.key !== null) {
-    next.keys = next.keys.map((entry) => (entry.key === run.key ? { ...entry, end: at.end } : entry))
-  }
+  // The key of the open run was added last.
+  const entry = next.keys.at(-1)
+  if (run.key !== null && entry?.key === run.key) next.keys = next.keys.with(-1, { ...entry, end: at.end })
   return ended(next, at)
 }
 
-/** At least 1,000 keys are kept, and those of the last 30 days. */
-function withKey(entries: KeyEntry[], added: KeyEntry): KeyEntry[] {
-  const kept = entries.filter((entry) => entry.key !== added.key)
-  const oldest = new Date(Date.parse(added.started_at) - limits.keysKeptMs).toISOString()
-  let forgotten = 0
-  while (kept.length - forgotten >= limits.keysKeptMin && (kept[forgotten] as KeyEntry).started_at < oldest)
-    forgotten += 1
-  return [...kept.slice(forgotten), added]
+function withKey(
+  { keys, keys_since }: State,
+  key: string,
+  started_at: string,
+  { seq, offset }: Location,
+): Pick<State, 'keys' | 'keys_since'> {
+  const others = keys.filter((entry) => entry.key !== key)
+  const isFull = others.length >= limits.keysInStateMax
+  const kept = [...others.slice(1 - limits.keysInStateMax), { key, seq, offset, started_at, end: 0 }]
+  // Once there are older ones, of any number of keys the state is the same whatever was dropped when.
+  return { keys: kept, keys_since: isFull || keys_since > 0 ? (kept[0] as KeyEntry).seq : 0 }
 }
 
 export function openRun(state: State, runId: string): Run {

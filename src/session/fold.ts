@@ -77,6 +77,7 @@ function created(record: NewRecord<'session.created'> & Place, at: Location): St
     run: null,
     reply: null,
     keys: [],
+    keys_since: 0,
     tokens: [],
     delivered: [],
     delivered_forgotten: 0,

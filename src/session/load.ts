@@ -1,7 +1,14 @@
 /** From the disk to a state: the snapshot where it can be trusted, and the log's tail behind it. */
 import { damagedConversation, SessionStateError, SubstratError } from '../errors.js'
 import { FORMAT } from '../storage/home.js'
-import { type LogDamage, type LoggedRecord, type LogReader, readRecordAt, scanLog } from '../storage/log.js'
+import {
+  type LogDamage,
+  type LoggedRecord,
+  type LogReader,
+  readRecordAt,
+  scanForKinds,
+  scanLog,
+} from '../storage/log.js'
 import { fold } from './fold.js'
 import { kindInWords, kindIsKnown, type SessionRecord, wrongShape } from './records.js'
 import { decodeSnapshot } from './snapshot.js'
@@ -117,6 +124,20 @@ export function* recordsFrom(
       yield { record: checked(logged, log), end: logged.end }
     }
   }
+}
+
+/** The records of some kinds in `[from, to)`, all of which is known to be synced; see `scanForKinds`. */
+export function* recordsOfKinds(
+  log: LogReader,
+  from: Pick<Location, 'seq' | 'offset'>,
+  to: number,
+  kinds: SessionRecord['kind'][],
+): Generator<{ record: SessionRecord; offset: number }> {
+  const scan = scanForKinds(log, from, to, kinds)
+  let step = scan.next()
+  for (; step.done !== true; step = scan.next())
+    yield { record: checked(step.value, log), offset: step.value.offset }
+  if (step.value !== undefined) throw corrupt(log, step.value)
 }
 
 function corrupt(log: LogReader, at: { offset: number; seq: number; reason: string }): SubstratError {

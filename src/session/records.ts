@@ -188,6 +188,8 @@ export const RECORD_SHAPES = {
     delivered: list(uuid),
     requests: list(lostRequest),
     keys: list(text),
+    /** Of keys that only the key index knew: the hashes that it has. */
+    key_hashes: optional(list(text)),
   },
   'run.started': {
     run_id: uuid,

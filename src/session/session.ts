@@ -9,6 +9,7 @@ import { limits } from '../limits.js'
 import type { BlobReference, FileStore, Lease, LogWriter } from '../storage/store.js'
 import { encodeBatch } from './batch.js'
 import { busy } from './busy.js'
+import { writeKeyIndex } from './key-index.js'
 import { load, recordAt, recordsFrom } from './load.js'
 import { readText } from './read.js'
 import type { Content, NewRecord, SessionRecord } from './records.js'
@@ -47,6 +48,8 @@ export type RecordListener = (record: SessionRecord) => void
 export class Session {
   private readonly listeners: RecordListener[] = []
   private isClosed = false
+  /** As they were when it was opened. */
+  private readonly openedKeys: State['keys']
 
   private constructor(
     readonly store: FileStore,
@@ -55,7 +58,9 @@ export class Session {
     private current: State,
     /** How much of the log the snapshot on disk covers; -1 where there is none. */
     private snapshotBytes: number,
-  ) {}
+  ) {
+    this.openedKeys = current.keys
+  }
 
   /** A session whose lock is held and whose log may have a tail that a dead writer left (durability rules 4 and 5). */
   static repair(store: FileStore, agentId: string, lease: Lease): Session {
@@ -162,6 +167,7 @@ export class Session {
   async close(isOwed: (state: State) => boolean): Promise<void> {
     try {
       this.lease.assertHeld()
+      if (this.current.keys !== this.openedKeys) writeKeyIndex(this.store, this.log, this.current)
       if (this.snapshotBytes !== this.current.log_bytes)
         this.store.writeSnapshot(this.id, encodeSnapshot(this.current))
       this.store.unmark(this.id, () => isOwed(this.current))

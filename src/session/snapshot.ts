@@ -10,10 +10,11 @@ import { limits } from '../limits.js'
 import { frame, type JsonObject, unframe } from '../storage/frame.js'
 import { type LogReader, readRecordAt } from '../storage/log.js'
 import { isWholeBefore } from '../storage/tail.js'
-import type { State } from './state.js'
+import type { KeyEntry, State } from './state.js'
 
-/** The version of the fold that wrote it: a program that folds otherwise rebuilds. 2: calls, waits, tokens. 3: mail. 4, 5: programs that wait. */
-export const SNAPSHOT_VERSION = 5
+/** The version of the fold that wrote it: a program that folds otherwise rebuilds. 2: calls, waits, tokens. 3: mail. 4, 5: programs that wait. 6: a bounded number of keys. */
+export const SNAPSHOT_VERSION = 6
+const ALL_KEYS_VERSION = 5
 
 /** Every snapshot begins with its version; the fields of the state are behind it. */
 export const SNAPSHOT_HEAD = `{"snapshot":${SNAPSHOT_VERSION},`
@@ -39,9 +40,8 @@ export function decodeSnapshot(
 ): DecodedSnapshot {
   const line = bytes === undefined ? { damage: 'it is missing' } : unframe(bytes.subarray(0, -1))
   if ('damage' in line) return { state: undefined, claimedBytes: 0, why: line.damage }
-  const { snapshot, crc: _, ...rest } = line.object as JsonObject & { snapshot: unknown }
-  const state = rest as unknown as State
-  if (snapshot !== SNAPSHOT_VERSION) return { state: undefined, claimedBytes: 0 }
+  const state = stateIn(line.object)
+  if (state === undefined) return { state: undefined, claimedBytes: 0 }
   if (state.id !== agentId)
     return {
       state: undefined,
@@ -63,6 +63,29 @@ export function decodeSnapshot(
   const synced = { end: state.log_bytes, lastSeq: state.last_seq, bytesMax: checkedBytes }
   if (!isWholeBefore(log, synced)) return distrusted(`the log is damaged before byte ${state.log_bytes}`)
   return { state, claimedBytes: state.log_bytes }
+}
+
+/** Undefined where the program that wrote it folded otherwise. */
+export function stateIn({ snapshot, crc: _, ...state }: JsonObject): State | undefined {
+  if (snapshot === SNAPSHOT_VERSION) return state as unknown as State
+  return snapshot === ALL_KEYS_VERSION ? withLatestKeys(state as unknown as State) : undefined
+}
+
+/** Of a snapshot with all keys: what the fold makes of the same log now. Undefined where only the log says it. */
+function withLatestKeys(state: State): State | undefined {
+  if (state.lost !== undefined || state.owes.length > 0) return undefined
+  const keys = state.keys.slice(-limits.keysInStateMax)
+  const keys_since = state.keys.length > keys.length ? (keys[0] as KeyEntry).seq : 0
+  // In the order of the fold, which is that of the bytes.
+  const fields = Object.entries(state).flatMap(([name, value]): [string, unknown][] =>
+    name === 'keys'
+      ? [
+          ['keys', keys],
+          ['keys_since', keys_since],
+        ]
+      : [[name, value]],
+  )
+  return Object.fromEntries(fields) as unknown as State
 }
 
 /** What it says, not held against the log yet. */

@@ -199,8 +199,10 @@ export interface State {
   run: Run | null
   /** The latest reply, for `show --reply`. */
   reply: Location | null
-  /** Oldest first. */
+  /** The latest ones, oldest first. */
   keys: KeyEntry[]
+  /** The latest run of every key that is not among them began before that record: it is in the key index. 0: there is none. */
+  keys_since: number
   /** Oldest first. */
   tokens: TokenEntry[]
   delivered: string[]
@@ -221,6 +223,6 @@ export interface State {
   }
   /** Absent where there is none, as in snapshots from before there were any. */
   warm?: WarmServer
-  /** Of a part of the log that was damaged, and is lost: the names of the files that keep it, and the keys of messages in it. */
-  lost?: { kept: string[]; keys: string[] }
+  /** Of a part of the log that was damaged, and is lost: the names of the files that keep it. The keys in it are in the key index. */
+  lost?: { kept: string[] }
 }

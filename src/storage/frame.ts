@@ -57,6 +57,11 @@ export function damageOf(line: Buffer, head = '{'): string | undefined {
   return line.toString('latin1', 0, head.length) === head ? undefined : 'it begins otherwise'
 }
 
+/** What stands at the end of a line, given without its LF, that is whole: eight digits. */
+export function checksumOf(line: Buffer): string {
+  return line.toString('latin1', line.length - SUFFIX_BYTES + CRC_BEGIN, line.length - SUFFIX_BYTES + CRC_END)
+}
+
 /** What the suffix says; undefined where it is none. Byte by byte, because texts take longer than the checksum itself. */
 function crcAt(line: Buffer, split: number): number | undefined {
   let crc = 0

@@ -56,7 +56,7 @@ const MAILDIR = directory(
 const AGENT = directory(
   ...LOCK,
   TEMPORARY,
-  [/^(events\.jsonl|session\.json|server\.json|server\.out)$/, FILE],
+  [/^(events\.jsonl|session\.json|keys|server\.json|server\.out)$/, FILE],
   [/^(events\.jsonl|session\.json)\.damaged-/, KEPT_FILE],
   [only(`${UUID}\\.sock`), SOCKET],
   [/^inbox$/, MAILDIR],

@@ -7,7 +7,7 @@
  */
 import { damagedConversation, SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
-import { type JsonObject, LF, unframe } from './frame.js'
+import { checksumOf, damageOf, type JsonObject, LF, unframe } from './frame.js'
 import * as io from './io.js'
 
 /** A record as it stands in the log, and where. */
@@ -99,6 +99,39 @@ export function readRecordAt(reader: LogReader, offset: number, end: number): Js
   if (bytes.at(-1) !== LF) return undefined
   const line = unframe(bytes.subarray(0, -1))
   return 'damage' in line ? undefined : line.object
+}
+
+/**
+ * The records of some kinds in `[from, to)`, all of which is known to be synced. Every line on the way is held against its
+ * checksum and its place, and no other record is parsed: that takes a tenth of the time of a scan.
+ */
+export function* scanForKinds(
+  reader: LogReader,
+  from: ScanStart,
+  to: number,
+  kinds: string[],
+): Generator<LoggedRecord, LogDamage | undefined> {
+  const marks = kinds.map((kind) => Buffer.from(`"kind":"${kind}"`))
+  let { seq } = from
+  for (const { bytes, offset, end, complete } of linesOf(reader, from.offset, to)) {
+    const why = complete ? damageOf(bytes, recordHead(seq)) : 'its line has no end'
+    if (why !== undefined) return { kind: 'corrupt', offset, seq, reason: why }
+    if (marks.some((mark) => bytes.includes(mark))) {
+      const { object } = unframe(bytes) as { object: JsonObject }
+      if (kinds.includes(object.kind as string)) yield { record: object, seq, offset, end }
+    }
+    seq += 1
+  }
+  return undefined
+}
+
+/** The checksum of record `seq`, whose line is at that place; undefined where it is not there. */
+export function checksumAt(reader: LogReader, seq: number, offset: number, end: number): string | undefined {
+  if (offset < 0 || end <= offset || end > reader.size()) return undefined
+  const bytes = reader.read(offset, end)
+  const line = bytes.subarray(0, -1)
+  const isThere = bytes.at(-1) === LF && damageOf(line, recordHead(seq)) === undefined
+  return isThere ? checksumOf(line) : undefined
 }
 
 /** Whatever records check from there on, in and between what is damaged. For who looks through what is lost. */

@@ -125,6 +125,10 @@ export class AgentPaths {
   get snapshot(): string {
     return `${this.root}/session.json`
   }
+  /** Where the runs of keys are in the log. */
+  get keys(): string {
+    return `${this.root}/keys`
+  }
   get lock(): string {
     return `${this.root}/lock`
   }

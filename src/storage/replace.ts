@@ -13,12 +13,14 @@ export interface ReplaceOptions {
    * turn time, and the old file is as good.
    */
   durableName: boolean
+  /** False for what is not synced at all: whoever reads it must find out whether a power cut has spoilt it. */
+  isSynced?: boolean
   /** Whose mode and owner the new file has; by default it is for its owner alone. */
   like?: io.Heritage
 }
 
 export function replace(point: string, path: string, bytes: Uint8Array, options: ReplaceOptions): void {
-  const temp = writeTemporary(point, path, bytes, options.like)
+  const temp = writeTemporary(point, path, bytes, options)
   try {
     io.rename(`${point}.rename`, temp, path)
   } catch (error) {
@@ -51,14 +53,19 @@ export function createWhole(
   return created
 }
 
-/** The name of a synced temp beside `path`; nothing is left where that failed. */
-function writeTemporary(point: string, path: string, bytes: Uint8Array, like?: io.Heritage): string {
+/** The name of a temp beside `path`, synced unless that is not asked for; nothing is left where that failed. */
+function writeTemporary(
+  point: string,
+  path: string,
+  bytes: Uint8Array,
+  { like, isSynced = true }: Pick<ReplaceOptions, 'like' | 'isSynced'> = {},
+): string {
   const temp = temporaryName(path)
   const file = io.open(`${point}.open`, temp, 'create_exclusive')
   try {
     io.writeAll(`${point}.write`, file, bytes, 0)
     if (like !== undefined) io.inherit(`${point}.inherit`, file, like)
-    io.fsync(`${point}.fsync`, file)
+    if (isSynced) io.fsync(`${point}.fsync`, file)
     return temp
   } catch (error) {
     discard(point, temp)

@@ -14,6 +14,7 @@ import { Boots } from './boots.js'
 import { type HomeFacts, makeHome, readHome } from './home.js'
 import * as io from './io.js'
 import { chooseLockKind } from './kernel-lock.js'
+import { KeyFile, type KeyFileEnd, writeKeyFile } from './key-file.js'
 import {
   type Holder,
   isHeld,
@@ -36,7 +37,7 @@ import { sweepAgent, sweepHome } from './sweep.js'
 import { Upkeep } from './upkeep.js'
 import { WaitEdges } from './wait-edges.js'
 
-export type { BlobReference, Holder, Lease, LogReader, LogWriter, RequestVerb }
+export type { BlobReference, Holder, KeyFile, Lease, LogReader, LogWriter, RequestVerb }
 
 export class FileStore {
   readonly mail: Mailboxes
@@ -185,6 +186,21 @@ export class FileStore {
   /** May be lost in a power cut: it is rebuilt from the log. */
   writeSnapshot(agentId: string, bytes: Buffer): void {
     replace('snapshot', this.paths.agent(agentId).snapshot, bytes, { durableName: false })
+  }
+
+  /** Undefined where there is none, or its head does not check. To be closed. */
+  openKeys(agentId: string): KeyFile | undefined {
+    return KeyFile.open(this.paths.agent(agentId).keys, agentId)
+  }
+
+  /** May be lost, or spoilt, in a power cut: it is rebuilt from the log. Under the agent's lock. */
+  writeKeys(end: KeyFileEnd, entries: Buffer): void {
+    writeKeyFile(this.paths.agent(end.agent_id).keys, end, entries)
+  }
+
+  /** Under the agent's lock. */
+  removeKeys(agentId: string): void {
+    io.unlink('keys.unlink', this.paths.agent(agentId).keys)
   }
 
   writeBlob(agentId: string, content: Buffer): BlobReference {

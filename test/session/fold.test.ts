@@ -5,6 +5,7 @@ import { SessionStateError } from '../../src/errors.js'
 import { limits } from '../../src/limits.js'
 import { fold } from '../../src/session/fold.js'
 import type { NewRecord } from '../../src/session/records.js'
+import { encodeSnapshot } from '../../src/session/snapshot.js'
 import type { SessionState, State } from '../../src/session/state.js'
 import { completed } from '../../src/turn/step-records.js'
 import { foldAll, locationOf, placed, timeOf } from '../support/folding.js'
@@ -275,26 +276,36 @@ describe('keys', () => {
     expect(again.keys).toMatchObject([{ key: 'k', seq: 5, end: 0 }])
   })
 
-  test('at least 1,000 are kept, however old', () => {
-    const old = many(active, limits.keysKeptMin, NOW - 400 * DAY)
-    expect(old.keys).toHaveLength(limits.keysKeptMin)
-    const next = keyed(old, 'new', NOW)
-    expect(next.keys).toHaveLength(limits.keysKeptMin)
+  test('are as many as the bound at most, the latest ones, whatever their age', () => {
+    const full = many(active, limits.keysInStateMax, NOW - 400 * DAY)
+    expect(full.keys).toHaveLength(limits.keysInStateMax)
+    expect(full.keys_since).toBe(0)
+    const next = keyed(full, 'new', NOW)
+    expect(next.keys).toHaveLength(limits.keysInStateMax)
     expect(next.keys.map(({ key }) => key).slice(0, 2)).toEqual(['k1', 'k2'])
     expect(next.keys.at(-1)?.key).toBe('new')
+    expect(next.keys_since).toBe(next.keys[0]?.seq)
   })
 
-  test('those of the last 30 days are kept, however many', () => {
-    const recent = many(active, limits.keysKeptMin + 500, NOW - 29 * DAY)
-    const next = keyed(recent, 'new', NOW)
-    expect(next.keys).toHaveLength(limits.keysKeptMin + 501)
-    expect(next.keys[0]?.key).toBe('k0')
+  test('of a run that begins anew with one of them none is dropped', () => {
+    const full = many(active, limits.keysInStateMax, NOW)
+    const again = keyed(full, 'k0', NOW)
+    expect(again.keys).toHaveLength(limits.keysInStateMax)
+    expect(again.keys_since).toBe(0)
+    expect(again.keys.at(-1)).toMatchObject({ key: 'k0' })
+  })
+
+  test('make the snapshot no larger with the age of the agent', () => {
+    const full = many(active, limits.keysInStateMax, NOW)
+    const old = many(full, 5 * limits.keysInStateMax, NOW, 'j')
+    // Places in a log that is longer have more digits.
+    expect(encodeSnapshot(old).length).toBeLessThan(1.2 * encodeSnapshot(full).length)
   })
 
   test('that look like integers are in the order of their use like all others', () => {
     const state = ['30', '7', '1e3', '-1', '007', '7'].reduce((next, key) => keyed(next, key, NOW), active)
     expect(state.keys.map(({ key }) => key)).toEqual(['30', '1e3', '-1', '007', '7'])
-    const whole = many(many(active, limits.keysKeptMin, NOW - 400 * DAY, ''), 2, NOW, 'new')
+    const whole = many(many(active, limits.keysInStateMax, NOW - 400 * DAY, ''), 2, NOW, 'new')
     expect(whole.keys[0]?.key).toBe('2')
   })
 

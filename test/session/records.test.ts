@@ -42,6 +42,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     delivered: [ID],
     requests: [{ message_id: ID, from: 'operator' }],
     keys: ['2026-11'],
+    key_hashes: ['0123456789abcdef0123456789abcdef'],
   },
   'run.started': {
     run_id: ID,
@@ -261,6 +262,7 @@ const SPOILED: Record<string, unknown[]> = {
   delivered: [null, ['1']],
   requests: [null, [{ message_id: '1', from: 'operator' }], [{ message_id: ID }]],
   keys: [null, [7]],
+  key_hashes: [null, [7]],
   sent_at: ['2026-11-20', '2026-11-20T10:00:00Z', 'yesterday, about ten ooZ', 0],
 }
 

@@ -86,7 +86,7 @@ export const ACKNOWLEDGED: Mutant[] = [
   {
     name: 'a file that replaces another, or is new, is not synced',
     file: 'storage/replace.ts',
-    from: '    io.fsync(`${point}.fsync`, file)\n',
+    from: '    if (isSynced) io.fsync(`${point}.fsync`, file)\n',
     to: '',
     suites: ['storage/replace'],
   },

@@ -96,8 +96,8 @@ export const DAMAGE: Mutant[] = [
   {
     name: 'the snapshot of another version of the fold is trusted',
     file: 'session/snapshot.ts',
-    from: '  if (snapshot !== SNAPSHOT_VERSION) return { state: undefined, claimedBytes: 0 }\n',
-    to: '',
+    from: 'return snapshot === ALL_KEYS_VERSION ? withLatestKeys(state as unknown as State) : undefined',
+    to: 'return snapshot === ALL_KEYS_VERSION ? withLatestKeys(state as unknown as State) : (state as unknown as State)',
     suites: ['session/snapshot'],
   },
   {

@@ -1,0 +1,233 @@
+/**
+ * Keys of any age: which run had a key last. The log is the truth. The latest keys are in the state, which is bounded; all
+ * of them, the latest too, are in the key index (`keys` beside the log), which is a cache.
+ *
+ * Invariants: a key counts as new only after the state was asked, and an index that knows every record before `keys_since`.
+ * An index is used only where the last record that it knows is in this log: none of another agent, of a log that was
+ * restored or rebuilt since, or of a later log counts. One that is missing, or does not check, is gathered from the log
+ * again; one that is behind is completed from the log. What it says of a key is held against the record that it leads to.
+ *
+ * It is written by the holder of the lock, at the clean end of a session, as soon as `keysLateMax` keys are missing in it:
+ * before any of these leaves the state. The log was synced by then, so the index is never ahead of it. The index itself is
+ * never synced: `KeyFile` says what a power cut may leave of it.
+ */
+import { clock } from '../clock.js'
+import { SubstratError } from '../errors.js'
+import { sha256Hex } from '../hash.js'
+import { limits } from '../limits.js'
+import { forgetOld, HASH_BYTES, type KeyPlace, mergeEntries } from '../storage/key-entries.js'
+import { checksumAt, type LogReader } from '../storage/log.js'
+import type { FileStore, KeyFile } from '../storage/store.js'
+import { recordsFrom, recordsOfKinds } from './load.js'
+import type { SessionRecord } from './records.js'
+import type { KeyEntry, State } from './state.js'
+
+const MINUTE_MS = 60_000
+
+/** Undefined where no run had the key; `lost` where what became of it was in a part of the log that was damaged. */
+export function findKey(store: FileStore, state: State, key: string): KeyEntry | 'lost' | undefined {
+  const recent = state.keys.find((entry) => entry.key === key)
+  if (recent !== undefined || state.keys_since === 0) return recent
+  // Before the log: a writer that goes on meanwhile must not seem to have written an index that is ahead of it.
+  const file = openIndex(store, state.id)
+  const log = store.openLogForRead(state.id)
+  try {
+    return log === undefined ? undefined : findOlder(store, log, { file, state }, key)
+  } finally {
+    log?.close()
+    file?.close()
+  }
+}
+
+/** Under the agent's lock, when all of the log is synced. What cannot be written is gathered from the log when it is missed. */
+export function writeKeyIndex(store: FileStore, log: LogReader, state: State): void {
+  attempt(() => writeWhereDue(store, log, state))
+}
+
+/** Every key of the log by its hash, as the index is to have them: where its latest run begins. */
+export function placesInLog(log: LogReader, to: number): Map<string, KeyPlace> {
+  const places = new Map<string, KeyPlace>()
+  gather(places, log, { seq: 1, offset: 0 }, to)
+  return places
+}
+
+/** Whether the last record that the index knows is in this log. */
+export function isOf(log: LogReader, { end }: KeyFile): boolean {
+  return checksumAt(log, end.last_seq, end.last_offset, end.log_bytes) === end.record_crc
+}
+
+/** The entries of the index of that agent, whatever its log is; none where it does not check. */
+export function indexedKeys(store: FileStore, agentId: string): Buffer {
+  const index = openIndex(store, agentId)
+  try {
+    return attempt(() => index?.entries()) ?? NO_ENTRIES
+  } finally {
+    index?.close()
+  }
+}
+
+/** By which a key is found in the index. */
+export function hashOfKey(key: string): string {
+  return sha256Hex(key).slice(0, 2 * HASH_BYTES)
+}
+
+const NO_ENTRIES = Buffer.alloc(0)
+
+function writeWhereDue(store: FileStore, log: LogReader, state: State): void {
+  const isGathered = inMemory(store).has(state.id)
+  if (state.keys.length < limits.keysLateMax && !isGathered) return
+  const file = isGathered ? undefined : openIndex(store, state.id)
+  try {
+    const index = file !== undefined && isOf(log, file) ? file : undefined
+    const known = index?.end.last_seq ?? 0
+    const late = state.keys.filter(({ seq }) => seq > known)
+    const isBehind = known + 1 < state.keys_since
+    if (index !== undefined && !isBehind && late.length < limits.keysLateMax) return
+    const entries = index === undefined ? undefined : attempt(() => index.entries())
+    if (!isBehind && (index === undefined || entries !== undefined))
+      write(store, log, state, mergeEntries(entries ?? NO_ENTRIES, placesOf(late)))
+    else if (index !== undefined && entries !== undefined)
+      write(store, log, state, mergeEntries(entries, placesSince(log, index, state)))
+    else write(store, log, state, mergeEntries(NO_ENTRIES, gathered(store, log, state)))
+    inMemory(store).delete(state.id)
+  } finally {
+    file?.close()
+  }
+}
+
+function findOlder(
+  store: FileStore,
+  log: LogReader,
+  { file, state }: { file: KeyFile | undefined; state: State },
+  key: string,
+): KeyEntry | 'lost' | undefined {
+  const hash = hashOfKey(key)
+  const found = file !== undefined && isOf(log, file) ? lookUp(log, file, state, hash) : undefined
+  if (found !== undefined) {
+    if (found.place === undefined) return undefined
+    const fate = fateAt(log, found.place, key)
+    if (fate !== undefined) return fate
+  }
+  const place = gathered(store, log, state).get(hash)
+  return place === undefined ? undefined : fateAt(log, place, key)
+}
+
+/** Undefined where the index does not check. */
+function lookUp(
+  log: LogReader,
+  index: KeyFile,
+  state: State,
+  hash: string,
+): { place: KeyPlace | undefined } | undefined {
+  const isBehind = index.end.last_seq + 1 < state.keys_since
+  const late = isBehind ? placesSince(log, index, state).get(hash) : undefined
+  return late === undefined ? attempt(() => index.find(Buffer.from(hash, 'hex'))) : { place: late }
+}
+
+/** Undefined where the record there says nothing of that key. */
+function fateAt(log: LogReader, place: KeyPlace, key: string): KeyEntry | 'lost' | undefined {
+  const record = recordAtPlace(log, place)
+  if (record?.kind === 'run.started' && record.key === key)
+    return { key, seq: place.seq, offset: place.offset, started_at: record.ts, end: 0 }
+  if (record?.kind !== 'session.rebuilt') return undefined
+  return record.keys.includes(key) || record.key_hashes?.includes(hashOfKey(key)) ? 'lost' : undefined
+}
+
+/** Undefined where there is none, or it does not check: the log is read then, and says where it is damaged. */
+function recordAtPlace(log: LogReader, place: KeyPlace): SessionRecord | undefined {
+  try {
+    for (const { record } of recordsFrom(log, place)) return record
+  } catch (error) {
+    if (!(error instanceof SubstratError && error.code === 'CORRUPT')) throw error
+  }
+  return undefined
+}
+
+interface Gathered {
+  places: Map<string, KeyPlace>
+  last_seq: number
+  log_bytes: number
+}
+
+/** What was gathered from a whole log by this process, until it is written: a send asks twice, and writes once. */
+const gatheredByStore = new WeakMap<FileStore, Map<string, Gathered>>()
+
+function inMemory(store: FileStore): Map<string, Gathered> {
+  const known = gatheredByStore.get(store) ?? new Map<string, Gathered>()
+  gatheredByStore.set(store, known)
+  return known
+}
+
+function gathered(
+  store: FileStore,
+  log: LogReader,
+  { id, last_seq, log_bytes }: State,
+): Map<string, KeyPlace> {
+  const known = inMemory(store).get(id) ?? { places: new Map(), last_seq: 0, log_bytes: 0 }
+  if (known.last_seq < last_seq) {
+    gather(known.places, log, { seq: known.last_seq + 1, offset: known.log_bytes }, log_bytes)
+    inMemory(store).set(id, { places: known.places, last_seq, log_bytes })
+  }
+  return known.places
+}
+
+function placesSince(log: LogReader, { end }: KeyFile, { log_bytes }: State): Map<string, KeyPlace> {
+  const places = new Map<string, KeyPlace>()
+  gather(places, log, { seq: end.last_seq + 1, offset: end.log_bytes }, log_bytes)
+  return places
+}
+
+function gather(
+  places: Map<string, KeyPlace>,
+  log: LogReader,
+  from: { seq: number; offset: number },
+  to: number,
+): void {
+  for (const { record, offset } of recordsOfKinds(log, from, to, ['run.started', 'session.rebuilt'])) {
+    const place = { seq: record.seq, offset, minute: minuteOf(record.ts) }
+    if (record.kind === 'run.started' && record.key !== undefined) places.set(hashOfKey(record.key), place)
+    if (record.kind !== 'session.rebuilt') continue
+    for (const key of record.keys) places.set(hashOfKey(key), place)
+    for (const hash of record.key_hashes ?? []) places.set(hash, place)
+  }
+}
+
+function placesOf(keys: KeyEntry[]): Map<string, KeyPlace> {
+  return new Map(
+    keys.map(({ key, seq, offset, started_at }) => [
+      hashOfKey(key),
+      { seq, offset, minute: minuteOf(started_at) },
+    ]),
+  )
+}
+
+function write(store: FileStore, log: LogReader, state: State, entries: Buffer): void {
+  const { id, last_seq, last_offset, log_bytes, updated_at } = state
+  const record_crc = checksumAt(log, last_seq, last_offset, log_bytes)
+  if (record_crc === undefined) return
+  // The earlier of the two: keys outlive a clock, or a log, that is ahead.
+  const now = Math.min(minuteOf(updated_at), Math.floor(clock.now() / MINUTE_MS))
+  const minuteMin = now - limits.keysKeptMs / MINUTE_MS
+  store.writeKeys(
+    { agent_id: id, last_seq, last_offset, log_bytes, record_crc },
+    forgetOld(entries, { minuteMin, keysMin: limits.keysKeptMin }),
+  )
+}
+
+function minuteOf(time: string): number {
+  return Math.floor(Date.parse(time) / MINUTE_MS)
+}
+
+function openIndex(store: FileStore, agentId: string): KeyFile | undefined {
+  return attempt(() => store.openKeys(agentId))
+}
+
+/** Undefined where the disk is in the way: what a cache says is in the log too. */
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof SubstratError) return undefined
+    throw error
+  }
+}

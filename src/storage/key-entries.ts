@@ -1,0 +1,97 @@
+/** The entries of a key file as one buffer, sorted by hash: no object is made for each of many thousands. */
+
+export interface KeyPlace {
+  /** Of the record that says what became of the key. */
+  seq: number
+  offset: number
+  /** When that record was written, in minutes since 1970. */
+  minute: number
+}
+
+export const HASH_BYTES = 16
+export const ENTRY_BYTES = 32
+const [SEQ_AT, OFFSET_AT, MINUTE_AT] = [16, 22, 28]
+
+export interface KeptKeys {
+  /** Older keys are forgotten, beyond the newest `keysMin`. */
+  minuteMin: number
+  keysMin: number
+}
+
+/** `added`: the place of each key by its hash in hex; it takes the place of an entry with the same hash. */
+export function mergeEntries(entries: Buffer, added: ReadonlyMap<string, KeyPlace>): Buffer {
+  const fresh = [...added].sort(([a], [b]) => (a < b ? -1 : 1)).map(encodeEntry)
+  const merged: Buffer[] = []
+  // Whole runs of old entries are copied at once.
+  let copied = 0
+  for (const entry of fresh) {
+    const at = placeOf(entries, entry)
+    merged.push(entries.subarray(copied, at), entry)
+    copied = isAt(entries, at, entry) ? at + ENTRY_BYTES : at
+  }
+  merged.push(entries.subarray(copied))
+  return Buffer.concat(merged)
+}
+
+export function forgetOld(entries: Buffer, { minuteMin, keysMin }: KeptKeys): Buffer {
+  const all = Array.from({ length: entries.length / ENTRY_BYTES }, (_, index) => index * ENTRY_BYTES)
+  const old = all.filter((at) => entries.readUInt32BE(at + MINUTE_AT) < minuteMin)
+  const keptOld = Math.max(0, keysMin - (all.length - old.length))
+  if (old.length <= keptOld) return entries
+  const bySeq = old.sort((a, b) => seqAt(entries, b) - seqAt(entries, a))
+  const forgotten = new Set(bySeq.slice(keptOld))
+  return Buffer.concat(
+    all.filter((at) => !forgotten.has(at)).map((at) => entries.subarray(at, at + ENTRY_BYTES)),
+  )
+}
+
+/** Undefined where there is no entry with that hash. */
+export function findEntry(entries: Buffer, hash: Buffer): KeyPlace | undefined {
+  const at = placeOf(entries, hash)
+  if (!isAt(entries, at, hash)) return undefined
+  return {
+    seq: seqAt(entries, at),
+    offset: entries.readUIntBE(at + OFFSET_AT, 6),
+    minute: entries.readUInt32BE(at + MINUTE_AT),
+  }
+}
+
+export function* eachEntry(entries: Buffer): Generator<[hash: string, place: KeyPlace]> {
+  for (let at = 0; at < entries.length; at += ENTRY_BYTES) {
+    const hash = entries.subarray(at, at + HASH_BYTES)
+    yield [hash.toString('hex'), findEntry(entries.subarray(at, at + ENTRY_BYTES), hash) as KeyPlace]
+  }
+}
+
+/** Negative where the hash comes before the entry at `at`. */
+export function compareAt(hash: Buffer, entries: Buffer, at: number): number {
+  return hash.compare(entries, at, at + HASH_BYTES, 0, HASH_BYTES)
+}
+
+function encodeEntry([hash, { seq, offset, minute }]: [string, KeyPlace]): Buffer {
+  const entry = Buffer.alloc(ENTRY_BYTES)
+  entry.write(hash, 0, HASH_BYTES, 'hex')
+  entry.writeUIntBE(seq, SEQ_AT, 6)
+  entry.writeUIntBE(offset, OFFSET_AT, 6)
+  entry.writeUInt32BE(minute, MINUTE_AT)
+  return entry
+}
+
+/** Of the entry with that hash, or where it would be. */
+function placeOf(entries: Buffer, hash: Buffer): number {
+  let [low, high] = [0, entries.length / ENTRY_BYTES]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (compareAt(hash, entries, middle * ENTRY_BYTES) > 0) low = middle + 1
+    else high = middle
+  }
+  return low * ENTRY_BYTES
+}
+
+function isAt(entries: Buffer, at: number, hash: Buffer): boolean {
+  return at < entries.length && compareAt(hash, entries, at) === 0
+}
+
+function seqAt(entries: Buffer, at: number): number {
+  return entries.readUIntBE(at + SEQ_AT, 6)
+}

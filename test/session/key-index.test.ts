@@ -1,0 +1,277 @@
+/** Keys that are older than what the state has of them: found in the index, and in the log where that is not to be trusted. */
+import { randomInt } from 'node:crypto'
+import { existsSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { limits } from '../../src/limits.js'
+import { findKey } from '../../src/session/key-index.js'
+import { loadFrom } from '../../src/session/load.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import { encodeSnapshot } from '../../src/session/snapshot.js'
+import type { State } from '../../src/session/state.js'
+import { frame } from '../../src/storage/frame.js'
+import { FileStore, type LogReader } from '../../src/storage/store.js'
+import { appendKeyedTurns, keyedTurn } from '../support/aged.js'
+import { isSync, recordOperations } from '../support/operations.js'
+import { newAgent, reopen } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+const MAX = limits.keysInStateMax
+const names = (count: number, prefix = 'k'): string[] =>
+  Array.from({ length: count }, (_, i) => `${prefix}${i}`)
+
+let store: FileStore
+let id: string
+let path: string
+
+beforeEach(async () => {
+  store = tempStore()
+  id = await newAgent(store)
+  path = join(dirname(store.logPath(id)), 'keys')
+})
+
+/** As another process sees it, which has gathered nothing yet. */
+function afresh(): FileStore {
+  store = FileStore.openForWrite(store.root)
+  return store
+}
+
+function latest(): State {
+  return openForRead(store, id)?.state as State
+}
+
+function finder(): (key: string) => ReturnType<typeof findKey> {
+  const state = latest()
+  return (key) => findKey(store, state, key)
+}
+
+/** A turn by a process that ends cleanly. */
+async function turn(key?: string): Promise<void> {
+  const session = await reopen(afresh(), id)
+  for (const batch of keyedTurn(key)) session.append(batch)
+  await session.close(() => false)
+}
+
+async function turns(keys: string[]): Promise<void> {
+  for (const key of keys) await turn(key)
+}
+
+/** The seq of the latest run of each key. */
+function inLog(): Map<string, number> {
+  const seqs = new Map<string, number>()
+  for (const line of readFileSync(store.logPath(id), 'utf8').split('\n').slice(0, -1)) {
+    const { kind, key, seq } = JSON.parse(line)
+    if (kind === 'run.started' && key !== undefined) seqs.set(key, seq)
+  }
+  return seqs
+}
+
+/** Of all keys one in seven, and the oldest: an index that does not serve is gone through again for each of them. */
+function expectAsInLog(unused = 'never used'): void {
+  const find = finder()
+  expect(find(unused)).toBeUndefined()
+  for (const [index, [key, seq]] of [...inLog()].entries())
+    if (index % 7 === 0) expect(find(key)).toMatchObject({ key, seq })
+}
+
+describe('the index', () => {
+  test('is not written for few keys, nor missed', async () => {
+    await turns(names(3))
+    expect(existsSync(path)).toBe(false)
+    expectAsInLog()
+  })
+
+  test('is written before any key leaves the state', async () => {
+    appendKeyedTurns(store, id, names(limits.keysLateMax - 1))
+    await turn('one more')
+    expect(existsSync(path)).toBe(true)
+    appendKeyedTurns(store, id, names(limits.keysLateMax - 2, 'late'))
+    const before = readFileSync(path)
+    await turn('still few')
+    expect(readFileSync(path)).toEqual(before)
+    await turn('enough')
+    expect(readFileSync(path)).not.toEqual(before)
+    expectAsInLog()
+  })
+
+  test('has every key, however many there are, and the latest run of one that was used again', async () => {
+    appendKeyedTurns(store, id, [...names(2 * MAX), 'k5', undefined, ...names(MAX, 'more')])
+    await turn('last')
+    expectAsInLog()
+  })
+
+  test('costs a turn no barrier', async () => {
+    appendKeyedTurns(store, id, names(2 * MAX))
+    const steps = recordOperations()
+    await turn('without an index')
+    expect(steps.filter(({ point }) => point === 'keys.rename')).toHaveLength(1)
+    expect(steps.filter((step) => step.point.startsWith('keys.') && isSync(step))).toEqual([])
+  })
+
+  test('of a reader is not written', async () => {
+    appendKeyedTurns(store, id, names(3 * MAX))
+    expectAsInLog()
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test('is completed from the log where it is behind, as after many turns that were killed', async () => {
+    appendKeyedTurns(store, id, names(100))
+    await turn('written')
+    appendKeyedTurns(store, id, [...names(MAX, 'killed'), 'k3'])
+    afresh()
+    expectAsInLog()
+    await turn('again')
+    expectAsInLog()
+  })
+})
+
+describe('no key counts as new where the index', () => {
+  let older: Buffer
+
+  beforeEach(async () => {
+    appendKeyedTurns(store, id, names(MAX + 40))
+    await turn('first')
+    older = readFileSync(path)
+    appendKeyedTurns(store, id, names(MAX, 'second'))
+    await turn('last')
+  })
+
+  const changed = (change: (bytes: Buffer) => Buffer | undefined) => () =>
+    writeFileSync(path, change(readFileSync(path)) ?? readFileSync(path))
+  const CASES: [string, () => void][] = [
+    ['is missing', () => rmSync(path)],
+    ['is empty', () => truncateSync(path, 0)],
+    ['is cut in its head', () => truncateSync(path, 40)],
+    ['has lost its last page', () => truncateSync(path, readFileSync(path).length - 4096)],
+    ['is NUL', changed((bytes) => Buffer.alloc(bytes.length))],
+    ['has pages of NUL', changed((bytes) => void bytes.fill(0, bytes.length - 4096) as undefined)],
+    ['is longer than it says', changed((bytes) => Buffer.concat([bytes, Buffer.alloc(4096)]))],
+    ['is an older one', () => writeFileSync(path, older)],
+    [
+      'has a page of an older one',
+      changed((bytes) =>
+        Buffer.concat([
+          bytes.subarray(0, bytes.indexOf(10) + 1),
+          older.subarray(older.indexOf(10) + 1),
+          bytes.subarray(bytes.indexOf(10) + 1 + older.length - older.indexOf(10) - 1),
+        ]),
+      ),
+    ],
+    [
+      'is a directory',
+      () => {
+        rmSync(path)
+        renameSync(join(dirname(path), 'blobs'), path)
+      },
+    ],
+  ]
+  test.each(CASES)('%s', async (_, spoil) => {
+    spoil()
+    afresh()
+    expectAsInLog()
+    await turn('after')
+    expectAsInLog()
+  })
+
+  test('is that of another agent', async () => {
+    const other = await newAgent(store, { name: 'other' })
+    appendKeyedTurns(store, other, names(2 * MAX, 'theirs'))
+    const [own, ownPath] = [id, path]
+    id = other
+    path = join(dirname(store.logPath(other)), 'keys')
+    await turn('theirs')
+    writeFileSync(ownPath, readFileSync(path))
+    id = own
+    afresh()
+    expectAsInLog('theirs0')
+  })
+
+  test('is that of a log that was put back since, and has gone on otherwise', async () => {
+    const log = readFileSync(store.logPath(id))
+    const snapshot = join(dirname(path), 'session.json')
+    const kept = readFileSync(snapshot)
+    appendKeyedTurns(store, id, names(2 * MAX, 'gone'))
+    await turn('gone')
+    writeFileSync(store.logPath(id), log)
+    writeFileSync(snapshot, kept)
+    appendKeyedTurns(afresh(), id, names(2 * MAX, 'other'))
+    expectAsInLog('gone0')
+  })
+})
+
+describe('a snapshot from before there was an index, which has all keys,', () => {
+  /** As the program before this one wrote it. */
+  function asBefore(over: object = {}): State {
+    const { keys_since: _, ...whole } = latest()
+    const entries = [...inLog()].map(([key, seq]) => ({ key, seq, offset: 0, started_at: '', end: 0 }))
+    const known = new Map(whole.keys.map((entry) => [entry.key, entry]))
+    const keys = entries.sort((a, b) => a.seq - b.seq).map((entry) => known.get(entry.key) ?? entry)
+    writeFileSync(join(dirname(path), 'session.json'), frame({ snapshot: 5, ...whole, keys, ...over }))
+    return loadFrom(id, store.openLogForRead(id) as LogReader, undefined).state
+  }
+
+  test.each([
+    ['few', names(10)],
+    ['just as many as fit', names(MAX)],
+    ['many', [...names(MAX + 30), 'k3', 'k40']],
+  ])('is read without the log: %s keys', (_, keys) => {
+    appendKeyedTurns(store, id, keys)
+    const whole = asBefore()
+    const loaded = openForRead(store, id)
+    expect(loaded?.snapshotBytes).toBe(whole.log_bytes)
+    expect(String(encodeSnapshot(loaded?.state as State))).toBe(String(encodeSnapshot(whole)))
+  })
+
+  test('is followed by a turn that has all keys in the index', async () => {
+    appendKeyedTurns(store, id, names(2 * MAX))
+    asBefore()
+    await turn('after')
+    expect(existsSync(path)).toBe(true)
+    expectAsInLog()
+  })
+
+  test('is not believed where the fold has changed what else it says', () => {
+    appendKeyedTurns(store, id, names(3))
+    asBefore({ lost: { kept: [], keys: ['k'] } })
+    expect(openForRead(store, id)?.snapshotBytes).toBe(-1)
+  })
+})
+
+test('whatever happens to the index, every key is found where the log has its latest run', async () => {
+  const seed = Number(process.env.KEYS_SEED ?? randomInt(2 ** 31))
+  let random = seed
+  const below = (bound: number): number => {
+    random = (Math.imul(random, 1103515245) + 12345) & 0x7fffffff
+    return Math.floor((random / 0x80000000) * bound)
+  }
+  const kept: Buffer[] = []
+  try {
+    for (let round = 0; round < 8; round++) {
+      const keys = Array.from({ length: below(1.5 * MAX) + 1 }, () => `key ${below(900)}`)
+      appendKeyedTurns(store, id, keys)
+      if (below(3) > 0) await turn(`key ${below(900)}`)
+      if (existsSync(path)) {
+        const bytes = readFileSync(path)
+        kept.push(Buffer.from(bytes))
+        const at = below(bytes.length)
+        const damages = [
+          () => rmSync(path),
+          () => truncateSync(path, at),
+          () => writeFileSync(path, bytes.fill(0, at, Math.min(bytes.length, at + below(9000)))),
+          () => writeFileSync(path, kept[below(kept.length)] as Buffer),
+          () =>
+            writeFileSync(
+              path,
+              Buffer.concat([(kept[below(kept.length)] as Buffer).subarray(0, at), bytes.subarray(at)]),
+            ),
+        ]
+        damages[below(2 * damages.length)]?.()
+      }
+      if (below(2) > 0) rmSync(join(dirname(path), 'session.json'), { force: true })
+      afresh()
+      expectAsInLog()
+    }
+  } catch (error) {
+    throw new Error(`KEYS_SEED=${seed}`, { cause: error })
+  }
+})
