@@ -117,8 +117,8 @@ export const LOCKS: Mutant[] = [
   {
     name: 'a session ends cleanly without a look at the lock',
     file: 'session/session.ts',
-    from: '      this.lease.assertHeld()\n      if (this.snapshotBytes',
-    to: '      if (this.snapshotBytes',
+    from: '      this.lease.assertHeld()\n      if (this.current.keys',
+    to: '      if (this.current.keys',
     suites: ['storage/rules#8: a lock that was lost'],
   },
   {
