@@ -10,6 +10,7 @@ import type { State } from '../session/state.js'
 import { waitIsGood } from '../session/status.js'
 import type { FileStore, LogReader } from '../storage/store.js'
 import { checkBeside } from './check-beside.js'
+import { checkKeys, checkKeysQuickly, type KeysSeen, keysSeen } from './check-keys.js'
 import { checkMailAtRest, checkPending } from './check-mail.js'
 import { checkRecords } from './check-records.js'
 import { type Finding, type Found, foundIn, unreadable } from './finding.js'
@@ -20,17 +21,14 @@ export function checkAgent(store: FileStore, agentId: string, findings: Finding[
   return guarded(store, agentId, found, () => {
     // First: a snapshot that is newer than our view of the log would look as if records were missing.
     const snapshot = store.readSnapshot(agentId)
-    const log = store.openLogForRead(agentId)
-    if (log === undefined) return missing(store, agentId, found)
-    try {
+    return withKeys(store, agentId, found, (keys, log) => {
       const whole = loadFrom(agentId, log, undefined)
       checkSnapshot(agentId, log, snapshot, whole, found)
+      checkKeys(keys, log, whole.state, found)
       checkRecords(store, agentId, log, found)
       checkState(store, whole.state, whole.damage !== undefined, findings)
       return whole.state
-    } finally {
-      log.close()
-    }
+    })
   })
 }
 
@@ -39,17 +37,30 @@ export function checkAgentQuickly(store: FileStore, agentId: string, findings: F
   const found = foundIn(findings, agentId)
   return guarded(store, agentId, found, () => {
     const snapshot = store.readSnapshot(agentId)
-    const log = store.openLogForRead(agentId)
-    if (log === undefined) return missing(store, agentId, found)
-    try {
+    return withKeys(store, agentId, found, (keys, log) => {
       const { state, damage } = load(agentId, log, snapshot)
       sayWhatIsWrong(agentId, log, snapshot, found)
+      checkKeysQuickly(keys, log, found)
       checkState(store, state, damage !== undefined, findings)
       return state
-    } finally {
-      log.close()
-    }
+    })
   })
+}
+
+function withKeys(
+  store: FileStore,
+  agentId: string,
+  found: Found,
+  check: (keys: KeysSeen, log: LogReader) => State,
+): State | undefined {
+  const keys = keysSeen(store, agentId)
+  const log = store.openLogForRead(agentId)
+  try {
+    return log === undefined ? missing(store, agentId, found) : check(keys, log)
+  } finally {
+    log?.close()
+    keys.index?.close()
+  }
 }
 
 function checkState(store: FileStore, state: State, hasTornTail: boolean, findings: Finding[]): void {

@@ -12,7 +12,7 @@ export const VERDICTS = ['damaged', 'needs_you', 'repairs_itself', 'harmless'] a
 export type Verdict = (typeof VERDICTS)[number]
 
 /** What `doctor --rebuild` does about it. */
-export type Rebuild = 'log' | 'snapshot' | 'visit' | 'index' | 'marker' | 'mail' | 'mode' | 'sweep'
+export type Rebuild = 'log' | 'snapshot' | 'keys' | 'visit' | 'index' | 'marker' | 'mail' | 'mode' | 'sweep'
 
 export interface Row {
   verdict: Verdict
@@ -69,6 +69,9 @@ const ROWS = {
   'a token that can be used is that of the open wait': damaged({ remedy: 'substrat show {agent}' }),
   // A power cut, where the file system wrote the name before the bytes; nothing but time is lost.
   'a snapshot is whole': everAfter('repairs_itself', { rebuild: 'snapshot' }),
+  // A power cut: the index is not synced. The next message with a key makes it again.
+  'a key index is whole': everAfter('repairs_itself', { rebuild: 'keys' }),
+  'the key index has the keys of the log': damaged({ rebuild: 'keys' }),
   // A kill between the blob and the record that would have named it.
   'a blob is named by a record': everAfter('harmless', {}),
   'a torn tail is cut by the first writer': { ...untilRecovery(), rebuild: 'visit' },

@@ -7,7 +7,7 @@ import { SubstratError } from '../errors.js'
 import { damagedMail, damagedOperatorMail } from '../mail/inbox.js'
 import { busy } from '../session/busy.js'
 import { openForRead } from '../session/open-for-read.js'
-import { openForAppend } from '../session/session.js'
+import { openForAppend, type Session } from '../session/session.js'
 import { OPERATOR } from '../storage/mailboxes.js'
 import { parseMailFile } from '../storage/paths.js'
 import type { FileStore } from '../storage/store.js'
@@ -29,7 +29,7 @@ export interface Repair {
 }
 
 /** First who may write at all, then what everything else reads, then what is made of it. */
-const ORDER: Rebuild[] = ['mode', 'log', 'snapshot', 'visit', 'mail', 'sweep', 'index', 'marker']
+const ORDER: Rebuild[] = ['mode', 'log', 'snapshot', 'keys', 'visit', 'mail', 'sweep', 'index', 'marker']
 
 export async function rebuildHome(
   store: FileStore,
@@ -83,6 +83,10 @@ const ACTIONS: Record<Rebuild, (patient: Patient) => Promise<string | undefined>
     await visit(store, agentId as string, surgeon.command)
     return 'its snapshot was made again from its log'
   },
+  async keys({ store, agentId, surgeon }) {
+    await visit(store, agentId as string, surgeon.command, (session) => session.rebuildKeys())
+    return 'its key index was made again from its log'
+  },
   async visit({ store, agentId, surgeon }) {
     await visit(store, agentId as string, surgeon.command)
     return 'what a dead writer had left was put right'
@@ -124,9 +128,15 @@ const ACTIONS: Record<Rebuild, (patient: Patient) => Promise<string | undefined>
   },
 }
 
-async function visit(store: FileStore, agentId: string, command: string): Promise<void> {
+async function visit(
+  store: FileStore,
+  agentId: string,
+  command: string,
+  act: (session: Session) => void = () => undefined,
+): Promise<void> {
   const session = await openForAppend(store, agentId, { command, waitMs: 0 })
   try {
+    act(session)
     store.sweepAgent(agentId)
   } finally {
     // Recovery takes the marker away where nothing is owed.

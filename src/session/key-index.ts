@@ -15,7 +15,7 @@ import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { sha256Hex } from '../hash.js'
 import { limits } from '../limits.js'
-import { forgetOld, HASH_BYTES, type KeyPlace, mergeEntries } from '../storage/key-entries.js'
+import { forgetOld, HASH_BYTES, type KeptKeys, type KeyPlace, mergeEntries } from '../storage/key-entries.js'
 import { checksumAt, type LogReader } from '../storage/log.js'
 import type { FileStore, KeyFile } from '../storage/store.js'
 import { recordsFrom, recordsOfKinds } from './load.js'
@@ -49,6 +49,20 @@ export function placesInLog(log: LogReader, to: number): Map<string, KeyPlace> {
   const places = new Map<string, KeyPlace>()
   gather(places, log, { seq: 1, offset: 0 }, to)
   return places
+}
+
+/** All of it from the log, whatever it says. Under the agent's lock, when all of the log is synced. */
+export function rebuildKeyIndex(store: FileStore, log: LogReader, state: State): void {
+  inMemory(store).delete(state.id)
+  write(store, log, state, mergeEntries(NO_ENTRIES, gathered(store, log, state)))
+  inMemory(store).delete(state.id)
+}
+
+/** Which keys are not to be forgotten. */
+export function keptKeysAt({ updated_at }: State): KeptKeys {
+  // The earlier of the two: keys outlive a clock, or a log, that is ahead.
+  const now = Math.min(minuteOf(updated_at), Math.floor(clock.now() / MINUTE_MS))
+  return { minuteMin: now - limits.keysKeptMs / MINUTE_MS, keysMin: limits.keysKeptMin }
 }
 
 /** Whether the last record that the index knows is in this log. */
@@ -202,15 +216,12 @@ function placesOf(keys: KeyEntry[]): Map<string, KeyPlace> {
 }
 
 function write(store: FileStore, log: LogReader, state: State, entries: Buffer): void {
-  const { id, last_seq, last_offset, log_bytes, updated_at } = state
+  const { id, last_seq, last_offset, log_bytes } = state
   const record_crc = checksumAt(log, last_seq, last_offset, log_bytes)
   if (record_crc === undefined) return
-  // The earlier of the two: keys outlive a clock, or a log, that is ahead.
-  const now = Math.min(minuteOf(updated_at), Math.floor(clock.now() / MINUTE_MS))
-  const minuteMin = now - limits.keysKeptMs / MINUTE_MS
   store.writeKeys(
     { agent_id: id, last_seq, last_offset, log_bytes, record_crc },
-    forgetOld(entries, { minuteMin, keysMin: limits.keysKeptMin }),
+    forgetOld(entries, keptKeysAt(state)),
   )
 }
 

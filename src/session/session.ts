@@ -9,7 +9,7 @@ import { limits } from '../limits.js'
 import type { BlobReference, FileStore, Lease, LogWriter } from '../storage/store.js'
 import { encodeBatch } from './batch.js'
 import { busy } from './busy.js'
-import { writeKeyIndex } from './key-index.js'
+import { rebuildKeyIndex, writeKeyIndex } from './key-index.js'
 import { load, recordAt, recordsFrom } from './load.js'
 import { readText } from './read.js'
 import type { Content, NewRecord, SessionRecord } from './records.js'
@@ -158,6 +158,12 @@ export class Session {
   /** All of it is settled: whoever opened it for append has cut what was torn. */
   private recordsOfLog(from: Pick<Location, 'seq' | 'offset'>, to?: number): ReturnType<typeof recordsFrom> {
     return recordsFrom(this.log, from, to, this.log.size())
+  }
+
+  /** For a person who asks for it; else it is kept up by `close`. */
+  rebuildKeys(): void {
+    this.lease.assertHeld()
+    rebuildKeyIndex(this.store, this.log, this.current)
   }
 
   /**

@@ -198,9 +198,8 @@ export class FileStore {
     writeKeyFile(this.paths.agent(end.agent_id).keys, end, entries)
   }
 
-  /** Under the agent's lock. */
-  removeKeys(agentId: string): void {
-    io.unlink('keys.unlink', this.paths.agent(agentId).keys)
+  hasKeys(agentId: string): boolean {
+    return io.statIfThere('keys.stat', this.paths.agent(agentId).keys) !== undefined
   }
 
   writeBlob(agentId: string, content: Buffer): BlobReference {

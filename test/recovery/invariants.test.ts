@@ -6,6 +6,7 @@ import { rowsOf } from '../support/markdown.js'
 const DOES: Record<Rebuild, string> = {
   log: 'goes on with what is whole',
   snapshot: 'makes it again from the log',
+  keys: 'makes it again from the log',
   visit: 'puts it right',
   index: 'makes the index again',
   marker: 'marks it',

@@ -1,0 +1,44 @@
+/** The key index of an agent: that it checks, that it is of this log, and that no key of the log is new to it. */
+import { isOf, keptKeysAt, placesInLog } from '../session/key-index.js'
+import type { State } from '../session/state.js'
+import { eachEntry, findEntry, forgetOld, mergeEntries } from '../storage/key-entries.js'
+import type { FileStore, KeyFile, LogReader } from '../storage/store.js'
+import type { Found } from './finding.js'
+
+export interface KeysSeen {
+  isThere: boolean
+  /** Undefined also where its head does not check. To be closed. */
+  index: KeyFile | undefined
+}
+
+/** To be asked before the log is opened: a writer that goes on meanwhile must not seem to have written ahead of it. */
+export function keysSeen(store: FileStore, agentId: string): KeysSeen {
+  const isThere = store.hasKeys(agentId)
+  return { isThere, index: isThere ? store.openKeys(agentId) : undefined }
+}
+
+/** One that is missing is no finding: it costs the next message with a key some time. Says whether it may be gone by. */
+export function checkKeysQuickly({ isThere, index }: KeysSeen, log: LogReader, found: Found): boolean {
+  if (!isThere) return false
+  if (index === undefined) found('a key index is whole', 'its head is damaged, or its size is wrong')
+  else if (!isOf(log, index)) found('a key index is whole', 'the last record that it knows is not in the log')
+  else return true
+  return false
+}
+
+export function checkKeys(seen: KeysSeen, log: LogReader, state: State, found: Found): void {
+  if (!checkKeysQuickly(seen, log, found)) return
+  const { end, entries } = { end: seen.index?.end.log_bytes ?? 0, entries: seen.index?.entries() }
+  if (entries === undefined) {
+    found('a key index is whole', 'the checksum of a page is wrong')
+    return
+  }
+  const inLog = forgetOld(mergeEntries(Buffer.alloc(0), placesInLog(log, end)), keptKeysAt(state))
+  for (const [hash, { seq }] of eachEntry(inLog)) {
+    const place = findEntry(entries, Buffer.from(hash, 'hex'))
+    if (place?.seq === seq) continue
+    const says = place === undefined ? 'does not have it' : `leads to record ${place.seq}`
+    found('the key index has the keys of the log', `the key of record ${seq}: the index ${says}`)
+    return
+  }
+}

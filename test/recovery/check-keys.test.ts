@@ -1,0 +1,90 @@
+/** What the audit says of a key index, and what `doctor --rebuild` makes of it. */
+import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { beforeEach, expect, test } from 'vitest'
+import { checkAgent } from '../../src/recovery/check-agent.js'
+import type { Finding } from '../../src/recovery/finding.js'
+import { rebuildHome } from '../../src/recovery/rebuild.js'
+import { mergeEntries } from '../../src/storage/key-entries.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { appendKeyedTurns, keyedTurn } from '../support/aged.js'
+import { newAgent, reopen } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+let store: FileStore
+let id: string
+let path: string
+let whole: Buffer
+
+beforeEach(async () => {
+  store = tempStore()
+  id = await newAgent(store)
+  path = join(dirname(store.logPath(id)), 'keys')
+  appendKeyedTurns(
+    store,
+    id,
+    Array.from({ length: 200 }, (_, index) => `k${index}`),
+  )
+  const session = await reopen(store, id)
+  for (const batch of keyedTurn('last')) session.append(batch)
+  await session.close(() => false)
+  whole = readFileSync(path)
+})
+
+function check(): Finding[] {
+  const findings: Finding[] = []
+  checkAgent(store, id, findings)
+  return findings.filter(({ invariant }) => invariant !== 'a snapshot is whole')
+}
+
+const found = (): string[] => check().map(({ invariant }) => invariant)
+
+test('one that is whole, older than the log or missing is no finding', () => {
+  expect(found()).toEqual([])
+  appendKeyedTurns(store, id, ['one more'])
+  expect(found()).toEqual([])
+  rmSync(path)
+  expect(found()).toEqual([])
+})
+
+test.each([
+  ['empty', () => truncateSync(path, 0)],
+  ['cut short', () => truncateSync(path, whole.length - 1)],
+  [
+    'damaged in a page',
+    () => writeFileSync(path, Buffer.from(whole).fill(0, whole.length - 3000, whole.length - 2000)),
+  ],
+  [
+    'of a log that has gone on otherwise',
+    () => {
+      const index = store.openKeys(id)
+      const { end } = index as NonNullable<typeof index>
+      store.writeKeys({ ...end, record_crc: '00000000' }, index?.entries() as Buffer)
+      index?.close()
+    },
+  ],
+])('one that is %s is said to repair itself, and made again by --rebuild', async (_, spoil) => {
+  spoil()
+  expect(found()).toEqual(['a key index is whole'])
+  await rebuildHome(store, check(), {
+    command: 'test',
+    note: () => undefined,
+  })
+  expect(found()).toEqual([])
+})
+
+test('one that is whole and says otherwise than the log is damaged, and made again by --rebuild', async () => {
+  const index = store.openKeys(id)
+  const { end } = index as NonNullable<typeof index>
+  index?.close()
+  store.writeKeys(
+    end,
+    mergeEntries(Buffer.alloc(0), new Map([['00'.repeat(16), { seq: 3, offset: 9, minute: 7 }]])),
+  )
+  expect(found()).toEqual(['the key index has the keys of the log'])
+  await rebuildHome(store, check(), {
+    command: 'test',
+    note: () => undefined,
+  })
+  expect(found()).toEqual([])
+})
