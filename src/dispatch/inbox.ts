@@ -1,6 +1,6 @@
 /** `inbox`: what waits for an agent or for the operator, looked at without taking it; and what the operator takes. */
 import { SubstratError } from '../errors.js'
-import { damagedMail, damagedOperatorMail, inOrder, listWaiting, messagesIn } from '../mail/inbox.js'
+import { damagedMail, damagedOperatorMail, inOperatorOrder, listWaiting, messagesIn } from '../mail/inbox.js'
 import type { Control, Message } from '../mail/message.js'
 import { OPERATOR } from '../storage/mailboxes.js'
 import type { FileStore } from '../storage/store.js'
@@ -25,7 +25,7 @@ export interface MailView {
 export interface InboxView {
   /** An agent's id, or `operator`. */
   agent: string
-  /** In the order of delivery; the operator's, oldest first. */
+  /** In the order of delivery; the operator's by each sender's own order. */
   messages: MailView[]
   /** Files that hold no message: kept, and never delivered. */
   damaged: string[]
@@ -34,7 +34,7 @@ export interface InboxView {
 export function viewInbox(store: FileStore | undefined, owner: string): InboxView {
   if (store === undefined) return { agent: owner, messages: [], damaged: [] }
   if (owner === OPERATOR) {
-    const messages = [...messagesIn(store, OPERATOR)].sort(inOrder).map(viewMail)
+    const messages = inOperatorOrder(messagesIn(store, OPERATOR)).map(viewMail)
     return { agent: OPERATOR, messages, damaged: damagedOperatorMail(store) }
   }
   const state = readState(store, owner)

@@ -193,6 +193,33 @@ export function inOrder(a: InOrder, b: InOrder): number {
   return a.sequence - b.sequence || (a.message_id < b.message_id ? -1 : 1)
 }
 
+/**
+ * The operator's, of each sender by its counter; among senders by when they say that they sent. What was sent before there
+ * was that counter has a time in its place, and comes first.
+ */
+export function inOperatorOrder(messages: Iterable<Message>): Message[] {
+  const latest = new Map<string, string>()
+  return [...messages]
+    .sort((a, b) => Number(isTimed(b)) - Number(isTimed(a)) || inOrder(a, b))
+    .map((message) => {
+      const { from, created_at } = message
+      const before = latest.get(from) ?? ''
+      // A clock that was set back takes no message before an earlier one of its sender.
+      const at = created_at > before ? created_at : before
+      latest.set(from, at)
+      return { message, at }
+    })
+    .sort((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)))
+    .map(({ message }) => message)
+}
+
+/** No log has as many records. */
+const EARLIEST_TIMED_PLACE = Date.parse('2020-01-01T00:00:00Z')
+
+function isTimed({ sequence }: Message): boolean {
+  return sequence >= EARLIEST_TIMED_PLACE
+}
+
 function damagedIn(store: FileStore, to: string, ids: string[]): string[] {
   const damaged = ids.filter(
     (id) => store.mail.read(to, id) !== undefined && readMessage(store, to, id) === undefined,

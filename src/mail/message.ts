@@ -29,7 +29,7 @@ export interface Message {
   not_before: string | null
   turn_timeout_ms: number | null
   created_at: string
-  /** The sender's counter: mail is first-in-first-out per sender by this, and by nothing else. To the operator, a time. */
+  /** The sender's counter: mail is first-in-first-out per sender by this, and by nothing else. */
   sequence: number
 }
 

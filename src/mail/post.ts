@@ -32,7 +32,7 @@ export interface PostOptions {
 export function post(store: FileStore, draft: Draft, options: PostOptions = {}): boolean {
   const { to, message_id } = draft
   if (to === OPERATOR) return put(store, draft)
-  const before = recipientOf(store, to)
+  const before = agentOf(store, to)
   // First: it may have been taken, and its recipient terminated since.
   if (before !== undefined && isKnown(store, before, message_id, options)) return false
   if (before === undefined || before.state === 'terminated') throw undeliverable(store, draft)
@@ -55,7 +55,7 @@ function takeBack(store: FileStore, { to, message_id }: Draft): boolean {
 }
 
 /** An answer to a forged message may be for what is no id at all. */
-function recipientOf(store: FileStore, to: string): State | undefined {
+function agentOf(store: FileStore, to: string): State | undefined {
   return isUuid(to) && store.hasAgent(to) ? openForRead(store, to)?.state : undefined
 }
 
@@ -99,12 +99,9 @@ function put(store: FileStore, draft: Draft, beforeLink?: () => void): boolean {
   return store.mail.put(to, draft.message_id, encodeMessage(message), beforeLink)
 }
 
-/**
- * Behind what its sender has there. The operator's inbox has no bound, and nobody delivers from it in an order: to read all
- * of it for each message would take ever longer.
- */
+/** Behind what its sender has there. */
 function placeOf(store: FileStore, { to, from }: Draft): number {
-  if (to === OPERATOR) return clock.now()
+  if (to === OPERATOR) return placeForOperator(store, from)
   let highest = 0
   for (const pending of messagesIn(store, to)) {
     if (pending.from === from) highest = Math.max(highest, pending.sequence)
@@ -112,6 +109,23 @@ function placeOf(store: FileStore, { to, from }: Draft): number {
   // A forged message may have the last place there is: then those behind it share it.
   return Math.min(highest + 1, Number.MAX_SAFE_INTEGER)
 }
+
+/**
+ * The operator's inbox has no bound: to read all of it for each message would take ever longer. The counter of a sender is
+ * how far its log has come, which its next process finds further on, and the number of the message from there.
+ */
+function placeForOperator(store: FileStore, from: string): number {
+  const seq = agentOf(store, from)?.last_seq ?? 0
+  const latest = placesGiven.get(store) ?? new Map<string, number>()
+  placesGiven.set(store, latest)
+  const place = Math.max(seq * PLACES_PER_RECORD, (latest.get(from) ?? -1) + 1)
+  latest.set(from, place)
+  return place
+}
+
+/** More than one agent has to send to the operator between two records of its own. */
+const PLACES_PER_RECORD = 1024
+const placesGiven = new WeakMap<FileStore, Map<string, number>>()
 
 function isBounded({ kind }: Draft): boolean {
   return kind === 'request' || kind === 'notification'
@@ -129,7 +143,7 @@ function checkRoom(store: FileStore, recipient: State, messageId: string): void 
 }
 
 function undeliverable(store: FileStore, { to }: Draft): SubstratError {
-  const state = recipientOf(store, to)
+  const state = agentOf(store, to)
   const [who, why] =
     state === undefined
       ? [to, 'there is no such agent']

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { clock } from '../../src/clock.js'
+import { viewInbox } from '../../src/dispatch/inbox.js'
 import { isOwed } from '../../src/dispatch/owed.js'
 import { SubstratError } from '../../src/errors.js'
 import { limits } from '../../src/limits.js'
@@ -13,11 +14,11 @@ import { digestOf } from '../../src/session/ids.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import { bootId } from '../../src/storage/identity.js'
-import type { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/store.js'
 import { completed } from '../../src/turn/step-records.js'
 import { failing, withFaults } from '../support/faults.js'
-import { deliveredRecord, draft, mailOf, posted, stored } from '../support/mail.js'
-import { newAgent, newSession, startedRun, terminate } from '../support/sessions.js'
+import { deliveredRecord, draft, forged, mailOf, posted, stored } from '../support/mail.js'
+import { newAgent, newSession, reopen, startedRun, terminate } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
 let store: FileStore
@@ -452,4 +453,51 @@ describe('the marker', () => {
       return undefined
     })
   }
+})
+
+describe('the inbox of the operator', () => {
+  const read = (): string[] => viewInbox(store, 'operator').messages.map(({ content }) => content)
+  const toOperator = (content: string): boolean =>
+    post(store, { ...draft('operator', content), from: session.id, from_path: 'a', kind: 'notification' })
+  const at = (time: string): void => void vi.spyOn(clock, 'now').mockReturnValue(Date.parse(time))
+
+  test('has the messages of an agent in the order that it sent them, whatever the clock said', async () => {
+    at('2026-11-20T10:00:00Z')
+    toOperator('one')
+    at('2026-11-20T09:00:00Z')
+    toOperator('two')
+    session.append([{ kind: 'session.configured', hold: true }])
+    at('2025-01-01T00:00:00Z')
+    toOperator('three')
+    toOperator('four')
+    // Another process of it counts on.
+    session.append([{ kind: 'session.configured', hold: false }])
+    await session.close(() => false)
+    store = FileStore.openForWrite(store.root)
+    at('2020-01-01T00:00:00Z')
+    toOperator('five')
+    expect(read()).toEqual(['one', 'two', 'three', 'four', 'five'])
+    session = await reopen(store, session.id)
+  })
+
+  test('has those of several agents as they were sent, where the clock is right', async () => {
+    const other = await newAgent(store, { name: 'b' })
+    at('2026-11-20T10:00:00Z')
+    toOperator('first')
+    at('2026-11-20T10:00:01Z')
+    post(store, { ...draft('operator', 'second'), from: other, from_path: 'b', kind: 'notification' })
+    at('2026-11-20T10:00:02Z')
+    toOperator('third')
+    expect(read()).toEqual(['first', 'second', 'third'])
+  })
+
+  test('has what an older version put there, with a time for its place, before what came since', () => {
+    toOperator('new')
+    for (const [content, sequence] of [
+      ['older', 1_780_000_000_000],
+      ['old', 1_790_000_000_000],
+    ] as const)
+      forged(store, 'operator', content, { from: session.id, sequence })
+    expect(read()).toEqual(['older', 'old', 'new'])
+  })
 })
