@@ -189,7 +189,7 @@ export function* messagesIn(store: FileStore, to: string): Generator<Message> {
 type InOrder = Pick<Message, 'message_id' | 'sequence'>
 
 /** By the counter of its sender; among senders as it comes. */
-export function inOrder(a: InOrder, b: InOrder): number {
+function inOrder(a: InOrder, b: InOrder): number {
   return a.sequence - b.sequence || (a.message_id < b.message_id ? -1 : 1)
 }
 
