@@ -1,8 +1,15 @@
-/**
- * The wall clock, in one place so that a test or the fuzzer can turn it. Milliseconds since the epoch. `beganAt`: when this
- * process, which is one command, began.
- */
-export const clock = { now: (): number => Date.now(), monotonic, beganAt: Date.now() }
+export interface Clock {
+  /** The wall clock. Milliseconds since the epoch. */
+  now(): number
+  monotonic(): number
+  /** When this process, which is one command, began. */
+  beganAt: number
+  /** Milliseconds since the machine was started; the kernel is asked where this is undefined. */
+  uptime?: () => number
+}
+
+/** In one place so that a test or the fuzzer can turn it. */
+export const clock: Clock = { now: () => Date.now(), monotonic, beganAt: Date.now() }
 
 /** Milliseconds since some moment, whatever is done to the clock. Asking for the global `performance` loads its module. */
 function monotonic(): number {

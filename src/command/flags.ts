@@ -1,7 +1,8 @@
 /** Flags that several commands have. */
 import { boolean, custom } from '@oclif/core/flags'
-import { clock, parseTime } from '../clock.js'
+import { parseTime } from '../clock.js'
 import { SubstratError } from '../errors.js'
+import { type DueTime, dueAfter } from '../session/durations.js'
 import { parseDuration } from './durations.js'
 import { isGood, parseNames } from './setting-kinds.js'
 
@@ -53,13 +54,14 @@ export const drain = boolean({
   description: 'give turns to the agents that this command has caused mail for',
 })
 
-/** A time, or how long from now. ISO 8601 when parsed. */
-export const time = custom<string>({
+/** A time, or how long from now. */
+export const time = custom<DueTime>({
   helpValue: '10m|2026-11-20T10:00:00Z',
   async parse(text) {
     const ms = parseDuration(text)
-    const at = ms === undefined ? parseTime(text) : new Date(clock.now() + ms).toISOString()
-    if (at !== undefined) return at
+    if (ms !== undefined) return dueAfter(ms)
+    const at = parseTime(text)
+    if (at !== undefined) return { at, clock: null }
     throw new SubstratError('USAGE', `${JSON.stringify(text)} is no time`, {
       hint: 'write how long from now (30s, 10m, 2h) or a time in ISO 8601 (2026-11-20T10:00:00Z)',
     })

@@ -4,13 +4,14 @@
  * The consumption of the token, the decision and the going on are one batch, under the agent's lock: whoever is killed
  * before it has decided nothing, and whoever comes after it is told what came of it.
  */
-import { clock, timestampAfter } from '../clock.js'
+import { clock } from '../clock.js'
 import { SessionStateError, SubstratError } from '../errors.js'
 import type { Settled } from '../recovery/settle.js'
 import { readContinuedRun } from '../session/past-run.js'
 import type { Decision, NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run, State, TokenEntry, Wait } from '../session/state.js'
+import { readClock } from '../storage/identity.js'
 import {
   alreadyDecided,
   checkToken,
@@ -73,7 +74,7 @@ async function decideIn(
   const entry = request.token === null ? undefined : findToken(session.state, request.token)
   if (entry?.status === 'consumed')
     return onOutcome(await decidedBefore(ctx, session, settled, entry, request))
-  if (entry !== undefined) checkToken(session.state, entry, timestampAfter(session.state.updated_at))
+  if (entry !== undefined) checkToken(session.state, entry, readClock())
   const wait = waitOf(session.state, entry?.token_id ?? request.tokenId)
   checkDecision(session.state, wait, request)
   const asks = asksOf(session, wait) ?? []

@@ -1,5 +1,5 @@
 /** Going on with what was interrupted, and taking what waits in the inbox. */
-import { readableTime, timestampAfter } from '../clock.js'
+import { readableTime } from '../clock.js'
 import { type Delivery, damagedMail, hasDueMail, nextMail, removeDelivered } from '../mail/inbox.js'
 import type { Settled } from '../recovery/settle.js'
 import { interrupted } from '../recovery/settlement.js'
@@ -7,6 +7,7 @@ import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 import { isDue, isExhausted, isInterrupted, isUnfinished } from '../session/status.js'
+import { readClock } from '../storage/identity.js'
 import { isTaken } from './answered.js'
 import type { Context } from './context.js'
 import { failureOf, nameOf, wasStopped } from './outcome.js'
@@ -43,7 +44,7 @@ export async function goOn(ctx: Context, session: Session, options: GoOnOptions)
   if (!(auto ? state.run?.status === 'open' || isInterrupted(state) : isUnfinished(state)))
     return { outcome: 'nothing' }
   const { run: found } = state
-  if (found?.status === 'open' && found.wait !== null && !isDue(found.wait, timestampAfter(state.updated_at)))
+  if (found?.status === 'open' && found.wait !== null && !isDue(found.wait, readClock()))
     return { outcome: 'waiting', run: found }
   if (auto && options.settled.hasStranger) return { outcome: 'stranger' }
   const whyNot = reasonToLeave(ctx, session, auto)

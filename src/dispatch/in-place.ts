@@ -1,9 +1,10 @@
 /** Another agent's turns, for whoever waits for its answer: run here, where nobody else does it. */
-import { sleep, timestampAfter } from '../clock.js'
+import { sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import { isDue } from '../session/status.js'
+import { readClock } from '../storage/identity.js'
 import type { Context } from './context.js'
 import { advance } from './go-on.js'
 import { TurnBudget } from './turn-budget.js'
@@ -61,5 +62,5 @@ function whyNoTurn(state: State | undefined): string | undefined {
   const wait = state.run?.status === 'open' ? state.run.wait : null
   if (wait === null) return undefined
   if (wait.kind !== 'not_before') return `it waits for ${wait.kind === 'input' ? 'an answer' : 'approval'}`
-  return isDue(wait, timestampAfter(state.updated_at)) ? undefined : `it goes on at ${wait.not_before}`
+  return isDue(wait, readClock()) ? undefined : `it goes on at ${wait.not_before}`
 }

@@ -31,7 +31,8 @@ export function queue(ctx: Context, request: SendRequest): Outcome {
     kind,
     content,
     key,
-    not_before: notBefore,
+    not_before: notBefore?.at ?? null,
+    clock: notBefore?.clock ?? null,
     turn_timeout_ms: request.turnTimeoutMs,
   })
   const stored = isNew ? undefined : findPending(store, state, messageId)
@@ -40,8 +41,8 @@ export function queue(ctx: Context, request: SendRequest): Outcome {
   return { result: viewTurn(store, state, null, null) }
 }
 
-function when(state: State, notBefore: string | null): string {
-  if (notBefore !== null) return `at ${readableTime(notBefore)}, with the next substrat deliver --all`
+function when(state: State, notBefore: SendRequest['notBefore']): string {
+  if (notBefore !== null) return `at ${readableTime(notBefore.at)}, with the next substrat deliver --all`
   if (state.hold) return 'once it is resumed'
   if (state.gate.isGated) return 'once it is let'
   if (state.run?.status !== 'open') return 'in a turn of its own'

@@ -89,7 +89,8 @@ function store(ctx: Context, from: State, to: State, request: SendRequest): stri
     kind,
     content,
     key,
-    not_before: notBefore,
+    not_before: notBefore?.at ?? null,
+    clock: notBefore?.clock ?? null,
     turn_timeout_ms: turnTimeoutMs,
   }
   const isNew = post(ctx.store, draft, { isRepeat: key !== null })

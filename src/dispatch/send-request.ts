@@ -1,3 +1,5 @@
+import type { DueTime } from '../session/durations.js'
+
 /** A person's message to an agent, or one that an agent sends by the CLI. */
 export interface SendRequest {
   agentId: string
@@ -16,6 +18,6 @@ export interface SendRequest {
   /** Through the inbox, whatever the agent does; see `queue`. */
   isQueued: boolean
   kind: 'request' | 'notification'
-  /** Through the inbox, and not delivered before. ISO 8601. */
-  notBefore: string | null
+  /** Through the inbox, and not delivered before. */
+  notBefore: DueTime | null
 }

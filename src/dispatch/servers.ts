@@ -24,7 +24,9 @@ const LOCK_WAIT_MS = 2000
 /** Never throws but for what is no failure of ours: what was not stopped now is stopped by the next. */
 export async function boundServers(ctx: Context, max = ctx.warm.max): Promise<void> {
   const { servers } = ctx.store
-  const isIdle = ({ usedMs }: { usedMs: number }): boolean => clock.now() - usedMs > limits.serverIdleMs
+  // Used in the future is used before the clock was set back: how long ago, nothing says, and it is cheap to start again.
+  const isIdle = ({ usedMs }: { usedMs: number }): boolean =>
+    Math.abs(clock.now() - usedMs) > limits.serverIdleMs
   await unlessRefused(async () => {
     const before = servers.marks()
     if (before.length <= max && !before.some(isIdle)) return

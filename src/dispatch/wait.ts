@@ -2,13 +2,14 @@
  * `wait`: until agents are at rest. What nobody works on is run here, side by side up to the slots; what another process
  * holds is watched.
  */
-import { sleep, timestampAfter } from '../clock.js'
+import { sleep } from '../clock.js'
 import { deadline } from '../deadline.js'
 import { SubstratError } from '../errors.js'
 import { openDurable, openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import { isDue, isInterrupted, waitIsGood } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
+import { readClock } from '../storage/identity.js'
 import type { FileStore } from '../storage/store.js'
 import { checkNoCycle } from '../turn/tools/tree/correspondence.js'
 import type { Context, Visited } from './context.js'
@@ -178,7 +179,7 @@ class Watch {
   private isUnfinished(state: State): boolean {
     const { run } = state
     if (run?.status !== 'open') return isInterrupted(state)
-    const now = timestampAfter(state.updated_at)
+    const now = readClock()
     return run.wait === null || isDue(run.wait, now) || !waitIsGood(state, run.wait, now)
   }
 

@@ -5,16 +5,18 @@
  * the recipient's log, and by nothing else; the file is removed afterwards, and may come back in a power cut, so an id
  * that the log has is never delivered again (row K).
  */
-import { clock, timestampAfter } from '../clock.js'
+import { clock } from '../clock.js'
 import { limits } from '../limits.js'
+import { isOver, isSetBack, rebasedEnd } from '../session/durations.js'
 import { forgetsDelivered } from '../session/fold-mail.js'
 import { deriveId } from '../session/ids.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Reminder, State } from '../session/state.js'
+import { type ClockReading, readClock } from '../storage/identity.js'
 import { OPERATOR } from '../storage/mailboxes.js'
 import type { FileStore } from '../storage/store.js'
-import { decodeMessage, type Message } from './message.js'
+import { decodeMessage, encodeMessage, type Message } from './message.js'
 
 /** A message that is to be delivered now. */
 export interface Delivery extends Message {
@@ -49,7 +51,7 @@ interface Due extends Pick<Message, 'message_id' | 'from' | 'kind' | 'key' | 'se
 
 /** What is delivered together in the next turn: one that has it alone, or what asks for no reply; empty where nothing is due. */
 export function nextMail(session: Session): Delivery[] {
-  const now = timestampAfter(session.state.updated_at)
+  const now = readClock()
   const mails = dueMails(session, now)
   const request = requestInTurn(session.state, mails)
   if (request !== undefined) return readAll([request])
@@ -85,10 +87,13 @@ function requestInTurn({ run }: State, mails: Due[]): Due | undefined {
   return undefined
 }
 
-function dueMails({ store, state }: Session, now: string): Due[] {
+function dueMails({ store, state }: Session, now: ClockReading): Due[] {
   const due: Due[] = []
   for (const message of eachPending(store, state)) {
-    if (!isDue(message, now)) continue
+    if (!isDue(message, now)) {
+      rebaseDelay(store, message, now)
+      continue
+    }
     const { message_id, from, kind, key, sequence, content } = message
     const read = (): Delivery | undefined => readMessage(store, state.id, message_id)
     due.push({ message_id, from, kind, key, sequence, size: content.length, read })
@@ -107,7 +112,7 @@ function readAll(chosen: Due[]): Delivery[] {
 
 /** Whether a message could be delivered now. Reads no more than it must. */
 export function hasDueMail(store: FileStore, state: State): boolean {
-  const now = timestampAfter(state.updated_at)
+  const now = readClock()
   if (state.reminders.some((reminder) => isRinging(reminder, now))) return true
   for (const message of eachMessage(store, state)) if (isDue(message, now)) return true
   return false
@@ -244,19 +249,27 @@ function* eachPending(store: FileStore, state: State): Generator<Message> {
   for (const message of eachMessage(store, state)) if (message.kind !== 'control') yield message
 }
 
-function isDue({ not_before }: Message, now: string): boolean {
-  return not_before === null || not_before <= now
+function isDue({ not_before, clock }: Message, now: ClockReading): boolean {
+  return not_before === null || isOver(not_before, clock, now)
+}
+
+/** What is left of a delay is counted anew where the clock was set back since: dying here leaves the old message or the new. */
+function rebaseDelay(store: FileStore, message: Message, now: ClockReading): void {
+  const { to, message_id, not_before, clock } = message
+  if (not_before === null || clock === null || !isSetBack(clock, now)) return
+  const rebased = { ...message, not_before: rebasedEnd(not_before, clock, now), clock: now }
+  store.mail.replace(to, message_id, encodeMessage(rebased))
 }
 
 /**
  * One that repeats rings once in a command: if it came again before its turn was over, the command would have no end, and
  * each turn costs money.
  */
-function isRinging({ due_at, every_ms }: Reminder, now: string): boolean {
-  return due_at <= now && (every_ms === null || due_at <= new Date(clock.beganAt).toISOString())
+function isRinging({ due_at, every_ms, clock: began }: Reminder, now: ClockReading): boolean {
+  return isOver(due_at, began, now) && (every_ms === null || due_at <= new Date(clock.beganAt).toISOString())
 }
 
-function dueReminders(session: Session, now: string): Delivery[] {
+function dueReminders(session: Session, now: ClockReading): Delivery[] {
   const due = session.state.reminders.filter((reminder) => isRinging(reminder, now))
   return due.map((reminder) => reminderMail(session, reminder))
 }
@@ -276,6 +289,7 @@ function reminderMail(session: Session, { reminder_id, due_at, content }: Remind
     key: null,
     digest: '',
     not_before: null,
+    clock: null,
     turn_timeout_ms: null,
     created_at: due_at,
     sequence: 0,

@@ -1,6 +1,7 @@
 /** A message between agents, or between the operator and an agent, as it waits in an inbox: one framed line. */
-import { isTime, type WatchedStatus } from '../session/records.js'
+import { isReading, isTime, type WatchedStatus } from '../session/records.js'
 import { frame, unframe } from '../storage/frame.js'
+import type { ClockReading } from '../storage/identity.js'
 import { isUuid } from '../storage/paths.js'
 
 type MailKind = 'request' | 'response' | 'notification' | 'error'
@@ -27,6 +28,8 @@ export interface Message {
   digest: string
   /** It is delivered then, and not earlier. */
   not_before: string | null
+  /** When a delay began; null where `not_before` was named as a time. */
+  clock: ClockReading | null
   turn_timeout_ms: number | null
   created_at: string
   /** The sender's counter: mail is first-in-first-out per sender by this, and by nothing else. */
@@ -47,12 +50,12 @@ export function decodeMessage(bytes: Buffer, messageId: string): Message | undef
   return message.message_id === messageId && isWhole(message) ? message : undefined
 }
 
-const LATER_FIELDS = { reply_to: null, control: null, not_before: null }
+const LATER_FIELDS = { reply_to: null, control: null, not_before: null, clock: null }
 
 /** Whether its delivery can be recorded: a message that no record takes would stand in the way of all others. */
 function isWhole(message: Message): boolean {
   const { from, from_path, to, content, digest, created_at, sequence, kind, control } = message
-  const { key, turn_timeout_ms, reply_to, not_before } = message
+  const { key, turn_timeout_ms, reply_to, not_before, clock } = message
   return (
     [from, from_path, to, content, digest].every((text) => typeof text === 'string') &&
     isTime(created_at) &&
@@ -61,7 +64,8 @@ function isWhole(message: Message): boolean {
     (key === null || typeof key === 'string') &&
     (turn_timeout_ms === null || Number.isSafeInteger(turn_timeout_ms)) &&
     (reply_to === null || (typeof reply_to === 'string' && isUuid(reply_to))) &&
-    (not_before === null || isTime(not_before))
+    (not_before === null || isTime(not_before)) &&
+    (clock === null || isReading(clock))
   )
 }
 

@@ -18,7 +18,7 @@ import { messagesIn } from './inbox.js'
 import { encodeMessage, type Message } from './message.js'
 
 export type Draft = Pick<Message, 'message_id' | 'from' | 'from_path' | 'to' | 'kind' | 'content'> &
-  Partial<Pick<Message, 'reply_to' | 'control' | 'key' | 'not_before' | 'turn_timeout_ms'>>
+  Partial<Pick<Message, 'reply_to' | 'control' | 'key' | 'not_before' | 'clock' | 'turn_timeout_ms'>>
 
 export interface PostOptions {
   /** Whether it may have been sent before a crash: then an id that the recipient has forgotten is looked for in its log. */
@@ -90,6 +90,7 @@ function put(store: FileStore, draft: Draft, beforeLink?: () => void): boolean {
     control: null,
     key: null,
     not_before: null,
+    clock: null,
     turn_timeout_ms: null,
     ...draft,
     digest: digestOf(draft.content),

@@ -2,12 +2,12 @@
  * One agent, from its log alone: that it is whole, that the snapshot is its fold, that each record's blobs are there, that
  * the state is one that a session can be at rest in. Beside a living writer nothing is found but what is damaged.
  */
-import { timestampAfter } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { type Loaded, load, loadFrom } from '../session/load.js'
 import { decodeSnapshot, encodeSnapshot } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import { waitIsGood } from '../session/status.js'
+import { readClock } from '../storage/identity.js'
 import type { FileStore, LogReader } from '../storage/store.js'
 import { checkBeside } from './check-beside.js'
 import { checkKeys, checkKeysQuickly, type KeysSeen, keysSeen } from './check-keys.js'
@@ -80,7 +80,7 @@ function checkAtRest(store: FileStore, state: State, hasTornTail: boolean, found
   if (state.state === 'active')
     found('no session is active without a holder', `state is ${state.state}: its process is gone`)
   const wait = state.run?.status === 'open' ? state.run.wait : null
-  if (wait !== null && !waitIsGood(state, wait, timestampAfter(state.updated_at)))
+  if (wait !== null && !waitIsGood(state, wait, readClock()))
     found('what a run waits for can still come', 'its token is worth nothing any more, or its time is over')
   checkMailAtRest(store, state, found)
 }

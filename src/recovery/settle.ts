@@ -5,7 +5,7 @@
  * Invariants: there is exactly one `run.interrupted` per run, however often this runs or is itself killed. A second
  * settle changes nothing. Nothing edits a log.
  */
-import { inTime, timestampAfter } from '../clock.js'
+import { inTime } from '../clock.js'
 import { assert } from '../errors.js'
 import { limits } from '../limits.js'
 import { removeDelivered } from '../mail/inbox.js'
@@ -15,9 +15,11 @@ import { ofLaunch, ofRun } from '../provider/mark.js'
 import { type KillOutcome, killLeftGroup, killStrays } from '../provider/program.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import { isElsewhere, isLiving as runsHere, stopServer } from '../provider/warm.js'
+import { needsRebase } from '../session/fold-clock.js'
 import type { ProcessGroup } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
+import { readClock } from '../storage/identity.js'
 import type { ToolPolicy } from '../turn/turn-event.js'
 import { rested, settlement } from './settlement.js'
 import { diagnose, type Row } from './table.js'
@@ -44,7 +46,9 @@ export interface Settled {
 export async function settle(session: Session, options: SettleOptions): Promise<Settled> {
   session.store.sweepAgent(session.id)
   removeDelivered(session)
-  const row = diagnose(session.state, timestampAfter(session.state.updated_at))
+  const now = readClock()
+  if (needsRebase(session.state, now)) session.append([{ kind: 'clock.set_back', clock: now }])
+  const row = diagnose(session.state, now)
   const server = await stopServerOfTurn(session, options)
   const isBeside = server.isLeft && session.state.run?.status === 'open'
   const left = { home: session.store.root, ended: server.ended, note: options.note }

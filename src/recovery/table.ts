@@ -4,6 +4,7 @@
  */
 import type { Run, State } from '../session/state.js'
 import { waitIsGood } from '../session/status.js'
+import type { ClockReading } from '../storage/identity.js'
 
 export type Row = 'A' | 'B' | 'C' | 'D' | 'E' | 'F' | 'G' | 'H' | 'H2' | 'I' | 'J'
 
@@ -38,8 +39,8 @@ export const RECOVERY_TABLE: Record<Row, { found: string; action: Action }> = {
   J: { found: 'agent provider in flight', action: 'inspect' },
 }
 
-/** Call with the agent's lock held: an open run then has no living holder. `now`: see `timestampAfter`. */
-export function diagnose(state: State, now: string): Row {
+/** Call with the agent's lock held: an open run then has no living holder. */
+export function diagnose(state: State, now: ClockReading): Row {
   const { run } = state
   if (run?.status !== 'open') return 'A'
   if (run.wait !== null)

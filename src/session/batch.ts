@@ -7,6 +7,7 @@ import { assert } from '../errors.js'
 import { sha256Hex } from '../hash.js'
 import { limits } from '../limits.js'
 import { frame } from '../storage/frame.js'
+import { readClock } from '../storage/identity.js'
 import { fold } from './fold.js'
 import { type Content, type NewRecord, type SessionRecord, wrongShape } from './records.js'
 import type { State } from './state.js'
@@ -31,7 +32,7 @@ export function encodeBatch(before: State | undefined, records: NewRecord[]): En
   let state = before
   const placed = records.map((record, index) => {
     // Its kind has its place before the fields of its own.
-    const fields: object = withBlobs(record, blobs)
+    const fields: object = withClock(withBlobs(record, blobs))
     const { ts, batch } = place
     const whole = { seq: first + index, ts, kind: record.kind, batch, ...fields } as SessionRecord
     const wrong = wrongShape(whole)
@@ -48,6 +49,16 @@ export function encodeBatch(before: State | undefined, records: NewRecord[]): En
   })
   const bytes = lines.length === 1 ? (lines[0] as Buffer) : Buffer.concat(lines)
   return { bytes, records: placed, blobs, state: state as State }
+}
+
+/** Where a duration begins or is judged, how the clocks stood is part of the record: `ts` never runs backwards, a clock may. */
+function withClock(record: NewRecord): NewRecord {
+  const begins =
+    record.kind === 'token.minted' ||
+    record.kind === 'token.consumed' ||
+    record.kind === 'run.waiting' ||
+    (record.kind === 'mail.delivered' && record.reminder_id !== undefined)
+  return begins && record.clock === undefined ? { ...record, clock: readClock() } : record
 }
 
 const CONTENT_FIELDS = ['content', 'instructions', 'said'] as const

@@ -26,7 +26,7 @@ export function mailDelivered(
     prompts: call_id === undefined ? [...run.prompts, at] : run.prompts,
     requests: isRequest ? [...run.requests, { message_id, from }] : run.requests,
   }
-  if (reminder_id !== undefined) next.reminders = afterReminder(next, reminder_id, record.ts)
+  if (reminder_id !== undefined) next.reminders = afterReminder(next, reminder_id, record)
   return noted(next, message_id)
 }
 
@@ -148,20 +148,25 @@ export function watched(next: State, record: NewRecord<'agent.watched' | 'agent.
 }
 
 export function reminderSet(next: State, record: NewRecord<'reminder.set'>): State {
-  const { reminder_id, content, due_at, every_ms } = record
+  const { reminder_id, content, due_at, every_ms, clock = null } = record
   if (next.reminders.some((reminder) => reminder.reminder_id === reminder_id))
     throw new SessionStateError(`reminder ${reminder_id} is set twice`)
-  return { ...next, reminders: [...next.reminders, { reminder_id, content, due_at, every_ms }] }
+  return { ...next, reminders: [...next.reminders, { reminder_id, content, due_at, every_ms, clock }] }
 }
 
 /** One that repeats is due again at its next time that is not over: what was missed comes once. */
-function afterReminder({ reminders }: State, reminderId: string, now: string): State['reminders'] {
+function afterReminder(
+  { reminders }: State,
+  reminderId: string,
+  { ts, clock }: NewRecord<'mail.delivered'> & Place,
+): State['reminders'] {
   return reminders.flatMap((reminder) => {
     const { reminder_id, every_ms, due_at } = reminder
     if (reminder_id !== reminderId) return [reminder]
     if (every_ms === null) return []
     const due = Date.parse(due_at)
-    const times = Math.floor(Math.max(0, Date.parse(now) - due) / every_ms) + 1
-    return [{ ...reminder, due_at: new Date(due + times * every_ms).toISOString() }]
+    const times = Math.floor(Math.max(0, Date.parse(clock?.at ?? ts) - due) / every_ms) + 1
+    const next = new Date(due + times * every_ms).toISOString()
+    return [{ ...reminder, due_at: next, clock: reminder.clock == null ? null : (clock ?? null) }]
   })
 }

@@ -66,6 +66,7 @@ function waiting(record: NewRecord<'run.waiting'>, at: Location): Wait {
     resume_token_id: record.token_id ?? null,
     deadline_at: record.deadline_at ?? null,
     not_before: record.not_before ?? null,
+    clock: record.clock ?? null,
     call_ids: (record.asks ?? []).map(({ call_id }) => call_id),
   }
 }
@@ -94,7 +95,7 @@ export function withToken(
   if (record.kind === 'token.minted') {
     if (tokens.some((token) => token.token_id === token_id))
       throw new SessionStateError(`token ${token_id} is minted twice`)
-    const { hash, expires_at } = record
+    const { hash, expires_at, clock = null } = record
     if (run?.run_id !== run_id)
       throw new SessionStateError(`token ${token_id} is of run ${run_id}, which is not open`)
     const place = { ...run.start, started_at: run.started_at, end: 0 }
@@ -105,6 +106,7 @@ export function withToken(
       hash,
       status: 'minted',
       expires_at,
+      clock,
       decision: null,
       digest: null,
       reason: null,

@@ -7,6 +7,7 @@
  * user's wish refused, after a read it is corruption.
  */
 import { SessionStateError } from '../errors.js'
+import { rebased } from './fold-clock.js'
 import { controlled, isDeferred, mailDelivered, noted, parked, reminderSet, watched } from './fold-mail.js'
 import { rebuilt } from './fold-rebuilt.js'
 import { openRun, runEnded, runStarted } from './fold-run.js'
@@ -160,6 +161,8 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     }
     case 'mail.answered':
       return { ...next, owes: next.owes.filter((owed) => isDeferred(next, owed)) }
+    case 'clock.set_back':
+      return rebased(next, record.clock)
     case 'reminder.set':
       return reminderSet(next, record)
     case 'reminder.cancelled':

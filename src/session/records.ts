@@ -4,6 +4,8 @@
  *
  * The same check asserts before a write (our bug) and reports corruption after a read.
  */
+
+import type { ClockReading } from '../storage/identity.js'
 import {
   blob,
   type Check,
@@ -145,6 +147,8 @@ const metadata = ((value: unknown) =>
   Record<string, string | null>
 >
 
+/** When a duration began: see `durations`. */
+export const isReading = object<ClockReading>({ at: time, kernel_boot_id: text, uptime_ms: integer })
 const usage = object<Usage>({ input_tokens: integer, output_tokens: integer })
 const failure = oneOf(...FAILURE_TYPES)
 const status = oneOf('running', 'waiting', 'idle', 'interrupted_startup', 'interrupted_waiting')
@@ -218,6 +222,7 @@ export const RECORD_SHAPES = {
     token_id: optional(uuid),
     deadline_at: optional(time),
     not_before: optional(time),
+    clock: optional(isReading),
     why: optional(text),
   },
   /** `terminates`: the agent is done for good, once its answers are on their way. */
@@ -278,8 +283,8 @@ export const RECORD_SHAPES = {
   /** It is gone. */
   'server.stopped': { server_id: uuid },
   /** The secret itself is on no disk: `hash` is its sha256. */
-  'token.minted': { run_id: uuid, token_id: uuid, hash: text, expires_at: time },
-  'token.consumed': { run_id: uuid, token_id: uuid, decision, digest: text },
+  'token.minted': { run_id: uuid, token_id: uuid, hash: text, expires_at: time, clock: optional(isReading) },
+  'token.consumed': { run_id: uuid, token_id: uuid, decision, digest: text, clock: optional(isReading) },
   'token.revoked': {
     run_id: uuid,
     token_id: uuid,
@@ -339,12 +344,21 @@ export const RECORD_SHAPES = {
     sent_at: time,
     call_id: optional(text),
     reminder_id: optional(uuid),
+    /** Of a reminder: when it was told, by a clock that is not held back to the log's. */
+    clock: optional(isReading),
   },
   /** An open request was answered before the end of its run. */
   'mail.replied': { run_id: uuid, message_id: uuid },
   /** All that ended runs owed to others is in their inboxes. */
   'mail.answered': {},
-  'reminder.set': { reminder_id: uuid, content, due_at: time, every_ms: orNull(integer) },
+  /** `clock` where it is due after a duration, not at a time that was named. */
+  'reminder.set': {
+    reminder_id: uuid,
+    content,
+    due_at: time,
+    every_ms: orNull(integer),
+    clock: optional(isReading),
+  },
   'reminder.cancelled': { reminder_id: uuid },
   /** What the parent, or the operator, asked of this agent by a message of control. */
   'agent.gated': { message_id: uuid, from: text },
@@ -353,6 +367,8 @@ export const RECORD_SHAPES = {
   'agent.poked': { message_id: uuid, from: text },
   'agent.watched': { message_id: uuid, from: uuid, on: list(watched), once: flag },
   'agent.unwatched': { message_id: uuid, from: uuid },
+  /** The clock is behind one by which a running duration began: what is left of each is counted from here. */
+  'clock.set_back': { clock: isReading },
   /** Appended by recovery for those who follow the log; never read back. */
   'status.derived': { status },
 } satisfies Record<string, Record<string, Check<never> | Check<unknown>>>

@@ -1,4 +1,5 @@
 /** What the log says, folded (see `fold`): the types. */
+import type { ClockReading } from '../storage/identity.js'
 import type {
   Content,
   Decision,
@@ -36,6 +37,8 @@ export interface Wait {
   resume_token_id: string | null
   deadline_at: string | null
   not_before: string | null
+  /** When its time began to run; null in older logs. */
+  clock?: ClockReading | null
   /** The calls that a decision is about. */
   call_ids: string[]
 }
@@ -48,6 +51,7 @@ export interface TokenEntry {
   hash: string
   status: 'minted' | 'consumed' | 'revoked'
   expires_at: string
+  clock?: ClockReading | null
   /** What it was consumed with: the same decision again is answered, another one refused. */
   decision: Decision | null
   digest: string | null
@@ -130,6 +134,8 @@ export interface Reminder {
   content: Content
   due_at: string
   every_ms: number | null
+  /** Null where `due_at` was named as a time. */
+  clock?: ClockReading | null
 }
 
 /** A server of the agent's program that was started to outlive its turn. It may be dead. */

@@ -1,10 +1,12 @@
 /** The derived status of an agent as it is now. */
-import { timestampAfter } from '../clock.js'
+import { type ClockReading, readClock } from '../storage/identity.js'
 import type { FileStore } from '../storage/store.js'
 import type { State } from './state.js'
 import { deriveStatus, type Status } from './status.js'
 
-type Watched = Parameters<typeof deriveStatus>[0] & Pick<State, 'id' | 'updated_at'>
+type Watched = Parameters<typeof deriveStatus>[0] & Pick<State, 'id'>
+
+const NO_CLOCK: ClockReading = { at: '', kernel_boot_id: '', uptime_ms: 0 }
 
 /** Looks at the lock only where it decides: whether the holder of an open run lives. */
 export function statusNow(store: FileStore, state: Watched): Status {
@@ -12,6 +14,6 @@ export function statusNow(store: FileStore, state: Watched): Status {
     state,
     state.run?.status === 'open' && store.isAgentHeld(state.id),
     // Only a wait has a time to it.
-    state.run?.wait == null ? '' : timestampAfter(state.updated_at),
+    state.run?.wait == null ? NO_CLOCK : readClock(),
   )
 }

@@ -1,5 +1,7 @@
 /** The derived status: computed from the state, the clock and a look at the lock, never stored as truth (design section 6). */
 import { limits } from '../limits.js'
+import type { ClockReading } from '../storage/identity.js'
+import { isOver } from './durations.js'
 import type { Interruption } from './records.js'
 import type { State, Wait } from './state.js'
 
@@ -13,11 +15,11 @@ const INTERRUPTED_STARTUP: Interruption[] = [...GOES_ON, 'unknown_tool', 'progra
 /** A person decides first: about a tool cut short, a program out of reach, or what nobody approved in time. */
 const NEEDS_PERSON: Interruption[] = ['unknown_tool', 'program_alive', 'wait_timeout']
 
-/** Precedence: interrupted_startup > interrupted_waiting > waiting > running > idle. `now`: see `timestampAfter`. */
+/** Precedence: interrupted_startup > interrupted_waiting > waiting > running > idle. */
 export function deriveStatus(
   state: Pick<State, 'run' | 'recovery' | 'state' | 'tokens'>,
   isHolderAlive: boolean,
-  now: string,
+  now: ClockReading,
 ): Status {
   const { run, recovery } = state
   const wait = run?.status === 'open' ? run.wait : null
@@ -30,16 +32,16 @@ export function deriveStatus(
 }
 
 /** Whether what is waited for can still come: the token can be used and the deadline is not over. */
-export function waitIsGood(state: Pick<State, 'tokens'>, wait: Wait, now: string): boolean {
+export function waitIsGood(state: Pick<State, 'tokens'>, wait: Wait, now: ClockReading): boolean {
   if (wait.kind === 'not_before') return true
-  if (wait.deadline_at !== null && wait.deadline_at <= now) return false
+  if (wait.deadline_at !== null && isOver(wait.deadline_at, wait.clock, now)) return false
   const token = state.tokens.find(({ token_id }) => token_id === wait.resume_token_id)
-  return token?.status === 'minted' && token.expires_at > now
+  return token?.status === 'minted' && !isOver(token.expires_at, token.clock, now)
 }
 
 /** Whether a run that waits for a time may go on. */
-export function isDue(wait: Wait | null, now: string): boolean {
-  return wait?.kind === 'not_before' && (wait.not_before ?? '') <= now
+export function isDue(wait: Wait | null, now: ClockReading): boolean {
+  return wait?.kind === 'not_before' && isOver(wait.not_before ?? '', wait.clock, now)
 }
 
 /** Whether the latest run was interrupted by what nobody wished, and may go on: none began since. */

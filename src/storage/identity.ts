@@ -3,7 +3,8 @@
  * share pids. Death is judged by locks; this is for what a lock cannot tell, above all whether a process group that a
  * log names is still the one that the log means.
  */
-import { hostname } from 'node:os'
+import { hostname, uptime } from 'node:os'
+import { clock } from '../clock.js'
 import { readLinkIfThere, readProc } from './io.js'
 import { randomUuid } from './random.js'
 
@@ -67,6 +68,30 @@ function statFields(pid: number): string[] | undefined {
 export function environmentOf(pid: number, name: string): string | undefined {
   const environment = readProc(`/proc/${pid}/environ`)?.toString('utf8').split('\0')
   return environment?.find((entry) => entry.startsWith(`${name}=`))?.slice(name.length + 1)
+}
+
+/**
+ * What the wall clock and the machine's uptime said at one moment. A duration that begins now is stored with it: the wall
+ * clock may be set, the uptime of one kernel boot only ever counts.
+ */
+export interface ClockReading {
+  /** ISO 8601, of the wall clock as it was, right or wrong. */
+  at: string
+  kernel_boot_id: string
+  /** Since that boot, time asleep included. */
+  uptime_ms: number
+}
+
+export function readClock(): ClockReading {
+  const { kernel_boot_id } = ownIdentity()
+  return { at: new Date(clock.now()).toISOString(), kernel_boot_id, uptime_ms: uptimeMs() }
+}
+
+/** Read from /proc, which no library that fakes the time stands in front of. */
+function uptimeMs(): number {
+  if (clock.uptime !== undefined) return Math.round(clock.uptime())
+  const seconds = Number.parseFloat(readProc('/proc/uptime')?.toString('latin1') ?? '')
+  return Math.round((Number.isNaN(seconds) ? uptime() : seconds) * 1000)
 }
 
 function kernelBootId(): string {

@@ -9,6 +9,7 @@ import { asideName } from './aside.js'
 import * as io from './io.js'
 import * as maildir from './maildir.js'
 import type { HomePaths } from './paths.js'
+import { replace } from './replace.js'
 
 /** The person at the machine, where an agent's id would stand for an agent. */
 export const OPERATOR = 'operator'
@@ -20,6 +21,11 @@ export class Mailboxes {
   put(to: string, messageId: string, bytes: Buffer, beforeLink?: () => void): boolean {
     if (to === OPERATOR && this.isTaken(messageId)) return false
     return maildir.putMessage(this.pathOf(to, messageId), bytes, beforeLink)
+  }
+
+  /** By who holds the agent, of a message that waits there: the old one or the new is there, whole, whenever we die. */
+  replace(to: string, messageId: string, bytes: Buffer): void {
+    replace('mail.replace', this.pathOf(to, messageId), bytes, { durableName: true })
   }
 
   /** Also what is just being stored: whoever has begun to send is not passed over. */

@@ -3,8 +3,10 @@ import { timingSafeEqual } from 'node:crypto'
 import { readableTime } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { sha256Hex } from '../hash.js'
+import { isOver } from '../session/durations.js'
 import type { Decision, NewRecord } from '../session/records.js'
 import type { State, TokenEntry } from '../session/state.js'
+import type { ClockReading } from '../storage/identity.js'
 import { random, randomUuid } from '../storage/random.js'
 
 export interface MintedToken {
@@ -53,7 +55,7 @@ export function findToken(state: State, secret: string): TokenEntry {
 }
 
 /** Throws for a token that cannot be used now. A consumed one is for the caller to look at: see `digest`. */
-export function checkToken(state: State, entry: TokenEntry, now: string): void {
+export function checkToken(state: State, entry: TokenEntry, now: ClockReading): void {
   if (entry.status === 'revoked') {
     const code = entry.reason === 'expired' ? 'TOKEN_EXPIRED' : 'TOKEN_REVOKED'
     throw refused(
@@ -62,7 +64,7 @@ export function checkToken(state: State, entry: TokenEntry, now: string): void {
       state,
     )
   }
-  if (entry.status === 'minted' && entry.expires_at <= now) {
+  if (entry.status === 'minted' && isOver(entry.expires_at, entry.clock, now)) {
     throw refused(
       'TOKEN_EXPIRED',
       `the token ${entry.token_id} expired at ${readableTime(entry.expires_at)}`,

@@ -1,5 +1,7 @@
 /** What must hold of a home at rest, after whatever was done to it: of what was told, delivered, answered and decided. */
 import { limits } from '../../src/limits.js'
+import { isOver } from '../../src/session/durations.js'
+import { rebasedField } from '../../src/session/fold-clock.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import { OPERATOR } from '../../src/storage/mailboxes.js'
 import { grouped } from '../tree/seen.js'
@@ -112,12 +114,14 @@ function* recordsInOrder({ state, records }: AgentInWorld): Iterable<string> {
   const interrupted = new Set<string>()
   for (const record of records) {
     if (record.kind === 'token.minted') minted.set(record.token_id, record)
+    if (record.kind === 'clock.set_back')
+      for (const [id, token] of minted) minted.set(id, rebasedField(token, 'expires_at', record.clock))
     if (record.kind === 'token.consumed') {
-      const { token_id, ts } = record
+      const { token_id, clock } = record
       const token = minted.get(token_id)
       if (token === undefined || ended.has(token_id))
         yield `a token is used once, while it is good: ${token_id} of ${state.path}`
-      else if (token.expires_at <= ts)
+      else if (clock !== undefined && isOver(token.expires_at, token.clock, clock))
         yield `a token is not used after its time: ${token_id} of ${state.path}`
     }
     if (record.kind === 'token.consumed' || record.kind === 'token.revoked') ended.add(record.token_id)

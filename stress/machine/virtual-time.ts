@@ -170,6 +170,7 @@ function install(): void {
     clearTimeout: clear(real.clearTimeout),
     clearInterval: clear(real.clearInterval),
   })
+  clock.uptime = () => (running.getStore() === undefined ? undefined : current?.monotonic) ?? real.monotonic()
   clock.monotonic = () =>
     (running.getStore() === undefined ? undefined : current?.monotonic) ?? real.monotonic()
   patchFileTimes()

@@ -9,6 +9,7 @@ const LEFT_OUT = new Set([
   'crc',
   // Stacks have the places of lines, which change with every build.
   'detail',
+  'clock',
   'run_id',
   'message_id',
   'boot_id',

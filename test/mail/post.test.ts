@@ -131,6 +131,7 @@ describe('a message', () => {
     expect(findPending(store, session.state, given.message_id)).toEqual({
       ...given,
       control: null,
+      clock: null,
       digest: digestOf('hi'),
       created_at: '2026-11-20T00:00:00.000Z',
       sequence: 1,

@@ -8,7 +8,7 @@ import type { NewRecord, ProcessGroup } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import type { WarmServer } from '../../src/session/state.js'
 import { deriveStatus, isInterrupted, isUnfinished } from '../../src/session/status.js'
-import { ownIdentity, processStartTime } from '../../src/storage/identity.js'
+import { ownIdentity, processStartTime, readClock } from '../../src/storage/identity.js'
 import { isAlive } from '../support/programs.js'
 import { beginning, newSession, reopen, replied } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
@@ -188,7 +188,7 @@ describe('left alone is', () => {
     expect(await settled()).toEqual({ row: 'A', hasStranger: false })
     expect(isInterrupted(session.state)).toBe(false)
     expect(isUnfinished(session.state)).toBe(true)
-    expect(deriveStatus(session.state, false, session.state.updated_at)).toBe('interrupted_startup')
+    expect(deriveStatus(session.state, false, readClock())).toBe('interrupted_startup')
     expect(isAlive(group.process_group)).toBe(true)
   })
 })

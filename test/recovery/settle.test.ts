@@ -3,14 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { timestampAfter } from '../../src/clock.js'
 import { type Settled, type SettleOptions, settle } from '../../src/recovery/settle.js'
 import { RECOVERY_TABLE } from '../../src/recovery/table.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import type { Run, State } from '../../src/session/state.js'
 import { deriveStatus, isDue, isInterrupted, isUnfinished } from '../../src/session/status.js'
-import { bootId, ownIdentity, processGroup, processStartTime } from '../../src/storage/identity.js'
+import { bootId, ownIdentity, processGroup, processStartTime, readClock } from '../../src/storage/identity.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { recoveryNotice } from '../../src/turn/history.js'
 import { step } from '../../src/turn/step.js'
@@ -221,7 +220,7 @@ async function transcriptOf(recovery: RecoveryCase, agentId: string, visited: Vi
     '',
     ...(recovery.inbox === undefined ? [] : inboxLines(agentId, recovery.inbox)),
     ...next,
-    `session ${state.state}, run ${state.run?.status ?? 'none'}, status ${deriveStatus(state, false, timestampAfter(state.updated_at))}`,
+    `session ${state.state}, run ${state.run?.status ?? 'none'}, status ${deriveStatus(state, false, readClock())}`,
     '',
   ].join('\n')
 }
@@ -236,7 +235,7 @@ function inboxLines(agentId: string, before: string[]): string[] {
 function nextStep(state: State, { goesOn, provider: name }: RecoveryCase): string[] {
   const { run } = state
   const provider = name === 'scripted' ? 'model' : 'agent'
-  const isParked = run?.status === 'open' && run.wait !== null && !isDue(run.wait, timestampAfter(undefined))
+  const isParked = run?.status === 'open' && run.wait !== null && !isDue(run.wait, readClock())
   if (!goesOn || run === null || isParked || !isUnfinished(state)) return []
   const isOpen = run.status === 'open'
   const who = isOpen || isInterrupted(state) ? 'by itself' : 'once a person says so'
@@ -281,6 +280,7 @@ function lineOf(record: SessionRecord): string {
       ([field]) =>
         ![
           'crc',
+          'clock',
           'agent_id',
           'run_id',
           'message_id',

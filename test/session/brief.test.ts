@@ -13,6 +13,7 @@ import { deriveStatus } from '../../src/session/status.js'
 import { frame } from '../../src/storage/frame.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { withFaults } from '../support/faults.js'
+import { reading } from '../support/readings.js'
 import { appendTurn, beginning, newSession, reopen } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -53,7 +54,7 @@ function expectSame(id: string): void {
   expect(glance(store, id)).toEqual(truth)
   const brief = briefly(store, id) as Brief
   expect(shown(brief)).toEqual(shown(truth))
-  expect(deriveStatus(brief, false, NOW)).toBe(deriveStatus(truth, false, NOW))
+  expect(deriveStatus(brief, false, reading(NOW))).toBe(deriveStatus(truth, false, reading(NOW)))
 }
 
 function opens(act: () => void): number {

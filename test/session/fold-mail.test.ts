@@ -503,7 +503,7 @@ describe('a reminder', () => {
   test('is set once, and gone when it is cancelled or was delivered', () => {
     const state = foldAll([...asChild, set(9, null)])
     expect(state.reminders).toEqual([
-      { reminder_id: ID, content: 'stretch', due_at: timeOf(9), every_ms: null },
+      { reminder_id: ID, content: 'stretch', due_at: timeOf(9), every_ms: null, clock: null },
     ])
     expect(() => foldAll([set(9, null)], state)).toThrow(SessionStateError)
     expect(foldAll([{ kind: 'reminder.cancelled', reminder_id: ID }], state).reminders).toEqual([])

@@ -20,6 +20,7 @@ import { FileStore } from '../../src/storage/store.js'
 import { livingBelow, livingChildren } from '../../src/tree/children.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { mailOf } from '../support/mail.js'
+import { reading } from '../support/readings.js'
 import { appendTurn, newSession, reopen } from '../support/sessions.js'
 import { tempDirectory } from '../support/temp.js'
 import { POLICY } from '../support/turns.js'
@@ -68,7 +69,7 @@ function toldOf(state: State): string[] {
     pending: listPending(store, state).map(({ kind, from_path, content }) => [kind, from_path, content]),
   }
   const lines = [
-    `${path}: ${state.state}, ${state.run?.status}, ${deriveStatus(state, false, NOW)} ${JSON.stringify(facts)}`,
+    `${path}: ${state.state}, ${state.run?.status}, ${deriveStatus(state, false, reading(NOW))} ${JSON.stringify(facts)}`,
   ]
   const log = store.openLogForRead(id)
   for (const { record } of log === undefined ? [] : recordsFrom(log, { seq: 1, offset: 0 })) {

@@ -19,6 +19,7 @@ import { deriveStatus } from '../../src/session/status.js'
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { conversation } from '../../src/turn/history.js'
+import { reading } from '../support/readings.js'
 import { appendTurn, reopen } from '../support/sessions.js'
 import { tempDirectory } from '../support/temp.js'
 import { POLICY } from '../support/turns.js'
@@ -51,7 +52,7 @@ function told(): string {
     const state = openForRead(store, id)?.state as State
     const tokens = state.tokens.map(({ status, decision }) => ` ${decision ?? status}`).join('')
     lines.push(
-      `${state.name}: ${state.state}, ${state.run?.status}, ${deriveStatus(state, false, NOW)};${tokens}`,
+      `${state.name}: ${state.state}, ${state.run?.status}, ${deriveStatus(state, false, reading(NOW))};${tokens}`,
     )
     const log = store.openLogForRead(id)
     if (log === undefined) continue
@@ -114,7 +115,7 @@ describe('the frozen home of turns is written to', () => {
     }
     expect(checkHome(store, { isRecovered: true })).toEqual([])
     for (const name of ['parked', 'rotated', 'asked', 'limited'])
-      expect(deriveStatus(stateOf(name), false, NOW)).toBe('waiting')
+      expect(deriveStatus(stateOf(name), false, reading(NOW))).toBe('waiting')
   })
 
   test('a model is given the summary, and every call with its result', async () => {

@@ -19,6 +19,7 @@ import type { State } from '../../src/session/state.js'
 import { deriveStatus } from '../../src/session/status.js'
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
+import { reading } from '../support/readings.js'
 import { appendTurn, newSession, reopen } from '../support/sessions.js'
 import { tempDirectory } from '../support/temp.js'
 import { POLICY } from '../support/turns.js'
@@ -56,7 +57,7 @@ function told(): string {
   for (const id of [...store.agentIds()].sort()) {
     const state = openForRead(store, id)?.state as State
     lines.push(
-      `${id} ${state.name ?? '-'}: ${state.state}, ${state.last_seq} records, ${deriveStatus(state, false, NOW)}`,
+      `${id} ${state.name ?? '-'}: ${state.state}, ${state.last_seq} records, ${deriveStatus(state, false, reading(NOW))}`,
     )
     for (const record of recordsOf(id)) {
       const text = readRecordText(store, id, record)

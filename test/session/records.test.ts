@@ -5,6 +5,7 @@ import { type NewRecord, RECORD_SHAPES, type RecordKind, wrongShape } from '../.
 
 const ID = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 const BLOB = { blob: 'a'.repeat(64), bytes: 70_000 }
+const CLOCK = { at: '2026-11-20T10:00:00.000Z', kernel_boot_id: 'k', uptime_ms: 1000 }
 const GROUP = { process_group: 4121, start_time: 99, kernel_boot_id: 'k', pid_namespace: '1' }
 const USAGE = { input_tokens: 1, output_tokens: 2 }
 
@@ -67,6 +68,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     token_id: ID,
     deadline_at: '2026-11-27T10:00:00.000Z',
     not_before: '2026-11-20T11:00:00.000Z',
+    clock: CLOCK,
     why: 'too many requests',
   },
   'run.completed': { run_id: ID, usage: USAGE, terminates: true },
@@ -109,8 +111,14 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
   'server.started': { run_id: ID, server: 'notes', group: GROUP },
   'server.kept': { server_id: ID, group: GROUP },
   'server.stopped': { server_id: ID },
-  'token.minted': { run_id: ID, token_id: ID, hash: 'a'.repeat(64), expires_at: '2026-11-27T10:00:00.000Z' },
-  'token.consumed': { run_id: ID, token_id: ID, decision: 'approve', digest: 'd' },
+  'token.minted': {
+    run_id: ID,
+    token_id: ID,
+    hash: 'a'.repeat(64),
+    expires_at: '2026-11-27T10:00:00.000Z',
+    clock: CLOCK,
+  },
+  'token.consumed': { run_id: ID, token_id: ID, decision: 'approve', digest: 'd', clock: CLOCK },
   'token.revoked': { run_id: ID, token_id: ID, reason: 'rotated' },
   'context.compacted': {
     run_id: ID,
@@ -164,10 +172,18 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     sent_at: '2026-11-20T10:00:00.000Z',
     call_id: 'c',
     reminder_id: ID,
+    clock: CLOCK,
   },
   'mail.replied': { run_id: ID, message_id: ID },
   'mail.answered': {},
-  'reminder.set': { reminder_id: ID, content: BLOB, due_at: '2026-11-20T10:00:00.000Z', every_ms: 1000 },
+  'reminder.set': {
+    reminder_id: ID,
+    content: BLOB,
+    due_at: '2026-11-20T10:00:00.000Z',
+    every_ms: 1000,
+    clock: CLOCK,
+  },
+  'clock.set_back': { clock: CLOCK },
   'reminder.cancelled': { reminder_id: ID },
   'agent.gated': { message_id: ID, from: 'operator' },
   'agent.ungated': { message_id: ID, from: ID },
@@ -182,6 +198,7 @@ const KINDS = Object.keys(RECORD_SHAPES) as RecordKind[]
 
 /** Values that are nearly right. */
 const SPOILED: Record<string, unknown[]> = {
+  clock: [7, {}, { ...CLOCK, at: 'noon' }, { ...CLOCK, uptime_ms: 0.5 }, { ...CLOCK, kernel_boot_id: 1 }],
   path: [7, null],
   metadata: [null, ['half'], { progress: 7 }, { progress: undefined }],
   terminates: ['yes', null, 1],

@@ -12,6 +12,7 @@ import {
 } from '../../src/session/status.js'
 import { completed } from '../../src/turn/step-records.js'
 import { foldAll, timeOf } from '../support/folding.js'
+import { reading } from '../support/readings.js'
 import { createdRecord, startedRun } from '../support/sessions.js'
 
 const AGENT = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
@@ -145,8 +146,8 @@ const ROWS: [string, NewRecord[], Status, Status][] = [
 describe('the derived status', () => {
   test.each(ROWS)('of %s', (_, records, held, free) => {
     const state = foldAll(records)
-    expect(deriveStatus(state, true, NOW)).toBe(held)
-    expect(deriveStatus(state, false, NOW)).toBe(free)
+    expect(deriveStatus(state, true, reading(NOW))).toBe(held)
+    expect(deriveStatus(state, false, reading(NOW))).toBe(free)
   })
 
   test('by precedence, as a table (UPDATE_CASES=1 writes it anew)', () => {
@@ -154,7 +155,9 @@ describe('the derived status', () => {
     const table = [line('what is in the log', 'lock held', 'nobody holds it'), '']
     for (const [found, records] of ROWS) {
       const state = foldAll(records)
-      table.push(line(found, deriveStatus(state, true, NOW), deriveStatus(state, false, NOW)))
+      table.push(
+        line(found, deriveStatus(state, true, reading(NOW)), deriveStatus(state, false, reading(NOW))),
+      )
     }
     if (process.env.UPDATE_CASES === '1') writeFileSync(file, `${table.join('\n')}\n`)
     expect(`${table.join('\n')}\n`).toBe(readFileSync(file, 'utf8'))
@@ -168,11 +171,11 @@ function line(found: string, held: string, free: string): string {
 test('what is waited for can come until the deadline, however good the token is', () => {
   const state = foldAll(parked(timeOf(2000)))
   const wait = { ...(state.run?.wait as Wait), deadline_at: NOW }
-  expect(waitIsGood(state, { ...wait, deadline_at: timeOf(1001) }, NOW)).toBe(true)
-  expect(waitIsGood(state, wait, NOW)).toBe(false)
+  expect(waitIsGood(state, { ...wait, deadline_at: timeOf(1001) }, reading(NOW))).toBe(true)
+  expect(waitIsGood(state, wait, reading(NOW))).toBe(false)
   // And no longer than the token is good.
-  expect(waitIsGood(state, { ...wait, deadline_at: null }, timeOf(1999))).toBe(true)
-  expect(waitIsGood(state, { ...wait, deadline_at: null }, timeOf(2000))).toBe(false)
+  expect(waitIsGood(state, { ...wait, deadline_at: null }, reading(timeOf(1999)))).toBe(true)
+  expect(waitIsGood(state, { ...wait, deadline_at: null }, reading(timeOf(2000)))).toBe(false)
 })
 
 test.each(['unknown_tool', 'program_alive'] as const)('after %s nothing goes on by itself', (reason) => {

@@ -26,6 +26,7 @@ export function stored(to: string, content: string, over: Partial<Message> = {})
     control: null,
     key: null,
     not_before: null,
+    clock: null,
     turn_timeout_ms: null,
     digest: digestOf(content),
     created_at: '2026-11-20T10:00:00.000Z',

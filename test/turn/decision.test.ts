@@ -6,6 +6,7 @@ import type { State } from '../../src/session/state.js'
 import { random } from '../../src/storage/random.js'
 import { alreadyDecided, checkToken, digestDecision, findToken, mintToken } from '../../src/turn/decision.js'
 import { foldAll, timeOf } from '../support/folding.js'
+import { reading } from '../support/readings.js'
 import { createdRecord, startedRun } from '../support/sessions.js'
 
 const RUN = '1b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
@@ -63,8 +64,8 @@ describe('a token', () => {
 
   test('can be used until it expires', () => {
     const entry = findToken(state, secret)
-    expect(() => checkToken(state, entry, timeOf(999))).not.toThrow()
-    expect(refusal(() => checkToken(state, entry, EXPIRY))).toMatchObject({
+    expect(() => checkToken(state, entry, reading(timeOf(999)))).not.toThrow()
+    expect(refusal(() => checkToken(state, entry, reading(EXPIRY)))).toMatchObject({
       code: 'TOKEN_EXPIRED',
       exitStatus: 13,
     })
@@ -102,7 +103,7 @@ describe('refused, each by its own name, is', () => {
   ]
   test.each(REVOKED)('a revoked one: %s', (reason, code, why) => {
     const revoked = stateAfter({ kind: 'token.revoked', run_id: RUN, token_id, reason })
-    const error = refusal(() => checkToken(revoked, findToken(revoked, secret), timeOf(10)))
+    const error = refusal(() => checkToken(revoked, findToken(revoked, secret), reading(timeOf(10))))
     expect(error).toMatchObject({ code, exitStatus: 13, message: expect.stringMatching(why) })
     expect(error.hint).toContain('substrat token rotate a')
   })
@@ -116,7 +117,7 @@ describe('refused, each by its own name, is', () => {
       digest: 'd',
     })
     const entry = findToken(consumed, secret)
-    expect(() => checkToken(consumed, entry, timeOf(5000))).not.toThrow()
+    expect(() => checkToken(consumed, entry, reading(timeOf(5000)))).not.toThrow()
     expect(alreadyDecided(consumed, entry)).toMatchObject({
       code: 'TOKEN_CONSUMED',
       exitStatus: 13,

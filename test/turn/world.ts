@@ -13,6 +13,7 @@ import { step, withRest } from '../../src/turn/step.js'
 import { revoked, withdrawn } from '../../src/turn/step-calls.js'
 import type { Effect, ProviderKind, RetryPlan, StopReason, TurnEvent } from '../../src/turn/turn-event.js'
 import { foldAll, locationOf, placed, timeOf } from '../support/folding.js'
+import { reading } from '../support/readings.js'
 import { createdRecord } from '../support/sessions.js'
 import { POLICY } from '../support/turns.js'
 
@@ -292,8 +293,8 @@ export class World {
   private person(word: string, run: Run): void {
     const token_id = run.wait?.resume_token_id ?? null
     const isQuestion = run.wait?.kind === 'input'
-    if (isDue(run.wait, this.now) && word === 'the time has come') this.goOn()
-    if (run.wait === null || token_id === null || !waitIsGood(this.state, run.wait, this.now)) return
+    if (isDue(run.wait, reading(this.now)) && word === 'the time has come') this.goOn()
+    if (run.wait === null || token_id === null || !waitIsGood(this.state, run.wait, reading(this.now))) return
     if (word === 'rotate') this.rotate(run, token_id)
     else if (word === 'approve' && !isQuestion) this.decide(token_id, 'approve')
     else if (word === 'deny') this.decide(token_id, 'deny')
@@ -363,7 +364,7 @@ export class World {
   }
 
   private settle(goesOn: boolean, unknownTool: 'stop' | 'continue', finished: string | undefined): void {
-    const row = diagnose(this.state, this.now)
+    const row = diagnose(this.state, reading(this.now))
     this.rows.add(row)
     const facts = { policy: POLICY, unknownTool, goesOn, hasStranger: false, finished }
     this.append(settlement(this.state, row, facts))
@@ -372,7 +373,7 @@ export class World {
   private goOn(): void {
     const run = this.open
     if (this.provider === undefined) return
-    if (run !== undefined && run.wait !== null && !isDue(run.wait, this.now)) return
+    if (run !== undefined && run.wait !== null && !isDue(run.wait, reading(this.now))) return
     if (run !== undefined) {
       const event = { type: 'go_on' as const, provider: this.provider, boot_id: 'b', auto: true }
       this.persist({ ...event, notice: run.wait === null ? 'interrupted' : null, sources: [] })

@@ -24,8 +24,8 @@ export const ROWS: Mutant[] = [
   {
     name: 'row K: delivered mail stays in the inbox after a crash',
     file: 'recovery/settle.ts',
-    from: '  removeDelivered(session)\n  const row',
-    to: '  const row',
+    from: '  removeDelivered(session)\n  const now',
+    to: '  const now',
     suites: ['recovery/settle#the recovery table'],
   },
   {
@@ -52,21 +52,21 @@ export const ROWS: Mutant[] = [
   {
     name: 'a run whose deadline is over waits on',
     file: 'session/status.ts',
-    from: '  if (wait.deadline_at !== null && wait.deadline_at <= now) return false\n',
+    from: '  if (wait.deadline_at !== null && isOver(wait.deadline_at, wait.clock, now)) return false\n',
     to: '',
     suites: ['session/status'],
   },
   {
     name: 'a run whose token is used up waits on',
     file: 'session/status.ts',
-    from: `return token?.status === 'minted' && token.expires_at > now`,
-    to: `return token !== undefined && token.expires_at > now`,
+    from: `return token?.status === 'minted' && !isOver(token.expires_at, token.clock, now)`,
+    to: `return token !== undefined && !isOver(token.expires_at, token.clock, now)`,
     suites: ['session/status', 'recovery/settle#the recovery table'],
   },
   {
     name: 'a run whose token has expired waits on',
     file: 'session/status.ts',
-    from: `return token?.status === 'minted' && token.expires_at > now`,
+    from: `return token?.status === 'minted' && !isOver(token.expires_at, token.clock, now)`,
     to: `return token?.status === 'minted'`,
     suites: ['session/status', 'recovery/settle#the recovery table'],
   },

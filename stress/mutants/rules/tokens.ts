@@ -49,15 +49,15 @@ export const TOKENS: Mutant[] = [
   {
     name: 'an expired token can be used',
     file: 'turn/decision.ts',
-    from: `entry.status === 'minted' && entry.expires_at <= now`,
+    from: `entry.status === 'minted' && isOver(entry.expires_at, entry.clock, now)`,
     to: `entry.status === 'minted' && entry.expires_at === null`,
     suites: ['turn/decision'],
   },
   {
     name: 'a token is good for a moment after its time',
-    file: 'turn/decision.ts',
-    from: 'entry.expires_at <= now',
-    to: 'entry.expires_at < now',
+    file: 'session/durations.ts',
+    from: 'if (!began) return end <= now.at',
+    to: 'if (!began) return end < now.at',
     suites: ['turn/decision'],
   },
   {
@@ -84,7 +84,7 @@ export const TOKENS: Mutant[] = [
   {
     name: 'nobody looks whether a token is good',
     file: 'dispatch/decide.ts',
-    from: '  if (entry !== undefined) checkToken(session.state, entry, timestampAfter(session.state.updated_at))\n',
+    from: '  if (entry !== undefined) checkToken(session.state, entry, readClock())\n',
     to: '',
     suites: ['dispatch/decide'],
   },
@@ -178,5 +178,33 @@ export const TOKENS: Mutant[] = [
     from: `  refuseInTool(ctx.caller, 'decide what an agent is asked')\n`,
     to: '',
     suites: ['dispatch/decide'],
+  },
+  {
+    name: 'a duration that began under a clock that was ahead lasts until that clock comes',
+    file: 'session/durations.ts',
+    from: '  return elapsedMs !== undefined && elapsedMs >= lengthMs(end, began)\n',
+    to: '  return false\n',
+    suites: ['session/durations', 'dispatch/clock-ahead'],
+  },
+  {
+    name: 'a clock that was set back revives a token',
+    file: 'session/durations.ts',
+    from: '  if (began.at <= now.at && end <= now.at) return true\n',
+    to: '  return end <= now.at\n',
+    suites: ['session/durations', 'dispatch/clock-ahead'],
+  },
+  {
+    name: 'nobody counts anew what began under a clock that was ahead',
+    file: 'recovery/settle.ts',
+    from: "  if (needsRebase(session.state, now)) session.append([{ kind: 'clock.set_back', clock: now }])\n",
+    to: '',
+    suites: ['dispatch/clock-ahead'],
+  },
+  {
+    name: 'a delay that began under a clock that was ahead is not counted anew',
+    file: 'mail/inbox.ts',
+    from: '      rebaseDelay(store, message, now)\n',
+    to: '',
+    suites: ['dispatch/clock-ahead'],
   },
 ]

@@ -1,10 +1,11 @@
 /** What the tools that write to other agents have in common: whom they mean, what they send, and the wait for a reply. */
-import { clock, parseTime } from '../../../clock.js'
+import { parseTime } from '../../../clock.js'
 import { SubstratError } from '../../../errors.js'
 import { messagesIn } from '../../../mail/inbox.js'
 import type { Message } from '../../../mail/message.js'
 import { type Draft, post } from '../../../mail/post.js'
 import type { JsonObject } from '../../../provider/contract.js'
+import { type DueTime, dueAfter } from '../../../session/durations.js'
 import { deriveId } from '../../../session/ids.js'
 import { openForRead } from '../../../session/open-for-read.js'
 import type { State } from '../../../session/state.js'
@@ -53,13 +54,13 @@ export function sendFrom(
 }
 
 /** `not_before` or `delay_seconds`; null for at once. */
-export function timeOf(input: JsonObject): string | null {
+export function timeOf(input: JsonObject): DueTime | null {
   const at = optionalText(input, 'not_before')
   const delayMs = optionalSeconds(input, 'delay_seconds')
-  if (at === null) return delayMs === null ? null : new Date(clock.now() + delayMs).toISOString()
+  if (at === null) return delayMs === null ? null : dueAfter(delayMs)
   const time = parseTime(at)
   if (time === undefined) throw new Error('not_before is a time in ISO 8601, such as 2026-11-20T10:00:00Z')
-  return time
+  return { at: time, clock: null }
 }
 
 /**

@@ -42,11 +42,11 @@ export const sendMessage: Tool = {
     if (earlier !== undefined) return earlier
     const to = recipientOf(input, context)
     const content = textField(input, 'content')
-    const not_before = timeOf(input)
-    const send = (): string => sendFrom(context, { to, kind, content, not_before })
+    const due = timeOf(input)
+    const send = (): string =>
+      sendFrom(context, { to, kind, content, not_before: due?.at ?? null, clock: due?.clock ?? null })
     if (input.wait !== true) return `sent as ${send()}`
-    if (kind !== 'request' || not_before !== null)
-      throw new Error('only a request that goes out now is waited for')
+    if (kind !== 'request' || due !== null) throw new Error('only a request that goes out now is waited for')
     if (to === 'operator') throw new Error('a person may take days: send it without waiting')
     return awaitReply(context, to, send)
   },
@@ -96,10 +96,10 @@ export const broadcast: Tool = {
     const { session } = context.tree
     const content = textField(input, 'content')
     const kind = input.kind === 'request' ? 'request' : 'notification'
-    const not_before = timeOf(input)
+    const due = timeOf(input)
     const lines = livingChildren(session.store, session.id).map(({ id, path }) => {
       try {
-        sendFrom(context, { to: id, kind, content, not_before })
+        sendFrom(context, { to: id, kind, content, not_before: due?.at ?? null, clock: due?.clock ?? null })
         return `${path}: sent as ${deriveId(context.call.made_at, id)}`
       } catch (error) {
         // One that was terminated meanwhile, or whose inbox is full, keeps nobody else from it.

@@ -1,6 +1,6 @@
 /** Tools by which an agent changes what its own log says of it: each is one batch with the result of its call. */
-import { clock } from '../../../clock.js'
 import { limits } from '../../../limits.js'
+import { dueAfter } from '../../../session/durations.js'
 import { deriveId } from '../../../session/ids.js'
 import { optionalSeconds, type Tool, textField } from '../tool.js'
 import { timeOf } from './correspondence.js'
@@ -27,14 +27,14 @@ export const remindMe: Tool = {
       throw new Error(`you have ${reminders.length} reminders already: cancel one first`)
     const every_ms = optionalSeconds(input, 'every_seconds')
     if (every_ms !== null && every_ms < EVERY_MS_MIN) throw new Error('every_seconds is 1 at least')
-    const due_at =
-      timeOf(input) ?? (every_ms === null ? null : new Date(clock.now() + every_ms).toISOString())
-    if (due_at === null) throw new Error('say when: not_before, delay_seconds or every_seconds')
+    const due = timeOf(input) ?? (every_ms === null ? null : dueAfter(every_ms))
+    if (due === null) throw new Error('say when: not_before, delay_seconds or every_seconds')
     const reminder_id = deriveId(call.made_at, 'reminder')
     const content = textField(input, 'content')
+    const began = due.clock === null ? {} : { clock: due.clock }
     return {
-      content: `reminder ${reminder_id}, due ${due_at}`,
-      records: [{ kind: 'reminder.set', reminder_id, content, due_at, every_ms }],
+      content: `reminder ${reminder_id}, due ${due.at}`,
+      records: [{ kind: 'reminder.set', reminder_id, content, due_at: due.at, every_ms, ...began }],
     }
   },
 }
