@@ -73,8 +73,8 @@ export const ROWS: Mutant[] = [
   {
     name: 'a run that waits for its time goes on before it',
     file: 'session/status.ts',
-    from: `wait?.kind === 'not_before' && (wait.not_before ?? '') <= now`,
-    to: `wait?.kind === 'not_before' && now !== ''`,
+    from: `wait?.kind === 'not_before' && isOver(wait.not_before ?? '', wait.clock, now)`,
+    to: `wait?.kind === 'not_before' && now.at !== ''`,
     suites: ['session/status', 'dispatch/recovering'],
   },
   {
