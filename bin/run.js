@@ -1,4 +1,8 @@
-#!/usr/bin/env node
+#!/bin/sh
+':' //; SUBSTRAT_TRAPPED=; trap 'SUBSTRAT_TRAPPED=1' HUP; kill -HUP $$; [ "$SUBSTRAT_TRAPPED" ] || SUBSTRAT_HANGUP=ignored; unset SUBSTRAT_TRAPPED; export SUBSTRAT_HANGUP="${SUBSTRAT_HANGUP:-default}"; exec node "$0" "$@"
+// The line above is for the shell alone. `nohup` protects by having SIGHUP ignored, which a shell cannot trap then; Node
+// sets every signal to its default before any script runs, so that only what starts it can tell.
+
 // Starts the bundle from V8's compiled code, kept in oclif's cache directory: compiling it anew takes 25 ms of every
 // start. Invariants: code is used only with the very source it was made from, and only if it is whole (V8 compares
 // the source's length, no more, and damaged code crashes the process); only if nobody else could have written it (a
@@ -8,6 +12,11 @@
 // environment, and the keys in it. A listener keeps it shut; a signal that came before it may have opened it.
 process.on('SIGUSR1', () => undefined)
 refuseInspector()
+if (isHangupIgnored()) {
+  // For the turn that is stopped by signals, and for what substrat starts in its turn.
+  process.env.SUBSTRAT_HANGUP = 'ignored'
+  process.on('SIGHUP', () => undefined)
+} else delete process.env.SUBSTRAT_HANGUP
 
 // Like import, for the builtin modules; import takes 1 ms more, since it evaluates every getter of node:fs.
 const builtin = process.getBuiltinModule
@@ -52,6 +61,19 @@ function start() {
   refuseInspector()
   process.once('exit', (exitCode) => saveCode(exitCode, { bundle, saved, script, source }))
   bundle.exports.main(root, { whyUntrusted })
+}
+
+/** Of who runs this file with `node` itself: whether that was by `nohup`, or in a shell that ignores it. */
+function isHangupIgnored() {
+  const { SUBSTRAT_HANGUP: told, _: program = '' } = process.env
+  if (told !== undefined) return told === 'ignored'
+  if (program.endsWith('/nohup')) return true
+  try {
+    const status = process.getBuiltinModule('node:fs').readFileSync(`/proc/${process.ppid}/status`, 'utf8')
+    return (Number.parseInt(/^SigIgn:.*(.)$/m.exec(status)[1], 16) & 1) === 1
+  } catch {
+    return false
+  }
 }
 
 /** Ends the process where the inspector is open and nobody has asked for it on the command line. */

@@ -10,6 +10,12 @@ import type { StopReason } from './turn-event.js'
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
 const SIGNALS: StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
+/** Without SIGHUP where `nohup`, or a shell, had it ignored when the command began (bin/run.js). */
+function stopSignals(): StopSignal[] {
+  const isHangupIgnored = process.env.SUBSTRAT_HANGUP === 'ignored'
+  return SIGNALS.filter((name) => name !== 'SIGHUP' || !isHangupIgnored)
+}
+
 /** One per command: from its first turn on, signals no longer kill the process but ask it to come to an end. */
 export class Shutdown {
   /** The first signal: nothing new is begun. */
@@ -41,7 +47,7 @@ export class Shutdown {
   listen(): void {
     if (this.isListening) return
     this.isListening = true
-    for (const name of SIGNALS) process.on(name, this.onSignal)
+    for (const name of stopSignals()) process.on(name, this.onSignal)
   }
 
   /** The time of the command is over, without a signal: turns in flight have the grace period to end. */
