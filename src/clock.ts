@@ -44,11 +44,11 @@ export function sleep(ms: number): Promise<void> {
   })
 }
 
-/** The promise, or a rejection that says `why` where it has not settled in time; the timer keeps the process alive till then. */
-export async function inTime<T>(promise: T | Promise<T>, ms: number, why: string): Promise<T> {
+/** The promise, or a rejection with `why` where it has not settled in time; the timer keeps the process alive till then. */
+export async function inTime<T>(promise: T | Promise<T>, ms: number, why: string | Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(why)), ms)
+    timer = setTimeout(() => reject(typeof why === 'string' ? new Error(why) : why), ms)
   })
   try {
     return await Promise.race([promise, late])

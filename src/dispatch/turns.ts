@@ -4,6 +4,7 @@ import { SubstratError } from '../errors.js'
 import type { McpStdioServer, Provider, ProviderSettings } from '../provider/contract.js'
 import { takeSlot } from '../provider/slots.js'
 import { isLiving, mustStopServer } from '../provider/warm.js'
+import { TOOL_SERVER } from '../recovery/heard.js'
 import { settingsOf } from '../recovery/settle.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { Ask, PromptSource } from '../session/records.js'
@@ -219,7 +220,7 @@ function stoppedWaiting(signal: StopSignal): SubstratError {
 /** `substrat mcp`, as the program may start it: its environment may be another's than ours. */
 function programTools(root: string, session: Session, run: Run): McpStdioServer {
   const [command, script = ''] = [process.execPath, process.argv[1]]
-  return { name: 'substrat', command, args: [script, 'mcp'], env: environmentOf(root, session, run) }
+  return { name: TOOL_SERVER, command, args: [script, 'mcp'], env: environmentOf(root, session, run) }
 }
 
 function environmentOf(root: string, session: Session, run: Run): Record<string, string> {

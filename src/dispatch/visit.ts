@@ -56,6 +56,8 @@ async function visited<T>(
       policy,
       unknownTool: options.endsRun === true ? 'continue' : tools.unknownTool,
       goesOn: options.goesOn,
+      waitMs: ctx.bounds.waitMs,
+      givesUp: options.endsRun === true,
       note,
     })
     // What a dead process owed goes out before anything new is done, but for the errors of a turn that is gone on with.

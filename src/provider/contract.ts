@@ -144,10 +144,32 @@ export interface AgentProvider extends ProviderFacts {
   /** `state` is what `suspend` returned, or the latest `state` event of a turn. */
   restore(state: Uint8Array, settings: ProviderSettings, host: AgentHost): Promise<AgentSession>
   /**
-   * What the program's own store says of a turn whose process died: read only, the program's group is dead already.
+   * What the program's own store says of a turn whose substrat died: read only, the program's group is dead already.
    * `finished` needs the reply. `unknown` and `unfinished` make the turn interrupted.
+   *
+   * A turn in which something failed because its substrat was gone is `unfinished`, also where the program ended it and
+   * the model had its last word: a permission that nobody was left to give, a call of substrat's tools that nobody
+   * answered. `options.heard` decides that without a look at words: an error of a tool that substrat has not heard of, and
+   * a call of substrat's tools that it has not answered, came after its death, or may have.
+   *
+   * A store that takes long to answer is waited for; a store that cannot be asked rejects. Neither is `unfinished`.
    */
-  inspect(state: Uint8Array | null, settings: ProviderSettings): Promise<Inspection>
+  inspect(state: Uint8Array | null, settings: ProviderSettings, options?: InspectOptions): Promise<Inspection>
+}
+
+/** `signal`: aborted where nobody waits for the answer any more. */
+export interface InspectOptions extends CallOptions {
+  heard: HeardOfTurn
+}
+
+/** What is in substrat's log of the turn that is inspected. */
+export interface HeardOfTurn {
+  /** The calls of the program's own tools that have a `tool_finished`. */
+  finished: string[]
+  /** How many calls of substrat's tools were answered. */
+  answered: number
+  /** The name of the tool server that offered those, as in `AgentHost.tools`. */
+  server: string
 }
 
 export type Inspection = { outcome: 'finished'; reply: string } | { outcome: 'unfinished' | 'unknown' }

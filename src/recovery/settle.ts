@@ -6,10 +6,10 @@
  * settle changes nothing. Nothing edits a log.
  */
 import { inTime } from '../clock.js'
-import { assert } from '../errors.js'
+import { assert, SubstratError, shellWord } from '../errors.js'
 import { limits } from '../limits.js'
 import { removeDelivered } from '../mail/inbox.js'
-import type { ProviderSettings } from '../provider/contract.js'
+import type { AgentProvider, Inspection, ProviderSettings } from '../provider/contract.js'
 import { describeFailure } from '../provider/failure.js'
 import { ofLaunch, ofRun } from '../provider/mark.js'
 import { type KillOutcome, killLeftGroup, killStrays } from '../provider/program.js'
@@ -21,11 +21,18 @@ import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { readClock } from '../storage/identity.js'
 import type { ToolPolicy } from '../turn/turn-event.js'
+import { heardOf } from './heard.js'
 import { rested, settlement } from './settlement.js'
 import { diagnose, type Row } from './table.js'
 
-/** How long a provider may look into its own store: one that hangs must not hold the lock of an agent for ever. */
-const INSPECT_MS_MAX = 10_000
+/**
+ * How long a provider may look into its own store, and no longer than the command waits for a busy agent: one that hangs must
+ * not hold the lock of an agent for ever. A program that has to start takes seconds, and on a busy machine a minute.
+ */
+const INSPECT_MS_MAX = 300_000
+const INSPECT_MS_MIN = 10_000
+/** After so long the person is told what is waited for. */
+const INSPECT_NOTE_MS = 3000
 
 export interface SettleOptions {
   providers: ProviderRegistry
@@ -34,6 +41,10 @@ export interface SettleOptions {
   unknownTool: 'stop' | 'continue'
   /** Whether the caller goes on with an open run; else it is marked as interrupted. */
   goesOn: boolean
+  /** How long the command waits for others (`--timeout`). */
+  waitMs?: number
+  /** Whether the command gives the run up: it needs no reply, and waits for none that does not come. */
+  givesUp?: boolean
   note(text: string): void
 }
 
@@ -123,28 +134,60 @@ const REMARKS: Record<KillOutcome, string | undefined> = {
 }
 
 /** Row J. The group is dead, or out of reach, before the program's store is read. */
-async function finishedReply(
-  session: Session,
-  { providers, note }: SettleOptions,
-): Promise<string | undefined> {
-  const { provider_state, provider_name } = session.state
+async function finishedReply(session: Session, options: SettleOptions): Promise<string | undefined> {
+  const { providers, note } = options
+  const { provider_name } = session.state
   try {
     const provider = await providers.load(provider_name)
     assert(provider.kind === 'agent', 'a run that launched a program is of an agent provider')
-    const state = provider_state === null ? null : Buffer.from(provider_state, 'base64')
-    const inspection = await inTime(
-      provider.inspect(state, settingsOf(session)),
-      INSPECT_MS_MAX,
-      'it did not answer',
-    )
+    const inspection = await inspected(session, provider, options)
     if (inspection.outcome !== 'finished' || typeof inspection.reply !== 'string') return undefined
     if (Buffer.byteLength(inspection.reply) > limits.replyBytesMax)
       throw new Error(`its reply is larger than ${limits.replyBytesMax} bytes`)
     return inspection.reply
   } catch (error) {
+    if (error instanceof SubstratError && error.code === 'TIMED_OUT') throw error
     // A provider that is gone or broken leaves the turn interrupted; it must not keep a session from being repaired.
     note(`the provider ${provider_name} cannot say how the turn ended: ${describeFailure(error).message}`)
     return undefined
+  }
+}
+
+/**
+ * A store that does not answer in time says nothing: nothing is recorded, and the next command asks again. Interrupted is
+ * the turn then only for a command that does not go on with it.
+ */
+async function inspected(
+  session: Session,
+  provider: AgentProvider,
+  { waitMs = INSPECT_MS_MAX, goesOn, givesUp = false, note }: SettleOptions,
+): Promise<Inspection> {
+  const { provider_state, provider_name, path } = session.state
+  const state = provider_state === null ? null : Buffer.from(provider_state, 'base64')
+  const ms = Math.max(INSPECT_MS_MIN, Math.min(INSPECT_MS_MAX, waitMs))
+  const time = new AbortController()
+  const heard = heardOf(session, session.state.run as Run)
+  const late = new Error(`it did not answer in ${Math.round(ms / 1000)} s`)
+  const telling = setTimeout(
+    () => note(`waiting for ${provider_name} to say how the interrupted turn of ${path} ended`),
+    INSPECT_NOTE_MS,
+  )
+  try {
+    const asked = provider.inspect(state, settingsOf(session), { signal: time.signal, heard })
+    return await inTime(asked, ms, late)
+  } catch (error) {
+    if (error !== late || !goesOn || givesUp) throw error
+    throw new SubstratError(
+      'TIMED_OUT',
+      `${provider_name} does not say how the turn of ${path} ended: ${late.message}`,
+      {
+        hint: `run the same command again; or give the turn up: substrat cancel ${shellWord(path)}`,
+        facts: { agent_id: session.id },
+      },
+    )
+  } finally {
+    clearTimeout(telling)
+    time.abort()
   }
 }
 

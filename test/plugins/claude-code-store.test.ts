@@ -92,6 +92,72 @@ describe('a turn', () => {
   })
 })
 
+describe('a turn whose substrat was killed, and that the model ended', () => {
+  const line = (entry: object): string => `${JSON.stringify(entry)}\n`
+  const use = (id: string, name: string): string =>
+    line({
+      type: 'assistant',
+      message: { id, model: 'x', content: [{ type: 'tool_use', id, name }], stop_reason: 'tool_use' },
+    })
+  const result = (tool_use_id: string, is_error: boolean, facts: object = {}): string =>
+    line({ type: 'user', message: { content: [{ type: 'tool_result', tool_use_id, is_error }] }, ...facts })
+  const end = line({
+    type: 'assistant',
+    message: {
+      id: 'm',
+      model: 'x',
+      content: [{ type: 'text', text: 'I give up.' }],
+      stop_reason: 'end_turn',
+    },
+  })
+  const heard = { finished: [] as string[], answered: 0, server: 'substrat' }
+  const OWN = 'mcp__substrat__send_message'
+
+  test.each<[string, string, Partial<typeof heard>, 'finished' | 'unfinished']>([
+    [
+      'where a tool failed that substrat has not heard of: nobody could permit it',
+      use('a', 'Bash') + result('a', true),
+      {},
+      'unfinished',
+    ],
+    [
+      'where that was a tool of a sub-agent',
+      use('a', 'Bash') + result('a', true, { isSidechain: true }),
+      {},
+      'unfinished',
+    ],
+    [
+      'where a tool failed before that',
+      use('a', 'Bash') + result('a', true),
+      { finished: ['a'] },
+      'finished',
+    ],
+    ['where its tools went well without substrat', use('a', 'Bash') + result('a', false), {}, 'finished'],
+    ['where it called tools of substrat in vain', use('a', OWN) + result('a', true), {}, 'unfinished'],
+    [
+      'where it called tools of substrat once more than were answered',
+      use('a', OWN) + result('a', false) + use('b', OWN) + result('b', true),
+      { answered: 1 },
+      'unfinished',
+    ],
+    [
+      'where each of its calls of substrat was answered',
+      use('a', OWN) + result('a', true),
+      { answered: 1 },
+      'finished',
+    ],
+    ['where it needed nobody', '', {}, 'finished'],
+  ])('%s', async (_, tools, known, outcome) => {
+    const earlier = use('z', 'Bash') + result('z', true) + end
+    writeFileSync(transcriptPath(SESSION), earlier + line({ type: 'user', uuid: 'p' }) + tools + end)
+    const state = Buffer.from(JSON.stringify({ session_id: SESSION, is_begun: true, prompt_id: 'p' }))
+    const options = { signal: new AbortController().signal, heard: { ...heard, ...known } }
+    expect(await claude.inspect(state, settings(), options)).toMatchObject({ outcome })
+    // Where substrat lives it has heard all that there is.
+    expect(await claude.inspect(state, settings())).toMatchObject({ outcome: 'finished' })
+  })
+})
+
 describe('without a transcript', () => {
   test('a turn that was begun is not finished', async () => {
     expect(await inspect('d88a8f82-995b-4ff0-9961-f4c79ed01d88')).toEqual({ outcome: 'unfinished' })

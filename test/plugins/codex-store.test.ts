@@ -56,6 +56,20 @@ describe('a turn', () => {
     expect(await inspect(0)).toEqual(UNFINISHED)
   })
 
+  test.each<[string, number, Inspection]>([
+    ['that was answered is finished', 1, FINISHED],
+    ['that nobody answered is unfinished: its substrat was dead', 0, UNFINISHED],
+  ])('with a call of substrat %s', async (_, answered, expected) => {
+    const item = (payload: object): string => `${JSON.stringify({ type: 'response_item', payload })}\n`
+    const call = { type: 'function_call', name: 'list_children', namespace: 'mcp__substrat', call_id: 'c' }
+    const calls = item(call) + item({ type: 'function_call_output', call_id: 'c', output: 'no' })
+    rollout(withoutLastLine(recorded('first')) + calls + lastLine(recorded('first')))
+    const state = { thread_id: FIRST_THREAD, rollout_bytes: 0, input_tokens: 0, output_tokens: 0 }
+    const heard = { finished: [], answered, server: 'substrat' }
+    const options = { signal: new AbortController().signal, heard }
+    expect(await codex.inspect(Buffer.from(JSON.stringify(state)), settingsFor(), options)).toEqual(expected)
+  })
+
   test('that wrote nothing to say has an empty reply', async () => {
     rollout(
       recorded('first').replace('"last_agent_message":"echo: hello there"', '"last_agent_message":null'),

@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const PART = 'provider-opencode/src/guarded'
 const { outputOf } = await pluginPart<{
-  outputOf(command: string, cwd: string, timeoutMs: number): Promise<string>
+  outputOf(command: string, cwd: string, signal?: AbortSignal): Promise<string>
 }>(PART)
 
 const stubborn = (mark: string): string =>
@@ -22,23 +22,34 @@ const pidsIn = (mark: string): number[] =>
   existsSync(mark) ? readFileSync(mark, 'utf8').trim().split('\n').map(Number) : []
 
 describe('a command that reads', () => {
-  test('is dead with all that it has started when its time is over', async () => {
+  test('is dead with all that it has started when nobody waits any more, which is no answer', async () => {
     const mark = join(folder, 'timed-out')
-    expect(await outputOf(stubborn(mark), '/', 300)).toBe('')
+    const time = new AbortController()
+    const output = outputOf(stubborn(mark), '/', time.signal)
+    await waitFor(() => pidsIn(mark).length === 2, 'its start')
+    time.abort()
+    await expect(output).rejects.toThrow('not waited for any longer')
     await waitFor(() => !pidsIn(mark).some(isAlive), 'its death')
   })
 
   test('has said all once it has ended, and leaves nothing behind', async () => {
     const mark = join(folder, 'ended')
-    expect(await outputOf(`sleep 600 >/dev/null & echo $! >> ${mark}; echo said`, '/', 60_000)).toBe('said\n')
+    expect(await outputOf(`sleep 600 >/dev/null & echo $! >> ${mark}; echo said`, '/')).toBe('said\n')
     await waitFor(() => !pidsIn(mark).some(isAlive), 'the death of what it left')
     expect(pidsIn(mark)).toHaveLength(1)
-    expect(await outputOf('echo said; exit 1', '/', 60_000)).toBe('')
+    expect(await outputOf('echo said; exit 1', '/')).toBe('')
+  })
+
+  test.each([
+    ['a signal', 'echo said; kill -9 $$'],
+    ['a signal, as its shell says', 'sh -c "kill -9 \\$\\$"; exit $?'],
+  ])('that was killed by %s has said nothing', async (_, command) => {
+    await expect(outputOf(command, '/')).rejects.toThrow('was killed')
   })
 
   test('dies with substrat', async () => {
     const mark = join(folder, 'left')
-    const call = `outputOf(${JSON.stringify(stubborn(mark))}, '/', 60_000)`
+    const call = `outputOf(${JSON.stringify(stubborn(mark))}, '/')`
     const words = ['--input-type=module', '-e', `${await sourceOf(PART)}\n${call}`]
     const substrat = spawn(process.execPath, words, { stdio: ['ignore', 'ignore', 'inherit'] })
     await waitFor(() => pidsIn(mark).length === 2, 'its start')

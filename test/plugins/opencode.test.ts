@@ -217,6 +217,22 @@ describe('a turn', () => {
     expect(failure?.failure.type).toBe('overflow')
   })
 
+  const OWN = { tool: 'substrat_send_message', callID: 'own', state: { status: 'error' } }
+  const BASH = { tool: 'bash', callID: 'sh', state: { status: 'error' } }
+  test.each<[string, object, { finished?: string[]; answered?: number }, string]>([
+    ['called substrat in vain is not', OWN, {}, 'unfinished'],
+    ['called substrat, which has answered, is', OWN, { answered: 1 }, 'finished'],
+    ['failed with a tool that substrat has not heard of is not', BASH, {}, 'unfinished'],
+    ['failed with a tool before that is', BASH, { finished: ['sh'] }, 'finished'],
+  ])('that %s finished where its substrat has died', async (_, part, known, outcome) => {
+    const agent = new OpenCode()
+    const turn = await agent.turn([{ begin: 'I look. ' }, { 'stored tool': part }, { say: 'Done.' }])
+    const state = eventsOf(turn, 'state').at(-1)?.state ?? null
+    const heard = { finished: [], answered: 0, server: 'substrat', ...known }
+    const { signal } = new AbortController()
+    expect(await opencode.inspect(state, agent.settings(), { signal, heard })).toMatchObject({ outcome })
+  })
+
   test('is not answered by what a person has asked in the same session meanwhile', async () => {
     const agent = new OpenCode()
     const turn = await agent.turn([

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
+import type { InspectOptions } from '../../src/provider/contract.js'
 import { type Settled, type SettleOptions, settle } from '../../src/recovery/settle.js'
 import { RECOVERY_TABLE } from '../../src/recovery/table.js'
 import type { SessionRecord } from '../../src/session/records.js'
@@ -17,10 +18,12 @@ import type { Effect, ProviderKind, TurnEvent } from '../../src/turn/turn-event.
 import { withFaults } from '../support/faults.js'
 import { beginning, newSession, reopen } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
-import { POLICY } from '../support/turns.js'
+import { agent, POLICY } from '../support/turns.js'
 import { CASES, DELIVERED, hanging, PENDING, providersOf, type RecoveryCase } from './cases.js'
 
 let store: FileStore
+/** A group of another start of the machine. */
+const NOBODY = { process_group: 1, start_time: 1, kernel_boot_id: 'another', pid_namespace: '1' }
 
 beforeEach(() => {
   store = tempStore()
@@ -149,17 +152,65 @@ test('what a dead turn left running is dead before its provider is asked', async
   expect(notes).toEqual([`process group ${pid} of the interrupted turn was still there: killed it`])
 })
 
-test('a provider that never answers leaves the turn interrupted', async () => {
+describe('a store that does not answer', () => {
   const recovery = CASES.find(({ name }) => name === 'J-finished') as RecoveryCase
-  const session = await reopen(store, await left(recovery))
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  const notes: string[] = []
-  const settling = settle(session, optionsOf(hanging, notes))
-  await vi.advanceTimersByTimeAsync(10_000)
-  vi.useRealTimers()
-  expect(await settling).toEqual({ row: 'J', hasStranger: false })
-  expect(session.state.run).toMatchObject({ status: 'interrupted', reason: 'process_exit' })
-  expect(notes).toEqual([expect.stringContaining('cannot say how the turn ended')])
+
+  async function unanswered(over: Partial<SettleOptions>, ms: number) {
+    const session = await reopen(store, await left(recovery))
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const notes: string[] = []
+    const settling = settle(session, { ...optionsOf(hanging, notes), ...over }).catch((error) => error)
+    await vi.advanceTimersByTimeAsync(ms)
+    vi.useRealTimers()
+    return { session, notes, settled: await settling }
+  }
+
+  test('is waited for, which is said; after that the turn stays open, and the next command asks again', async () => {
+    const { session, notes, settled } = await unanswered({}, 300_000)
+    expect(settled).toMatchObject({ code: 'TIMED_OUT', message: expect.stringContaining('300 s') })
+    expect(notes).toEqual([expect.stringContaining('waiting for agent to say how')])
+    expect(session.state.run).toMatchObject({ status: 'open', phase: 'launched' })
+    await settle(session, optionsOf(recovery.inspect, notes))
+    expect(session.state.run?.reply).not.toBeNull()
+    expect(notes).toHaveLength(1)
+  })
+
+  test.each<[string, Partial<SettleOptions>, number]>([
+    ['as long as the command waits for others', { waitMs: 60_000 }, 60_000],
+    ['10 s at least', { waitMs: 0 }, 10_000],
+  ])('is waited for %s', async (_, over, ms) => {
+    const { settled } = await unanswered(over, ms)
+    expect(settled).toMatchObject({ code: 'TIMED_OUT', message: expect.stringContaining(`${ms / 1000} s`) })
+  })
+
+  test.each<[string, Partial<SettleOptions>]>([
+    ['does not go on with it', { goesOn: false }],
+    ['gives it up', { givesUp: true }],
+  ])('leaves the turn interrupted for a command that %s', async (_, over) => {
+    const { session, notes, settled } = await unanswered(over, 300_000)
+    expect(settled).toEqual({ row: 'J', hasStranger: false })
+    expect(session.state.run?.status).not.toBe('completed')
+    expect(notes[1]).toContain('cannot say how the turn ended')
+  })
+})
+
+test('the provider is told what the log has of the turn since its program was started last', async () => {
+  const run_id = randomUUID()
+  const session = await newSession(store, { provider: 'agent', workspace: '/w' })
+  const launched = { kind: 'provider.started', run_id, ...NOBODY } as const
+  const ended = { kind: 'program.tool_finished', run_id, tool: 'Bash', content: '', is_error: true } as const
+  const own = { run_id, call_id: 'program_7', tool: 'list_children' } as const
+  session.append(beginning(session, run_id, 'hi'))
+  session.append([launched, { ...ended, call_id: 'before' }, launched, { ...ended, call_id: 'after' }])
+  session.append([{ kind: 'tool.started', ...own, input: {} }])
+  session.append([{ kind: 'tool.finished', ...own, content: '', is_error: false }])
+  let heard: unknown
+  const inspect = async (_: unknown, __: unknown, options: InspectOptions): Promise<object> => {
+    heard = options.heard
+    return { outcome: 'unknown' }
+  }
+  await settle(session, optionsOf(agent({ inspect }), []))
+  expect(heard).toEqual({ finished: ['after'], answered: 1, server: 'substrat' })
 })
 
 test('what a program that has not finished says is no reply', async () => {

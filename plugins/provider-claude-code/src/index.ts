@@ -16,9 +16,10 @@ const provider: AgentProvider = {
   create: async (settings, host) =>
     openSession({ sessionId: randomUUID(), isBegun: false, promptId: null }, settings, host),
   restore: async (state, settings, host) => openSession(restoredState(state), settings, host),
-  async inspect(state) {
+  async inspect(state, _settings, options) {
     const known = decodeClaudeState(state)
-    return known === undefined ? { outcome: 'unknown' } : inspectTranscript(known, process.env)
+    if (known === undefined) return { outcome: 'unknown' }
+    return inspectTranscript(known, process.env, options?.heard)
   },
 }
 

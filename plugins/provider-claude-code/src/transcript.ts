@@ -2,8 +2,9 @@
 import { createReadStream, existsSync, readdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import type { Inspection, JsonObject } from 'substrat/provider'
+import type { HeardOfTurn, Inspection, JsonObject } from 'substrat/provider'
 import { readLines } from '../../program-lines/src/framing.js'
+import { Unheard } from '../../program-lines/src/heard.js'
 import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
 import { parseJson } from '../../program-lines/src/parse.js'
 import type { ClaudeState } from './state.js'
@@ -33,16 +34,21 @@ function foldersOf(path: string): string[] {
   }
 }
 
-/** Whether the latest turn came to its end, as far as the transcript has it. Torn and foreign lines are passed over. */
+/**
+ * Whether the latest turn came to its end, as far as the transcript has it. Torn and foreign lines are passed over. `heard`:
+ * what the turn's substrat lived to see, where it is dead.
+ */
 export async function inspectTranscript(
   { sessionId, promptId }: ClaudeState,
   environment: NodeJS.ProcessEnv,
+  heard?: HeardOfTurn,
 ): Promise<Inspection> {
   if (promptId === null) return { outcome: 'unknown' }
   const path = findTranscript(sessionId, environment)
   if (path === undefined) return { outcome: 'unfinished' }
   let hasBegun = false
   let reply: Reply | undefined
+  const results = new Results(heard)
   try {
     for await (const line of readLines(createReadStream(path), LINE_BYTES_MAX)) {
       // Most of a long transcript is before the turn.
@@ -50,12 +56,44 @@ export async function inspectTranscript(
       const entry = parsed(line)
       if (entry === undefined) continue
       if (entry.uuid === promptId) hasBegun = true
-      else if (hasBegun) reply = afterEntry(reply, entry)
+      else if (hasBegun) {
+        reply = afterEntry(reply, entry)
+        results.take(entry)
+      }
     }
   } catch {
     return { outcome: 'unknown' }
   }
-  return reply?.isFinal === true ? { outcome: 'finished', reply: reply.text } : { outcome: 'unfinished' }
+  return reply?.isFinal === true && !results.areUnheard
+    ? { outcome: 'finished', reply: reply.text }
+    : { outcome: 'unfinished' }
+}
+
+/** The results of the turn's tools, those of sub-agents among them. */
+class Results {
+  private readonly unheard: Unheard
+  /** Calls of substrat's tools. */
+  private readonly own = new Set<string>()
+
+  constructor(private readonly heard: HeardOfTurn | undefined) {
+    this.unheard = new Unheard(heard)
+  }
+
+  take({ message }: JsonObject): void {
+    for (const block of objectsOf(objectOf(message)?.content)) {
+      const id = textOf(block.id)
+      const isOwn = textOf(block.name)?.startsWith(`mcp__${this.heard?.server}__`)
+      if (block.type === 'tool_use' && id !== undefined && isOwn) this.own.add(id)
+      const callId = block.type === 'tool_result' ? textOf(block.tool_use_id) : undefined
+      if (callId === undefined) continue
+      if (this.own.has(callId)) this.unheard.answer()
+      else this.unheard.result(callId, block.is_error === true)
+    }
+  }
+
+  get areUnheard(): boolean {
+    return this.unheard.isAny
+  }
 }
 
 /** What the model said last. */

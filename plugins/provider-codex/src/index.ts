@@ -24,9 +24,9 @@ const provider: AgentProvider = {
       throw failure('session_lost', 'the state of this agent names no thread of codex')
     return open(thread, settings, host)
   },
-  async inspect(state) {
+  async inspect(state, _settings, options) {
     const thread = threadOf(state)
-    return thread === undefined ? { outcome: 'unknown' } : turnOutcome(thread, process.env)
+    return thread === undefined ? { outcome: 'unknown' } : turnOutcome(thread, process.env, options?.heard)
   },
 }
 

@@ -6,8 +6,9 @@ import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import type { Inspection, JsonObject } from 'substrat/provider'
+import type { HeardOfTurn, Inspection, JsonObject } from 'substrat/provider'
 import { readLines } from '../../program-lines/src/framing.js'
+import { Unheard } from '../../program-lines/src/heard.js'
 import { objectOf, textOf } from '../../program-lines/src/json.js'
 import { parseJson } from '../../program-lines/src/parse.js'
 import type { Thread } from './thread.js'
@@ -23,39 +24,75 @@ export async function rolloutBytes(threadId: string, environment: Environment): 
   return file === undefined ? null : (await stat(file)).size
 }
 
-/** How the turn ended that began where the rollout ended before it. */
-export async function turnOutcome(thread: Thread, environment: Environment): Promise<Inspection> {
+/**
+ * How the turn ended that began where the rollout ended before it. `heard`: what the turn's substrat lived to see, where it
+ * is dead. Codex asks nobody for permission, so only a call of substrat's tools can have needed it.
+ */
+export async function turnOutcome(
+  thread: Thread,
+  environment: Environment,
+  heard?: HeardOfTurn,
+): Promise<Inspection> {
   const file = await findRollout(thread.id, environment)
   const start = thread.rolloutBytes
   // A shorter one is not the file that was measured.
   if (file === undefined || start === null || (await stat(file)).size < start) return { outcome: 'unknown' }
-  return firstTurn(readLines(createReadStream(file, { start }), LINE_BYTES_MAX))
+  return firstTurn(readLines(createReadStream(file, { start }), LINE_BYTES_MAX), heard)
 }
 
 /** Only the first: what follows is of a person who went on with the thread in codex itself. */
-async function firstTurn(lines: AsyncIterable<string | undefined>): Promise<Inspection> {
+async function firstTurn(
+  lines: AsyncIterable<string | undefined>,
+  heard: HeardOfTurn | undefined,
+): Promise<Inspection> {
   let turnId: unknown
+  const calls = new OwnCalls(heard)
   for await (const line of lines) {
-    const event = eventIn(line)
+    calls.take(line)
+    const event = payloadIn(line, 'event_msg')
     if (isOneOf(event?.type, 'task_started', 'turn_started')) {
       if (turnId !== undefined) break
       turnId = event?.turn_id ?? null
     }
     if (turnId === undefined || event === undefined || (event.turn_id ?? null) !== turnId) continue
     if (isOneOf(event.type, 'task_complete', 'turn_complete')) {
-      if (objectOf(event.error) !== undefined) break
+      if (objectOf(event.error) !== undefined || calls.areUnheard) break
       return { outcome: 'finished', reply: textOf(event.last_agent_message) ?? '' }
     }
   }
   return { outcome: 'unfinished' }
 }
 
-function eventIn(line: string | undefined): JsonObject | undefined {
+/** Of substrat's tools: each is a call, and its output, in the conversation. */
+class OwnCalls {
+  private readonly unheard: Unheard
+  private readonly open = new Set<string>()
+
+  constructor(private readonly heard: HeardOfTurn | undefined) {
+    this.unheard = new Unheard(heard)
+  }
+
+  take(line: string | undefined): void {
+    if (this.heard === undefined || line?.includes('function_call') !== true) return
+    const { type, name, namespace, call_id } = payloadIn(line, 'response_item') ?? {}
+    const id = textOf(call_id)
+    if (id === undefined) return
+    const isOwn = `${textOf(namespace) ?? ''}${textOf(name) ?? ''}`.startsWith(`mcp__${this.heard.server}`)
+    if (type === 'function_call' && isOwn) this.open.add(id)
+    if (type === 'function_call_output' && this.open.delete(id)) this.unheard.answer()
+  }
+
+  get areUnheard(): boolean {
+    return this.unheard.isAny
+  }
+}
+
+function payloadIn(line: string | undefined, type: 'event_msg' | 'response_item'): JsonObject | undefined {
   // Most lines are the conversation, and long.
-  if (line?.includes('"event_msg"') !== true) return undefined
+  if (line?.includes(`"${type}"`) !== true) return undefined
   try {
     const entry = objectOf(parseJson(line))
-    return entry?.type === 'event_msg' ? objectOf(entry.payload) : undefined
+    return entry?.type === type ? objectOf(entry.payload) : undefined
   } catch {
     return undefined
   }

@@ -1,27 +1,41 @@
 /** What OpenCode's own store has of a turn whose process died: `opencode export` reads it, and starts no agent. */
-import type { Inspection, ProviderSettings } from 'substrat/provider'
+import type { HeardOfTurn, Inspection, InspectOptions, JsonObject, ProviderSettings } from 'substrat/provider'
+import { Unheard } from '../../program-lines/src/heard.js'
 import { objectOf, objectsOf } from '../../program-lines/src/json.js'
 import { outputOf } from './guarded.js'
-import { answerTo, isWhole } from './messages.js'
+import { answerTo, isWhole, resultsIn } from './messages.js'
 import { readSettings } from './settings.js'
 import { decode } from './state.js'
 
-/** Substrat waits for 10 s. */
-const EXPORT_MS_MAX = 9000
-
-export async function inspectTurn(state: Uint8Array | null, settings: ProviderSettings): Promise<Inspection> {
+/** OpenCode takes seconds to start, and on a busy machine a minute: substrat says by its signal how long it waits. */
+export async function inspectTurn(
+  state: Uint8Array | null,
+  settings: ProviderSettings,
+  options?: InspectOptions,
+): Promise<Inspection> {
   if (state === null) return { outcome: 'unknown' }
   const { session_id, message_id } = decode(state)
   // No turn of it was begun: what is there answers an earlier one.
   if (message_id === null) return { outcome: 'unknown' }
   const { command } = readSettings(settings)
-  const text = await outputOf(`${command} export ${session_id}`, settings.workspace, EXPORT_MS_MAX)
+  const text = await outputOf(`${command} export ${session_id}`, settings.workspace, options?.signal)
   const messages = objectsOf(objectOf(parsed(text))?.messages)
   if (messages.length === 0) return { outcome: 'unknown' }
   const answer = answerTo(messages, message_id)
-  return answer !== undefined && isWhole(answer) && !answer.isCalling
+  const isFinished = answer !== undefined && isWhole(answer) && !answer.isCalling
+  return isFinished && !neededUs(messages, message_id, options?.heard)
     ? { outcome: 'finished', reply: answer.reply }
     : { outcome: 'unfinished' }
+}
+
+function neededUs(messages: JsonObject[], promptId: string, heard: HeardOfTurn | undefined): boolean {
+  if (heard === undefined) return false
+  const unheard = new Unheard(heard)
+  for (const { callId, isOwn, isError } of resultsIn(messages, promptId, heard.server)) {
+    if (isOwn) unheard.answer()
+    else unheard.result(callId, isError)
+  }
+  return unheard.isAny
 }
 
 function parsed(text: string): unknown {

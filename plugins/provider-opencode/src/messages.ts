@@ -68,6 +68,20 @@ export function isOwnPart({ type, auto, synthetic, text }: JsonObject, prompt: s
   return type === 'text' && (synthetic === true || text === prompt)
 }
 
+/** The results in what was said to the prompt: of substrat's tools the answers, of any other whether it failed. */
+export function* resultsIn(
+  messages: JsonObject[],
+  promptId: string,
+  server: string,
+): Iterable<{ callId: string; isOwn: boolean; isError: boolean }> {
+  for (const part of saidTo(messages, promptId).flatMap(({ parts }) => objectsOf(parts))) {
+    const status = objectOf(part.state)?.status
+    if (part.type !== 'tool' || (status !== 'completed' && status !== 'error')) continue
+    const isOwn = textOf(part.tool)?.startsWith(`${server}_`) === true
+    yield { callId: String(part.callID), isOwn, isError: status === 'error' }
+  }
+}
+
 export function isWhole({ finish, error }: Answered): boolean {
   return error === undefined && isEnd(finish)
 }

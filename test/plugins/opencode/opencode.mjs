@@ -93,6 +93,10 @@ const STEPS = {
     current.messages.at(-1).parts.push({ type: 'tool', tool: 'bash', callID: newId('call') })
     save(current)
   },
+  'stored tool'(part) {
+    current.messages.at(-1).parts.push({ type: 'tool', ...part })
+    save(current)
+  },
   end: (finish) => STEPS.say('an end', finish),
   user: (parts) => user(parts),
   summary: (text) => STEPS.say(text, 'stop', { summary: true }),
