@@ -99,6 +99,23 @@ export function nextIdOfKey(store: FileStore, state: State, key: string): string
   return entry === undefined ? idOfKey(state.id, key) : deriveId(state.id, 'key', key, String(entry.seq))
 }
 
+/**
+ * The run of that key, where an agent's program was launched for it: what is asked again then is not new to the program.
+ * Also where the launch was another run's, which this one continues or repeats.
+ */
+export function launchedRun(store: FileStore, state: State, key: string | null): string | undefined {
+  const entry = key === null ? undefined : findKey(store, state, key)
+  if (entry === undefined || entry === 'lost') return undefined
+  const { run_id, records } = readPastRun(store, state.id, entry)
+  const isLaunched = records.some(
+    (record) =>
+      record.kind === 'provider.started' ||
+      (record.kind === 'run.started' && record.repeats !== undefined) ||
+      (record.kind === 'message.user' && record.origin === 'continuation'),
+  )
+  return isLaunched ? run_id : undefined
+}
+
 /** Whether it was taken by another call with its key while it waited in the inbox, and does not ask again. */
 export function isTaken(
   store: FileStore,

@@ -8,7 +8,7 @@ import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 import { isDue, isExhausted, isInterrupted, isUnfinished } from '../session/status.js'
 import { readClock } from '../storage/identity.js'
-import { isTaken } from './answered.js'
+import { isTaken, launchedRun } from './answered.js'
 import type { Context } from './context.js'
 import { failureOf, nameOf, wasStopped } from './outcome.js'
 import type { TurnBudget } from './turn-budget.js'
@@ -110,7 +110,9 @@ export async function takeMail(ctx: Context, session: Session, budget: TurnBudge
     noteTaken(ctx, session, messages)
     budget.spend()
     const { key, digest, turn_timeout_ms } = first
-    const request = { key, digest: key === null ? null : digest, turn_timeout_ms, steps_max: null, allow: [] }
+    const repeats = launchedRun(session.store, session.state, key)
+    const own = { key, digest: key === null ? null : digest, turn_timeout_ms, repeats }
+    const request = { ...own, steps_max: null, allow: [] }
     const run = await startTurn(
       ctx,
       session,

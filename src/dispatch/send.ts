@@ -5,8 +5,9 @@ import { openDurable } from '../session/open-for-read.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
+import { troubleOf } from '../session/trouble.js'
 import type { StopSignal } from '../turn/stop.js'
-import { answeredInLog, isOwnTurn } from './answered.js'
+import { answeredInLog, isOwnTurn, launchedRun } from './answered.js'
 import type { Context } from './context.js'
 import { withDrain } from './drain.js'
 import { goOn, nothingWaits, takeMail } from './go-on.js'
@@ -76,7 +77,7 @@ async function converse(
     onOutcome(outcomeOf(ctx, session, session.state.run as Run))
     return
   }
-  if (wentOn.outcome === 'ran' && wentOn.run.reason === 'suspended') throw notTaken(session.state)
+  if (wentOn.outcome === 'ran' && isCutShort(wentOn.run)) throw notTaken(session.state, wentOn.run)
   if (wentOn.outcome === 'exhausted')
     ctx.reporter.note(
       'the interrupted turn was tried in vain too often: leaving it, and going on with this message',
@@ -105,6 +106,7 @@ async function converse(
       turn_timeout_ms: turnTimeoutMs,
       steps_max: request.stepsMax,
       allow: request.allow,
+      repeats: launchedRun(ctx.store, session.state, key),
     },
     { isLast: () => nothingWaits(ctx, session) },
   )
@@ -148,8 +150,15 @@ function terminated(state: State): SubstratError {
   })
 }
 
-function notTaken(state: State): SubstratError {
-  const message = `${nameOf(state)} was suspended before the message was taken: nothing of it was stored`
+/** A person, or what killed its program, comes before the message; a signal to substrat is told by `notBegun`. */
+function isCutShort({ status, reason }: Run): boolean {
+  return status === 'interrupted' && reason !== 'shutdown'
+}
+
+function notTaken(state: State, run: Run): SubstratError {
+  const what =
+    run.reason === 'suspended' ? 'was suspended' : `could not end its earlier turn (${troubleOf(run)})`
+  const message = `${nameOf(state)} ${what} before the message was taken: nothing of it was stored`
   return new SubstratError('INTERRUPTED', message, {
     hint: `send it again: substrat send ${wordOf(state)} '…'`,
     facts: { agent_id: state.id },

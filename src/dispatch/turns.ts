@@ -34,6 +34,7 @@ export interface TurnOptions {
 export type TurnRequest = Pick<RunRequest, 'prompt' | 'key' | 'digest' | 'turn_timeout_ms' | 'steps_max'> & {
   /** Besides what the agent and the settings allow. */
   allow: string[]
+  repeats?: string | undefined
 }
 
 /** A new run. Nothing of it is stored where no slot becomes free. */
@@ -98,10 +99,9 @@ export async function continueTurn(
   auto: boolean,
   options: TurnOptions,
 ): Promise<Run> {
-  const { run_id, key, digest, turn_timeout_ms, steps_max, allow } = session.state.run as Run
-  const { kind } = await ctx.providers.load(session.state.provider_name)
-  // A model has the conversation, with the question at its end; a program must be told.
-  const content = kind === 'model' ? null : recoveryPrompt(session)
+  const { run_id, key, digest, turn_timeout_ms, steps_max, allow, hasLaunched } = session.state.run as Run
+  // A model has the conversation, with the question at its end; a program that was launched for it must be told.
+  const content = hasLaunched ? recoveryPrompt(session) : null
   const prompt: Continuation = { origin: 'continuation', continues: run_id, auto, content }
   return startTurn(ctx, session, { prompt, key, digest, turn_timeout_ms, steps_max, allow }, options)
 }

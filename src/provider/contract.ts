@@ -43,6 +43,10 @@ export interface CallOptions {
 /**
  * Throw this, or any error that has these fields, for a turn that fails. Anything else counts as `crashed`. Its message is
  * one plain sentence for a person; its stack and its `cause` go into the log, so no secret may be in them.
+ *
+ * `crashed` is also the type for a program that ended without an end of its turn, whatever it wrote to stderr: where a
+ * signal killed it that substrat did not send, the turn is then interrupted and continued, and not failed. Any other type is
+ * taken for an answer.
  */
 export interface ProviderFailure extends Error {
   failure: {
@@ -266,7 +270,10 @@ export interface LaunchedProgram {
   stdin: NodeJS.WritableStream
   stdout: NodeJS.ReadableStream
   stderr: NodeJS.ReadableStream
-  /** Settles when the program itself has exited; what it started may still hold its output open. */
+  /**
+   * Settles when the program itself has exited; what it started may still hold its output open. Await it before `kill`
+   * where the program's streams have ended: what was killed before it had exited counts as ended by the provider.
+   */
   exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
   /** Ends the whole group: SIGTERM, and SIGKILL for what is left after `graceMs`. Resolves when it is gone, or 5 s later. */
   kill(graceMs: number): Promise<void>

@@ -1,6 +1,11 @@
 /** A provider's failure, from whatever it threw. */
 import { limits } from '../limits.js'
-import { type ErrorDetail, PROVIDER_FAILURE_TYPES, type RunError } from '../session/records.js'
+import {
+  type ErrorDetail,
+  type FailureType,
+  PROVIDER_FAILURE_TYPES,
+  type RunError,
+} from '../session/records.js'
 import type { ProviderFailure } from './contract.js'
 import { detailOf } from './failure-detail.js'
 
@@ -42,6 +47,14 @@ export function describeFailure(thrown: unknown): RunError {
     // An object without a string form, or with getters that throw.
     return { type: 'crashed', message: plainSentence('') }
   }
+}
+
+/** What a program that is killed, or a model whose host goes down, leaves behind: no answer of theirs to what was asked. */
+const WITHOUT_ANSWER: FailureType[] = ['crashed', 'unreachable', 'timeout', 'overloaded', 'invalid_response']
+
+/** Whether the failure says nothing of the turn itself, so that a stop signal explains it as well. */
+export function saysNothing({ type }: RunError): boolean {
+  return WITHOUT_ANSWER.includes(type)
 }
 
 /** When the provider said to try again, in milliseconds from now; null where it did not. Never throws itself. */

@@ -36,9 +36,12 @@ export interface WarmContext {
 }
 
 export class WarmHost {
+  /** Whether a server of an earlier turn has ended in the middle of this one, by whatever: it is no child of ours. */
+  hasDied = false
   private isKept = false
   private isClosed = false
   private leash: Leash | undefined
+  private isReopened = false
 
   constructor(
     private readonly session: Session,
@@ -85,6 +88,7 @@ export class WarmHost {
     store.servers.mark(id)
     store.servers.boundOutput(id)
     this.isKept = true
+    this.isReopened = true
     return { handle, ...this.serverParts(warm) }
   }
 
@@ -94,6 +98,8 @@ export class WarmHost {
     const { servers } = session.store
     await this.mustStop()
     this.isKept = false
+    this.isReopened = false
+    this.hasDied = false
     const server_id = randomUuid()
     // Not of the run: it serves later ones too.
     const { SUBSTRAT_RUN: _, SUBSTRAT_SOCKET: __, ...lasting } = context.environment
@@ -150,6 +156,7 @@ export class WarmHost {
   private async stop(server: WarmServer | undefined, graceMs: number): Promise<void> {
     if (server === undefined) return
     const outcome = await endServer(this.session, server, graceMs)
+    this.hasDied ||= this.isReopened && outcome === 'gone'
     if (this.isClosed || this.session.state.warm?.server_id !== server.server_id) return
     this.isKept = false
     if (outcome === 'foreign' || outcome === 'alive') return

@@ -97,6 +97,7 @@ const KNOWN_TO_OPERATOR: NonNullable<Run['reason']>[] = [
   'shutdown',
   'process_exit',
   'process_restart',
+  'program_killed',
 ]
 
 function toldWatchers(next: State, at: Location, status: WatchedStatus): State {

@@ -54,7 +54,9 @@ export function runStarted(next: State, record: NewRecord<'run.started'> & Place
       wait: null,
       // Until a prompt has it in words.
       answer: record.continues === undefined ? null : (next.run?.answer ?? null),
-      hasActed: false,
+      hasLaunched:
+        record.repeats !== undefined || (record.continues !== undefined && next.run?.hasLaunched === true),
+      ...(record.repeats === undefined ? {} : { repeats: record.repeats }),
       start: { seq: at.seq, offset: at.offset },
     },
     ...(record.key === undefined ? {} : withKey(next, record.key, record.ts, at)),

@@ -144,7 +144,11 @@ function apply(next: State, record: SessionRecord, at: Location): State {
         ...next.recovery,
         interruption: { run_id: record.run_id, reason: record.reason, at: record.ts },
       }
-      return runEnded(next, record, at, { status: 'interrupted', reason: record.reason })
+      return runEnded(next, record, at, {
+        status: 'interrupted',
+        reason: record.reason,
+        error: record.error ?? null,
+      })
     case 'message.user':
       // What a program is told when its turn is gone on with has the decision that it may not have had.
       next.run = { ...openRun(next, record.run_id), prompts: [at], answer: null }
@@ -203,10 +207,14 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       const run = toolStarted(openRun(next, record.run_id), record)
       return isOfProgram(record) ? programActed(next, run) : { ...next, run }
     }
-    case 'tool.finished':
-      next.run = toolFinished(openRun(next, record.run_id), record)
-      next.recovery = { ...next.recovery, barren_attempts: 0 }
+    case 'tool.finished': {
+      const run = openRun(next, record.run_id)
+      next.run = toolFinished(run, record)
+      // A model goes on from that result. An agent's program that is killed each time may call the same tool each time.
+      if (next.run.program_calls.length === run.program_calls.length)
+        next.recovery = { ...next.recovery, barren_attempts: 0 }
       return next
+    }
     case 'server.started': {
       const run = openRun(next, record.run_id)
       next.run = { ...run, servers: [...run.servers, record.group] }
@@ -237,7 +245,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'provider.started': {
       const { process_group, start_time, kernel_boot_id, pid_namespace } = record
       const process = { process_group, start_time, kernel_boot_id, pid_namespace }
-      next.run = { ...openRun(next, record.run_id), phase: 'launched', process }
+      next.run = { ...openRun(next, record.run_id), phase: 'launched', process, hasLaunched: true }
       return next
     }
     case 'provider.state':
@@ -259,7 +267,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
 
 /** It has what it was told: a decision may be carried out by now, and is not said twice, nor is the conversation. */
 function programActed(next: State, run: Run): State {
-  return { ...next, isSeedDue: false, run: { ...run, hasActed: true, answer: null } }
+  return { ...next, isSeedDue: false, run: { ...run, hasLaunched: true, answer: null } }
 }
 
 const MOVES: Record<SessionState, SessionState[]> = {

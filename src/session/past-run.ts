@@ -84,7 +84,7 @@ export function readPastRun(store: FileStore, agentId: string, entry: Omit<KeyEn
       }
       if (record.kind === 'run.cancelled') Object.assign(run, { status: 'cancelled', reason: record.reason })
       if (record.kind === 'run.interrupted')
-        Object.assign(run, { status: 'interrupted', reason: record.reason })
+        Object.assign(run, { status: 'interrupted', reason: record.reason, error: record.error ?? null })
       // The log may have gone on since `entry` was read: what comes after is another run.
       if (run.status !== 'open') return { ...run, ended_at: record.ts }
     }

@@ -99,10 +99,14 @@ export const PROVIDER_FAILURE_TYPES = [
 export const FAILURE_TYPES = [...PROVIDER_FAILURE_TYPES, 'max_steps'] as const
 export type FailureType = (typeof FAILURE_TYPES)[number]
 
-/** `process_exit`: its process is gone. `process_restart`: so is the start of the kernel that it ran under. */
+/**
+ * `process_exit`: its process is gone. `process_restart`: so is the start of the kernel that it ran under. `program_killed`:
+ * a signal that was not substrat's has ended its agent program.
+ */
 const INTERRUPTIONS = [
   'process_exit',
   'process_restart',
+  'program_killed',
   'shutdown',
   'suspended',
   'unknown_tool',
@@ -211,6 +215,8 @@ export const RECORD_SHAPES = {
     /** Tools that may change things without being asked about; `all` is every tool. */
     allow: optional(list(text)),
     steps_max: optional(integer),
+    /** An earlier run with the same key, for which an agent's program was launched: it may have the message already. */
+    repeats: optional(uuid),
   },
   /** With `token_id` where a decision let it go on. */
   'run.resumed': { run_id: uuid, boot_id: text, auto: flag, attempt: integer, token_id: optional(uuid) },
@@ -235,7 +241,12 @@ export const RECORD_SHAPES = {
     detail: optional(text),
   },
   'run.cancelled': { run_id: uuid, reason: oneOf(...CANCELLATIONS) },
-  'run.interrupted': { run_id: uuid, reason: oneOf(...INTERRUPTIONS) },
+  /** `error`: how its program ended (`program_killed`). */
+  'run.interrupted': {
+    run_id: uuid,
+    reason: oneOf(...INTERRUPTIONS),
+    error: optional(object<RunError>({ type: failure, message: text })),
+  },
   'message.user': { message_id: uuid, run_id: uuid, content, origin: oneOf('operator', 'continuation') },
   /** Told to the model, not by anybody: that its turn was interrupted. */
   'message.notice': { run_id: uuid, content, attempt: integer },

@@ -12,8 +12,8 @@ import { type LogReader, readRecordAt } from '../storage/log.js'
 import { isWholeBefore } from '../storage/tail.js'
 import type { KeyEntry, State } from './state.js'
 
-/** The version of the fold that wrote it: a program that folds otherwise rebuilds. 2: calls, waits, tokens. 3: mail. 4, 5: programs that wait. 6: a bounded number of keys. */
-export const SNAPSHOT_VERSION = 6
+/** The version of the fold that wrote it: a program that folds otherwise rebuilds. 2: calls, waits, tokens. 3: mail. 4, 5: programs that wait. 6: a bounded number of keys. 7: whether a program was launched. */
+export const SNAPSHOT_VERSION = 7
 const ALL_KEYS_VERSION = 5
 
 /** Every snapshot begins with its version; the fields of the state are behind it. */
@@ -74,6 +74,8 @@ export function stateIn({ snapshot, crc: _, ...state }: JsonObject): State | und
 /** Of a snapshot with all keys: what the fold makes of the same log now. Undefined where only the log says it. */
 function withLatestKeys(state: State): State | undefined {
   if (state.lost !== undefined || state.owes.length > 0) return undefined
+  const run = completedRun(state.run)
+  if (run === undefined) return undefined
   const keys = state.keys.slice(-limits.keysInStateMax)
   const keys_since = state.keys.length > keys.length ? (keys[0] as KeyEntry).seq : 0
   // In the order of the fold, which is that of the bytes.
@@ -83,9 +85,21 @@ function withLatestKeys(state: State): State | undefined {
           ['keys', keys],
           ['keys_since', keys_since],
         ]
-      : [[name, value]],
+      : [[name, name === 'run' ? run : value]],
   )
   return Object.fromEntries(fields) as unknown as State
+}
+
+/** With the name of today for whether a program was launched: one that has completed without a model was. */
+function completedRun(run: State['run']): object | null | undefined {
+  if (run === null) return null
+  if (run.status !== 'completed') return undefined
+  const isOfProgram = run.steps === 0
+  return Object.fromEntries(
+    Object.entries(run).map(([name, value]) =>
+      name === 'hasActed' ? ['hasLaunched', isOfProgram] : [name, value],
+    ),
+  )
 }
 
 /** What it says, not held against the log yet. */

@@ -102,8 +102,13 @@ export interface Run {
   wait: Wait | null
   /** What a person decided about the program's question, until the program has begun to act, or a prompt has it in words. */
   answer: Location | null
-  /** Whether an agent's program has begun to use tools, its own or ours. */
-  hasActed: boolean
+  /**
+   * Whether an agent's program was launched for what is asked, by this run or by one that it continues or repeats: it may
+   * have been asked already, and may have done a part of it.
+   */
+  hasLaunched: boolean
+  /** The earlier run that it repeats. */
+  repeats?: string
   /** Where its `run.started` is. */
   start: { seq: number; offset: number }
 }
@@ -222,7 +227,7 @@ export interface State {
   watchers: Watcher[]
   recovery: {
     interruption: { run_id: string; reason: Interruption; at: string } | null
-    /** Attempts to go on by itself since something was last added. */
+    /** Attempts to go on by itself since a model, or one of its tools, last added something; or since an agent's reply. */
     barren_attempts: number
     /** How often the model was asked since it last responded. */
     unanswered_requests: number

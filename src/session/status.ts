@@ -8,7 +8,7 @@ import type { State, Wait } from './state.js'
 export type Status = 'running' | 'waiting' | 'idle' | 'interrupted_startup' | 'interrupted_waiting'
 
 /** What a turn goes on from by itself. */
-const GOES_ON: Interruption[] = ['process_exit', 'process_restart', 'shutdown']
+const GOES_ON: Interruption[] = ['process_exit', 'process_restart', 'shutdown', 'program_killed']
 /** `unknown_tool`, `program_alive`: a person has to say so first. */
 const INTERRUPTED_STARTUP: Interruption[] = [...GOES_ON, 'unknown_tool', 'program_alive']
 

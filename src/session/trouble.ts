@@ -14,6 +14,7 @@ export function troubleOf(run: { error: RunError | null; reason: Run['reason'] }
 export const WHY_STOPPED: Record<StopReason, string> = {
   process_exit: 'its process is gone',
   process_restart: 'the machine was started anew',
+  program_killed: 'its agent program was killed',
   shutdown: 'a signal stopped it',
   suspended: 'it was suspended by another command',
   turn_timeout: 'it took longer than its timeout',

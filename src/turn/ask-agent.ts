@@ -14,12 +14,13 @@ import type {
   ToolCall,
   WaitAnswer,
 } from '../provider/contract.js'
-import { type FailureReport, reportFailure } from '../provider/failure.js'
+import { Deaths } from '../provider/deaths.js'
+import { type FailureReport, reportFailure, saysNothing } from '../provider/failure.js'
 import { ofRun } from '../provider/mark.js'
 import { createHost, killStrays } from '../provider/program.js'
 import { secretsOf } from '../provider/secrets.js'
 import { WarmHost } from '../provider/warm-host.js'
-import type { Ask, CallRecord, ProcessGroup, Usage } from '../session/records.js'
+import type { Ask, CallRecord, ProcessGroup, RunError, Usage } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import { shortened } from './asks.js'
 import {
@@ -60,6 +61,8 @@ export interface AgentTurn {
 export type AgentOutcome =
   | Extract<TurnEvent, { type: 'released' | 'stopped' }>
   | ({ type: 'failed' } & FailureReport)
+  /** A signal that was not ours has ended its program: nothing is known of the turn but that it did not end. */
+  | { type: 'killed'; error: RunError }
   | { type: 'asks'; wait: 'approval' | 'input'; asks: Ask[]; state: string | null }
 
 export async function askAgent(
@@ -76,13 +79,17 @@ export async function askAgent(
     storage.persist({ type: 'launched', group })
   }
   const persist = (event: TurnEvent): void => storage.persist(event)
+  const deaths = new Deaths()
   const warm = new WarmHost(session, { isOn: turn.keepsServer(), environment, persist })
+  // Before this attempt launches anything.
+  const { hasLaunched = false } = session.state.run ?? {}
   let agent: AgentSession | undefined
   try {
-    const host = { ...createHost({ environment, tools, record }), ...(await warm.open()) }
+    const host = watched({ ...createHost({ environment, tools, record }), ...(await warm.open()) }, deaths)
     agent = await open(session, provider, turn.settings, host, ends)
     const heard = new Heard(session, storage, turn)
-    for await (const event of untilStopped(begin(session, agent, turn, storage), ends)) heard.take(event)
+    for await (const event of untilStopped(begin(session, agent, turn, storage, hasLaunched), ends))
+      heard.take(event)
     // Also where the provider took the failure to record for something that it may pass over.
     if (storage.hasFailed) throw storage.failure
     const { question, reply, usage } = heard
@@ -99,6 +106,8 @@ export async function askAgent(
     await warm.close(turn.keepsServer())
     return { type: 'released', state, usage, terminates: false }
   } catch (error) {
+    // Before anything is killed here.
+    const killed = killedBy(deaths)
     const isStopped = stop.signal.aborted && !storage.hasFailed
     const state = await letGo(agent, isStopped && stop.reason() === 'suspended' ? 'suspend' : 'stop')
     // Its end is recorded by who comes next, where it cannot be now.
@@ -106,9 +115,45 @@ export async function askAgent(
     await killApart(session, launched)
     if (storage.hasFailed) throw storage.failure
     if (isStopped) return { type: 'stopped', reason: stop.reason(), state, result: null }
-    return { type: 'failed', ...reportFailure(error, secretsOf(provider, turn.settings)) }
+    const report = reportFailure(error, secretsOf(provider, turn.settings))
+    return endWithoutAnswer(report, warm.hasDied ? KEPT_SERVER_ENDED : killed, stop)
   }
 }
+
+/** Of its programs it is known who ended them. */
+function watched(host: AgentHost, deaths: Deaths): AgentHost {
+  const { launch, launchServer } = host
+  return {
+    ...host,
+    launch: async (command, options) => deaths.watch(await launch(command, options)),
+    launchServer:
+      launchServer === null
+        ? null
+        : async (command, options) => deaths.watch(await launchServer(command, options)),
+  }
+}
+
+/** What the end of a program that gave no answer comes to: substrat's own end, that of its program alone, or a failure. */
+async function endWithoutAnswer(
+  report: FailureReport,
+  how: string | undefined,
+  stop: TurnStop,
+): Promise<AgentOutcome> {
+  const { error } = report
+  const isEnd = error.type === 'crashed'
+  if (saysNothing(error) && (await stop.isShuttingDown(isEnd)))
+    return { type: 'stopped', reason: 'shutdown', state: null, result: null }
+  if (!isEnd || how === undefined) return { type: 'failed', ...report }
+  const message = error.message.includes(how) ? error.message : `the agent program ${how}: ${error.message}`
+  return { type: 'killed', error: { ...error, message } }
+}
+
+function killedBy({ killer }: Deaths): string | undefined {
+  return killer === undefined ? undefined : `was killed by ${killer}`
+}
+
+/** How is not known: it is no child of ours. */
+const KEPT_SERVER_ENDED = 'had a server kept, which ended in the middle of the turn'
 
 /** The program's turn: what it is asked, or what a person decided about what it asked. */
 function begin(
@@ -116,6 +161,7 @@ function begin(
   agent: AgentSession,
   { stop }: AgentTurn,
   storage: StorageGuard,
+  hasLaunched: boolean,
 ): AsyncIterable<AgentEvent> {
   const { run, isSeedDue } = session.state
   const options = { signal: stop.signal, allow: run?.allow ?? [] }
@@ -123,7 +169,7 @@ function begin(
   const answered = isSeedDue ? undefined : storage.guard(() => decisionOf(session))
   if (answered === undefined)
     return agent.send(
-      storage.guard(() => programPrompt(session)),
+      storage.guard(() => programPrompt(session, hasLaunched)),
       options,
     )
   if (agent.answer === undefined) throw offContract('a wait without `answer`')

@@ -17,7 +17,7 @@ import type {
   ProviderSettings,
   ToolCall,
 } from '../provider/contract.js'
-import type { FailureReport } from '../provider/failure.js'
+import { type FailureReport, saysNothing } from '../provider/failure.js'
 import { ofLaunch } from '../provider/mark.js'
 import { createHost, killStrays } from '../provider/program.js'
 import { causeOf } from '../session/causes.js'
@@ -36,7 +36,7 @@ import type { TurnStop } from './stop.js'
 import { StrayErrors } from './stray-errors.js'
 import type { ToolCaller } from './tools/tool.js'
 import type { Toolbox } from './tools/toolbox.js'
-import type { Effect, RetryPlan, TurnEvent } from './turn-event.js'
+import type { Effect, RetryPlan, ToolOutcome, TurnEvent } from './turn-event.js'
 
 export interface TurnPorts {
   provider: Provider
@@ -85,7 +85,12 @@ export async function drive(
 }
 
 class Turn {
-  stop: TurnStop = { signal: new AbortController().signal, reason: () => 'shutdown', close: () => undefined }
+  stop: TurnStop = {
+    signal: new AbortController().signal,
+    reason: () => 'shutdown',
+    isShuttingDown: async () => false,
+    close: () => undefined,
+  }
   private readonly strays = new StrayErrors()
   /** Calls that this process has begun; any other was begun by one that is gone. */
   private readonly begun = new Set<string>()
@@ -168,7 +173,12 @@ class Turn {
     await this.releaseSlot()
     if (asked.outcome === 'stopped')
       return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
-    if (asked.outcome === 'failed') return this.failed(asked)
+    if (asked.outcome === 'failed') {
+      // Whatever its model was reached by may have had the signal too; and nothing is asked again after one.
+      if (saysNothing(asked.error) && (await this.stop.isShuttingDown(false)))
+        return { type: 'stopped', reason: 'shutdown', state: null, result: null }
+      return this.failed(asked)
+    }
     const { reply, stop, usage, calls } = asked.answer
     if (stop === 'length') this.ports.note('the response reached its token limit: it is cut off there')
     return { type: 'model_responded', reply, stop, usage, calls: this.stored(calls) }
@@ -225,6 +235,8 @@ class Turn {
         if (notBefore === null) return { type: 'failed', ...failed }
         return { type: 'program_limited', state: null, ...failed, notBefore }
       }
+      case 'killed':
+        return { type: 'program_killed', error: asked.error }
       default:
         return asked
     }
@@ -288,18 +300,20 @@ class Turn {
     const isRepeat = !this.begun.has(callId)
     const facts = { run_id, call_id: callId, made_at, allow, isRepeat, isApproved }
     const ran = await this.ports.toolbox.run(call, facts, this.stop.signal, launch)
-    const { whole, isStopped = false, isOpen, ...outcome } = ran
+    const { whole, isStopped = false, isOpen, end, ...outcome } = ran
     if (isStopped) await this.killApart(groups)
     if (broken instanceof SubstratError) throw broken
     const output = whole === null ? null : this.session.writeBlob(whole)
     const result = { call_id: callId, ...outcome, output }
-    if (!this.stop.signal.aborted) return { type: 'tool_finished', ...result }
-    return {
-      type: 'stopped',
-      reason: this.stop.reason(),
-      state: null,
-      result: isOpen === true ? null : result,
+    if (this.stop.signal.aborted) {
+      const reason = this.stop.reason()
+      return { type: 'stopped', reason, state: null, result: isOpen === true ? null : result }
     }
+    if (end !== undefined && (await this.stop.isShuttingDown(end === 'killed'))) {
+      await this.killApart(groups)
+      return { type: 'stopped', reason: 'shutdown', state: null, result: unknownOutcome(result) }
+    }
+    return { type: 'tool_finished', ...result }
   }
 
   private async park(callIds: string[]): Promise<TurnEvent> {
@@ -338,6 +352,8 @@ class Turn {
     if (this.stop.signal.aborted)
       return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
     if (compacted !== undefined) return compacted
+    if (await this.stop.isShuttingDown(false))
+      return { type: 'stopped', reason: 'shutdown', state: null, result: null }
     const message = 'the conversation is too long for the model, and could not be made shorter'
     return { type: 'failed', error: { type: 'overflow', message } }
   }
@@ -374,6 +390,12 @@ class Turn {
 
 function isCode(error: unknown, code: ErrorCode): boolean {
   return error instanceof SubstratError && error.code === code
+}
+
+/** The signal that stops substrat has gone to its tools too: what is left of one is no answer that a model may go by. */
+function unknownOutcome(result: ToolOutcome): ToolOutcome {
+  const content = `Interrupted: substrat was stopped while this ran, and it may have had the same signal; what it had done by then is unknown. It said:\n${result.content}`
+  return { ...result, content }
 }
 
 /** Whatever its program came to after that. */

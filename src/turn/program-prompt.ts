@@ -8,11 +8,13 @@ import type { WaitAnswer } from '../provider/contract.js'
 import type { SessionRecord } from '../session/records.js'
 import { promptOf, promptRecords, type Readable } from './history.js'
 
-/** What it is asked, and where it has lost the conversation that too. */
-export function programPrompt(session: Readable): string {
-  const { isSeedDue, seed, run } = session.state
-  // It was parked by a limit in the middle of its work.
-  const asked = run?.hasActed === true ? recoveryPrompt(session) : withDecision(session, promptOf(session))
+/**
+ * What it is asked, and where it has lost the conversation that too. `hasLaunched`: it was launched for that before, and may
+ * have it from then, also where it has said nothing since.
+ */
+export function programPrompt(session: Readable, hasLaunched: boolean): string {
+  const { isSeedDue, seed } = session.state
+  const asked = hasLaunched ? recoveryPrompt(session) : withDecision(session, promptOf(session))
   const record = isSeedDue && seed !== null ? session.recordAt(seed) : undefined
   const told = record?.kind === 'session.seeded' ? session.text(record.content) : ''
   return told === '' ? asked : `${told}\n\n${asked}`
@@ -24,8 +26,9 @@ export function recoveryPrompt(session: Readable): string {
   // An interrupted recovery prompt is asked again as it is, not quoted within another.
   const [record] = promptRecords(session)
   if (record?.kind === 'message.user' && record.origin === 'continuation') return withDecision(session, asked)
+  const which = session.state.run?.repeats === undefined ? 'Your previous turn' : 'An earlier turn of yours'
   const told = [
-    'Your previous turn was interrupted before its reply was recorded; some of its work may be done already.',
+    `${which} was interrupted before its reply was recorded; some of its work may be done already.`,
     'Look at what is done, and go on from there. The turn was:',
     '',
     asked,

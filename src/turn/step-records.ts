@@ -22,6 +22,7 @@ export function runStarted(state: State, request: RunRequest): NewRecord[] {
     ...(request.turn_timeout_ms === null ? {} : { turn_timeout_ms: request.turn_timeout_ms }),
     ...(request.allow.length === 0 ? {} : { allow: request.allow }),
     ...(request.steps_max === null ? {} : { steps_max: request.steps_max }),
+    ...(request.repeats === undefined ? {} : { repeats: request.repeats }),
   })
   return [...records, ...assembled(run_id, sources), ...promptRecords(run_id, prompt)]
 }

@@ -121,6 +121,10 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
       }
     case 'program_limited':
       return { records: [...stateRecord(run_id, event.state), ...limited(run_id, event)] }
+    case 'program_killed':
+      return {
+        records: [{ kind: 'run.interrupted', run_id, reason: 'program_killed', error: event.error }],
+      }
     case 'agent_replied':
       return { records: [reply(run, event.reply)] }
     case 'released':

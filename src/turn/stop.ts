@@ -16,6 +16,9 @@ function stopSignals(): StopSignal[] {
   return SIGNALS.filter((name) => name !== 'SIGHUP' || !isHangupIgnored)
 }
 
+/** How long a signal is waited for that may have killed a program first. */
+const SIGNAL_PAUSE_MS = 500
+
 /** One per command: from its first turn on, signals no longer kill the process but ask it to come to an end. */
 export class Shutdown {
   /** The first signal: nothing new is begun. */
@@ -29,6 +32,7 @@ export class Shutdown {
   constructor(
     private readonly graceMs: number,
     private readonly note: (text: string) => void,
+    private readonly pauseMs = SIGNAL_PAUSE_MS,
   ) {
     // One turn each, and recovery runs as many side by side as there are slots: no leak that Node need warn of.
     setMaxListeners(0, this.asked.signal, this.stopped.signal)
@@ -42,6 +46,22 @@ export class Shutdown {
   /** Aborted when a turn in flight must stop now. */
   get signal(): AbortSignal {
     return this.stopped.signal
+  }
+
+  /** Whether a signal has come, or comes now: what was sent to every process at once reaches them one after the other. */
+  async isSignalled(): Promise<boolean> {
+    if (this.requested !== undefined) return true
+    const { signal } = this.asked
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      const timer = setTimeout(done, this.pauseMs)
+      signal.addEventListener('abort', done)
+    })
+    return this.requested !== undefined
   }
 
   listen(): void {
@@ -80,6 +100,8 @@ export interface TurnStop {
   signal: AbortSignal
   /** Why, once `signal` is aborted. */
   reason(): StopReason
+  /** Whether substrat was asked to stop by a signal, which may have gone to its programs too. `waits`: or is so now. */
+  isShuttingDown(waits: boolean): Promise<boolean>
   close(): void
 }
 
@@ -123,6 +145,7 @@ export function watchForStop(
   return {
     signal: stopped.signal,
     reason: () => reason,
+    isShuttingDown: async (waits) => (waits ? shutdown.isSignalled() : shutdown.requested !== undefined),
     close() {
       shutdown.turnsInFlight -= 1
       watcher.close()

@@ -26,6 +26,8 @@ export interface RunRequest {
   turn_timeout_ms: number | null
   allow: string[]
   steps_max: number | null
+  /** An earlier run for which an agent's program was launched with the same message. */
+  repeats?: string | undefined
   sources: PromptSource[]
 }
 
@@ -138,6 +140,8 @@ export type TurnEvent =
     }
   /** The program's provider says when to come back. */
   | { type: 'program_limited'; state: string | null; error: RunError; detail?: string; notBefore: string }
+  /** A signal that was not substrat's has ended the program in the middle of its turn. */
+  | { type: 'program_killed'; error: RunError }
   | { type: 'agent_replied'; reply: string }
   /** An agent provider has let go after its reply. */
   | { type: 'released'; state: string | null; usage: Usage | null; terminates: boolean }

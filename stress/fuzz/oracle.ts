@@ -24,7 +24,7 @@ export function* judge(story: Story, world: World, person: Person): Iterable<str
   }
 }
 
-const BY_ITSELF = ['process_exit', 'process_restart', 'shutdown']
+const BY_ITSELF = ['process_exit', 'process_restart', 'shutdown', 'program_killed']
 
 /** What nobody wished to end goes on; but not for ever, where it comes to nothing. */
 function* goneOnWith({ state, fates }: AgentInWorld): Iterable<string> {

@@ -97,7 +97,7 @@ describe.concurrent('a program of exec that', () => {
       9,
       /the command exited 3: what went wrong/,
     ],
-    ['dies of a signal', 'kill -9 $$', 9, /was killed by SIGKILL/],
+    ['dies of a signal', 'kill -9 $$', 6, /was killed by SIGKILL/],
     ['is not there', 'no-such-program', 9, /exited 127: .*no-such-program/],
     ['ignores SIGTERM', "trap '' TERM; sleep 600 & wait; sleep 600", 12, /took longer than its timeout/],
     ['prints without end', 'yes', 9, /printed more than|larger than/],

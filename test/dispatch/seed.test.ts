@@ -167,7 +167,7 @@ describe('a session that was begun with it', () => {
     for (let nth = 1; nth <= 2; nth++) seedAgain(session, { goesOn: false })
     expect(seeds()).toBe(3)
     session.append(beginning(session, randomUUID(), 'which?'))
-    expect(programPrompt(session)).toMatch(/User: remember 17\n\n<\/conversation>\n\nwhich\?$/)
+    expect(programPrompt(session, false)).toMatch(/User: remember 17\n\n<\/conversation>\n\nwhich\?$/)
   })
 
   test.each<[string, (run_id: string) => NewRecord]>([

@@ -231,6 +231,31 @@ describe('what recovery goes by', () => {
     expect(foldAll([interrupted, startedRun(OTHER_RUN)], twice).recovery.barren_attempts).toBe(0)
   })
 
+  test('a result of a tool counts as something added to a model, and not to a program that may die after it each time', () => {
+    const call = { run_id: RUN, call_id: 'c', tool: 'list_children' }
+    const result: NewRecord = { kind: 'tool.finished', ...call, content: 'none', is_error: false }
+    const twice = foldAll([...running, resumed(true), resumed(true)])
+    const ofProgram: NewRecord[] = [{ kind: 'tool.started', ...call, input: {} }, result]
+    expect(foldAll(ofProgram, twice).recovery.barren_attempts).toBe(2)
+    const calls = [{ call_id: 'c', name: 'list_children', input: {} }]
+    const called: NewRecord = { kind: 'model.responded', run_id: RUN, stop: 'tool_calls', calls }
+    const after = foldAll([asked, called, resumed(true), { kind: 'tool.started', ...call }], twice)
+    expect(after.recovery.barren_attempts).toBe(1)
+    expect(foldAll([result], after).recovery.barren_attempts).toBe(0)
+  })
+
+  test('whether its program was launched is known to a run that goes on with another, or repeats it, and to no other', () => {
+    const before = foldAll([...running, launched])
+    expect(before.run?.hasLaunched).toBe(true)
+    const next = (over: object): NewRecord => ({ ...startedRun(OTHER_RUN), ...over }) as NewRecord
+    const launchedIn = (over: object) => foldAll([interrupted, next(over)], before).run?.hasLaunched
+    expect(launchedIn({ origin: 'continuation', continues: RUN })).toBe(true)
+    expect(launchedIn({ repeats: RUN })).toBe(true)
+    expect(launchedIn({})).toBe(false)
+    const never = foldAll([...running, interrupted, next({ origin: 'continuation', continues: RUN })])
+    expect(never.run?.hasLaunched).toBe(false)
+  })
+
   test('an interruption is remembered until a run begins', () => {
     const state = foldAll([...running, interrupted])
     expect(state.recovery.interruption).toEqual({ run_id: RUN, reason: 'process_exit', at: timeOf(4) })

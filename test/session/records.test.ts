@@ -59,6 +59,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     turn_timeout_ms: 1000,
     allow: ['shell', 'notes__add'],
     steps_max: 20,
+    repeats: ID,
   },
   'run.resumed': { run_id: ID, boot_id: 'k/1/2/3', auto: false, attempt: 1, token_id: ID },
   'run.waiting': {
@@ -79,7 +80,11 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     detail: 'Error: it will not',
   },
   'run.cancelled': { run_id: ID, reason: 'turn_timeout' },
-  'run.interrupted': { run_id: ID, reason: 'process_exit' },
+  'run.interrupted': {
+    run_id: ID,
+    reason: 'program_killed',
+    error: { type: 'crashed', message: 'it was killed by SIGKILL' },
+  },
   'message.user': { message_id: ID, run_id: ID, content: 'hi', origin: 'operator' },
   'message.notice': { run_id: ID, content: 'it was interrupted', attempt: 1 },
   'message.agent': { message_id: ID, run_id: ID, content: BLOB, terminates: true },
@@ -251,6 +256,7 @@ const SPOILED: Record<string, unknown[]> = {
   allow: ['all', [7]],
   steps_max: ['20', 1.5],
   token_id: ['1', null],
+  repeats: ['k', 7],
   wait: ['patience', null],
   asks: [{}, [{ call_id: 'c', tool: 'shell', input: 'make' }], [{ tool: 'shell', input: {} }]],
   deadline_at: ['2026-11-20', 0],

@@ -33,7 +33,8 @@ export function contextAt(store: FileStore, facts: ContextFacts = {}): { ctx: Co
     tools: { allow: [], servers: {}, unknownTool: 'stop' as const },
     warm: { max: 0, keeps: false },
     reporter: { record: quiet, text: quiet, token: quiet, note },
-    shutdown: new Shutdown(0, quiet),
+    // No signal is waited for.
+    shutdown: new Shutdown(0, quiet, 0),
     caller: facts.caller ?? null,
     command: 'test',
   }

@@ -21,12 +21,17 @@ export class FakeStop {
   private readonly controller = new AbortController()
   private why: StopReason = 'shutdown'
   isClosed = false
+  /** Whether a signal to substrat has come, which the turn need not know of yet; `late`: only once it is waited for. */
+  signalled: boolean | 'late' = false
 
   get signal(): AbortSignal {
     return this.controller.signal
   }
   reason(): StopReason {
     return this.why
+  }
+  async isShuttingDown(waits: boolean): Promise<boolean> {
+    return this.signalled === true || (waits && this.signalled === 'late')
   }
   stop(why: StopReason): void {
     this.why = why

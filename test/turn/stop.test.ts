@@ -163,3 +163,29 @@ test('a turn that is over is stopped by nothing', () => {
   vi.advanceTimersByTime(60_000)
   expect(stop.signal.aborted).toBe(false)
 })
+
+describe('whether substrat is being stopped', () => {
+  test('is known at once after a signal, and asked of nobody', async () => {
+    const stop = watch()
+    signal('SIGTERM')
+    expect(await stop.isShuttingDown(false)).toBe(true)
+    expect(await stop.isShuttingDown(true)).toBe(true)
+  })
+
+  test('is known as soon as the signal comes that is waited for', async () => {
+    vi.useFakeTimers()
+    const stop = watch()
+    const waiting = stop.isShuttingDown(true)
+    signal('SIGHUP')
+    expect(await waiting).toBe(true)
+  })
+
+  test('is denied after a moment without one, and at once where nothing is waited for', async () => {
+    vi.useFakeTimers()
+    const stop = watch()
+    expect(await stop.isShuttingDown(false)).toBe(false)
+    const waiting = stop.isShuttingDown(true)
+    await vi.advanceTimersByTimeAsync(500)
+    expect(await waiting).toBe(false)
+  })
+})

@@ -8,7 +8,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { limits } from '../../limits.js'
 import type { JsonObject, LaunchCommand, LaunchedProgram } from '../../provider/contract.js'
 import { describeFailure } from '../../provider/failure.js'
-import type { Tool } from './tool.js'
+import { ProcessEnd, type Tool } from './tool.js'
 
 export interface McpServer {
   command: string
@@ -34,6 +34,10 @@ export async function startServer(
   launch: (command: LaunchCommand) => Promise<LaunchedProgram>,
 ): Promise<RunningServer> {
   const program = await launch({ argv: [server.command, ...server.args], cwd: workspace, env: server.env })
+  const process = { hasEnded: false }
+  void program.exited.then(() => {
+    process.hasEnded = true
+  })
   const kill = (): void => void program.kill(0)
   signal.addEventListener('abort', kill, { once: true })
   try {
@@ -44,7 +48,7 @@ export async function startServer(
     const listed = await listTools(client)
     return {
       tools: listed.map(({ name: tool, description, inputSchema }) =>
-        serverTool(client, name, tool, description ?? '', inputSchema as JsonObject),
+        serverTool(client, process, name, tool, description ?? '', inputSchema as JsonObject),
       ),
       stop: () => program.kill(STOP_GRACE_MS),
     }
@@ -75,6 +79,7 @@ async function listTools(client: Client): Promise<Awaited<ReturnType<Client['lis
 
 function serverTool(
   client: Client,
+  process: { readonly hasEnded: boolean },
   server: string,
   tool: string,
   description: string,
@@ -87,9 +92,13 @@ function serverTool(
     // A server's word that it only reads is a hint from a stranger.
     kind: 'changes',
     async run(input, { signal }) {
-      const result = await client.callTool({ name: tool, arguments: input }, undefined, {
-        signal,
-        timeout: 2 ** 31 - 1,
+      if (process.hasEnded) throw new ProcessEnd(`the tool server ${server} has ended`, 'failed')
+      const options = { signal, timeout: 2 ** 31 - 1 }
+      const call = client.callTool({ name: tool, arguments: input }, undefined, options)
+      const result = await call.catch((error) => {
+        if (!process.hasEnded) throw error
+        const message = `the tool server ${server} ended before it answered; what it had done by then is unknown`
+        throw new ProcessEnd(message, 'killed')
       })
       const text = textOf(result.content)
       if (result.isError === true) throw new Error(text)

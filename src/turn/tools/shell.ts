@@ -1,7 +1,8 @@
 /** `shell`: a command in the workspace, in a process group of its own that never outlives the call. */
 import { limits } from '../../limits.js'
 import type { LaunchedProgram } from '../../provider/contract.js'
-import { type Tool, textField } from './tool.js'
+import { killerOf } from '../../provider/deaths.js'
+import { ProcessEnd, type Tool, textField } from './tool.js'
 
 const TERMINATE_MS = 500
 /** How long output may still come after the command's exit, from what it left running. */
@@ -28,7 +29,8 @@ export const shell: Tool = {
       const text = output()
       if (code === 0) return text
       const how = killedBy === null ? `exit status ${code}` : `killed by ${killedBy}`
-      throw new Error(`${text.toString('utf8')}${text.length === 0 ? '' : '\n'}[${how}]`)
+      const end = killerOf({ code, signal: killedBy }) === undefined ? 'failed' : 'killed'
+      throw new ProcessEnd(`${text.toString('utf8')}${text.length === 0 ? '' : '\n'}[${how}]`, end)
     } finally {
       killed.close()
       await program.kill(0)

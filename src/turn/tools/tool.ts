@@ -16,6 +16,17 @@ export interface Tool extends ToolDefinition {
   run(input: JsonObject, context: ToolContext): Promise<string | Buffer | ToolAnswer>
 }
 
+/** What a tool throws whose process has ended otherwise than well, with what it said. */
+export class ProcessEnd extends Error {
+  constructor(
+    message: string,
+    /** `killed`: by a signal that was not ours. */
+    readonly end: 'failed' | 'killed',
+  ) {
+    super(message)
+  }
+}
+
 export interface ToolAnswer {
   content: string
   is_error?: boolean

@@ -19,7 +19,7 @@ import { editFile, readFile, writeFile } from './files.js'
 import type { McpServer, RunningServer } from './mcp.js'
 import { readSkill } from './read-skill.js'
 import { shell } from './shell.js'
-import type { CallContext, Tool, ToolAnswer } from './tool.js'
+import { type CallContext, ProcessEnd, type Tool, type ToolAnswer } from './tool.js'
 import {
   complete,
   gate,
@@ -44,6 +44,8 @@ export interface ToolResult {
   whole: Buffer | null
   /** It was stopped before its end: nothing of it is to go on. */
   isStopped?: boolean
+  /** How its process ended, where that is all that its error says. */
+  end?: ProcessEnd['end']
   /** See `ToolAnswer`. */
   records?: NewRecord[]
   ends?: string
@@ -191,7 +193,7 @@ export class Toolbox {
         Buffer.from(error instanceof Error ? error.message : 'it failed without saying why'),
         true,
       )
-      if (!timeout.aborted) return result
+      if (!timeout.aborted) return error instanceof ProcessEnd ? { ...result, end: error.end } : result
       this.options.note?.(toolTimedOut(call.name, this.options.timeoutMs))
       return { ...result, content: `${this.timedOut()}\n${result.content}`, isStopped: true }
     }

@@ -94,15 +94,15 @@ export const ROWS: Mutant[] = [
   {
     name: 'what a person suspended goes on by itself',
     file: 'session/status.ts',
-    from: `['process_exit', 'process_restart', 'shutdown']\n/** \`unknown_tool\``,
-    to: `['process_exit', 'process_restart', 'shutdown', 'suspended']\n/** \`unknown_tool\``,
+    from: `['process_exit', 'process_restart', 'shutdown', 'program_killed']\n/** \`unknown_tool\``,
+    to: `['process_exit', 'process_restart', 'shutdown', 'program_killed', 'suspended']\n/** \`unknown_tool\``,
     suites: ['session/status'],
   },
   {
     name: 'a tool of unknown outcome goes on by itself',
     file: 'session/status.ts',
-    from: `['process_exit', 'process_restart', 'shutdown']\n/** \`unknown_tool\``,
-    to: `['process_exit', 'process_restart', 'shutdown', 'unknown_tool']\n/** \`unknown_tool\``,
+    from: `['process_exit', 'process_restart', 'shutdown', 'program_killed']\n/** \`unknown_tool\``,
+    to: `['process_exit', 'process_restart', 'shutdown', 'program_killed', 'unknown_tool']\n/** \`unknown_tool\``,
     suites: ['session/status'],
   },
 ]

@@ -1,0 +1,69 @@
+/** A signal to every process at once, as of a machine or a container that is stopped. */
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { processesWith } from '../support/processes.js'
+import { waitFor } from '../support/wait.js'
+
+const SIGNALS = [
+  ['SIGTERM', 143],
+  ['SIGHUP', 129],
+] as const
+
+async function pidIn(house: House): Promise<number> {
+  await waitFor(() => house.read('pid')?.endsWith('\n') === true, 'the program')
+  return Number(house.read('pid'))
+}
+
+describe.concurrent('a signal to every process', () => {
+  test.each(SIGNALS)(
+    '%s, of which an agent program dies first, leaves its turn to the next command',
+    async (signal, exit) => {
+      const house = new House()
+      const command = 'if [ -e pid ]; then cat; else echo $$ > pid; exec sleep 600; fi'
+      const id = await house.spawn('a', '--provider', 'exec', '--option', `command=${command}`)
+      const sender = house.start(['send', 'a', 'hello', '--key', 'k'])
+      process.kill(await pidIn(house), signal)
+      sender.child.kill(signal)
+      expect((await sender.result).exit).toBe(exit)
+      expect(house.records(id).findLast(({ kind }) => kind === 'run.interrupted')).toMatchObject({
+        reason: 'shutdown',
+      })
+      expect((await house.ok('recover', '--all')).stdout).toMatch(/went on, completed/)
+      const again = await house.ok('send', 'a', 'hello', '--key', 'k')
+      expect(again.stdout).toMatch(/^Your previous turn was interrupted[\s\S]*\n\nhello\n$/)
+      expect(house.findings(true)).toEqual([])
+    },
+  )
+
+  test('which substrat has first is no failure of the program either', async () => {
+    const house = new House()
+    await house.spawn('a', '--provider', 'exec', '--option', 'command=echo $$ > pid; exec sleep 600')
+    const sender = house.start(['send', 'a', 'hello'])
+    const program = await pidIn(house)
+    sender.child.kill('SIGINT')
+    await sender.says('letting the turn finish')
+    process.kill(program, 'SIGINT')
+    expect((await sender.result).exit).toBe(130)
+    await house.ok('set', 'a', '--option', 'command=cat')
+    expect((await house.ok('send', 'a', 'next')).stdout).toBe('next\n')
+  })
+
+  test('in the middle of a tool tells its model, with the next command, that nobody knows what it has done', async () => {
+    const house = new House()
+    const tools = [{ name: 'shell', input: { command: 'echo $$ > pid; exec sleep 600' } }]
+    const scenario = house.scenario('s.json', { tools }, { say: 'finished' })
+    const id = await house.spawn('a', '--option', scenario, '--allow', 'all')
+    const sender = house.start(['send', 'a', 'go'])
+    process.kill(await pidIn(house), 'SIGTERM')
+    sender.child.kill('SIGTERM')
+    expect((await sender.result).exit).toBe(143)
+    expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
+    expect(house.records(id).findLast(({ kind }) => kind === 'tool.finished')).toMatchObject({
+      content: expect.stringMatching(/^Interrupted: .* is unknown/),
+      is_error: true,
+    })
+    expect(house.count(id, 'model.requested')).toBe(1)
+    expect((await house.ok('recover', '--all')).stdout).toMatch(/went on, completed/)
+    expect((await house.ok('show', 'a', '--reply')).stdout).toBe('finished\n')
+  })
+})

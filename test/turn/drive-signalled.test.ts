@@ -1,0 +1,161 @@
+/** What a signal to every process at once makes of a turn: of its program, its tools and its model, which had it too. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { ModelEvent, ModelMessage, Provider } from '../../src/provider/contract.js'
+import { exec } from '../../src/provider/exec.js'
+import { providerFailure } from '../../src/provider/failure.js'
+import type { SessionRecord } from '../../src/session/records.js'
+import type { Session } from '../../src/session/session.js'
+import type { Run } from '../../src/session/state.js'
+import { newSession } from '../support/sessions.js'
+import { tempDirectory, tempStore } from '../support/temp.js'
+import { serverThat } from '../support/toolboxes.js'
+import { agent, FakeStop, model, runTurn, says, type TurnFacts, toolboxAt } from '../support/turns.js'
+
+const SHUTDOWN = { status: 'interrupted', reason: 'shutdown' }
+let workspace: string
+let session: Session
+
+beforeEach(async () => {
+  workspace = tempDirectory()
+  const options = { command: '. ./end' }
+  session = await newSession(tempStore(), { workspace, provider: 'exec', options })
+})
+
+/** `true`: the signal came before; `late`: within a moment after. */
+function turn(provider: Provider, signalled: FakeStop['signalled'], facts: TurnFacts = {}): Promise<Run> {
+  const stop = new FakeStop()
+  stop.signalled = signalled
+  return runTurn(session, provider, { stop, ...facts })
+}
+
+function programThat(script: string, signalled: FakeStop['signalled']): Promise<Run> {
+  writeFileSync(join(workspace, 'end'), script)
+  return turn(exec, signalled)
+}
+
+const failingAgent = (error: Error): Provider =>
+  agent({
+    create: async () => ({
+      send: async function* () {
+        yield { type: 'text', text: 'so far' }
+        throw error
+      },
+      suspend: async () => null,
+      stop: async () => undefined,
+    }),
+  })
+
+describe('an agent program', () => {
+  const ends: [string, string][] = [
+    ['dies of the signal', 'kill -TERM $$'],
+    ['exits with its number', 'exit 143'],
+    ['exits as it likes', 'exit 1'],
+  ]
+  test.each(ends)(
+    'that %s, before or after substrat has it, leaves the turn to be gone on with',
+    async (_, script) => {
+      expect(await programThat(script, true)).toMatchObject(SHUTDOWN)
+      expect(await programThat(script, 'late')).toMatchObject(SHUTDOWN)
+    },
+  )
+
+  test('that ends its turn meanwhile has ended it', async () => {
+    expect((await programThat('echo done', true)).status).toBe('completed')
+  })
+
+  test('whose stream breaks in some other way leaves the turn too', async () => {
+    for (const type of ['crashed', 'unreachable', 'timeout', 'overloaded', 'invalid_response'] as const)
+      expect(await turn(failingAgent(providerFailure(type, 'broken')), true)).toMatchObject(SHUTDOWN)
+  })
+
+  test('whose provider has answered that it will not has failed', async () => {
+    for (const type of [
+      'authentication',
+      'misconfigured',
+      'invalid',
+      'overflow',
+      'session_lost',
+      'busy',
+    ] as const) {
+      const run = await turn(failingAgent(providerFailure(type, 'no')), true)
+      expect(run).toMatchObject({ status: 'failed', error: { type } })
+    }
+  })
+
+  test('that fails by itself where no signal comes has failed', async () => {
+    expect(await programThat('exit 1', false)).toMatchObject({ status: 'failed', error: { type: 'crashed' } })
+  })
+})
+
+/** A model that calls the tool, and what it is given of it then. */
+function calling(name: string, input: object): { provider: Provider; heard: ModelMessage[] } {
+  const heard: ModelMessage[] = []
+  const provider = model((request) => {
+    heard.push(...request.messages().filter(({ role }) => role === 'tool'))
+    const call = { type: 'tool_call', call: { call_id: 'c', name, input } } as ModelEvent
+    return heard.length > 0
+      ? says({ type: 'text', text: 'done' }, { type: 'stop', reason: 'end' })
+      : says(call, { type: 'stop', reason: 'tool_calls' })
+  })
+  return { provider, heard }
+}
+
+function results(): SessionRecord<'tool.finished'>[] {
+  const all = [...session.records({ seq: 1, offset: 0 })]
+  return all.filter(
+    (record) => record.kind === 'tool.finished',
+  ) as unknown as SessionRecord<'tool.finished'>[]
+}
+
+const KILLED = { command: 'printf half; kill -TERM $$' }
+const FAILED = { command: 'printf half; exit 2' }
+
+describe('a tool of a model', () => {
+  test.each([
+    ['is killed by the signal, which substrat has had', KILLED, true],
+    ['is killed by the signal, which substrat has a moment later', KILLED, 'late'],
+    ['fails after the signal, as a program does that heeds it', FAILED, true],
+  ] as const)('that %s is of unknown outcome, and its model is not asked', async (_, input, signalled) => {
+    const { provider, heard } = calling('shell', input)
+    expect(await turn(provider, signalled, { allow: ['shell'] })).toMatchObject(SHUTDOWN)
+    expect(heard).toEqual([])
+    expect(results()).toMatchObject([
+      { is_error: true, content: expect.stringMatching(/^Interrupted: .* is unknown\. It said:\nhalf\n\[/) },
+    ])
+  })
+
+  test('whose server dies of the signal in mid-call is of unknown outcome', async () => {
+    const toolbox = toolboxAt(session, { servers: { notes: serverThat('well') } })
+    const { provider, heard } = calling('notes__die', {})
+    expect(await turn(provider, 'late', { allow: ['all'], toolbox })).toMatchObject(SHUTDOWN)
+    expect(heard).toEqual([])
+    expect(results()[0]?.content).toMatch(/^Interrupted: /)
+  })
+
+  test.each([
+    ['is killed', KILLED, /^half\n\[killed by SIGTERM\]$/],
+    ['fails', FAILED, /^half\n\[exit status 2\]$/],
+  ])(
+    'that %s where no signal comes to substrat has a result, which its model is given',
+    async (_, input, said) => {
+      const { provider, heard } = calling('shell', input)
+      expect((await turn(provider, false, { allow: ['shell'] })).status).toBe('completed')
+      expect(heard).toMatchObject([{ is_error: true, content: expect.stringMatching(said) }])
+    },
+  )
+
+  test('that reads and fails is answered as ever: it is no process', async () => {
+    const { provider, heard } = calling('read_file', { path: 'nowhere' })
+    expect((await turn(provider, true)).status).toBe('completed')
+    expect(heard).toHaveLength(1)
+  })
+})
+
+test('a model that cannot be reached any more after the signal is asked by the next command', async () => {
+  const provider = model(() => {
+    throw providerFailure('unreachable', 'connection refused')
+  })
+  expect(await turn(provider, true)).toMatchObject(SHUTDOWN)
+})
