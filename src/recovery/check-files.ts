@@ -5,10 +5,11 @@
 import { clock } from '../clock.js'
 import { isTheirs } from '../storage/layout.js'
 import type { Entry, Unseen } from '../storage/survey.js'
+import { writerOf } from '../storage/temporary.js'
 import type { Upkeep } from '../storage/upkeep.js'
 import { type Finding, type Found, foundIn } from './finding.js'
 
-/** A living writer's temporary file is younger; so is what a living spawn or removal has on its way. */
+/** A living writer's temporary file is younger, where its name does not say who that is; so is what a living spawn or removal has on its way. */
 const TEMPORARY_AGE_MS = 10 * 60_000
 const ON_ITS_WAY_MS = 60_000
 
@@ -107,6 +108,8 @@ function isLeft(
   ageMs: number,
   upkeep: Upkeep | undefined,
 ): boolean {
+  const writer = kind === 'file' ? writerOf(path) : 'unknown'
+  if (writer !== 'unknown') return writer === 'dead'
   if (kind === 'file') return ageMs > TEMPORARY_AGE_MS
   return ageMs > ON_ITS_WAY_MS && upkeep?.isCradleAlive(path) !== true
 }

@@ -5,12 +5,13 @@
  * What is on disk if we die: before the rename a `.spawn-` directory whose lock nobody holds (swept); after it the agent.
  * The rename is acknowledged only after the sync of `agents/`.
  */
+import { clock, sleep } from '../clock.js'
 import { assert, SubstratError } from '../errors.js'
 import { writeBlob } from './blobs.js'
 import * as io from './io.js'
 import { lockOpenFile, tryKernelLock } from './kernel-lock.js'
 import { type Lease, type LockSystem, leaseFrom } from './lease.js'
-import { type HomePaths, isSpawnLeftover } from './paths.js'
+import { AgentPaths, type HomePaths, isSpawnLeftover } from './paths.js'
 
 export interface Birth {
   agentId: string
@@ -31,13 +32,9 @@ export async function createAgent(paths: HomePaths, locks: LockSystem, birth: Bi
   const marker = paths.marker(birth.agentId)
   // An id that follows from a tool's call is made again where the first attempt died: nobody else makes that one.
   if (io.statIfThere('spawn.stat', cradle.root) !== undefined) io.removeTree('spawn.leftover', cradle.root)
-  io.mkdir('spawn.mkdir', cradle.root)
   let lock: io.OpenFile | undefined
   try {
-    // Named when it is locked: a sweep takes a lock file that nobody holds for a dead spawn's.
-    lock = tryKernelLock(locks.kind, cradle.unlocked, 'exclusive')
-    assert(lock !== undefined, 'nobody else knows the lock of an agent that is being made')
-    io.rename('spawn.lock', cradle.unlocked, cradle.lock)
+    lock = await lockCradle(cradle, locks)
     // Behind the cradle and before the agent: whoever finds a marker finds one of the two, or the spawn is dead.
     io.close(io.open('marker.create', marker, 'create'))
     const children = cradle.childNames()
@@ -76,29 +73,70 @@ export async function createAgent(paths: HomePaths, locks: LockSystem, birth: Bi
   )
 }
 
-/** Removes what spawns that died have left. A cradle without a lock file yet is left alone for a minute. */
-export function sweepCradles(paths: HomePaths, locks: LockSystem, nowMs: number): number {
-  let swept = 0
-  for (const name of io.listDirectory('sweep.list', paths.agents).filter(isSpawnLeftover)) {
-    const root = `${paths.agents}/${name}`
-    // Never made here: its spawn may have finished, or another sweep be done with it, since the list was read.
-    const file = io.openIfThere('sweep.open', `${root}/lock`, 'write')
-    if (file === undefined) {
-      const facts = io.statIfThere('sweep.stat', root)
-      if (facts === undefined || nowMs - facts.modifiedMs < 60_000) continue
-      io.removeTree('sweep.cradle', root)
-    } else {
-      const lock = lockOpenFile(locks.kind, file, 'exclusive')
-      if (lock === undefined) continue
-      try {
-        io.removeTree('sweep.cradle', root)
-      } finally {
-        io.close(lock)
-      }
+/** How long a sweep is waited for that has our cradle before we could lock it. */
+const SWEEP_WAIT_MS = 10_000
+
+/**
+ * The cradle, with its lock held, which has its name only then. A sweep may come first, since nothing says yet that we
+ * live: then the cradle is made again.
+ */
+async function lockCradle(cradle: AgentPaths, locks: LockSystem): Promise<io.OpenFile> {
+  const start = clock.monotonic()
+  for (;;) {
+    let lock: io.OpenFile | undefined
+    try {
+      io.mkdir('spawn.mkdir', cradle.root)
+      lock = tryKernelLock(locks.kind, cradle.unlocked, 'exclusive')
+      if (lock !== undefined) io.rename('spawn.lock', cradle.unlocked, cradle.lock)
+    } catch (error) {
+      if (lock !== undefined) io.close(lock)
+      lock = undefined
+      if (!isGone(error)) throw error
     }
-    swept += 1
+    if (lock !== undefined) return lock
+    assert(clock.monotonic() - start < SWEEP_WAIT_MS, 'a sweep does not hold the cradle of an agent for long')
+    await sleep(2)
   }
-  return swept
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof SubstratError && error.facts.errno === 'ENOENT'
+}
+
+/** Removes what spawns that died have left: no clock says which those are, but the lock, under either of its names. */
+export function sweepCradles(paths: HomePaths, locks: LockSystem): number {
+  const cradles = io.listDirectory('sweep.list', paths.agents).filter(isSpawnLeftover)
+  return cradles.filter((name) => sweepCradle(new AgentPaths(`${paths.agents}/${name}`), locks)).length
+}
+
+function sweepCradle(cradle: AgentPaths, locks: LockSystem): boolean {
+  const lock = lockDeadCradle(cradle, locks)
+  if (lock === undefined) return false
+  try {
+    io.removeTree('sweep.cradle', cradle.root)
+    return true
+  } finally {
+    io.close(lock)
+  }
+}
+
+/** Undefined where its spawn lives, has finished, or another sweep has it. */
+function lockDeadCradle(cradle: AgentPaths, locks: LockSystem): io.OpenFile | undefined {
+  const named = io.openIfThere('sweep.open', cradle.lock, 'write')
+  if (named !== undefined) return lockOpenFile(locks.kind, named, 'exclusive')
+  let lock: io.OpenFile | undefined
+  try {
+    // Whoever is about to lock it, or to make it, finds it locked, or gone.
+    lock = tryKernelLock(locks.kind, cradle.unlocked, 'exclusive')
+  } catch (error) {
+    if (isGone(error)) return undefined
+    throw error
+  }
+  if (lock === undefined || io.statIfThere('sweep.stat', cradle.lock) === undefined) return lock
+  // It has got its name since we looked: the file that we have locked is one that we have made.
+  io.unlink('sweep.unlink', cradle.unlocked)
+  io.close(lock)
+  return undefined
 }
 
 /** What cannot be removed now is swept by recovery: the lock is free then. */

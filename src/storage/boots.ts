@@ -2,7 +2,8 @@
 import { ownIdentity } from './identity.js'
 import * as io from './io.js'
 import type { HomePaths } from './paths.js'
-import { isTemporaryName, replace } from './replace.js'
+import { replace } from './replace.js'
+import { isTemporaryName } from './temporary.js'
 
 export class Boots {
   constructor(private readonly paths: HomePaths) {}

@@ -10,6 +10,7 @@ import { limits } from '../limits.js'
 import * as io from './io.js'
 import { isLeftover, parseMailFile, parseReturnedFile } from './paths.js'
 import { createWhole } from './replace.js'
+import { writerOf } from './temporary.js'
 
 /** False where a message of that name is stored already. `beforeLink`: see `createWhole`. */
 export function putMessage(path: string, bytes: Buffer, beforeLink?: () => void): boolean {
@@ -58,15 +59,25 @@ export function syncMaildir(directory: string): void {
   io.syncDirectory('mail.sync_removals', directory)
 }
 
-/** Temps of senders that died; a living sender's is younger than `olderThanMs`. */
-export function sweepLeftovers(directory: string, olderThanMs: number): number {
-  let swept = 0
-  for (const name of io.listDirectory('sweep.list', directory)) {
-    const path = `${directory}/${name}`
-    if (!isLeftover(name)) continue
-    const facts = io.statIfThere('sweep.stat', path)
-    if (facts === undefined || facts.modifiedMs > olderThanMs) continue
-    if (io.unlink('sweep.unlink', path)) swept += 1
-  }
-  return swept
+/** Every temp: where only the holder of a lock writes, and that is us. */
+export function sweepLeftovers(directory: string): number {
+  return sweepTemps(directory, () => true)
+}
+
+/**
+ * Temps of writers that died, where others may write right now. One whose writer cannot be known counts as left when it
+ * is older than `olderThanMs`; a writer that lives makes another.
+ */
+export function sweepAbandoned(directory: string, olderThanMs: number): number {
+  return sweepTemps(directory, (name) => {
+    const writer = writerOf(name)
+    if (writer !== 'unknown') return writer === 'dead'
+    const facts = io.statIfThere('sweep.stat', `${directory}/${name}`)
+    return facts !== undefined && facts.modifiedMs <= olderThanMs
+  })
+}
+
+function sweepTemps(directory: string, isLeft: (name: string) => boolean): number {
+  const temps = io.listDirectory('sweep.list', directory).filter(isLeftover)
+  return temps.filter((name) => isLeft(name) && io.unlink('sweep.unlink', `${directory}/${name}`)).length
 }

@@ -5,7 +5,9 @@
  * What is on disk if we die: before the rename the old file and a temp, which recovery sweeps; after it the new file.
  */
 import { dirname } from 'node:path'
+import { SubstratError } from '../errors.js'
 import * as io from './io.js'
+import { temporaryName } from './temporary.js'
 
 export interface ReplaceOptions {
   /**
@@ -20,6 +22,10 @@ export interface ReplaceOptions {
 }
 
 export function replace(point: string, path: string, bytes: Uint8Array, options: ReplaceOptions): void {
+  unlessSwept(() => replaceOnce(point, path, bytes, options))
+}
+
+function replaceOnce(point: string, path: string, bytes: Uint8Array, options: ReplaceOptions): void {
   const temp = writeTemporary(point, path, bytes, options)
   try {
     io.rename(`${point}.rename`, temp, path)
@@ -33,7 +39,7 @@ export function replace(point: string, path: string, bytes: Uint8Array, options:
 /**
  * A new file with all its bytes, or none: temp, sync, link(2), sync of the directory. False where the name is taken; the
  * directory is synced then too, because we are about to rely on a name that another process made (durability rule 3).
- * `beforeLink` is called while the temp is there, synced, and the name is not.
+ * `beforeLink` is called while the temp is there, synced, and the name is not; again for another temp.
  */
 export function createWhole(
   point: string,
@@ -41,6 +47,10 @@ export function createWhole(
   bytes: Uint8Array,
   beforeLink?: () => void,
 ): boolean {
+  return unlessSwept(() => createOnce(point, path, bytes, beforeLink))
+}
+
+function createOnce(point: string, path: string, bytes: Uint8Array, beforeLink?: () => void): boolean {
   const temp = writeTemporary(point, path, bytes)
   let created: boolean
   try {
@@ -51,6 +61,27 @@ export function createWhole(
   }
   io.syncDirectory(`${point}.sync_directory`, dirname(path))
   return created
+}
+
+const SWEEPS_MAX = 3
+
+/**
+ * Once more where the temp was gone before it got its name: a sweep in another pid namespace, which cannot see that its
+ * writer lives, judges by age, and its clock may have stepped.
+ */
+function unlessSwept<T>(write: () => T): T {
+  for (let sweeps = 0; ; sweeps++) {
+    try {
+      return write()
+    } catch (error) {
+      if (sweeps === SWEEPS_MAX || !isOfSweptTemp(error)) throw error
+    }
+  }
+}
+
+function isOfSweptTemp(error: unknown): boolean {
+  const { errno, point } = error instanceof SubstratError ? error.facts : {}
+  return errno === 'ENOENT' && /\.(rename|link)$/.test(String(point))
 }
 
 /** The name of a temp beside `path`, synced unless that is not asked for; nothing is left where that failed. */
@@ -82,19 +113,4 @@ function discard(point: string, temp: string): void {
   } catch {
     // Swept by recovery.
   }
-}
-
-const TEMPORARY = /\.\d+-[0-9a-z]+\.tmp$/
-
-export function isTemporaryName(name: string): boolean {
-  return TEMPORARY.test(name)
-}
-
-let counter = 0
-
-/** Unique within a home: two containers may have the same pid, so the name has randomness too. */
-function temporaryName(path: string): string {
-  counter += 1
-  const random = Math.random().toString(36).slice(2, 10)
-  return `${path}.${process.pid}-${counter.toString(36)}${random}.tmp`
 }

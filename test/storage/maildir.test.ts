@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { ownIdentity } from '../../src/storage/identity.js'
 import {
   messageIdsIn,
   putMessage,
   readMessage,
   removeMessage,
+  sweepAbandoned,
   sweepLeftovers,
   syncMaildir,
 } from '../../src/storage/maildir.js'
+import { temporaryName, writerOf } from '../../src/storage/temporary.js'
 import { clearFaults, failStep, operationsOf, unsyncedAfter } from '../support/operations.js'
 import { tempDirectory } from '../support/temp.js'
 
@@ -86,7 +89,7 @@ describe('an inbox', () => {
 })
 
 describe('the sweep', () => {
-  test('removes temps of dead writers, and nothing that is young or is no temp', () => {
+  test('removes temps that are old where their writers are not known, and nothing that is young or is no temp', () => {
     const directory = tempDirectory()
     const now = Date.now()
     for (const [name, ageMs] of [
@@ -98,8 +101,38 @@ describe('the sweep', () => {
       writeFileSync(join(directory, name), '')
       utimesSync(join(directory, name), new Date(now - ageMs), new Date(now - ageMs))
     }
-    expect(sweepLeftovers(directory, now - 10_000)).toBe(1)
+    expect(sweepAbandoned(directory, now - 10_000)).toBe(1)
     expect(readdirSync(directory).sort()).toEqual(['b.json.13-2abc.tmp', 'lock', 'session.json'])
-    expect(sweepLeftovers(join(directory, 'missing'), now)).toBe(0)
+    expect(sweepAbandoned(join(directory, 'missing'), now)).toBe(0)
+    expect(sweepLeftovers(directory)).toBe(1)
+  })
+
+  test('keeps the temp of a writer that lives, whatever the clock says, and takes that of a dead one at once', () => {
+    const directory = tempDirectory()
+    const alive = temporaryName(join(directory, 'a.json'))
+    const { kernel_boot_id, start_time } = ownIdentity()
+    const dead = {
+      'another start of its pid': alive.replace(
+        start_time.toString(36),
+        start_time.toString(36).replace(/./g, '0'),
+      ),
+      'another start of the kernel': alive.replace(kernel_boot_id.slice(0, 8), '00000000'),
+      'no such pid': alive.replace(`.${process.pid}-`, '.4194999-'),
+    }
+    for (const path of [alive, ...Object.values(dead)]) writeFileSync(path, '')
+    for (const path of Object.values(dead)) expect(writerOf(path), path).toBe('dead')
+    utimesSync(alive, 0, 0)
+    expect(sweepAbandoned(directory, Date.now() + 400 * 86_400_000)).toBe(3)
+    expect(readdirSync(directory)).toEqual([basename(alive)])
+  })
+
+  test('goes by age where the writer is in another pid namespace', () => {
+    const directory = tempDirectory()
+    const namespace = Number(ownIdentity().pid_namespace).toString(36)
+    const foreign = temporaryName(join(directory, 'a.json')).replace(namespace, '0'.repeat(namespace.length))
+    writeFileSync(foreign, '')
+    expect(writerOf(foreign)).toBe('unknown')
+    expect(sweepAbandoned(directory, Date.now() - 60_000)).toBe(0)
+    expect(sweepAbandoned(directory, Date.now() + 60_000)).toBe(1)
   })
 })

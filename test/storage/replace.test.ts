@@ -1,9 +1,10 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { SubstratError } from '../../src/errors.js'
 import type { Operation } from '../../src/storage/io.js'
-import { createWhole, isTemporaryName, replace } from '../../src/storage/replace.js'
+import { createWhole, replace } from '../../src/storage/replace.js'
+import { isTemporaryName } from '../../src/storage/temporary.js'
 import { withFaults } from '../support/faults.js'
 import { clearFaults, failStep, isSync, operationsOf, unsyncedAfter } from '../support/operations.js'
 import { tempDirectory } from '../support/temp.js'
@@ -177,5 +178,36 @@ describe('names of temps', () => {
     for (const { path } of seen) expect(isTemporaryName(basename(path))).toBe(true)
     for (const name of ['file', 'session.json', 'lock', '.tmp', 'a.1-b.tmp.json', `${'0'.repeat(64)}`])
       expect(isTemporaryName(name)).toBe(false)
+  })
+})
+
+describe('a temp that a sweep takes before it has its name', () => {
+  test.each(['replace.rename', 'create.link'])('is made again, at %s', (step) => {
+    const path = join(tempDirectory(), 'a.json')
+    let sweeps = 2
+    withFaults((operation) => {
+      if (operation.point === step && sweeps-- > 0) rmSync(operation.path)
+      return undefined
+    })
+    if (step === 'create.link') expect(createWhole('create', path, Buffer.from('new'))).toBe(true)
+    else replace('replace', path, Buffer.from('new'), { durableName: true })
+    expect(readFileSync(path, 'utf8')).toBe('new')
+    expect(sweeps).toBe(-1)
+  })
+
+  test('is an error where the directory is gone', () => {
+    const directory = tempDirectory()
+    withFaults(({ point }) => {
+      if (point === 'replace.rename') rmSync(directory, { recursive: true, force: true })
+      return undefined
+    })
+    expect(() =>
+      replace('replace', join(directory, 'a.json'), Buffer.from('new'), { durableName: true }),
+    ).toThrow(
+      expect.objectContaining({
+        code: 'STORAGE_FAILED',
+        facts: expect.objectContaining({ errno: 'ENOENT' }),
+      }),
+    )
   })
 })

@@ -75,8 +75,8 @@ export const FAILED_WRITE: Mutant[] = [
   {
     name: 'a spawn that fails keeps its lock',
     file: 'storage/birth.ts',
-    from: '    if (lock !== undefined) io.close(lock)\n',
-    to: '',
+    from: `    attempt(() => io.unlink('marker.unlink', marker))\n    if (lock !== undefined) io.close(lock)\n`,
+    to: `    attempt(() => io.unlink('marker.unlink', marker))\n`,
     suites: ['storage/birth'],
   },
   {

@@ -173,30 +173,55 @@ export const LOCKS: Mutant[] = [
   {
     name: 'a new agent is visible before it is locked',
     file: 'storage/birth.ts',
-    from: `lock = tryKernelLock(locks.kind, cradle.unlocked, 'exclusive')`,
-    to: `lock = io.open('spawn.open', cradle.unlocked, 'create')`,
+    from: `lock = tryKernelLock(locks.kind, cradle.unlocked, 'exclusive')
+      if (lock !== undefined) io.rename`,
+    to: `lock = io.open('spawn.open', cradle.unlocked, 'create')
+      if (lock !== undefined) io.rename`,
     suites: ['storage/birth'],
   },
   {
     name: 'a sweep takes the cradle of a spawn that lives',
     file: 'storage/birth.ts',
-    from: `      const lock = lockOpenFile(locks.kind, file, 'exclusive')\n      if (lock === undefined) continue\n`,
-    to: '      const lock = file\n',
+    from: `if (named !== undefined) return lockOpenFile(locks.kind, named, 'exclusive')`,
+    to: 'if (named !== undefined) return named',
     suites: ['storage/birth'],
   },
   {
     name: 'a sweep takes the cradle of a spawn that is about to lock it',
     file: 'storage/birth.ts',
-    from: 'facts === undefined || nowMs - facts.modifiedMs < 60_000',
-    to: 'facts === undefined',
+    from: `    lock = tryKernelLock(locks.kind, cradle.unlocked, 'exclusive')\n  } catch`,
+    to: `    lock = io.open('sweep.open', cradle.unlocked, 'create')\n  } catch`,
     suites: ['storage/birth'],
+  },
+  {
+    name: 'a sweep takes the cradle of a spawn that has just locked it',
+    file: 'storage/birth.ts',
+    from: "if (lock === undefined || io.statIfThere('sweep.stat', cradle.lock) === undefined) return lock",
+    to: 'if (lock !== undefined || Number.isNaN(0)) return lock',
+    suites: ['storage/birth'],
+  },
+  {
+    name: 'the temporary file of a writer that lives is swept by its age',
+    file: 'storage/maildir.ts',
+    from: "if (writer !== 'unknown') return writer === 'dead'",
+    to: "if (writer === 'dead') return true",
+    suites: ['storage/maildir'],
+  },
+  {
+    name: 'a writer whose temporary file was swept gives up',
+    file: 'storage/replace.ts',
+    from: 'if (sweeps === SWEEPS_MAX || !isOfSweptTemp(error)) throw error',
+    to: 'throw error',
+    suites: ['storage/replace'],
   },
   {
     name: 'the lock of a new agent has its name before it is locked',
     file: 'storage/birth.ts',
-    from: `    lock = tryKernelLock(locks.kind, cradle.unlocked, 'exclusive')`,
-    to: `    io.close(io.open('lock.open', cradle.lock, 'create'))
-    lock = tryKernelLock(locks.kind, cradle.unlocked, 'exclusive')`,
+    from: `      lock = tryKernelLock(locks.kind, cradle.unlocked, 'exclusive')
+      if (lock`,
+    to: `      io.close(io.open('lock.open', cradle.lock, 'create'))
+      lock = tryKernelLock(locks.kind, cradle.unlocked, 'exclusive')
+      if (lock`,
     suites: ['storage/birth'],
   },
   {
