@@ -132,6 +132,7 @@ function saveCode(exitCode, { bundle, saved, script, source }) {
   try {
     // In another user's directory a link could lead what we write to any file of ours.
     if (whyUntrusted(path.dirname(codeFile), { isOwn: true }) !== undefined) return
+    process.umask(0o077)
     const code = script.createCachedData()
     const header = { source: crc32(source), code: crc32(code), commands: [...known, command] }
     mkdirSync(path.dirname(codeFile), { recursive: true, mode: 0o700 })

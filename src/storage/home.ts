@@ -7,7 +7,7 @@
  */
 import { basename, dirname } from 'node:path'
 import { clock } from '../clock.js'
-import { SubstratError } from '../errors.js'
+import { SubstratError, shellWord } from '../errors.js'
 import { frame, unframe } from './frame.js'
 import * as io from './io.js'
 import type { HomePaths } from './paths.js'
@@ -31,6 +31,7 @@ export function readHome(paths: HomePaths): HomeFacts | undefined {
   const root = io.statIfThere('home.stat', paths.root)
   if (root === undefined) return undefined
   if (root.kind !== 'directory') throw unusable(paths, 'is not a directory')
+  refuseClosed(paths, root, 0o500)
   const bytes = io.readIfThere('home.read', paths.homeFile)
   if (bytes === undefined) return undefined
   const line = unframe(bytes.subarray(0, -1))
@@ -81,12 +82,25 @@ function isWhole(paths: HomePaths): boolean {
   )
 }
 
+/** Made under a umask such as 277 by an older version, or closed by hand. Root needs no rights. */
+function refuseClosed(paths: HomePaths, { owner, mode }: io.FileFacts, needed: number): void {
+  const self = process.geteuid?.()
+  if (self === undefined || self === 0 || owner !== self || (mode & needed) === needed) return
+  throw new SubstratError(
+    'HOME_UNUSABLE',
+    `the home ${paths.root} is closed to its owner: its mode is ${mode.toString(8).padStart(4, '0')}`,
+    { hint: `chmod -R u+rwX ${shellWord(paths.root)}`, facts: { path: paths.root } },
+  )
+}
+
 /** Files made in another user's home would lock that user out of it. */
 function refuseForeign(paths: HomePaths): void {
-  const owner = io.statIfThere('home.stat', paths.root)?.owner
+  const root = io.statIfThere('home.stat', paths.root)
   const self = process.getuid?.()
-  if (owner === undefined || self === undefined || owner === self) return
-  throw unusable(paths, `belongs to user ${owner}, and this runs as user ${self}`)
+  if (root === undefined || self === undefined) return
+  const { owner } = root
+  if (owner !== self) throw unusable(paths, `belongs to user ${owner}, and this runs as user ${self}`)
+  refuseClosed(paths, root, 0o700)
 }
 
 function makeRoot(root: string): void {

@@ -48,10 +48,29 @@ const OPEN_FLAGS: Record<OpenMode, number> = {
 }
 
 export function open(point: string, path: string, mode: OpenMode): OpenFile {
+  const openAs = (): number => fs.openSync(path, OPEN_FLAGS[mode], 0o600)
   return step({ point, name: 'open', path, mode }, () => ({
-    fd: fs.openSync(path, OPEN_FLAGS[mode], 0o600),
+    fd: (OPEN_FLAGS[mode] & O_CREAT) === 0 ? openAs() : forOwner(openAs),
     path,
   }))
+}
+
+let umask: number | undefined
+
+/**
+ * What is made may be used by its owner from creation, whatever the umask: 277 or 777 would make a home that nobody can
+ * use. The umask stays the user's own for programs, tools and files that we make for the user.
+ */
+function forOwner<T>(make: () => T): T {
+  // Read once: Node reads it by setting it to 0 for a moment, in which another thread could make a file.
+  umask ??= process.umask()
+  if ((umask & 0o700) === 0) return make()
+  process.umask(umask & 0o077)
+  try {
+    return make()
+  } finally {
+    process.umask(umask)
+  }
 }
 
 export function openIfThere(point: string, path: string, mode: 'read' | 'write'): OpenFile | undefined {
@@ -194,12 +213,14 @@ export function unlink(point: string, path: string): boolean {
 
 /** False where it is there already. */
 export function mkdir(point: string, path: string): boolean {
-  return isDoneUnless('EEXIST', () => step({ point, name: 'mkdir', path }, () => fs.mkdirSync(path, 0o700)))
+  return isDoneUnless('EEXIST', () =>
+    step({ point, name: 'mkdir', path }, () => forOwner(() => fs.mkdirSync(path, 0o700))),
+  )
 }
 
 /** For a directory above the home, which is not ours: with its usual mode. */
 export function mkdirAbove(point: string, path: string): void {
-  isDoneUnless('EEXIST', () => step({ point, name: 'mkdir', path }, () => fs.mkdirSync(path)))
+  isDoneUnless('EEXIST', () => step({ point, name: 'mkdir', path }, () => forOwner(() => fs.mkdirSync(path))))
 }
 
 /** For directories of the user's, above a file that a tool writes. */

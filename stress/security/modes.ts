@@ -5,7 +5,7 @@ import type { Lab } from '../support/lab.js'
 import type { Findings } from './finding.js'
 
 const KIND = 'mode'
-const UMASKS = ['000', '077', '022']
+const UMASKS = ['000', '077', '022', '277', '777']
 
 const COMMANDS = [
   ['spawn', '--name', 'a', '--option', 'scenario=parks.json', 'a prompt'],

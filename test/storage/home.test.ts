@@ -215,9 +215,9 @@ describe('what cannot be a home', () => {
     if (isRoot) chownSync(root, NOBODY, NOBODY)
     const child = await Child.start(isRoot ? { uid: NOBODY } : {})
     await expect(child.ask({ do: 'make home', root })).rejects.toMatchObject({
-      code: 'STORAGE_FAILED',
-      message: expect.stringMatching(/^cannot open .*home\.json.*: EACCES$/),
-      hint: expect.stringContaining('run as its owner, or set SUBSTRAT_HOME to another place'),
+      code: 'HOME_UNUSABLE',
+      message: `the home ${root} is closed to its owner: its mode is 0500`,
+      hint: `chmod -R u+rwX ${root}`,
     })
     await expect(child.ask({ do: 'make home', root: join(root, 'deeper') })).rejects.toMatchObject({
       code: 'STORAGE_FAILED',

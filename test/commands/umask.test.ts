@@ -1,0 +1,58 @@
+/** Under a umask that takes its owner's rights from what is made, such as 277 or 777. */
+import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { House, type Result } from '../support/cli.js'
+
+const isRoot = process.getuid?.() === 0
+
+function under(umask: string, house: House, ...args: string[]): Promise<Result> {
+  return house.launch(['bash', '-c', `umask ${umask}; exec "$@"`, 'bash', ...house.command(...args)]).result
+}
+
+/** As `mode path`, of all that is not for its owner to use. */
+function closedIn(directory: string): string[] {
+  return readdirSync(directory, { recursive: true, encoding: 'utf8' }).flatMap((name) => {
+    const { mode } = lstatSync(path.join(directory, name))
+    const isRight = (mode & 0o170777) === 0o040700 || (mode & 0o170777) === 0o100600
+    return isRight ? [] : [`${mode.toString(8)} ${name}`]
+  })
+}
+
+describe.concurrent.for(['277', '777'])('umask %s', (umask) => {
+  test('leaves the home and the cache to their owner, and is what programs get', async () => {
+    const house = new House()
+    house.env.SUBSTRAT_CACHE_DIR = path.join(house.root, 'code')
+    const exec = ['--provider', 'exec', '--option', 'command=umask']
+    expect((await under(umask, house, 'spawn', '--name', 'a', ...exec, 'hi')).stdout).toBe(`0${umask}\n`)
+    expect((await under(umask, house, 'send', 'a', 'again')).exit).toBe(0)
+    expect((await under(umask, house, 'send', 'a', '--queue', '--no-drain', 'later')).exit).toBe(0)
+    expect(lstatSync(house.home).mode & 0o777).toBe(0o700)
+    expect(closedIn(house.home)).toEqual([])
+    expect(closedIn(house.env.SUBSTRAT_CACHE_DIR)).toEqual([])
+    expect((await house.run(['deliver', '--all'])).exit).toBe(0)
+  })
+})
+
+describe.skipIf(!isRoot)('a home that is closed to its owner (needs root)', () => {
+  test('is said to be, with the command that opens it', async () => {
+    const uid = 12345
+    const house = new House()
+    mkdirSync(house.home)
+    chmodSync(house.root, 0o755)
+    chownSync(house.home, uid, uid)
+    for (const [mode, command] of [
+      ['0400', 'list'],
+      ['0500', 'spawn'],
+    ] as const) {
+      chmodSync(house.home, Number.parseInt(mode, 8))
+      const { exit, stderr } = await house.launch(house.command(command), { uid, cwd: '/' }).result
+      expect({ exit, stderr }).toEqual({
+        exit: 11,
+        stderr: `substrat: the home ${house.home} is closed to its owner: its mode is ${mode} (chmod -R u+rwX ${house.home})\n`,
+      })
+    }
+    // What is closed to writing alone can still be read.
+    expect((await house.launch(house.command('list'), { uid, cwd: '/' }).result).exit).toBe(0)
+  })
+})
