@@ -332,13 +332,18 @@ describe('a turn that the agent does not finish well', () => {
 
   test.each([
     ['max_turn_requests', 'crashed', /as many model requests/],
-    ['refusal', 'invalid', /refuses to go on/],
     ['cancelled', 'crashed', /not by substrat/],
     ['bored', 'invalid_response', /bored/],
   ])('with %s is a failure of type %s', async (stop, type, message) => {
     const { reply, failure } = await new Agent().turn([{ say: 'half' }, { stop }])
     expect(reply).toBeUndefined()
     expect(failure).toMatchObject({ failure: { type }, message: expect.stringMatching(message) })
+  })
+
+  test('with a refusal is one, with what the model had said', async () => {
+    const { reply, failure } = await new Agent().turn([{ say: 'half' }, { stop: 'refusal' }])
+    expect(reply).toBeUndefined()
+    expect(failure?.failure).toEqual({ type: 'refused', said: 'half' })
   })
 
   test.each<[string, object, object]>([

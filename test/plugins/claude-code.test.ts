@@ -194,6 +194,19 @@ describe('a turn that fails', () => {
     expect(failed.events.filter(({ type }) => type === 'note')).toHaveLength(1)
   })
 
+  test.each(['refuse', 'refuse as an error'])(
+    'by a refusal (%s) has what the model had said',
+    async (how) => {
+      const failed = await firstTurn(how)
+      expect(failureIn(failed)).toMatchObject({ type: 'refused', said: 'echo: hello []' })
+      expect(typesOf(failed)).not.toContain('done')
+    },
+  )
+
+  test('by an error of the API after which claude exits without a result is of that type', async () => {
+    expect(failureIn(await firstTurn('exit after an error of the API')).type).toBe('authentication')
+  })
+
   test('by an end that is neither an error nor a completion has no reply', async () => {
     const failed = failureIn(await firstTurn('stop early'))
     expect(failed).toMatchObject({ type: 'crashed', message: expect.stringContaining('aborted_streaming') })

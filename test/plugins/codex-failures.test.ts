@@ -44,6 +44,16 @@ test.each<[said: string, type: string, retryAfterMs: number | undefined]>([
     'authentication',
     undefined,
   ],
+  [
+    'stream disconnected before completion: Incomplete response returned, reason: content_filter',
+    'refused',
+    undefined,
+  ],
+  [
+    'Invalid prompt: your prompt was flagged as potentially violating our usage policy.',
+    'refused',
+    undefined,
+  ],
   ['Missing environment variable: `KEY`.', 'authentication', undefined],
   ['The model m does not exist', 'misconfigured', undefined],
   ['{"error":{"message":"bad thing","type":"invalid_request_error","code":"x"}}', 'invalid', undefined],

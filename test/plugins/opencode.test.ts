@@ -152,7 +152,12 @@ describe('a turn', () => {
     ],
     ['its size', { error: { name: 'ContextOverflowError', data: { message: 'no' } } }, { type: 'overflow' }],
     ['an abort of others', { error: { name: 'MessageAbortedError', data: {} } }, { type: 'crashed' }],
-    ['the filter', { end: 'content-filter' }, { type: 'invalid' }],
+    ['the filter', { end: 'content-filter' }, { type: 'refused', said: 'an end' }],
+    [
+      'the filter of the API',
+      { error: { name: 'ContentFilterError', data: { message: 'no' } } },
+      { type: 'refused', said: '' },
+    ],
     ['no answer', { 'wait ms': 1 }, { type: 'crashed' }],
     ['an answer without an end', { end: null }, { type: 'crashed' }],
     ['an answer that was to go on', { end: 'tool-calls' }, { type: 'crashed' }],
@@ -165,6 +170,43 @@ describe('a turn', () => {
   ])('fails for %s', async (_, step, failure) => {
     const turn = await new OpenCode().turn([step])
     expect(turn).toMatchObject({ reply: undefined, failure: { failure } })
+  })
+
+  const api = (statusCode: number): object => ({ name: 'APIError', data: { message: 'no', statusCode } })
+  test.each<[string, object, string]>([
+    ['401', api(401), 'authentication'],
+    ['403', api(403), 'authentication'],
+    ['429', api(429), 'rate_limit'],
+    ['503', api(503), 'overloaded'],
+    ['no such model', { name: 'UnknownError', data: { message: 'Model not found: a/b' } }, 'misconfigured'],
+    ['a conversation too long', { name: 'ContextOverflowError', data: { message: 'no' } }, 'overflow'],
+    ['a filter', { name: 'ContentFilterError', data: { message: 'no' } }, 'refused'],
+  ])('fails for %s in whatever order it is told', async (_, error, type) => {
+    const told = { 'session error': error }
+    const unnamed = { emit: { type: 'session.error', properties: { sessionID: undefined, error } } }
+    const begun = { begin: '' }
+    for (const steps of [
+      [told],
+      [begun, told],
+      [begun, unnamed],
+      [told, begun],
+      [{ error }, told],
+      [begun, told, { error }],
+    ]) {
+      const { reply, failure } = await new OpenCode().turn(steps)
+      expect({ steps, reply, type: failure?.failure.type }).toEqual({ steps, reply: undefined, type })
+    }
+  })
+
+  test('that has an answer has it, whatever went wrong before, and in another session', async () => {
+    const error = api(401)
+    const other = { 'of another session': { type: 'session.error', properties: { error } } }
+    expect((await new OpenCode().turn([other, { say: 'Done.' }])).reply).toBe('Done.')
+    const early = { 'session error': { name: 'MessageAbortedError', data: {} } }
+    expect((await new OpenCode().turn([{ begin: '' }, early, { say: 'Done.' }])).reply).toBe('Done.')
+    expect(
+      (await new OpenCode().turn([{ begin: '' }, { 'session error': error }, { say: 'Done.' }])).reply,
+    ).toBe('Done.')
   })
 
   test('whose model is asked again soon says so, and goes on', async () => {

@@ -8,6 +8,11 @@ export function failure(type: FailureType, message: string, retryAfterMs?: numbe
   return Object.assign(new Error(message), { failure: facts })
 }
 
+/** `said`: what the model of an agent had said before it refused. */
+export function refusedAfter(said: string, message: string): ProviderFailure {
+  return Object.assign(new Error(message), { failure: { type: 'refused' as const, said } })
+}
+
 export function isFailure(error: unknown): error is ProviderFailure {
   return error instanceof Error && typeof (error as Partial<ProviderFailure>).failure?.type === 'string'
 }

@@ -23,6 +23,10 @@ const RULES: [type: FailureType, said: RegExp][] = [
   ],
   ['overloaded', /overloaded|\b(500|502|503|504|529)\b|internal server error|at capacity|try again later/i],
   [
+    'refused',
+    /content.?filter|(content|usage) (management )?polic(y|ies)|(was|been|is) flagged|violat\w+ .{0,60}polic(y|ies)/i,
+  ],
+  [
     'authentication',
     /\b(401|403)\b|unauthori[sz]ed|authenticat|invalid (x-)?api.?key|(incorrect|missing) api key|(run|please) .{0,20}\/?login|not logged in|oauth token/i,
   ],

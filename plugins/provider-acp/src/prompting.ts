@@ -1,7 +1,7 @@
 /** A prompt and everything until its stop reason: what the agent says, uses, and asks for. */
 import type { ContentBlock } from '@agentclientprotocol/sdk'
 import type { AgentEvent, JsonObject } from 'substrat/provider'
-import { failure } from '../../model-http/src/failure.js'
+import { failure, refusedAfter } from '../../model-http/src/failure.js'
 import { countOf, objectOf, textOf } from '../../program-lines/src/json.js'
 import type { Connection, Incoming, RequestId } from './connection.js'
 import { CANCELLED, Permissions } from './permissions.js'
@@ -133,7 +133,7 @@ export class Prompting {
     }
     if (stopReason === 'end_turn' || stopReason === 'max_tokens')
       return { type: 'done', reply: this.reply.text }
-    throw unfinished(stopReason)
+    throw unfinished(stopReason, this.reply.text)
   }
 }
 
@@ -150,10 +150,10 @@ function isAboutPrompt({ params }: Incoming): boolean {
   return !OF_SESSION.includes(textOf(objectOf(params.update)?.sessionUpdate) ?? '')
 }
 
-function unfinished(stopReason: unknown): Error {
+function unfinished(stopReason: unknown, said: string): Error {
   switch (stopReason) {
     case 'refusal':
-      return failure('invalid', 'the agent refuses to go on, and keeps nothing of this prompt')
+      return refusedAfter(said, 'the agent says refusal, and keeps nothing of this prompt')
     case 'max_turn_requests':
       return failure(
         'crashed',

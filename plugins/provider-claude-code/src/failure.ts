@@ -1,6 +1,6 @@
 /** Why a turn of claude failed. */
 import type { JsonObject, ProviderFailure } from 'substrat/provider'
-import { type FailureType, failure } from '../../model-http/src/failure.js'
+import { type FailureType, failure, refusedAfter } from '../../model-http/src/failure.js'
 import { failureOfText } from '../../program-lines/src/failure-text.js'
 import { countOf, objectOf, textOf } from '../../program-lines/src/json.js'
 
@@ -30,10 +30,17 @@ export interface Signs {
   error: string | undefined
   /** `rate_limit_info` of the latest `rate_limit_event`. */
   limit: JsonObject | undefined
+  /** What the model itself has said so far in its latest message. */
+  said: string
 }
 
 /** Of a `result` that is an error. */
 export function failureOfResult(result: JsonObject, signs: Signs, now = Date.now()): ProviderFailure {
+  const failed = failureByCause(result, signs, now)
+  return failed.failure.type === 'refused' ? refusedAfter(signs.said, failed.message) : failed
+}
+
+function failureByCause(result: JsonObject, signs: Signs, now: number): ProviderFailure {
   const said = wordsOf(result)
   const status = countOf(result.api_error_status)
   const byCode =
@@ -46,13 +53,20 @@ export function failureOfResult(result: JsonObject, signs: Signs, now = Date.now
 }
 
 /** Of an end that is no error, and no reply either; undefined for a good one. */
-export function failureOfEnd(result: JsonObject): ProviderFailure | undefined {
+export function failureOfEnd(result: JsonObject, { said }: Signs): ProviderFailure | undefined {
+  if (isRefused(result)) return refusedAfter(said, 'claude says refusal')
   const reason = textOf(result.terminal_reason)
   if (reason === undefined || reason === 'completed') return undefined
   return failure(endedBecause(result) ?? 'crashed', `claude stopped before its reply: ${reason}`)
 }
 
-function endedBecause({ terminal_reason, subtype }: JsonObject): FailureType | undefined {
+function isRefused({ stop_reason }: JsonObject): boolean {
+  return stop_reason === 'refusal'
+}
+
+function endedBecause(result: JsonObject): FailureType | undefined {
+  const { terminal_reason, subtype } = result
+  if (isRefused(result)) return 'refused'
   if (terminal_reason === 'prompt_too_long') return 'overflow'
   // A bound that the person has set: asking again meets it again.
   if (terminal_reason === 'max_turns' || subtype === 'error_max_turns') return 'invalid'
@@ -77,6 +91,7 @@ export function failureOfExit(
   { code, signal }: { code: number | null; signal: string | null },
   complaint: string,
   command: string,
+  { error }: Pick<Signs, 'error'>,
 ): ProviderFailure {
   if (code === 127 || code === 126) {
     return failure(
@@ -87,7 +102,9 @@ export function failureOfExit(
   const how = signal === null ? `exited ${code}` : `was killed by ${signal}`
   const why = complaint === '' ? '' : `: ${complaint}`
   const { failure: facts } = failureOfText(complaint)
-  return failure(facts.type, `claude ${how} before its turn had ended${why}`, facts.retry_after_ms)
+  // What it said of the API before it exited by itself is why.
+  const type = (signal === null ? TYPE_OF_ERROR[error ?? ''] : undefined) ?? facts.type
+  return failure(type, `claude ${how} before its turn had ended${why}`, facts.retry_after_ms)
 }
 
 /** Of a request to the API that claude is about to ask again, where that cannot help. */

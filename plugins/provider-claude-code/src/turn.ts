@@ -28,6 +28,8 @@ const GATHER_ASKS_MS = 100
 /** For the result of a turn that was interrupted because it asks; nothing is lost without it. */
 const ASK_END_MS = 3000
 
+const SAID_CHARACTERS_MAX = 1024 * 1024
+
 export interface Turn {
   settings: ClaudeSettings
   host: AgentHost
@@ -93,7 +95,7 @@ export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
 
 class Reading {
   private readonly events: Events
-  private readonly signs: Signs = { error: undefined, limit: undefined }
+  private readonly signs: Signs = { error: undefined, limit: undefined, said: '' }
   private isAsking = false
 
   constructor(
@@ -117,11 +119,22 @@ class Reading {
       message.subtype === 'init' &&
       isSessionId(sessionId) &&
       sessionId !== this.turn.sessionId
+    const said = this.events.of(message)
+    this.hear(message, said)
     return [
       ...(isOther ? this.turn.onSession(sessionId) : []),
       ...(isOfModel(message) ? this.turn.onAnswer() : []),
-      ...this.events.of(message),
+      ...said,
     ]
+  }
+
+  /** Of the model, since the last tool; for a refusal, whose text is in no reply. */
+  private hear(message: JsonObject, events: AgentEvent[]): void {
+    if (!isOfModel(message)) return
+    for (const event of events) {
+      if (event.type === 'tool_started') this.signs.said = ''
+      if (event.type === 'text' && this.signs.said.length < SAID_CHARACTERS_MAX) this.signs.said += event.text
+    }
   }
 
   *end(result: JsonObject): Iterable<AgentEvent> {
@@ -135,7 +148,7 @@ class Reading {
     }
     yield* this.events.unfinished('it did not end within the turn')
     if (result.is_error === true) throw failureOfResult(result, this.signs)
-    const failed = failureOfEnd(result)
+    const failed = failureOfEnd(result, this.signs)
     if (failed !== undefined) throw failed
     yield { type: 'done', reply: textOf(result.result) ?? '' }
   }
@@ -148,7 +161,8 @@ class Reading {
     const exit = await this.program.exited
     const reply = await this.turn.replyInStore()
     yield* this.events.unfinished('the program ended before it')
-    if (reply === undefined) throw failureOfExit(exit, this.program.complaint(), this.turn.settings.command)
+    if (reply === undefined)
+      throw failureOfExit(exit, this.program.complaint(), this.turn.settings.command, this.signs)
     yield { type: 'done', reply }
   }
 

@@ -4,7 +4,15 @@
  * Invariants: the thread's id goes out before anything else of it; only `turn.completed`, or codex's own store, makes a
  * reply, never an exit code; nothing of its group runs when the turn has ended.
  */
-import type { AgentEvent, AgentHost, JsonObject, ProviderSettings, TurnCallOptions } from 'substrat/provider'
+import type {
+  AgentEvent,
+  AgentHost,
+  JsonObject,
+  ProviderFailure,
+  ProviderSettings,
+  TurnCallOptions,
+} from 'substrat/provider'
+import { refusedAfter } from '../../model-http/src/failure.js'
 import { countOf, objectOf, textOf } from '../../program-lines/src/json.js'
 import { type JsonProgram, launchJsonProgram } from '../../program-lines/src/program.js'
 import { commandOf, promptOf } from './command.js'
@@ -72,7 +80,7 @@ async function replyOf(
   { command }: Settings,
   signal: AbortSignal,
 ): Promise<string> {
-  if (reader.failed !== undefined) throw codexFailure(reader.failed)
+  if (reader.failed !== undefined) throw reader.failure(reader.failed)
   if (reader.isOver) return reader.reply
   signal.throwIfAborted()
   // What its store says counts only when nothing writes there any more.
@@ -82,7 +90,7 @@ async function replyOf(
     if (stored.outcome === 'finished') return stored.reply
   }
   const exit = await program.exited
-  if (reader.lastError !== undefined) throw codexFailure(reader.lastError)
+  if (reader.lastError !== undefined) throw reader.failure(reader.lastError)
   throw exitFailure(command[0], exit, program.complaint())
 }
 
@@ -129,6 +137,11 @@ class TurnReader {
         this.failed = textOf(objectOf(message.error)?.message) ?? 'the turn failed'
         break
     }
+  }
+
+  failure(said: string): ProviderFailure {
+    const failed = codexFailure(said)
+    return failed.failure.type === 'refused' ? refusedAfter(this.reply, failed.message) : failed
   }
 
   *end(reply: string): Iterable<AgentEvent> {

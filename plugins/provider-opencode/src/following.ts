@@ -37,6 +37,7 @@ export class Following {
   private readonly words: string
   private untaken = 0
   private isTaken = false
+  private reported: JsonObject | undefined
   private isAborted = false
 
   constructor(
@@ -55,6 +56,11 @@ export class Following {
     return this.permissions.parked
   }
 
+  /** What went wrong, as it told it; the answer may not say so, or not yet. */
+  get error(): JsonObject | undefined {
+    return this.reported
+  }
+
   /** Ends when OpenCode is idle, after it had the prompt. */
   async *until(events: AsyncIterable<JsonObject>): AsyncGenerator<AgentEvent, void> {
     try {
@@ -65,6 +71,8 @@ export class Following {
           throw failure('crashed', `opencode asks more than ${UNTAKEN_MAX} questions at once`)
         if (type === 'permission.asked') this.permit(facts)
         else if (type === 'question.asked') this.answer(facts)
+        // One that names no session may be of this one: it counts where the turn has no other end.
+        if (type === 'session.error' && sessionID === undefined) this.reported ??= objectOf(facts.error)
         if (sessionID !== this.sessionId) continue
         if (type === 'session.idle' && (this.isTaken || this.isAborted)) {
           yield* this.tools.end()
@@ -129,9 +137,12 @@ export class Following {
 
   private fail({ error }: JsonObject): void {
     const reason = objectOf(error)
-    // One that ends an answer is with the answer too, whose text may be worth having.
-    if (reason === undefined || this.isAborted || this.answers.size > 0) return
-    throw failureOfError(reason)
+    if (reason === undefined || this.isAborted) return
+    // Of the turn before, which was aborted: a server that is kept may tell it late.
+    if (!this.isTaken && reason.name === 'MessageAbortedError') return
+    this.reported = reason
+    // It may come before, after or without the message that has it too, whose text may be worth having.
+    if (this.answers.size === 0) throw failureOfError(reason)
   }
 
   private permit(request: JsonObject): void {

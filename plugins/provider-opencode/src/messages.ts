@@ -1,7 +1,7 @@
 /** A session's messages, as the API and the export have them: what the answer to a prompt is, and whether it is whole. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AgentEvent, JsonObject, ProviderFailure, Usage } from 'substrat/provider'
-import { type FailureType, failure } from '../../model-http/src/failure.js'
+import { type FailureType, failure, refusedAfter } from '../../model-http/src/failure.js'
 import { retryAfterMs } from '../../model-http/src/retry-after.js'
 import { failureOfText } from '../../program-lines/src/failure-text.js'
 import { countOf, objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
@@ -110,7 +110,7 @@ function errorOf(message: JsonObject | undefined): JsonObject | undefined {
 const FAILURES: Record<string, FailureType> = {
   ProviderAuthError: 'authentication',
   ContextOverflowError: 'overflow',
-  ContentFilterError: 'invalid',
+  ContentFilterError: 'refused',
 }
 
 export function failureOfError({ name, data }: JsonObject): ProviderFailure {
@@ -129,13 +129,14 @@ export function failureOfError({ name, data }: JsonObject): ProviderFailure {
   return failure(told.failure.type, told.message, told.failure.type === 'rate_limit' ? ms : undefined)
 }
 
-/** How a turn ends with this answer. */
-export function* endOf(answered: Answered): Iterable<AgentEvent> {
-  const { reply, usage, finish, error } = answered
+/** How a turn ends with this answer. `reported`: an error that OpenCode told of, which the answer may lack. */
+export function* endOf(answered: Answered, reported: JsonObject | undefined): Iterable<AgentEvent> {
+  const { reply, usage, finish } = answered
+  const error = answered.error ?? (isEnd(finish) ? undefined : reported)
   const isCut = finish === 'length' || error?.name === 'MessageOutputLengthError'
-  if (error !== undefined && !isCut) throw failureOfError(error)
+  if (error !== undefined && !isCut) throw saying(reply, failureOfError(error))
   if (usage.input_tokens + usage.output_tokens > 0) yield { type: 'usage', usage }
-  if (finish === 'content-filter') throw failure('invalid', 'the model refused to go on (content filter)')
+  if (finish === 'content-filter') throw refusedAfter(reply, 'opencode says content-filter')
   if (!isCut && !isWhole(answered)) {
     const how = finish === undefined ? '' : `: its last message ended with ${finish}`
     throw failure('crashed', `opencode ended the turn without an answer${how}`)
@@ -143,6 +144,10 @@ export function* endOf(answered: Answered): Iterable<AgentEvent> {
   if (isCut)
     yield { type: 'note', text: 'the reply was cut short: the model reached the most tokens of a response' }
   yield { type: 'done', reply }
+}
+
+function saying(said: string, failed: ProviderFailure): ProviderFailure {
+  return failed.failure.type === 'refused' ? refusedAfter(said, failed.message) : failed
 }
 
 function textIn({ parts }: JsonObject): string {

@@ -12,7 +12,7 @@ import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
 import type { TurnWork as KeptTurnWork } from '../../program-lines/src/kept-session.js'
 import { Following } from './following.js'
 import { newMessageId } from './message-id.js'
-import { answerTo, endOf } from './messages.js'
+import { answerTo, endOf, failureOfError } from './messages.js'
 import { type Server, wordsOf } from './server.js'
 import { openSession } from './session.js'
 import { readSettings } from './settings.js'
@@ -57,7 +57,7 @@ export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
       await server.stop()
       yield { type: 'wait', kind: 'approval', asks: following.parked }
     } else {
-      yield* await answer(server, session_id, message_id)
+      yield* await answer(server, session_id, message_id, following.error)
       isOver = true
     }
   } catch (error) {
@@ -90,11 +90,17 @@ async function prompt(
   if (status >= 300) throw failureOfText(`opencode: ${wordsOf(body)}`)
 }
 
-async function answer(server: Server, sessionId: string, promptId: string): Promise<Iterable<AgentEvent>> {
+async function answer(
+  server: Server,
+  sessionId: string,
+  promptId: string,
+  reported: JsonObject | undefined,
+): Promise<Iterable<AgentEvent>> {
   const messages = objectsOf(await server.must('GET', `/session/${sessionId}/message`))
   const answered = answerTo(messages, promptId)
-  if (answered === undefined) throw failure('crashed', 'opencode ended the turn without an answer')
-  return endOf(answered)
+  if (answered !== undefined) return endOf(answered, reported)
+  if (reported !== undefined) throw failureOfError(reported)
+  throw failure('crashed', 'opencode ended the turn without an answer')
 }
 
 /** `fetch failed` has its reason in its cause. */

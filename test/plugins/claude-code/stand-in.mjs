@@ -100,6 +100,29 @@ async function act() {
       recorded('hello').replace('"terminal_reason":"completed"', '"terminal_reason":"aborted_streaming"'),
     )
   }
+  if (last === 'refuse')
+    return write(
+      recorded('hello').replace(
+        '"stop_reason":"end_turn","session_id"',
+        '"stop_reason":"refusal","session_id"',
+      ),
+    )
+  if (last === 'refuse as an error') {
+    const words =
+      'API Error: Claude Code is unable to respond to this request, which appears to violate our Usage Policy.'
+    return write(
+      recorded('hello')
+        .replace('"is_error":false', '"is_error":true')
+        .replace('"result":"echo: hello []"', `"result":"${words}"`),
+    )
+  }
+  if (last === 'exit after an error of the API') {
+    const [result] = recorded('not-logged-in')
+      .split('\n')
+      .filter((line) => line.includes('"type":"result"'))
+    write(recorded('not-logged-in').replace(`${result}\n`, ''))
+    process.exit(1)
+  }
   if (last === 'end with stdin') {
     // As the real one, which writes its transcript then.
     play('hello')
