@@ -88,6 +88,23 @@ export const CASES: Record<CaseName, (trial: Trial) => Promise<string | undefine
     must(/"tool":"list_children"/.test(log.replaceAll(' ', '')), 'the call is in the log')
   },
 
+  async 'wrong key'(trial) {
+    for (const words of ['be unknown', 'be forbidden']) {
+      const { code, stdout, stderr } = await trial.spawn(words.replace(' ', '-'), words)
+      must(code === 8, `${words}: it exited 8: ${oneLine(stderr + stdout)} (${code})`)
+      await trial.nothingRuns()
+    }
+  },
+
+  async refusal(trial) {
+    const { code, stdout, stderr } = await trial.spawn('f', 'be filtered')
+    const log = await trial.ok('log', 'f', '--json')
+    must(code === 9 && log.includes('"refused"'), `it exited 9: ${oneLine(stderr + stdout)} (${code})`)
+    const said = stderr.includes('First you') ? 'with what was said' : 'without what was said'
+    await trial.replies(['send', 'f', 'this is mark-nine'], 'mark-nine')
+    return said
+  },
+
   async vanished(trial) {
     trial.program.vanish(trial.place)
     const sent = await trial.run('send', 'a', 'this is mark-six', '--json')

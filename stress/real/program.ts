@@ -36,6 +36,8 @@ export const CASE_NAMES = [
   'denial',
   'allowed',
   'tools',
+  'wrong key',
+  'refusal',
   'vanished',
   'overhead',
   'warm',

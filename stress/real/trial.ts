@@ -81,6 +81,16 @@ export class Trial {
     const { latest, texts, isAfterTool, tools } = asked
     if (this.isSlow && latest.includes('be slow')) return { text: 'word '.repeat(1500), event_delay_ms: 100 }
     if (latest.includes('be late')) return { text: 'this is late', delay_ms: LATE_MS }
+    if (latest.includes('be unknown'))
+      return { fault: { error: 'authentication', message: 'Incorrect API key provided.' } }
+    if (latest.includes('be forbidden'))
+      return {
+        fault: {
+          error: 'permission',
+          message: 'Your API key does not have permission to use the specified resource.',
+        },
+      }
+    if (latest.includes('be filtered')) return { text: 'First you', stop: 'filter' }
     const listChildren = tools.find((name) => name.includes('list_children'))
     if (latest.includes('list your children') && !isAfterTool && listChildren !== undefined) {
       return { tool_calls: [{ name: listChildren, input: {} }] }

@@ -360,6 +360,16 @@ describe('a turn that the agent does not finish well', () => {
     ['lost connection', { code: 1, message: 'connect ECONNREFUSED 127.0.0.1' }, { type: 'unreachable' }],
     ['wrong key', { code: -32603, message: 'Incorrect API key provided' }, { type: 'authentication' }],
     [
+      'key that may not',
+      { code: -32603, message: 'Your API key does not have permission to use it' },
+      { type: 'authentication' },
+    ],
+    [
+      'filter that it names',
+      { code: -32603, message: 'Internal error: no', data: { errorName: 'ContentFilterError' } },
+      { type: 'refused' },
+    ],
+    [
       'anything else',
       { code: -32603, message: 'Internal error', data: 'no such thing' },
       { type: 'crashed' },

@@ -28,7 +28,7 @@ const RULES: [type: FailureType, said: RegExp][] = [
   ],
   [
     'authentication',
-    /\b(401|403)\b|unauthori[sz]ed|authenticat|invalid (x-)?api.?key|(incorrect|missing) api key|(run|please) .{0,20}\/?login|not logged in|oauth token/i,
+    /\b(401|403)\b|unauthori[sz]ed|forbidden|does not have (permission|access)|permission_error|authenticat|invalid (x-)?api.?key|(incorrect|missing) api key|(run|please) .{0,20}\/?login|not logged in|oauth token/i,
   ],
   [
     'misconfigured',

@@ -83,6 +83,8 @@ export class AgentError extends Error {
   constructor(
     readonly code: number,
     message: string,
+    /** What the agent calls it, where it does: the protocol has no names. */
+    readonly kind = '',
   ) {
     super(message)
   }
@@ -115,7 +117,12 @@ function answerIn({ error, result }: JsonObject): JsonObject {
   const details = objectOf(data)
   const said = [textOf(message), textOf(data), textOf(details?.message), textOf(details?.details)]
   const sentences = [...new Set(said.filter((text) => text !== undefined && text.trim() !== ''))]
-  throw new AgentError(typeof code === 'number' ? code : 0, sentences.join(': ') || 'an error without words')
+  const kind = textOf(details?.errorName)
+  throw new AgentError(
+    typeof code === 'number' ? code : 0,
+    sentences.join(': ') || 'an error without words',
+    kind,
+  )
 }
 
 async function within<T>(promise: Promise<T>, method: string, { timeoutMs, signal }: Bounds): Promise<T> {

@@ -1,6 +1,6 @@
 /** How an agent fails, as failures of the contract: what went wrong, and what to do about it. */
 import type { ProviderFailure } from 'substrat/provider'
-import { failure, isFailure } from '../../model-http/src/failure.js'
+import { type FailureType, failure, isFailure } from '../../model-http/src/failure.js'
 import { failureOfText } from '../../program-lines/src/failure-text.js'
 import { objectsOf, textOf } from '../../program-lines/src/json.js'
 import { AgentEnded, AgentError, TimedOut } from './connection.js'
@@ -34,10 +34,18 @@ export async function failureOf(thrown: unknown, known: Known): Promise<unknown>
   return thrown
 }
 
-function refused({ code, message }: AgentError, { command, authMethods }: Known): ProviderFailure {
-  if (code === AUTH_REQUIRED) return unauthenticated(message, command, authMethods)
+function refused({ code, message, kind }: AgentError, { command, authMethods }: Known): ProviderFailure {
   const told = failureOfText(`the agent (${command}) says: ${message}`)
-  return told.failure.type === 'authentication' ? unauthenticated(message, command, authMethods) : told
+  const type = code === AUTH_REQUIRED ? 'authentication' : (TYPE_OF_KIND[kind] ?? told.failure.type)
+  if (type === 'authentication') return unauthenticated(message, command, authMethods)
+  return type === told.failure.type ? told : failure(type, told.message)
+}
+
+/** Of OpenCode. Its `APIError` has no status here, so that is told by its words. */
+const TYPE_OF_KIND: Record<string, FailureType> = {
+  ProviderAuthError: 'authentication',
+  ContextOverflowError: 'overflow',
+  ContentFilterError: 'refused',
 }
 
 function unauthenticated(message: string, command: string, authMethods: unknown): ProviderFailure {

@@ -257,6 +257,6 @@ function callBlock(
 
 function stopReason({ stop, tool_calls }: ScriptedAnswer): Anthropic.StopReason {
   if (stop === 'length') return 'max_tokens'
-  if (stop === 'refusal') return 'refusal'
+  if (stop === 'refusal' || stop === 'filter') return 'refusal'
   return tool_calls !== undefined && tool_calls.length > 0 ? 'tool_use' : 'end_turn'
 }

@@ -170,7 +170,8 @@ function usageOf({ usage }: ScriptedAnswer): OpenAI.CompletionUsage {
   }
 }
 
-function finishReason({ stop, tool_calls }: ScriptedAnswer): 'stop' | 'length' | 'tool_calls' {
+function finishReason({ stop, tool_calls }: ScriptedAnswer): Chunk['choices'][number]['finish_reason'] {
   if (stop === 'length') return 'length'
+  if (stop === 'filter') return 'content_filter'
   return tool_calls !== undefined && tool_calls.length > 0 ? 'tool_calls' : 'stop'
 }

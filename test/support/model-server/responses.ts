@@ -120,13 +120,14 @@ function events(answer: ScriptedAnswer, place: number, body: Json): SentEvent[] 
       (call, n) => (index: number) => callItem(index, answer, call, `${place}_${n}`),
     ),
   ].map((make, index) => make(index))
-  const isCut = answer.stop === 'length'
+  const isFiltered = answer.stop === 'filter'
+  const isCut = answer.stop === 'length' || isFiltered
   const response = responseOf(place, body)
   const last: Response = {
     ...response,
     output: outputs.map(({ item }) => item),
     status: isCut ? 'incomplete' : 'completed',
-    incomplete_details: isCut ? { reason: 'max_output_tokens' } : null,
+    incomplete_details: isCut ? { reason: isFiltered ? 'content_filter' : 'max_output_tokens' } : null,
     usage: usageOf(answer),
   }
   const all: Unnumbered[] = [

@@ -16,8 +16,8 @@ export interface ScriptedAnswer {
   /** Without text and calls the latest user message is echoed. */
   text?: string
   tool_calls?: ScriptedCall[]
-  /** Why the response ends, if not by itself. */
-  stop?: 'length' | 'refusal'
+  /** Why the response ends, if not by itself. `filter`: of the provider, where its API has a filter beside the model. */
+  stop?: 'length' | 'refusal' | 'filter'
   usage?: { input_tokens: number; cached_tokens?: number; output_tokens: number }
   /** Before the first byte. */
   delay_ms?: number
