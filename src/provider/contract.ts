@@ -236,6 +236,12 @@ export interface AgentHost {
    */
   launch(command: LaunchCommand, options: CallOptions): Promise<LaunchedProgram>
   /**
+   * A file that only the user reads, for a program that is about to be launched: what its arguments must not have, which
+   * every user of the machine can read. The path has `name` in it. Remove it once the program has read it. It is gone when
+   * the turn is over; what a crash leaves the next command that meets the agent removes.
+   */
+  privateFile(name: string, text: string): PrivateFile
+  /**
    * The tool server (MCP, stdio) to offer the program: substrat's own tools, for as long as the turn lasts. Null where the
    * agent is to have none.
    */
@@ -247,6 +253,12 @@ export interface AgentHost {
   launchServer: ((command: LaunchCommand, options: CallOptions) => Promise<LaunchedServer>) | null
   /** What an earlier turn of this agent has kept, where it still runs: for this turn to use, or to kill. */
   server: KeptServer | null
+}
+
+export interface PrivateFile {
+  path: string
+  /** May be called more than once. */
+  remove(): void
 }
 
 /** How a program starts an MCP server that speaks over its stdin and stdout. */

@@ -10,6 +10,7 @@ import { clock, sleep } from '../clock.js'
 import type { ProcessGroup } from '../session/records.js'
 import { environmentOf, isExiting, ownIdentity, processGroup, processStartTime } from '../storage/identity.js'
 import { listDirectory, statIfThere } from '../storage/io.js'
+import { ProgramFiles } from '../storage/program-files.js'
 import { randomUuid } from '../storage/random.js'
 import type { AgentHost, CallOptions, LaunchCommand, LaunchedProgram, McpStdioServer } from './contract.js'
 import { startGated } from './gate.js'
@@ -22,14 +23,17 @@ export interface LaunchContext {
   withheld?: string[]
   /** The tool server that the program may start; null where it is to have none. */
   tools?: McpStdioServer | null
+  files?: ProgramFiles
   /** Makes the group durable; the program runs only once this has returned. */
   record(group: ProcessGroup): void
 }
 
 /** Nothing that outlives the turn: see `WarmHost`. */
 export function createHost(context: LaunchContext): AgentHost {
+  const { files = new ProgramFiles() } = context
   return {
     launch: (command, options) => launch(context, command, options),
+    privateFile: (name, text) => files.write(name, text),
     tools: context.tools ?? null,
     launchServer: null,
     server: null,

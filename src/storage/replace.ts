@@ -85,7 +85,7 @@ function isOfSweptTemp(error: unknown): boolean {
 }
 
 /** The name of a temp beside `path`, synced unless that is not asked for; nothing is left where that failed. */
-function writeTemporary(
+export function writeTemporary(
   point: string,
   path: string,
   bytes: Uint8Array,

@@ -30,6 +30,7 @@ import { Mailboxes } from './mailboxes.js'
 import { NameIndex } from './names.js'
 import { HomePaths, parseAgentDirectory, parseMarker, type RequestVerb } from './paths.js'
 import { peek } from './peek.js'
+import { ProgramFiles } from './program-files.js'
 import { createWhole, replace } from './replace.js'
 import { Requests } from './requests.js'
 import { ServerFiles } from './servers.js'
@@ -303,6 +304,11 @@ export class FileStore {
   /** Temps in the home itself, cradles of spawns, what is left of removed agents. Says how many it removed. */
   sweepHome(): number {
     return sweepHome(this.paths, this.locks)
+  }
+
+  /** For the programs of a turn of the agent, under its lock. */
+  programFiles(agentId: string): ProgramFiles {
+    return new ProgramFiles(this.paths.agent(agentId).root)
   }
 
   /** Under the agent's lock. Says how many it removed. */

@@ -10,6 +10,7 @@ import type {
   AgentSession,
   JsonObject,
   McpStdioServer,
+  PrivateFile,
   ProviderSettings,
   ToolCall,
   WaitAnswer,
@@ -83,9 +84,13 @@ export async function askAgent(
   const warm = new WarmHost(session, { isOn: turn.keepsServer(), environment, persist })
   // Before this attempt launches anything.
   const { hasLaunched = false } = session.state.run ?? {}
+  const files = session.store.programFiles(session.id)
   let agent: AgentSession | undefined
   try {
-    const host = watched({ ...createHost({ environment, tools, record }), ...(await warm.open()) }, deaths)
+    const created = { ...createHost({ environment, tools, record }), ...(await warm.open()) }
+    const privateFile = (name: string, text: string): PrivateFile =>
+      storage.guard(() => files.write(name, text))
+    const host = watched({ ...created, privateFile }, deaths)
     agent = await open(session, provider, turn.settings, host, ends)
     const heard = new Heard(session, storage, turn)
     for await (const event of untilStopped(begin(session, agent, turn, storage, hasLaunched), ends))
@@ -117,6 +122,8 @@ export async function askAgent(
     if (isStopped) return { type: 'stopped', reason: stop.reason(), state, result: null }
     const report = reportFailure(error, secretsOf(provider, turn.settings))
     return endWithoutAnswer(report, warm.hasDied ? KEPT_SERVER_ENDED : killed, stop)
+  } finally {
+    files.close()
   }
 }
 

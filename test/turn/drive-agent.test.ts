@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { limits } from '../../src/limits.js'
 import type { AgentHost, AgentProvider, AgentSession } from '../../src/provider/contract.js'
@@ -370,6 +370,65 @@ describe('what a program has started in a session of its own', () => {
 
   test('stays after one that came to its end, as a server that was asked for does', async () => {
     expect(isAlive(await apart([DONE]))).toBe(true)
+  })
+})
+
+describe('a private file of a program', () => {
+  const secret = 'be brief'
+  const temps = (): string[] => readdirSync(directoryOf()).filter((name) => name.includes('tools.json'))
+  const directoryOf = (): string => session.store.describeAgent(session.id)
+
+  /** Writes one and leaves it; `during`: while the turn lasts. */
+  const writing = (during: (path: string) => void, end: object[]): AgentProvider =>
+    agent({
+      create: async (_: unknown, host: AgentHost) =>
+        conduct(async function* () {
+          during(host.privateFile('tools.json', secret).path)
+          yield* end
+        }),
+    })
+
+  test.each([
+    ['is done', [DONE]],
+    ['fails', []],
+  ])(
+    'is for its owner alone, in the directory of the agent, and gone with a turn that %s',
+    async (_, end) => {
+      let path = ''
+      const seen = (at: string): void => {
+        path = at
+        expect([readFileSync(at, 'utf8'), statSync(at).mode & 0o777]).toEqual([secret, 0o600])
+        expect(dirname(at)).toBe(directoryOf())
+      }
+      await runTurn(session, writing(seen, end))
+      expect(path).not.toBe('')
+      expect(temps()).toEqual([])
+    },
+  )
+
+  test('that a killed turn has left is removed by the next command', () => {
+    session.store.programFiles(session.id).write('tools.json', secret)
+    expect(temps()).toHaveLength(1)
+    expect(session.store.sweepAgent(session.id)).toBe(1)
+    expect(temps()).toEqual([])
+  })
+
+  test('walks out of no directory, whatever a provider names it', () => {
+    const { path } = session.store.programFiles(session.id).write('../../escaped', secret)
+    expect(dirname(path)).toBe(directoryOf())
+    session.store.sweepAgent(session.id)
+  })
+
+  test('that cannot be written is a failure of storage: the turn throws', async () => {
+    withFaults(failing('ENOSPC', ({ point }) => point === 'program_file.open'))
+    await expect(
+      runTurn(
+        session,
+        writing(() => undefined, [DONE]),
+      ),
+    ).rejects.toMatchObject({
+      code: 'STORAGE_FAILED',
+    })
   })
 })
 

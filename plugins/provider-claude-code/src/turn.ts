@@ -1,7 +1,6 @@
 /** One turn: claude started, its message given to it, what it says read to the `result`. */
-import type { AgentEvent, AgentHost, JsonObject } from 'substrat/provider'
+import type { AgentEvent, AgentHost, JsonObject, PrivateFile } from 'substrat/provider'
 import { objectOf, textOf } from '../../program-lines/src/json.js'
-import { type PrivateFile, privateFile } from '../../program-lines/src/private-file.js'
 import { type JsonProgram, launchJsonProgram } from '../../program-lines/src/program.js'
 import { commandOf } from './command.js'
 import { Events, usageOf } from './events.js'
@@ -58,7 +57,7 @@ export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
     for (const file of files.splice(0)) file.remove()
   }
   const write = (name: string, text: string): string => {
-    const file = privateFile(name, text)
+    const file = host.privateFile(name, text)
     files.push(file)
     return file.path
   }
@@ -77,7 +76,7 @@ export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
     })
     const reading = new Reading(turn, program)
     for await (const message of program.messages()) {
-      // It has read them by then, and a crash of ours would leave them.
+      // It has read them by then.
       if (message.type === 'system' && message.subtype === 'init') removeFiles()
       yield* reading.take(message)
       if (message.type !== 'result') continue
