@@ -75,8 +75,10 @@ function tooLarge(): SubstratError {
   })
 }
 
-export function checkKey(key: string | undefined): string | null {
-  if (key === undefined) return null
+export function checkKey(given: string | undefined): string | null {
+  if (given === undefined) return null
+  // File names on macOS come decomposed: the same text must be the same key.
+  const key = given.normalize('NFC')
   if (key !== '' && key.length <= limits.keyCharactersMax && !/\p{Cc}/u.test(key)) return key
   throw new SubstratError('USAGE', `the key ${JSON.stringify(key.slice(0, 80))} cannot be used`, {
     hint: `a key has 1 to ${limits.keyCharactersMax} characters and no control character`,

@@ -7,7 +7,7 @@ import { readableTime } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import type { Message } from '../mail/message.js'
 import { deriveId, digestOf } from '../session/ids.js'
-import { findKey } from '../session/key-index.js'
+import { findKey, isSameKey } from '../session/key-index.js'
 import { type PastRun, readPastRun } from '../session/past-run.js'
 import type { State } from '../session/state.js'
 import { troubleOf } from '../session/trouble.js'
@@ -84,7 +84,7 @@ function leftBehind(state: State, run: PastRun): SubstratError {
 }
 
 export function isOwnTurn({ run }: State, { key, content }: Pick<KeyedMessage, 'key' | 'content'>): boolean {
-  return key !== null && run?.key === key && run.digest === digestOf(content)
+  return key !== null && run?.key != null && isSameKey(run.key, key) && run.digest === digestOf(content)
 }
 
 /** Of a message that is stored with a key: the same message is stored once. */

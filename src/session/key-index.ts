@@ -24,8 +24,23 @@ import type { KeyEntry, State } from './state.js'
 
 const MINUTE_MS = 60_000
 
-/** Undefined where no run had the key; `lost` where what became of it was in a part of the log that was damaged. */
+/**
+ * Undefined where no run had the key; `lost` where what became of it was in a part of the log that was damaged. Logs from
+ * before keys were normalised may have it in another form of the same text: the latest run of any form counts.
+ */
 export function findKey(store: FileStore, state: State, key: string): KeyEntry | 'lost' | undefined {
+  const forms = new Set([key, key.normalize('NFC'), key.normalize('NFD')])
+  const found = [...forms].map((form) => findForm(store, state, form))
+  const entries = found.filter((entry) => entry !== undefined && entry !== 'lost')
+  return entries.sort((a, b) => b.seq - a.seq)[0] ?? found.find((entry) => entry === 'lost')
+}
+
+/** Whether both stand for the same text. */
+export function isSameKey(a: string, b: string): boolean {
+  return a === b || a.normalize('NFC') === b.normalize('NFC')
+}
+
+function findForm(store: FileStore, state: State, key: string): KeyEntry | 'lost' | undefined {
   const recent = state.keys.find((entry) => entry.key === key)
   if (recent !== undefined || state.keys_since === 0) return recent
   // Before the log: a writer that goes on meanwhile must not seem to have written an index that is ahead of it.

@@ -19,8 +19,8 @@ export const KEYS: Mutant[] = [
   {
     name: 'the turn of a key is that of another message',
     file: 'dispatch/answered.ts',
-    from: 'return key !== null && run?.key === key && run.digest === digestOf(content)',
-    to: 'return key !== null && run?.key === key && content !== null',
+    from: 'isSameKey(run.key, key) && run.digest === digestOf(content)',
+    to: 'isSameKey(run.key, key) && content !== null',
     suites: ['dispatch/acknowledged'],
   },
   {
