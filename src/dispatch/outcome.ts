@@ -4,7 +4,7 @@ import { type ErrorCode, SubstratError, shellWord } from '../errors.js'
 import { limits } from '../limits.js'
 import { causeOf, nextStep } from '../session/causes.js'
 import type { PastRun } from '../session/past-run.js'
-import { readMessageText } from '../session/read.js'
+import { readRecordText } from '../session/read.js'
 import type { FailureType } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run, State, Wait } from '../session/state.js'
@@ -23,9 +23,14 @@ export interface Outcome {
 
 /** Of a run that has just ended in this process. */
 export function outcomeOf(ctx: Context, session: Session, run: Run): Outcome {
-  const said = run.said === undefined ? null : readMessageText(ctx.store, session.id, run.said)
+  const said =
+    run.said === undefined ? null : readRecordText(ctx.store, session.id, session.recordAt(run.said))
   const failure = failureOfLatest(session.state, run, ctx.shutdown.requested, said)
-  return { result: viewEndedRun(ctx.store, session.state, run), failure, wasStopped: wasStopped(run) }
+  return {
+    result: viewEndedRun(ctx.store, session.state, run, session),
+    failure,
+    wasStopped: wasStopped(run),
+  }
 }
 
 /** Whoever has stopped this turn wants the agent at rest: what waits in the inbox stays there. */

@@ -2,9 +2,9 @@
 import { countPending, type MailIndex } from '../mail/inbox.js'
 import type { Brief } from '../session/brief.js'
 import type { PastRun } from '../session/past-run.js'
-import { readMessageText, readRecord } from '../session/read.js'
-import type { Usage } from '../session/records.js'
-import type { Run, RunStatus, SessionState, State, Wait } from '../session/state.js'
+import { readRecord, readRecordText } from '../session/read.js'
+import type { SessionRecord, Usage } from '../session/records.js'
+import type { Location, Run, RunStatus, SessionState, State, Wait } from '../session/state.js'
 import type { Status } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import type { FileStore } from '../storage/store.js'
@@ -82,21 +82,31 @@ export function viewTurn(
   state: State,
   run: Run | PastRun | null,
   reply: string | null,
+  log: LogAccess = logOf(store, state.id),
 ): TurnResult {
   return {
     agent: viewAgent(store, state),
     run: run === null ? null : viewRun(run),
     reply,
-    wait: viewWait(store, state, run),
+    wait: viewWait(state, run, log),
   }
 }
 
+/** Where records are read: a session that is open has its log at hand, also where the home was moved meanwhile. */
+export interface LogAccess {
+  recordAt(at: Location): SessionRecord | undefined
+}
+
+function logOf(store: FileStore, agentId: string): LogAccess {
+  return { recordAt: (at) => readRecord(store, agentId, at) }
+}
+
 /** What the run waits for; null where it waits for nothing. */
-function viewWait(store: FileStore, state: State, run: Run | PastRun | null): WaitView | null {
+function viewWait(state: State, run: Run | PastRun | null, log: LogAccess): WaitView | null {
   const wait =
     run?.run_id === state.run?.run_id && state.run?.status === 'open' ? (state.run?.wait ?? null) : null
   if (wait === null) return null
-  const record = readRecord(store, state.id, wait.at)
+  const record = log.recordAt(wait.at)
   const asks = record?.kind === 'run.waiting' ? (record.asks ?? []) : []
   const { kind, resume_token_id, deadline_at, not_before } = wait
   return {
@@ -110,11 +120,13 @@ function viewWait(store: FileStore, state: State, run: Run | PastRun | null): Wa
 }
 
 /** A run that was just ended, with its reply. */
-export function viewEndedRun(store: FileStore, state: State, run: Run): TurnResult {
-  return viewTurn(
-    store,
-    state,
-    run,
-    run.reply === null || run.status !== 'completed' ? null : readMessageText(store, state.id, run.reply),
-  )
+export function viewEndedRun(
+  store: FileStore,
+  state: State,
+  run: Run,
+  log: LogAccess = logOf(store, state.id),
+): TurnResult {
+  const record = run.reply === null || run.status !== 'completed' ? null : log.recordAt(run.reply)
+  const reply = record == null ? null : readRecordText(store, state.id, record)
+  return viewTurn(store, state, run, reply, log)
 }

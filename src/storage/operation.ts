@@ -36,6 +36,8 @@ const SYNCS = new Set<OperationName>(['fdatasync', 'fsync', 'sync_directory'])
 const REMEDIES: Record<string, string> = {
   ENOSPC: 'free some space on that file system, then run the same command again',
   EDQUOT: 'the disk quota is used up: free some space, then run the same command again',
+  ENOENT:
+    'it, or the home, was moved or deleted meanwhile: put it back, or set SUBSTRAT_HOME to where it is now, then run the same command again',
   EROFS: 'the file system is read-only: remount it for writing, or set SUBSTRAT_HOME to another place',
   EACCES:
     'the user that runs this has no right to it: run as its owner, or set SUBSTRAT_HOME to another place',

@@ -1,0 +1,121 @@
+/** A home that is renamed while a turn runs in it. */
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { Context } from '../../src/dispatch/context.js'
+import type { Outcome } from '../../src/dispatch/outcome.js'
+import { recover } from '../../src/dispatch/recover.js'
+import { send } from '../../src/dispatch/send.js'
+import { SubstratError } from '../../src/errors.js'
+import { checkHome } from '../../src/recovery/check.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import { readMessageText } from '../../src/session/read.js'
+import type { SessionRecord } from '../../src/session/records.js'
+import type { Location } from '../../src/session/state.js'
+import { FileStore } from '../../src/storage/store.js'
+import { contextAt } from '../support/contexts.js'
+import { newAgent } from '../support/sessions.js'
+import { tempDirectory, tempStore } from '../support/temp.js'
+
+const bounds = {
+  slotsMax: 4,
+  waitMs: 10_000,
+  turnTimeoutMs: 30_000,
+  toolTimeoutMs: 30_000,
+  tokenLifetimeMs: 60_000,
+}
+
+/** Sends, and renames the home once a record of that kind is on disk; where it is now. */
+async function sentWhileMoved(
+  kind: SessionRecord['kind'],
+  responses: object[],
+  allow: string[] = [],
+): Promise<{ told: Outcome[]; error: unknown; moved: FileStore; id: string; before: string }> {
+  const store = tempStore()
+  const workspace = tempDirectory()
+  writeFileSync(join(workspace, 's.json'), JSON.stringify({ responses }))
+  const id = await newAgent(store, { workspace, options: { scenario: 's.json' } })
+  const ctx: Context = contextAt(store, { bounds }).ctx
+  const to = `${store.root}-moved`
+  let isMoved = false
+  ctx.reporter.record = (record) => {
+    if (record.kind !== kind || isMoved) return
+    isMoved = true
+    renameSync(store.root, to)
+  }
+  const told: Outcome[] = []
+  const request = {
+    agentId: id,
+    content: 'hi',
+    key: null,
+    retry: false,
+    ifBusy: 'wait',
+    turnTimeoutMs: null,
+  } as const
+  const more = {
+    ifWaiting: 'supersede',
+    allow,
+    stepsMax: null,
+    isQueued: false,
+    kind: 'request',
+    notBefore: null,
+  } as const
+  const error = await send(ctx, { ...request, ...more }, (outcome) => told.push(outcome)).catch(
+    (thrown) => thrown,
+  )
+  return { told, error, moved: FileStore.openForWrite(to), id, before: store.root }
+}
+
+function replyIn(store: FileStore, id: string): string {
+  return readMessageText(store, id, openForRead(store, id)?.state.reply as Location)
+}
+
+describe('a home that is renamed in the middle of a turn', () => {
+  test.each(['run.started', 'model.requested', 'model.responded', 'message.agent', 'run.completed'] as const)(
+    'has the reply, and the command prints it: at %s',
+    async (kind) => {
+      const { told, error, moved, id, before } = await sentWhileMoved(kind, [{ say: 'the reply' }])
+      if (error === undefined) {
+        expect(told).toMatchObject([{ result: { reply: 'the reply', run: { status: 'completed' } } }])
+        expect(told[0]?.failure).toBeUndefined()
+      } else {
+        expect(error).toMatchObject({
+          code: 'STORAGE_FAILED',
+          hint: expect.stringContaining('was moved or deleted'),
+        })
+        expect(told).toEqual([])
+        await recover(contextAt(moved, { bounds }).ctx, { all: true, agents: [] }, 'roots', () => undefined)
+      }
+      expect(replyIn(moved, id)).toBe('the reply')
+      expect(checkHome(moved, { isRecovered: false })).toEqual([])
+      // Nothing was made where it was.
+      expect(() => mkdirSync(before)).not.toThrow()
+    },
+  )
+
+  test('shows what it asks for, where its turn waits', async () => {
+    const shell = { name: 'shell', input: { command: 'true' } }
+    const { told } = await sentWhileMoved('model.responded', [{ tools: [shell] }])
+    expect(told).toMatchObject([
+      { result: { wait: { asks: [{ tool: 'shell' }] } }, failure: { code: 'WAITING' } },
+    ])
+  })
+
+  test('is named where the turn cannot go on without its path, and the turn continues there', async () => {
+    const read = { name: 'read_file', input: { path: 's.json' } }
+    const { told, error, moved, id } = await sentWhileMoved('tool.started', [
+      { tools: [read] },
+      { say: 'read' },
+    ])
+    if (error === undefined) expect(told).toMatchObject([{ result: { reply: 'read' } }])
+    else {
+      expect(error).toBeInstanceOf(SubstratError)
+      expect(error).toMatchObject({
+        code: 'STORAGE_FAILED',
+        hint: expect.stringContaining('was moved or deleted'),
+      })
+      await recover(contextAt(moved, { bounds }).ctx, { all: true, agents: [] }, 'roots', () => undefined)
+    }
+    expect(replyIn(moved, id)).toBe('read')
+  })
+})
