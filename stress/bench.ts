@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { ageRows } from './bench/age.js'
 import { recoverRows, waitRows } from './bench/killed.js'
 import { describeMachine } from './bench/machine.js'
 import { modelRows } from './bench/peers.js'
@@ -37,6 +38,7 @@ const PARTS: Record<string, (run: Run) => Promise<Row[]>> = {
   model: (run) => modelRows(run, values.peers),
   log: logRows,
   home: homeRows,
+  age: ageRows,
   recover: recoverRows,
   wait: waitRows,
   parallel: parallelRows,

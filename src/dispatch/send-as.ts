@@ -93,7 +93,8 @@ function store(ctx: Context, from: State, to: State, request: SendRequest): stri
     clock: notBefore?.clock ?? null,
     turn_timeout_ms: turnTimeoutMs,
   }
-  const isNew = post(ctx.store, draft, { isRepeat: key !== null })
+  // What was taken with its key has another id by now: the log need not be asked for this one.
+  const isNew = post(ctx.store, draft)
   const stored = isNew ? undefined : findPending(ctx.store, to, message_id)
   if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(to, request)
   return message_id

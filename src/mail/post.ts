@@ -8,9 +8,9 @@ import { clock } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { limits } from '../limits.js'
 import { digestOf } from '../session/ids.js'
-import { recordsFrom } from '../session/load.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
+import { recordsWith } from '../storage/log.js'
 import { OPERATOR } from '../storage/mailboxes.js'
 import { isUuid } from '../storage/paths.js'
 import type { FileStore } from '../storage/store.js'
@@ -67,16 +67,16 @@ export function isClosed(store: FileStore, to: string): boolean {
 function isKnown(store: FileStore, recipient: State, messageId: string, options: PostOptions): boolean {
   if (recipient.delivered.includes(messageId)) return true
   return (
-    options.isRepeat === true && recipient.delivered_forgotten > 0 && isInLog(store, recipient.id, messageId)
+    options.isRepeat === true && recipient.delivered_forgotten > 0 && isInLog(store, recipient, messageId)
   )
 }
 
-function isInLog(store: FileStore, agentId: string, messageId: string): boolean {
-  const log = store.openLogForRead(agentId)
+function isInLog(store: FileStore, { id, log_bytes }: State, messageId: string): boolean {
+  const log = store.openLogForRead(id)
   if (log === undefined) return false
   try {
-    for (const { record } of recordsFrom(log, { seq: 1, offset: 0 }))
-      if ('message_id' in record && record.message_id === messageId) return true
+    for (const record of recordsWith(log, `"message_id":"${messageId}"`, log_bytes))
+      if (record.message_id === messageId) return true
     return false
   } finally {
     log.close()

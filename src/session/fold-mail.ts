@@ -117,7 +117,12 @@ function toldWatchers(next: State, at: Location, status: WatchedStatus): State {
     }),
   )
   const watchers = next.watchers.filter((watcher) => !(told.includes(watcher) && watcher.once))
-  return { ...next, owes: [...next.owes, ...notices], watchers }
+  // Of those that cannot be sent, because an inbox is full, the latest of each status is kept: else each turn would add one.
+  const others = next.owes.filter(
+    (owed) =>
+      owed.status !== status || !told.some(({ subscription_id }) => subscription_id === owed.reply_to),
+  )
+  return { ...next, owes: [...others, ...notices], watchers }
 }
 
 export function controlled(

@@ -125,6 +125,15 @@ export function* scanForKinds(
   return undefined
 }
 
+/** The records before `to` whose lines have that text in them. No other line is looked at: what is before `to` is known to be whole. */
+export function* recordsWith(reader: LogReader, text: string, to: number): Generator<JsonObject> {
+  const mark = Buffer.from(text)
+  for (const { bytes } of linesOf(reader, 0, to)) {
+    const line = bytes.includes(mark) ? unframe(bytes) : { damage: 'it is another' }
+    if (!('damage' in line)) yield line.object
+  }
+}
+
 /** The checksum of record `seq`, whose line is at that place; undefined where it is not there. */
 export function checksumAt(reader: LogReader, seq: number, offset: number, end: number): string | undefined {
   if (offset < 0 || end <= offset || end > reader.size()) return undefined

@@ -4,7 +4,8 @@
  */
 import * as io from './io.js'
 
-const BYTES_MAX = 64 * 1024
+/** The snapshot of an agent that has as many keys, tokens and ids of mail as it can have is smaller. */
+const BYTES_MAX = 256 * 1024
 
 let memory: Buffer | undefined
 

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { encodeBatch } from '../../src/session/batch.js'
+import { digestOf } from '../../src/session/ids.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import type { NewRecord } from '../../src/session/records.js'
 import { encodeSnapshot } from '../../src/session/snapshot.js'
@@ -25,7 +26,12 @@ const CHUNK_BYTES = 8 * 1024 * 1024
  * Turns of the same message until the agent's log has so many records. The snapshot stays behind, as after a kill: the
  * next command folds all of it once.
  */
-export function lengthenLog(home: string, name: string, recordsMin: number): number {
+export function lengthenLog(
+  home: string,
+  name: string,
+  recordsMin: number,
+  keyOf: (turn: number) => string | null = () => null,
+): number {
   const store = FileStore.openForRead(home) as FileStore
   const id = resolveAgent(store, name)
   let state = openForRead(store, id)?.state as State
@@ -42,8 +48,8 @@ export function lengthenLog(home: string, name: string, recordsMin: number): num
     chunkBytes += chunk[chunk.push(batch.bytes) - 1]?.length ?? 0
     if (chunkBytes > CHUNK_BYTES) flush()
   }
-  while (state.last_seq < recordsMin) {
-    append(question(state))
+  for (let turn = 0; state.last_seq < recordsMin; turn++) {
+    append(question(state, keyOf(turn)))
     append(answer(state))
   }
   flush()
@@ -184,15 +190,15 @@ function birth(id: string, { name, workspace, parent }: Idle): NewRecord {
   })
 }
 
-const MESSAGE = 'What is open, and what should be done about it first?'
+export const MESSAGE = 'What is open, and what should be done about it first?'
 
-function question(state: State): NewRecord[] {
+function question(state: State, key: string | null = null): NewRecord[] {
   const run = {
     run_id: randomUUID(),
     boot_id: bootId(),
     prompt: { origin: 'operator' as const, content: MESSAGE },
-    key: null,
-    digest: null,
+    key,
+    digest: key === null ? null : digestOf(MESSAGE),
     turn_timeout_ms: null,
     allow: [],
     steps_max: null,

@@ -345,6 +345,13 @@ describe('whoever watches is told', () => {
     expect(notices(again)).toEqual([[SIBLING, 'idle']])
   })
 
+  test('of the latest alone, where it could not be told of those before', () => {
+    const turns = [RUN, NEXT_RUN].map((run) => [startedRun(run), userMessage(run, 'x'), completed(run, null)])
+    const state = foldAll([...asChild, watched(['idle'], false), ...turns.flat()])
+    expect(notices(state)).toEqual([[PARENT, 'idle']])
+    expect(state.owes).toMatchObject([{ run_id: NEXT_RUN }])
+  })
+
   test('not of what it did not ask for: a watch of one time stays until its status comes', () => {
     const state = foldAll([parked], running(watched(['idle'], true)))
     expect(state.owes).toEqual([])

@@ -96,7 +96,7 @@ export const DELIVERED_ONCE: Mutant[] = [
   {
     name: 'who repeats itself is not looked up in the log',
     file: 'mail/post.ts',
-    from: 'options.isRepeat === true && recipient.delivered_forgotten > 0 && isInLog(store, recipient.id, messageId)',
+    from: 'options.isRepeat === true && recipient.delivered_forgotten > 0 && isInLog(store, recipient, messageId)',
     to: 'options.isRepeat === null',
     suites: ['mail/post'],
   },
