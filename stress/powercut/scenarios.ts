@@ -1,4 +1,5 @@
 import { KEEPING } from './keeping.js'
+import { KEYS } from './keys.js'
 import { MAIL } from './mail.js'
 import { MENDING } from './mending.js'
 import type { Scenario } from './scenario.js'
@@ -7,4 +8,12 @@ import { SPAWNING } from './spawning.js'
 import { WAITING } from './waiting.js'
 
 /** The commands that the power is cut under. */
-export const SCENARIOS: Scenario[] = [...SPAWNING, ...SENDING, ...WAITING, ...MAIL, ...KEEPING, ...MENDING]
+export const SCENARIOS: Scenario[] = [
+  ...SPAWNING,
+  ...SENDING,
+  ...KEYS,
+  ...WAITING,
+  ...MAIL,
+  ...KEEPING,
+  ...MENDING,
+]

@@ -3,6 +3,7 @@ import type { Scenario } from '../scenario.js'
 import { DELIVER } from './deliver.js'
 import { END } from './end.js'
 import { INFERENCE } from './inference.js'
+import { KEYS } from './keys.js'
 import { MAIL } from './mail.js'
 import { RECOVER_ALL } from './recover.js'
 import { SEND } from './send.js'
@@ -16,6 +17,7 @@ import { WAITS } from './waits.js'
 export const SCENARIOS: Scenario[] = [
   ...SPAWN,
   ...SEND,
+  ...KEYS,
   ...INFERENCE,
   ...TOOLS,
   ...MAIL,
