@@ -57,6 +57,19 @@ export function lengthenLog(
   return state.last_seq
 }
 
+/** The bytes of turns of the same message with these keys, behind what that state is the fold of. */
+export function turnsBehind(state: State, keys: string[]): Buffer {
+  let next = state
+  const batches = keys.flatMap((key) =>
+    [(before: State) => question(before, key), answer].map((records) => {
+      const batch = encodeBatch(next, records(next))
+      next = batch.state
+      return batch.bytes
+    }),
+  )
+  return Buffer.concat(batches)
+}
+
 /** `a-0000000`, with a turn behind it, and others like it; as after the first `recover --all`. */
 export async function homeOf(lab: Lab, agents: number): Promise<string> {
   const home = lab.newHome()

@@ -255,6 +255,8 @@ test('whatever happens to the index, every key is found where the log has its la
         kept.push(Buffer.from(bytes))
         const at = below(bytes.length)
         const damages = [
+          () => writeFileSync(path, bytes.fill((bytes[at] as number) ^ (1 << below(8)), at, at + 1)),
+          () => writeFileSync(path, Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1)])),
           () => rmSync(path),
           () => truncateSync(path, at),
           () => writeFileSync(path, bytes.fill(0, at, Math.min(bytes.length, at + below(9000)))),
