@@ -1,4 +1,4 @@
-// npm run stress:fuzz -- [--seed 1] [--minutes M | --seeds N] [--mode in-process|processes] [--agents N] [--shards N] [--json FILE]
+// npm run stress:fuzz -- [--seed 1] [--minutes M | --seeds N] [--mode in-process|processes] [--agents N] [--wrong-clocks] [--shards N] [--json FILE]
 // Random trees, mail, turns and decisions while processes are killed, the power is cut, the disk fails and clocks jump;
 // exits 1 where a promise is broken. After a failure: --seed S --path P runs what it was shrunk to, and tells it step by step.
 // With --canary NAME it runs on a broken variant of the program (stress/fuzz/canaries.json), and exits 1 where that is not caught.
@@ -17,6 +17,8 @@ const { values } = parseArgs({
     stride: { type: 'string', default: '1' },
     /** Of a random tree for each seed; without it, the usual one of seven. */
     agents: { type: 'string' },
+    /** Commands under a clock that is far off, and right again behind them. */
+    'wrong-clocks': { type: 'boolean', default: false },
     path: { type: 'string' },
     /** Each a second time: the logs must be the same, byte by byte. */
     twice: { type: 'boolean', default: false },
@@ -40,6 +42,7 @@ const options = {
         : Number.POSITIVE_INFINITY
       : Number(values.seeds),
   agents: values.agents === undefined ? undefined : Number(values.agents),
+  hasWrongClocks: values['wrong-clocks'],
   minutes: values.minutes === undefined ? Number.POSITIVE_INFINITY : Number(values.minutes),
   shrinkSeconds: canary === undefined ? Number(values['shrink-seconds']) : 0,
   stops: canary !== undefined,

@@ -32,7 +32,7 @@ function birthsAt(pace: Pace): Arbitrary<Step[]> {
     .tuple(...pace.places.map(birth))
     .map((commands) =>
       commands.flatMap((command): Step[] =>
-        command === null ? [] : [{ kind: 'commands', commands: [command], recoveryHarms: [] }],
+        command === null ? [] : [{ kind: 'commands', commands: [command], recoveryHarms: [], clockOffMs: 0 }],
       ),
     )
 }
@@ -45,13 +45,22 @@ function stepOf(pace: Pace, actions: Actions, hasTwin: boolean): Arbitrary<Step>
     // After two attempts in vain a turn is left to a person, and the next message goes past it: no twin would know.
     { weight: 1, arbitrary: fc.array(harmAt(pace), { minLength: 1, maxLength: hasTwin ? 1 : 2 }) },
   )
-  const commands = (list: Arbitrary<Command[]>): Arbitrary<Step> =>
-    fc.record({ kind: fc.constant('commands' as const), commands: list, recoveryHarms })
+  const commands = (
+    list: Arbitrary<Command[]>,
+    clockOffMs: Arbitrary<number> = fc.constant(0),
+  ): Arbitrary<Step> =>
+    fc.record({
+      kind: fc.constant('commands' as const),
+      commands: list,
+      recoveryHarms,
+      clockOffMs,
+    })
   const steps = [
     { weight: 70, arbitrary: commands(fc.tuple(alone)) },
     { weight: 14, arbitrary: commands(fc.array(together, { minLength: 2, maxLength: 4 })) },
   ]
   if (pace.mode === 'processes') return fc.oneof(...steps)
+  if (pace.hasWrongClocks) steps.push({ weight: 6, arbitrary: commands(fc.tuple(alone), clockOff) })
   return fc.oneof(
     ...steps,
     { weight: 6, arbitrary: fc.record({ kind: fc.constant('clock' as const), ms: jump }) },
@@ -61,14 +70,18 @@ function stepOf(pace: Pace, actions: Actions, hasTwin: boolean): Arbitrary<Step>
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
 /** Over the time of a token (7 days), over that of what is sent for later, and back; no sum of few comes near either. */
 const jump = fc.constantFrom(
   31_000,
   3 * HOUR + 7 * MINUTE,
-  9 * 24 * HOUR + 17 * MINUTE,
+  9 * DAY + 17 * MINUTE,
   -HOUR - 3 * MINUTE,
   -20 * HOUR,
 )
+
+/** A clock that was never set, or set to the wrong year. */
+const clockOff = fc.constantFrom(400 * DAY, -DAY)
 
 const at = fc.oneof(
   fc.integer({ min: 1, max: 12 }),

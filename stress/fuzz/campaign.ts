@@ -20,6 +20,7 @@ export interface CampaignOptions {
   seeds: number
   /** Of a random tree for each seed; undefined for the usual one. */
   agents: number | undefined
+  hasWrongClocks: boolean
   minutes: number
   shrinkSeconds: number
   /** Whether the first failure is enough. */
@@ -77,8 +78,8 @@ export class Campaign {
   }
 
   private async trySeed(hosts: Hosts, directory: string, seed: number): Promise<void> {
-    const { path, shrinkSeconds, note, mode, agents } = this.options
-    const pace = { ...PACES[mode], places: placesOf(agents, seed) }
+    const { path, shrinkSeconds, note, mode, agents, hasWrongClocks } = this.options
+    const pace = { ...PACES[mode], places: placesOf(agents, seed), hasWrongClocks }
     const makeHost: MakeHost = (name, salt) => hosts.make(name, salt, pace)
     let isFirst = true
     let failed: Trial | undefined
@@ -139,15 +140,16 @@ function unlike(one: Trial, other: Trial): string[] {
 
 function report(
   seed: number,
-  { mode, agents }: CampaignOptions,
+  { mode, agents, hasWrongClocks }: CampaignOptions,
   path: string | null,
   { violations, story }: Trial,
 ): string {
   const tree = agents === undefined ? '' : ` --agents ${agents}`
+  const clocks = hasWrongClocks ? ' --wrong-clocks' : ''
   return [
     `BROKEN with seed ${seed}, path ${path}:`,
     ...tell(story),
     ...violations.slice(0, 20).map((each) => `  must hold: ${each}`),
-    `  again: npm run stress:fuzz -- --seed ${seed} --path ${path} --mode ${mode}${tree}`,
+    `  again: npm run stress:fuzz -- --seed ${seed} --path ${path} --mode ${mode}${tree}${clocks}`,
   ].join('\n')
 }

@@ -33,6 +33,8 @@ export interface Host {
   readonly counts: Counts
   /** Runs them together; settles when all have ended. Throws Stuck where one does not. */
   run(planned: Planned[]): Promise<Told[]>
+  /** By the clock as it is set. */
+  now(): number
   /** Somebody sets the clock, where the host has one to set. */
   jump(ms: number): void
   powerCut(): void

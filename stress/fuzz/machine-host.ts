@@ -70,7 +70,12 @@ export class MachineHost implements Host {
     return this.time.until(all, COMMAND_MS_MAX)
   }
 
+  now(): number {
+    return this.time.now
+  }
+
   jump(ms: number): void {
+    if (ms === 0) return
     this.counts.clockJumps += 1
     this.time.jump(ms)
   }

@@ -5,6 +5,8 @@ export type Mode = 'in-process' | 'processes'
 
 export interface Pace {
   mode: Mode
+  /** Whether commands run under a clock that is right again behind them. */
+  hasWrongClocks: boolean
   places: readonly Place[]
   /** Of the model, before each response. */
   delayMsMax: number
@@ -23,6 +25,7 @@ export interface Pace {
 export const PACES: Record<Mode, Pace> = {
   'in-process': {
     mode: 'in-process',
+    hasWrongClocks: false,
     places: PLACES,
     delayMsMax: 2000,
     laterMs: 3_600_000,
@@ -34,6 +37,7 @@ export const PACES: Record<Mode, Pace> = {
   },
   processes: {
     mode: 'processes',
+    hasWrongClocks: false,
     places: PLACES,
     delayMsMax: 200,
     laterMs: 1000,

@@ -43,6 +43,10 @@ export class ProcessHost implements Host {
     return Promise.all(planned.map((each) => this.start(each)))
   }
 
+  now(): number {
+    return Date.now()
+  }
+
   /** Nobody sets the clock of the machine that all of us are on: it is waited for. */
   jump(ms: number): void {
     this.lastJump = sleep(Math.max(0, ms))

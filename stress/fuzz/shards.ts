@@ -29,7 +29,7 @@ function runShard(
   json: string,
   shard: number,
   shards: number,
-  { mode, seed, seeds, agents, minutes, shrinkSeconds }: CampaignOptions,
+  { mode, seed, seeds, agents, hasWrongClocks, minutes, shrinkSeconds }: CampaignOptions,
   canary: string | undefined,
 ): Promise<number | null> {
   const flags = {
@@ -44,6 +44,7 @@ function runShard(
     ...(canary === undefined ? {} : { canary }),
   }
   const words = Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, String(value)])
+  if (hasWrongClocks) words.push('--wrong-clocks')
   const child = spawn(process.execPath, [join(repository, 'stress/run.mjs'), 'fuzz', ...words], {
     stdio: 'inherit',
   })

@@ -55,8 +55,11 @@ export interface Command {
 export type Step =
   | {
       kind: 'commands'
-      commands: Command[] /** What happens to the recoveries after it. */
+      commands: Command[]
+      /** What happens to the recoveries after it. */
       recoveryHarms: Harm[]
+      /** How far the clock is off while these run; it is right again behind them. */
+      clockOffMs: number
     }
   | { kind: 'clock'; ms: number }
   | { kind: 'cut' }

@@ -33,6 +33,7 @@ function linesOf({ step, done, isHarmed }: StepDone): string[] {
       told.status === 0 ? '' : `  ${told.stderr.trim().split('\n').at(-1)?.slice(0, WORDS_MAX) ?? ''}`
     return `${words}${harm} -> ${told.status}${why}`
   })
+  if (step.clockOffMs !== 0) lines.unshift(`the clock is off by ${step.clockOffMs} ms for:`)
   return isHarmed
     ? [...lines, `recovery${step.recoveryHarms.map((harm) => ` [${harmText(harm)}]`).join('')}`]
     : lines

@@ -52,10 +52,14 @@ class Twin {
     const groups = isWhole ? [planned.flat()] : planned.flat().map((argv) => [argv])
     const exits: string[] = []
     const startMs = (place: number): number => (isWhole ? (done[place]?.command.startMs ?? 0) : 0)
+    const clockOffMs = step.kind === 'commands' ? step.clockOffMs : 0
+    this.behindMs = Math.max(this.behindMs, clockOffMs)
     for (const group of groups) {
+      this.host.jump(clockOffMs)
       const told = await this.host.run(
         group.map((argv, place) => ({ argv, harm: null, startMs: startMs(place) })),
       )
+      this.host.jump(-clockOffMs)
       for (const each of told) this.person.hear(each)
       if (!isHarmed && group.length === 1 && told[0] !== undefined)
         exits.push(...differentEnd(done[0], told[0]))

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { audit } from '../support/home-view.js'
+import { Durations } from './durations.js'
 import { inTwin } from './happened.js'
 import type { Host, Told } from './host.js'
 import { judge } from './oracle.js'
@@ -35,6 +36,7 @@ export function inWords(error: unknown): string[] {
 
 class Life {
   private readonly person: Person
+  private readonly durations: Durations
   private readonly story: Story = { steps: [], removed: new Set() }
   /** How far behind the latest time that it ever had the clock is. */
   private behindMs = 0
@@ -42,6 +44,7 @@ class Life {
 
   constructor(private readonly host: Host) {
     this.person = new Person(host)
+    this.durations = new Durations(host)
     this.logs = logsOf(host.home)
   }
 
@@ -49,6 +52,7 @@ class Life {
     switch (step.kind) {
       case 'clock':
         this.host.jump(step.ms)
+        this.durations.jumped(step.ms)
         this.behindMs = Math.max(0, this.behindMs - step.ms)
         this.story.steps.push({ step, done: [], isHarmed: false })
         return []
@@ -62,19 +66,29 @@ class Life {
 
   async end(violations: string[] | undefined): Promise<Lived> {
     const atEnd = World.read(this.host.home)
+    const early = [...this.durations.tooEarly(atEnd)]
     const broken =
       violations ?? (await settled(this.host, this.behindMs, (told) => this.person.hear(told)).catch(inWords))
     const atRest = World.read(this.host.home)
-    const judged = broken.length > 0 ? broken : [...this.lost(), ...judge(this.story, atRest, this.person)]
+    const judged =
+      broken.length > 0
+        ? broken
+        : early.length > 0
+          ? early
+          : [...this.lost(), ...judge(this.story, atRest, this.person)]
     return { story: this.story, atEnd, atRest, violations: judged }
   }
 
   private async commands(index: number, step: Extract<Step, { kind: 'commands' }>): Promise<string[]> {
     const before = step.commands.some(({ harm }) => harm !== null) ? World.read(this.host.home) : undefined
     const words = step.commands.map(({ action }, place) => this.person.words(action, `${index}x${place}`))
+    this.host.jump(step.clockOffMs)
     const told = await this.host.run(
       step.commands.map(({ harm, startMs }, place) => ({ argv: words[place]?.argv ?? [], harm, startMs })),
     )
+    this.host.jump(-step.clockOffMs)
+    // What was put off under that clock is due by it.
+    this.behindMs = Math.max(this.behindMs, step.clockOffMs)
     for (const each of told) this.person.hear(each)
     const done = step.commands.map(
       (command: Command, place): Done => ({
@@ -85,6 +99,8 @@ class Life {
       }),
     )
     const broken = done.flatMap((each) => [...exitsAreOfTheContract(each, done.length === 1)])
+    if (step.clockOffMs !== 0) this.durations.restart()
+    else broken.push(...done.flatMap((each) => this.durations.judge(each)))
     const isHarmed = told.some((each) => each.isHarmed)
     if (isHarmed) broken.push(...audit(this.host.home, false))
     if (broken.length > 0) return broken

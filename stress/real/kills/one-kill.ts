@@ -28,7 +28,7 @@ const AGENT = 'k'
 const KEY = 'job'
 const ROUNDS_MAX = 6
 const STOPPED_MS = 300
-const TIMEOUT = '6s'
+const TIMEOUT = '25s'
 const LEFT_CHARACTERS = 120
 const LEFT_MS_MAX = 15_000
 

@@ -1,0 +1,57 @@
+/**
+ * Durations elapse in real time, also where a log has records of a clock that was far ahead. Known here is when a secret
+ * was told and when a message was sent, by a clock that is right.
+ *
+ * Invariant: nothing is judged across a command under a wrong clock, or over a clock that was set back: what it saw as
+ * over may be over.
+ */
+import type { Host } from './host.js'
+import type { Done } from './story.js'
+import type { World } from './world.js'
+
+const DAY_MS = 24 * 3600 * 1000
+/** By the settings as they come. */
+const TOKEN_MS = 7 * DAY_MS
+const SECRET = /st_[\w-]+/g
+
+export class Durations {
+  private readonly toldAt = new Map<string, number>()
+  private readonly sentAt = new Map<string, number>()
+
+  constructor(private readonly host: Host) {}
+
+  restart(): void {
+    this.toldAt.clear()
+    this.sentAt.clear()
+  }
+
+  jumped(ms: number): void {
+    if (ms < 0) this.restart()
+  }
+
+  judge({ command: { action }, words, told }: Done): string[] {
+    const now = this.host.now()
+    for (const [secret] of `${told.stdout}${told.stderr}`.matchAll(SECRET))
+      if (!this.toldAt.has(secret)) this.toldAt.set(secret, now)
+    if (action.do === 'send' && action.how === 'later' && told.status === 0 && words.message !== undefined)
+      this.sentAt.set(words.message.content, now)
+    const used = told.argv[told.argv.indexOf('--token') + 1] ?? ''
+    const from = this.toldAt.get(used)
+    const isExpired = action.do === 'decide' && /TOKEN_EXPIRED/.test(told.stdout)
+    if (!isExpired || from === undefined || now - from >= TOKEN_MS) return []
+    return [
+      `a token lives ${TOKEN_MS} ms: ${used.slice(0, 12)} of ${action.at} was told ${now - from} ms ago`,
+    ]
+  }
+
+  *tooEarly({ agents }: World): Iterable<string> {
+    const { laterMs } = this.host.pace
+    const now = this.host.now()
+    for (const { state, taken } of agents)
+      for (const { content, id } of taken) {
+        const from = this.sentAt.get(content)
+        if (from !== undefined && now - from < laterMs)
+          yield `what is sent for later waits ${laterMs} ms: #${id} came to ${state.path} within ${now - from} ms`
+      }
+  }
+}
