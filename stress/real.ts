@@ -1,7 +1,7 @@
 // npm run test:real -- [--only claude,codex] [--cases 'new turn,kill']
 //                      -- --kills 40 [--only claude,exec] [--modes program] [--phases tool] [--seed 1] [--lanes 2] [--json FILE]
 // The real agent programs under substrat, against a model on the loopback; exits 1 where one does not go through a case.
-// With --kills, so many turns of each are killed instead, in every mode and phase, and gone on with; --kill N is one of those.
+// With --kills, so many turns of each are killed instead, in every mode and phase, and gone on with; --kill N or N-M is those of them.
 import { parseArgs } from 'node:util'
 import { CASES } from './real/cases.js'
 import { family } from './real/family.js'
@@ -41,7 +41,7 @@ if (values.kills !== undefined || values.kill !== undefined) {
       lanes: Number(values.lanes),
       modes: chosen(values.modes, nameOfEach(MODES)),
       phases: chosen(values.phases, PHASES),
-      number: values.kill === undefined ? undefined : Number(values.kill),
+      range: values.kill === undefined ? undefined : rangeOf(values.kill),
       json: values.json,
     },
   )
@@ -103,6 +103,12 @@ async function goThrough(program: RealProgram, executable: string, cases: CaseNa
 
 function say(name: string, outcome: string, remark: string): void {
   console.log(`  ${name.padEnd(12)} ${outcome.padEnd(8)} ${remark}`)
+}
+
+/** Of 7, or of 0-9. */
+function rangeOf(words: string): { from: number; to: number } {
+  const [from = 0, to = from] = words.split('-').map(Number)
+  return { from, to }
 }
 
 function nameOfEach(all: { name: string }[]): string[] {

@@ -16,8 +16,8 @@ export interface KillOptions {
   lanes: number
   modes: string[]
   phases: string[]
-  /** Only the kill of this number. */
-  number: number | undefined
+  /** Only the kills of these numbers. */
+  range: { from: number; to: number } | undefined
   json: string | undefined
 }
 
@@ -62,7 +62,7 @@ async function killOf(program: RealProgram, executable: string, options: KillOpt
   return kills.sort((one, other) => one.number - other.number)
 }
 
-function planOf(program: RealProgram, { kills, seed, modes, phases, number }: KillOptions): Planned[] {
+function planOf(program: RealProgram, { kills, seed, modes, phases, range }: KillOptions): Planned[] {
   const cells = MODES.filter(({ name }) => modes.includes(name)).flatMap((mode) =>
     PHASES.filter((phase) => phases.includes(phase) && canReach(program, phase)).map((phase) => ({
       mode,
@@ -77,7 +77,7 @@ function planOf(program: RealProgram, { kills, seed, modes, phases, number }: Ki
     number: index,
     ...(shuffled[index % shuffled.length] as (typeof shuffled)[number]).cell,
   }))
-  return number === undefined ? all : all.filter((each) => each.number === number)
+  return range === undefined ? all : all.slice(range.from, range.to + 1)
 }
 
 function canReach({ cannot }: RealProgram, phase: Phase): boolean {
