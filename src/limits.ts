@@ -43,6 +43,8 @@ export const limits = {
   /** Bytes of a tool's output that the model is given; the whole goes to a blob, up to toolOutputBytesMax. */
   toolResultBytesMax: 32 * 1024,
   toolOutputBytesMax: 10 * 1024 * 1024,
+  /** A message that an agent's program sends to substrat's tools. */
+  mcpLineBytesMax: 19 * 1024 * 1024,
   /** All that a tool server says of its tools: each request to the model has it. */
   serverToolsBytesMax: 512 * 1024,
   /** A provider that says to come back later than this is asked again then. */

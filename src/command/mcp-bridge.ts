@@ -1,12 +1,15 @@
 /**
  * The way from an agent's program, which speaks MCP over stdio, to the holder of its agent, which serves substrat's tools on
- * a socket for as long as the turn lasts. Bytes go through as they are; only what asks and what answers is looked at, so
- * that no request is left without an answer: not where nobody serves, and not when the holder goes.
+ * a socket for as long as the turn lasts. Messages go through byte for byte; what is no message is answered here. No request
+ * is left without an answer: not where nobody serves, and not when the holder goes.
  */
 import { once } from 'node:events'
 import type { Duplex, Readable, Writable } from 'node:stream'
 import { EXIT_STATUS } from '../errors.js'
+import { limits } from '../limits.js'
 import { connectTo } from '../storage/socket.js'
+import { errorLine, type Heard, hear, type Message } from '../turn/tools/json-rpc.js'
+import { linesOf } from '../turn/tools/lines.js'
 
 /** For the holder that the environment names. */
 export async function carryOverStdio(): Promise<void> {
@@ -26,15 +29,18 @@ export async function carryOverStdio(): Promise<void> {
 /** Settles when there is nothing more to carry. `socket` is undefined where no turn has named one. */
 async function bridge(socket: string | undefined, input: Readable, output: Writable): Promise<void> {
   const holder = socket === undefined ? undefined : await connectTo(socket)
-  if (holder === undefined) return refuse(socket === undefined ? NO_TURN : OVER, input, output)
+  if (holder === undefined) {
+    const why = socket === undefined ? NO_TURN : OVER
+    return Promise.race([refuse(why, input, output), closed(output)])
+  }
   const open = new OpenRequests()
   holder.on('error', () => undefined)
   const gone = closed(holder)
-  void ask(holder, input, open).catch(() => holder.destroy())
+  void ask(holder, input, output, open).catch(() => holder.destroy())
   await Promise.race([answer(holder, output, open).catch(() => undefined), closed(output)])
   holder.destroy()
   await gone
-  for (const id of open.ids()) output.write(errorLine(id, OVER))
+  for (const id of open.ids()) output.write(errorLine(id, UNREACHABLE, OVER))
 }
 
 const NO_TURN =
@@ -50,10 +56,13 @@ function closed(stream: Duplex | Writable): Promise<void> {
   return new Promise((resolve) => stream.once('close', () => resolve()))
 }
 
-async function ask(holder: Duplex, input: Readable, open: OpenRequests): Promise<void> {
-  for await (const line of linesOf(input)) {
-    open.asked(line)
-    if (!holder.write(line)) await once(holder, 'drain')
+async function ask(holder: Duplex, input: Readable, output: Writable, open: OpenRequests): Promise<void> {
+  for await (const line of linesOf(input, limits.mcpLineBytesMax)) {
+    const heard = hear(line)
+    if (heard.kind === 'refused') await written(output, heard.answer)
+    if (heard.kind !== 'message') continue
+    open.asked(heard)
+    await written(holder, line.bytes)
   }
   // Who asks once and closes its end still gets what it asked for.
   await open.answered()
@@ -61,22 +70,23 @@ async function ask(holder: Duplex, input: Readable, open: OpenRequests): Promise
 }
 
 async function answer(holder: Duplex, output: Writable, open: OpenRequests): Promise<void> {
-  for await (const line of linesOf(holder)) {
-    open.answers(line)
-    if (!output.write(line)) await once(output, 'drain')
+  for await (const { bytes } of linesOf(holder)) {
+    open.answers(bytes)
+    await written(output, bytes)
   }
 }
 
 async function refuse(why: string, input: Readable, output: Writable): Promise<void> {
-  for await (const line of linesOf(input)) {
-    const message = parsed(line)
-    const id = requestId(message)
-    if (id !== undefined) output.write(errorLine(id, why))
+  for await (const line of linesOf(input, limits.mcpLineBytesMax)) {
+    const heard = hear(line)
+    if (heard.kind === 'refused') await written(output, heard.answer)
+    if (heard.kind === 'message' && heard.id !== undefined)
+      await written(output, errorLine(heard.id, UNREACHABLE, why))
   }
 }
 
-function errorLine(id: string, message: string): string {
-  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code: UNREACHABLE, message })}}\n`
+async function written(output: Writable, bytes: string | Buffer): Promise<void> {
+  if (!output.write(bytes)) await once(output, 'drain')
 }
 
 /** Requests that have no answer yet, by their ids as JSON. */
@@ -84,12 +94,11 @@ class OpenRequests {
   private readonly open = new Set<string>()
   private onNone: (() => void) | undefined
 
-  asked(line: Buffer): void {
-    const message = parsed(line)
-    const id = requestId(message)
+  asked({ id, message }: Extract<Heard, { kind: 'message' }>): void {
     if (id !== undefined) this.open.add(id)
     // One that is taken back is not answered.
-    else if (message?.method === 'notifications/cancelled') this.close(message.params?.requestId)
+    else if (message.method === 'notifications/cancelled')
+      this.close((message.params as { requestId?: unknown } | undefined)?.requestId)
   }
 
   answers(line: Buffer): void {
@@ -118,19 +127,7 @@ class OpenRequests {
   }
 }
 
-interface Message {
-  id?: unknown
-  method?: unknown
-  params?: { requestId?: unknown }
-}
-
-/** As JSON; undefined where it is no request. */
-function requestId(message: Message | undefined): string | undefined {
-  const isRequest = typeof message?.method === 'string' && message.id !== undefined && message.id !== null
-  return isRequest ? JSON.stringify(message.id) : undefined
-}
-
-/** Undefined for what is no message: the other side says so. */
+/** Of the holder, whose lines are our own. */
 function parsed(line: Buffer): Message | undefined {
   try {
     const value: unknown = JSON.parse(line.toString('utf8'))
@@ -139,20 +136,3 @@ function parsed(line: Buffer): Message | undefined {
     return undefined
   }
 }
-
-/** With their LF, on which alone they are split; the last one gets it where it lacks it. */
-async function* linesOf(stream: Readable): AsyncGenerator<Buffer> {
-  let pieces: Buffer[] = []
-  for await (const piece of stream as AsyncIterable<Buffer>) {
-    let from = 0
-    for (let at = piece.indexOf(LF); at !== -1; at = piece.indexOf(LF, from)) {
-      yield Buffer.concat([...pieces, piece.subarray(from, at + 1)])
-      pieces = []
-      from = at + 1
-    }
-    if (from < piece.length) pieces.push(piece.subarray(from))
-  }
-  if (pieces.length > 0) yield Buffer.concat([...pieces, Buffer.of(LF)])
-}
-
-const LF = 0x0a

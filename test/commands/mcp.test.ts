@@ -258,8 +258,11 @@ describe.concurrent('substrat mcp', () => {
     const { exit, stdout, stderr } = await house.run(['mcp'], { stdin: `${lines(['check_inbox'])}no json\n` })
     expect([exit, stderr]).toEqual([0, ''])
     const answers = answered(stdout)
-    expect(answers.map(({ id }) => id)).toEqual([0, 1])
-    for (const { error } of answers) expect(error).toMatchObject({ code: -32000 })
+    expect(answers.map(({ id, error }) => [id, error.code])).toEqual([
+      [0, -32000],
+      [1, -32000],
+      [null, -32700],
+    ])
     expect(answers[1].error.message).toContain('there is no turn to call from')
     expect(house.exists()).toBe(false)
   })
@@ -351,13 +354,31 @@ describe.concurrent('substrat mcp', () => {
     expect(replies[0]).toMatchObject({ content: 'late', mail_kind: 'response' })
   })
 
-  test('a message that is too large ends its connection, and not the turn', async () => {
+  test('whatever is no message is answered, and so is every call after it', async () => {
     const house = new House()
     const { socket, turn, end } = await servedTurn(house, 'a', '--allow', 'tree')
-    const big = `${lines()}${line({ id: 1, method: 'tools/call', params: { name: 'x'.repeat(22 * 1024 * 1024) } })}`
-    const { exit, stdout, stderr } = await bridged(house, socket, { stdin: big })
+    const call = { method: 'tools/call', params: { name: 'x'.repeat(22 * 1024 * 1024) } }
+    const stdin = [
+      lines(),
+      'no json\n\n',
+      line({ id: 1, ...call }),
+      `${JSON.stringify({ ...call, jsonrpc: '2.0', id: 2 })}\n`,
+      line({ id: 3, method: 'ping', surplus: true }),
+      line({ id: 4, method: 'tools/list' }),
+    ].join('')
+    const { exit, stdout, stderr } = await bridged(house, socket, { stdin })
     expect([exit, stderr]).toEqual([0, ''])
-    expect(answered(stdout)[1]).toMatchObject({ id: 1, error: { code: -32000 } })
+    const answers = new Map(answered(stdout).map(({ id, error }) => [id, error?.code]))
+    expect(answers).toEqual(
+      new Map([
+        [0, undefined],
+        [null, -32700],
+        [1, -32600],
+        [2, -32600],
+        [3, -32600],
+        [4, undefined],
+      ]),
+    )
     end()
     expect((await turn.result).stdout).toBe('done\n')
   })

@@ -1,11 +1,11 @@
 /** The Model Context Protocol over one connection: what is there to call, and the calls. */
 import type { Duplex } from 'node:stream'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { limits } from '../../limits.js'
 import type { ToolDefinition } from '../../provider/contract.js'
 import { isDeeperThan } from '../levels.js'
+import { LineTransport } from './mcp-transport.js'
 import type { ToolCaller } from './tool.js'
 
 /** Settles when the other side is gone. */
@@ -29,10 +29,7 @@ export async function speakMcp(
     return { content: [{ type: 'text' as const, text: content }], isError: is_error }
   })
   const closed = new Promise<void>((resolve) => connection.once('close', resolve))
-  // It stops listening where a message is too large: then nothing is left to wait for.
-  server.onclose = () => connection.destroy()
-  const maxBufferSize = 2 * limits.messageBytesMax
-  await server.connect(new StdioServerTransport(connection, connection, { maxBufferSize }))
+  await server.connect(new LineTransport(connection))
   await closed
   await server.close()
 }

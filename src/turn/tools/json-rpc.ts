@@ -1,0 +1,97 @@
+/**
+ * What came over a line of JSON-RPC: a message to pass on, or the answer that says why it is none.
+ *
+ * Invariant: whatever asks is answered. A line that the server behind us would drop in silence is answered here, by its id
+ * where it has one.
+ */
+import { limits } from '../../limits.js'
+import { isPlainObject } from '../../session/shapes.js'
+import type { Line } from './lines.js'
+
+export type Heard =
+  /** `id`: as JSON, of a request; undefined of a notification or an answer. */
+  | { kind: 'message'; message: Message; id: string | undefined }
+  | { kind: 'refused'; answer: string }
+  | { kind: 'nothing' }
+
+export interface Message {
+  id?: unknown
+  method?: unknown
+  params?: unknown
+}
+
+const PARSE_ERROR = -32700
+export const INVALID_REQUEST = -32600
+
+export function hear(line: Line): Heard {
+  if (line.left > 0) return refused(idAtAnEnd(line), INVALID_REQUEST, TOO_LONG)
+  const text = line.bytes.toString('utf8')
+  if (text.trim() === '') return { kind: 'nothing' }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return refused('null', PARSE_ERROR, 'This line is no JSON.')
+  }
+  if (Array.isArray(value)) return batch(value)
+  const why = whyInvalid(value)
+  if (why !== undefined) return refused(idOf(value), INVALID_REQUEST, why)
+  const message = value as Message
+  const isRequest = message.method !== undefined && message.id !== undefined
+  return { kind: 'message', message, id: isRequest ? JSON.stringify(message.id) : undefined }
+}
+
+/** A line of its own. */
+export function errorLine(id: string, code: number, message: string): string {
+  return `${errorObject(id, code, message)}\n`
+}
+
+function errorObject(id: string, code: number, message: string): string {
+  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}`
+}
+
+function refused(id: string, code: number, message: string): Heard {
+  return { kind: 'refused', answer: errorLine(id, code, message) }
+}
+
+const TOO_LONG = `This line is longer than ${limits.mcpLineBytesMax} bytes: nothing of it was read.`
+const NO_BATCHES = 'Batches are not taken: send each message on a line of its own.'
+
+/** Answered as a batch is: with a list, in which each request has its error. */
+function batch(values: unknown[]): Heard {
+  const asking = values.filter(
+    (value) => !isPlainObject(value) || value.method === undefined || 'id' in value,
+  )
+  if (asking.length === 0) return refused('null', INVALID_REQUEST, NO_BATCHES)
+  const errors = asking.map((value) => errorObject(idOf(value), INVALID_REQUEST, NO_BATCHES))
+  return { kind: 'refused', answer: `[${errors.join(',')}]\n` }
+}
+
+/** By what MCP takes, which is less than JSON-RPC. */
+function whyInvalid(value: unknown): string | undefined {
+  if (!isPlainObject(value)) return 'This is no object.'
+  const { jsonrpc, id, method, params } = value
+  if (jsonrpc !== '2.0') return 'This is no JSON-RPC 2.0: its jsonrpc is not "2.0".'
+  const hasId = typeof id === 'string' || Number.isSafeInteger(id)
+  if ('id' in value && !hasId) return 'Its id is no text and no whole number.'
+  if (method === undefined) {
+    const isAnswer = (hasId && isPlainObject(value.result)) || isPlainObject(value.error)
+    return isAnswer ? undefined : 'It has no method, and is no answer.'
+  }
+  if (typeof method !== 'string') return 'Its method is no text.'
+  return params === undefined || isPlainObject(params) ? undefined : 'Its params are no object.'
+}
+
+/** As JSON: what the sender can tell its request by, or null. */
+export function idOf(value: unknown): string {
+  const id = isPlainObject(value) ? value.id : undefined
+  return typeof id === 'string' || typeof id === 'number' ? JSON.stringify(id) : 'null'
+}
+
+const ID_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,15}|"[\w-]{1,200}")\s*,/
+const ID_LAST = /"id"\s*:\s*(-?\d{1,15}|"[\w-]{1,200}")\s*\}\s*$/
+
+/** Of a line that is too long to be read: clients write the id first, or last. */
+function idAtAnEnd({ bytes, tail }: Line): string {
+  return ID_FIRST.exec(bytes.toString('utf8'))?.[1] ?? ID_LAST.exec(tail.toString('utf8'))?.[1] ?? 'null'
+}
