@@ -7,8 +7,12 @@ export default defineConfig({
     pool: 'forks',
     // Most tests wait for processes that they started: one worker more than there are cores keeps the cores busy.
     maxWorkers: availableParallelism() + 1,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // No test depends on speed: only what hangs meets these.
+    testTimeout: 15 * 60_000,
+    hookTimeout: 15 * 60_000,
+    teardownTimeout: 60_000,
+    // The commands that run without a process use a module loader that Node 20 calls experimental.
+    execArgv: ['--disable-warning=ExperimentalWarning'],
     env: {
       // The tests start the CLI as its users do. Under vitest's NODE_ENV=test oclif behaves differently.
       NODE_ENV: 'production',

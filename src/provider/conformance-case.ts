@@ -24,8 +24,11 @@ export interface ConformanceFixture {
   asks?: { settings: ProviderSettings; prompt: string; expected: string }
   /** For an agent whose server is kept between its turns, where `launchServer` is offered. */
   keepsServer?: boolean
-  /** A prompt whose turn takes at least 5 s, to be stopped. */
-  slow?: { settings: ProviderSettings; prompt: string }
+  /**
+   * A prompt whose turn takes at least 5 s, to be stopped. It must end within 3 s; `withinMs` allows more, for a machine
+   * that may be slow.
+   */
+  slow?: { settings: ProviderSettings; prompt: string; withinMs?: number }
   /** Settings with which every turn fails. */
   failing?: ProviderSettings
   /** Settings that `check` refuses. */

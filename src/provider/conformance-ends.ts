@@ -5,13 +5,16 @@ import { describeFailure } from './failure.js'
 const STOP_MS_MAX = 3000
 
 /** A turn that is stopped ends soon, by an error or by the end of its stream, and without an answer. */
-export function stops(begin: (signal: AbortSignal) => Promise<{ type: string }[]>): ConformanceCase {
-  return one('a turn that is stopped ends within 3 s', async () => {
+export function stops(
+  begin: (signal: AbortSignal) => Promise<{ type: string }[]>,
+  withinMs = STOP_MS_MAX,
+): ConformanceCase {
+  return one(`a turn that is stopped ends within ${withinMs / 1000} s`, async () => {
     const controller = new AbortController()
     const ended = begin(controller.signal).catch(unlessBroken)
     await new Promise((resolve) => setTimeout(resolve, 300))
     controller.abort()
-    const late = new Promise<undefined>((resolve) => setTimeout(resolve, STOP_MS_MAX, undefined))
+    const late = new Promise<undefined>((resolve) => setTimeout(resolve, withinMs, undefined))
     const events = await Promise.race([ended, late])
     must(events !== undefined, 'it ended in time')
     must(

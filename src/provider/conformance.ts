@@ -75,7 +75,9 @@ function modelCases(provider: ModelProvider, fixture: ConformanceFixture): Confo
   return [
     answers,
     ...(tools === undefined ? [] : toolCases(provider, tools)),
-    ...(slow === undefined ? [] : [stops((signal) => ask(slow.settings, slow.prompt, signal))]),
+    ...(slow === undefined
+      ? []
+      : [stops((signal) => ask(slow.settings, slow.prompt, signal), slow.withinMs)]),
     ...(failing === undefined ? [] : [fails(() => ask(failing, fixture.prompt, never()))]),
   ]
 }

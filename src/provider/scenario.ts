@@ -11,6 +11,8 @@ const milliseconds = z.int().check(z.nonnegative())
 const response = z.strictObject({
   /** Before it answers. */
   delay_ms: z.optional(milliseconds),
+  /** A path, relative to the workspace: it answers once that file is there. */
+  after_file: z.optional(z.string()),
   /** The reply; without it the prompt is echoed. */
   say: z.optional(z.string()),
   /** What it calls besides. */

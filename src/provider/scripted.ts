@@ -4,9 +4,14 @@
  * Without a scenario it answers `echo: <prompt>`. With one, entry i answers the i-th model request of the conversation;
  * its place is derived from the history that it is given, so a restart goes on where it was.
  */
+import { resolve } from 'node:path'
+import { isThere } from '../storage/user-files.js'
 import type { CallOptions, ModelEvent, ModelProvider, ModelRequest } from './contract.js'
 import { providerFailure } from './failure.js'
 import type { Scenario, ScriptedResponse } from './scenario.js'
+
+/** How often it looks whether the file of `after_file` is there. */
+const LOOK_MS = 20
 
 export const scripted: ModelProvider = {
   kind: 'model',
@@ -14,7 +19,7 @@ export const scripted: ModelProvider = {
   description: 'for rehearsals and tests: answers `echo: <prompt>`, or what a scenario file says',
   options: {
     scenario:
-      'a JSON file: {"responses":[{"delay_ms":0,"say":"…","tools":[{"name":"shell","input":{"command":"…"}}],"fail":{"type":"…","attempts":1}}]}',
+      'a JSON file: {"responses":[{"delay_ms":0,"after_file":"go","say":"…","tools":[{"name":"shell","input":{"command":"…"}}],"fail":{"type":"…","attempts":1}}]}',
   },
   async check(settings) {
     if (settings.options.scenario !== undefined)
@@ -24,6 +29,10 @@ export const scripted: ModelProvider = {
     const scenario = request.options.scenario
     const entry = scenario === undefined ? undefined : await entryFor(request, scenario)
     if (entry !== undefined) await pause(entry.delay_ms ?? 0, options)
+    if (entry?.after_file !== undefined) {
+      const file = resolve(request.workspace, entry.after_file)
+      while (!isThere(file)) await pause(LOOK_MS, options)
+    }
     yield* respond(request, entry)
   },
 }

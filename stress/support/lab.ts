@@ -18,6 +18,7 @@ import {
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
+import { Program } from '../../test/support/in-process.js'
 
 export interface Ended {
   /** Null where a signal ended it. */
@@ -64,6 +65,7 @@ export class Lab {
   readonly cli: string
   readonly workspace: string
   private homes = 0
+  private program: Program | undefined
 
   private constructor(readonly root: string) {
     this.cli = join(root, 'cli', 'bin', 'run.js')
@@ -132,9 +134,23 @@ export class Lab {
     }
   }
 
+  /**
+   * From here on a command that is only run to its end has no process of its own: a sample that is part of the tests has
+   * processes where something is done to them.
+   */
+  runInProcess(): void {
+    this.program = new Program(join(this.root, 'cli'))
+  }
+
   /** Runs `substrat ARGV` to its end. */
-  run(home: string, argv: string[], options: RunOptions = {}): Promise<Ended> {
-    return this.start(home, argv, options).ended
+  async run(home: string, argv: string[], options: RunOptions = {}): Promise<Ended> {
+    const { under = [], env: its, ownGroup = false } = options
+    const env = { ...this.environment(home), ...its }
+    if (under.length > 0 || ownGroup || this.program?.runs(argv, env) !== true)
+      return this.start(home, argv, options).ended
+    const world = { args: argv, env, cwd: this.workspace, stdin: '' }
+    const { exit, ...said } = await this.program.run(world)
+    return { code: exit, signal: null, ...said }
   }
 
   /** Starts `substrat ARGV`. */

@@ -156,10 +156,11 @@ describe.concurrent('a shell in a tool', () => {
     const ask = 'substrat send kid x --key k 2>/dev/null'
     const again = shell(`${ask} & echo $! > sender; wait`, `${ask}; echo "exit $?"`)
     const id = await agent(house, 'a', [again, 'ok'], ...ALL)
-    const kid = await agent(house, 'a/kid', [{ delay_ms: 1500, say: 'half' }, 'none'])
+    const kid = await agent(house, 'a/kid', [{ after_file: 'go', say: 'half' }, 'none'])
     const turn = house.start(['send', 'a', 'go'])
     await house.waitForRecord(kid, 'model.requested')
     process.kill(Number(house.read('sender')), 'SIGKILL')
+    house.write('go', '')
     expect((await turn.result).exit).toBe(0)
     expect(results(house, id).map(({ text }) => text)).toEqual([expect.stringContaining('half\nexit 0\n')])
     expect([mails(house, kid), house.inbox(kid), mails(house, id)]).toEqual([['request: x'], [], []])
@@ -174,10 +175,11 @@ describe.concurrent('a shell in a tool', () => {
       [shell('substrat send kid x >/dev/null 2>&1 & echo $! > sender; wait; echo killed'), 'ok', 'thanks'],
       ...ALL,
     )
-    const kid = await agent(house, 'a/kid', [{ delay_ms: 1500, say: 'half' }])
+    const kid = await agent(house, 'a/kid', [{ after_file: 'go', say: 'half' }])
     const turn = house.start(['send', 'a', 'go'])
     await house.waitForRecord(kid, 'model.requested')
     process.kill(Number(house.read('sender')), 'SIGKILL')
+    house.write('go', '')
     expect((await turn.result).exit).toBe(0)
     await house.run(['recover', '--all', '--continue', 'all'])
     expect(mails(house, id)).toContain('response: half')
@@ -188,7 +190,7 @@ describe.concurrent('a shell in a tool', () => {
 
 describe.concurrent('the program of an agent', () => {
   test('that uses the CLI lends its slot to those that it waits for, one at a time', async () => {
-    const house = new House({ SUBSTRAT_SLOTS_MAX: '1', SUBSTRAT_TIMEOUT: '15s' })
+    const house = new House({ SUBSTRAT_SLOTS_MAX: '1', SUBSTRAT_TIMEOUT: '1h' })
     await house.spawn(
       'a',
       '--provider',

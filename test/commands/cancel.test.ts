@@ -1,6 +1,6 @@
 /** `cancel` and `retry`: the turn that runs, waits or was left by a crash, ended from elsewhere, and asked again. */
 import { describe, expect, test } from 'vitest'
-import { House, type Running } from '../support/cli.js'
+import { House, type Result, type Running } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
 import { parked, ran } from '../support/parked.js'
 import { processesWith } from '../support/processes.js'
@@ -14,15 +14,36 @@ async function inTool(
   command: string,
   ...flags: string[]
 ): Promise<{ id: string; sender: Running }> {
+  const begun = await toTool(house, command, ...flags)
+  await waitFor(() => house.read('started') !== undefined, 'the tool')
+  return begun
+}
+
+async function toTool(
+  house: House,
+  command: string,
+  ...flags: string[]
+): Promise<{ id: string; sender: Running }> {
   const option = house.scenario(
     's.json',
     { tools: [{ name: 'shell', input: { command } }] },
     { say: 'finished' },
   )
   const id = await house.spawn('a', '--option', option, '--allow', 'shell')
-  const sender = house.start(['send', 'a', 'go', '--json', ...flags])
-  await waitFor(() => house.read('started') !== undefined, 'the tool')
-  return { id, sender }
+  return { id, sender: house.start(['send', 'a', 'go', '--json', ...flags]) }
+}
+
+/** A turn whose time ran out in its tool: on a machine that is too slow to get there, with twice the time. */
+async function timedOut(
+  begin: (seconds: number) => [House, ...string[]],
+  isThere: (house: House) => boolean,
+): Promise<{ house: House; id: string; sent: Result }> {
+  for (let seconds = 2; ; seconds *= 2) {
+    const [house, ...flags] = begin(seconds)
+    const { id, sender } = await toTool(house, TREE, ...flags)
+    const sent = await sender.result
+    if (isThere(house)) return { house, id, sent }
+  }
 }
 
 function expectWhole(house: House, id: string): void {
@@ -202,18 +223,20 @@ describe.concurrent('cancel --recursive', () => {
 
 describe.concurrent('--turn-timeout during a tool', () => {
   test('is exit 12, and the whole group of the tool is gone', async () => {
-    const house = new House()
-    const { id, sender } = await inTool(house, TREE, '--turn-timeout', '6s')
-    const sent = await sender.result
+    const { house, id, sent } = await timedOut(
+      (seconds) => [new House(), '--turn-timeout', `${seconds}s`],
+      (house) => house.read('started') !== undefined,
+    )
     expect([sent.exit, sent.json.error.code]).toEqual([12, 'TIMED_OUT'])
     expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
     expectWhole(house, id)
   })
 
   test('is not tool_timeout, which only ends the tool: the model is told, and goes on', async () => {
-    const house = new House({ SUBSTRAT_TOOL_TIMEOUT: '2s' })
-    const { id, sender } = await inTool(house, TREE)
-    const sent = await sender.result
+    const { house, id, sent } = await timedOut(
+      (seconds) => [new House({ SUBSTRAT_TOOL_TIMEOUT: `${seconds}s` })],
+      (house) => house.read('started') !== undefined,
+    )
     expect(sent.json).toMatchObject({ reply: 'finished', run: { status: 'completed' } })
     expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
     const result = house.records(id).find(({ kind }) => kind === 'tool.finished')

@@ -1,13 +1,11 @@
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { FileStore } from '../../src/storage/store.js'
 import { House, type Result } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
 import { posted } from '../support/mail.js'
 import { waitFor } from '../support/wait.js'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const queue = (house: House, agent: string, content: string, ...flags: string[]): Promise<Result> =>
   house.ok('send', agent, content, '--queue', '--no-drain', ...flags)

@@ -1,9 +1,7 @@
 import { truncateSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const ID = /[0-9a-f]{8}-[0-9a-f-]{27}/
 const FOREIGN = '00000000-0000-4000-8000-000000000001'

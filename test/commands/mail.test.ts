@@ -1,13 +1,11 @@
 /** Requests, replies and errors between agents, as their logs and inboxes have them. */
 import { randomUUID } from 'node:crypto'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { limits } from '../../src/limits.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import { FileStore } from '../../src/storage/store.js'
 import { House } from '../support/cli.js'
 import { forged, posted } from '../support/mail.js'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 type Delivered = SessionRecord<'mail.delivered'>
 

@@ -124,7 +124,7 @@ describe.concurrent('the program of an agent', () => {
   })
 
   test('waits without the slot: with one slot for all, the other agent still runs', async () => {
-    const house = new House({ SUBSTRAT_SLOTS_MAX: '1', SUBSTRAT_TIMEOUT: '30s' })
+    const house = new House({ SUBSTRAT_SLOTS_MAX: '1', SUBSTRAT_TIMEOUT: '1h' })
     await program(house, 'a', '--allow', 'tree')
     const results = await callsOf(
       house,
@@ -186,7 +186,7 @@ describe.concurrent('the program of an agent', () => {
     house.write('go', '')
     expect((await turn.result).exit).toBe(0)
     await house.ok('send', 'boss/kid', prompt(['list_children']), '--queue', '--no-drain')
-    await house.ok('wait', 'boss/kid', '--timeout', '10s')
+    await house.ok('wait', 'boss/kid', '--timeout', '1h')
     expect([house.inbox(kid), house.count(kid, 'mail.delivered')]).toEqual([[], 1])
     expect(house.findings()).toEqual([])
   })
@@ -216,12 +216,14 @@ describe.concurrent('the program of an agent', () => {
 
   test('that ends with a call under way leaves its turn whole, and the other agent finishes', async () => {
     const house = new House()
-    const scenario = house.scenario('slow.json', { delay_ms: 1000, say: 'late' })
+    const scenario = house.scenario('slow.json', { after_file: 'go', say: 'late' })
     const id = await program(house, 'a', '--allow', 'tree')
     const kid = await house.spawn('kid', '--parent', 'a', '--option', scenario)
     const wait = ['send_message', { to: 'kid', content: 'take your time', wait: true }]
     const file = house.agentFile(kid, 'events.jsonl')
     const turn = house.start(['send', 'a', prompt(['leave', { call: wait, file, text: 'run.started' }])])
+    await house.waitForRecord(id, 'tool.finished')
+    house.write('go', '')
     const { exit, stderr } = await turn.result
     expect(exit, stderr).toBe(0)
     // Its program is gone with the turn: whichever of the two is seen first.
@@ -332,7 +334,7 @@ describe.concurrent('substrat mcp', () => {
       '--parent',
       'a',
       '--option',
-      house.scenario('slow.json', { delay_ms: 500, say: 'late' }),
+      house.scenario('slow.json', { after_file: 'go', say: 'late' }),
     )
     const bridge = house.start(['mcp'], { stdin: 'open', env: { SUBSTRAT_SOCKET: socket } })
     bridge.child.stdin?.write(lines(['send_message', { to: 'kid', content: 'x', wait: true }]))
@@ -340,6 +342,7 @@ describe.concurrent('substrat mcp', () => {
     bridge.child.stdin?.write(line({ method: 'notifications/cancelled', params: { requestId: 1 } }))
     await house.waitForRecord(id, 'tool.finished')
     expect(recordedCalls(house, id)[0]?.result).toBe('Taken back by the program before it was done.')
+    house.write('go', '')
     bridge.child.stdin?.end()
     expect((await bridge.result).exit).toBe(0)
     await house.waitForRecord(kid, 'run.completed')

@@ -1,9 +1,7 @@
 /** Turns of an agent's program that ask for a person, meet a limit, or find their conversation gone. */
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { NativeHouse } from '../support/native.js'
 import { waitFor } from '../support/wait.js'
-
-vi.setConfig({ testTimeout: 30_000 })
 
 const ASKS = [{ call_id: 'n1', tool: 'Bash', input: { command: 'make install' } }]
 const ASKING = { type: 'wait', kind: 'approval', asks: ASKS }

@@ -1,7 +1,9 @@
 /** `remove` and `prune`: terminated agents taken away, none that owes or is owed anything, none whose children are there. */
 import { existsSync, mkdirSync, readdirSync, renameSync, utimesSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { sleep } from '../../src/clock.js'
 import { House } from '../support/cli.js'
+import { msOf, SHARES } from '../support/moments.js'
 
 function agentsOf(house: House): string[] {
   return readdirSync(`${house.home}/agents`)
@@ -113,19 +115,20 @@ describe.concurrent('remove', () => {
   test('killed at any moment leaves each agent whole or none of it, and nothing behind after recover', async () => {
     const first = new House()
     const { lead } = await ended(first)
-    for (const delayMs of [60, 100, 140, 180, 220, 260]) {
+    const takesMs = await msOf(first.copy(), 'remove', lead, '--recursive')
+    for (const share of SHARES) {
       const house = first.copy()
       const command = house.start(['remove', lead, '--recursive'])
-      await new Promise((resolve) => setTimeout(resolve, delayMs))
+      await sleep(share * takesMs)
       await command.kill()
-      expect(house.findings(), `killed after ${delayMs} ms`).toEqual([])
+      expect(house.findings(), `killed after ${share} of it`).toEqual([])
       const again = await house.run(['remove', lead, '--recursive'])
       expect([0, 3], again.stderr).toContain(again.exit)
       await house.ok('recover', '--all')
       expect(agentsOf(house)).toEqual([])
       expect(readdirSync(`${house.home}/unclean`)).toEqual([])
     }
-  }, 90_000)
+  })
 
   test('what lies aside of one that was killed in the middle is swept by recover', async () => {
     const house = new House()
@@ -155,7 +158,7 @@ describe.concurrent('prune', () => {
       await house.ok('prune', '--older-than', '0s')
       expect(agentsOf(house)).toEqual([])
     }
-  }, 60_000)
+  })
 
   test('takes away what ended long ago, each after all below it; --dry-run only says so', async () => {
     const house = new House()

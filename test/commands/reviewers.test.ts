@@ -1,11 +1,9 @@
 /** The script of docs/mail.md, as it stands there. */
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { blockOf } from '../support/markdown.js'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 test('three reviewers work side by side, and their replies are what the page says', async () => {
   const page = readFileSync('docs/mail.md', 'utf8').split('## Three reviewers')[1] ?? ''

@@ -51,7 +51,7 @@ beforeAll(async () => {
   printed.doctor = (await house.run(['doctor', '--json'])).json
   gate.open()
   await sender.result
-}, 60_000)
+})
 
 test('every shape of docs/commands.md is of a command here, and the other way round', () => {
   expect(Object.keys(printed).sort()).toEqual(Object.keys(examples).sort())

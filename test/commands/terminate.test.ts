@@ -1,8 +1,10 @@
 /** `terminate` of an agent with others below it: refused, or the lowest first; safe to kill anywhere and to run again. */
 import { readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { sleep } from '../../src/clock.js'
 import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
+import { msOf, SHARES } from '../support/moments.js'
 import { processesWith } from '../support/processes.js'
 
 function operatorMail(house: House): string[] {
@@ -141,20 +143,21 @@ describe.concurrent('terminate', () => {
     await first.spawn('lead')
     for (const name of ['a', 'b']) await first.spawn(name, '--parent', 'lead')
     await first.spawn('c', '--parent', 'lead/a')
-    for (const delayMs of [60, 100, 140, 180, 220, 260]) {
+    const takesMs = await msOf(first.copy(), 'terminate', 'lead', '--recursive')
+    for (const share of SHARES) {
       const house = first.copy()
       const command = house.start(['terminate', 'lead', '--recursive'])
-      await new Promise((resolve) => setTimeout(resolve, delayMs))
+      await sleep(share * takesMs)
       const { stdout } = await command.kill()
       const after = await states(house)
       for (const line of stdout.split('\n').filter(Boolean))
         expect(after[line.replace(' is terminated', '')]).toBe('terminated')
-      expect(house.findings(), `killed after ${delayMs} ms`).toEqual([])
+      expect(house.findings(), `killed after ${share} of it`).toEqual([])
       const again = await house.ok('terminate', 'lead', '--recursive')
       expect(again.stdout).toContain('lead is terminated\n')
       expect(Object.values(await states(house))).toEqual(Array(4).fill('terminated'))
       await house.ok('recover', '--all')
       expect(house.findings(true)).toEqual([])
     }
-  }, 90_000)
+  })
 })

@@ -104,9 +104,7 @@ describe('one message, one child, one reminder', () => {
     )
   })
 
-  test('wherever the turn, or the turn of the other agent in it, was killed', {
-    timeout: 600_000,
-  }, async () => {
+  test('wherever the turn, or the turn of the other agent in it, was killed', async () => {
     const { ids } = rehearsal
     const [a, one, two] = [ids.a, ids.one, ids.two] as [string, string, string]
     const count = await sweep(rehearsal, (house, at) => {
@@ -139,9 +137,7 @@ describe('one message, one child, one reminder', () => {
   })
 })
 
-test('a child whose making died half-way is made by the call that is run again', {
-  timeout: 120_000,
-}, async () => {
+test('a child whose making died half-way is made by the call that is run again', async () => {
   const house = new House()
   const id = await agent(house, 'a', [call('spawn_agent', { name: 'kid' }), 'a is done'], '--allow', 'tree')
   await sent(house, id, 'spawn.rename')
@@ -177,7 +173,7 @@ describe('what is asked of a child', () => {
     )
   })
 
-  test('is asked once, wherever the turn was killed', { timeout: 600_000 }, async () => {
+  test('is asked once, wherever the turn was killed', async () => {
     const { ids } = rehearsal
     const [a, one, two] = [ids.a, ids.one, ids.two] as [string, string, string]
     await sweep(rehearsal, (house, at) => {

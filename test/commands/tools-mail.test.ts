@@ -186,7 +186,7 @@ describe.concurrent('send_message with wait', () => {
   })
 
   test('three levels deep, with one slot for all: those that wait lend theirs', async () => {
-    const house = new House({ SUBSTRAT_SLOTS_MAX: '1', SUBSTRAT_TIMEOUT: '20s' })
+    const house = new House({ SUBSTRAT_SLOTS_MAX: '1', SUBSTRAT_TIMEOUT: '1h' })
     const down = (to: string): Response[] => [send(to, 'go on', { wait: true }), `${to} is done`]
     const id = await agent(house, 'a', down('b'), ...TREE)
     await agent(house, 'a/b', down('c'), ...TREE)
@@ -197,7 +197,7 @@ describe.concurrent('send_message with wait', () => {
   })
 
   test('parents in many processes that wait for one child each get their own reply', async () => {
-    const house = new House({ SUBSTRAT_SLOTS_MAX: '1', SUBSTRAT_TIMEOUT: '30s' })
+    const house = new House({ SUBSTRAT_SLOTS_MAX: '1', SUBSTRAT_TIMEOUT: '1h' })
     await agent(house, 'top')
     const names = ['a', 'b', 'c']
     for (const name of names)
@@ -263,10 +263,11 @@ describe.concurrent('send_message with wait', () => {
 test('a signal stops both turns of a wait in place; gone on with, the reply is there once', async () => {
   const house = new House({ SUBSTRAT_SHUTDOWN_GRACE: '0s' })
   const id = await agent(house, 'a', [send('kid', 'x', { wait: true }), 'a is done'], ...TREE)
-  const kid = await agent(house, 'a/kid', [{ delay_ms: 2000, say: 'half' }])
+  const kid = await agent(house, 'a/kid', [{ after_file: 'go', say: 'half' }])
   const sender = house.start(['send', 'a', 'go'])
   await house.waitForRecord(kid, 'model.requested')
   expect((await sender.kill('SIGTERM')).exit).toBe(143)
+  house.write('go', '')
   await house.run(['recover', '--all', '--continue', 'all'])
   await house.run(['deliver', '--all'])
   expect(of(house, kid, 'mail.delivered')).toHaveLength(1)

@@ -294,10 +294,11 @@ describe.concurrent('when a child may work', () => {
     const house = new House()
     const poke = call('poke', { agent: 'kid' })
     const id = await agent(house, 'a', [poke, 'ok', poke, 'ok'], ...TREE)
-    const kid = await agent(house, 'a/kid', [{ delay_ms: 2500, say: 'slow' }])
+    const kid = await agent(house, 'a/kid', [{ after_file: 'go', say: 'slow' }])
     const slow = house.start(['send', 'a/kid', 'work'])
     await house.waitForRecord(kid, 'model.requested')
     await calling(house, id)
+    house.write('go', '')
     expect((await slow.result).stdout).toBe('slow\n')
     await calling(house, id)
     expect(of(house, kid, 'run.started')).toHaveLength(1)
@@ -318,10 +319,11 @@ describe.concurrent('when a child may work', () => {
       ],
       ...TREE,
     )
-    const kid = await agent(house, 'a/kid', [{ delay_ms: 1500, say: 'worked' }])
+    const kid = await agent(house, 'a/kid', [{ after_file: 'go', say: 'worked' }])
     const killed = house.start(['send', 'a', 'go'])
     await house.waitForRecord(kid, 'model.requested')
     await killed.kill()
+    house.write('go', '')
     // Recovery leaves a turn that another agent waits for to that agent.
     await house.run(['recover', '--all'])
     expect(mails(house, id)[0]).toMatch(/^error: The turn of a\/kid was interrupted: its process is gone\./)

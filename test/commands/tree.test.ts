@@ -18,7 +18,7 @@ beforeAll(async () => {
   ids.docs = await first.spawn('docs', '--parent', 'lead')
   ids.a = await first.spawn('a', '--parent', 'lead/tests')
   ids.solo = await first.spawn('solo')
-}, 60_000)
+})
 
 /** Every file of the home, with its size and when it was changed. */
 function filesOf(home: string): string[] {
@@ -186,7 +186,7 @@ describe.concurrent('what was forged on disk', () => {
     await house.ok('terminate', lead, '--recursive')
     await house.ok('remove', lead, '--recursive')
     expect((await house.ok('tree', '--json')).json.stray).toEqual([])
-  }, 60_000)
+  })
 
   test('an agent that is its own parent', async () => {
     const house = first.copy()

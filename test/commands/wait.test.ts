@@ -1,10 +1,8 @@
 import { existsSync } from 'node:fs'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { House, type Result, type Running } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
 import { waitFor } from '../support/wait.js'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const queue = (house: House, agent: string, content = 'go', ...flags: string[]): Promise<Result> =>
   house.ok('send', agent, content, '--queue', '--no-drain', ...flags)
@@ -41,17 +39,16 @@ describe.concurrent('wait', () => {
     const house = new House()
     const ids: string[] = []
     for (const name of ['a', 'b', 'c']) {
-      const scenario = house.scenario(`${name}.json`, { delay_ms: 1500, say: `from ${name}` })
+      const scenario = house.scenario(`${name}.json`, { after_file: 'go', say: `from ${name}` })
       ids.push(await house.spawn(name, '--option', scenario))
       await queue(house, name)
     }
-    const { exit, stdout } = await house.run(['wait', 'c', 'a', 'b'])
+    const waiting = house.run(['wait', 'c', 'a', 'b'])
+    for (const id of ids) await house.waitForRecord(id, 'model.requested')
+    house.write('go', '')
+    const { exit, stdout } = await waiting
     expect(exit).toBe(0)
     expect(stdout).toBe('==> c <==\nfrom c\n\n==> a <==\nfrom a\n\n==> b <==\nfrom b\n')
-    const runs = ids.map((id) => times(house, id))
-    expect(Math.max(...runs.map(({ begun }) => begun))).toBeLessThan(
-      Math.min(...runs.map(({ ended }) => ended)),
-    )
   })
 
   test('runs no more at once than there are slots', async () => {
@@ -184,10 +181,11 @@ describe.concurrent('wait exits', () => {
 
   test('12 after --timeout and the grace of a turn that ran in it, which the next command goes on with', async () => {
     const house = new House({ SUBSTRAT_SHUTDOWN_GRACE: '100ms' })
-    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     await queue(house, 'a')
-    const waiting = house.start(['wait', 'a', '--timeout', '1500ms'])
-    expect((await waiting.result).exit).toBe(12)
+    // On a machine that is too slow to begin the turn in time, with twice the time.
+    for (let seconds = 1; house.count(id, 'model.requested') === 0; seconds *= 2)
+      expect((await house.run(['wait', 'a', '--timeout', `${seconds}s`])).exit).toBe(12)
     expect(house.count(id, 'run.interrupted')).toBe(1)
     house.scenario('s.json', { say: 'after all' })
     expect(await house.run(['wait', 'a'])).toMatchObject({ exit: 0, stdout: 'after all\n' })
@@ -202,10 +200,8 @@ describe.concurrent('Ctrl-C while waiting', () => {
     const sender = house.start(['send', 'a', 'hi'])
     await gate.isReached()
     const waiting = await waitingFor(house, 'a')
-    const at = performance.now()
     waiting.child.kill('SIGINT')
     const { exit, stdout, stderr } = await waiting.result
-    expect(performance.now() - at).toBeLessThan(5000)
     expect([exit, stdout]).toEqual([130, REST])
     expect(stderr).toMatch(/^substrat: stopped by SIGINT while waiting for a \(wait on: substrat wait a\)\n$/)
     gate.open()

@@ -4,10 +4,10 @@ import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { WarmServer } from '../../src/session/state.js'
 import { FileStore } from '../../src/storage/store.js'
-import { isAlive } from '../support/processes.js'
+import { environment, isAlive } from '../support/processes.js'
 import { reopen } from '../support/sessions.js'
 import { waitFor } from '../support/wait.js'
-import { environment, WarmHouse } from '../support/warm.js'
+import { WarmHouse } from '../support/warm.js'
 
 describe.concurrent('a turn', () => {
   test('uses the server of the one before, with tools of its own', async () => {

@@ -20,7 +20,7 @@ import { clearFaults, recordOperations } from '../support/operations.js'
 import { newAgent, newSession, reopen, replied, startedRun, userMessage } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
-const bounds = { slotsMax: 4, waitMs: 10_000, turnTimeoutMs: 30_000 }
+const bounds = { slotsMax: 4, waitMs: 3_600_000, turnTimeoutMs: 3_600_000 }
 
 function request(agentId: string, over: Partial<SendRequest> = {}): SendRequest {
   return {

@@ -13,7 +13,7 @@ import { contextAt } from '../support/contexts.js'
 import { beginning, newSession } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
-const bounds = { slotsMax: 4, waitMs: 10_000, turnTimeoutMs: 30_000, tokenLifetimeMs: 60_000 }
+const bounds = { slotsMax: 4, waitMs: 3_600_000, turnTimeoutMs: 3_600_000, tokenLifetimeMs: 3_600_000 }
 const FUTURE = '2999-01-01T00:00:00.000Z'
 
 interface Parked {

@@ -14,7 +14,7 @@ import { tempDirectory, tempStore } from '../support/temp.js'
 import { waitFor } from '../support/wait.js'
 
 const stateOf = (store: FileStore, id: string): State => openForRead(store, id)?.state as State
-const bounds = { slotsMax: 4, waitMs: 10_000, turnTimeoutMs: 30_000 }
+const bounds = { slotsMax: 4, waitMs: 3_600_000, turnTimeoutMs: 3_600_000 }
 
 async function slowAgent(store: FileStore, delayMs: number): Promise<string> {
   const workspace = tempDirectory()

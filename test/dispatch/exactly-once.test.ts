@@ -1,9 +1,7 @@
 /** A dozen agents, messages from several sides, and processes that are killed at random points. */
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import type { SessionRecord } from '../../src/session/records.js'
 import { House, type Running } from '../support/cli.js'
-
-vi.setConfig({ testTimeout: 300_000 })
 
 const KILLS = Number(process.env.KILLS ?? 15)
 const SENDERS = 3

@@ -6,7 +6,7 @@ import { House } from '../support/cli.js'
 const CLI = `${process.execPath} ${resolve('bin/run.js')}`
 
 test('a child whose turn runs in the shell of its parent is refused to wait for that parent', async () => {
-  const house = new House({ SUBSTRAT_TOOL_TIMEOUT: '20s' })
+  const house = new House({ SUBSTRAT_TOOL_TIMEOUT: '1h' })
   const shell = { name: 'shell', input: { command: `${CLI} send child 'go' --queue` } }
   const parent = house.scenario('p.json', { tools: [shell] }, { say: 'ok' })
   const ask = { name: 'send_message', input: { to: 'parent', content: 'may I?', wait: true } }

@@ -4,13 +4,11 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { openForRead } from '../../src/session/open-for-read.js'
 import { useScripts } from '../support/scripts.js'
 import { newAgent } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
-
-vi.setConfig({ testTimeout: 180_000 })
 
 const scripts = useScripts('mail-child.ts')
 

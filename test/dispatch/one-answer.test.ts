@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Context } from '../../src/dispatch/context.js'
 import { deliver } from '../../src/dispatch/deliver.js'
 import { type ContinuePolicy, type RecoveredAgent, recover } from '../../src/dispatch/recover.js'
@@ -24,8 +24,6 @@ import { mailOf } from '../support/mail.js'
 import { newAgent } from '../support/sessions.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
 
-vi.setConfig({ testTimeout: 120_000 })
-
 /** Whose tools need nobody's approval. */
 function context(store: FileStore, drains = true): Context {
   const { ctx } = contextAt(store, { bounds, drains })
@@ -33,7 +31,7 @@ function context(store: FileStore, drains = true): Context {
   return ctx
 }
 
-const bounds = { slotsMax: 4, waitMs: 10_000, turnTimeoutMs: 60_000 }
+const bounds = { slotsMax: 4, waitMs: 3_600_000, turnTimeoutMs: 3_600_000 }
 
 /** The agents of a home by their names. */
 type Family = Record<string, string>

@@ -105,7 +105,7 @@ describe.concurrent('a program of exec that', () => {
   test.each(programs)('%s', async (_, command, exit, why) => {
     const house = new House()
     const id = await house.spawn('a', '--provider', 'exec', '--option', `command=${command}`)
-    const sent = await house.run(['send', 'a', 'hello', '--turn-timeout', exit === 12 ? '100ms' : '1m'])
+    const sent = await house.run(['send', 'a', 'hello', '--turn-timeout', exit === 12 ? '100ms' : '1h'])
     expect(sent).toMatchObject({ exit, stdout: '' })
     expect(sent.stderr).toMatch(why)
     expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])

@@ -16,7 +16,7 @@ import { deliveredRecord, mailOf, posted } from '../support/mail.js'
 import { type AgentFacts, beginning, newAgent, newSession, startedRun } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
-const bounds = { slotsMax: 4, waitMs: 10_000, turnTimeoutMs: 30_000 }
+const bounds = { slotsMax: 4, waitMs: 3_600_000, turnTimeoutMs: 3_600_000 }
 const FUTURE = '2999-01-01T00:00:00.000Z'
 
 const stateOf = (store: FileStore, id: string): State => openForRead(store, id)?.state as State

@@ -172,7 +172,7 @@ describe.concurrent('a message with a key that meets another call with that key'
 
 describe.concurrent('a turn that kills its own process', () => {
   test('is not gone on with for ever; resume tries again, and a new message goes past it', async () => {
-    const house = new House()
+    const house = House.ofProcesses()
     const id = await house.spawn('a', '--provider', 'exec', '--option', 'command=kill -9 $PPID; sleep 600')
     const sent = await house.run(['send', 'a', 'one', '--key', 'k'])
     expect(sent.exit).toBe(137)
@@ -200,7 +200,7 @@ describe.concurrent('a turn that kills its own process', () => {
   })
 
   test('leaves the way to a new message free once it is given up', async () => {
-    const house = new House()
+    const house = House.ofProcesses()
     house.write('turn.sh', 'kill -9 $PPID; sleep 600')
     const id = await house.spawn('a', '--provider', 'exec', '--option', 'command=sh turn.sh')
     // The shell between it and substrat: its parent's parent.

@@ -18,7 +18,7 @@ import { warmAgent } from '../support/warm-servers.js'
 const warmOf = (store: FileStore, id: string): unknown => openForRead(store, id)?.state.warm
 
 describe('the least recently used', () => {
-  test('is stopped at whichever step an earlier command has died', { timeout: 60_000 }, async () => {
+  test('is stopped at whichever step an earlier command has died', async () => {
     let steps = 0
     for (let died = true; died; ) {
       steps += 1

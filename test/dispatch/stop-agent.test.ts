@@ -144,12 +144,9 @@ describe.concurrent('a signal in mid-turn', () => {
   test.each(signals)('%s lets the turn finish, prints its reply and exits 0', async (signal) => {
     const { house, id, gate, sender } = await standing()
     sender.child.kill(signal)
-    await sender.says(`${signal}: letting the turn finish, for 30 s at most; again to stop now`)
+    await sender.says(`${signal}: letting the turn finish, for 86400 s at most; again to stop now`)
     gate.open()
-    const ended = performance.now()
     expect(await sender.result).toMatchObject({ exit: 0, stdout: 'done: one\n' })
-    // The grace period must not be waited for.
-    expect(performance.now() - ended).toBeLessThan(10_000)
     expect(house.kinds(id).slice(-2)).toEqual(['run.completed', 'session.suspended'])
   })
 
@@ -359,7 +356,8 @@ interface Standing {
 
 /** A sender in the middle of its turn. */
 async function standing(...flags: string[]): Promise<Standing> {
-  return standingIn(new House(), flags)
+  // A grace that was waited for would be seen.
+  return standingIn(new House({ SUBSTRAT_SHUTDOWN_GRACE: '1d' }), flags)
 }
 
 async function standingIn(house: House, flags: string[]): Promise<Standing> {

@@ -3,38 +3,44 @@
  * no child outlives its parent, and each message is taken, answered with an error, or refused.
  */
 import { describe, expect, test } from 'vitest'
+import { sleep } from '../../src/clock.js'
 import { House, type Result } from '../support/cli.js'
+import { msOf } from '../support/moments.js'
 
 const ROUNDS = Number(process.env.RACES ?? 6)
 
-/** Longer than a command takes: then the other one has ended. */
-const APART_MS = 600
+interface Start {
+  isSecondFirst: boolean
+  /** How much later the other one begins, as a share of what a command takes; once the first has ended where it is 1. */
+  late: number
+}
 
-/** What the other one is begun later by, in milliseconds: each round another, both ways; once so that they do not meet. */
-function* delays(): Generator<[number, number]> {
-  for (let round = 0; round < ROUNDS; round++) {
-    const late = round < 2 ? APART_MS : ((round >> 1) - 1) * 10
-    yield round % 2 === 0 ? [0, late] : [late, 0]
-  }
+/** Each round another, both ways; once so that they do not meet. */
+function* starts(): Generator<Start> {
+  for (let round = 0; round < ROUNDS; round++)
+    yield { isSecondFirst: round % 2 === 1, late: round < 2 ? 1 : ((round >> 1) - 1) / 8 }
 }
 
 async function both(
   house: House,
-  [first, second]: [string[], string[]],
-  [firstMs, secondMs]: [number, number],
+  commands: [string[], string[]],
+  { isSecondFirst, late }: Start,
 ): Promise<[Result, Result]> {
-  const begin = async (args: string[], ms: number): Promise<Result> => {
-    await new Promise((resolve) => setTimeout(resolve, ms))
-    return house.run(args)
-  }
-  return Promise.all([begin(first, firstMs), begin(second, secondMs)])
+  const [first, second] = isSecondFirst ? [commands[1], commands[0]] : commands
+  commandMs ??= await msOf(house, 'list')
+  const one = house.start(first).result
+  await (late === 1 ? one : sleep(late * commandMs))
+  const results = [await house.start(second).result, await one] as [Result, Result]
+  return isSecondFirst ? results : [results[1], results[0]]
 }
+
+let commandMs: number | undefined
 
 describe.concurrent('terminate racing with', () => {
   test('a spawn below it: the one or the other is refused, unless the child came and went first', async () => {
     const house = new House()
     const outcomes = new Set<string>()
-    for (const delay of delays()) {
+    for (const start of starts()) {
       const parent = await house.spawn('p')
       const [ended, born] = await both(
         house,
@@ -42,7 +48,7 @@ describe.concurrent('terminate racing with', () => {
           ['terminate', 'p'],
           ['spawn', '--name', 'c', '--parent', parent],
         ],
-        delay,
+        start,
       )
       const { json } = await house.ok('show', parent, '--json')
       const isEnded = json.agent.state === 'terminated'
@@ -54,11 +60,11 @@ describe.concurrent('terminate racing with', () => {
     expect(outcomes.size).toBe(2)
     await house.ok('recover', '--all')
     expect(house.findings(true)).toEqual([])
-  }, 120_000)
+  })
 
   test('a spawn below it, with --recursive: the child is never left alone', async () => {
     const house = new House()
-    for (const delay of delays()) {
+    for (const start of starts()) {
       const parent = await house.spawn('p')
       const [ended, born] = await both(
         house,
@@ -66,7 +72,7 @@ describe.concurrent('terminate racing with', () => {
           ['terminate', 'p', '--recursive'],
           ['spawn', '--name', 'c', '--parent', parent],
         ],
-        delay,
+        start,
       )
       expect(ended.exit, ended.stderr).toBe(0)
       expect([0, 13], born.stderr).toContain(born.exit)
@@ -74,12 +80,12 @@ describe.concurrent('terminate racing with', () => {
       expect(json.agents).toEqual([])
       expect(house.findings()).toEqual([])
     }
-  }, 120_000)
+  })
 
   test('mail to it: each message that was stored is taken, or answered by an error', async () => {
     const house = new House()
     const outcomes = new Set<number>()
-    for (const delay of delays()) {
+    for (const start of starts()) {
       const a = await house.spawn('a')
       const b = await house.spawn('b', '--parent', 'a')
       const [ended, sent] = await both(
@@ -88,7 +94,7 @@ describe.concurrent('terminate racing with', () => {
           ['terminate', b],
           ['send', 'a/b', 'one', '--from', 'a', '--queue', '--no-drain'],
         ],
-        delay,
+        start,
       )
       expect(ended.exit, ended.stderr).toBe(0)
       outcomes.add(sent.exit)
@@ -104,5 +110,5 @@ describe.concurrent('terminate racing with', () => {
       expect(house.findings(true)).toEqual([])
     }
     expect(outcomes.size).toBeGreaterThan(1)
-  }, 180_000)
+  })
 })

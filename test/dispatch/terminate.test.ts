@@ -1,5 +1,4 @@
 /** The end of agents, step by step: nobody is born below one while it ends, and a kill at any step leaves no orphan. */
-import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { terminate } from '../../src/dispatch/terminate.js'
 import { checkHome } from '../../src/recovery/check.js'
@@ -7,10 +6,12 @@ import { openForRead } from '../../src/session/open-for-read.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { lockChildren } from '../../src/tree/children.js'
 import { contextAt } from '../support/contexts.js'
+import { countLockTries } from '../support/faults.js'
 import { copyOf, killedAt } from '../support/killed.js'
 import { posted } from '../support/mail.js'
 import { newAgent } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
+import { waitFor } from '../support/wait.js'
 
 /** Most steps are syncs, and each try makes them all: every step takes a minute on a slow disk. */
 const STRIDE = 3
@@ -19,7 +20,7 @@ const stateOf = (store: FileStore, id: string): string | undefined => openForRea
 
 function ended(store: FileStore, id: string, isRecursive: boolean): Promise<string[]> {
   const paths: string[] = []
-  const { ctx } = contextAt(store, { drains: false, bounds: { waitMs: 2000 } })
+  const { ctx } = contextAt(store, { drains: false, bounds: { waitMs: 3_600_000 } })
   return terminate(ctx, id, isRecursive, ({ path }) => paths.push(path)).then(() => paths)
 }
 
@@ -27,8 +28,9 @@ test('an agent does not end while somebody is being born below it', async () => 
   const store = tempStore()
   const lead = await newAgent(store, { name: 'lead' })
   const { lock } = await lockChildren(store, lead, 'a spawn')
+  const tries = countLockTries()
   const end = ended(store, lead, false)
-  await setTimeout(300)
+  await waitFor(() => tries() > 3, 'it to ask for the lock')
   expect(stateOf(store, lead)).toBe('created')
   await lock.release()
   expect(await end).toEqual(['lead'])
@@ -39,9 +41,10 @@ test('a child that is born in between keeps its parent alive; with --recursive i
   const store = tempStore()
   const lead = await newAgent(store, { name: 'lead' })
   const { lock } = await lockChildren(store, lead, 'a spawn')
+  const tries = countLockTries()
   const end = ended(store, lead, false)
   const all = ended(store, lead, true)
-  await setTimeout(100)
+  await waitFor(() => tries() > 5, 'both to ask for the lock')
   await lock.release()
   // It takes the lock when it is free, as the two others would.
   const child = await newAgent(store, { name: 'child', parent: lead }).catch(() => undefined)
@@ -75,4 +78,4 @@ test('killed at step after step, --recursive leaves no orphan, acknowledges what
     expect(checkHome(store, { isRecovered: true }), `killed at step ${step}`).toEqual([])
     if (!died) return
   }
-}, 60_000)
+})

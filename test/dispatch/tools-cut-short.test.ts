@@ -134,11 +134,12 @@ test('a message that a killed turn had sent is not sent again by the run that go
     '--allow',
     'tree',
   )
-  const slow = scenario('c.json', { delay_ms: 1500, say: 'done' })
+  const slow = scenario('c.json', { after_file: 'go', say: 'done' })
   const child = await house.spawn('child', '--parent', 'parent', '--option', slow)
   const sender = house.start(['send', 'parent', 'go'])
   await waitFor(() => house.count(child, 'model.requested') > 0, 'the turn of the child')
   await sender.kill()
+  house.write('go', '')
   // Ends the run as interrupted, with its call begun: another run finishes that.
   await house.run(['recover', 'parent', '--continue', 'none'])
   expect(await house.run(['resume', 'parent'])).toMatchObject({ exit: 0, stdout: 'ok\n' })
@@ -152,12 +153,13 @@ test('a reply that came meanwhile is the result of the call that is run again, a
   const ask = { name: 'send_message', input: { to: 'child', content: 'how far?', wait: true } }
   const asks = house.scenario('p.json', { tools: [ask] }, { say: 'ok' })
   const parent = await house.spawn('parent', '--option', asks, '--allow', 'tree')
-  const slow = house.scenario('c.json', { delay_ms: 500, say: 'done' })
+  const slow = house.scenario('c.json', { after_file: 'go', say: 'done' })
   const child = await house.spawn('child', '--parent', 'parent', '--option', slow)
   const sender = house.start(['send', 'parent', 'go'])
   await waitFor(() => house.count(child, 'model.requested') > 0, 'the turn of the child')
   await sender.kill()
   await house.ok('suspend', 'parent', '--hold')
+  house.write('go', '')
   // Its parent is on hold, and is left as it is: exit 6.
   await house.run(['deliver', 'child'])
   expect(await house.run(['resume', 'parent'])).toMatchObject({ exit: 0, stdout: 'ok\n' })

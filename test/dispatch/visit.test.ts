@@ -16,7 +16,7 @@ import { beginning, newAgent, newSession, reopen, replied, startedRun } from '..
 import { tempStore } from '../support/temp.js'
 import { model, runTurn, says } from '../support/turns.js'
 
-const bounds = { slotsMax: 4, waitMs: 10_000, turnTimeoutMs: 30_000 }
+const bounds = { slotsMax: 4, waitMs: 3_600_000, turnTimeoutMs: 3_600_000 }
 const GATE = { kind: 'control', control: { verb: 'gate' } } as const
 
 const stateOf = (store: FileStore, id: string): State => openForRead(store, id)?.state as State

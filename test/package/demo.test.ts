@@ -1,11 +1,9 @@
 /** The demo of the README. */
 import { readdirSync } from 'node:fs'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 
 // npm installs here, on a machine that may have more to do.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
 test('npm run demo kills two turns for real, and shows each of them going on', async () => {
   const house = new House()
   const repository = `${import.meta.dirname}/../..`

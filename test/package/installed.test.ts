@@ -15,13 +15,10 @@ import {
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { execa } from 'execa'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { npm, npmGlobalConfig, pack } from '../support/npm.js'
 import { modelProvider, writePlugin } from '../support/plugin.js'
-
-// npm installs here, on a machine that may have more to do.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const repository = path.join(import.meta.dirname, '..', '..')
 const scratch = realpathSync(mkdtempSync(path.join(tmpdir(), 'substrat-package-')))
@@ -36,13 +33,14 @@ beforeAll(async () => {
   await npm(scratch, 'install', ...flags, tarball)
   const kilobytes = (bytes: number): string => `${Math.round(bytes / 1000)} kB`
   console.log(`npm pack: ${kilobytes(statSync(tarball).size)}; installed: ${kilobytes(bytesIn(prefix))}`)
-}, 120_000)
+})
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 /** The house of a person with an empty home directory, who has set nothing. */
 class Newcomer extends House {
   override readonly home = path.join(this.root, 'user', '.substrat')
+  protected override isOfProcesses = true
 
   constructor() {
     super()
@@ -74,7 +72,7 @@ test('it says its version and what it can do, and writes no home for that', asyn
 
 test('an agent is spawned, sent to, killed in mid-turn and goes on, with everything under ~/.substrat', async () => {
   const person = new Newcomer()
-  const scenario = person.scenario('slow.json', { say: 'Hello.' }, { delay_ms: 2000, say: 'Forty-two.' })
+  const scenario = person.scenario('slow.json', { say: 'Hello.' }, { after_file: 'go', say: 'Forty-two.' })
   const id = await person.spawn('thinker', '--option', scenario)
   expect((await person.ok('send', 'thinker', 'Hello?')).stdout).toBe('Hello.\n')
 
@@ -84,6 +82,7 @@ test('an agent is spawned, sent to, killed in mid-turn and goes on, with everyth
   expect((await running.kill('SIGKILL')).exit).toBe(137)
   expect((await person.ok('list', '--json')).json.agents[0].status).toBe('interrupted_startup')
 
+  person.write('go', '')
   const goneOn = await person.ok(...ask)
   expect(goneOn.stdout).toBe('Forty-two.\n')
   expect(goneOn.stderr).toContain('going on with the turn that was interrupted')

@@ -24,7 +24,7 @@ const OTHER = 12345
 
 /** A house with a cache of its own, which has the compiled code of `list`. */
 async function warmed(): Promise<{ house: House; cache: string; code: string }> {
-  const house = new House()
+  const house = House.ofProcesses()
   const cache = path.join(house.root, 'code')
   house.env.SUBSTRAT_CACHE_DIR = cache
   await house.ok('list')
@@ -108,7 +108,7 @@ describe.concurrent('compiled code of the cache', () => {
 
 describe.concurrent('a list of plugins', () => {
   function withPlugin(): { house: House; list: string } {
-    const house = new House()
+    const house = House.ofProcesses()
     house.plugin('test', modelProvider(`console.log('owned'); yield { type: 'stop', reason: 'end' }`))
     const list = path.join(house.env.XDG_DATA_HOME as string, 'substrat', 'package.json')
     expect(existsSync(list)).toBe(true)
@@ -136,7 +136,7 @@ describe.concurrent('a list of plugins', () => {
   })
 
   test('that is not there leaves everything as it is, whoever owns the directory', async () => {
-    const house = new House()
+    const house = House.ofProcesses()
     const data = path.join(house.root, 'data', 'substrat')
     mkdirSync(data, { recursive: true })
     chmodSync(data, 0o777)

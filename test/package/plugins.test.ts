@@ -1,12 +1,9 @@
 /** Provider plugins from outside this repository: installed, used, taken away, and broken in every way. */
 import { rmSync } from 'node:fs'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { pack, serveRegistry } from '../support/npm.js'
 import { linkPlugin, modelProvider, writePlugin } from '../support/plugin.js'
-
-// npm installs here, on a machine that may have more to do.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const SHOUT = modelProvider(
   `yield { type: 'text', text: request.prompt.toUpperCase() }; yield { type: 'stop', reason: 'end' }`,

@@ -21,7 +21,7 @@ const cases = conformanceCases(acp, {
     ]),
     expected: '[allow_once]',
   },
-  slow: { settings, prompt: '[{"hang":1}]' },
+  slow: { settings, prompt: '[{"hang":1}]', withinMs: 600_000 },
   failing: login,
   refused: { ...settings, options: {} },
 })

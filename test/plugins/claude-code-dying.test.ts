@@ -46,10 +46,8 @@ describe('a claude that is killed', () => {
 describe('a claude that does not end', () => {
   test('after its result is killed, with what it left in its group', async () => {
     const { host, runId } = recordedHost()
-    const began = performance.now()
     const done = await turn(await newSession(settings(), { ...host, tools: null }), 'hang after the result')
     expect(replyIn(done)).toBe('echo: hello []')
-    expect(performance.now() - began).toBeLessThan(9000)
     expect(processesWith(`SUBSTRAT_RUN=${runId}`)).toEqual([])
   })
 
@@ -57,16 +55,12 @@ describe('a claude that does not end', () => {
     const { host, runId } = recordedHost()
     const controller = new AbortController()
     const session = await newSession(settings(), { ...host, tools: null })
-    let abortedAt = 0
     const onEvent = ({ type }: AgentEvent): void => {
-      if (type !== 'text' || abortedAt > 0) return
-      abortedAt = performance.now()
-      controller.abort()
+      if (type === 'text') controller.abort()
     }
     const stopped = await turn(session, 'never end', { signal: controller.signal, onEvent })
     expect(typesOf(stopped)).not.toContain('done')
     expect(stopped.error).toBeDefined()
-    expect(performance.now() - abortedAt).toBeLessThan(4000)
     expect(processesWith(`SUBSTRAT_RUN=${runId}`)).toEqual([])
   })
 
@@ -83,28 +77,23 @@ describe('a claude that does not end', () => {
     expect(processesWith(`SUBSTRAT_RUN=${runId}`)).toEqual([])
   })
 
-  test('is interrupted first, so that it keeps what it had said, and is gone at once', async () => {
+  test('is interrupted first, so that it keeps what it had said', async () => {
     const controller = new AbortController()
     const onEvent = ({ type }: AgentEvent): void => {
       if (type === 'text') controller.abort()
     }
-    const began = performance.now()
     const stopped = await turn(await newSession(), 'be slow', { signal: controller.signal, onEvent })
     expect(stopped.events.at(-1)?.type).not.toBe('done')
     expect(answersGiven()).toEqual([{ subtype: 'interrupt' }])
-    // The stand-in, as the real one, ends at once when it is interrupted.
-    expect(performance.now() - began).toBeLessThan(2500)
   })
 
   test('but has left a grandchild with its stdout does not hold the turn', async () => {
-    const began = performance.now()
     onTestFinished(endGrandchild)
     const failed = await firstTurn('leave a grandchild with stdout')
     expect(failureIn(failed)).toMatchObject({
       type: 'crashed',
       message: 'claude exited 3 before its turn had ended: it went wrong',
     })
-    expect(performance.now() - began).toBeLessThan(5000)
   })
 })
 

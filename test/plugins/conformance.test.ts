@@ -6,7 +6,7 @@ import { requestFor, VARIANTS } from './support.js'
 
 const server = await startModelServer({
   responses: [],
-  rules: [{ includes: 'be slow', text: 'slow', delay_ms: 8000 }],
+  rules: [{ includes: 'be slow', text: 'slow', delay_ms: 3_600_000 }],
 })
 const failing = await startModelServer({ responses: [{ fault: { error: 'server_error' } }] })
 afterAll(() => Promise.all([server.close(), failing.close()]))
@@ -20,7 +20,7 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     settings: settings(server.url),
     prompt: 'say hello',
     expected: 'echo: say hello',
-    slow: { settings: settings(server.url), prompt: 'be slow' },
+    slow: { settings: settings(server.url), prompt: 'be slow', withinMs: 600_000 },
     failing: settings(failing.url),
     refused: settings(server.url, null),
   })

@@ -36,7 +36,6 @@ export interface Turn {
   /** Undefined where the turn has none. */
   reply: string | undefined
   failure: ProviderFailure | undefined
-  ms: number
 }
 
 export interface TurnOptions extends Partial<ProviderSettings> {
@@ -78,7 +77,6 @@ export class DrivenAgent {
     this.recorded ??= recordedHost()
     const { host: plain, groups, runId } = this.recorded
     const host: AgentHost = { ...plain, tools: this.tools }
-    const began = performance.now()
     const events: AgentEvent[] = []
     let failure: ProviderFailure | undefined
     const session =
@@ -98,7 +96,6 @@ export class DrivenAgent {
     } catch (error) {
       failure = error as ProviderFailure
     }
-    const ms = performance.now() - began
     for (const group of groups.splice(0)) expect(await killLeftGroup(group, runId)).toBe('gone')
     this.state = (await session.suspend()) ?? this.state
     const done = events.at(-1)
@@ -107,7 +104,6 @@ export class DrivenAgent {
       text: events.map((event) => (event.type === 'text' ? event.text : '')).join(''),
       reply: done?.type === 'done' ? done.reply : undefined,
       failure,
-      ms,
     }
   }
 

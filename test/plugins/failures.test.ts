@@ -4,6 +4,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Fault } from '../support/model-server/scenario.js'
 import { type ModelServer, startModelServer } from '../support/model-server/server.js'
+import { waitFor } from '../support/wait.js'
 import { collect, failureOf, KEY, requestFor, textOf, VARIANTS } from './support.js'
 
 let server: ModelServer
@@ -109,27 +110,25 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
   })
 
   test('a stall in the middle ends after the stall timeout, and hangs up', async () => {
-    const start = performance.now()
     const { failure, message } = await failWith(
       { stream: 'stall', after_events: 5 },
       { stall_timeout: '200ms' },
     )
     expect(failure).toEqual({ type: 'timeout' })
     expect(message).toContain('sent nothing for 0.2 s')
-    expect(performance.now() - start).toBeLessThan(1500)
-    await expect.poll(() => server.requests[0]?.hungUpAt).toBeTypeOf('number')
+    await hungUp()
   })
 
   test('a server that never answers ends after the stall timeout', async () => {
-    server.setScenario({ responses: [{ text: 'late', delay_ms: 20_000 }] })
+    server.setScenario({ responses: [{ text: 'late', delay_ms: 3_600_000 }] })
     const request = requestFor({ ...options(server.url), stall_timeout: '150ms' })
     expect((await failureOf(() => collect(provider, request))).failure.type).toBe('timeout')
-    await expect.poll(() => server.requests[0]?.hungUpAt).toBeTypeOf('number')
+    await hungUp()
   })
 
   test('a slow answer is none, as long as something comes', async () => {
-    server.setScenario({ responses: [{ text: 'abcdef', event_characters: 1, event_delay_ms: 80 }] })
-    const request = requestFor({ ...options(server.url), stall_timeout: '400ms' })
+    server.setScenario({ responses: [{ text: 'abcdef', event_characters: 1, event_delay_ms: 5 }] })
+    const request = requestFor({ ...options(server.url), stall_timeout: '30s' })
     expect(textOf(await collect(provider, request))).toBe('abcdef')
   })
 
@@ -226,22 +225,18 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
   })
 
   test.each([
-    ['before the first byte', { delay_ms: 10_000 }],
+    ['before the first byte', { delay_ms: 3_600_000 }],
     ['in the middle of a stall', { fault: { stream: 'stall' as const, after_events: 5 } }],
-  ])('an abort %s hangs up and throws its reason, within milliseconds', async (_, answer) => {
+  ])('an abort %s hangs up and throws its reason', async (_, answer) => {
     server.setScenario({ responses: [{ text: 'some text that goes on', event_characters: 2, ...answer }] })
     const controller = new AbortController()
     const asked = collect(provider, requestFor(options(server.url)), controller.signal)
     asked.catch(() => {})
-    await expect.poll(() => server.requests.length).toBe(1)
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await waitFor(() => server.requests.length === 1, 'the request')
     const reason = new Error('cancelled')
-    const start = performance.now()
     controller.abort(reason)
     await expect(asked).rejects.toBe(reason)
-    expect(performance.now() - start).toBeLessThan(50)
-    await expect.poll(() => server.requests[0]?.hungUpAt, { interval: 1 }).toBeTypeOf('number')
-    expect((server.requests[0]?.hungUpAt ?? Number.POSITIVE_INFINITY) - start).toBeLessThan(100)
+    await hungUp()
   })
 
   test('an abort while the reader is busy stops the stream', async () => {
@@ -253,7 +248,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
       }
     }
     await expect(reading()).rejects.toMatchObject({ name: 'AbortError' })
-    await expect.poll(() => server.requests[0]?.hungUpAt).toBeTypeOf('number')
+    await hungUp()
   })
 
   test('what is aborted already asks nobody', async () => {
@@ -326,4 +321,9 @@ async function withHttp(
 async function listen(listener: Server): Promise<string> {
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
   return `http://127.0.0.1:${(listener.address() as AddressInfo).port}`
+}
+
+/** The client has left the answer before its end. */
+function hungUp(): Promise<void> {
+  return waitFor(() => server.requests[0]?.hungUpAt !== undefined, 'the client to hang up')
 }

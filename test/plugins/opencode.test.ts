@@ -345,10 +345,9 @@ describe('an OpenCode that dies or hangs', () => {
     expect(failure).toMatchObject({ failure: { type: 'crashed' }, message: /exited 1 .*the disk is full/ })
   })
 
-  test('before it listens is stopped at once', async () => {
-    const { failure, ms } = await new OpenCode('never listens').turn('hi', { signal: abortAfter(300) })
+  test('before it listens is stopped', async () => {
+    const { failure } = await new OpenCode('never listens').turn('hi', { signal: abortAfter(300) })
     expect(failure?.message).toBe('stopped by the test')
-    expect(ms).toBeLessThan(6000)
   })
 
   test('with its session made, or with the prompt on its way, has its session still', async () => {
@@ -371,7 +370,6 @@ describe('an OpenCode that dies or hangs', () => {
     for (const habits of [[], ['is deaf to an abort']]) {
       const turn = await new OpenCode(...habits).turn([{ begin: 'half' }, { hang: 1 }], abortAtText())
       expect(turn).toMatchObject({ reply: undefined, failure: { message: 'stopped by the test' } })
-      expect(turn.ms).toBeLessThan(8000)
     }
   })
 })

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { proxyFor } from '../../plugins/model-http/src/proxy.js'
 import { certificate } from '../support/model-server/certificate.js'
 import { type ModelServer, startModelServer } from '../support/model-server/server.js'
+import { waitFor } from '../support/wait.js'
 import { collect, failureOf, requestFor, textOf, VARIANTS } from './support.js'
 
 afterEach(() => vi.unstubAllEnvs())
@@ -105,7 +106,9 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
 
   test('an abort while the proxy opens a tunnel hangs up on it', async () => {
     let hungUp = false
+    let isAsked = false
     const silent = createServer().on('connect', (_, socket) => {
+      isAsked = true
       socket.resume().on('end', () => {
         hungUp = true
       })
@@ -114,9 +117,10 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${(silent.address() as AddressInfo).port}`)
     const controller = new AbortController()
     const asked = collect(provider, requestFor(options('https://model.invalid')), controller.signal)
-    setTimeout(() => controller.abort(new Error('cancelled')), 100)
+    await waitFor(() => isAsked, 'the tunnel to be asked for')
+    controller.abort(new Error('cancelled'))
     await expect(asked).rejects.toThrow('cancelled')
-    await expect.poll(() => hungUp).toBe(true)
+    await waitFor(() => hungUp, 'the proxy to be left')
     silent.close()
   })
 

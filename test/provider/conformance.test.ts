@@ -24,7 +24,7 @@ const TITLES = {
   accepts: 'its check accepts settings that work',
   refuses: 'its check refuses settings that cannot work, as misconfigured',
   answers: 'it answers with text and ends after exactly one stop; asked twice, it answers twice',
-  stops: 'a turn that is stopped ends within 3 s',
+  stops: 'a turn that is stopped ends within 600 s',
   fails: 'a turn that fails throws, and says why',
   ends: 'a turn ends after exactly one done, with the reply',
   offered: 'a turn may be offered a tool server',
@@ -42,7 +42,7 @@ describe('exec conforms', () => {
     settings: withOptions({ command: "printf 'you said: '; cat" }),
     prompt: 'hi',
     expected: 'you said: hi',
-    slow: { settings: withOptions({ command: 'sleep 30' }), prompt: 'hi' },
+    slow: { settings: withOptions({ command: 'sleep 600' }), prompt: 'hi', withinMs: 600_000 },
     failing: withOptions({ command: 'exit 3' }),
     refused: withOptions({}),
   }
@@ -61,7 +61,7 @@ describe('scripted conforms', () => {
   }
   beforeAll(() => {
     directory = mkdtempSync(join(tmpdir(), 'substrat-test-'))
-    writeFileSync(join(directory, 'slow.json'), '{"responses":[{"delay_ms":30000}]}')
+    writeFileSync(join(directory, 'slow.json'), '{"responses":[{"delay_ms":3600000}]}')
     const look = {
       tools: [
         { name: 'look', input: { place: 'here' } },
@@ -80,7 +80,7 @@ describe('scripted conforms', () => {
     prompt: 'hi',
     expected: 'echo: hi',
     tools: { settings: file('tools.json'), prompt: 'what colour?', expected: 'blue' },
-    slow: { settings: file('slow.json'), prompt: 'hi' },
+    slow: { settings: file('slow.json'), prompt: 'hi', withinMs: 600_000 },
     failing: file('fails.json'),
     refused: file('gone.json'),
   }
@@ -93,7 +93,7 @@ const FIXTURE: ConformanceFixture = {
   settings: withOptions({ mode: 'ok' }),
   prompt: 'hi',
   expected: 'hi',
-  slow: { settings: withOptions({ mode: 'slow' }), prompt: 'hi' },
+  slow: { settings: withOptions({ mode: 'slow' }), prompt: 'hi', withinMs: 600_000 },
   failing: withOptions({ mode: 'fail' }),
   refused: withOptions({ mode: 'refuse' }),
 }

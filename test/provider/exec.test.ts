@@ -153,11 +153,9 @@ describe('a program that', () => {
   test('leaves something that goes on printing: what comes soon after is the reply too, but not for ever', async () => {
     const { reply } = await turn('(sleep 0.05; echo late; sleep 0.05; echo later) & echo done')
     expect(reply).toBe('done\nlate\nlater')
-    const start = performance.now()
     expect((await turn('while :; do echo tick; sleep 0.05; done & echo done')).reply).toMatch(
       /^done\n(tick\n?)*$/,
     )
-    expect(performance.now() - start).toBeLessThan(10_000)
   })
 
   test('ignores SIGTERM is killed two seconds after it was told to stop', async () => {

@@ -393,4 +393,4 @@ test('killed at step after step, the damaged bytes are kept, and the next call c
     expect(checkHome(home, { isRecovered: false }), `killed at step ${step}`).toEqual([])
     if (!died) return
   }
-}, 60_000)
+})

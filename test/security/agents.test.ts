@@ -1,11 +1,9 @@
 /** A sample of hostile agent programs, against the plugins as they are published; and that their ids and counts steer nothing. */
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { runHostileAgents } from '../../stress/security/agents.js'
 import { Findings } from '../../stress/security/finding.js'
 import { Lab } from '../../stress/support/lab.js'
 import { pluginPart } from '../plugins/plugin-part.js'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 // One whose flood once opened a connection for each question: 305 MB.
 test('no hostile program of an agent holds up, fills, steers or breaks the command', async () => {

@@ -2,13 +2,11 @@
 import { appendFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { MachineLab } from '../../stress/machine/lab.js'
 import { Decoy } from '../../stress/security/decoy.js'
 import { Findings } from '../../stress/security/finding.js'
 import { plantLinks } from '../../stress/security/links.js'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 test('no command follows a link that was planted in a home', async () => {
   const lab = MachineLab.open()

@@ -1,11 +1,9 @@
 /** A sample of hostile fields in records, mail and indexes whose checksums are right. */
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { wrongShape } from '../../src/session/records.js'
 import { MachineLab } from '../../stress/machine/lab.js'
 import { Findings } from '../../stress/security/finding.js'
 import { plantFields } from '../../stress/security/planted.js'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 test('no command dies of a field that checks and is none, nor obeys it', async () => {
   const lab = MachineLab.open()

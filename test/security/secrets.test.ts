@@ -1,11 +1,9 @@
 /** A sample of `npm run stress:security`: what an API repeats of the key that it was given, and words that are no names. */
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { MachineLab } from '../../stress/machine/lab.js'
 import { Findings } from '../../stress/security/finding.js'
 import { tryWords } from '../../stress/security/names.js'
 import { lookForSecrets } from '../../stress/security/secrets.js'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 async function look(only: string | undefined, at: (lab: MachineLab, findings: Findings) => Promise<void>) {
   const lab = MachineLab.open()

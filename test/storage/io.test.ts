@@ -207,14 +207,14 @@ describe('a FIFO in place of a file of ours', () => {
 
   test('reads as empty, and hangs nobody', async () => {
     const child = await Child.start()
-    expect(await child.ask({ do: 'read', path: fifo() }, 5000)).toBe('')
+    expect(await child.ask({ do: 'read', path: fifo() })).toBe('')
     await child.kill()
   })
 
   test('is locked like a file, or refused, and hangs nobody', async () => {
     const child = await Child.start()
     const lock = { system: { kind: 'ofd', isLocal: true } as const, path: fifo('lock') }
-    const taken = await child.ask({ do: 'try', ...lock }, 5000).catch((error) => error.code)
+    const taken = await child.ask({ do: 'try', ...lock }).catch((error) => error.code)
     expect([true, 'LOCK_UNSUPPORTED', 'STORAGE_FAILED']).toContain(taken)
     await child.kill()
   })
@@ -224,7 +224,7 @@ describe('a FIFO in place of a file of ours', () => {
     async (name) => {
       const child = await Child.start()
       const path = fifo(name)
-      const outcome = child.ask({ do: 'make home', root: join(path, '..') }, 5000)
+      const outcome = child.ask({ do: 'make home', root: join(path, '..') })
       // A home that is ready is only opened: then what stands there is not looked at.
       if (name === 'boots') expect(await outcome).toMatchObject({ format: 1 })
       else await expect(outcome).rejects.toMatchObject({ code: expect.stringMatching(/CORRUPT|_FAILED/) })

@@ -41,7 +41,7 @@ function expectLease(lease: Lease | undefined): Lease {
 
 describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
   test.skipIf(!HAS[kind])(
-    `lets one of ${WAITERS} waiters in at once when its holder is killed, and never two, in ${ROUNDS} rounds`,
+    `lets one of ${WAITERS} waiters in when its holder is killed, and never two, in ${ROUNDS} rounds`,
     async () => {
       const lock = newLock(kind)
       const witness = `${lock.path}.witness`
@@ -53,14 +53,11 @@ describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
       let holder = await take(await Child.start())
       await holder.heard('in')
       let waiters = await Promise.all(Array.from({ length: WAITERS }, async () => take(await Child.start())))
-      const entryMs: number[] = []
       for (let round = 0; round < ROUNDS; round++) {
         // Whoever gets in makes the witness, and would find that of another. Taken away before the kill, not after.
         rmSync(witness)
-        const start = performance.now()
         const killed = holder.kill()
         holder = await firstToSay(waiters, 'in')
-        entryMs.push(performance.now() - start)
         await killed
         waiters = waiters.filter((child) => child !== holder)
         const tries = waiters.map((child) => child.count('tried'))
@@ -71,13 +68,8 @@ describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
         expect(holder.reports.find(({ said }) => said === 'in')).toEqual({ said: 'in', alone: true })
         waiters.push(await take(await replacement))
       }
-      entryMs.sort((a, b) => a - b)
-      const [median, worst] = [entryMs[ROUNDS / 2], entryMs.at(-1)] as [number, number]
-      console.log(`${kind}: in after kill -9: median ${median.toFixed(1)} ms, worst ${worst.toFixed(1)} ms`)
-      expect(worst).toBeLessThan(1000)
       await Promise.all([holder, ...waiters].map((child) => child.kill()))
     },
-    60_000,
   )
 
   test.skipIf(!HAS[kind])(

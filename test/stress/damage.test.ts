@@ -1,14 +1,12 @@
 /** A sample of `npm run stress:damage`, on each run of the tests; and that it would tell. */
 import { spawnSync } from 'node:child_process'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { damagesOf } from '../../stress/damage/damages.js'
 import { makeHome } from '../../stress/damage/home.js'
 import { describeViolations } from '../../stress/damage/report.js'
 import { Trials } from '../../stress/damage/trial.js'
 import { MachineLab } from '../../stress/machine/lab.js'
 import { repository } from '../../stress/support/lab.js'
-
-vi.setConfig({ testTimeout: 180_000 })
 
 /** Prime, so that it meets each kind of damage, and all of what is not about single bytes. */
 const STRIDE = 1999

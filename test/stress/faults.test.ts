@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { descriptors } from '../../stress/faults/real.js'
 import { describeViolation } from '../../stress/faults/report.js'
 import type { FaultScenario } from '../../stress/faults/scenario.js'
@@ -10,8 +10,6 @@ import { SCENARIOS } from '../../stress/faults/scenarios.js'
 import { sweep } from '../../stress/faults/sweep.js'
 import { MachineLab } from '../../stress/machine/lab.js'
 import { Lab, repository } from '../../stress/support/lab.js'
-
-vi.setConfig({ testTimeout: 180_000 })
 
 test('commands keep the contract whichever of their steps fails, once or from then on', async () => {
   const lab = MachineLab.open()

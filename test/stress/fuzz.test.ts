@@ -2,11 +2,8 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import canaries from '../../stress/fuzz/canaries.json' with { type: 'json' }
-
-// Some hundred commands within one process, on a machine that runs other tests too.
-vi.setConfig({ testTimeout: 180_000 })
 
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '../..')

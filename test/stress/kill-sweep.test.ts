@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { MUTANTS, mutate } from '../../stress/kill/mutants.js'
 import { describeViolation } from '../../stress/kill/report.js'
 import type { Scenario } from '../../stress/kill/scenario.js'
@@ -10,9 +10,6 @@ import { Lab } from '../../stress/support/lab.js'
 const why = whyNoStrace()
 if (why !== undefined) console.log(`skipped: the kill sweep (${why})`)
 const unless = why === undefined ? '' : ` (skipped: ${why})`
-
-// Hundreds of processes, on a machine that runs other tests too.
-vi.setConfig({ testTimeout: 180_000 })
 
 let lab: Lab
 
@@ -57,5 +54,6 @@ describe.skipIf(why !== undefined)(`the sweep catches a program that is broken${
 
 async function sweepOf(name: string, options: SweepOptions): Promise<ScenarioReport> {
   await lab.warm()
+  lab.runInProcess()
   return sweep(lab, SCENARIOS.find((scenario) => scenario.name === name) as Scenario, options)
 }

@@ -42,4 +42,4 @@ test('a mutant is noticed, and one that nobody can notice is not', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: repository })
   expect(stdout).toMatch(new RegExp(`^noticed .*: ${NOTICED}\\n +by turn/decision: `, 'm'))
   expect(stdout).toMatch(new RegExp(`^equivalent .*: ${EQUIVALENT}$`, 'm'))
-}, 120_000)
+})

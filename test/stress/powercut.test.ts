@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { choicesOf } from '../../stress/powercut/choices.js'
 import { Desk } from '../../stress/powercut/desk.js'
 import { Disk, type DiskStep } from '../../stress/powercut/disk.js'
@@ -12,9 +12,6 @@ import { type SurveyReport, survey } from '../../stress/powercut/survey.js'
 import { Trace } from '../../stress/powercut/trace.js'
 import { Random } from '../../stress/tree/random.js'
 import { tempDirectory } from '../support/temp.js'
-
-// Thousands of steps, on a machine that runs other tests too.
-vi.setConfig({ testTimeout: 120_000 })
 
 let desk: Desk | undefined
 

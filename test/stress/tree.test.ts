@@ -1,11 +1,8 @@
 /** A sample of `npm run stress:tree`, on each run of the tests; and that it would tell. */
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { Lab } from '../../stress/support/lab.js'
 import { broken, MUTANTS, type TreeMutant } from '../../stress/tree/mutants.js'
 import { runTrial, type TrialOptions } from '../../stress/tree/trial.js'
-
-// Some hundred processes, on a machine that runs other tests too.
-vi.setConfig({ testTimeout: 180_000 })
 
 const SMALL: TrialOptions = {
   seed: 1,

@@ -1,6 +1,6 @@
 /** A sample of `npm run stress:turns`, on each run of the tests. */
 import { readFileSync } from 'node:fs'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { whyNoStrace } from '../../stress/kill/strace.js'
 import { Lab } from '../../stress/support/lab.js'
 import { killedConversation } from '../../stress/turns/conversation.js'
@@ -12,13 +12,11 @@ const why = whyNoStrace()
 if (why !== undefined) console.log(`skipped: turns killed before they write (${why})`)
 const unless = why === undefined ? '' : ` (skipped: ${why})`
 
-// Dozens of processes, on a machine that runs other tests too.
-vi.setConfig({ testTimeout: 180_000 })
-
 let lab: Lab
 beforeEach(async () => {
   lab = Lab.open()
   await lab.warm()
+  lab.runInProcess()
 })
 afterEach(() => lab.close())
 

@@ -1,6 +1,7 @@
 /**
- * The built CLI as a real process, in a house of its own: home, HOME, XDG_* and a workspace in one temporary directory,
- * removed after the test file. Whatever a test leaves running is killed by its pid then.
+ * The built CLI in a house of its own: home, HOME, XDG_* and a workspace in one temporary directory, removed after the
+ * test file. `run` needs no process where the command can do without one; `start` starts one. Whatever a test leaves
+ * running is killed by its pid then.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import {
@@ -17,15 +18,19 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { afterAll, expect } from 'vitest'
 import { messagesIn } from '../../src/mail/inbox.js'
 import type { Message } from '../../src/mail/message.js'
 import { checkHome, type Finding } from '../../src/recovery/check.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import { FileStore } from '../../src/storage/store.js'
+import { Program } from './in-process.js'
 import { waitFor } from './wait.js'
 
-const RUN_JS = path.join(import.meta.dirname, '..', '..', 'bin', 'run.js')
+const ROOT = path.join(import.meta.dirname, '..', '..')
+const RUN_JS = path.join(ROOT, 'bin', 'run.js')
+const program = new Program(ROOT)
 
 const scratch = mkdtempSync(path.join(tmpdir(), 'substrat-cli-'))
 // A test may run the CLI as another user.
@@ -65,6 +70,14 @@ export class House {
   readonly home = path.join(this.root, 'home')
   readonly workspace = path.join(this.root, 'workspace')
   readonly env: Record<string, string>
+  protected isOfProcesses = false
+
+  /** Where each command is a process: for agents that kill or look at the process that runs them. */
+  static ofProcesses(env: Record<string, string> = {}): House {
+    const house = new House(env)
+    house.isOfProcesses = true
+    return house
+  }
 
   constructor(env: Record<string, string> = {}) {
     mkdirSync(this.workspace, { recursive: true })
@@ -99,9 +112,16 @@ export class House {
     return existsSync(this.home)
   }
 
-  run(args: string[], options: RunOptions = {}): Promise<Result> {
-    return this.start(args, options).result
+  /** Runs it to its end, without a process of its own where nothing in the options asks for one. */
+  async run(args: string[], options: RunOptions = {}): Promise<Result> {
+    const { stdin = '', cwd = this.workspace, uid, stdout, stderr } = options
+    const env = { ...this.env, ...options.env }
+    const isPlain = [uid, stdout, stderr].every((option) => option === undefined) && stdin !== 'open'
+    if (this.isOfProcesses || !isPlain || !program.runs(args, env)) return this.start(args, options).result
+    return withJson(await program.run({ args, env, cwd, stdin }))
   }
+
+  /** Starts a process. */
 
   start(args: string[], options: RunOptions = {}): Running {
     return this.launch(this.command(...args), options)
@@ -270,7 +290,7 @@ export class Running {
         children.delete(child)
         const settle = (): void => resolve(this.settled(code, signal))
         if (child.stdout?.readableEnded !== false && child.stderr?.readableEnded !== false) settle()
-        else setTimeout(settle, options.stdout === undefined ? 500 : 0)
+        else void this.quiet().then(settle)
         child.once('close', settle)
       })
     })
@@ -289,13 +309,26 @@ export class Running {
     return waitFor(() => this.stderr.includes(text), `${JSON.stringify(text)} on stderr`)
   }
 
+  /** What the command wrote is in the pipes when it has ended, and each turn of the event loop reads them. */
+  private async quiet(): Promise<void> {
+    const bytes = (): number => this.stdout.length + this.stderr.length
+    for (let calm = 0, before = -1; calm < 20; calm = bytes() === before ? calm + 1 : 0) {
+      before = bytes()
+      await setImmediate()
+    }
+  }
+
   private settled(code: number | null, signal: NodeJS.Signals | null): Result {
     const { stdout, stderr } = this
     const numbers: Partial<Record<NodeJS.Signals, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }
     const exit = code ?? 128 + (numbers[signal as NodeJS.Signals] ?? 0)
-    // Not enumerable, so that it is no part of a comparison.
-    return Object.defineProperty({ exit, stdout, stderr }, 'json', { value: parsed(stdout) }) as Result
+    return withJson({ exit, stdout, stderr })
   }
+}
+
+/** Not enumerable, so that it is no part of a comparison. */
+function withJson(ended: Omit<Result, 'json'>): Result {
+  return Object.defineProperty(ended, 'json', { value: parsed(ended.stdout) }) as Result
 }
 
 function parsed(text: string): unknown {

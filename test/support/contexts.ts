@@ -23,9 +23,9 @@ export function contextAt(store: FileStore, facts: ContextFacts = {}): { ctx: Co
     bounds: {
       slotsMax: 1,
       waitMs: 0,
-      turnTimeoutMs: 1000,
-      toolTimeoutMs: 1000,
-      tokenLifetimeMs: 1000,
+      turnTimeoutMs: 3_600_000,
+      toolTimeoutMs: 3_600_000,
+      tokenLifetimeMs: 3_600_000,
       retryDelaysMs: [],
       ...TREE_BOUNDS,
       ...facts.bounds,

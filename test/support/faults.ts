@@ -20,3 +20,13 @@ export function failing(
     throw Object.assign(new Error(errno), { code: errno })
   }
 }
+
+/** How often a lock has been tried from now on: whoever waits for one tries it again and again. */
+export function countLockTries(): () => number {
+  let tries = 0
+  withFaults(({ point }) => {
+    if (point === 'lock.open') tries += 1
+    return undefined
+  })
+  return () => tries
+}

@@ -15,8 +15,8 @@ const { ctx } = contextAt(store, {
   bounds: {
     slotsMax: 1,
     waitMs: 20_000,
-    turnTimeoutMs: 60_000,
-    toolTimeoutMs: 60_000,
+    turnTimeoutMs: 3_600_000,
+    toolTimeoutMs: 3_600_000,
     tokenLifetimeMs: 60_000,
   },
 })

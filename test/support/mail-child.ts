@@ -14,7 +14,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const [agentId = '', how, pauseUs] = line.split(' ')
   const end = performance.now() + Number(pauseUs) / 1000
   while (performance.now() < end);
-  const { ctx } = contextAt(store, { bounds: { slotsMax: 4, waitMs: 60_000, turnTimeoutMs: 60_000 } })
+  const { ctx } = contextAt(store, { bounds: { slotsMax: 4, waitMs: 3_600_000, turnTimeoutMs: 3_600_000 } })
   await send(
     ctx,
     {

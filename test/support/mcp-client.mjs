@@ -38,7 +38,7 @@ async function until(condition) {
 
 async function call(name, input) {
   const { isError, content } = await client.callTool({ name, arguments: input }, undefined, {
-    timeout: 120_000,
+    timeout: 3_600_000,
   })
   return [isError === true, content[0].text]
 }

@@ -22,7 +22,8 @@ function stateOf(pid: number): string | undefined {
   }
 }
 
-function environment(pid: number): string[] {
+/** Empty once it has ended. */
+export function environment(pid: number): string[] {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
   } catch {

@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { buildSync } from 'esbuild'
 import { afterAll, beforeAll } from 'vitest'
 import type { Order, Report } from './storage-child.js'
+import { HANG_MS } from './wait.js'
 
 const repository = join(import.meta.dirname, '..', '..')
 let bundle = ''
@@ -85,10 +86,10 @@ export class Child {
   }
 
   /** The order's result; throws what the child failed with. */
-  async ask(order: Order, timeoutMs?: number): Promise<unknown> {
+  async ask(order: Order): Promise<unknown> {
     const before = this.count('result') + this.count('failed')
     this.send(order)
-    await this.until(() => this.count('result') + this.count('failed') > before, order.do, timeoutMs)
+    await this.until(() => this.count('result') + this.count('failed') > before, order.do)
     const last = this.reports.findLast(({ said }) => said === 'result' || said === 'failed')
     if (last?.said === 'failed') throw last
     return (last as Report & { said: 'result' }).result
@@ -108,9 +109,9 @@ export class Child {
     return () => this.watchers.delete(watcher)
   }
 
-  until(condition: () => boolean, what: string, timeoutMs = 20_000): Promise<void> {
+  until(condition: () => boolean, what: string): Promise<void> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => done(new Error(`no "${what}" of child ${this.pid}`)), timeoutMs)
+      const timer = setTimeout(() => done(new Error(`no "${what}" of child ${this.pid}`)), HANG_MS)
       const done = (error?: Error): void => {
         clearTimeout(timer)
         unwatch()
@@ -142,7 +143,7 @@ export class Child {
 }
 
 /** The first of them to say so from now on, or to have said so already. */
-export function firstToSay(children: Child[], said: Report['said'], timeoutMs = 20_000): Promise<Child> {
+export function firstToSay(children: Child[], said: Report['said']): Promise<Child> {
   return new Promise((resolve, reject) => {
     const stop: (() => void)[] = []
     const settle = (act: () => void): void => {
@@ -150,7 +151,7 @@ export function firstToSay(children: Child[], said: Report['said'], timeoutMs = 
       for (const each of stop) each()
       act()
     }
-    const timer = setTimeout(() => settle(() => reject(new Error(`nobody said "${said}"`))), timeoutMs)
+    const timer = setTimeout(() => settle(() => reject(new Error(`nobody said "${said}"`))), HANG_MS)
     const look = (): void => {
       const child = children.find((child) => child.count(said) > 0)
       if (child !== undefined) settle(() => resolve(child))

@@ -101,7 +101,14 @@ export const TOKEN_EXPIRY = '2999-01-01T00:00:00.000Z'
 export function toolboxAt(session: Session, over: Partial<ToolboxOptions> = {}): Toolbox {
   const { workspace } = session.state
   const tree = treePorts(session)
-  return new Toolbox({ workspace, home: session.store.root, timeoutMs: 60_000, servers: {}, tree, ...over })
+  return new Toolbox({
+    workspace,
+    home: session.store.root,
+    timeoutMs: 3_600_000,
+    servers: {},
+    tree,
+    ...over,
+  })
 }
 
 /** The tools that tests speak of, without any that runs. */

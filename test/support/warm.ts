@@ -5,7 +5,7 @@ import { afterAll } from 'vitest'
 import type { SessionRecord } from '../../src/session/records.js'
 import { processGroup } from '../../src/storage/identity.js'
 import { House, type Running } from './cli.js'
-import { processesWith } from './processes.js'
+import { environment, processesWith } from './processes.js'
 
 const REPOSITORY = path.join(import.meta.dirname, '../..')
 const PROVIDER = readFileSync(path.join(REPOSITORY, 'plugins/provider-opencode/dist/index.js'), 'utf8')
@@ -71,10 +71,6 @@ export class WarmHouse extends House {
     const command = words.map((word) => `'${word}'`).join(' ')
     return ['--name', name, '--provider', 'opencode', '--allow', 'tree', '--option', `command=${command}`]
   }
-}
-
-export function environment(pid: number): string[] {
-  return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
 }
 
 function serverOf(pid: number): string | undefined {

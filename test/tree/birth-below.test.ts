@@ -9,7 +9,7 @@ import type { FileStore } from '../../src/storage/store.js'
 import { createAgent, type NewAgent } from '../../src/tree/birth.js'
 import { livingChildren, lockChildren } from '../../src/tree/children.js'
 import { completed } from '../../src/turn/step-records.js'
-import { failing, withFaults } from '../support/faults.js'
+import { countLockTries, failing, withFaults } from '../support/faults.js'
 import { childrenDirectory } from '../support/forged.js'
 import { clearFaults, recordOperations } from '../support/operations.js'
 import {
@@ -22,6 +22,7 @@ import {
   userMessage,
 } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
+import { waitFor } from '../support/wait.js'
 
 let store: FileStore
 let top: string
@@ -228,8 +229,9 @@ describe('nothing is born', () => {
 
 test('while one is being born its parent does not end, and the other way round', async () => {
   const { lock } = await lockChildren(store, top, 'test')
+  const tries = countLockTries()
   const birth = born(below(top, 'a')).catch((error: unknown) => error)
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  await waitFor(() => tries() > 3, 'it to ask for the lock')
   expect(livingChildren(store, top)).toEqual([])
   await terminate(store, top)
   await lock.release()

@@ -137,18 +137,23 @@ class StallTimer {
 
   async race<T>(wait: Promise<T>, giveUp: () => void): Promise<T> {
     let timer: NodeJS.Timeout | undefined
+    let isOver = false
     const stalled = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
+      const end = (): void => {
+        if (isOver) return
         const stall = failure('timeout', `${this.target} sent nothing for ${this.ms / 1000} s`)
         reject(stall)
         this.controller.abort(stall)
         giveUp()
-      }, this.ms)
+      }
+      // One look at the socket first: a process that was itself held up finds its timers due before its input.
+      timer = setTimeout(() => setImmediate(() => setImmediate(end)), this.ms)
     })
     wait.catch(() => {})
     try {
       return await Promise.race([wait, stalled])
     } finally {
+      isOver = true
       clearTimeout(timer)
     }
   }

@@ -68,5 +68,12 @@ function drained(program: LaunchedProgram): Promise<unknown> {
         else stream.once('end', resolve)
       }),
   )
-  return Promise.race([Promise.all(ended), new Promise((resolve) => setTimeout(resolve, DRAIN_MS))])
+  return Promise.race([Promise.all(ended), quiet()])
+}
+
+/** The pause, and then one look at the pipes: a process that was itself held up may find its timers due before its input. */
+function quiet(): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(() => setImmediate(() => setImmediate(resolve)), DRAIN_MS)
+  })
 }

@@ -203,7 +203,7 @@ const STEPS = {
   exit: (_, code) => process.exit(code),
   kill: (_, signal) => process.kill(process.pid, signal),
   'wait ms': (_, ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-  'leave a grandchild': () => spawn('sleep', ['60'], { stdio: ['ignore', 'inherit', 'inherit'] }).unref(),
+  'leave a grandchild': () => spawn('sleep', ['3600'], { stdio: ['ignore', 'inherit', 'inherit'] }).unref(),
   hang: () => new Promise(() => undefined),
 }
 

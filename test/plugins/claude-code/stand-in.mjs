@@ -182,7 +182,7 @@ async function slow() {
   const rest = setTimeout(() => {
     play('slow-rest')
     process.exit(0)
-  }, 60_000)
+  }, 3_600_000)
   const message = await heard()
   clearTimeout(rest)
   note('answers', message?.request)

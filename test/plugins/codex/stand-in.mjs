@@ -107,7 +107,7 @@ async function end() {
   if (how.end === 'kill') process.kill(process.pid, 'SIGKILL')
   if (how.end === 'grandchild') {
     // In a session of its own, as codex runs commands, with our stdout.
-    spawn('sleep', ['20'], { stdio: ['ignore', 'inherit', 'inherit'] }).unref()
+    spawn('sleep', ['3600'], { stdio: ['ignore', 'inherit', 'inherit'] }).unref()
     process.exit(0)
   }
   if (how.end === 'mute') closeSync(1)

@@ -23,6 +23,8 @@ interface RecordedRequest {
   status: number
   /** What a 400 of strictness said. */
   refusal?: string
+  /** Once the answer is sent, or given up. */
+  isOver?: boolean
   /** By `performance.now()`, where the client hung up before the end. */
   hungUpAt?: number
 }
@@ -117,6 +119,7 @@ async function serve(state: State, request: IncomingMessage, response: ServerRes
   }
   state.requests.push(record)
   response.on('close', () => {
+    record.isOver = true
     if (!response.writableFinished) record.hungUpAt = performance.now()
   })
   const scenario = typeof state.scenario === 'function' ? { responses: [] } : state.scenario

@@ -43,7 +43,7 @@ test.each(['', 'Shell', 'toString', '__proto__', 'other__add', 'constructor__x',
 
 describe('a tool that', () => {
   /** Put in the place of `read_skill`. */
-  function withTool(tool: Tool['run'], timeoutMs = 60_000): ReturnType<typeof bench> {
+  function withTool(tool: Tool['run'], timeoutMs = 3_600_000): ReturnType<typeof bench> {
     const made = bench({ timeoutMs })
     const { tools } = made.toolbox as unknown as { tools: Map<string, Tool> }
     tools.set('read_skill', { ...(tools.get('read_skill') as Tool), run: tool })

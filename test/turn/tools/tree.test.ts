@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { Toolbox } from '../../../src/turn/tools/toolbox.js'
 import { noTree } from '../../support/tree.js'
 
-const toolbox = new Toolbox({ workspace: '/', home: '/', timeoutMs: 1000, servers: {}, tree: noTree })
+const toolbox = new Toolbox({ workspace: '/', home: '/', timeoutMs: 3_600_000, servers: {}, tree: noTree })
 const tools = toolbox.treeDefinitions
 
 /** The rows of the page's tables, by the name of the tool: its input, and what it is refused for. */

@@ -1,0 +1,205 @@
+/**
+ * The built CLI without a process of its own: the same bundle as bin/run.js starts, evaluated anew for each command, with
+ * an environment, a directory, streams and an exit status of its own. Several may run side by side. A start of Node costs
+ * ten times as much as most commands.
+ *
+ * What it cannot show needs a process: signals, death, the output of a process, two processes, whatever is asked of the pid.
+ */
+import childProcess from 'node:child_process'
+import { Console } from 'node:console'
+import { EventEmitter } from 'node:events'
+import nodeFs, { existsSync, readFileSync } from 'node:fs'
+import { createRequire, Module } from 'node:module'
+import os from 'node:os'
+import nodePath from 'node:path'
+import { Readable, Writable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
+import { constants, Script } from 'node:vm'
+import type { Starter } from '../../src/command/entry.js'
+
+const LOADER = { importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER }
+const PARAMETERS = 'exports, require, module, __filename, __dirname, process, console'
+
+export interface World {
+  args: string[]
+  env: Record<string, string>
+  cwd: string
+  stdin: string | Buffer
+}
+
+interface Ended {
+  exit: number
+  stdout: string
+  stderr: string
+}
+
+type Bundle = { COMMANDS: Record<string, unknown>; main(root: string, starter: Starter): Promise<void> }
+
+/** An installation of the program: what is in its `dist` is loaded once. */
+export class Program {
+  readonly #root: string
+  readonly #file: string
+  readonly #require: NodeJS.Require
+  /** That of Node, not of vitest; by names that hold from bin/run.js. */
+  readonly #importModule: unknown
+  #script: Script | undefined
+  #commands: string[] | undefined
+
+  constructor(root: string) {
+    this.#root = root
+    this.#file = nodePath.join(root, 'dist', 'substrat.cjs')
+    this.#require = createRequire(this.#file)
+    this.#importModule = new Script('(specifier) => import(specifier)', {
+      filename: nodePath.join(root, 'bin', 'run.js'),
+      ...LOADER,
+    }).runInThisContext()
+  }
+
+  /** Whether the command is one of ours that needs no help from oclif: that would load the bundle by its name. */
+  runs(args: string[], env: Record<string, string>): boolean {
+    const [first = '', second] = args
+    this.#commands ??= Object.keys(this.#load({ args, env, cwd: this.#root, stdin: '' }).bundle.COMMANDS)
+    const isOurs = this.#commands.some((id) => id === first || id === `${first}:${second}`)
+    const isHelp = args.includes('--help') || args.includes('-h')
+    const plugins = nodePath.join(env.XDG_DATA_HOME ?? '', 'substrat', 'package.json')
+    return isOurs && first !== 'mcp' && !isHelp && env.DEBUG === undefined && !existsSync(plugins)
+  }
+
+  async run(world: World): Promise<Ended> {
+    // Whoever runs one after another shares the process with the others: they get their turn, as between processes.
+    await setImmediate()
+    const { own, bundle } = this.#load(world)
+    const exited = new Promise<number>((resolve) => own.once('exit', resolve))
+    // It ends by an exit, which throws here.
+    bundle.main(this.#root, { whyUntrusted: () => undefined }).catch((error: unknown) => {
+      if (error === EXIT) return
+      own.stderr.write(String(Object(error).stack))
+      own.emit('exit', 70)
+    })
+    const exit = await exited
+    return { exit, stdout: own.stdout.text(), stderr: own.stderr.text() }
+  }
+
+  #load(world: World): { own: VirtualProcess; bundle: Bundle } {
+    const own = new VirtualProcess(world, this.#require, nodePath.join(this.#root, 'bin', 'run.js'))
+    const file = this.#file
+    this.#script ??= new Script(`(function (${PARAMETERS}) {${readFileSync(file, 'utf8')}\n})`, {
+      filename: file,
+      ...LOADER,
+    })
+    const bundle = Object.assign(new Module(file), {
+      filename: file,
+      importModule: this.#importModule,
+    }) as Module & {
+      exports: Bundle
+    }
+    const evaluate = this.#script.runInThisContext()
+    evaluate(bundle.exports, own.require, bundle, file, nodePath.dirname(file), own.asProcess(), own.console)
+    return { own, bundle: bundle.exports }
+  }
+}
+
+const EXIT = new Error('the command has ended')
+
+class VirtualProcess extends EventEmitter {
+  exitCode: number | undefined
+  readonly stdout = new Output()
+  readonly stderr = new Output()
+  readonly console = new Console(this.stdout, this.stderr)
+  private readonly modules: Record<string, unknown>
+
+  constructor(
+    private readonly world: World,
+    private readonly realRequire: NodeJS.Require,
+    private readonly runJs: string,
+  ) {
+    super()
+    const { cwd, env } = world
+    const resolve = (...parts: string[]): string => nodePath.resolve(cwd, ...parts)
+    const relative = (from: string, to: string): string => nodePath.relative(resolve(from), resolve(to))
+    const spawn = withDefaults(childProcess.spawn, world)
+    const spawnSync = withDefaults(childProcess.spawnSync, world)
+    this.modules = {
+      path: { ...nodePath, resolve, relative },
+      fs: fsAt(cwd),
+      os: { ...os, homedir: () => env.HOME ?? os.homedir(), tmpdir: () => env.TMPDIR ?? '/tmp' },
+      child_process: { ...childProcess, spawn, spawnSync },
+    }
+  }
+
+  get require(): unknown {
+    return Object.assign((id: string): unknown => this.builtin(id) ?? this.realRequire(id), this.realRequire)
+  }
+
+  asProcess(): NodeJS.Process {
+    const { env, cwd, args, stdin } = this.world
+    const emitter = Object.fromEntries(
+      (['on', 'once', 'off', 'emit', 'removeAllListeners', 'listeners', 'listenerCount'] as const).map(
+        (name) => [name, this[name].bind(this)],
+      ),
+    )
+    const own = {
+      ...emitter,
+      argv: [process.execPath, this.runJs, ...args],
+      env: { ...env },
+      cwd: () => cwd,
+      stdin: Readable.from(stdin.length === 0 ? [] : [Buffer.from(stdin)]),
+      stdout: this.stdout,
+      stderr: this.stderr,
+      exitCode: undefined as number | undefined,
+      exit: (code?: number): never => {
+        this.emit('exit', code ?? virtual.exitCode ?? 0)
+        throw EXIT
+      },
+      getBuiltinModule: (id: string): unknown => this.builtin(id) ?? process.getBuiltinModule(id),
+    }
+    const virtual = Object.create(process, Object.getOwnPropertyDescriptors(own)) as unknown as NodeJS.Process
+    this.modules.process = virtual
+    return virtual
+  }
+
+  private builtin(id: string): unknown {
+    const name = id.replace(/^node:/, '')
+    return Object.hasOwn(this.modules, name) ? this.modules[name] : undefined
+  }
+}
+
+/** Whose second word is a name too. */
+const TWO_NAMES = new Set(['renameSync', 'linkSync', 'copyFileSync', 'symlinkSync'])
+
+/** A name that is not absolute is one of the command's directory. */
+function fsAt(cwd: string): object {
+  return new Proxy(nodeFs, {
+    get(fs, name: keyof typeof nodeFs) {
+      const member: unknown = fs[name]
+      if (typeof member !== 'function' || !name.endsWith('Sync')) return member
+      // The first words of a link are what it says, not where it is.
+      const at = (word: unknown, place: number): unknown =>
+        typeof word === 'string' && (place === 0 ? name !== 'symlinkSync' : TWO_NAMES.has(name))
+          ? nodePath.resolve(cwd, word)
+          : word
+      return (first: unknown, second: unknown, ...rest: unknown[]) =>
+        (member as (...args: unknown[]) => unknown)(at(first, 0), at(second, 1), ...rest)
+    },
+  })
+}
+
+/** What is started has the command's environment and directory, where nothing else is said. */
+function withDefaults(start: unknown, { cwd, env }: World): unknown {
+  const call = start as (program: string, args: string[], options: object) => unknown
+  return (program: string, args: string[], options: object = {}) =>
+    call(program, args, { cwd, env, ...options })
+}
+
+class Output extends Writable {
+  private readonly pieces: Buffer[] = []
+
+  override _write(piece: Buffer, _: string, done: () => void): void {
+    this.pieces.push(piece)
+    done()
+  }
+
+  text(): string {
+    return Buffer.concat(this.pieces).toString('utf8')
+  }
+}
