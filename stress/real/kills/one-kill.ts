@@ -32,7 +32,7 @@ const TIMEOUT = '25s'
 const LEFT_CHARACTERS = 120
 const LEFT_MS_MAX = 15_000
 
-type Route = 'key' | 'recover' | 'resume' | 'retry' | 'retry key' | 'approve'
+type Route = 'key' | 'recover' | 'resume' | 'retry' | 'retry key' | 'approve' | 'reseed'
 
 export class OneKill {
   private readonly story: string[] = []
@@ -151,7 +151,15 @@ export class OneKill {
         this.violations.push(`the reply is ${this.job.reply}: ${oneLine(ended.stdout)}`)
         return
       }
-      route = ended.code === 5 ? 'approve' : ended.code === 9 ? again : 'key'
+      route = isLost(ended)
+        ? 'reseed'
+        : ended.code === 5
+          ? 'approve'
+          : ended.code === 9
+            ? again
+            : route === 'reseed'
+              ? again
+              : 'key'
     }
     this.violations.push(`the turn comes to its end within ${ROUNDS_MAX} commands`)
   }
@@ -164,14 +172,19 @@ export class OneKill {
         return [...this.sending, '--retry']
       case 'recover':
         return ['recover', '--all', '--json']
+      case 'reseed':
+        return ['resume', AGENT, '--reseed', '--json']
       default:
         return [route, AGENT, '--json']
     }
   }
 
   /** 13 of `resume`: nothing is there to resume, because the turn waits or has ended. */
-  private checkExit(route: Route, { code, stderr, stdout }: Ended): void {
-    const fine: (number | null)[] = route === 'resume' ? [0, 5, 6, 13] : [0, 5, 6]
+  private checkExit(route: Route, ended: Ended): void {
+    const { code, stderr, stdout } = ended
+    // Killed before it had written its session: the hint says how to go on.
+    if (isLost(ended)) return
+    const fine: (number | null)[] = route === 'resume' || route === 'reseed' ? [0, 5, 6, 13] : [0, 5, 6]
     if (!fine.includes(code))
       this.violations.push(`${route} ends with ${fine.join(' or ')}: ${code} ${oneLine(stderr || stdout)}`)
   }
@@ -236,6 +249,10 @@ export class OneKill {
     if (!exits.includes(code ?? -1))
       this.violations.push(`${name} ends with ${exits.join(' or ')}: ${code} ${oneLine(stderr || stdout)}`)
   }
+}
+
+function isLost({ code, stdout, stderr }: Ended): boolean {
+  return code === 9 && /session_lost|--reseed/.test(stdout + stderr)
 }
 
 function statusOf({ code, signal }: Ended): string {
