@@ -1,4 +1,4 @@
-// npm run stress:faults -- [--only machine,nested,real] [--scenarios send,spawn] [--every 10] [--nested 20] [--real 'ulimit -n']
+// npm run stress:faults -- [--only machine,nested,taken,real] [--scenarios send,spawn] [--every 10] [--nested 20] [--real 'ulimit -n']
 //                          [--step 17] [--fault 'EIO once'] [--point log.sync] [--json FILE] [--canary NAME]
 // Each step of each command fails, once or from then on, also in the recovery that follows a kill; and real processes
 // whose kernel says no. Exits 1 where the contract is broken. With --canary it runs on a broken variant of the program
@@ -10,12 +10,13 @@ import { EXPERIMENTS } from './faults/real.js'
 import { coverage, describeExperiment, summary, violationsInShort } from './faults/report.js'
 import { SCENARIOS } from './faults/scenarios.js'
 import { type ScenarioReport, type SweepOptions, sweep } from './faults/sweep.js'
+import { sweepTaken } from './faults/taken.js'
 import { MachineLab } from './machine/lab.js'
 import { Lab } from './support/lab.js'
 
 const { values } = parseArgs({
   options: {
-    only: { type: 'string', default: 'machine,nested,real' },
+    only: { type: 'string', default: 'machine,nested,taken,real' },
     scenarios: { type: 'string' },
     every: { type: 'string', default: '1' },
     /** Of so many steps that change something one is killed before, for the faults in recovery. */
@@ -31,14 +32,17 @@ const { values } = parseArgs({
 
 const words = values.scenarios?.split(',')
 const chosen = SCENARIOS.filter(({ name }) => words?.includes(name) ?? true)
-if (chosen.length === 0) {
+// As the report of that part names it, to be repeated.
+const isTaken = values.scenarios === 'taken'
+if (chosen.length === 0 && !isTaken) {
   console.error(`--scenarios takes some of: ${SCENARIOS.map(({ name }) => name).join(', ')}`)
   process.exit(2)
 }
-const parts = values.step === undefined ? values.only.split(',') : ['machine']
+const parts = isTaken ? ['taken'] : values.step === undefined ? values.only.split(',') : ['machine']
 let isBroken = false
 const results: Record<string, unknown> = {}
 if (parts.includes('machine') || parts.includes('nested')) await onMachine()
+if (parts.includes('taken')) await whileInUse()
 if (parts.includes('real')) await onKernel()
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(results, null, 2)}\n`)
 if (values.canary !== undefined) console.log(`${isBroken ? 'caught' : 'NOT CAUGHT'}: ${values.canary}`)
@@ -75,6 +79,23 @@ async function onMachine(): Promise<void> {
   }
 }
 
+/** Files of the home are taken from under a command. */
+async function whileInUse(): Promise<void> {
+  const lab = MachineLab.open()
+  try {
+    const report = await sweepTaken(lab, Number(values.every), values)
+    const exits = Object.entries(report.exits).map(([status, count]) => `${status}: ${count}`)
+    console.log(
+      `\ntaken while in use: ${report.cases} cases, exits ${exits.join(', ')}, ${report.violations.length} broken`,
+    )
+    for (const text of violationsInShort(report.violations)) console.log(text)
+    isBroken ||= report.violations.length > 0
+    results.taken = report
+  } finally {
+    lab.close()
+  }
+}
+
 function told(report: ScenarioReport): ScenarioReport {
   console.log(summary([report]).split('\n')[1])
   for (const text of violationsInShort(report.violations)) console.log(text)
@@ -89,7 +110,7 @@ async function onKernel(): Promise<void> {
     const names = Object.keys(EXPERIMENTS).filter((name) => name === (values.real ?? name))
     const experiments = []
     for (const name of names) {
-      const experiment = await (EXPERIMENTS[name] as (typeof EXPERIMENTS)[string])(lab)
+      const experiment = await (EXPERIMENTS[name] as (typeof EXPERIMENTS)[string])(lab, Number(values.every))
       experiments.push(experiment)
       console.log(describeExperiment(experiment))
       isBroken ||= experiment.broken.length > 0

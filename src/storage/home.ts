@@ -67,7 +67,9 @@ export function makeHome(paths: HomePaths, chooseLockKind: () => LockKind): Home
   for (const directory of [paths.operator, paths.roots, paths.root])
     io.syncDirectory('home.sync_directory', directory)
   io.mkdir('home.ready', paths.boots)
-  return readHome(paths) as HomeFacts
+  const facts = readHome(paths)
+  if (facts !== undefined) return facts
+  throw unusable(paths, 'was moved or removed while it was being opened')
 }
 
 function directoriesOf(paths: HomePaths): string[] {

@@ -8,9 +8,11 @@ import { join } from 'node:path'
 import { HomeView } from '../support/home-view.js'
 import type { Ended, Lab } from '../support/lab.js'
 import { failure, fill, onMount, remount, tmpfs } from './mounts.js'
+import { printed } from './printed.js'
 import { type Experiment, REPLY, SEND, Trials } from './real-trial.js'
 
-export const EXPERIMENTS: Record<string, (lab: Lab) => Promise<Experiment>> = {
+/** `every`: each k-th case, where there are very many. */
+export const EXPERIMENTS: Record<string, (lab: Lab, every: number) => Promise<Experiment>> = {
   'a full tmpfs': fullTmpfs,
   'a read-only file system': readOnly,
   'a file system that turns read-only in mid-turn': aborted,
@@ -21,6 +23,7 @@ export const EXPERIMENTS: Record<string, (lab: Lab) => Promise<Experiment>> = {
   'fdatasync fails once': (lab) => injected(lab, 'fdatasync', 'EIO'),
   'pwrite64 finds no space once': (lab) => injected(lab, 'pwrite64', 'ENOSPC'),
   'config set on a full tmpfs': fullConfig,
+  'stdout and stderr fail': printed,
 }
 
 /** From 64 KiB to 1 MiB, filled up but for 0 to 12 pages. */

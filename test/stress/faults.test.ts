@@ -3,11 +3,13 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { printed } from '../../stress/faults/printed.js'
 import { descriptors } from '../../stress/faults/real.js'
 import { describeViolation } from '../../stress/faults/report.js'
 import type { FaultScenario } from '../../stress/faults/scenario.js'
 import { SCENARIOS } from '../../stress/faults/scenarios.js'
 import { sweep } from '../../stress/faults/sweep.js'
+import { sweepTaken } from '../../stress/faults/taken.js'
 import { MachineLab } from '../../stress/machine/lab.js'
 import { Lab, repository } from '../../stress/support/lab.js'
 
@@ -32,6 +34,28 @@ test('a real process with hardly any descriptors keeps it', async () => {
     const { cases, broken } = await descriptors(lab, [19, 21])
     expect(broken).toEqual([])
     expect(cases).toBe(2)
+  } finally {
+    lab.close()
+  }
+})
+
+test('a stdout or stderr whose writes fail ends no turn, and is exit 11 on one line', async () => {
+  const lab = Lab.open()
+  try {
+    const { cases, broken, skipped } = await printed(lab, 61)
+    expect(broken).toEqual([])
+    if (skipped === undefined) expect(cases).toBeGreaterThan(2)
+  } finally {
+    lab.close()
+  }
+})
+
+test('files of a home that are removed, moved or replaced in use give no two writers, and lose nothing', async () => {
+  const lab = MachineLab.open()
+  try {
+    const { cases, violations } = await sweepTaken(lab, 47)
+    expect(violations.map((violation) => describeViolation(violation))).toEqual([])
+    expect(cases).toBeGreaterThan(20)
   } finally {
     lab.close()
   }
