@@ -117,7 +117,7 @@ describe('the index', () => {
   test('is completed from the log where it is behind, as after many turns that were killed', async () => {
     appendKeyedTurns(store, id, names(100))
     await turn('written')
-    appendKeyedTurns(store, id, [...names(MAX, 'killed'), 'k3'])
+    appendKeyedTurns(store, id, [...names(MAX + 40, 'killed'), 'k3'])
     afresh()
     expectAsInLog()
     await turn('again')
@@ -132,7 +132,7 @@ describe('no key counts as new where the index', () => {
     appendKeyedTurns(store, id, names(MAX + 40))
     await turn('first')
     older = readFileSync(path)
-    appendKeyedTurns(store, id, names(MAX, 'second'))
+    appendKeyedTurns(store, id, names(MAX + 40, 'second'))
     await turn('last')
   })
 
@@ -246,8 +246,8 @@ test('whatever happens to the index, every key is found where the log has its la
   }
   const kept: Buffer[] = []
   try {
-    for (let round = 0; round < 8; round++) {
-      const keys = Array.from({ length: below(1.5 * MAX) + 1 }, () => `key ${below(900)}`)
+    for (let round = 0; round < 6; round++) {
+      const keys = Array.from({ length: below(2 * MAX) + 1 }, () => `key ${below(900)}`)
       appendKeyedTurns(store, id, keys)
       if (below(3) > 0) await turn(`key ${below(900)}`)
       if (existsSync(path)) {
