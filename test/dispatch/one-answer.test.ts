@@ -49,8 +49,12 @@ async function recovered(
   return all
 }
 
-async function sent(store: FileStore, agentId: string, content: string): Promise<void> {
-  const ctx = context(store)
+async function sent(
+  store: FileStore,
+  agentId: string,
+  content: string,
+  ctx: Context = context(store),
+): Promise<void> {
   const request: SendRequest = {
     agentId,
     content,
@@ -111,7 +115,7 @@ const COMMANDS: Record<string, Recovering> = {
   },
 }
 
-const WRITES = ['write', 'link', 'unlink', 'rename', 'mkdir']
+const WRITES = ['write', 'link']
 const isWrite = ({ name }: Operation): boolean => WRITES.includes(name)
 
 /** Each state of the home, once, in which the death of the process leaves it. */
@@ -232,7 +236,7 @@ const ask = (to: string, wait: boolean): object => ({
 
 test('a parent that waits for its child gets the reply, once', async () => {
   const count = await sweep(
-    1,
+    3,
     async (store) => {
       const lead = await newAgent(store, {
         name: 'lead',
@@ -260,7 +264,7 @@ test('a parent that waits for the child that it makes gets the reply, once', asy
     },
   ]
   const count = await sweep(
-    5,
+    7,
     async (store) => ({
       lead: await newAgent(store, { name: 'lead', options: scenarioFile({ tools }, { say: 'ok' }) }),
     }),
@@ -275,7 +279,7 @@ test('a parent that waits for the child that it makes gets the reply, once', asy
 
 test('so does one that waits for a child that waits in its turn', async () => {
   const count = await sweep(
-    5,
+    7,
     async (store) => {
       const lead = await newAgent(store, {
         name: 'lead',
@@ -309,7 +313,7 @@ test('so does one that waits for a child that waits in its turn', async () => {
 
 test('a parent that does not wait gets the reply as a message, once, and no error', async () => {
   const count = await sweep(
-    5,
+    7,
     async (store) => {
       const lead = await newAgent(store, {
         name: 'lead',
@@ -326,4 +330,34 @@ test('a parent that does not wait gets the reply as a message, once, and no erro
     },
   )
   expect(count).toBeGreaterThan(8)
+})
+
+test('a parent whose wait was stopped by a signal gets the reply as the result of its call, once', async () => {
+  for (const [name, command] of commandsFor(0, 3)) {
+    const store = tempStore()
+    const slow = scenarioFile({ delay_ms: 600_000, say: 'done' })
+    const lead = await newAgent(store, {
+      name: 'lead',
+      options: scenarioFile(ask('child', true), { say: 'ok' }),
+    })
+    const child = await newAgent(store, { name: 'child', parent: lead, options: slow })
+    const ctx = context(store)
+    // The second stops what the first lets finish.
+    ctx.reporter.record = ({ kind }, agentId) => {
+      if (kind === 'model.requested' && agentId === child)
+        setImmediate(() =>
+          ['SIGTERM', 'SIGTERM'].map((signal) => process.emit(signal as 'SIGTERM', 'SIGTERM')),
+        )
+    }
+    await sent(store, lead, 'go', ctx)
+    ctx.shutdown.close()
+    for (const id of [lead, child])
+      expect(stateOf(store, id).run, name).toMatchObject({ status: 'interrupted', reason: 'shutdown' })
+    expect([resultsOf(store, lead), mailOf(store, lead)], name).toEqual([[], []])
+    writeFileSync(slow.scenario as string, JSON.stringify({ responses: [{ say: 'done' }] }))
+    await command(store, { lead, child })
+    await settledFor(store, name)
+    expect(resultsOf(store, lead), name).toEqual([['done', false]])
+    expect(answersTo(store, lead), name).toEqual(['response: done'])
+  }
 })
