@@ -4,27 +4,14 @@ import { Random } from '../../tree/random.js'
 import { install } from '../install.js'
 import type { RealProgram } from '../program.js'
 import { Trial } from '../trial.js'
-import { PHASES, type Phase } from './job.js'
-import { MODES, type Mode } from './modes.js'
 import { type Kill, OneKill } from './one-kill.js'
+import { type Choice, planOf } from './plan.js'
 import { tableOf } from './table.js'
 
-export interface KillOptions {
-  kills: number
-  seed: number
+export interface KillOptions extends Choice {
   /** Side by side, each in a place of its own. */
   lanes: number
-  modes: string[]
-  phases: string[]
-  /** Only the kills of these numbers. */
-  range: { from: number; to: number } | undefined
   json: string | undefined
-}
-
-interface Planned {
-  number: number
-  mode: Mode
-  phase: Phase
 }
 
 /** Resolves with the number of kills after which something did not hold. */
@@ -60,28 +47,6 @@ async function killOf(program: RealProgram, executable: string, options: KillOpt
   }
   await Promise.all(Array.from({ length: options.lanes }, lane))
   return kills.sort((one, other) => one.number - other.number)
-}
-
-function planOf(program: RealProgram, { kills, seed, modes, phases, range }: KillOptions): Planned[] {
-  const cells = MODES.filter(({ name }) => modes.includes(name)).flatMap((mode) =>
-    PHASES.filter((phase) => phases.includes(phase) && canReach(program, phase)).map((phase) => ({
-      mode,
-      phase,
-    })),
-  )
-  const random = new Random(seed)
-  const shuffled = cells
-    .map((cell) => ({ cell, place: random.next() }))
-    .sort((one, other) => one.place - other.place)
-  const all = Array.from({ length: kills }, (_, index) => ({
-    number: index,
-    ...(shuffled[index % shuffled.length] as (typeof shuffled)[number]).cell,
-  }))
-  return range === undefined ? all : all.slice(range.from, range.to + 1)
-}
-
-function canReach({ cannot }: RealProgram, phase: Phase): boolean {
-  return phase !== 'permission' || cannot?.permission === undefined
 }
 
 function randomOf(seed: number, number: number): Random {
