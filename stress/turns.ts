@@ -55,8 +55,8 @@ const EXPERIMENTS: Record<string, (lab: Lab) => Promise<string[]>> = {
     return differences
   },
   async orphans(lab) {
-    const { kills, left, orphans } = await killedTools(lab, Number(values.kills))
-    console.log(`orphans: ${kills} kills left ${left} processes; after recovery: ${orphans}`)
+    const { kills, running, orphans } = await killedTools(lab, Number(values.kills))
+    console.log(`orphans: ${kills} kills while ${running} processes of tools ran; ${orphans} lived on`)
     return orphans === 0 ? [] : [`${orphans} orphans`]
   },
   async tokens(lab) {

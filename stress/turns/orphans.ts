@@ -1,4 +1,4 @@
-/** Processes that are left when substrat was killed during `shell` tools, once the next command has run: none. */
+/** Processes that are left when substrat was killed during `shell` tools: none, before any other command runs. */
 import { processesWith } from '../../test/support/processes.js'
 import { waitFor } from '../../test/support/wait.js'
 import type { Lab } from '../support/lab.js'
@@ -6,13 +6,15 @@ import { Agent } from './agent.js'
 
 export interface OrphanReport {
   kills: number
-  /** Processes of tools that lived on after a kill, all kills together: what recovery had to do. */
-  left: number
+  /** Processes of tools that ran when substrat was killed, all kills together. */
+  running: number
+  /** Those that lived on. */
   orphans: number
 }
 
-/** A shell with children in the background, one in a subshell, one that ignores SIGTERM. */
-const TREE = "sleep 600 & (sleep 600; true) & (trap '' TERM; while :; do sleep 1; done) & wait"
+/** A shell with children in the background: one in a subshell, one that ignores SIGTERM, one in a session of its own. */
+const TREE =
+  "sleep 600 & (sleep 600; true) & (trap '' TERM; while :; do sleep 1; done) & setsid sleep 600 & wait"
 
 export async function killedTools(lab: Lab, kills: number): Promise<OrphanReport> {
   const responses = Array.from({ length: kills }, () => ({
@@ -20,18 +22,19 @@ export async function killedTools(lab: Lab, kills: number): Promise<OrphanReport
   }))
   const agent = await Agent.spawn(lab, responses, ['--allow', 'shell'])
   const home = `SUBSTRAT_HOME=${agent.home}`
-  let left = 0
+  let running = 0
   let orphans = 0
   for (let kill = 1; kill <= kills; kill++) {
     const sender = agent.start('send', 'a', `number ${kill}`)
     await agent.waitForRecord('tool.started', kill)
-    // Substrat, the shell, and its three children at least.
-    await waitFor(() => processesWith(home).length >= 5, 'the tool with its children')
+    // Substrat, the shell, and its four children at least.
+    await waitFor(() => processesWith(home).length >= 6, 'the tool with its children')
+    running += processesWith(home).length - 1
     sender.child.kill('SIGKILL')
     await sender.ended
-    left += processesWith(home).length
-    await agent.run('recover', '--all')
+    await waitFor(() => processesWith(home).length === 0, 'the end of the tool').catch(() => undefined)
     orphans += processesWith(home).length
+    await agent.run('recover', '--all')
   }
-  return { kills, left, orphans }
+  return { kills, running, orphans }
 }

@@ -5,6 +5,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { RECOVERY_TABLE, type Row } from '../../src/recovery/table.js'
+import { processesWith } from '../../test/support/processes.js'
 import { waitFor } from '../../test/support/wait.js'
 import type { Ended, Lab } from '../support/lab.js'
 import { Agent } from './agent.js'
@@ -193,6 +194,8 @@ export async function killedRows(lab: Lab): Promise<RowReport[]> {
   const reports: RowReport[] = []
   for (const { row, killed, make, next = [['recover', '--all']] } of KILLINGS) {
     const agent = await make(lab)
+    // By its leash: else recovery may or may not meet it.
+    await waitFor(() => processesWith(`SUBSTRAT_HOME=${agent.home}`).length === 0, 'the end of its programs')
     const count = agent.records().length
     const before = withInbox(agent, logText(agent.records()))
     const told: string[] = []

@@ -8,7 +8,7 @@ import { House } from '../support/cli.js'
 import { contextAt } from '../support/contexts.js'
 import { withFaults } from '../support/faults.js'
 import { Gate } from '../support/gate.js'
-import { isAlive } from '../support/processes.js'
+import { isAlive, watchersOf } from '../support/processes.js'
 import { newSession } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 import { waitFor } from '../support/wait.js'
@@ -122,7 +122,9 @@ describe.concurrent('a send after a killed turn', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('kills the program that the turn has left, and only that, and asks it anew with what it was asked', async () => {
+  test('kills the program that the turn has left, and only that, and asks it anew with what it was asked', async ({
+    onTestFinished,
+  }) => {
     const house = new House()
     const bystander = house.launch(['sleep', '600'])
     const id = await house.spawn(
@@ -132,6 +134,10 @@ describe.concurrent('a send after a killed turn', () => {
     const first = house.start(['send', 'a', 'one'])
     const pids = (): number[] => ['pid', 'child'].map((name) => pidIn(house, name))
     await waitFor(() => pids().every((pid) => pid > 0), 'the program')
+    // A leash that does not act is no reason to go on beside it.
+    const watchers = watchersOf(pidIn(house, 'pid'))
+    onTestFinished(() => void watchers.map((pid) => process.kill(pid, 'SIGKILL')))
+    for (const pid of watchers) process.kill(pid, 'SIGSTOP')
     await first.kill()
     expect(pids().map(isAlive)).toEqual([true, true])
     const set = await house.ok('set', 'a', '--option', 'command=cat')

@@ -8,6 +8,7 @@ import type { Mark } from '../../src/provider/mark.js'
 import { killLeftGroup } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/session/records.js'
 import { ownIdentity, processStartTime } from '../../src/storage/identity.js'
+import { commandLine, watchersOf } from '../support/processes.js'
 import { isAlive, recordedHost } from '../support/programs.js'
 import { useScripts } from '../support/scripts.js'
 import { tempDirectory } from '../support/temp.js'
@@ -40,23 +41,6 @@ function isThere(name: string): boolean {
 
 function pidIn(name: string): number {
   return Number(readFileSync(join(directory, name), 'utf8'))
-}
-
-/** Those of the watchers that live, of this group. */
-function watchersOf(group: number): number[] {
-  const pids = readdirSync('/proc').map(Number).filter(Number.isInteger)
-  return pids.filter((pid) => {
-    const [, , , name, its] = commandLine(pid)
-    return name === 'substrat-leash' && its === String(group) && isAlive(pid)
-  })
-}
-
-function commandLine(pid: number): string[] {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
-  } catch {
-    return []
-  }
 }
 
 function statOf(pid: number): { parent: number; group: number; session: number } {

@@ -12,6 +12,23 @@ export function processesWith(entry: string): number[] {
     .filter((pid) => Number.isInteger(pid) && isAlive(pid) && environment(pid).includes(entry))
 }
 
+/** The watchers that hold the leash of a program, by its process group. */
+export function watchersOf(group: number): number[] {
+  const pids = readdirSync('/proc').map(Number).filter(Number.isInteger)
+  return pids.filter((pid) => {
+    const [, , , name, its] = commandLine(pid)
+    return name === 'substrat-leash' && its === String(group) && isAlive(pid)
+  })
+}
+
+export function commandLine(pid: number): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+  } catch {
+    return []
+  }
+}
+
 function stateOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
