@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ProcessGroup } from '../session/records.js'
 import { type ConformanceCase, type ConformanceFixture, must, never, one } from './conformance-case.js'
-import { fails, stops } from './conformance-ends.js'
+import { fails, refuses, stops } from './conformance-ends.js'
 import { type CheckedTurn, checkedTurn } from './conformance-events.js'
 import { warmCases } from './conformance-warm.js'
 import type {
@@ -17,7 +17,7 @@ import type {
 import { createHost, killLeftGroup } from './program.js'
 
 export function agentCases(provider: AgentProvider, fixture: ConformanceFixture): ConformanceCase[] {
-  const { slow, failing, asks } = fixture
+  const { slow, failing, asks, refuses: refused } = fixture
   return [
     one('a turn ends after exactly one done, with the reply', () =>
       withHost(null, async (host) => {
@@ -82,6 +82,13 @@ export function agentCases(provider: AgentProvider, fixture: ConformanceFixture)
     ...(failing === undefined
       ? []
       : [fails(() => withHost(null, (host) => turn(provider, failing, fixture.prompt, host, never())))]),
+    ...(refused === undefined
+      ? []
+      : [
+          refuses(() =>
+            withHost(null, (host) => turn(provider, refused.settings, refused.prompt, host, never())),
+          ),
+        ]),
   ]
 }
 

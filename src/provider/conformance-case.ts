@@ -31,6 +31,8 @@ export interface ConformanceFixture {
   slow?: { settings: ProviderSettings; prompt: string; withinMs?: number }
   /** Settings with which every turn fails. */
   failing?: ProviderSettings
+  /** A prompt that the model refuses to answer. */
+  refuses?: { settings: ProviderSettings; prompt: string }
   /** Settings that `check` refuses. */
   refused?: ProviderSettings
 }

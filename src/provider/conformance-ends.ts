@@ -37,6 +37,13 @@ export function fails(begin: () => Promise<unknown>): ConformanceCase {
   })
 }
 
+export function refuses(begin: () => Promise<unknown>): ConformanceCase {
+  return one('a model that refuses fails its turn as refused, and not with a reply', async () => {
+    const type = await failureOf(begin)
+    must(type === 'refused', `the type is ${type}`)
+  })
+}
+
 /** The type of what `act` throws; undefined where it throws nothing. */
 export async function failureOf(act: () => Promise<unknown>): Promise<string | undefined> {
   try {

@@ -15,7 +15,7 @@ import {
   never,
   one,
 } from './conformance-case.js'
-import { fails, failureOf, stops } from './conformance-ends.js'
+import { fails, failureOf, refuses, stops } from './conformance-ends.js'
 import { toolCases } from './conformance-tools.js'
 import type { ModelEvent, ModelProvider, Provider, ProviderSettings } from './contract.js'
 
@@ -71,7 +71,7 @@ function modelCases(provider: ModelProvider, fixture: ConformanceFixture): Confo
       }
     },
   )
-  const { slow, failing, tools } = fixture
+  const { slow, failing, refuses: refused, tools } = fixture
   return [
     answers,
     ...(tools === undefined ? [] : toolCases(provider, tools)),
@@ -79,5 +79,6 @@ function modelCases(provider: ModelProvider, fixture: ConformanceFixture): Confo
       ? []
       : [stops((signal) => ask(slow.settings, slow.prompt, signal), slow.withinMs)]),
     ...(failing === undefined ? [] : [fails(() => ask(failing, fixture.prompt, never()))]),
+    ...(refused === undefined ? [] : [refuses(() => ask(refused.settings, refused.prompt, never()))]),
   ]
 }

@@ -23,6 +23,7 @@ const cases = conformanceCases(acp, {
   },
   slow: { settings, prompt: '[{"hang":1}]', withinMs: 600_000 },
   failing: login,
+  refuses: { settings, prompt: '[{"stop":"refusal"}]' },
   refused: { ...settings, options: {} },
 })
 for (const { title, run } of cases) test(title, run)

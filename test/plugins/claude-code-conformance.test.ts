@@ -11,6 +11,7 @@ describe('claude-code', () => {
     asks: { settings: settings(), prompt: 'use the tool', expected: 'echo: USETOOL' },
     slow: { settings: settings(), prompt: 'be slow', withinMs: 600_000 },
     failing: settings({ command: '/nowhere/claude' }),
+    refuses: { settings: settings(), prompt: 'refuse' },
     refused: settings({ permission_mode: 'none' }),
   })
   for (const { title, run } of cases) test(title, run)

@@ -6,7 +6,10 @@ import { requestFor, VARIANTS } from './support.js'
 
 const server = await startModelServer({
   responses: [],
-  rules: [{ includes: 'be slow', text: 'slow', delay_ms: 3_600_000 }],
+  rules: [
+    { includes: 'be slow', text: 'slow', delay_ms: 3_600_000 },
+    { includes: 'be refused', text: 'I', stop: 'filter' },
+  ],
 })
 const failing = await startModelServer({ responses: [{ fault: { error: 'server_error' } }] })
 afterAll(() => Promise.all([server.close(), failing.close()]))
@@ -22,6 +25,7 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     expected: 'echo: say hello',
     slow: { settings: settings(server.url), prompt: 'be slow', withinMs: 600_000 },
     failing: settings(failing.url),
+    refuses: { settings: settings(server.url), prompt: 'be refused' },
     refused: settings(server.url, null),
   })
   for (const { title, run } of cases) test(title, run)

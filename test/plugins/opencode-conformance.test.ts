@@ -21,6 +21,7 @@ const cases = conformanceCases(opencode, {
   keepsServer: true,
   slow: { settings, prompt: '[{"hang":1}]', withinMs: 600_000 },
   failing: new OpenCode('dies at once').settings(),
+  refuses: { settings, prompt: '[{"end":"content-filter"}]' },
   refused: { ...settings, model: 'no-provider' },
 })
 for (const { title, run } of cases) test(title, run)
