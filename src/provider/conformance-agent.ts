@@ -4,6 +4,7 @@ import type { ProcessGroup } from '../session/records.js'
 import { type ConformanceCase, type ConformanceFixture, must, never, one } from './conformance-case.js'
 import { fails, refuses, stops } from './conformance-ends.js'
 import { type CheckedTurn, checkedTurn } from './conformance-events.js'
+import { killed } from './conformance-killed.js'
 import { warmCases } from './conformance-warm.js'
 import type {
   AgentEvent,
@@ -75,8 +76,12 @@ export function agentCases(provider: AgentProvider, fixture: ConformanceFixture)
     ...(slow === undefined
       ? []
       : [
-          stops((signal) =>
-            withHost(null, (host) => turn(provider, slow.settings, slow.prompt, host, signal)),
+          stops(
+            (signal) => withHost(null, (host) => turn(provider, slow.settings, slow.prompt, host, signal)),
+            slow.withinMs,
+          ),
+          one('a program that is killed fails the turn as crashed, and was not killed by the provider', () =>
+            withHost(null, (host, _, launched) => killed(provider, slow, host, launched)),
           ),
         ]),
     ...(failing === undefined
@@ -215,7 +220,7 @@ function toolServer(): McpStdioServer {
 /** A host like substrat's own; no program that it launched may be left when the case is over. */
 async function withHost<T>(
   tools: McpStdioServer | null,
-  act: (host: AgentHost, mustHaveEnded: () => Promise<void>) => Promise<T>,
+  act: (host: AgentHost, mustHaveEnded: () => Promise<void>, launched: ProcessGroup[]) => Promise<T>,
 ): Promise<T> {
   const runId = randomUUID()
   const groups: ProcessGroup[] = []
@@ -232,7 +237,7 @@ async function withHost<T>(
     }
   }
   try {
-    return await act(host, mustHaveEnded)
+    return await act(host, mustHaveEnded, groups)
   } finally {
     await mustHaveEnded()
   }

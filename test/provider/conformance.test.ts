@@ -25,6 +25,7 @@ const TITLES = {
   refuses: 'its check refuses settings that cannot work, as misconfigured',
   answers: 'it answers with text and ends after exactly one stop; asked twice, it answers twice',
   stops: 'a turn that is stopped ends within 600 s',
+  killed: 'a program that is killed fails the turn as crashed, and was not killed by the provider',
   fails: 'a turn that fails throws, and says why',
   ends: 'a turn ends after exactly one done, with the reply',
   offered: 'a turn may be offered a tool server',
@@ -237,8 +238,8 @@ async function* launches(
   host: AgentHost,
   prompt: string,
 ): AsyncIterable<unknown> {
-  await host.launch({ argv: ['/bin/sleep', '60'], cwd: settings.workspace }, options)
-  await play(settings, options.signal)
+  const { exited } = await host.launch({ argv: ['/bin/sleep', '60'], cwd: settings.workspace }, options)
+  await Promise.race([play(settings, options.signal), exited])
   yield { type: 'done', reply: prompt }
 }
 
@@ -417,7 +418,7 @@ const BROKEN: [string, Provider, Title[]][] = [
   ],
   ['an agent that cannot have one', agentWith(needs((tools) => tools === null)), ['offered']],
   ['an agent that asks when it is stopped', asksWhenStopped(), ['stops']],
-  ['an agent that leaves its program behind', agentWith(launches), [...TURNS, 'stops', 'fails']],
+  ['an agent that leaves its program behind', agentWith(launches), [...TURNS, 'stops', 'fails', 'killed']],
 ]
 
 describe.concurrent('the suite finds a provider with', () => {

@@ -1,6 +1,7 @@
 /** How an agent fails, as failures of the contract: what went wrong, and what to do about it. */
 import type { ProviderFailure } from 'substrat/provider'
 import { type FailureType, failure, isFailure } from '../../model-http/src/failure.js'
+import { type Exit, killerOf, soonExited, wordsOfExit } from '../../program-lines/src/exit.js'
 import { failureOfText } from '../../program-lines/src/failure-text.js'
 import { objectsOf, textOf } from '../../program-lines/src/json.js'
 import { AgentEnded, AgentError, TimedOut } from './connection.js'
@@ -16,7 +17,7 @@ export interface Known {
   /** It was still starting: what it complains of is why it cannot work. */
   isStarting: boolean
   complaint(): string
-  exited: Promise<{ code: number | null; signal: string | null }>
+  exited: Promise<Exit>
 }
 
 export async function failureOf(thrown: unknown, known: Known): Promise<unknown> {
@@ -62,23 +63,16 @@ function unauthenticated(message: string, command: string, authMethods: unknown)
   )
 }
 
-/** Its exit follows the end of its output at once, unless only its output has ended. */
-const EXIT_MS_MAX = 500
-
 async function ended({ method }: AgentEnded, known: Known): Promise<ProviderFailure> {
-  const late = new Promise<undefined>((resolve) => setTimeout(resolve, EXIT_MS_MAX, undefined).unref())
-  const exit = await Promise.race([known.exited, late])
-  const how =
-    exit === undefined
-      ? 'closed its stdout'
-      : exit.signal === null
-        ? `exited ${exit.code}`
-        : `was killed by ${exit.signal}`
+  const exit = await soonExited(known.exited)
+  const how = exit === undefined ? 'closed its stdout' : wordsOfExit(exit)
   const complaint = known.complaint()
   const what = `the agent (${known.command}) ${how} before it answered ${method}`
   const text = complaint === '' ? what : `${what}: ${complaint}`
   // The shell's own: no such program, or one that is not executable.
   if (exit?.code === 127 || exit?.code === 126) return failure('misconfigured', text)
+  // What a killed one had complained of is not why it ended.
+  if (exit !== undefined && killerOf(exit) !== undefined) return failure('crashed', what)
   if (!known.isStarting) return failure('crashed', text)
   const { type, retry_after_ms } = failureOfText(complaint).failure
   return failure(type, text, retry_after_ms)

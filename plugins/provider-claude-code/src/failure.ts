@@ -1,6 +1,7 @@
 /** Why a turn of claude failed. */
 import type { JsonObject, ProviderFailure } from 'substrat/provider'
 import { type FailureType, failure, refusedAfter } from '../../model-http/src/failure.js'
+import { type Exit, killerOf, wordsOfExit } from '../../program-lines/src/exit.js'
 import { failureOfText } from '../../program-lines/src/failure-text.js'
 import { countOf, objectOf, textOf } from '../../program-lines/src/json.js'
 
@@ -86,24 +87,25 @@ function resetMs(limit: JsonObject | undefined, now: number): number | undefined
   return seconds === 0 ? undefined : Math.max(0, seconds * 1000 - now)
 }
 
-/** Of a program that ended without saying how its turn went. */
+/** Of a program that ended without saying how its turn went. What a killed one had complained of is not why it ended. */
 export function failureOfExit(
-  { code, signal }: { code: number | null; signal: string | null },
+  exit: Exit,
   complaint: string,
   command: string,
   { error }: Pick<Signs, 'error'>,
 ): ProviderFailure {
-  if (code === 127 || code === 126) {
+  if (exit.code === 127 || exit.code === 126) {
     return failure(
       'misconfigured',
       `${command} cannot be run: install it with npm install -g @anthropic-ai/claude-code, or say where it is with --option command=PATH`,
     )
   }
-  const how = signal === null ? `exited ${code}` : `was killed by ${signal}`
+  const how = wordsOfExit(exit)
+  if (killerOf(exit) !== undefined) return failure('crashed', `claude ${how} before its turn had ended`)
   const why = complaint === '' ? '' : `: ${complaint}`
   const { failure: facts } = failureOfText(complaint)
   // What it said of the API before it exited by itself is why.
-  const type = (signal === null ? TYPE_OF_ERROR[error ?? ''] : undefined) ?? facts.type
+  const type = TYPE_OF_ERROR[error ?? ''] ?? facts.type
   return failure(type, `claude ${how} before its turn had ended${why}`, facts.retry_after_ms)
 }
 

@@ -1,6 +1,7 @@
 /** What codex says when a turn failed, as a failure of the contract. */
 import type { ProviderFailure } from 'substrat/provider'
 import { type FailureType, failure } from '../../model-http/src/failure.js'
+import { type Exit, killerOf, wordsOfExit } from '../../program-lines/src/exit.js'
 import { failureOfText } from '../../program-lines/src/failure-text.js'
 import { objectOf, textOf } from '../../program-lines/src/json.js'
 
@@ -39,20 +40,18 @@ export function codexFailure(said: string, now = Date.now()): ProviderFailure {
   return failure('rate_limit', found.message, Math.max(0, waitMs))
 }
 
-export function exitFailure(
-  program: string,
-  { code, signal }: { code: number | null; signal: string | null },
-  complaint: string,
-): ProviderFailure {
-  if (code === 127 || code === 126) {
+export function exitFailure(program: string, exit: Exit, complaint: string): ProviderFailure {
+  if (exit.code === 127 || exit.code === 126) {
     return failure(
       'misconfigured',
       `${program} cannot be started${complaint === '' ? '' : `: ${complaint}`}; install it (npm install -g @openai/codex) or say where it is: --option command=PATH`,
     )
   }
-  const how = signal === null ? `exited ${code}` : `was killed by ${signal}`
+  const how = wordsOfExit(exit)
   const text = withoutNoise(complaint)
-  if (text === '') return failure('crashed', `codex ${how} in the middle of the turn`)
+  // What a killed one had complained of is not why it ended.
+  if (text === '' || killerOf(exit) !== undefined)
+    return failure('crashed', `codex ${how} in the middle of the turn`)
   return codexFailure(text)
 }
 

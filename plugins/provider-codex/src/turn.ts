@@ -13,6 +13,7 @@ import type {
   TurnCallOptions,
 } from 'substrat/provider'
 import { refusedAfter } from '../../model-http/src/failure.js'
+import { killerOf } from '../../program-lines/src/exit.js'
 import { countOf, objectOf, textOf } from '../../program-lines/src/json.js'
 import { type JsonProgram, launchJsonProgram } from '../../program-lines/src/program.js'
 import { commandOf, promptOf } from './command.js'
@@ -36,6 +37,8 @@ export interface Turn {
 
 /** For what it does after the end of a turn: it saves its thread and stops its servers. */
 const EXIT_GRACE_MS = 3000
+/** Failures that codex itself tries again after. */
+const PASSING = ['crashed', 'unreachable', 'timeout', 'overloaded']
 /** Interrupted, it says in its store that the turn was aborted and ends its commands, which are in groups of their own. */
 const INTERRUPT_GRACE_MS = 500
 
@@ -90,7 +93,9 @@ async function replyOf(
     if (stored.outcome === 'finished') return stored.reply
   }
   const exit = await program.exited
-  if (reader.lastError !== undefined) throw reader.failure(reader.lastError)
+  const last = reader.lastError === undefined ? undefined : reader.failure(reader.lastError)
+  // One that was killed while it tried again has met nothing that ends the turn.
+  if (last !== undefined && (killerOf(exit) === undefined || !PASSING.includes(last.failure.type))) throw last
   throw exitFailure(command[0], exit, program.complaint())
 }
 

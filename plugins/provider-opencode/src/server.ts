@@ -8,6 +8,7 @@ import { setMaxListeners } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import type { JsonObject } from 'substrat/provider'
 import { failure } from '../../model-http/src/failure.js'
+import { type Exit, soonExited } from '../../program-lines/src/exit.js'
 import { readLines } from '../../program-lines/src/framing.js'
 import { objectOf, textOf } from '../../program-lines/src/json.js'
 import { parseJson } from '../../program-lines/src/parse.js'
@@ -26,6 +27,8 @@ export interface Answer {
 
 interface Program {
   output(): string
+  /** Not known of a server that an earlier turn has kept. */
+  exited?: Promise<Exit>
   kill(graceMs: number): Promise<void>
 }
 
@@ -53,6 +56,11 @@ export class Server {
   async ask(method: Method, path: string, body?: object, timeoutMs?: number): Promise<Answer> {
     const response = await this.request(method, path, body, timeoutMs)
     return { status: response.statusCode ?? 0, body: parsed(await textIn(response, `${method} ${path}`)) }
+  }
+
+  /** How it ended, where it has ended by now and that can be known. */
+  async exit(): Promise<Exit | undefined> {
+    return this.program.exited === undefined ? undefined : soonExited(this.program.exited)
   }
 
   /** What must succeed. */

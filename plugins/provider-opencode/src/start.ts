@@ -9,6 +9,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AgentHost, KeptServer, LaunchCommand, LaunchedProgram } from 'substrat/provider'
 import { failure } from '../../model-http/src/failure.js'
+import { wordsOfExit } from '../../program-lines/src/exit.js'
 import { objectOf, textOf } from '../../program-lines/src/json.js'
 import { Server, USER } from './server.js'
 
@@ -138,8 +139,8 @@ async function listening(running: Running, command: string, signal: AbortSignal)
     if (hasEnded === undefined) continue
     // What it left running may still be about to say why.
     await sleep(2 * POLL_MS)
-    const { code, signal: killer } = hasEnded
-    const how = killer === null ? `exited ${code}` : `was killed by ${killer}`
+    const { code } = hasEnded
+    const how = wordsOfExit(hasEnded)
     const type = code === 127 || code === 126 ? 'misconfigured' : 'crashed'
     throw failure(type, `${command} serve ${how} before it listened: ${complaintIn(running.output())}`)
   }

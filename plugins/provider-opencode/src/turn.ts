@@ -7,6 +7,7 @@
  */
 import type { AgentEvent, JsonObject } from 'substrat/provider'
 import { failure, isFailure } from '../../model-http/src/failure.js'
+import { killerOf, wordsOfExit } from '../../program-lines/src/exit.js'
 import { failureOfText } from '../../program-lines/src/failure-text.js'
 import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
 import type { TurnWork as KeptTurnWork } from '../../program-lines/src/kept-session.js'
@@ -62,9 +63,7 @@ export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
     }
   } catch (error) {
     signal.throwIfAborted()
-    throw isFailure(error)
-      ? error
-      : failureOfText(`opencode: ${describe(error, complaintIn(server.output()))}`)
+    throw await failureOf(error, server)
   } finally {
     signal.removeEventListener('abort', abort)
     if (isOver) await server.release().catch(() => server.stop())
@@ -101,6 +100,17 @@ async function answer(
   if (answered !== undefined) return endOf(answered, reported)
   if (reported !== undefined) throw failureOfError(reported)
   throw failure('crashed', 'opencode ended the turn without an answer')
+}
+
+/** A connection that breaks is the server's end, whose exit follows at once; what a killed one had said is not why it ended. */
+async function failureOf(error: unknown, server: Server): Promise<unknown> {
+  if (isFailure(error) && error.failure.type !== 'crashed') return error
+  const exit = await server.exit()
+  if (exit !== undefined && killerOf(exit) !== undefined)
+    return failure('crashed', `opencode's server ${wordsOfExit(exit)} before the turn had ended`)
+  if (isFailure(error)) return error
+  const said = `opencode: ${describe(error, complaintIn(server.output()))}`
+  return exit === undefined ? failure('crashed', said) : failureOfText(said)
 }
 
 /** `fetch failed` has its reason in its cause. */

@@ -1,0 +1,54 @@
+/** What is said of a program that a signal has killed: the signal, whatever it had complained of before. */
+import { describe, expect, test } from 'vitest'
+import type { LaunchedProgram, ProviderFailure } from '../../src/provider/contract.js'
+import { pluginPart } from './plugin-part.js'
+
+type Exit = Awaited<LaunchedProgram['exited']>
+
+interface Parts {
+  killerOf(exit: Exit): string | undefined
+  wordsOfExit(exit: Exit): string
+  failureOfExit(exit: Exit, complaint: string, command: string, signs: object): ProviderFailure
+  exitFailure(program: string, exit: Exit, complaint: string): ProviderFailure
+}
+
+const { killerOf, wordsOfExit } = await pluginPart<Parts>('program-lines/src/exit')
+const { failureOfExit } = await pluginPart<Parts>('provider-claude-code/src/failure')
+const { exitFailure } = await pluginPart<Parts>('provider-codex/src/failure')
+
+const COMPLAINT = 'ERROR: 429 Too Many Requests, connection refused, not logged in'
+const KILLED: [string, Exit][] = [
+  ['by itself', { code: null, signal: 'SIGKILL' }],
+  ['under a shell', { code: 137, signal: null }],
+]
+
+describe.each(KILLED)('a program that was killed %s', (_, exit) => {
+  test.each<[string, () => ProviderFailure]>([
+    ['claude', () => failureOfExit(exit, COMPLAINT, 'claude', {})],
+    ['codex', () => exitFailure('codex', exit, COMPLAINT)],
+  ])('is said so: %s', (_, fails) => {
+    const failed = fails()
+    expect(failed.failure).toEqual({ type: 'crashed' })
+    expect(failed.message).toContain('was killed by SIGKILL')
+    expect(failed.message).not.toContain('429')
+  })
+})
+
+test('one that exits by itself is said by what it complained of', () => {
+  const exit: Exit = { code: 1, signal: null }
+  expect(failureOfExit(exit, 'not logged in', 'claude', {}).failure.type).toBe('authentication')
+  expect(exitFailure('codex', exit, 'Missing environment variable').failure.type).toBe('authentication')
+})
+
+test.each<[Exit, string | undefined, string]>([
+  [{ code: 143, signal: null }, 'SIGTERM', 'was killed by SIGTERM'],
+  [{ code: 134, signal: null }, 'SIGABRT', 'was killed by SIGABRT'],
+  [{ code: null, signal: 'SIGHUP' }, 'SIGHUP', 'was killed by SIGHUP'],
+  [{ code: 128, signal: null }, undefined, 'exited 128'],
+  [{ code: 145, signal: null }, undefined, 'exited 145'],
+  [{ code: 255, signal: null }, undefined, 'exited 255'],
+  [{ code: 3, signal: null }, undefined, 'exited 3'],
+])('of the end %j the killer is %s', (exit, killer, words) => {
+  expect(killerOf(exit)).toBe(killer)
+  expect(wordsOfExit(exit)).toBe(words)
+})
