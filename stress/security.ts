@@ -8,6 +8,7 @@ import { Findings } from './security/finding.js'
 import { plantLinks } from './security/links.js'
 import { lookAtModes } from './security/modes.js'
 import { tryWords } from './security/names.js'
+import { lookAtOwners } from './security/owners.js'
 import { plantFields } from './security/planted.js'
 import { runHostilePrograms } from './security/programs.js'
 import { lookForSecrets } from './security/secrets.js'
@@ -31,7 +32,8 @@ for (const look of [lookForSecrets, plantLinks, tryWords, plantFields]) {
 }
 const lab = Lab.open()
 try {
-  for (const look of [lookAtModes, runHostilePrograms, lookAtTerminal]) await look(lab, findings)
+  for (const look of [lookAtModes, lookAtOwners, runHostilePrograms, lookAtTerminal])
+    await look(lab, findings)
   await runHostileAgents(lab, findings, every)
 } finally {
   lab.close()

@@ -7,6 +7,7 @@
  */
 import { EXIT_STATUS, SubstratError } from '../errors.js'
 import { writeStream } from '../storage/io.js'
+import { errnoName } from '../storage/operation.js'
 import { errorLine, hasResultStatus } from './output.js'
 
 class Stdout {
@@ -58,7 +59,7 @@ function guard(stream: NodeJS.WriteStream, fd: number, onFailure: (errno: string
   const emit = stream.emit.bind(stream) as (event: string | symbol, ...args: unknown[]) => boolean
   stream.emit = (event: string | symbol, ...args: unknown[]): boolean => {
     if (event !== 'error') return emit(event, ...args)
-    onFailure(String((args[0] as NodeJS.ErrnoException | undefined)?.code))
+    onFailure(String(errnoName(args[0] ?? {})))
     return true
   }
   if (!isFile(stream)) return
@@ -69,7 +70,7 @@ function guard(stream: NodeJS.WriteStream, fd: number, onFailure: (errno: string
       if (!hasFailed) writeStream(fd, bytes)
     } catch (error) {
       hasFailed = true
-      onFailure(String((error as NodeJS.ErrnoException).code))
+      onFailure(String(errnoName(error)))
     }
     done()
   }

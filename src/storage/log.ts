@@ -199,7 +199,6 @@ export class LogWriter implements LogReader {
   append(batch: Uint8Array): void {
     if (this.isBroken)
       throw new SubstratError('SYNC_FAILED', `${this.path} was left unsynced: nothing more is appended`)
-    this.assertNamed()
     try {
       io.writeAll('log.append', this.file, batch, this.end)
     } catch (error) {
@@ -212,6 +211,8 @@ export class LogWriter implements LogReader {
       this.isBroken = true
       throw error
     }
+    // After the sync: a log that is replaced before it is not acknowledged either.
+    this.assertNamed()
     this.end += batch.length
   }
 
@@ -223,6 +224,7 @@ export class LogWriter implements LogReader {
   private assertNamed(): void {
     const name = io.nameOf('log.check', this.file)
     if (name === 'same' || name === 'unknown') return
+    this.isBroken = true
     const what = name === 'none' ? 'removed' : 'replaced'
     throw new SubstratError('CORRUPT', `${this.path} was ${what} while it was in use`, {
       hint: 'nothing more is written; restore it from a backup',

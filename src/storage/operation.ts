@@ -50,7 +50,7 @@ const REMEDIES: Record<string, string> = {
 
 /** What went wrong, as one of ours; anything that is no error of the system is left as it is. */
 export function failure(operation: Operation, error: unknown): unknown {
-  const errno = (error as NodeJS.ErrnoException).code
+  const errno = errnoName(error)
   if (error instanceof SubstratError || errno === undefined) return error
   const facts = { errno, point: operation.point, path: operation.path }
   if (SYNCS.has(operation.name)) {
@@ -69,4 +69,12 @@ export function failure(operation: Operation, error: unknown): unknown {
     facts,
     cause: error,
   })
+}
+
+/** The error of the system by its name. libuv does not know that of a quota that is used up, and calls it UNKNOWN. */
+export function errnoName(error: unknown): string | undefined {
+  const { code, errno = 0 } = error as NodeJS.ErrnoException
+  if (code !== 'UNKNOWN') return code
+  const { EDQUOT } = process.getBuiltinModule('node:os').constants.errno
+  return -errno === EDQUOT ? 'EDQUOT' : code
 }

@@ -45,7 +45,7 @@ describe('append', () => {
       return undefined
     })
     session.append([{ kind: 'session.activated', boot_id: 'b' }, startedRun(randomUUID())])
-    expect(steps).toEqual(['log.check', 'log.append', 'log.sync', 'session.activated', 'run.started'])
+    expect(steps).toEqual(['log.append', 'log.sync', 'log.check', 'session.activated', 'run.started'])
     expect(openForRead(store, session.id)?.state).toEqual(session.state)
   })
 

@@ -325,9 +325,9 @@ describe('append', () => {
     const writer = LogWriter.open(path)
     const operations = operationsOf(() => writer.append(two))
     expect(operations.map(({ name, offset }) => [name, offset])).toEqual([
-      ['read', undefined],
       ['write', one.length],
       ['fdatasync', undefined],
+      ['read', undefined],
     ])
     expect(readFileSync(path)).toEqual(Buffer.concat([one, two]))
     expect(writer.size()).toBe(one.length + two.length)
