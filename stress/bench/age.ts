@@ -26,12 +26,14 @@ export async function ageRows(run: Run): Promise<Row[]> {
   const sends = [fresh, aged].map(sendTo) as [Subject, Subject]
   const again = { name: 'again', home: aged, argv: [lab.cli, 'send', NAME, '--key', 'minute 5', MESSAGE] }
   const turns = sampleInTurn(lab, [...sends, again], rounds)
+  const what = `an agent of ${TURNS} keyed turns`
+  const snapshot = snapshotRow(what, aged)
+  // From here on the snapshots are taken away.
   const cold = ['show', 'list'].map((word) => [
     afterLoss(`${word} keyed`, aged, [lab.cli, word, ...(word === 'show' ? [NAME] : [])]),
     afterLoss(`${word} unkeyed`, unkeyed, [lab.cli, word, ...(word === 'show' ? [NAME] : [])]),
   ]) as [Subject, Subject][]
   const looks = sampleInTurn(lab, cold.flat(), fewRounds(run))
-  const what = `an agent of ${TURNS} keyed turns`
   return [
     ratio(
       `send --key to ${what} / of ${FRESH_TURNS}`,
@@ -46,7 +48,7 @@ export async function ageRows(run: Run): Promise<Row[]> {
       turns.wallMs(sends[1]),
       'ms',
     ),
-    snapshotRow(what, aged),
+    snapshot,
     foldRow(what, aged, unkeyed, fewRounds(run)),
     ...cold.map(([keyed, plain]) =>
       ratio(
