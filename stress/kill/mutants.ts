@@ -33,8 +33,8 @@ export const MUTANTS: Mutant[] = [
     name: 'a key is not looked up before its message is taken',
     scenario: 'send-key',
     syscalls: ['rename'],
-    from: /const entry = state\.keys\.find\(\(\{ key \}\) => key === request\.key\);/,
-    to: 'const entry = undefined;',
+    from: /function findKey\(\w+, state, key\) \{/,
+    to: '$&\n  return undefined;',
   },
   {
     name: 'a torn tail is left where it is',

@@ -129,7 +129,7 @@ describe('without a network, where codex tries for ever', () => {
   })
 
   test('the clock stops when anything else is said', async () => {
-    const slow = await firstTurn('--play recovered.jsonl --end exit --pause 600', { offline_timeout: '0.3s' })
+    const slow = await firstTurn('--play recovered.jsonl --end exit --pause 3500', { offline_timeout: '3s' })
     expect(replyIn(slow)).toBe('echo: hello there')
   })
 })
