@@ -45,8 +45,8 @@ export interface CallOptions {
  * one plain sentence for a person; its stack and its `cause` go into the log, so no secret may be in them.
  *
  * `crashed` is also the type for a program that ended without an end of its turn, whatever it wrote to stderr: where a
- * signal killed it that substrat did not send, the turn is then interrupted and continued, and not failed. Any other type is
- * taken for an answer.
+ * signal killed it that substrat did not send, or `ended_early` is set, the turn is then interrupted and continued, and not
+ * failed. Any other type is taken for an answer.
  */
 export interface ProviderFailure extends Error {
   failure: {
@@ -71,6 +71,11 @@ export interface ProviderFailure extends Error {
     retry_after_ms?: number
     /** `refused`, of an agent: what its model had said before, for the person. A model yields that as `text` first. */
     said?: string
+    /**
+     * `crashed`, of an agent: its program had begun the turn, and exited with status 0 before the end of it. A wrapper that
+     * hides which signal killed the real program exits so.
+     */
+    ended_early?: boolean
   }
 }
 

@@ -57,6 +57,16 @@ export function saysNothing({ type }: RunError): boolean {
   return WITHOUT_ANSWER.includes(type)
 }
 
+/** Whether an agent's program exited as if all was well, before the end of its turn. Never throws itself. */
+export function hasEndedEarly(thrown: unknown): boolean {
+  try {
+    const failure = (thrown as Partial<ProviderFailure> | null | undefined)?.failure
+    return failure?.type === 'crashed' && failure.ended_early === true
+  } catch {
+    return false
+  }
+}
+
 /** When the provider said to try again, in milliseconds from now; null where it did not. Never throws itself. */
 function retryAfterOf(thrown: unknown): number | null {
   try {

@@ -101,7 +101,7 @@ export type FailureType = (typeof FAILURE_TYPES)[number]
 
 /**
  * `process_exit`: its process is gone. `process_restart`: so is the start of the kernel that it ran under. `program_killed`:
- * a signal that was not substrat's has ended its agent program.
+ * a signal that was not substrat's has ended its agent program, or it exited with status 0 in the middle of the turn.
  */
 const INTERRUPTIONS = [
   'process_exit',

@@ -16,7 +16,7 @@ import type {
   WaitAnswer,
 } from '../provider/contract.js'
 import { Deaths } from '../provider/deaths.js'
-import { type FailureReport, reportFailure, saysNothing } from '../provider/failure.js'
+import { type FailureReport, hasEndedEarly, reportFailure, saysNothing } from '../provider/failure.js'
 import { ofRun } from '../provider/mark.js'
 import { createHost, killStrays } from '../provider/program.js'
 import { secretsOf } from '../provider/secrets.js'
@@ -121,7 +121,10 @@ export async function askAgent(
     if (storage.hasFailed) throw storage.failure
     if (isStopped) return { type: 'stopped', reason: stop.reason(), state, result: null }
     const report = reportFailure(error, secretsOf(provider, turn.settings))
-    return endWithoutAnswer(report, warm.hasDied ? KEPT_SERVER_ENDED : killed, stop)
+    const how = warm.hasDied
+      ? KEPT_SERVER_ENDED
+      : (killed ?? (hasEndedEarly(error) ? ENDED_EARLY : undefined))
+    return endWithoutAnswer(report, how, stop)
   } finally {
     files.close()
   }
@@ -161,6 +164,9 @@ function killedBy({ killer }: Deaths): string | undefined {
 
 /** How is not known: it is no child of ours. */
 const KEPT_SERVER_ENDED = 'had a server kept, which ended in the middle of the turn'
+
+/** A program that says no more of its end than this may have been killed under a wrapper that hides it. */
+const ENDED_EARLY = 'exited 0'
 
 /** The program's turn: what it is asked, or what a person decided about what it asked. */
 function begin(

@@ -45,6 +45,33 @@ describe('an agent that dies', () => {
     expect(agent.stored().prompts).toHaveLength(2)
   })
 
+  test.each<[string, object[]]>([
+    ['exits 0 itself', [{ exit: 0 }]],
+    ['exits 0 with complaints', [{ 'tell stderr': 'WARN rate limit reached\n' }, { exit: 0 }]],
+  ])('in the middle of its turn has ended early where it %s', async (_, death) => {
+    const { failure } = await new Agent().turn([{ say: 'half' }, ...death])
+    expect(failure?.failure).toEqual({ type: 'crashed', ended_early: true })
+  })
+
+  test('under a wrapper that exits 0 has ended early', async () => {
+    const agent = new Agent()
+    const { failure } = await agent.turn([{ say: 'half' }, { kill: 'SIGKILL' }], {
+      options: { command: `{ ${agent.command}; true; }` },
+    })
+    expect(failure?.failure).toEqual({ type: 'crashed', ended_early: true })
+    expect((await agent.turn('go on')).reply).toBe('echo: go on')
+  })
+
+  test('with an error status in the middle of its turn has failed', async () => {
+    const { failure } = await new Agent().turn([{ say: 'half' }, { exit: 1 }])
+    expect(failure?.failure).toEqual({ type: 'crashed' })
+  })
+
+  test('before it has answered anything is no agent, also where it exits 0', async () => {
+    const { failure } = await new Agent().turn('hi', { options: { command: 'true' } })
+    expect(failure?.failure).toEqual({ type: 'crashed' })
+  })
+
   test('of what it told stderr about long before has crashed: those words are not its reason', async () => {
     const { failure } = await new Agent().turn([
       { 'tell stderr': 'WARN rate limit reached, please log in\n' },

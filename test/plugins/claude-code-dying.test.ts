@@ -34,6 +34,16 @@ describe('a claude that is killed', () => {
     },
   )
 
+  test('under a wrapper that exits 0 has ended early, and its session is known', async () => {
+    const died = await firstTurn('exit 0 in mid-text')
+    expect(failureIn(died)).toMatchObject({
+      type: 'crashed',
+      ended_early: true,
+      message: expect.stringContaining('exited 0'),
+    })
+    expect(await claude.inspect(stateIn(died), settings())).toEqual({ outcome: 'unfinished' })
+  })
+
   test('after its result has replied', async () => {
     expect(replyIn(await firstTurn('die after the result'))).toBe('echo: hello []')
   })

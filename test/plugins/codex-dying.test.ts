@@ -57,7 +57,15 @@ describe('killed', () => {
 describe('an exit', () => {
   test('with success and without an end of the turn is no success', async () => {
     const ended = await firstTurn('--lines 3 --stored 3 --end exit')
-    expect(failureIn(ended)).toEqual({ type: 'crashed', message: 'codex exited 0 in the middle of the turn' })
+    expect(failureIn(ended)).toEqual({
+      type: 'crashed',
+      ended_early: true,
+      message: 'codex exited 0 in the middle of the turn',
+    })
+  })
+
+  test('with success before the thread is known is that of some other program', async () => {
+    expect(failureIn(await firstTurn('--lines 0 --end exit'))).not.toHaveProperty('ended_early')
   })
 
   test('with failure after the end of the turn is no failure', async () => {

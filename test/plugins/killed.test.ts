@@ -9,7 +9,7 @@ interface Parts {
   killerOf(exit: Exit): string | undefined
   wordsOfExit(exit: Exit): string
   failureOfExit(exit: Exit, complaint: string, command: string, signs: object): ProviderFailure
-  exitFailure(program: string, exit: Exit, complaint: string): ProviderFailure
+  exitFailure(program: string, exit: Exit, complaint: string, hasBegun: boolean): ProviderFailure
 }
 
 const { killerOf, wordsOfExit } = await pluginPart<Parts>('program-lines/src/exit')
@@ -25,7 +25,7 @@ const KILLED: [string, Exit][] = [
 describe.each(KILLED)('a program that was killed %s', (_, exit) => {
   test.each<[string, () => ProviderFailure]>([
     ['claude', () => failureOfExit(exit, COMPLAINT, 'claude', {})],
-    ['codex', () => exitFailure('codex', exit, COMPLAINT)],
+    ['codex', () => exitFailure('codex', exit, COMPLAINT, true)],
   ])('is said so: %s', (_, fails) => {
     const failed = fails()
     expect(failed.failure).toEqual({ type: 'crashed' })
@@ -37,7 +37,31 @@ describe.each(KILLED)('a program that was killed %s', (_, exit) => {
 test('one that exits by itself is said by what it complained of', () => {
   const exit: Exit = { code: 1, signal: null }
   expect(failureOfExit(exit, 'not logged in', 'claude', {}).failure.type).toBe('authentication')
-  expect(exitFailure('codex', exit, 'Missing environment variable').failure.type).toBe('authentication')
+  expect(exitFailure('codex', exit, 'Missing environment variable', true).failure.type).toBe('authentication')
+})
+
+describe('one that exits 0 before the end of its turn', () => {
+  const exit: Exit = { code: 0, signal: null }
+  const fails = (hasBegun: boolean): ProviderFailure[] => [
+    failureOfExit(exit, '', 'claude', { hasBegun }),
+    exitFailure('codex', exit, '', hasBegun),
+  ]
+
+  test('has ended early where it had begun it: a wrapper may hide what killed it', () => {
+    for (const { failure, message } of fails(true)) {
+      expect(failure).toEqual({ type: 'crashed', ended_early: true })
+      expect(message).toContain('exited 0')
+    }
+  })
+
+  test('has failed where it had not: it may be another program', () => {
+    for (const { failure } of fails(false)) expect(failure).toEqual({ type: 'crashed' })
+  })
+
+  test('has failed with the error of the API that it had told', () => {
+    const { failure } = failureOfExit(exit, '', 'claude', { hasBegun: true, error: 'rate_limit' })
+    expect(failure).toEqual({ type: 'rate_limit' })
+  })
 })
 
 test.each<[Exit, string | undefined, string]>([

@@ -366,6 +366,15 @@ describe('an OpenCode that dies or hangs', () => {
     expect((await agent.turn('go on')).reply).toBe('echo: go on')
   })
 
+  test('under a wrapper that exits 0 has ended early', async () => {
+    const agent = new OpenCode()
+    const turn = await agent.turn([{ begin: 'half' }, { kill: 'SIGKILL' }], {
+      options: { command: `wrapped() { ${agent.command} "$@"; true; }; wrapped` },
+    })
+    expect(turn.failure?.failure).toEqual({ type: 'crashed', ended_early: true })
+    expect(turn.failure?.message).toContain('exited 0 before the turn had ended')
+  })
+
   test('takes an abort, or is killed', async () => {
     for (const habits of [[], ['is deaf to an abort']]) {
       const turn = await new OpenCode(...habits).turn([{ begin: 'half' }, { hang: 1 }], abortAtText())

@@ -111,6 +111,23 @@ describe('an agent turn', () => {
     expect(replyOf(run)).toBe('fine')
   })
 
+  test('whose program exited early, as it says, has its turn interrupted; any other of the type has failed', async () => {
+    const end = (failure: object): Promise<Run> =>
+      runTurn(
+        session,
+        always(() => {
+          throw Object.assign(new Error('it exited 0 before its answer'), { failure })
+        }),
+      )
+    expect(await end({ type: 'crashed', ended_early: true })).toMatchObject({
+      status: 'interrupted',
+      reason: 'program_killed',
+      error: { type: 'crashed', message: 'it exited 0 before its answer' },
+    })
+    for (const failure of [{ type: 'crashed' }, { type: 'invalid', ended_early: true }])
+      expect(await end(failure)).toMatchObject({ status: 'failed' })
+  })
+
   test('that failed lets go without keeping a state', async () => {
     const calls: string[] = []
     const parts = {

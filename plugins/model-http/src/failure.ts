@@ -13,6 +13,11 @@ export function refusedAfter(said: string, message: string): ProviderFailure {
   return Object.assign(new Error(message), { failure: { type: 'refused' as const, said } })
 }
 
+/** Of an agent whose program exited with status 0 in the middle of its turn: substrat continues the turn. */
+export function endedEarly(message: string): ProviderFailure {
+  return Object.assign(new Error(message), { failure: { type: 'crashed' as const, ended_early: true } })
+}
+
 export function isFailure(error: unknown): error is ProviderFailure {
   return error instanceof Error && typeof (error as Partial<ProviderFailure>).failure?.type === 'string'
 }

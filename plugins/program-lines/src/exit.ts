@@ -35,12 +35,14 @@ export function wordsOfExit(exit: Exit): string {
 
 /** Its exit follows the end of its output at once, unless only its output has ended. */
 const EXIT_MS_MAX = 500
+/** Where little else can have ended its output: a busy machine may take that long to end the process. */
+export const SURE_EXIT_MS_MAX = 5000
 
 /** Undefined where it goes on. */
-export async function soonExited(exited: Promise<Exit>): Promise<Exit | undefined> {
+export async function soonExited(exited: Promise<Exit>, withinMs = EXIT_MS_MAX): Promise<Exit | undefined> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, EXIT_MS_MAX, undefined)
+    timer = setTimeout(resolve, withinMs, undefined)
   })
   try {
     return await Promise.race([exited, late])

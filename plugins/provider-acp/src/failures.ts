@@ -1,7 +1,13 @@
 /** How an agent fails, as failures of the contract: what went wrong, and what to do about it. */
 import type { ProviderFailure } from 'substrat/provider'
-import { type FailureType, failure, isFailure } from '../../model-http/src/failure.js'
-import { type Exit, killerOf, soonExited, wordsOfExit } from '../../program-lines/src/exit.js'
+import { endedEarly, type FailureType, failure, isFailure } from '../../model-http/src/failure.js'
+import {
+  type Exit,
+  killerOf,
+  SURE_EXIT_MS_MAX,
+  soonExited,
+  wordsOfExit,
+} from '../../program-lines/src/exit.js'
 import { failureOfText } from '../../program-lines/src/failure-text.js'
 import { objectsOf, textOf } from '../../program-lines/src/json.js'
 import { AgentEnded, AgentError, TimedOut } from './connection.js'
@@ -64,7 +70,7 @@ function unauthenticated(message: string, command: string, authMethods: unknown)
 }
 
 async function ended({ method }: AgentEnded, known: Known): Promise<ProviderFailure> {
-  const exit = await soonExited(known.exited)
+  const exit = await soonExited(known.exited, SURE_EXIT_MS_MAX)
   const how = exit === undefined ? 'closed its stdout' : wordsOfExit(exit)
   const complaint = known.complaint()
   const what = `the agent (${known.command}) ${how} before it answered ${method}`
@@ -73,7 +79,9 @@ async function ended({ method }: AgentEnded, known: Known): Promise<ProviderFail
   if (exit?.code === 127 || exit?.code === 126) return failure('misconfigured', text)
   // What a killed one had complained of is not why it ended.
   if (exit !== undefined && killerOf(exit) !== undefined) return failure('crashed', what)
-  if (!known.isStarting) return failure('crashed', text)
-  const { type, retry_after_ms } = failureOfText(complaint).failure
-  return failure(type, text, retry_after_ms)
+  // What it had complained of long before is not why either.
+  const { failure: facts } = known.isStarting ? failureOfText(complaint) : failure('crashed', text)
+  // It is an agent, as it has answered before. The wrappers of npm exit so when their program was killed.
+  if (facts.type === 'crashed' && exit?.code === 0 && method !== 'initialize') return endedEarly(text)
+  return failure(facts.type, text, facts.retry_after_ms)
 }

@@ -1,6 +1,6 @@
 /** Why a turn of claude failed. */
 import type { JsonObject, ProviderFailure } from 'substrat/provider'
-import { type FailureType, failure, refusedAfter } from '../../model-http/src/failure.js'
+import { endedEarly, type FailureType, failure, refusedAfter } from '../../model-http/src/failure.js'
 import { type Exit, killerOf, wordsOfExit } from '../../program-lines/src/exit.js'
 import { failureOfText } from '../../program-lines/src/failure-text.js'
 import { countOf, objectOf, textOf } from '../../program-lines/src/json.js'
@@ -31,6 +31,8 @@ export interface Signs {
   error: string | undefined
   /** `rate_limit_info` of the latest `rate_limit_event`. */
   limit: JsonObject | undefined
+  /** It has said that it began. */
+  hasBegun: boolean
   /** What the model itself has said so far in its latest message. */
   said: string
 }
@@ -92,7 +94,7 @@ export function failureOfExit(
   exit: Exit,
   complaint: string,
   command: string,
-  { error }: Pick<Signs, 'error'>,
+  { error, hasBegun }: Pick<Signs, 'error' | 'hasBegun'>,
 ): ProviderFailure {
   if (exit.code === 127 || exit.code === 126) {
     return failure(
@@ -103,10 +105,12 @@ export function failureOfExit(
   const how = wordsOfExit(exit)
   if (killerOf(exit) !== undefined) return failure('crashed', `claude ${how} before its turn had ended`)
   const why = complaint === '' ? '' : `: ${complaint}`
+  const text = `claude ${how} before its turn had ended${why}`
   const { failure: facts } = failureOfText(complaint)
   // What it said of the API before it exited by itself is why.
-  const type = TYPE_OF_ERROR[error ?? ''] ?? facts.type
-  return failure(type, `claude ${how} before its turn had ended${why}`, facts.retry_after_ms)
+  const typeOfError = TYPE_OF_ERROR[error ?? '']
+  if (exit.code === 0 && hasBegun && typeOfError === undefined) return endedEarly(text)
+  return failure(typeOfError ?? facts.type, text, facts.retry_after_ms)
 }
 
 /** Of a request to the API that claude is about to ask again, where that cannot help. */

@@ -94,7 +94,7 @@ export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
 
 class Reading {
   private readonly events: Events
-  private readonly signs: Signs = { error: undefined, limit: undefined, said: '' }
+  private readonly signs: Signs = { error: undefined, limit: undefined, hasBegun: false, said: '' }
   private isAsking = false
 
   constructor(
@@ -106,6 +106,7 @@ class Reading {
 
   take(message: JsonObject): AgentEvent[] {
     if (message.type === 'control_request') this.control(message)
+    if (message.type === 'system' && message.subtype === 'init') this.signs.hasBegun = true
     if (message.type === 'assistant') this.signs.error = textOf(message.error)
     if (message.type === 'rate_limit_event') this.signs.limit = limitOf(message)
     if (message.type === 'system' && message.subtype === 'api_retry') {

@@ -1,6 +1,6 @@
 /** What codex says when a turn failed, as a failure of the contract. */
 import type { ProviderFailure } from 'substrat/provider'
-import { type FailureType, failure } from '../../model-http/src/failure.js'
+import { endedEarly, type FailureType, failure } from '../../model-http/src/failure.js'
 import { type Exit, killerOf, wordsOfExit } from '../../program-lines/src/exit.js'
 import { failureOfText } from '../../program-lines/src/failure-text.js'
 import { objectOf, textOf } from '../../program-lines/src/json.js'
@@ -40,18 +40,24 @@ export function codexFailure(said: string, now = Date.now()): ProviderFailure {
   return failure('rate_limit', found.message, Math.max(0, waitMs))
 }
 
-export function exitFailure(program: string, exit: Exit, complaint: string): ProviderFailure {
+/** `hasBegun`: it has said something of the turn. */
+export function exitFailure(
+  program: string,
+  exit: Exit,
+  complaint: string,
+  hasBegun: boolean,
+): ProviderFailure {
   if (exit.code === 127 || exit.code === 126) {
     return failure(
       'misconfigured',
       `${program} cannot be started${complaint === '' ? '' : `: ${complaint}`}; install it (npm install -g @openai/codex) or say where it is: --option command=PATH`,
     )
   }
-  const how = wordsOfExit(exit)
   const text = withoutNoise(complaint)
+  const ended = `codex ${wordsOfExit(exit)} in the middle of the turn`
   // What a killed one had complained of is not why it ended.
-  if (text === '' || killerOf(exit) !== undefined)
-    return failure('crashed', `codex ${how} in the middle of the turn`)
+  if (exit.code === 0 && hasBegun) return endedEarly(ended)
+  if (text === '' || killerOf(exit) !== undefined) return failure('crashed', ended)
   return codexFailure(text)
 }
 

@@ -96,7 +96,7 @@ async function replyOf(
   const last = reader.lastError === undefined ? undefined : reader.failure(reader.lastError)
   // One that was killed while it tried again has met nothing that ends the turn.
   if (last !== undefined && (killerOf(exit) === undefined || !PASSING.includes(last.failure.type))) throw last
-  throw exitFailure(command[0], exit, program.complaint())
+  throw exitFailure(command[0], exit, program.complaint(), reader.hasBegun)
 }
 
 class TurnReader {
@@ -107,6 +107,7 @@ class TurnReader {
   /** Nothing has come since. */
   lastError: string | undefined
   isOver = false
+  hasBegun = false
   private isFirstText = true
   private lastNote: string | undefined
   private processId: number | undefined
@@ -122,11 +123,13 @@ class TurnReader {
         this.processId = countOf(message.pid)
         break
       case 'thread.started':
+        this.hasBegun = true
         yield* this.started(textOf(message.thread_id))
         break
       case 'item.started':
       case 'item.updated':
       case 'item.completed':
+        this.hasBegun = true
         this.lastError = undefined
         yield* this.item(message.type, objectOf(message.item) ?? {})
         break

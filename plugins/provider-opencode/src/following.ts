@@ -1,5 +1,5 @@
 /** What happens from the prompt until OpenCode is idle again: what it says, uses, asks for, and waits for. */
-import type { AgentEvent, JsonObject, WaitAsk } from 'substrat/provider'
+import type { AgentEvent, JsonObject, ProviderFailure, WaitAsk } from 'substrat/provider'
 import { failure } from '../../model-http/src/failure.js'
 import { failureOfText } from '../../program-lines/src/failure-text.js'
 import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
@@ -88,10 +88,7 @@ export class Following {
       yield* this.tools.end()
       return
     }
-    throw failure(
-      'crashed',
-      `opencode's server ended before the turn did: ${complaintIn(this.server.output())}`,
-    )
+    throw new EventsEnded(complaintIn(this.server.output()))
   }
 
   /** It is idle soon after. */
@@ -172,6 +169,15 @@ export class Following {
       this.untaken -= 1
     }
     this.server.ask('POST', path, body).then(taken, taken)
+  }
+}
+
+/** The server is gone, or says no more. */
+export class EventsEnded extends Error implements ProviderFailure {
+  readonly failure = { type: 'crashed' as const }
+
+  constructor(complaint: string) {
+    super(`opencode's server ended before the turn did: ${complaint}`)
   }
 }
 

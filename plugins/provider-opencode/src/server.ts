@@ -58,9 +58,9 @@ export class Server {
     return { status: response.statusCode ?? 0, body: parsed(await textIn(response, `${method} ${path}`)) }
   }
 
-  /** How it ended, where it has ended by now and that can be known. */
-  async exit(): Promise<Exit | undefined> {
-    return this.program.exited === undefined ? undefined : soonExited(this.program.exited)
+  /** How it ended, where it has ended by then and that can be known. */
+  async exit(withinMs?: number): Promise<Exit | undefined> {
+    return this.program.exited === undefined ? undefined : soonExited(this.program.exited, withinMs)
   }
 
   /** What must succeed. */

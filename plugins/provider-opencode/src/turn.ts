@@ -6,12 +6,12 @@
  * the model said to that very prompt, and ended by itself; a turn that was stopped or parked is never answered.
  */
 import type { AgentEvent, JsonObject } from 'substrat/provider'
-import { failure, isFailure } from '../../model-http/src/failure.js'
-import { killerOf, wordsOfExit } from '../../program-lines/src/exit.js'
+import { endedEarly, failure, isFailure } from '../../model-http/src/failure.js'
+import { killerOf, SURE_EXIT_MS_MAX, wordsOfExit } from '../../program-lines/src/exit.js'
 import { failureOfText } from '../../program-lines/src/failure-text.js'
 import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
 import type { TurnWork as KeptTurnWork } from '../../program-lines/src/kept-session.js'
-import { Following } from './following.js'
+import { EventsEnded, Following } from './following.js'
 import { newMessageId } from './message-id.js'
 import { answerTo, endOf, failureOfError } from './messages.js'
 import { type Server, wordsOf } from './server.js'
@@ -105,9 +105,14 @@ async function answer(
 /** A connection that breaks is the server's end, whose exit follows at once; what a killed one had said is not why it ended. */
 async function failureOf(error: unknown, server: Server): Promise<unknown> {
   if (isFailure(error) && error.failure.type !== 'crashed') return error
-  const exit = await server.exit()
-  if (exit !== undefined && killerOf(exit) !== undefined)
-    return failure('crashed', `opencode's server ${wordsOfExit(exit)} before the turn had ended`)
+  const isGone = !isFailure(error) || error instanceof EventsEnded
+  const exit = await server.exit(isGone ? SURE_EXIT_MS_MAX : undefined)
+  if (exit !== undefined) {
+    const ended = `opencode's server ${wordsOfExit(exit)} before the turn had ended`
+    if (killerOf(exit) !== undefined) return failure('crashed', ended)
+    // The wrapper of npm exits so when its program was killed.
+    if (exit.code === 0) return endedEarly(ended)
+  }
   if (isFailure(error)) return error
   const said = `opencode: ${describe(error, complaintIn(server.output()))}`
   return exit === undefined ? failure('crashed', said) : failureOfText(said)

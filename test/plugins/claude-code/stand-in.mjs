@@ -65,6 +65,10 @@ async function act() {
     play('slow')
     die()
   }
+  if (last === 'exit 0 in mid-text') {
+    play('slow')
+    process.exit(0)
+  }
   if (last === 'die after the reply was kept') {
     play('slow')
     reply('kept, and never said')
