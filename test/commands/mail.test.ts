@@ -138,22 +138,21 @@ describe.concurrent('a turn that did not complete is an error to who asked and t
     expectErrors(house, ids, /cancelled: it was cancelled by another command/, request)
   })
 
-  test('when its process was killed and nobody goes on with it; and its reply comes when somebody does', async () => {
+  test('but not when its process was killed: its reply comes when the turn is continued', async () => {
     const house = new House()
     const ids = await family(house, '--option', house.scenario('s.json', { delay_ms: 600_000 }))
     const request = sentId((await house.ok(...ask)).stderr)
     const deliver = house.start(['deliver', '--all'])
     await house.waitForRecord(ids.asked, 'model.requested')
     await deliver.kill()
-    // By default recovery leaves an agent that works for another to that one, and tells it.
-    await house.run(['recover', '--all'])
-    expectErrors(house, ids, /interrupted: its process is gone/, request)
+    await house.run(['recover', '--all', '--continue', 'none'])
+    expect([errorsOf(house, ids.asker), errorsOf(house, ids.parent)]).toEqual([[], []])
     house.scenario('s.json', { say: 'after all' })
     await house.ok('deliver', '--all')
     expect(mailOf(house, ids.asker)).toMatchObject([
-      { mail_kind: 'error', reply_to: request },
       { mail_kind: 'response', reply_to: request, content: 'after all' },
     ])
+    expect(house.findings()).toEqual([])
   })
 
   test('of a root to the person, whose inbox has it', async () => {
