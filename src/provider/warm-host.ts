@@ -38,6 +38,7 @@ export interface WarmContext {
 export class WarmHost {
   /** Whether a server of an earlier turn has ended in the middle of this one, by whatever: it is no child of ours. */
   hasDied = false
+  private hasKilled = false
   private isKept = false
   private isClosed = false
   private leash: Leash | undefined
@@ -99,7 +100,7 @@ export class WarmHost {
     await this.mustStop()
     this.isKept = false
     this.isReopened = false
-    this.hasDied = false
+    this.hasDied = this.hasKilled = false
     const server_id = randomUuid()
     // Not of the run: it serves later ones too.
     const { SUBSTRAT_RUN: _, SUBSTRAT_SOCKET: __, ...lasting } = context.environment
@@ -156,7 +157,9 @@ export class WarmHost {
   private async stop(server: WarmServer | undefined, graceMs: number): Promise<void> {
     if (server === undefined) return
     const outcome = await endServer(this.session, server, graceMs)
-    this.hasDied ||= this.isReopened && outcome === 'gone'
+    // A server that this turn has killed is gone too, when it is stopped once more.
+    this.hasDied ||= this.isReopened && !this.hasKilled && outcome === 'gone'
+    this.hasKilled ||= outcome === 'killed'
     if (this.isClosed || this.session.state.warm?.server_id !== server.server_id) return
     this.isKept = false
     if (outcome === 'foreign' || outcome === 'alive') return
