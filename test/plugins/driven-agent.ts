@@ -13,6 +13,7 @@ import type {
   WaitAnswer,
 } from '../../src/provider/contract.js'
 import { killLeftGroup } from '../../src/provider/program.js'
+import type { PluginFacts } from '../../src/provider/registry.js'
 import { isAlive, type RecordedHost, recordedHost } from '../support/programs.js'
 
 const REPOSITORY = join(import.meta.dirname, '../..')
@@ -21,13 +22,25 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** The provider of a plugin's folder, as it is published. */
 export async function builtProvider(name: string): Promise<AgentProvider> {
+  const file = built(name)
+  return ((await import(/* @vite-ignore */ file)) as { default: AgentProvider }).default
+}
+
+/** The same as a plugin that is installed. */
+export function builtPlugin(name: string): PluginFacts {
+  built(name)
+  const providers = { [name.replace(/^provider-/, '')]: `./${name}.mjs` }
+  return { name, version: '1.0.0', root: folder, pjson: { substrat: { providers } } }
+}
+
+function built(name: string): string {
   const file = join(folder, `${name}.mjs`)
   execFileSync(process.execPath, [
     join(REPOSITORY, 'plugins/model-http/build.mjs'),
     join(REPOSITORY, 'plugins', name),
     file,
   ])
-  return ((await import(/* @vite-ignore */ file)) as { default: AgentProvider }).default
+  return file
 }
 
 export interface Turn {

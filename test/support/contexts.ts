@@ -1,7 +1,7 @@
 /** A context of dispatch without the command line: what is told is kept, and nothing is waited for. */
 import type { Context } from '../../src/dispatch/context.js'
 import { withDeliveries } from '../../src/dispatch/deliveries.js'
-import { ProviderRegistry } from '../../src/provider/registry.js'
+import { type PluginFacts, ProviderRegistry } from '../../src/provider/registry.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { Shutdown } from '../../src/turn/stop.js'
 import { TREE_BOUNDS } from './sessions.js'
@@ -11,6 +11,7 @@ export interface ContextFacts {
   /** Whether mail is delivered at all. */
   drains?: boolean
   caller?: string | null
+  plugins?: PluginFacts[]
 }
 
 export function contextAt(store: FileStore, facts: ContextFacts = {}): { ctx: Context; notes: string[] } {
@@ -19,7 +20,7 @@ export function contextAt(store: FileStore, facts: ContextFacts = {}): { ctx: Co
   const note = (text: string): void => void notes.push(text)
   const parts = {
     store,
-    providers: new ProviderRegistry(() => []),
+    providers: new ProviderRegistry(() => facts.plugins ?? []),
     bounds: {
       slotsMax: 1,
       waitMs: 0,

@@ -120,6 +120,8 @@ const HANDLERS = {
     session.prompts.push(params.prompt.map(({ text }) => text))
     save(session)
     const text = params.prompt.at(-1).text
+    if (has('is limited always') || (has('is limited at first') && session.prompts.length === 1))
+      return fail(id, -32603, 'Rate limit reached, try again in 1h')
     if (text.startsWith('[')) return play(session, JSON.parse(text))
     if (text.includes('has granted permission') || text.includes('has denied')) {
       for (const toolCall of session.asked ?? [])

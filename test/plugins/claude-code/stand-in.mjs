@@ -65,6 +65,8 @@ async function act() {
     play('slow')
     die()
   }
+  // Of what is asked in any other words it has an answer.
+  if (prompt === 'be limited at first') return ended('rate-limit', 1)
   if (last === 'exit 0 in mid-text') {
     play('slow')
     process.exit(0)

@@ -32,6 +32,8 @@ const { values: how } = parseArgs({
     bytes: { type: 'string' },
     /** A file that is told what it was given, and what signal it got. */
     seen: { type: 'string' },
+    /** A file that is told each prompt, in a line of JSON. */
+    asked: { type: 'string' },
     stubborn: { type: 'boolean' },
     /** Milliseconds before the end of the turn. */
     pause: { type: 'string' },
@@ -49,6 +51,7 @@ if (how.stubborn) process.on('SIGTERM', () => undefined)
 let prompt = ''
 for await (const piece of process.stdin.setEncoding('utf8')) prompt += piece
 if (how.seen) writeFileSync(how.seen, JSON.stringify({ ...given, prompt }))
+if (how.asked) appendFileSync(how.asked, `${JSON.stringify(prompt)}\n`)
 if (prompt === '') complain('No prompt provided via stdin.', 1)
 
 const { resume } = given.flags
