@@ -11,6 +11,7 @@ import type { SessionRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Location } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
+import { refusedNotice } from '../turn/history.js'
 import { capped } from '../turn/tools/toolbox.js'
 
 /** `goesOn`: with the latest turn, whose prompt is told after it. */
@@ -44,27 +45,19 @@ function isOutOfDate(session: Session, at: Location, options: SeedOptions): bool
   return told !== (conversationText(session.store, session.id, options) ?? '')
 }
 
-/** The newest of it, where it is longer than a prompt should be. Undefined where nothing was said yet. */
+/**
+ * The newest of it, where it is longer than a prompt should be. Undefined where nothing was said yet. A turn that the model
+ * refused is left out, as in `conversation`.
+ */
 export function conversationText(
   store: FileStore,
   agentId: string,
   { goesOn }: SeedOptions,
 ): string | undefined {
   const newest = new Newest()
-  const latest = new LatestTurn()
-  let ofTurn: Said[] = []
-  // Another has begun since: it is not what is gone on with.
-  const settleTurn = (): void => {
-    if (ofTurn.every(({ runId }) => latest.has(runId))) return
-    for (const said of ofTurn) newest.add(said)
-    ofTurn = []
-  }
-  for (const said of wordsOf(store, agentId, latest)) {
-    settleTurn()
-    if (goesOn && latest.has(said.runId)) ofTurn.push(said)
-    else newest.add(said)
-  }
-  settleTurn()
+  const latest = new LatestTurn(newest)
+  readWords(store, agentId, latest)
+  if (!goesOn) latest.settle()
   const told = newest.words()
   return told.length === 0 ? undefined : [HEAD, ...told, FOOT].join('\n\n')
 }
@@ -117,17 +110,48 @@ function sizeOf({ words }: Said): number {
   return Buffer.byteLength(words)
 }
 
-/** The latest run, and those that it continues. */
+/** The latest run, and those that it continues. What was said in them is in `newest` once another turn has begun. */
 class LatestTurn {
   private readonly runs = new Set<string>()
+  private readonly tools = new Set<string>()
+  private said: Said[] = []
+  private isRefused = false
 
-  begun({ run_id, continues }: SessionRecord<'run.started'>): void {
-    if (continues === undefined || !this.runs.has(continues)) this.runs.clear()
+  constructor(private readonly newest: Newest) {}
+
+  begin({ run_id, continues }: SessionRecord<'run.started'>): void {
+    if (continues === undefined || !this.runs.has(continues)) {
+      this.settle()
+      this.runs.clear()
+      this.tools.clear()
+    }
     this.runs.add(run_id)
+    // Where somebody tries a refused turn again, it is in.
+    this.isRefused = false
   }
 
-  has(runId: string | undefined): boolean {
-    return runId !== undefined && this.runs.has(runId)
+  fail({ run_id, error }: SessionRecord<'run.failed'>): void {
+    this.isRefused = error.type === 'refused' && this.runs.has(run_id)
+  }
+
+  use({ run_id, tool }: SessionRecord<'tool.finished'>): void {
+    if (this.runs.has(run_id)) this.tools.add(tool)
+  }
+
+  add(said: Said): void {
+    if (said.runId !== undefined && this.runs.has(said.runId)) this.said.push(said)
+    else this.newest.add(said)
+  }
+
+  settle(): void {
+    const told = this.isRefused ? this.notice() : this.said
+    for (const said of told) this.newest.add(said)
+    this.said = []
+  }
+
+  private notice(): Said[] {
+    if (this.tools.size === 0) return []
+    return [{ words: refusedNotice([...this.tools]), runId: undefined, isEarlier: false }]
   }
 }
 
@@ -135,18 +159,20 @@ const HEAD =
   'This conversation was begun elsewhere. What was said so far, word for word, between <conversation> and </conversation>; go on from there, and do not do again what was done.\n\n<conversation>'
 const FOOT = '</conversation>'
 
-function* wordsOf(store: FileStore, agentId: string, latest: LatestTurn): Generator<Said> {
+function readWords(store: FileStore, agentId: string, latest: LatestTurn): void {
   const log = store.openLogForRead(agentId)
   if (log === undefined) return
   try {
     for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
-      if (record.kind === 'run.started') latest.begun(record)
+      if (record.kind === 'run.started') latest.begin(record)
+      else if (record.kind === 'run.failed') latest.fail(record)
+      else if (record.kind === 'tool.finished') latest.use(record)
       const who = speakerOf(record, agentId)
       if (who === undefined || !('content' in record)) continue
       const words = `${who}: ${readText(store, agentId, record.content)}`
       const isEarlier = record.kind === 'session.seeded'
       const runId = 'run_id' in record ? record.run_id : undefined
-      yield { words: isEarlier ? words : fitting(words), runId, isEarlier }
+      latest.add({ words: isEarlier ? words : fitting(words), runId, isEarlier })
     }
   } finally {
     log.close()

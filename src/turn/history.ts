@@ -200,7 +200,8 @@ interface RefusedTurn {
 }
 
 /** What the tools of that turn have done is done, though the turn is left out. */
-function refusedNotice(tools: string[]): string {
+/** In the place of a refused turn in which tools ran. */
+export function refusedNotice(tools: string[]): string {
   return `[substrat] A turn is left out here. Its answer was refused after these tools had run: ${tools.join(', ')}. Look at what they have done before you do it again.`
 }
 

@@ -56,6 +56,54 @@ test('it has the mail of others, with who sent it, and not what substrat says to
   expect(said().slice(2)).toEqual(['Message from lead: how far are you?'])
 })
 
+describe('a turn that the model refused', () => {
+  const refusal = (run_id: string): NewRecord => ({
+    kind: 'run.failed',
+    run_id,
+    error: { type: 'refused', message: 'it will not' },
+  })
+  let run: string
+
+  beforeEach(() => {
+    appendTurn(session, 'hi', 'hello')
+    run = randomUUID()
+    session.append(beginning(session, run, 'the forbidden question'))
+    const said: NewRecord = { kind: 'message.agent', message_id: randomUUID(), run_id: run, content: 'well' }
+    session.append([said])
+  })
+
+  test('is left out, also where others come after it', () => {
+    session.append([refusal(run), { kind: 'session.suspended', reason: 'idle' }])
+    expect(said()).toEqual(['User: hi', 'You: hello'])
+    appendTurn(session, 'another', 'fine')
+    expect(said()).toEqual(['User: hi', 'You: hello', 'User: another', 'You: fine'])
+  })
+
+  test('in which tools had run has a notice in its place', () => {
+    session.append([
+      { kind: 'tool.started', run_id: run, call_id: 'c1', tool: 'Bash', input: {} },
+      { kind: 'tool.finished', run_id: run, call_id: 'c1', tool: 'Bash', content: 'made', is_error: false },
+      refusal(run),
+    ])
+    expect(said().slice(2)).toEqual([
+      expect.stringMatching(/^\[substrat\] A turn is left out here\..*: Bash\./),
+    ])
+  })
+
+  test('is in where somebody tries that very turn again', () => {
+    session.append([refusal(run)])
+    const again = randomUUID()
+    session.append([{ ...startedRun(again), origin: 'continuation', continues: run, auto: false }])
+    session.append([{ kind: 'message.agent', message_id: randomUUID(), run_id: again, content: 'so it is' }])
+    expect(said().slice(2)).toEqual(['User: the forbidden question', 'You: well', 'You: so it is'])
+  })
+
+  test('that failed in any other way is in', () => {
+    session.append([{ kind: 'run.failed', run_id: run, error: { type: 'crashed', message: 'it fell' } }])
+    expect(said().slice(2)).toEqual(['User: the forbidden question', 'You: well'])
+  })
+})
+
 test('what another agent had said before is in it, what it was told of itself is not', () => {
   const seeded = (from: string, content: string): NewRecord => ({ kind: 'session.seeded', from, content })
   session.append([seeded(randomUUID(), 'OF ANOTHER')])
