@@ -141,6 +141,7 @@ export type ModelEvent =
    * a response of more than 128 calls: stop reading there.
    */
   | { type: 'tool_call'; call: ToolCall }
+  /** Before a failure too, where it is known: a refusal is paid for. */
   | { type: 'usage'; usage: Usage }
   /** `tool_calls` where there was at least one. */
   | { type: 'stop'; reason: 'end' | 'length' | 'tool_calls' }

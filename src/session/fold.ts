@@ -12,6 +12,7 @@ import { controlled, isDeferred, mailDelivered, noted, parked, reminderSet, watc
 import { rebuilt } from './fold-rebuilt.js'
 import { openRun, runEnded, runStarted } from './fold-run.js'
 import {
+  addUsage,
   isOfProgram,
   responded,
   resumed,
@@ -135,6 +136,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       return runEnded(next, record, at, {
         status: 'failed',
         error: record.error,
+        usage: addUsage(next.run?.usage ?? null, record.usage),
         ...(record.said === undefined ? {} : { said: at }),
       })
     case 'run.cancelled':
@@ -200,7 +202,8 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       return next
     case 'model.failed': {
       const run = openRun(next, record.run_id)
-      next.run = { ...run, phase: 'started', failures: run.failures + 1 }
+      const usage = addUsage(run.usage, record.usage)
+      next.run = { ...run, phase: 'started', failures: run.failures + 1, usage }
       return next
     }
     case 'tool.started': {

@@ -75,7 +75,8 @@ export function readPastRun(store: FileStore, agentId: string, entry: Omit<KeyEn
       if (record.kind === 'run.started')
         Object.assign(run, { run_id: record.run_id, key: record.key ?? null, digest: record.digest ?? null })
       if (record.kind === 'message.agent') run.reply = readText(store, agentId, record.content)
-      if (record.kind === 'model.responded') run.usage = addUsage(run.usage, record.usage)
+      if (record.kind === 'model.responded' || record.kind === 'model.failed' || record.kind === 'run.failed')
+        run.usage = addUsage(run.usage, record.usage)
       if (record.kind === 'run.completed')
         Object.assign(run, { status: 'completed', usage: record.usage ?? run.usage })
       if (record.kind === 'run.failed') {

@@ -44,6 +44,8 @@ export interface ErrorDetail {
   said?: string
   /** The stack of the error, and of what caused it. */
   detail?: string
+  /** What the attempt has used all the same. */
+  usage?: Usage
 }
 
 /** The process group of an agent program or tool, named so that it cannot be taken for another. */
@@ -233,12 +235,13 @@ export const RECORD_SHAPES = {
   },
   /** `terminates`: the agent is done for good, once its answers are on their way. */
   'run.completed': { run_id: uuid, usage: optional(usage), terminates: optional(flag) },
-  /** `said`: what a model had said before it refused. `detail`: the stacks behind the failure, without secrets. */
+  /** `said`: what a model had said before it refused. `detail`: the stacks behind the failure, without secrets. `usage`: of an agent's program; that of a model is with its attempt. */
   'run.failed': {
     run_id: uuid,
     error: object<RunError>({ type: failure, message: text }),
     said: optional(content),
     detail: optional(text),
+    usage: optional(usage),
   },
   'run.cancelled': { run_id: uuid, reason: oneOf(...CANCELLATIONS) },
   /** `error`: how its program ended (`program_killed`). */
@@ -265,6 +268,7 @@ export const RECORD_SHAPES = {
     error: object<RunError>({ type: failure, message: text }),
     retry_in_ms: orNull(integer),
     detail: optional(text),
+    usage: optional(usage),
   },
   /**
    * `group` where the tool is a program: recorded before it runs. The input is here only where no response of a model has

@@ -86,13 +86,13 @@ export async function askAgent(
   const { hasLaunched = false } = session.state.run ?? {}
   const files = session.store.programFiles(session.id)
   let agent: AgentSession | undefined
+  const heard = new Heard(session, storage, turn)
   try {
     const created = { ...createHost({ environment, tools, record }), ...(await warm.open()) }
     const privateFile = (name: string, text: string): PrivateFile =>
       storage.guard(() => files.write(name, text))
     const host = watched({ ...created, privateFile }, deaths)
     agent = await open(session, provider, turn.settings, host, ends)
-    const heard = new Heard(session, storage, turn)
     for await (const event of untilStopped(begin(session, agent, turn, storage, hasLaunched), ends))
       heard.take(event)
     // Also where the provider took the failure to record for something that it may pass over.
@@ -120,7 +120,7 @@ export async function askAgent(
     await killApart(session, launched)
     if (storage.hasFailed) throw storage.failure
     if (isStopped) return { type: 'stopped', reason: stop.reason(), state, result: null }
-    const report = reportFailure(error, secretsOf(provider, turn.settings))
+    const report = { ...reportFailure(error, secretsOf(provider, turn.settings)), ...heard.used }
     const how = warm.hasDied
       ? KEPT_SERVER_ENDED
       : (killed ?? (hasEndedEarly(error) ? ENDED_EARLY : undefined))
@@ -212,6 +212,10 @@ class Heard {
 
   get usage(): Usage | null {
     return this.gathered.usage
+  }
+
+  get used(): { usage?: Usage } {
+    return this.gathered.used
   }
 
   take(event: AgentEvent): void {

@@ -82,7 +82,8 @@ export async function complete(
     return { outcome: 'answered', answer: { reply: gathered.text, stop, usage: gathered.usage, calls } }
   } catch (error) {
     if (ends.signal.aborted) return { outcome: 'stopped' }
-    return { outcome: 'failed', ...reportFailure(error, secretsOf(provider, request), gathered.text) }
+    const report = reportFailure(error, secretsOf(provider, request), gathered.text)
+    return { outcome: 'failed', ...report, ...gathered.used }
   }
 }
 

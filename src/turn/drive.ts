@@ -401,6 +401,6 @@ function unknownOutcome(result: ToolOutcome): ToolOutcome {
 /** Whatever its program came to after that. */
 function done(asked: AgentOutcome): TurnEvent {
   const state = 'state' in asked ? asked.state : null
-  const usage = 'usage' in asked ? asked.usage : null
+  const usage = 'usage' in asked ? (asked.usage ?? null) : null
   return { type: 'released', state, usage, terminates: true }
 }

@@ -88,6 +88,11 @@ export class Gathered {
     return this.pieces.join('')
   }
 
+  /** As a failure has it. */
+  get used(): { usage?: Usage } {
+    return this.usage === null ? {} : { usage: this.usage }
+  }
+
   add(text: unknown): string {
     if (typeof text !== 'string') throw offContract('a text event without text')
     this.bytes += Buffer.byteLength(text)

@@ -49,7 +49,7 @@ export function modelFailed(
   if (error.type === 'overflow' && mayCompact(state, run))
     return { records: [attempt], effect: { type: 'compact' } }
   if (plan.retryInMs !== null) return { records: [attempt], effect: { type: 'pause', ms: plan.retryInMs } }
-  // The attempt has the detail already.
+  // The attempt has the detail and the usage already.
   const { said } = event
   const failed = runFailed(run_id, said === undefined ? { error } : { error, said })
   if (plan.notBefore === null) return { records: [attempt, failed] }

@@ -70,15 +70,22 @@ export function stateRecord(run_id: string, state: string | null): NewRecord[] {
 /** One request that failed. */
 export function modelFailure(
   run_id: string,
-  { error, detail }: { error: RunError } & ErrorDetail,
+  { error, detail, usage }: { error: RunError } & ErrorDetail,
   retry_in_ms: number | null,
 ): NewRecord {
-  return { kind: 'model.failed', run_id, error, retry_in_ms, ...(detail === undefined ? {} : { detail }) }
+  return {
+    kind: 'model.failed',
+    run_id,
+    error,
+    retry_in_ms,
+    ...(detail === undefined ? {} : { detail }),
+    ...(usage === undefined ? {} : { usage }),
+  }
 }
 
 export function runFailed(
   run_id: string,
-  { error, said, detail }: { error: RunError } & ErrorDetail,
+  { error, said, detail, usage }: { error: RunError } & ErrorDetail,
 ): NewRecord {
   return {
     kind: 'run.failed',
@@ -86,5 +93,6 @@ export function runFailed(
     error,
     ...(said === undefined ? {} : { said }),
     ...(detail === undefined ? {} : { detail }),
+    ...(usage === undefined ? {} : { usage }),
   }
 }

@@ -6,6 +6,7 @@
  * is asked again or the run is closed; only an interrupted run leaves calls open, for the run that goes on with it.
  */
 import { assert } from '../errors.js'
+import { addUsage } from '../session/fold-turn.js'
 import type { NewRecord } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
 import {
@@ -129,7 +130,10 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
       return { records: [reply(run, event.reply)] }
     case 'released':
       return {
-        records: [...stateRecord(run_id, event.state), completed(run_id, event.usage, event.terminates)],
+        records: [
+          ...stateRecord(run_id, event.state),
+          completed(run_id, addUsage(run.usage, event.usage ?? undefined), event.terminates),
+        ],
       }
     case 'failed':
       return {

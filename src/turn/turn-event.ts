@@ -139,7 +139,7 @@ export type TurnEvent =
       asks: Ask[]
     }
   /** The program's provider says when to come back. */
-  | { type: 'program_limited'; state: string | null; error: RunError; detail?: string; notBefore: string }
+  | ({ type: 'program_limited'; state: string | null; error: RunError; notBefore: string } & ErrorDetail)
   /** A signal that was not substrat's has ended the program in the middle of its turn. */
   | { type: 'program_killed'; error: RunError }
   | { type: 'agent_replied'; reply: string }

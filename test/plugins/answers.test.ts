@@ -121,6 +121,8 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
       collect(provider, requestFor(options(server.url)), undefined, events),
     )
     expect(textOf(events)).toBe('I cannot do that.')
+    // It is paid for.
+    expect(events.filter(({ type }) => type === 'usage')).toHaveLength(1)
     expect(failure).toEqual({ type: 'refused' })
     expect(message).toMatch(/^127\.0\.0\.1:\d+ says refusal$/)
   })

@@ -78,6 +78,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     error: { type: 'refused', message: 'it will not' },
     said: BLOB,
     detail: 'Error: it will not',
+    usage: USAGE,
   },
   'run.cancelled': { run_id: ID, reason: 'turn_timeout' },
   'run.interrupted': {
@@ -103,6 +104,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     error: { type: 'rate_limit', message: 'slow down' },
     retry_in_ms: 2000,
     detail: 'Error: slow down',
+    usage: USAGE,
   },
   'tool.started': {
     run_id: ID,

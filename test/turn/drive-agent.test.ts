@@ -8,6 +8,7 @@ import { openForRead } from '../../src/session/open-for-read.js'
 import { readMessageText } from '../../src/session/read.js'
 import type { Session } from '../../src/session/session.js'
 import type { Run } from '../../src/session/state.js'
+import { bootId } from '../../src/storage/identity.js'
 import { failing, withFaults } from '../support/faults.js'
 import { isAlive } from '../support/programs.js'
 import { newSession } from '../support/sessions.js'
@@ -126,6 +127,35 @@ describe('an agent turn', () => {
     })
     for (const failure of [{ type: 'crashed' }, { type: 'invalid', ended_early: true }])
       expect(await end(failure)).toMatchObject({ status: 'failed' })
+  })
+
+  test('that fails or is limited has used what it used', async () => {
+    const used = (input_tokens: number): object => ({
+      type: 'usage',
+      usage: { input_tokens, output_tokens: 1 },
+    })
+    async function* fails(failure: object): AsyncIterable<unknown> {
+      yield used(10)
+      throw Object.assign(new Error('no'), { failure })
+    }
+    const refused = await runTurn(
+      session,
+      always(() => fails({ type: 'refused' })),
+    )
+    expect(refused).toMatchObject({ status: 'failed', usage: { input_tokens: 10, output_tokens: 1 } })
+    const limit = { type: 'rate_limit', retry_after_ms: 0 }
+    const limited = await runTurn(
+      session,
+      always(() => fails(limit)),
+    )
+    expect(limited.usage).toEqual({ input_tokens: 10, output_tokens: 1 })
+    const first = { type: 'go_on', provider: 'agent', boot_id: bootId(), auto: false, notice: null } as const
+    const done = await runTurn(
+      session,
+      always(() => yields(used(5), DONE)),
+      { first: { ...first, sources: [] } },
+    )
+    expect(done).toMatchObject({ status: 'completed', usage: { input_tokens: 15, output_tokens: 2 } })
   })
 
   test('that failed lets go without keeping a state', async () => {

@@ -52,6 +52,7 @@ test('a refusal fails the turn, once, with what was said before; the next turn i
     asked.push(request.messages().map(({ content }) => content))
     yield { type: 'text', text: 'To begin ' }
     yield { type: 'text', text: 'with' }
+    yield { type: 'usage', usage: { input_tokens: 7, output_tokens: 2 } }
     throw providerFailure('refused', 'model.test says content_filter')
   })
   const run = await runTurn(session, refusing)
@@ -60,6 +61,7 @@ test('a refusal fails the turn, once, with what was said before; the next turn i
     status: 'failed',
     reply: null,
     error: { type: 'refused', message: 'model.test says content_filter' },
+    usage: { input_tokens: 7, output_tokens: 2 },
   })
   expect(run.said && readMessageText(session.store, session.id, run.said)).toBe('To begin with')
   expect(kindsOf(session).slice(-3)).toEqual(['model.failed', 'run.failed', 'session.suspended'])

@@ -50,12 +50,12 @@ export async function* readAnswer(
     }
   }
   if (!isWhole) throw cutShort(endpoint)
+  yield { type: 'usage', usage: usage.total }
   if (stop === ('refusal' satisfies Anthropic.StopReason))
     throw refusal(endpoint, category === '' ? stop : `${stop} (${category})`)
   // Paused and unknown reasons end the response with the text that it gave.
   const isCut = CUT.some((one) => one === stop)
   for (const call of calls.finish(isCut)) yield { type: 'tool_call', call }
-  yield { type: 'usage', usage: usage.total }
   yield { type: 'stop', reason: calls.count > 0 ? 'tool_calls' : isCut ? 'length' : 'end' }
 }
 

@@ -35,11 +35,6 @@ export async function* readChat(
   }
   // Some servers end without `[DONE]`, but none without a reason.
   if (finish === '') throw cutShort(endpoint)
-  if (isRefused || finish === ('content_filter' satisfies FinishReason))
-    throw refusal(endpoint, isRefused ? 'refusal' : finish)
-  // Unknown reasons end the response with the text that it gave.
-  const isCut = finish === ('length' satisfies FinishReason)
-  for (const call of calls.finish(isCut)) yield { type: 'tool_call', call }
   if (usage) {
     const { prompt_tokens, completion_tokens } = usage
     yield {
@@ -47,6 +42,11 @@ export async function* readChat(
       usage: { input_tokens: countOf(prompt_tokens), output_tokens: countOf(completion_tokens) },
     }
   }
+  if (isRefused || finish === ('content_filter' satisfies FinishReason))
+    throw refusal(endpoint, isRefused ? 'refusal' : finish)
+  // Unknown reasons end the response with the text that it gave.
+  const isCut = finish === ('length' satisfies FinishReason)
+  for (const call of calls.finish(isCut)) yield { type: 'tool_call', call }
   yield { type: 'stop', reason: calls.count > 0 ? 'tool_calls' : isCut ? 'length' : 'end' }
 }
 

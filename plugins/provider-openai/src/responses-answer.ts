@@ -102,9 +102,6 @@ interface Gathered {
 function* finish(event: Ended, { calls, isRefused, endpoint }: Gathered): Iterable<ModelEvent> {
   const response = objectIn(event, 'response')
   const reason = textIn(objectIn(response ?? {}, 'incomplete_details'), 'reason')
-  if (isRefused || reason === 'content_filter') throw refusal(endpoint, isRefused ? 'refusal' : reason)
-  const isCut = reason === 'max_output_tokens'
-  for (const call of calls.finish(isCut)) yield { type: 'tool_call', call }
   if (response?.usage) {
     const { input_tokens, output_tokens } = response.usage
     yield {
@@ -112,6 +109,9 @@ function* finish(event: Ended, { calls, isRefused, endpoint }: Gathered): Iterab
       usage: { input_tokens: countOf(input_tokens), output_tokens: countOf(output_tokens) },
     }
   }
+  if (isRefused || reason === 'content_filter') throw refusal(endpoint, isRefused ? 'refusal' : reason)
+  const isCut = reason === 'max_output_tokens'
+  for (const call of calls.finish(isCut)) yield { type: 'tool_call', call }
   yield { type: 'stop', reason: calls.count > 0 ? 'tool_calls' : isCut ? 'length' : 'end' }
 }
 
