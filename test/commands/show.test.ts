@@ -107,7 +107,9 @@ describe.concurrent('show', () => {
     await house.run(['send', 'a', 'one'])
     const { stdout } = await house.ok('show', 'a')
     expect(stdout).toMatch(/^latest turn +failed, begun .*Z, ended .*Z$/m)
-    expect(stdout).toMatch(/^why +the scenario says so: invalid$/m)
+    expect(stdout).toMatch(
+      /^why +its AI provider did not accept the request: the scenario says so: invalid$/m,
+    )
   })
 
   test('--reply prints the latest reply alone, in full', async () => {
