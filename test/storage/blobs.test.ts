@@ -69,7 +69,7 @@ describe('a blob', () => {
     expect(() => readBlob(agent, { blob: SHA256, bytes: CONTENT.length })).toThrow(
       expect.objectContaining({
         code: 'CORRUPT',
-        message: `the blob ${agent.blob(SHA256)} is ${word}`,
+        message: `the stored conversation is damaged: the blob ${agent.blob(SHA256)} is ${word}`,
         facts: { path: agent.blob(SHA256), blob: SHA256 },
       }),
     )

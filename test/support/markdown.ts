@@ -1,6 +1,9 @@
-/** The cells of the table in a page of docs/, without its head and without backticks. */
+/** The cells of the first table in a page of docs/, without its head and without backticks. */
 export function rowsOf(page: string): string[][] {
-  const rows = page.split('\n').filter((line) => line.startsWith('| '))
+  const lines = page.split('\n')
+  const table = lines.slice(lines.findIndex((line) => line.startsWith('|')))
+  const end = table.findIndex((line) => !line.startsWith('|'))
+  const rows = table.slice(0, end === -1 ? undefined : end).filter((line) => line.startsWith('| '))
   return rows.slice(1).map((row) =>
     row
       .split('|')
