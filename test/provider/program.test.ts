@@ -179,14 +179,18 @@ describe('recovery kills of a group', () => {
     const left = await group('setsid sleep 60 & SUBSTRAT_RUN=other setsid sleep 61 & :')
     const strays = (): number[] =>
       pidsOf('sleep 60').filter((pid) => environmentOf(pid, 'SUBSTRAT_RUN') === runId)
+    const strangers = (): number[] =>
+      pidsOf('sleep 61').filter((pid) => environmentOf(pid, 'SUBSTRAT_RUN') === 'other')
+    // Until its exec it is a shell of our run.
+    await waitFor(() => strangers().length === 1, 'the stranger')
+    const [stranger] = strangers() as [number]
+    onTestFinished(() => void process.kill(stranger, 'SIGKILL'))
     await waitFor(() => strays().length === 1, 'the stray')
     const [stray] = strays() as [number]
-    const [stranger] = pidsOf('sleep 61').filter((pid) => environmentOf(pid, 'SUBSTRAT_RUN') === 'other')
-    onTestFinished(() => void process.kill(stranger as number, 'SIGKILL'))
     expect(await killStrays({ ...left, kernel_boot_id: 'another start' }, ofRun(runId))).toBe(0)
     expect(await killStrays({ ...left, start_time: Number.MAX_SAFE_INTEGER }, ofRun(runId))).toBe(0)
     expect(await killStrays(left, ofRun(runId))).toBeGreaterThan(0)
-    expect([stray, stranger as number].map(isAlive)).toEqual([false, true])
+    expect([stray, stranger].map(isAlive)).toEqual([false, true])
     expect(await killStrays(left, ofRun(runId))).toBe(0)
   })
 
