@@ -5,6 +5,7 @@
 // A run fails when a test fails, when vitest does, and when processes or temporary files are left behind.
 import { spawn, spawnSync } from 'node:child_process'
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -70,6 +71,8 @@ function build() {
 async function run() {
   // A short name: the path of a Unix socket in it has 107 bytes.
   const scratch = mkdtempSync(path.join(tmpdir(), 's-'))
+  // Some tests become another user, who is to reach what they made there.
+  chmodSync(scratch, 0o755)
   const report = `${scratch}.json`
   const mark = `SUBSTRAT_SUITE=${scratch}`
   const vitest = ['npx', 'vitest', 'run', '--reporter=json', `--outputFile=${report}`, ...positionals]
