@@ -15,7 +15,7 @@ const DIES = (share: number): string => `if (Math.random() < ${share}) process.k
 export const MUTANTS: TreeMutant[] = [
   {
     name: 'messages of one sender have no order',
-    edits: [{ from: /sequence: placeOf\(store\w*, draft\)/, to: 'sequence: 1' }],
+    edits: [{ from: /sequence: placeOf\w*\(store\w*, draft\)/, to: 'sequence: 1' }],
   },
   {
     name: 'a message leaves the inbox before its record is in the log',
