@@ -126,7 +126,7 @@ async function takenAt(
   const beside = await other
   if (taking.isMoved === true) putBack(lab.home)
   for (const [who, ended] of Object.entries({ told, beside }))
-    if (ended !== undefined) broken.push(...wrongIn(who, ended, taking))
+    if (ended !== undefined) broken.push(...wrongIn(who, ended))
   if (taking.isLost === true) return { told, broken }
   const recovered = await lab.run(['recover', '--all'])
   if (recovered.status !== 0) broken.push(`recover --all exits ${recovered.status}: ${recovered.stderr}`)
@@ -143,16 +143,11 @@ function putBack(home: string): void {
   if (existsSync(`${home}-taken`)) renameSync(`${home}-taken`, home)
 }
 
-function* wrongIn(
-  who: string,
-  { status, stdout, stderr, isHung }: LabEnded,
-  { isMoved }: Taking,
-): Iterable<string> {
+function* wrongIn(who: string, { status, stdout, stderr, isHung }: LabEnded): Iterable<string> {
   if (isHung) return yield `${who} ends`
   if (!STATUSES.includes(status as number)) yield `${who} exits ${status}: ${stderr}`
   if (/\n {4}at /.test(stderr)) yield `${who} prints no stack: ${stderr.slice(0, 400)}`
-  // Under its new name the home has the reply; whether the command still finds it there is not promised.
-  if (status === 0 && stdout !== REPLY && isMoved !== true) yield `${who} prints the reply, not ${stdout}`
+  if (status === 0 && stdout !== REPLY) yield `${who} prints the reply, not ${stdout}`
 }
 
 function* twice(home: string): Iterable<string> {

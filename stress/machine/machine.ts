@@ -5,6 +5,7 @@
  * What it cannot show: what happens between two system calls of one step, and programs that are no code of ours. The kill
  * sweep has real processes for that.
  */
+import { dirname, join } from 'node:path'
 import { clock } from '../../src/clock.js'
 import { ownIdentity } from '../../src/storage/identity.js'
 import { randomUuid } from '../../src/storage/random.js'
@@ -19,6 +20,8 @@ export class Machine {
   constructor(readonly home: string) {
     install()
     process.env.SUBSTRAT_HOME = home
+    // Whoever runs a lab may have installed plugins, of which `doctor` would speak.
+    process.env.SUBSTRAT_DATA_DIR = join(dirname(home), 'user', 'data')
   }
 
   /** Starts `substrat ARGV`. `onStep` is asked before each step on the disk. */
