@@ -15,10 +15,12 @@ import type {
 } from './contract.js'
 import { providerFailure } from './failure.js'
 
-/** After the program's exit its output is whole once nothing came for so long, from what it left running with its stdout. */
+/** After the program's exit its output is whole once nothing came for so long, from what it left running with its pipes. */
 const QUIET_MS = 200
-/** And no longer than this is such output waited for. */
+/** And something that goes on writing is listened to no longer than this. */
 const DRAIN_MS = 2000
+/** What is then in the pipe is read: more pieces than it holds are of something that prints without end. */
+const LATE_PIECES_MAX = 64
 const TERMINATE_MS = 2000
 const STDERR_BYTES_KEPT = 2000
 
@@ -83,7 +85,10 @@ async function* runTurn(program: LaunchedProgram, prompt: string): AsyncIterable
     yield { type: 'text', text: decoder.decode(piece, { stream: true }) }
   }
   const { code, signal } = await program.exited
-  if (code !== 0) throw failedExit(code, signal, errors())
+  if (code !== 0) {
+    await errors.settled()
+    throw failedExit(code, signal, errors.text())
+  }
   yield { type: 'done', reply: decode(Buffer.concat(pieces)) }
 }
 
@@ -94,35 +99,60 @@ async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
   const exited = program.exited.then(() => {
     exitedAt = clock.monotonic()
   })
-  for (;;) {
+  for (let latePieces = 0; ; ) {
     const next = iterator.next()
-    const result = await Promise.race([next, exited.then(quiet)])
-    if (result !== 'quiet') {
-      if (result.done === true) return
-      yield result.value
-    }
-    if (result === 'quiet' || clock.monotonic() - exitedAt > DRAIN_MS) {
+    const result = await Promise.race([next, exited.then(() => (latePieces === 0 ? quiet() : look()))])
+    if (result === 'quiet' || latePieces > LATE_PIECES_MAX) {
       // What is still to come is nobody's reply; the rejected read of a stream that we destroy is not an error either.
       next.catch(() => undefined)
       ;(program.stdout as unknown as { destroy(): void }).destroy()
       return
     }
+    if (result.done === true) return
+    yield result.value
+    if (clock.monotonic() - exitedAt > DRAIN_MS) latePieces += 1
   }
 }
 
 /** The pause, and then one look at the pipes: a process that was itself held up may find its timers due before its input. */
-function quiet(): Promise<'quiet'> {
+async function quiet(): Promise<'quiet'> {
+  await new Promise((resolve) => setTimeout(resolve, QUIET_MS).unref())
+  return look()
+}
+
+function look(): Promise<'quiet'> {
   return new Promise((resolve) => {
-    setTimeout(() => setImmediate(() => setImmediate(resolve, 'quiet')), QUIET_MS).unref()
+    setImmediate(() => setImmediate(resolve, 'quiet'))
   })
 }
 
-function keepTail(stream: NodeJS.ReadableStream): () => string {
+/** `settled`: all that was written before that call is read, as the exit may be told before it. */
+function keepTail(stream: NodeJS.ReadableStream): { text(): string; settled(): Promise<void> } {
   let kept = Buffer.alloc(0)
+  let bytes = 0
   stream.on('data', (piece: Buffer) => {
+    bytes += piece.length
     kept = Buffer.concat([kept, piece]).subarray(-STDERR_BYTES_KEPT)
   })
-  return () => kept.toString('utf8').trim()
+  let isOver = false
+  const over = new Promise<void>((resolve) => {
+    for (const event of ['end', 'close', 'error']) {
+      stream.on(event, () => {
+        isOver = true
+        resolve()
+      })
+    }
+  })
+  return {
+    text: () => kept.toString('utf8').trim(),
+    async settled() {
+      const end = clock.monotonic() + DRAIN_MS
+      for (let before = -1; !isOver && before !== bytes && clock.monotonic() < end; ) {
+        before = bytes
+        await Promise.race([over, quiet()])
+      }
+    },
+  }
 }
 
 function failedExit(code: number | null, signal: string | null, errors: string): Error {

@@ -1,9 +1,16 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { PassThrough } from 'node:stream'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { clock } from '../../src/clock.js'
 import { limits } from '../../src/limits.js'
-import type { AgentEvent, ProviderSettings, TurnCallOptions } from '../../src/provider/contract.js'
+import type {
+  AgentEvent,
+  LaunchedProgram,
+  ProviderSettings,
+  TurnCallOptions,
+} from '../../src/provider/contract.js'
 import { exec } from '../../src/provider/exec.js'
 import { describeFailure } from '../../src/provider/failure.js'
 import type { RunError } from '../../src/session/records.js'
@@ -187,6 +194,57 @@ describe('a program that', () => {
     const session = await exec.create(settings('echo $$ > pid; echo one; sleep 60'), recorded.host)
     for await (const _ of session.send('hi', options())) break
     expect(isAlive(pidIn('pid'))).toBe(false)
+  })
+})
+
+describe('what a program had said before its exit is read, although', () => {
+  function exited(code: number): LaunchedProgram & { stdout: PassThrough; stderr: PassThrough } {
+    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+    return {
+      stdin,
+      stdout,
+      stderr,
+      exited: Promise.resolve({ code, signal: null }),
+      kill: async () => undefined,
+    }
+  }
+
+  async function sessionOf(program: LaunchedProgram) {
+    return exec.create(settings('true'), { ...recorded.host, launch: async () => program })
+  }
+
+  async function failureOf(program: LaunchedProgram): Promise<void> {
+    for await (const _ of (await sessionOf(program)).send('hi', options()));
+  }
+
+  test('its stderr comes after its exit and the end of its stdout', async () => {
+    const program = exited(3)
+    program.stdout.end()
+    program.stdout.once('close', () => setImmediate(() => program.stderr.end('no key')))
+    await expect(failureOf(program)).rejects.toThrow('the command exited 3: no key')
+  })
+
+  test('something that it left running holds its stderr open', async () => {
+    const program = exited(3)
+    program.stdout.end()
+    program.stderr.write('no key')
+    await expect(failureOf(program)).rejects.toThrow('the command exited 3: no key')
+  })
+
+  test('who reads the reply was held up for longer than late output is waited for', async () => {
+    const { monotonic } = clock
+    onTestFinished(() => void Object.assign(clock, { monotonic }))
+    const program = exited(0)
+    program.stdout.write('one ')
+    const events: AgentEvent[] = []
+    for await (const event of (await sessionOf(program)).send('hi', options())) {
+      events.push(event)
+      if (events.length > 1) continue
+      clock.monotonic = () => monotonic() + 60_000
+      program.stdout.write('two ')
+      program.stdout.write('three')
+    }
+    expect(events.at(-1)).toEqual({ type: 'done', reply: 'one two three' })
   })
 })
 

@@ -2,23 +2,25 @@
  * A program that speaks JSON in lines, for one turn.
  *
  * Invariants: stdout and stderr are drained until the program's group is dead; a line that is no JSON object is passed
- * over; what a grandchild holds open delays the end by ten seconds at most; after `finish` nothing of the group runs.
+ * over; what the program has said before its exit is read to its end, however slow its reader is; what a grandchild
+ * says delays the end by ten seconds at most; after `finish` nothing of the group runs.
  */
 import type { Readable } from 'node:stream'
 import type { AgentHost, JsonObject, LaunchCommand, LaunchedProgram } from 'substrat/provider'
 import { readLines } from './framing.js'
 import { objectOf } from './json.js'
 import { parseJson } from './parse.js'
+import { keepTail, QUIET_MS, quietly } from './tail.js'
 
 /** Longer than any line with which a program would be understood: an image in a tool's result has some megabytes. */
 const LINE_BYTES_MAX = 32 * 1024 * 1024
 const STDERR_BYTES_KEPT = 4000
 /** What it says that is no JSON, for the message of a failure. */
 const PLAIN_CHARACTERS_KEPT = 2000
-/** After the program's exit its output is whole once nothing came for so long, from what it left running with its stdout. */
-const QUIET_MS = 200
-/** And no longer than this is such output waited for: what it had said before takes a reader who writes a log some time. */
+/** Output after the exit, of what the program left running, is waited for no longer than this. */
 const DRAIN_MS = 10_000
+/** What is then in the pipe is read: more pieces than it holds are of something that prints without end. */
+const LATE_PIECES_MAX = 64
 const TERMINATE_MS = 2000
 
 export interface JsonProgram {
@@ -30,7 +32,7 @@ export interface JsonProgram {
   closeStdin(text?: string): void
   exited: LaunchedProgram['exited']
   /** The end of what it wrote to stderr, or else of what it printed that was no JSON: why it failed, mostly. */
-  complaint(): string
+  complaint(): Promise<string>
   /** Waits for its exit, kills what is left of its group then, and lets go of its pipes. For every end of a turn. */
   finish(graceMs: number): Promise<void>
 }
@@ -48,7 +50,7 @@ export async function launchJsonProgram(
   { signal, onAbort, abortGraceMs = 0 }: JsonProgramOptions,
 ): Promise<JsonProgram> {
   const launched = await host.launch(command, { signal })
-  const errors = keepTail(launched.stderr)
+  const errors = keepTail([launched.stderr], STDERR_BYTES_KEPT)
   let plain = ''
   let isOver = false
   const program: JsonProgram = {
@@ -62,7 +64,10 @@ export async function launchJsonProgram(
     write: (message) => void launched.stdin.write(`${JSON.stringify(message)}\n`),
     closeStdin: (text = '') => void launched.stdin.end(text),
     exited: launched.exited,
-    complaint: () => errors() || plain.trim(),
+    async complaint() {
+      await errors.settled()
+      return errors.text().trim() || plain.trim()
+    },
     async finish(graceMs) {
       isOver = true
       signal.removeEventListener('abort', abort)
@@ -71,6 +76,7 @@ export async function launchJsonProgram(
       launched.stdout.resume()
       await Promise.race([launched.exited, sleep(graceMs)])
       await launched.kill(graceMs === 0 ? 0 : TERMINATE_MS)
+      await errors.settled()
       for (const stream of [launched.stdin, launched.stdout, launched.stderr]) (stream as Readable).destroy()
     },
   }
@@ -90,31 +96,29 @@ export async function launchJsonProgram(
 async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
   const stdout = program.stdout as Readable
   let lastPieceAt = 0
+  let latePieces = 0
+  let isLate = false
   program.exited.then(async () => {
     const exitedAt = performance.now()
     while (!stdout.destroyed && !stdout.readableEnded) {
       await quietly(QUIET_MS)
       const now = performance.now()
-      const isQuiet = stdout.readableLength === 0 && now - lastPieceAt >= QUIET_MS
-      if (isQuiet || now - exitedAt >= DRAIN_MS) stdout.destroy()
+      isLate = now - exitedAt >= DRAIN_MS
+      const isEmpty = stdout.readableLength === 0
+      const isOver = isEmpty && (isLate || now - lastPieceAt >= QUIET_MS)
+      if (isOver || latePieces > LATE_PIECES_MAX) stdout.destroy()
     }
   })
   try {
     // Not destroyed when a reader leaves in the middle: the program would die of SIGPIPE before it has saved its session.
     for await (const piece of stdout.iterator({ destroyOnReturn: false })) {
       lastPieceAt = performance.now()
+      if (isLate) latePieces += 1
       yield piece as Buffer
     }
   } catch {
     // Its pipe was let go: what it has said so far is all.
   }
-}
-
-/** The pause, and then one look at the pipes: a process that was itself held up may find its timers due before its input. */
-function quietly(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(() => setImmediate(() => setImmediate(resolve)), ms).unref()
-  })
 }
 
 function parsed(line: string | undefined): JsonObject | undefined {
@@ -124,15 +128,6 @@ function parsed(line: string | undefined): JsonObject | undefined {
   } catch {
     return undefined
   }
-}
-
-function keepTail(stream: NodeJS.ReadableStream): () => string {
-  let kept = Buffer.alloc(0)
-  stream.on('data', (piece: Buffer) => {
-    kept = Buffer.concat([kept, piece]).subarray(-STDERR_BYTES_KEPT)
-  })
-  stream.on('error', () => undefined)
-  return () => kept.toString('utf8').trim()
 }
 
 function sleep(ms: number): Promise<void> {

@@ -22,7 +22,7 @@ export interface Known {
   authMethods: unknown
   /** It was still starting: what it complains of is why it cannot work. */
   isStarting: boolean
-  complaint(): string
+  complaint(): Promise<string>
   exited: Promise<Exit>
 }
 
@@ -31,7 +31,7 @@ export async function failureOf(thrown: unknown, known: Known): Promise<unknown>
   if (thrown instanceof AgentError) return refused(thrown, known)
   if (thrown instanceof AgentEnded) return ended(thrown, known)
   if (thrown instanceof TimedOut) {
-    const complaint = known.complaint()
+    const complaint = await known.complaint()
     return failure(
       'timeout',
       `the agent (${known.command}) has not answered ${thrown.method} within ${thrown.ms} ms; ` +
@@ -72,7 +72,7 @@ function unauthenticated(message: string, command: string, authMethods: unknown)
 async function ended({ method }: AgentEnded, known: Known): Promise<ProviderFailure> {
   const exit = await soonExited(known.exited, SURE_EXIT_MS_MAX)
   const how = exit === undefined ? 'closed its stdout' : wordsOfExit(exit)
-  const complaint = known.complaint()
+  const complaint = await known.complaint()
   const what = `the agent (${known.command}) ${how} before it answered ${method}`
   const text = complaint === '' ? what : `${what}: ${complaint}`
   // The shell's own: no such program, or one that is not executable.

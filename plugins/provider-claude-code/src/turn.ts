@@ -162,7 +162,7 @@ class Reading {
     const reply = await this.turn.replyInStore()
     yield* this.events.unfinished('the program ended before it')
     if (reply === undefined)
-      throw failureOfExit(exit, this.program.complaint(), this.turn.settings.command, this.signs)
+      throw failureOfExit(exit, await this.program.complaint(), this.turn.settings.command, this.signs)
     yield { type: 'done', reply }
   }
 

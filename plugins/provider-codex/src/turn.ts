@@ -96,7 +96,7 @@ async function replyOf(
   const last = reader.lastError === undefined ? undefined : reader.failure(reader.lastError)
   // One that was killed while it tried again has met nothing that ends the turn.
   if (last !== undefined && (killerOf(exit) === undefined || !PASSING.includes(last.failure.type))) throw last
-  throw exitFailure(command[0], exit, program.complaint(), reader.hasBegun)
+  throw exitFailure(command[0], exit, await program.complaint(), reader.hasBegun)
 }
 
 class TurnReader {

@@ -6,7 +6,6 @@ import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
 import { failureOfError, isOwnPart } from './messages.js'
 import { Permissions } from './permissions.js'
 import type { Server } from './server.js'
-import { complaintIn } from './start.js'
 import { ToolParts } from './tool-parts.js'
 import type { TurnWork } from './turn.js'
 
@@ -88,7 +87,7 @@ export class Following {
       yield* this.tools.end()
       return
     }
-    throw new EventsEnded(complaintIn(this.server.output()))
+    throw new EventsEnded(await this.server.complaint())
   }
 
   /** It is idle soon after. */

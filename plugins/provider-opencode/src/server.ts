@@ -27,6 +27,8 @@ export interface Answer {
 
 interface Program {
   output(): string
+  /** All that was printed before this call is in `output` after it. A file needs no such wait. */
+  settled?(): Promise<void>
   /** Not known of a server that an earlier turn has kept. */
   exited?: Promise<Exit>
   kill(graceMs: number): Promise<void>
@@ -47,9 +49,10 @@ export class Server {
     setMaxListeners(0, this.closing.signal)
   }
 
-  /** The end of what it has printed. */
-  output(): string {
-    return this.program.output()
+  /** The end of what it has printed, as a reason. */
+  async complaint(): Promise<string> {
+    await this.program.settled?.()
+    return complaintIn(this.program.output())
   }
 
   /** Throws where the server cannot be reached; whatever it answers is the caller's. */
@@ -169,4 +172,13 @@ function parsed(text: string): unknown {
   } catch {
     return text
   }
+}
+
+export function complaintIn(output: string): string {
+  return output
+    .split('\n')
+    .filter((line) => !/server listening on http/.test(line))
+    .join('\n')
+    .slice(-2000)
+    .trim()
 }

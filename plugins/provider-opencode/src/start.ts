@@ -11,14 +11,15 @@ import type { AgentHost, KeptServer, LaunchCommand, LaunchedProgram } from 'subs
 import { failure } from '../../model-http/src/failure.js'
 import { wordsOfExit } from '../../program-lines/src/exit.js'
 import { objectOf, textOf } from '../../program-lines/src/json.js'
-import { Server, USER } from './server.js'
+import { keepTail, QUIET_MS } from '../../program-lines/src/tail.js'
+import { complaintIn, Server, USER } from './server.js'
 
 const START_MS_MAX = 60_000
 const HEALTH_MS_MAX = 1000
 /** What it has to be idle in, after it was told to stop what it does. */
 const ABORT_MS_MAX = 3000
 const POLL_MS = 15
-const OUTPUT_CHARACTERS_KEPT = 64 * 1024
+const OUTPUT_BYTES_KEPT = 64 * 1024
 const LISTENING = /\bhttp:\/\/\S+(?=\s)/
 
 export interface Start {
@@ -75,6 +76,7 @@ async function isIdle(server: Server): Promise<boolean> {
 
 interface Running {
   output(): string
+  settled?(): Promise<void>
   exited: LaunchedProgram['exited']
   kill(graceMs: number): Promise<void>
 }
@@ -109,20 +111,13 @@ async function launchedForTurn(
 ): Promise<Running> {
   const program = await host.launch(launch, { signal })
   program.stdin.end()
-  let kept = ''
-  for (const stream of [program.stdout, program.stderr]) {
-    stream.setEncoding('utf8')
-    stream.on('error', () => undefined)
-    stream.on('data', (piece: string) => {
-      kept = (kept + piece).slice(-OUTPUT_CHARACTERS_KEPT)
-    })
-  }
+  const { text, settled } = keepTail([program.stdout, program.stderr], OUTPUT_BYTES_KEPT)
   const kill = async (graceMs: number): Promise<void> => {
     await program.kill(graceMs)
     for (const stream of [program.stdout, program.stderr])
       (stream as unknown as { destroy(): void }).destroy()
   }
-  return { output: () => kept, exited: program.exited, kill }
+  return { output: text, settled, exited: program.exited, kill }
 }
 
 /** Its URL, once it has printed it. */
@@ -138,7 +133,7 @@ async function listening(running: Running, command: string, signal: AbortSignal)
     if (hasEnded === undefined && url !== undefined) return url
     if (hasEnded === undefined) continue
     // What it left running may still be about to say why.
-    await sleep(2 * POLL_MS)
+    await (running.settled?.() ?? sleep(QUIET_MS))
     const { code } = hasEnded
     const how = wordsOfExit(hasEnded)
     const type = code === 127 || code === 126 ? 'misconfigured' : 'crashed'
@@ -146,15 +141,6 @@ async function listening(running: Running, command: string, signal: AbortSignal)
   }
   const why = complaintIn(running.output())
   throw failure('timeout', `${command} serve does not listen after ${START_MS_MAX / 1000} s: ${why}`)
-}
-
-export function complaintIn(output: string): string {
-  return output
-    .split('\n')
-    .filter((line) => !/server listening on http/.test(line))
-    .join('\n')
-    .slice(-2000)
-    .trim()
 }
 
 function handleOf(bytes: Uint8Array): { url: string; password: string } | undefined {

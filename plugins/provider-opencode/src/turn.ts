@@ -17,7 +17,7 @@ import { answerTo, endOf, failureOfError } from './messages.js'
 import { type Server, wordsOf } from './server.js'
 import { openSession } from './session.js'
 import { readSettings } from './settings.js'
-import { complaintIn, startServer } from './start.js'
+import { startServer } from './start.js'
 import { encode, type NativeState } from './state.js'
 
 /** What OpenCode has for an abort before its server is killed. */
@@ -114,7 +114,7 @@ async function failureOf(error: unknown, server: Server): Promise<unknown> {
     if (exit.code === 0) return endedEarly(ended)
   }
   if (isFailure(error)) return error
-  const said = `opencode: ${describe(error, complaintIn(server.output()))}`
+  const said = `opencode: ${describe(error, await server.complaint())}`
   return exit === undefined ? failure('crashed', said) : failureOfText(said)
 }
 
