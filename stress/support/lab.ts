@@ -75,17 +75,27 @@ export class Lab {
   /** `mutate` changes the bundled program, as it reads before it is made small: for the canary, which must be caught. */
   static open(mutate?: (bundle: string) => string): Lab {
     const lab = new Lab(mkdtempSync(join(tmpdir(), 'substrat-lab-')))
+    try {
+      lab.fill(mutate)
+      return lab
+    } catch (error) {
+      // As of a mutant that does not find its place.
+      lab.close()
+      throw error
+    }
+  }
+
+  private fill(mutate?: (bundle: string) => string): void {
     for (const directory of ['cli/bin', 'cli/dist', 'user', 'workspace'])
-      mkdirSync(join(lab.root, directory), { recursive: true })
-    for (const file of COPIED) cpSync(join(repository, file), join(lab.root, 'cli', file))
-    const bundle = join(lab.root, 'cli/dist/substrat.cjs')
+      mkdirSync(join(this.root, directory), { recursive: true })
+    for (const file of COPIED) cpSync(join(repository, file), join(this.root, 'cli', file))
+    const bundle = join(this.root, 'cli/dist/substrat.cjs')
     if (mutate === undefined) cpSync(join(repository, 'dist/substrat.cjs'), bundle)
     else {
       execFileSync(process.execPath, [join(repository, 'esbuild.config.mjs'), '--readable', bundle])
       writeFileSync(bundle, mutate(readFileSync(bundle, 'utf8')))
     }
-    symlinkSync(join(repository, 'node_modules'), join(lab.root, 'cli/node_modules'))
-    return lab
+    symlinkSync(join(repository, 'node_modules'), join(this.root, 'cli/node_modules'))
   }
 
   close(): void {
