@@ -205,8 +205,8 @@ test('messages: the whole input at the start of a call, thoughts, and a window t
   )
   expect(events).toEqual([
     { type: 'text', text: 'now' },
-    { type: 'tool_call', call: { call_id: 'a', name: 'shell', input: { command: 'ls' } } },
     { type: 'usage', usage: { input_tokens: 5, output_tokens: 9 } },
+    { type: 'tool_call', call: { call_id: 'a', name: 'shell', input: { command: 'ls' } } },
     { type: 'stop', reason: 'tool_calls' },
   ])
   const full = await answer(
