@@ -139,6 +139,7 @@ function* amongFiles(home: DamagedHome): Generator<Damage> {
   yield mixed('older snapshot', `${a}/session.json`, {
     [`${a}/session.json`]: bytesOf(earlier, `${a}/session.json`),
   })
+  yield mixed('older key index', `${b}/keys`, { [`${b}/keys`]: bytesOf(earlier, `${b}/keys`) })
   yield mixed('older log under a newer snapshot', `${a}/events.jsonl`, {
     [`${a}/events.jsonl`]: bytesOf(earlier, `${a}/events.jsonl`),
   })

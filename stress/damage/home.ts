@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { clock } from '../../src/clock.js'
+import { limits } from '../../src/limits.js'
 import type { Image } from '../machine/image.js'
 import type { MachineLab } from '../machine/lab.js'
 import { randomBy } from '../machine/patches.js'
@@ -17,6 +18,9 @@ export interface DamagedHome {
 
 const SEED = 6
 const BEGAN = Date.parse('2026-11-20T10:00:00.000Z')
+/** More than the state has: the first of them is in the key index alone, and asked again. */
+const KEYS = ['k', 'k2', 'k3', 'k4']
+const KEYS_IN_STATE_MAX = 2
 const LARGE = 'large '.repeat(12_000)
 
 export async function makeHome(lab: MachineLab): Promise<DamagedHome> {
@@ -41,7 +45,8 @@ export async function makeHome(lab: MachineLab): Promise<DamagedHome> {
   })
   await lab.do('spawn', '--parent', 'a', '--name', 'kid')
   await lab.do('spawn', '--name', 'b')
-  await lab.do('send', 'b', '--key', 'k', 'hello')
+  Object.assign(limits, { keysInStateMax: KEYS_IN_STATE_MAX, keysLateMax: 1 })
+  for (const key of KEYS) await lab.do('send', 'b', '--key', key, 'hello')
   await lab.do('send', 'b', '--queue', 'by mail')
   await lab.do('suspend', 'a/kid', '--hold')
   await lab.do('send', 'a', 'first')
@@ -50,6 +55,7 @@ export async function makeHome(lab: MachineLab): Promise<DamagedHome> {
   await lab.do('recover', '--all')
   const earlier = lab.image()
   await lab.run(['send', 'a', 'ask me'])
+  await lab.do('send', 'b', '--key', 'late', 'hello')
   const image = lab.image()
   // From now on every command runs at the same time, so that its answer is the same.
   clock.now = () => BEGAN + 60_000

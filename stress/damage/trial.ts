@@ -73,7 +73,7 @@ export class Trials {
     if (ended.isHung) return this.broken(damage, argv, 'it ends')
     if (ended.status === 1 || /\n {4}at /.test(ended.stderr))
       return this.broken(damage, argv, `it does not end in an unexpected way: ${ended.stderr.slice(0, 500)}`)
-    const isSeen = argv !== DOCTOR || !this.isTruth(damage)
+    const isSeen = argv !== DOCTOR || !(this.isTruth(damage) || isIndexDamaged(damage))
     if (
       isSeen &&
       answer.status === before.status &&
@@ -111,6 +111,7 @@ export class Trials {
     // What can be made again is said, and asks for nobody.
     if (argv === DOCTOR) {
       if (this.isTruth(damage)) return isNamed && status === CORRUPT
+      if (isIndexDamaged(damage)) return stdout.includes('"a key index is whole"')
       return isNamed || stdout.includes(/agents\/([^/]+)/.exec(name)?.[1] ?? ' none')
     }
     if (command === 'list' || command === 'recover' || command === 'deliver') return isNamed
@@ -147,6 +148,11 @@ function isSameText({ file }: Damage, [command]: string[], after: Answer, before
 /** A message that is gone was taken by somebody, and a marker that nothing was owed: nobody can tell. */
 function isTakenAway({ kind, file }: Damage): boolean {
   return kind === 'removed' && (file.includes('inbox/') || file.startsWith('unclean/'))
+}
+
+/** Of its bytes every one is checked. One that is missing, or older, is completed from the log. */
+function isIndexDamaged({ kind, file, range }: Damage): boolean {
+  return file.endsWith('/keys') && kind !== 'removed' && range !== undefined
 }
 
 function isEntryGone({ kind, file }: Damage): boolean {
