@@ -80,7 +80,7 @@ function isHangupIgnored() {
 function refuseInspector() {
   const url = inspectorUrl()
   const isAskedFor = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some((text) =>
-    text.includes('--inspect'),
+    /--inspect(-brk|-wait)?(=|\s|$)/.test(text),
   )
   if (url === undefined || isAskedFor) return
   console.error(
@@ -162,7 +162,10 @@ function whyUntrusted(file, { isOwn = false } = {}) {
       continue
     }
     const isSticky = stat.isDirectory() && (stat.mode & 0o1000) !== 0
-    if ((stat.mode & 0o022) !== 0 && !isSticky) return `other users can write to ${at} (chmod go-w)`
+    // A group of this user alone, as Debian gives each user, is nobody else: umask 002 goes with it.
+    const isPrivate = stat.uid === self && stat.gid === self && process.getegid() === self && self !== 0
+    if ((stat.mode & (isPrivate ? 0o002 : 0o022)) !== 0 && !isSticky)
+      return `other users can write to ${at} (chmod go-w)`
   }
   return undefined
 }

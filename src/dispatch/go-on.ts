@@ -158,8 +158,11 @@ export function nothingWaits(ctx: Context, session: Session): boolean {
 }
 
 function mayBegin(ctx: Context, session: Session): boolean {
-  const { state, hold, run } = session.state
-  const isFree = !hold && !isShut(session.state) && state !== 'terminated' && run?.status !== 'open'
+  const { state, hold, run, recovery } = session.state
+  // Beside a program that may still run nothing is begun by itself.
+  const isBeside = recovery.interruption?.reason === 'program_alive'
+  const isFree =
+    !hold && !isBeside && !isShut(session.state) && state !== 'terminated' && run?.status !== 'open'
   return ctx.shutdown.requested === undefined && isFree
 }
 

@@ -70,7 +70,9 @@ async function converse(
   // A key that is sent again asks for its own turn, as `resume` does: also where a person has to say so. Past the bound of
   // what is tried by itself it does with `--retry`, for a loop in a script is no person.
   const isOwn = isOwnTurn(session.state, request)
-  const isLeftToPerson = session.state.recovery.interruption !== null && !isInterrupted(session.state)
+  const { interruption } = session.state.recovery
+  const isBeside = settled.hasStranger || interruption?.reason === 'program_alive'
+  const isLeftToPerson = interruption !== null && !isInterrupted(session.state) && !isBeside
   const auto = !(isOwn && (isLeftToPerson || request.retry))
   const wentOn = await goOn(ctx, session, { auto, settled, isLast: () => false })
   if (isOwn && wentOn.outcome !== 'nothing') {

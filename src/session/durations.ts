@@ -1,8 +1,8 @@
 /**
  * Durations that run while no process of ours does: how long a token is good, when a limit is over, when delayed mail is due.
  *
- * Invariants: a duration elapses in real time, however the wall clock was set when it began or is set meanwhile. What is
- * over by the uptime of its boot is over for good, so an expired token never revives. A writer that finds the clock behind
+ * Invariants: a duration lasts no longer than it was to last, however the wall clock is set back, and ends early only where
+ * the wall clock jumps ahead. What is over by the uptime of its boot is over for good: an expired token never revives. A writer that finds the clock behind
  * the beginning of a duration rebases it once (`clock.set_back`); from then on the clock counts again.
  *
  * An end without a reading is a time that somebody named, or one of an older log: the wall clock alone decides.

@@ -145,6 +145,8 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       next.recovery = {
         ...next.recovery,
         interruption: { run_id: record.run_id, reason: record.reason, at: record.ts },
+        // An attempt that a signal to substrat cut short says nothing of the turn: a machine may be restarted often.
+        barren_attempts: Math.max(0, next.recovery.barren_attempts - (record.reason === 'shutdown' ? 1 : 0)),
       }
       return runEnded(next, record, at, {
         status: 'interrupted',

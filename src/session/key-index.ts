@@ -75,9 +75,10 @@ export function rebuildKeyIndex(store: FileStore, log: LogReader, state: State):
 
 /** Which keys are not to be forgotten. */
 export function keptKeysAt({ updated_at }: State): KeptKeys {
-  // The earlier of the two: keys outlive a clock, or a log, that is ahead.
+  // The earlier of the two: keys outlive a log that is ahead of the clock.
   const now = Math.min(minuteOf(updated_at), Math.floor(clock.now() / MINUTE_MS))
-  return { minuteMin: now - limits.keysKeptMs / MINUTE_MS, keysMin: limits.keysKeptMin }
+  const keptMinutes = limits.keysKeptMs / MINUTE_MS
+  return { minuteMin: now - keptMinutes, keysMin: limits.keysKeptMin, keptMinutes }
 }
 
 /** Whether the last record that the index knows is in this log. */

@@ -16,6 +16,11 @@ export interface KeptKeys {
   /** Older keys are forgotten, beyond the newest `keysMin`. */
   minuteMin: number
   keysMin: number
+  /**
+   * No key is forgotten that is less than so much older than the oldest of the newest `keysMin`: a clock that was ahead for
+   * one command, or for a few, makes no key old.
+   */
+  keptMinutes: number
 }
 
 /** `added`: the place of each key by its hash in hex; it takes the place of an entry with the same hash. */
@@ -33,8 +38,13 @@ export function mergeEntries(entries: Buffer, added: ReadonlyMap<string, KeyPlac
   return Buffer.concat(merged)
 }
 
-export function forgetOld(entries: Buffer, { minuteMin, keysMin }: KeptKeys): Buffer {
+export function forgetOld(entries: Buffer, { minuteMin: byClock, keysMin, keptMinutes }: KeptKeys): Buffer {
   const all = Array.from({ length: entries.length / ENTRY_BYTES }, (_, index) => index * ENTRY_BYTES)
+  if (all.length <= keysMin) return entries
+  const seqs = Float64Array.from(all, (at) => seqAt(entries, at)).sort()
+  const newestFrom = seqs[seqs.length - keysMin] as number
+  const reference = all.find((at) => seqAt(entries, at) === newestFrom) as number
+  const minuteMin = Math.min(byClock, entries.readUInt32BE(reference + MINUTE_AT) - keptMinutes)
   const old = all.filter((at) => entries.readUInt32BE(at + MINUTE_AT) < minuteMin)
   const keptOld = Math.max(0, keysMin - (all.length - old.length))
   if (old.length <= keptOld) return entries

@@ -2,6 +2,7 @@
  * One turn of an agent provider. Its program's group and its native state are recorded the moment they are known, its
  * reply before it is let go.
  */
+import { clock } from '../clock.js'
 import { limits } from '../limits.js'
 import type {
   AgentEvent,
@@ -16,7 +17,13 @@ import type {
   WaitAnswer,
 } from '../provider/contract.js'
 import { Deaths } from '../provider/deaths.js'
-import { type FailureReport, hasEndedEarly, reportFailure, saysNothing } from '../provider/failure.js'
+import {
+  type FailureReport,
+  hasEndedEarly,
+  providerFailure,
+  reportFailure,
+  saysNothing,
+} from '../provider/failure.js'
 import { ofRun } from '../provider/mark.js'
 import { createHost, killStrays } from '../provider/program.js'
 import { secretsOf } from '../provider/secrets.js'
@@ -106,6 +113,7 @@ export async function askAgent(
       return { type: 'asks', ...question, state }
     }
     if (reply === undefined) throw endedEarly()
+    if (stop.mayHaveCaused(heard.toolFailedAtMs)) throw cutShort()
     storage.persist({ type: 'agent_replied', reply })
     const state = await letGo(agent, 'suspend')
     await warm.close(turn.keepsServer())
@@ -151,11 +159,16 @@ async function endWithoutAnswer(
 ): Promise<AgentOutcome> {
   const { error } = report
   const isEnd = error.type === 'crashed'
-  if (saysNothing(error) && (await stop.isShuttingDown(isEnd)))
+  if (saysNothing(error) && (await stop.isShuttingDown(true)))
     return { type: 'stopped', reason: 'shutdown', state: null, result: null }
   if (!isEnd || how === undefined) return { type: 'failed', ...report }
   const message = error.message.includes(how) ? error.message : `the agent program ${how}: ${error.message}`
   return { type: 'killed', error: { ...error, message } }
+}
+
+/** A stop signal to every process kills a tool of the program first: what the model then says of it is no end of the work. */
+function cutShort(): Error {
+  return providerFailure('crashed', 'a tool of the program failed as the stop signal came')
 }
 
 function killedBy({ killer }: Deaths): string | undefined {
@@ -202,6 +215,8 @@ async function killApart({ state, store }: Session, [first]: ProcessGroup[]): Pr
 class Heard {
   reply: string | undefined
   question: { wait: 'approval' | 'input'; asks: Ask[] } | undefined
+  /** When a tool of the program last failed. */
+  toolFailedAtMs = Number.NEGATIVE_INFINITY
   private readonly gathered = new Gathered()
 
   constructor(
@@ -243,6 +258,7 @@ class Heard {
     const { call_id, tool } = event
     if (!isName(call_id) || !isName(tool)) throw offContract('a tool without a name')
     const { whole, content, is_error } = capped(Buffer.from(String(event.output)), event.is_error === true)
+    if (is_error) this.toolFailedAtMs = clock.monotonic()
     const output = whole === null ? null : this.session.writeBlob(whole)
     this.storage.persist({ type: 'program_tool_finished', call_id, tool, content, is_error, output })
   }

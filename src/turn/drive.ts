@@ -89,6 +89,7 @@ class Turn {
     signal: new AbortController().signal,
     reason: () => 'shutdown',
     isShuttingDown: async () => false,
+    mayHaveCaused: () => false,
     close: () => undefined,
   }
   private readonly strays = new StrayErrors()

@@ -29,6 +29,8 @@ export function planRetry(
   if (delayMs !== undefined && !isLong)
     return { retryInMs: Math.max(delayMs, retryAfterMs ?? 0), notBefore: null }
   if (error.type !== 'rate_limit' && !isLong) return { retryInMs: null, notBefore: null }
-  const waitMs = Math.min(retryAfterMs ?? RATE_LIMIT_MS, limits.retryAfterMsMax)
+  // A time that is over already, as by a clock that is ahead, says nothing: to ask at once would have no end.
+  const isKnown = retryAfterMs !== null && retryAfterMs > 0
+  const waitMs = Math.min(isKnown ? retryAfterMs : RATE_LIMIT_MS, limits.retryAfterMsMax)
   return { retryInMs: null, notBefore: new Date(clock.now() + waitMs).toISOString() }
 }

@@ -4,6 +4,7 @@
  * A signal lets the turn finish within the grace period; the same signal again, or the end of the grace, stops it.
  */
 import { setMaxListeners } from 'node:events'
+import { clock } from '../clock.js'
 import type { FileStore, RequestVerb } from '../storage/store.js'
 import type { StopReason } from './turn-event.js'
 
@@ -23,6 +24,7 @@ const SIGNAL_PAUSE_MS = 500
 export class Shutdown {
   /** The first signal: nothing new is begun. */
   requested: StopSignal | undefined
+  private requestedAtMs = Number.POSITIVE_INFINITY
   turnsInFlight = 0
   private readonly asked = new AbortController()
   private readonly stopped = new AbortController()
@@ -64,6 +66,11 @@ export class Shutdown {
     return this.requested !== undefined
   }
 
+  /** Whether what happened then may have been done by the signal: it came before, or a moment later. */
+  mayHaveCaused(atMs: number): boolean {
+    return atMs >= this.requestedAtMs - this.pauseMs
+  }
+
   listen(): void {
     if (this.isListening) return
     this.isListening = true
@@ -87,6 +94,7 @@ export class Shutdown {
       return
     }
     this.requested = name
+    this.requestedAtMs = clock.monotonic()
     this.asked.abort()
     if (this.turnsInFlight > 0)
       this.note(
@@ -102,6 +110,8 @@ export interface TurnStop {
   reason(): StopReason
   /** Whether substrat was asked to stop by a signal, which may have gone to its programs too. `waits`: or is so now. */
   isShuttingDown(waits: boolean): Promise<boolean>
+  /** Whether a stop signal may have caused what happened at that time (of the monotonic clock). */
+  mayHaveCaused(atMs: number): boolean
   close(): void
 }
 
@@ -145,6 +155,7 @@ export function watchForStop(
   return {
     signal: stopped.signal,
     reason: () => reason,
+    mayHaveCaused: (atMs) => shutdown.mayHaveCaused(atMs),
     isShuttingDown: async (waits) => (waits ? shutdown.isSignalled() : shutdown.requested !== undefined),
     close() {
       shutdown.turnsInFlight -= 1

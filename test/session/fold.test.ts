@@ -229,6 +229,9 @@ describe('what recovery goes by', () => {
     expect(foldAll([interrupted, auto], twice).recovery.barren_attempts).toBe(3)
     expect(foldAll([interrupted, { ...auto, auto: false }], twice).recovery.barren_attempts).toBe(0)
     expect(foldAll([interrupted, startedRun(OTHER_RUN)], twice).recovery.barren_attempts).toBe(0)
+    // One that a stop signal cut short is no attempt.
+    const stopped: NewRecord = { ...interrupted, reason: 'shutdown' } as NewRecord
+    expect(foldAll([stopped], twice).recovery.barren_attempts).toBe(1)
   })
 
   test('a result of a tool counts as something added to a model, and not to a program that may die after it each time', () => {

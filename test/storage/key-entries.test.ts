@@ -43,23 +43,20 @@ test('places of any size that a log can have are kept', () => {
 
 describe('what is old', () => {
   test('is forgotten where enough are younger', () => {
-    expect(seqsOf(forgetOld(made(10), { minuteMin: 6, keysMin: 4 }))).toEqual([6, 7, 8, 9])
+    expect(seqsOf(forgetOld(made(10), { minuteMin: 6, keysMin: 4, keptMinutes: 0 }))).toEqual([6, 7, 8, 9])
   })
 
   test('is kept where it is among the latest', () => {
-    expect(seqsOf(forgetOld(made(10), { minuteMin: 9, keysMin: 3 }))).toEqual([7, 8, 9])
-    expect(
-      seqsOf(
-        forgetOld(
-          made(10, () => 1),
-          { minuteMin: 9, keysMin: 3 },
-        ),
-      ),
-    ).toEqual([7, 8, 9])
-    expect(seqsOf(forgetOld(made(2), { minuteMin: 9, keysMin: 3 }))).toEqual([0, 1])
+    expect(seqsOf(forgetOld(made(10), { minuteMin: 9, keysMin: 3, keptMinutes: 0 }))).toEqual([7, 8, 9])
+    // Of one age, however old: the newest of them say nothing of the others.
+    const ofOneAge = made(10, () => 1)
+    expect(forgetOld(ofOneAge, { minuteMin: 9, keysMin: 3, keptMinutes: 0 })).toEqual(ofOneAge)
+    expect(seqsOf(forgetOld(made(2), { minuteMin: 9, keysMin: 3, keptMinutes: 0 }))).toEqual([0, 1])
   })
 
   test('is nothing that has just that age', () => {
-    expect(seqsOf(forgetOld(made(4), { minuteMin: 0, keysMin: 1 }))).toEqual([0, 1, 2, 3])
+    expect(seqsOf(forgetOld(made(4), { minuteMin: 0, keysMin: 1, keptMinutes: 0 }))).toEqual([0, 1, 2, 3])
+    // By a clock that is far ahead: each is within the time of the oldest of the newest two.
+    expect(seqsOf(forgetOld(made(4), { minuteMin: 999, keysMin: 2, keptMinutes: 5 }))).toEqual([0, 1, 2, 3])
   })
 })

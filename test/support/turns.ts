@@ -33,6 +33,9 @@ export class FakeStop {
   async isShuttingDown(waits: boolean): Promise<boolean> {
     return this.signalled === true || (waits && this.signalled === 'late')
   }
+  mayHaveCaused(atMs: number): boolean {
+    return this.signalled !== false && Number.isFinite(atMs)
+  }
   stop(why: StopReason): void {
     this.why = why
     this.controller.abort()

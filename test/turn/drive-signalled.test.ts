@@ -47,7 +47,27 @@ const failingAgent = (error: Error): Provider =>
     }),
   })
 
+/** It ends its turn as if all were well, after a tool of its own that `failed`. */
+const agentWhoseTool = (failed: boolean): Provider =>
+  agent({
+    create: async () => ({
+      send: async function* () {
+        yield { type: 'tool_started', call_id: 'c', tool: 'bash', input: {} }
+        yield { type: 'tool_finished', call_id: 'c', tool: 'bash', output: '', is_error: failed }
+        yield { type: 'done', reply: 'that is all' }
+      },
+      suspend: async () => null,
+      stop: async () => undefined,
+    }),
+  })
+
 describe('an agent program', () => {
+  test('whose own tool fails as the signal comes has not ended its turn, whatever it says', async () => {
+    expect(await turn(agentWhoseTool(true), true)).toMatchObject(SHUTDOWN)
+    expect(await turn(agentWhoseTool(false), true)).toMatchObject({ status: 'completed' })
+    expect(await turn(agentWhoseTool(true), false)).toMatchObject({ status: 'completed' })
+  })
+
   const ends: [string, string][] = [
     ['dies of the signal', 'kill -TERM $$'],
     ['exits with its number', 'exit 143'],

@@ -69,3 +69,8 @@ test('a time that no calendar has is one that it has', () => {
     expect(isTime(notBefore)).toBe(true)
   }
 })
+
+test('a limit whose time is over already is waited for as one without a time', () => {
+  const later = new Date(NOW + 60_000).toISOString()
+  expect(plan('rate_limit', 3, 0)).toEqual({ retryInMs: null, notBefore: later })
+})
