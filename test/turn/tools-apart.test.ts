@@ -78,7 +78,8 @@ describe('a process of its own that a tool has started', () => {
     const pids = [await started('left'), await started('apart')]
     times.at(-1)?.abort()
     expect((await turn).status).toBe('completed')
-    expect(pids.map(isAlive)).toEqual([true, false])
+    await waitFor(() => !isAlive(pids[1] as number), 'its death')
+    expect(isAlive(pids[0] as number)).toBe(true)
   })
 
   test.each(['cancelled', 'shutdown', 'turn_timeout'] as const)(
@@ -89,7 +90,7 @@ describe('a process of its own that a tool has started', () => {
       const pid = await started('apart')
       stop.stop(why)
       await turn
-      expect(isAlive(pid)).toBe(false)
+      await waitFor(() => !isAlive(pid), 'its death')
     },
   )
 })
@@ -103,6 +104,6 @@ describe('a process of its own that a tool server has started', () => {
     const pid = await started('browser')
     stop.stop('cancelled')
     await turn
-    expect(isAlive(pid)).toBe(false)
+    await waitFor(() => !isAlive(pid), 'its death')
   })
 })
