@@ -5,9 +5,6 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     pool: 'forks',
-    // fresh.ts parts the files: a process of its own for each would cost a third of a second of CPU every time.
-    isolate: false,
-    setupFiles: ['test/support/fresh.ts'],
     // Most tests wait for processes that they started: one worker more than there are cores keeps the cores busy.
     maxWorkers: availableParallelism() + 1,
     // No test depends on speed: only what hangs meets these.
