@@ -29,10 +29,19 @@ const FATAL = new Map(
     .map(([name, number]) => [number, name]),
 )
 
+/** Real-time signals, which Node has no names for. */
+const [REAL_TIME_MIN, REAL_TIME_MAX] = [34, 64]
+for (let number = REAL_TIME_MIN; number <= REAL_TIME_MAX; number++) FATAL.set(number, `signal ${number}`)
+
 /** What a shell adds to the number of the signal that has killed the program which it ran. */
 const BY_SIGNAL = 128
 
-/** The name of the signal that a program died of, itself or under the shell that ran it; undefined where it has exited. */
+/**
+ * The name of the signal that a program died of, itself or under the shell that ran it; undefined where it has exited.
+ * A program that exits by itself with such a number (git with 129 for a wrong option) cannot be told from one that was
+ * killed under a shell. An agent's turn is taken for interrupted then, and goes on; a tool only waits for a stop signal
+ * that may be on its way, and else has its result as it is.
+ */
 export function killerOf({ code, signal }: Exit): string | undefined {
   return signal ?? (code === null ? undefined : FATAL.get(code - BY_SIGNAL))
 }

@@ -20,8 +20,15 @@ export interface Gated {
   leash: Leash
 }
 
+/**
+ * Node reports death by a real-time signal as exit 0 (its names of signals end at 31), and a reply that was cut short
+ * would count as a whole one. So a program begins with those signals ignored, and keeps that unless it handles them.
+ * macOS has none: there the shell refuses the first, and goes on.
+ */
+const REAL_TIME = Array.from({ length: 31 }, (_, index) => 34 + index).join(' ')
+
 // The shell waits on descriptor 3 for a line; end-of-file means that substrat is gone. Then it becomes the program.
-const GATE = 'read -r _ <&3 || exit 125; exec 3<&-; exec "$@"'
+const GATE = `command trap '' ${REAL_TIME} 2>/dev/null; read -r _ <&3 || exit 125; exec 3<&-; exec "$@"`
 
 export interface GatedStart {
   environment: Record<string, string | undefined>

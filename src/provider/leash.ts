@@ -4,8 +4,8 @@
  *
  * Invariants: the watcher is a child of this process in a session of its own, so that it is no member of the program's
  * group and no child that the program could wait for. It has none of the program's pipes and no mark of ours in its
- * environment. It ignores the signals that a shutdown sends to every process, and one that is killed is replaced. It kills
- * the group only while the group's leader has the recorded start time, and beyond that only what carries the mark.
+ * environment. It ignores every signal that can be ignored, because one that is sent to every process must not end it
+ * together with us; one that is killed is replaced. It kills the group only while the group's leader has the recorded start time, and beyond that only what carries the mark.
  *
  * Without /proc (macOS) the watcher kills the group by its number alone, and nothing that has left the group.
  */
@@ -21,17 +21,30 @@ export interface Leash {
 
 // $1: process group, $2: start time of its leader, $3: the mark as an entry of the environment.
 const WATCHER = `
+has() {
+  while IFS= read -r line || [ -n "$line" ]; do
+    case $line in *"$1"*) return 0 ;; esac
+  done <"$2"
+  return 1
+}
 marked() {
-  # The grep of busybox sees a line only up to its first NUL.
+  # Where there is no grep, and where it is that of busybox, which sees a line only up to its first NUL, the shell reads.
   if printf 'a\\0b' | grep -qF b; then grep -lsF "$1" /proc/[0-9]*/environ
-  else for each in /proc/[0-9]*/environ; do tr '\\0' '\\n' <"$each" | grep -qxF "$1" && echo "$each"; done
+  else for each in /proc/[0-9]*/environ; do has "$1" "$each" && echo "$each"; done
   fi
 }
-trap '' HUP INT QUIT TERM USR1 USR2 ALRM TSTP
+number=1
+while [ $number -le 64 ]; do
+  # KILL and STOP cannot be ignored, CHLD is how the shell learns of its children; 20 is CHLD on macOS, and TSTP here.
+  case $number in 9 | 17 | 19 | 20) ;; *) command trap '' $number ;; esac
+  number=$((number + 1))
+done
+trap '' TSTP
 read -r _ <&3 && exit 0
 if [ -r /proc/self/stat ]; then
-  stat=$(cat "/proc/$1/stat" 2>/dev/null)
-  # The command's name, in parentheses, may hold anything.
+  # The command's name, in parentheses, may hold anything, also the end of a line.
+  stat=
+  while IFS= read -r line; do stat=$line; done <"/proc/$1/stat"
   set -- "$1" "$2" "$3" \${stat##*) }
   [ "\${23}" = "$2" ] && kill -9 "-$1"
   # A process that becomes another program shows no environment for a moment: so one look that finds nothing is not enough.
@@ -80,7 +93,8 @@ function start(args: string[]): ChildProcess {
   const watcher = spawn('/bin/sh', ['-c', WATCHER, 'substrat-leash', ...args], {
     // No directory is kept from being unmounted.
     cwd: '/',
-    env: { PATH: process.env.PATH || '/usr/bin:/bin', LC_ALL: 'C' },
+    // Whatever the agent's environment says, and with it where a system keeps its programs elsewhere.
+    env: { PATH: ['/usr/bin:/bin', process.env.PATH || []].flat().join(':'), LC_ALL: 'C' },
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
     detached: true,
   })

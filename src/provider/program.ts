@@ -145,7 +145,7 @@ export async function killMarked(group: ProcessGroup, mark: Mark, graceMs: numbe
       wasThere = true
       await killGroup(group, mark, graceMs)
     }
-    const unknown = isReused(group) ? [] : membersOf(group, undefined).filter((pid) => mayBeOf(pid, mark))
+    const unknown = membersOf(group, undefined).filter((pid) => mayBeOf(pid, mark))
     if (unknown.length === 0) return wasThere ? 'killed' : 'gone'
     // The leash may be killing it at this very moment; a large process, on a busy machine, takes its time to die.
     const isDying = unknown.every(isExiting)
@@ -164,7 +164,7 @@ function isReused(group: ProcessGroup): boolean {
   return leaderStart !== undefined && leaderStart !== group.start_time
 }
 
-/** Without a mark all of it: for who knows that the number is still this group's. */
+/** Without a mark all of it, for a caller that knows its own group; but nothing once another has its number. */
 export async function killGroup(group: ProcessGroup, mark: Mark | undefined, graceMs: number): Promise<void> {
   const end = clock.monotonic() + graceMs
   let members = membersOf(group, mark)
@@ -180,10 +180,10 @@ export async function killGroup(group: ProcessGroup, mark: Mark | undefined, gra
 /**
  * Living members of the group that are ours. The start time keeps out what is older than the record. A group id is
  * reused only when the group is empty, and then its members have not our mark: recovery, which cannot know how long ago
- * the record was written, asks for that too.
+ * the record was written, asks for that too. Without a mark a leader of another start time shows that all are strangers.
  */
 function membersOf(group: ProcessGroup, mark: Mark | undefined): number[] {
-  if (!send(-group.process_group, 0)) return []
+  if (!send(-group.process_group, 0) || (mark === undefined && isReused(group))) return []
   const pids = listDirectory('proc.list', '/proc').map(Number).filter(Number.isInteger)
   return pids.filter(
     (pid) =>

@@ -135,12 +135,20 @@ describe('a program that', () => {
     ['says why on stderr', 'echo "no key" >&2; exit 3', /^the command exited 3: no key$/],
     ['is killed by a signal', 'kill -9 $$', /^the command was killed by SIGKILL$/],
     ['kills itself otherwise', 'kill -TERM $$', /^the command was killed by SIGTERM$/],
+    ['reports a death by a real-time signal, as a shell does', 'exit 162', /^the command exited 162$/],
     ['is not there', 'no-such-program-here', /^the command exited 127: .*no-such-program-here/],
   ]
   test.each(FAILURES)('%s fails its turn', async (_, command, message) => {
     const error = await failure(command)
     expect(error.type).toBe('crashed')
     expect(error.message).toMatch(message)
+  })
+
+  test('gets a real-time signal, which Node could not tell from exit 0, goes on to its end', async () => {
+    const signals = 'for n in 34 35 50 63 64; do kill -$n $$ || exit 3; done'
+    expect((await turn(`printf half; ${signals}; sh -c "${signals}"; echo ", whole"`)).reply).toBe(
+      'half, whole',
+    )
   })
 
   test('says much on stderr: the end of it is in the sentence', async () => {

@@ -28,7 +28,15 @@ async function launched(
   command: string,
   ...names: string[]
 ): Promise<{ holder: ChildProcess; pids: number[] }> {
-  const holder = scripts.start('launch-child.ts', [directory, 'record', command])
+  return launchedUnder({}, command, ...names)
+}
+
+async function launchedUnder(
+  env: Record<string, string>,
+  command: string,
+  ...names: string[]
+): Promise<{ holder: ChildProcess; pids: number[] }> {
+  const holder = scripts.start('launch-child.ts', [directory, 'record', command], env)
   await waitFor(() => names.every(isThere), 'the program')
   const pids = names.map(pidIn)
   onTestFinished(() => void pids.filter(isAlive).map((pid) => process.kill(pid, 'SIGKILL')))
@@ -97,6 +105,23 @@ describe('of a holder that is killed', () => {
     await waitFor(() => watchersOf(group).some((pid) => pid !== first), 'another watcher')
     holder.kill('SIGKILL')
     await end(pids, group)
+  })
+
+  test('also where PATH leads to no program', async () => {
+    const command =
+      'PATH=/usr/bin:/bin; setsid sh -c "echo \\$\\$ > apart; exec sleep 600" & echo $$ > self; wait'
+    const { holder, pids } = await launchedUnder({ PATH: '/nowhere' }, command, 'self', 'apart')
+    holder.kill('SIGKILL')
+    await end(pids, pids[0] as number)
+  })
+
+  test('also where the name of the program is on several lines', async () => {
+    // It has left its environment: known by its group alone.
+    const named = 'ln -s "$(command -v sleep)" "a) S 1\n2"; echo $$ > self; exec env -i ./a* 600'
+    const { holder, pids } = await launched(named, 'self')
+    await waitFor(() => commandLine(pids[0] as number)[0]?.startsWith('./a') === true, 'the program')
+    holder.kill('SIGKILL')
+    await end(pids, pids[0] as number)
   })
 
   test('what has lost its leader dies too', async () => {

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'n
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { ofRun } from '../../src/provider/mark.js'
-import { killLeftGroup, killStrays } from '../../src/provider/program.js'
+import { killGroup, killLeftGroup, killStrays } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/session/records.js'
 import { environmentOf, ownIdentity, processStartTime } from '../../src/storage/identity.js'
 import { isAlive, recordedHost } from '../support/programs.js'
@@ -122,6 +122,17 @@ describe('a launched program', () => {
     for await (const piece of program.stdout) pieces.push(piece as Buffer)
     expect(Buffer.concat(pieces).toString()).toBe("$(id) it's -n a  b\n")
   })
+})
+
+test('a group whose number another program has by now is not signalled, not even without a mark', async () => {
+  const { host, groups } = recordedHost()
+  const program = await host.launch({ argv: ['/bin/sleep', '600'], cwd: directory }, { signal })
+  const [group] = groups as [ProcessGroup]
+  const earlier = { ...group, start_time: group.start_time - 1 }
+  await killGroup(earlier, undefined, 0)
+  expect(isAlive(group.process_group)).toBe(true)
+  await killGroup(group, undefined, 0)
+  expect(await program.exited).toEqual({ code: null, signal: 'SIGKILL' })
 })
 
 describe('recovery kills of a group', () => {

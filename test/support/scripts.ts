@@ -10,7 +10,7 @@ import { afterAll, beforeAll } from 'vitest'
 const repository = join(import.meta.dirname, '..', '..')
 
 export interface Scripts {
-  start(script: string, args: string[]): ChildProcess
+  start(script: string, args: string[], env?: Record<string, string>): ChildProcess
 }
 
 /** At the top of a test file. Those that still run after it are killed. */
@@ -38,9 +38,12 @@ export function useScripts(...scripts: string[]): Scripts {
     rmSync(directory, { recursive: true, force: true })
   })
   return {
-    start(script, args) {
+    start(script, args, env = {}) {
       const file = join(directory, script.replace(/\.ts$/, '.mjs'))
-      const child = spawn(process.execPath, [file, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+      const child = spawn(process.execPath, [file, ...args], {
+        env: { ...process.env, ...env },
+        stdio: ['pipe', 'pipe', 'inherit'],
+      })
       children.add(child)
       child.once('exit', () => children.delete(child))
       return child

@@ -17,11 +17,14 @@ const HARMLESS = [
   'SIGWINCH',
 ]
 const BY_SIGNAL = 128
+/** Real-time signals, which Node has no names for. */
+const [REAL_TIME_MIN, REAL_TIME_MAX] = [34, 64]
 
 /** The signal that killed it; undefined where it exited by itself. */
 export function killerOf({ code, signal }: Exit): string | undefined {
   if (signal !== null) return signal
   const number = (code ?? 0) - BY_SIGNAL
+  if (number >= REAL_TIME_MIN && number <= REAL_TIME_MAX) return `signal ${number}`
   return Object.entries(constants.signals).find(
     ([name, value]) => value === number && !HARMLESS.includes(name),
   )?.[0]

@@ -7,9 +7,12 @@ import { spawn } from 'node:child_process'
 
 const OUTPUT_BYTES_MAX = 256 * 1024 * 1024
 
+/** Node reports death by a real-time signal as exit 0, and half the output would count as all of it: they are ignored. */
+const REAL_TIME = Array.from({ length: 31 }, (_, index) => 34 + index).join(' ')
+
 /** Beside the command waits one that kills the whole group at the end of a pipe which only we hold open. */
-const GUARD =
-  '{ trap "" HUP INT QUIT TERM; read -r _ <&3; kill -9 0; } </dev/null >/dev/null 2>&1 & exec 3<&-'
+const GUARD = `command trap "" ${REAL_TIME} 2>/dev/null
+  { trap "" HUP INT QUIT TERM; read -r _ <&3; kill -9 0; } </dev/null >/dev/null 2>&1 & exec 3<&-`
 
 /** What a person has given us, or another substrat: `host.launch` gives it to no program either. */
 const OURS = ['SUBSTRAT_TOKEN', 'SUBSTRAT_SERVER']

@@ -12,8 +12,8 @@ export const INTENT: Mutant[] = [
   {
     name: 'the gate of a program is no gate',
     file: 'provider/gate.ts',
-    from: `'read -r _ <&3 || exit 125; exec 3<&-; exec "$@"'`,
-    to: `'exec 3<&-; exec "$@"'`,
+    from: 'read -r _ <&3 || exit 125; exec 3<&-; exec',
+    to: 'exec 3<&-; exec',
     suites: ['provider/program'],
   },
   {

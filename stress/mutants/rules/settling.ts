@@ -228,8 +228,8 @@ export const SETTLING: Mutant[] = [
   {
     name: 'the leash ends in a shutdown that signals every process',
     file: 'provider/leash.ts',
-    from: `trap '' HUP INT QUIT TERM`,
-    to: `trap '' HUP INT QUIT`,
+    from: 'in 9 | 17 |',
+    to: 'in 9 | 15 | 17 |',
     suites: ['provider/leash#as in a shutdown'],
   },
   {
