@@ -25,6 +25,9 @@ export async function runUntil(
     const turns = await unlessStopped(ctx.deliveries.join(tryTurn(ctx, agentId)), signal)
     if (isAnswered()) return undefined
     if (typeof turns === 'string') return turns
+    // No turn is begun after a stop signal: what has ended here without an answer has none before the next command.
+    if (turns !== undefined && ctx.shutdown.requested !== undefined)
+      return 'substrat was told to stop, and begins no turn'
     // Nothing was to be done, and still there is no answer: somebody has to do something first.
     if (turns === 0) {
       const why = whyNoTurn(openForRead(ctx.store, agentId)?.state)

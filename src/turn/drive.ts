@@ -90,6 +90,7 @@ class Turn {
     reason: () => 'shutdown',
     isShuttingDown: async () => false,
     mayHaveCaused: () => false,
+    endIfShuttingDown: () => undefined,
     close: () => undefined,
   }
   private readonly strays = new StrayErrors()
@@ -191,6 +192,7 @@ class Turn {
       session: this.session,
       toolbox,
       signal: this.stop.signal,
+      endIfShuttingDown: () => this.stop.endIfShuttingDown(),
       persist: (event) => void this.persist(event),
       stored: (call) => this.stored([call])[0] as CallRecord,
       lendSlot: () => this.releaseSlot(),
@@ -306,6 +308,8 @@ class Turn {
     if (broken instanceof SubstratError) throw broken
     const output = whole === null ? null : this.session.writeBlob(whole)
     const result = { call_id: callId, ...outcome, output }
+    // The call runs again when the turn continues, and then has the reply.
+    if (isOpen === true) this.stop.endIfShuttingDown()
     if (this.stop.signal.aborted) {
       const reason = this.stop.reason()
       return { type: 'stopped', reason, state: null, result: isOpen === true ? null : result }

@@ -16,6 +16,8 @@ export interface ProgramTurn {
   session: Session
   toolbox: Toolbox
   signal: AbortSignal
+  /** See `TurnStop`. */
+  endIfShuttingDown(): void
   persist(event: TurnEvent): void
   /** With what is too large for a line moved to a blob. */
   stored(call: ToolCall): CallRecord
@@ -52,6 +54,7 @@ export class ProgramCalls {
     const call = { call_id: `program_${session.state.last_seq + 1}`, name: tool, input }
     persist({ type: 'program_called', call: this.turn.stored(call) })
     const { whole, ...outcome } = await this.resultOf(call, run, signal)
+    if (outcome.isOpen === true) this.turn.endIfShuttingDown()
     if (this.isOver) return OVER
     // What nobody takes did not happen: a reply that was waited for comes as a message then.
     const told = signal.aborted ? TAKEN_BACK : outcome

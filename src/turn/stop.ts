@@ -112,6 +112,8 @@ export interface TurnStop {
   isShuttingDown(waits: boolean): Promise<boolean>
   /** Whether a stop signal may have caused what happened at that time (of the monotonic clock). */
   mayHaveCaused(atMs: number): boolean
+  /** After a stop signal: ends the turn before the grace is over, because what it waits for cannot come any more. */
+  endIfShuttingDown(): void
   close(): void
 }
 
@@ -156,6 +158,9 @@ export function watchForStop(
     signal: stopped.signal,
     reason: () => reason,
     mayHaveCaused: (atMs) => shutdown.mayHaveCaused(atMs),
+    endIfShuttingDown: () => {
+      if (shutdown.requested !== undefined) onShutdown()
+    },
     isShuttingDown: async (waits) => (waits ? shutdown.isSignalled() : shutdown.requested !== undefined),
     close() {
       shutdown.turnsInFlight -= 1

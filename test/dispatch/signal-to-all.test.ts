@@ -48,6 +48,26 @@ describe.concurrent('a signal to every process', () => {
     expect((await house.ok('send', 'a', 'next')).stdout).toBe('next\n')
   })
 
+  test('of a parent that waits for its child ends both at once, however long the grace, and both continue', async () => {
+    const house = new House({ SUBSTRAT_SHUTDOWN_GRACE: '1h' })
+    const ask = { name: 'send_message', input: { to: 'kid', content: 'go', wait: true } }
+    const scenario = house.scenario('s.json', { tools: [ask] }, { say: 'finished' })
+    const parent = await house.spawn('parent', '--option', scenario, '--allow', 'all')
+    const command = 'if [ -e pid ]; then echo child; else echo $$ > pid; exec sleep 600; fi'
+    const exec = ['--provider', 'exec', '--option', `command=${command}`]
+    await house.spawn('kid', '--parent', 'parent', ...exec)
+    const sender = house.start(['send', 'parent', 'go'])
+    process.kill(await pidIn(house), 'SIGTERM')
+    sender.child.kill('SIGTERM')
+    expect((await sender.result).exit).toBe(143)
+    expect((await house.ok('recover', '--all')).stdout).toMatch(/went on, completed/)
+    expect((await house.ok('show', 'parent', '--reply')).stdout).toBe('finished\n')
+    expect(house.records(parent).filter(({ kind }) => kind === 'tool.finished')).toMatchObject([
+      { content: 'child', is_error: false },
+    ])
+    expect(house.findings(true)).toEqual([])
+  })
+
   test('in the middle of a tool tells its model, with the next command, that nobody knows what it has done', async () => {
     const house = new House()
     const tools = [{ name: 'shell', input: { command: 'echo $$ > pid; exec sleep 600' } }]

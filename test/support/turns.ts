@@ -36,6 +36,9 @@ export class FakeStop {
   mayHaveCaused(atMs: number): boolean {
     return this.signalled !== false && Number.isFinite(atMs)
   }
+  endIfShuttingDown(): void {
+    if (this.signalled === true) this.controller.abort()
+  }
   stop(why: StopReason): void {
     this.why = why
     this.controller.abort()

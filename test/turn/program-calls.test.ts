@@ -14,6 +14,7 @@ class FakeTurn {
   readonly events: TurnEvent[] = []
   readonly stop = new AbortController()
   readonly ends = new Map<string, (result: Partial<ToolResult>) => void>()
+  isShuttingDown = false
   private readonly wanted: { give(): void; refuse(): void }[] = []
   private seq = 0
 
@@ -33,6 +34,9 @@ class FakeTurn {
       session: { ...session, state } as unknown as ProgramTurn['session'],
       toolbox: toolbox as unknown as Toolbox,
       signal: this.stop.signal,
+      endIfShuttingDown: () => {
+        if (this.isShuttingDown) this.stop.abort()
+      },
       persist: (event) => void this.events.push(event),
       stored: ({ call_id, name, input }) => ({ call_id, name, input }),
       lendSlot: async () => {
@@ -161,6 +165,18 @@ describe('the end', () => {
     expect((await under).content).toBe('Refused: the turn of this agent is over.')
     expect((await call('later')).content).toBe('Refused: the turn of this agent is over.')
     expect(fake.events.map(({ type }) => type)).toEqual(['program_called'])
+  })
+
+  test('of substrat is the end of a wait in vain, and of its turn: the program is told of no such result', async () => {
+    const { fake, call } = begun()
+    const vain = call('quick')
+    await fake.end('quick', { isOpen: true })
+    expect((await vain).content).toBe('quick')
+    fake.isShuttingDown = true
+    const last = call('late')
+    await fake.end('late', { isOpen: true })
+    expect((await last).content).toBe('Refused: the turn of this agent is over.')
+    expect(fake.finished()).toEqual(['quick'])
   })
 
   test('of the agent, by complete, refuses every further call', async () => {

@@ -164,6 +164,16 @@ test('a turn that is over is stopped by nothing', () => {
   expect(stop.signal.aborted).toBe(false)
 })
 
+test('a turn whose wait is in vain ends before the grace is over, after a signal and not without one', () => {
+  const stop = watch()
+  stop.endIfShuttingDown()
+  expect(stop.signal.aborted).toBe(false)
+  signal('SIGTERM')
+  expect(stop.signal.aborted).toBe(false)
+  stop.endIfShuttingDown()
+  expect([stop.signal.aborted, stop.reason()]).toEqual([true, 'shutdown'])
+})
+
 describe('whether substrat is being stopped', () => {
   test('is known at once after a signal, and asked of nobody', async () => {
     const stop = watch()
