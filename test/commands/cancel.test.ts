@@ -7,7 +7,7 @@ import { processesWith } from '../support/processes.js'
 import { waitFor } from '../support/wait.js'
 
 /** A turn in the middle of a shell command that has children of its own. */
-const TREE = 'sleep 600 & (sleep 600; true) & echo some output; : > started; wait'
+const TREE = 'sleep 3600 & (sleep 3600; true) & echo some output; : > started; wait'
 
 async function inTool(
   house: House,
@@ -97,7 +97,7 @@ describe.concurrent('cancel', () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const program = await house.spawn('program', ...gate.flags)
-    const model = await house.spawn('model', '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const model = await house.spawn('model', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const senders = ['program', 'model'].map((name) => house.start(['send', name, 'go']))
     await gate.isReached()
     await house.waitForRecord(model, 'model.requested')
@@ -124,7 +124,7 @@ describe.concurrent('cancel', () => {
 
   test('of a turn that a crash left open ends it, so that nothing goes on with it', async () => {
     const house = new House()
-    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const sender = house.start(['send', 'a', 'go'])
     await house.waitForRecord(id, 'model.requested')
     await sender.kill()
@@ -264,7 +264,7 @@ describe.concurrent('retry', () => {
 
   test('asks again what was cancelled, with the key of the first', async () => {
     const house = new House()
-    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const sender = house.start(['send', 'a', 'go', '--key', 'k'])
     await house.waitForRecord(id, 'model.requested')
     await house.ok('cancel', 'a')

@@ -92,7 +92,7 @@ describe.concurrent('deliver', () => {
 
   test('goes on with a turn that was interrupted, also of an agent that works for another', async () => {
     const house = new House()
-    const scenario = house.scenario('s.json', { delay_ms: 600_000 })
+    const scenario = house.scenario('s.json', { delay_ms: 3_600_000 })
     const ids = [await house.spawn('root', '--option', scenario)]
     ids.push(await house.spawn('child', '--parent', 'root', '--option', scenario))
     for (const id of ids) {

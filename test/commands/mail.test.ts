@@ -120,7 +120,7 @@ describe.concurrent('a turn that did not complete is an error to who asked and t
 
   test('when it took too long', async () => {
     const house = new House()
-    const ids = await family(house, '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const ids = await family(house, '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const request = sentId((await house.ok(...ask, '--turn-timeout', '100ms')).stderr)
     expect((await house.run(['deliver', '--all'])).exit).toBe(12)
     expectErrors(house, ids, /cancelled: it took longer than its timeout/, request)
@@ -128,7 +128,7 @@ describe.concurrent('a turn that did not complete is an error to who asked and t
 
   test('when it was cancelled', async () => {
     const house = new House()
-    const ids = await family(house, '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const ids = await family(house, '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const request = sentId((await house.ok(...ask)).stderr)
     const deliver = house.start(['deliver', '--all'])
     await house.waitForRecord(ids.asked, 'model.requested')
@@ -140,7 +140,7 @@ describe.concurrent('a turn that did not complete is an error to who asked and t
 
   test('but not when its process was killed: its reply comes when the turn is continued', async () => {
     const house = new House()
-    const ids = await family(house, '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const ids = await family(house, '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const request = sentId((await house.ok(...ask)).stderr)
     const deliver = house.start(['deliver', '--all'])
     await house.waitForRecord(ids.asked, 'model.requested')

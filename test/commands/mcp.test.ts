@@ -293,7 +293,7 @@ describe.concurrent('substrat mcp', () => {
       '--parent',
       'a',
       '--option',
-      house.scenario('slow.json', { delay_ms: 60_000 }),
+      house.scenario('slow.json', { delay_ms: 3_600_000 }),
     )
     const bridge = house.start(['mcp'], { stdin: 'open', env: { SUBSTRAT_SOCKET: socket } })
     bridge.child.stdin?.write(lines(['send_message', { to: 'kid', content: 'x', wait: true }]))

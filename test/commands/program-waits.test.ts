@@ -138,7 +138,7 @@ describe.concurrent('a program that asks for a person', () => {
 
   test('is told the decision in words though everything died when it was started: nobody knows whether it had it', async () => {
     const house = new NativeHouse()
-    const { id, token } = await parked(house, [{ launch: 'touch runs; sleep 60' }], [DONE])
+    const { id, token } = await parked(house, [{ launch: 'touch runs; sleep 3600' }], [DONE])
     const decide = ['resume', 'a', '--token', token, '--approve']
     const killed = house.start(decide)
     await waitFor(() => house.read('runs') !== undefined, 'the program')
@@ -177,8 +177,8 @@ describe.concurrent('a program whose provider limits it', () => {
     const house = new NativeHouse()
     house.turns([limit(500)], [DONE])
     const id = await house.spawn('a', '--provider', 'native')
-    const { json } = await house.run(['send', 'a', 'install it', '--json'])
-    await waitFor(() => Date.now() > Date.parse(json.wait.not_before), 'its time')
+    await house.run(['send', 'a', 'install it'])
+    await house.waitForTime(id)
     await house.ok('recover', '--all')
     expect(house.told().map((told) => 'prompt' in told && told.prompt)).toEqual(['install it', 'install it'])
     expect((await house.ok('show', 'a', '--json')).json).toMatchObject({ reply: 'installed', wait: null })
@@ -188,8 +188,9 @@ describe.concurrent('a program whose provider limits it', () => {
   test('after it has begun to work is told that it was interrupted', async () => {
     const house = new NativeHouse()
     house.turns([...WORKS, limit(1)], [DONE])
-    await house.spawn('a', '--provider', 'native')
+    const id = await house.spawn('a', '--provider', 'native')
     expect((await house.run(['send', 'a', 'install it'])).exit).toBe(7)
+    await house.waitForTime(id)
     expect(await house.ok('resume', 'a')).toMatchObject({ stdout: 'installed\n' })
     const again = house.told()[1]
     expect(again).toMatchObject({ prompt: expect.stringContaining('install it') })
@@ -296,7 +297,7 @@ describe.concurrent('the store of a program', () => {
 
   test('says of a killed turn that it had finished: its reply is taken, and nothing is asked again', async () => {
     const house = new NativeHouse()
-    const id = await begun(house, { launch: 'printf built > finished; sleep 60' })
+    const id = await begun(house, { launch: 'printf built > finished; sleep 3600' })
     const killed = house.start(['send', 'a', 'hi', '--key', 'k'])
     await waitFor(() => house.read('finished') === 'built', 'the program')
     await killed.kill()
@@ -306,7 +307,7 @@ describe.concurrent('the store of a program', () => {
 
   test('says of a killed turn that it had not: it goes on in the same session', async () => {
     const house = new NativeHouse()
-    const id = await begun(house, { launch: 'touch runs; sleep 60' })
+    const id = await begun(house, { launch: 'touch runs; sleep 3600' })
     const killed = house.start(['send', 'a', 'hi'])
     await waitFor(() => house.read('runs') !== undefined, 'the program')
     await killed.kill()

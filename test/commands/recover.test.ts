@@ -26,7 +26,7 @@ async function wreck(house: House): Promise<{ clean: string; model: string; prog
   const gate = new Gate(house, 'g')
   const [clean, model, program] = await Promise.all([
     house.spawn('clean'),
-    house.spawn('model', '--option', house.scenario('s.json', { delay_ms: 600_000 })),
+    house.spawn('model', '--option', house.scenario('s.json', { delay_ms: 3_600_000 })),
     house.spawn('program', ...gate.flags),
   ])
   await house.ok('send', 'clean', 'hello')

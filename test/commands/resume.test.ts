@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 
 async function interrupted(house: House): Promise<string> {
-  const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+  const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
   const sender = house.start(['send', 'a', 'one'])
   await house.waitForRecord(id, 'model.requested')
   await sender.kill()

@@ -1,7 +1,6 @@
 /** Requests to a model that fail: tried again, put off until a time, made shorter, or the end of the turn. */
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
-import { waitFor } from '../support/wait.js'
 
 const QUICK = { SUBSTRAT_RETRY_DELAYS: '10ms,20ms' }
 
@@ -60,12 +59,6 @@ async function limited(house: House, forMs: number, ...flags: string[]): Promise
 const LONG_MS = 3_600_000
 const SHORT_MS = 1
 
-function isDue(house: House, id: string): Promise<void> {
-  const wait = house.records(id).find(({ kind }) => kind === 'run.waiting')
-  const at = wait?.kind === 'run.waiting' ? Date.parse(wait.not_before as string) : 0
-  return waitFor(() => Date.now() > at, 'the time')
-}
-
 describe.concurrent('a rate limit past the retries', () => {
   test('parks the turn until its time: resume, recover and the same key are exit 7 before it', async () => {
     const house = new House({ SUBSTRAT_RETRY_DELAYS: 'none' })
@@ -94,7 +87,7 @@ describe.concurrent('a rate limit past the retries', () => {
   ] as const)('goes on once it is due, by %s', async (_, words, stdout) => {
     const house = new House({ SUBSTRAT_RETRY_DELAYS: 'none' })
     const id = await limited(house, SHORT_MS, '--key', 'k')
-    await isDue(house, id)
+    await house.waitForTime(id)
     const went = await house.run([...words])
     expect(went.exit, went.stderr).toBe(0)
     if (typeof stdout === 'string') expect(went.stdout).toBe(stdout)
@@ -109,7 +102,10 @@ describe.concurrent('a rate limit past the retries', () => {
     const id = await house.spawn('a', '--option', house.scenario('s.json', { fail, say: 'at last' }))
     expect((await house.run(['send', 'a', 'go'])).exit).toBe(7)
     const exits: number[] = []
-    for (let i = 0; i < 5; i++) exits.push((await house.run(['recover', '--all'])).exit)
+    for (let i = 0; i < 5; i++) {
+      await house.waitForTime(id)
+      exits.push((await house.run(['recover', '--all'])).exit)
+    }
     expect(exits).toEqual([7, 7, 7, 7, 0])
     expect(house.count(id, 'run.started')).toBe(1)
     expect(house.count(id, 'run.interrupted')).toBe(0)

@@ -294,7 +294,7 @@ describe.concurrent('the bounds of a turn', () => {
 
   test('--turn-timeout cancels the turn with exit 12, and the next message gets its reply', async () => {
     const house = new House()
-    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 60_000 }))
+    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const sent = await house.run(['send', 'a', 'hello', '--turn-timeout', '100ms'])
     expect(sent).toMatchObject({ exit: 12, stdout: '' })
     expect(sent.stderr).toMatch(/the turn of a was stopped: it took longer than its timeout/)

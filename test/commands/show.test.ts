@@ -78,7 +78,7 @@ describe.concurrent('show', () => {
 
   test('of a turn whose process is gone says so, and writes nothing', async () => {
     const house = new House()
-    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const sender = house.start(['send', 'a', 'one'])
     await house.waitForRecord(id, 'model.requested')
     await sender.kill()

@@ -39,6 +39,7 @@ describe.concurrent('a token is refused by name', () => {
   test('expired, before any recovery has looked', async () => {
     const house = new House({ SUBSTRAT_TOKEN_LIFETIME: '1ms' })
     const { id, token } = await parked(house)
+    await house.waitForTime(id)
     const refused = await house.run(decides(token, '--approve', '--json'))
     expect(refusal(refused)).toEqual([13, 'TOKEN_EXPIRED'])
     expect(house.count(id, 'token.consumed')).toBe(0)
@@ -99,7 +100,7 @@ describe.concurrent('the same decision again', () => {
   test('goes on where the first was killed right after the token was consumed', async () => {
     const house = new House()
     const slow = { name: 'read_file', input: { path: 's.json' } }
-    const option = house.scenario('s.json', { tools: [MARKS, slow] }, { delay_ms: 600_000 })
+    const option = house.scenario('s.json', { tools: [MARKS, slow] }, { delay_ms: 3_600_000 })
     const id = await house.spawn('a', '--option', option)
     const { json } = await house.run(['send', 'a', 'go', '--json'])
     const { token } = json.wait
@@ -117,7 +118,7 @@ describe.concurrent('the same decision again', () => {
 
   test('is told what the run came to that went on with an interrupted one', async () => {
     const house = new House()
-    const waits = { name: 'shell', input: { command: ': > started; sleep 600' } }
+    const waits = { name: 'shell', input: { command: ': > started; sleep 3600' } }
     const { id, token } = await parked(house, { tools: [waits] })
     const first = house.start(decides(token, '--approve'))
     await waitFor(() => house.read('started') !== undefined, 'the tool')

@@ -247,7 +247,7 @@ describe.concurrent('send_message with wait', () => {
   test('of an agent that is terminated meanwhile gives an error', async () => {
     const house = new House()
     const id = await agent(house, 'a', [send('kid', 'x', { wait: true }), 'ok'], ...TREE)
-    const kid = await agent(house, 'a/kid', [{ delay_ms: 60_000 }])
+    const kid = await agent(house, 'a/kid', [{ delay_ms: 3_600_000 }])
     const sender = house.start(['send', 'a', 'go'])
     await house.waitForRecord(kid, 'model.requested')
     await house.ok('terminate', 'a/kid')

@@ -79,7 +79,7 @@ describe.concurrent('wait', () => {
 
   test('goes on with what was interrupted', async () => {
     const house = new House()
-    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const sender = house.start(['send', 'a', 'hi'])
     await house.waitForRecord(id, 'model.requested')
     await sender.kill()
@@ -110,7 +110,7 @@ describe.concurrent('wait exits', () => {
     await house.ok('suspend', 'held', '--hold')
     await house.ok('gate', 'gated')
     for (const name of ['held', 'gated']) await queue(house, name)
-    const slow = house.scenario('slow.json', { delay_ms: 600_000 })
+    const slow = house.scenario('slow.json', { delay_ms: 3_600_000 })
     const victim = await house.spawn('cancelled', '--option', slow)
     await house.spawn('timed', '--option', slow)
     expect((await house.run(['send', 'timed', 'x', '--turn-timeout', '50ms'])).exit).toBe(12)
@@ -241,7 +241,7 @@ describe.concurrent('wait --no-drain', () => {
 
   test('says of a turn whose process is gone that it is interrupted', async () => {
     const house = new House()
-    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+    const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const sender = house.start(['send', 'a', 'hi'])
     await house.waitForRecord(id, 'model.requested')
     await sender.kill()

@@ -79,7 +79,7 @@ describe.concurrent('a tool that may change things', () => {
 
 test('a token that recovery mints is told on stderr', async () => {
   const house = new House()
-  const option = house.scenario('s.json', { delay_ms: 600_000 })
+  const option = house.scenario('s.json', { delay_ms: 3_600_000 })
   const id = await house.spawn('a', '--option', option)
   const sender = house.start(['send', 'a', 'go'])
   await house.waitForRecord(id, 'model.requested')
@@ -328,6 +328,7 @@ describe.concurrent('a turn that waits', () => {
   test('past its deadline is interrupted_waiting for readers, recorded once by recovery, and asks anew', async () => {
     const house = new House()
     const { id, token } = await parked(house, { env: { SUBSTRAT_TOKEN_LIFETIME: '1ms' } })
+    await house.waitForTime(id)
     const log = house.log(id)
     expect((await house.ok('list', '--json')).json.agents[0].status).toBe('interrupted_waiting')
     expect((await house.ok('show', 'a')).stdout).toMatch(/^next +substrat resume a$/m)
@@ -421,6 +422,7 @@ describe.concurrent('a message to an agent that waits', () => {
     )
     const sends = ['send', 'a', 'go', '--key', 'k', '--json']
     expect((await house.run(sends, { env: { SUBSTRAT_TOKEN_LIFETIME: '1ms' } })).exit).toBe(5)
+    await house.waitForTime(id)
     const again = await house.run(sends)
     expect([again.exit, again.json.wait.asks]).toEqual([5, [{ tool: 'shell', input: MARKS.input }]])
     expect(house.count(id, 'message.user')).toBe(1)

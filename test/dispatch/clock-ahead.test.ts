@@ -67,7 +67,7 @@ const turnsOf = (store: FileStore, id: string): number => {
 }
 
 async function recovered(store: FileStore): Promise<void> {
-  const { ctx } = contextAt(store, { bounds: { slotsMax: 4, waitMs: 1000, turnTimeoutMs: 30_000 } })
+  const { ctx } = contextAt(store, { bounds: { slotsMax: 4, waitMs: 3_600_000, turnTimeoutMs: 3_600_000 } })
   await recover(ctx, { all: true, agents: [] }, 'all', () => undefined)
 }
 
@@ -137,7 +137,7 @@ function delayed(store: FileStore, id: string): void {
 }
 
 async function denied(store: FileStore, id: string, token: string): Promise<string> {
-  const { ctx } = contextAt(store, { bounds: { slotsMax: 4, waitMs: 1000, turnTimeoutMs: 30_000 } })
+  const { ctx } = contextAt(store, { bounds: { slotsMax: 4, waitMs: 3_600_000, turnTimeoutMs: 3_600_000 } })
   let said = 'nothing'
   const request = { agentId: id, token, tokenId: null, decision: 'deny', text: '' } as const
   try {

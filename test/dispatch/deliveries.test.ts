@@ -16,9 +16,9 @@ import { waitFor } from '../support/wait.js'
 const stateOf = (store: FileStore, id: string): State => openForRead(store, id)?.state as State
 const bounds = { slotsMax: 4, waitMs: 3_600_000, turnTimeoutMs: 3_600_000 }
 
-async function slowAgent(store: FileStore, delayMs: number): Promise<string> {
-  const workspace = tempDirectory()
-  const responses = [{ delay_ms: delayMs, say: 'slow' }]
+/** Each of its turns takes until there is a file `go` in the workspace. */
+async function slowAgent(store: FileStore, workspace = tempDirectory()): Promise<string> {
+  const responses = [{ after_file: 'go', say: 'slow' }]
   writeFileSync(path.join(workspace, 's.json'), JSON.stringify({ responses }))
   return newAgent(store, { workspace, options: { scenario: 's.json' } })
 }
@@ -26,10 +26,13 @@ async function slowAgent(store: FileStore, delayMs: number): Promise<string> {
 test('turns side by side spend from one budget, and an agent that came too late for it is named', async () => {
   const store = tempStore()
   const { ctx, notes } = contextAt(store, { bounds })
-  const ids = [await slowAgent(store, 100), await slowAgent(store, 100)]
+  const workspace = tempDirectory()
+  const ids = [await slowAgent(store, workspace), await slowAgent(store, workspace)]
   for (const id of ids) posted(store, id, 'hi')
   ctx.deliveries.budget = new TurnBudget(1)
   for (const id of ids) ctx.deliveries.wake(id)
+  await waitFor(() => ids.some((id) => stateOf(store, id).run?.status === 'open'), 'the one turn')
+  writeFileSync(path.join(workspace, 'go'), '')
   await ctx.deliveries.idle()
   const [left, ...others] = ids.filter((id) => store.mail.ids(id).length === 1)
   expect(others).toEqual([])
@@ -51,18 +54,20 @@ test('a part of a budget has no more than the whole, and spends from it', () => 
 
 test('a message that found the agent locked by a turn in place gets its turn from whoever ran that', async () => {
   const store = tempStore()
-  const id = await slowAgent(store, 300)
+  const workspace = tempDirectory()
+  const id = await slowAgent(store, workspace)
   posted(store, id, 'asked')
   // Even with --no-drain: nobody else will come by.
   const { ctx: waiting } = contextAt(store, { bounds, drains: false })
   const answered = (): boolean => store.mail.ids('operator').length > 0
-  const inPlace = runUntil(waiting, id, answered, AbortSignal.timeout(20_000))
+  const inPlace = runUntil(waiting, id, answered, new AbortController().signal)
   await waitFor(() => stateOf(store, id).run?.status === 'open', 'the turn')
   const { ctx: sender } = contextAt(store, { bounds })
   posted(store, id, 'later')
   sender.deliveries.wake(id)
   await sender.deliveries.idle()
   expect(store.mail.ids(id)).toHaveLength(2)
+  writeFileSync(path.join(workspace, 'go'), '')
   expect(await inPlace).toBeUndefined()
   await waiting.deliveries.idle()
   expect(store.mail.ids(id)).toEqual([])

@@ -41,7 +41,8 @@ test(`${KILLS} kills at random points: every acknowledged message is delivered o
     return house.start(['send', to, `message ${sends++}`, '--queue', ...from])
   }
 
-  while (kills < KILLS) {
+  // On, where the machine was too slow for what was sent to be acknowledged before the kills.
+  while (kills < KILLS || acknowledged.length <= KILLS / 2) {
     const batch = Array.from({ length: SENDERS }, begin)
     const recovery = house.start(['deliver', '--all'])
     const running = [...batch, recovery]
@@ -76,7 +77,6 @@ test(`${KILLS} kills at random points: every acknowledged message is delivered o
   const { messages } = (await house.ok('inbox', '--json')).json
   const answered = new Set(messages.map((message: { reply_to: string }) => message.reply_to))
   for (const [, records] of delivered) for (const { reply_to } of records) answered.add(reply_to)
-  expect(acknowledged.length).toBeGreaterThan(KILLS / 2)
   for (const id of acknowledged) {
     expect(delivered.get(id), id).toHaveLength(1)
     expect(answered, id).toContain(id)

@@ -3,7 +3,7 @@ import { House } from '../support/cli.js'
 
 test('an agent on hold takes no turn by itself: only resume goes on with what was interrupted', async () => {
   const house = new House()
-  const flags = ['--option', house.scenario('s.json', { delay_ms: 600_000 })]
+  const flags = ['--option', house.scenario('s.json', { delay_ms: 3_600_000 })]
   const id = await house.spawn('a', ...flags)
   const turn = house.start(['send', 'a', 'hello'])
   await house.waitForRecord(id, 'model.requested')

@@ -19,7 +19,7 @@ import { tempStore } from '../support/temp.js'
 const COMPOSED = 'Zürich'.normalize('NFC')
 const DECOMPOSED = COMPOSED.normalize('NFD')
 const KEYS = [COMPOSED, DECOMPOSED]
-const bounds = { slotsMax: 4, waitMs: 10_000, turnTimeoutMs: 30_000 }
+const bounds = { slotsMax: 4, waitMs: 3_600_000, turnTimeoutMs: 3_600_000 }
 
 const stateOf = (store: FileStore, id: string): State => openForRead(store, id)?.state as State
 

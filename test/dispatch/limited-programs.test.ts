@@ -99,7 +99,7 @@ const ACP: Program = {
 }
 
 function command(): Context {
-  const { ctx } = contextAt(store, { plugins, bounds: { slotsMax: 4, turnTimeoutMs: 60_000 } })
+  const { ctx } = contextAt(store, { plugins, bounds: { slotsMax: 4, turnTimeoutMs: 3_600_000 } })
   ctx.tools.allow = ['tree']
   return ctx
 }

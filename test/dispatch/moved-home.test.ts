@@ -19,10 +19,10 @@ import { tempDirectory, tempStore } from '../support/temp.js'
 
 const bounds = {
   slotsMax: 4,
-  waitMs: 10_000,
-  turnTimeoutMs: 30_000,
-  toolTimeoutMs: 30_000,
-  tokenLifetimeMs: 60_000,
+  waitMs: 3_600_000,
+  turnTimeoutMs: 3_600_000,
+  toolTimeoutMs: 3_600_000,
+  tokenLifetimeMs: 3_600_000,
 }
 
 /** Sends, and renames the home once a record of that kind is on disk; where it is now. */

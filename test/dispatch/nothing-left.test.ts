@@ -14,9 +14,9 @@ const STUBBORN = [
   '#!/bin/sh',
   'trap "" HUP INT TERM PIPE',
   'echo $$ > self',
-  'sleep 600 & echo $! > child',
-  'setsid sh -c "echo \\$\\$ > apart; exec sleep 600" </dev/null >/dev/null 2>&1 &',
-  'while :; do sleep 600; done',
+  'sleep 3600 & echo $! > child',
+  'setsid sh -c "echo \\$\\$ > apart; exec sleep 3600" </dev/null >/dev/null 2>&1 &',
+  'while :; do sleep 3600; done',
 ].join('\n')
 const FILES = ['self', 'child', 'apart']
 

@@ -335,7 +335,7 @@ test('a parent that does not wait gets the reply as a message, once, and no erro
 test('a parent whose wait was stopped by a signal gets the reply as the result of its call, once', async () => {
   for (const [name, command] of commandsFor(0, 3)) {
     const store = tempStore()
-    const slow = scenarioFile({ delay_ms: 600_000, say: 'done' })
+    const slow = scenarioFile({ delay_ms: 3_600_000, say: 'done' })
     const lead = await newAgent(store, {
       name: 'lead',
       options: scenarioFile(ask('child', true), { say: 'ok' }),

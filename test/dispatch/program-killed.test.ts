@@ -48,7 +48,7 @@ function asked(): string[] {
 }
 
 function command(): Context {
-  const { ctx, notes: said } = contextAt(store, { bounds: { turnTimeoutMs: 60_000 } })
+  const { ctx, notes: said } = contextAt(store, { bounds: { turnTimeoutMs: 3_600_000 } })
   notes = said
   return ctx
 }

@@ -99,7 +99,7 @@ describe.concurrent('a program of exec that', () => {
     ],
     ['dies of a signal', 'kill -9 $$', 6, /was killed by SIGKILL/],
     ['is not there', 'no-such-program', 9, /exited 127: .*no-such-program/],
-    ['ignores SIGTERM', "trap '' TERM; sleep 600 & wait; sleep 600", 12, /took longer than its timeout/],
+    ['ignores SIGTERM', "trap '' TERM; sleep 3600 & wait; sleep 3600", 12, /took longer than its timeout/],
     ['prints without end', 'yes', 9, /printed more than|larger than/],
   ]
   test.each(programs)('%s', async (_, command, exit, why) => {
@@ -116,7 +116,7 @@ describe.concurrent('a program of exec that', () => {
 
   test('does not read its prompt, or leaves something running with its stdout, still gives its reply', async () => {
     const house = new House()
-    const id = await house.spawn('a', '--provider', 'exec', '--option', 'command=sleep 600 & echo ready')
+    const id = await house.spawn('a', '--provider', 'exec', '--option', 'command=sleep 3600 & echo ready')
     const sent = await house.run(['send', 'a', '-'], { stdin: 'x'.repeat(1_000_000) })
     expect(sent).toMatchObject({ exit: 0, stdout: 'ready\n' })
     expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])

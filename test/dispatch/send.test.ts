@@ -15,7 +15,7 @@ import { waitFor } from '../support/wait.js'
 
 /** An agent whose next turn stands still until it is killed; afterwards `quicken` lets turns through. */
 async function standingModel(house: House): Promise<{ id: string; quicken(...responses: object[]): void }> {
-  const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 600_000 }))
+  const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
   return { id, quicken: (...responses) => void house.scenario('s.json', ...responses) }
 }
 
@@ -126,10 +126,10 @@ describe.concurrent('a send after a killed turn', () => {
     onTestFinished,
   }) => {
     const house = new House()
-    const bystander = house.launch(['sleep', '600'])
+    const bystander = house.launch(['sleep', '3600'])
     const id = await house.spawn(
       'a',
-      ...['--provider', 'exec', '--option', 'command=echo $$ > pid; sleep 600 & echo $! > child; wait'],
+      ...['--provider', 'exec', '--option', 'command=echo $$ > pid; sleep 3600 & echo $! > child; wait'],
     )
     const first = house.start(['send', 'a', 'one'])
     const pids = (): number[] => ['pid', 'child'].map((name) => pidIn(house, name))
@@ -179,7 +179,7 @@ describe.concurrent('a message with a key that meets another call with that key'
 describe.concurrent('a turn that kills its own process', () => {
   test('is not gone on with for ever; resume tries again, and a new message goes past it', async () => {
     const house = House.ofProcesses()
-    const id = await house.spawn('a', '--provider', 'exec', '--option', 'command=kill -9 $PPID; sleep 600')
+    const id = await house.spawn('a', '--provider', 'exec', '--option', 'command=kill -9 $PPID; sleep 3600')
     const sent = await house.run(['send', 'a', 'one', '--key', 'k'])
     expect(sent.exit).toBe(137)
     for (const attempt of [1, 2]) {
@@ -207,10 +207,13 @@ describe.concurrent('a turn that kills its own process', () => {
 
   test('leaves the way to a new message free once it is given up', async () => {
     const house = House.ofProcesses()
-    house.write('turn.sh', 'kill -9 $PPID; sleep 600')
+    house.write('turn.sh', 'kill -9 $PPID; sleep 3600')
     const id = await house.spawn('a', '--provider', 'exec', '--option', 'command=sh turn.sh')
     // The shell between it and substrat: its parent's parent.
-    writeFileSync(`${house.workspace}/turn.sh`, 'read p < /proc/$PPID/stat; set -- $p; kill -9 $4; sleep 600')
+    writeFileSync(
+      `${house.workspace}/turn.sh`,
+      'read p < /proc/$PPID/stat; set -- $p; kill -9 $4; sleep 3600',
+    )
     for (const command of [
       ['send', 'a', 'one'],
       ['recover', 'a'],

@@ -1,6 +1,6 @@
 /** A signal to every process at once, as of a machine or a container that is stopped. */
 import { describe, expect, test } from 'vitest'
-import { House } from '../support/cli.js'
+import { House, type Running } from '../support/cli.js'
 import { processesWith } from '../support/processes.js'
 import { waitFor } from '../support/wait.js'
 
@@ -9,6 +9,16 @@ const SIGNALS = [
   ['SIGHUP', 129],
 ] as const
 
+/**
+ * Both have it before the sender can look: it stands still meanwhile. How long a signal may come after a death is a matter
+ * of test/turn/stop.test.ts.
+ */
+function signalBoth(program: number, sender: Running, signal: NodeJS.Signals): void {
+  sender.child.kill('SIGSTOP')
+  process.kill(program, signal)
+  for (const each of [signal, 'SIGCONT'] as const) sender.child.kill(each)
+}
+
 async function pidIn(house: House): Promise<number> {
   await waitFor(() => house.read('pid')?.endsWith('\n') === true, 'the program')
   return Number(house.read('pid'))
@@ -16,14 +26,13 @@ async function pidIn(house: House): Promise<number> {
 
 describe.concurrent('a signal to every process', () => {
   test.each(SIGNALS)(
-    '%s, of which an agent program dies first, leaves its turn to the next command',
+    '%s, of which an agent program dies, leaves its turn to the next command',
     async (signal, exit) => {
       const house = new House()
-      const command = 'if [ -e pid ]; then cat; else echo $$ > pid; exec sleep 600; fi'
+      const command = 'if [ -e pid ]; then cat; else echo $$ > pid; exec sleep 3600; fi'
       const id = await house.spawn('a', '--provider', 'exec', '--option', `command=${command}`)
       const sender = house.start(['send', 'a', 'hello', '--key', 'k'])
-      process.kill(await pidIn(house), signal)
-      sender.child.kill(signal)
+      signalBoth(await pidIn(house), sender, signal)
       expect((await sender.result).exit).toBe(exit)
       expect(house.records(id).findLast(({ kind }) => kind === 'run.interrupted')).toMatchObject({
         reason: 'shutdown',
@@ -37,7 +46,7 @@ describe.concurrent('a signal to every process', () => {
 
   test('which substrat has first is no failure of the program either', async () => {
     const house = new House()
-    await house.spawn('a', '--provider', 'exec', '--option', 'command=echo $$ > pid; exec sleep 600')
+    await house.spawn('a', '--provider', 'exec', '--option', 'command=echo $$ > pid; exec sleep 3600')
     const sender = house.start(['send', 'a', 'hello'])
     const program = await pidIn(house)
     sender.child.kill('SIGINT')
@@ -70,12 +79,11 @@ describe.concurrent('a signal to every process', () => {
 
   test('in the middle of a tool tells its model, with the next command, that nobody knows what it has done', async () => {
     const house = new House()
-    const tools = [{ name: 'shell', input: { command: 'echo $$ > pid; exec sleep 600' } }]
+    const tools = [{ name: 'shell', input: { command: 'echo $$ > pid; exec sleep 3600' } }]
     const scenario = house.scenario('s.json', { tools }, { say: 'finished' })
     const id = await house.spawn('a', '--option', scenario, '--allow', 'all')
     const sender = house.start(['send', 'a', 'go'])
-    process.kill(await pidIn(house), 'SIGTERM')
-    sender.child.kill('SIGTERM')
+    signalBoth(await pidIn(house), sender, 'SIGTERM')
     expect((await sender.result).exit).toBe(143)
     expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
     expect(house.records(id).findLast(({ kind }) => kind === 'tool.finished')).toMatchObject({

@@ -4,7 +4,7 @@ import { House, type Running } from '../support/cli.js'
 import { isAlive, processesWith } from '../support/processes.js'
 import { waitFor } from '../support/wait.js'
 
-const ENDLESS = ': > started; sleep 600'
+const ENDLESS = ': > started; sleep 3600'
 
 async function inTool(
   house: House,

@@ -1,7 +1,9 @@
 /** Node's inspector: it would show the keys in the environment to every user of the machine. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
+import { msOf, SHARES } from '../support/moments.js'
 import { waitFor } from '../support/wait.js'
 
 const OPENED = 'Debugger listening'
@@ -34,16 +36,18 @@ describe.concurrent('SIGUSR1', () => {
   test('at any moment of the start ends the command, or changes nothing', async () => {
     const house = new House()
     await house.ok('list')
-    for (const delayMs of [0, 5, 10, 15, 20, 25, 30, 40]) {
-      const running = house.start(['config', 'get', 'slots_max'])
-      await new Promise((resolve) => setTimeout(resolve, delayMs))
+    const command = ['config', 'get', 'slots_max']
+    const takesMs = await msOf(house, ...command)
+    for (const share of [0, 0.1, 0.2, 0.3, ...SHARES]) {
+      const running = house.start(command)
+      await sleep(share * takesMs)
       running.child.kill('SIGUSR1')
       const { exit, stdout, stderr } = await running.result
       const isRefused = exit === 1 && stdout === '' && stderr.includes('nothing was done')
       // Before Node has its own handler the signal ends the process.
       const isKilled = exit >= 128 && stdout === ''
       const isDone = exit === 0 && !stderr.includes(OPENED)
-      expect({ delayMs, exit, stderr, isWell: isRefused || isKilled || isDone }).toMatchObject({
+      expect({ share, exit, stderr, isWell: isRefused || isKilled || isDone }).toMatchObject({
         isWell: true,
       })
     }

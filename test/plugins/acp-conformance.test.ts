@@ -21,7 +21,7 @@ const cases = conformanceCases(acp, {
     ]),
     expected: '[allow_once]',
   },
-  slow: { settings, prompt: '[{"hang":1}]', withinMs: 600_000 },
+  slow: { settings, prompt: '[{"hang":1}]', withinMs: 3_600_000 },
   failing: login,
   refuses: { settings, prompt: '[{"stop":"refusal"}]' },
   refused: { ...settings, options: {} },

@@ -9,7 +9,7 @@ describe('claude-code', () => {
     prompt: 'hello',
     expected: 'echo: hello',
     asks: { settings: settings(), prompt: 'use the tool', expected: 'echo: USETOOL' },
-    slow: { settings: settings(), prompt: 'be slow', withinMs: 600_000 },
+    slow: { settings: settings(), prompt: 'be slow', withinMs: 3_600_000 },
     failing: settings({ command: '/nowhere/claude' }),
     refuses: { settings: settings(), prompt: 'refuse' },
     refused: settings({ permission_mode: 'none' }),

@@ -19,7 +19,11 @@ describe('codex conforms', () => {
     settings: settings(),
     prompt: 'hello there',
     expected: 'echo: hello there',
-    slow: { settings: settings('--lines 3 --stored 3 --end hang'), prompt: 'hello there', withinMs: 600_000 },
+    slow: {
+      settings: settings('--lines 3 --stored 3 --end hang'),
+      prompt: 'hello there',
+      withinMs: 3_600_000,
+    },
     failing: settings('--play limited.jsonl --stored 3 --end 1'),
     refused: settings('', { sandbox: 'none' }),
   })

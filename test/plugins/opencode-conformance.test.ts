@@ -19,7 +19,7 @@ const cases = conformanceCases(opencode, {
     expected: '[once]',
   },
   keepsServer: true,
-  slow: { settings, prompt: '[{"hang":1}]', withinMs: 600_000 },
+  slow: { settings, prompt: '[{"hang":1}]', withinMs: 3_600_000 },
   failing: new OpenCode('dies at once').settings(),
   refuses: { settings, prompt: '[{"end":"content-filter"}]' },
   refused: { ...settings, model: 'no-provider' },

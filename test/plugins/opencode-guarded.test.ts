@@ -17,7 +17,7 @@ const { outputOf } = await pluginPart<{
 }>(PART)
 
 const stubborn = (mark: string): string =>
-  `sh -c 'trap "" TERM HUP; echo $$ >> ${mark}; sleep 600 & echo $! >> ${mark}; wait'`
+  `sh -c 'trap "" TERM HUP; echo $$ >> ${mark}; sleep 3600 & echo $! >> ${mark}; wait'`
 const pidsIn = (mark: string): number[] =>
   existsSync(mark) ? readFileSync(mark, 'utf8').trim().split('\n').map(Number) : []
 
@@ -34,7 +34,7 @@ describe('a command that reads', () => {
 
   test('has said all once it has ended, and leaves nothing behind', async () => {
     const mark = join(folder, 'ended')
-    expect(await outputOf(`sleep 600 >/dev/null & echo $! >> ${mark}; echo said`, '/')).toBe('said\n')
+    expect(await outputOf(`sleep 3600 >/dev/null & echo $! >> ${mark}; echo said`, '/')).toBe('said\n')
     await waitFor(() => !pidsIn(mark).some(isAlive), 'the death of what it left')
     expect(pidsIn(mark)).toHaveLength(1)
     expect(await outputOf('echo said; exit 1', '/')).toBe('')

@@ -31,7 +31,7 @@ function keeping(habits: Habits): AgentProvider {
     return {
       async *send(prompt: string, { signal }: { signal: AbortSignal }) {
         if (running === null) {
-          const argv: [string, ...string[]] = ['/bin/sh', '-c', 'echo $$; exec sleep 60']
+          const argv: [string, ...string[]] = ['/bin/sh', '-c', 'echo $$; exec sleep 3600']
           const launched = await host.launchServer?.({ argv, cwd: settings.workspace }, { signal })
           while (launched !== undefined && !launched.output().endsWith('\n'))
             await new Promise((resolve) => setTimeout(resolve, 2))

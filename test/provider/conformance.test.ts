@@ -43,7 +43,7 @@ describe('exec conforms', () => {
     settings: withOptions({ command: "printf 'you said: '; cat" }),
     prompt: 'hi',
     expected: 'you said: hi',
-    slow: { settings: withOptions({ command: 'sleep 600' }), prompt: 'hi', withinMs: 600_000 },
+    slow: { settings: withOptions({ command: 'sleep 3600' }), prompt: 'hi', withinMs: 3_600_000 },
     failing: withOptions({ command: 'exit 3' }),
     refused: withOptions({}),
   }
@@ -81,7 +81,7 @@ describe('scripted conforms', () => {
     prompt: 'hi',
     expected: 'echo: hi',
     tools: { settings: file('tools.json'), prompt: 'what colour?', expected: 'blue' },
-    slow: { settings: file('slow.json'), prompt: 'hi', withinMs: 600_000 },
+    slow: { settings: file('slow.json'), prompt: 'hi', withinMs: 3_600_000 },
     failing: file('fails.json'),
     refused: file('gone.json'),
   }
@@ -90,7 +90,7 @@ describe('scripted conforms', () => {
 
 /** A right provider of each kind, of which each broken one below is otherwise in one thing. */
 const options = { mode: 'ok, slow, fail or refuse' }
-const SLOW = { settings: withOptions({ mode: 'slow' }), prompt: 'hi', withinMs: 600_000 }
+const SLOW = { settings: withOptions({ mode: 'slow' }), prompt: 'hi', withinMs: 3_600_000 }
 const FIXTURE: ConformanceFixture = {
   settings: withOptions({ mode: 'ok' }),
   prompt: 'hi',
@@ -239,7 +239,7 @@ async function* launches(
   host: AgentHost,
   prompt: string,
 ): AsyncIterable<unknown> {
-  const { exited } = await host.launch({ argv: ['/bin/sleep', '60'], cwd: settings.workspace }, options)
+  const { exited } = await host.launch({ argv: ['/bin/sleep', '3600'], cwd: settings.workspace }, options)
   await Promise.race([play(settings, options.signal), exited])
   yield { type: 'done', reply: prompt }
 }
@@ -425,7 +425,7 @@ const BROKEN: [string, Provider, Title[], number?][] = [
 ]
 
 describe.concurrent('the suite finds a provider with', () => {
-  test.each(BROKEN)('%s', async (_, provider, expected, withinMs = 600_000) => {
+  test.each(BROKEN)('%s', async (_, provider, expected, withinMs = 3_600_000) => {
     const failed: string[] = []
     const fixture = { ...FIXTURE, slow: { ...SLOW, withinMs } }
     await Promise.all(
@@ -537,7 +537,7 @@ describe('the suite finds an agent that asks and', () => {
   test('leaves its program running while it waits', async () => {
     const send: Asker['send'] = async function* (options, host) {
       const { signal } = new AbortController()
-      await host.launch({ argv: ['/bin/sleep', '60'], cwd: '/' }, { signal })
+      await host.launch({ argv: ['/bin/sleep', '3600'], cwd: '/' }, { signal })
       yield* asks(options)
     }
     const why = 'no program is left when its session has let go'

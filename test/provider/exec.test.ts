@@ -7,6 +7,7 @@ import { clock } from '../../src/clock.js'
 import { limits } from '../../src/limits.js'
 import type {
   AgentEvent,
+  AgentHost,
   LaunchedProgram,
   ProviderSettings,
   TurnCallOptions,
@@ -16,7 +17,11 @@ import { describeFailure } from '../../src/provider/failure.js'
 import type { RunError } from '../../src/session/records.js'
 import { isAlive, type RecordedHost, recordedHost } from '../support/programs.js'
 import { tempDirectory } from '../support/temp.js'
+import { holdClock, holdTimers } from '../support/time.js'
 import { waitFor } from '../support/wait.js'
+
+/** After the exit of a program its output is whole once nothing came for so long. */
+const QUIET_MS = 200
 
 let directory: string
 let recorded: RecordedHost
@@ -39,8 +44,14 @@ interface Turn {
   texts: string[]
 }
 
-async function turn(command: string, prompt = 'hi', signal?: AbortSignal, over?: object): Promise<Turn> {
-  const session = await exec.create(settings(command, over), recorded.host)
+async function turn(
+  command: string,
+  prompt = 'hi',
+  signal?: AbortSignal,
+  over?: object,
+  host = recorded.host,
+): Promise<Turn> {
+  const session = await exec.create(settings(command, over), host)
   const texts: string[] = []
   let reply: string | undefined
   for await (const event of session.send(prompt, options(signal))) {
@@ -58,6 +69,14 @@ async function failure(command: string, prompt?: string, over?: object): Promise
   )
   expect(thrown).toBeInstanceOf(Error)
   return describeFailure(thrown)
+}
+
+function isThere(name: string): boolean {
+  return existsSync(join(directory, name))
+}
+
+function isWritten(name: string): boolean {
+  return isThere(name) && readFileSync(join(directory, name), 'utf8').endsWith('\n')
 }
 
 function pidIn(name: string): number {
@@ -160,25 +179,46 @@ describe('a program that', () => {
   })
 
   test('leaves something running that holds its stdout: the turn ends, and it is killed', async () => {
-    const { reply } = await turn('sleep 60 & echo $! > pid; echo done')
+    const { reply } = await turn('sleep 3600 & echo $! > pid; echo done')
     expect(reply).toBe('done')
     expect(isAlive(pidIn('pid'))).toBe(false)
   })
 
   test('leaves something that goes on printing: what comes soon after is the reply too, but not for ever', async () => {
-    const { reply } = await turn('(sleep 0.05; echo late; sleep 0.05; echo later) & echo done')
-    expect(reply).toBe('done\nlate\nlater')
-    expect((await turn('while :; do echo tick; sleep 0.05; done & echo done')).reply).toMatch(
-      /^done\n(tick\n?)*$/,
-    )
+    const timers = holdTimers(QUIET_MS)
+    const late = turn('(until [ -e go ]; do sleep 0.01; done; echo late; sleep 0.01; echo later) & echo done')
+    // The program has exited, and what it left running has said nothing yet.
+    await waitFor(() => timers.pending(QUIET_MS) > 0, 'the exit')
+    writeFileSync(join(directory, 'go'), '')
+    expect((await late).reply).toBe('done\nlate\nlater')
+  })
+
+  test('leaves something that prints without end: that is not read for ever', async () => {
+    const time = holdClock()
+    let program: LaunchedProgram | undefined
+    const launch: AgentHost['launch'] = async (...given) => {
+      program = await recorded.host.launch(...given)
+      return program
+    }
+    const command = 'while :; do echo tick; done & echo done; : > ready'
+    const endless = turn(command, 'hi', undefined, {}, { ...recorded.host, launch })
+    await waitFor(() => isThere('ready'), 'the program')
+    await program?.exited
+    time.pass(60_000)
+    expect((await endless).reply).toMatch(/^(tick\n)*done\n(tick\n?)*$/)
   })
 
   test('ignores SIGTERM is killed two seconds after it was told to stop', async () => {
     const stop = new AbortController()
     const running = turn('trap "" TERM; echo $$ > pid; while :; do sleep 0.05; done', 'hi', stop.signal)
-    await waitFor(() => existsSync(join(directory, 'pid')), 'the program')
+    await waitFor(() => isWritten('pid'), 'the program')
     const pid = pidIn('pid')
+    const time = holdClock()
     stop.abort()
+    time.pass(1999)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(isAlive(pid)).toBe(true)
+    time.pass(1)
     await expect(running).rejects.toThrow('was killed by SIGKILL')
     expect(isAlive(pid)).toBe(false)
   })
@@ -187,19 +227,20 @@ describe('a program that', () => {
     const stop = new AbortController()
     const command = 'trap "echo cleaned up; exit 0" TERM; : > ready; while :; do sleep 0.02; done'
     const running = turn(command, 'hi', stop.signal)
-    await waitFor(() => existsSync(join(directory, 'ready')), 'the program')
+    await waitFor(() => isThere('ready'), 'the program')
+    holdClock()
     stop.abort()
     expect((await running).reply).toBe('cleaned up')
   })
 
   test('is to be stopped before it was started is not started', async () => {
     await expect(turn(': > ran', 'hi', AbortSignal.abort())).rejects.toThrow()
-    expect(existsSync(join(directory, 'ran'))).toBe(false)
+    expect(isThere('ran')).toBe(false)
     expect(recorded.groups).toEqual([])
   })
 
   test('is not read to its end is ended with its turn', async () => {
-    const session = await exec.create(settings('echo $$ > pid; echo one; sleep 60'), recorded.host)
+    const session = await exec.create(settings('echo $$ > pid; echo one; sleep 3600'), recorded.host)
     for await (const _ of session.send('hi', options())) break
     expect(isAlive(pidIn('pid'))).toBe(false)
   })

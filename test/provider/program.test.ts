@@ -10,6 +10,7 @@ import { environmentOf, ownIdentity, processStartTime } from '../../src/storage/
 import { isAlive, recordedHost } from '../support/programs.js'
 import { useScripts } from '../support/scripts.js'
 import { tempDirectory } from '../support/temp.js'
+import { holdClock } from '../support/time.js'
 import { waitFor } from '../support/wait.js'
 
 const scripts = useScripts('launch-child.ts')
@@ -82,7 +83,7 @@ describe('the gate', () => {
 describe('a launched program', () => {
   test('settles its exit though what it started holds its output', async () => {
     const { host } = recordedHost()
-    const argv: [string, ...string[]] = ['/bin/sh', '-c', 'sleep 60 & exit 3']
+    const argv: [string, ...string[]] = ['/bin/sh', '-c', 'sleep 3600 & exit 3']
     const program = await host.launch({ argv, cwd: directory }, { signal })
     expect(await program.exited).toEqual({ code: 3, signal: null })
     await program.kill(0)
@@ -90,7 +91,7 @@ describe('a launched program', () => {
 
   test('is killed with all its group; killed again, nothing happens', async () => {
     const { host } = recordedHost()
-    const command = 'sleep 60 & echo $! > child; sh -c "sleep 60 & wait" & echo $$ > self; wait'
+    const command = 'sleep 3600 & echo $! > child; sh -c "sleep 3600 & wait" & echo $$ > self; wait'
     const program = await host.launch({ argv: ['/bin/sh', '-c', command], cwd: directory }, { signal })
     await waitFor(() => there('child') && there('self'), 'the program')
     await program.kill(0)
@@ -104,7 +105,7 @@ describe('a launched program', () => {
     const command = 'trap "echo bye > bye; exit 0" TERM; echo > ready; while :; do sleep 0.02; done'
     const program = await host.launch({ argv: ['/bin/sh', '-c', command], cwd: directory }, { signal })
     await waitFor(() => there('ready'), 'the program')
-    await program.kill(10_000)
+    await program.kill(3_600_000)
     expect(there('bye')).toBe(true)
   })
 
@@ -157,20 +158,20 @@ describe('recovery kills of a group', () => {
   }
 
   test('what carries our SUBSTRAT_RUN, all of it', async () => {
-    const left = await group('sleep 60 & echo $! > child')
+    const left = await group('sleep 3600 & echo $! > child')
     expect(await killLeftGroup(left, runId)).toBe('killed')
     expect([left.process_group, pidIn('child')].map(isAlive)).toEqual([false, false])
     expect(await killLeftGroup(left, runId)).toBe('gone')
   })
 
   test('nothing that carries another run, as after a reuse of its number', async () => {
-    const left = await group('sleep 60 & echo $! > child', { SUBSTRAT_RUN: randomUUID() })
+    const left = await group('sleep 3600 & echo $! > child', { SUBSTRAT_RUN: randomUUID() })
     expect(await killLeftGroup(left, runId)).toBe('gone')
     expect([left.process_group, pidIn('child')].map(isAlive)).toEqual([true, true])
   })
 
   test('not what cleared its environment, which it says is alive: that cannot be told from a stranger', async () => {
-    const left = await group('env -i sleep 60 & echo $! > child')
+    const left = await group('env -i sleep 3600 & echo $! > child')
     await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the exec of the child')
     expect(await killLeftGroup(left, runId)).toBe('alive')
     expect(isAlive(left.process_group)).toBe(false)
@@ -180,18 +181,23 @@ describe('recovery kills of a group', () => {
   })
 
   test('what shows no environment because it is dying is waited for, and is not said to be alive', async () => {
-    const left = await group('env -i sleep 0.3 & echo $! > child')
+    const left = await group('env -i sleep 3600 & echo $! > child')
     await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the exec of the child')
-    expect(await killLeftGroup(left, runId)).toBe('killed')
+    // However long it takes.
+    holdClock()
+    const killing = killLeftGroup(left, runId)
+    await waitFor(() => !isAlive(left.process_group), 'the end of its leader')
+    process.kill(pidIn('child'), 'SIGKILL')
+    expect(await killing).toBe('killed')
     expect(isAlive(pidIn('child'))).toBe(false)
   })
 
   test('and apart from it what an agent program has started in sessions of their own, but nothing of another run', async () => {
-    const left = await group('setsid sleep 60 & SUBSTRAT_RUN=other setsid sleep 61 & :')
+    const left = await group('setsid sleep 3600 & SUBSTRAT_RUN=other setsid sleep 3601 & :')
     const strays = (): number[] =>
-      pidsOf('sleep 60').filter((pid) => environmentOf(pid, 'SUBSTRAT_RUN') === runId)
+      pidsOf('sleep 3600').filter((pid) => environmentOf(pid, 'SUBSTRAT_RUN') === runId)
     const strangers = (): number[] =>
-      pidsOf('sleep 61').filter((pid) => environmentOf(pid, 'SUBSTRAT_RUN') === 'other')
+      pidsOf('sleep 3601').filter((pid) => environmentOf(pid, 'SUBSTRAT_RUN') === 'other')
     // Until its exec it is a shell of our run.
     await waitFor(() => strangers().length === 1, 'the stranger')
     const [stranger] = strangers() as [number]
@@ -201,12 +207,13 @@ describe('recovery kills of a group', () => {
     expect(await killStrays({ ...left, kernel_boot_id: 'another start' }, ofRun(runId))).toBe(0)
     expect(await killStrays({ ...left, start_time: Number.MAX_SAFE_INTEGER }, ofRun(runId))).toBe(0)
     expect(await killStrays(left, ofRun(runId))).toBeGreaterThan(0)
-    expect([stray, stranger].map(isAlive)).toEqual([false, true])
+    await waitFor(() => !isAlive(stray), 'its death')
+    expect(isAlive(stranger)).toBe(true)
     expect(await killStrays(left, ofRun(runId))).toBe(0)
   })
 
   test('not what left the group for a session of its own', async () => {
-    const left = await group('setsid sleep 60 & echo $! > child')
+    const left = await group('setsid sleep 3600 & echo $! > child')
     await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the new session')
     expect(await killLeftGroup(left, runId)).toBe('killed')
     expect(isAlive(pidIn('child'))).toBe(true)
@@ -224,7 +231,7 @@ describe('recovery kills of a group', () => {
     })
 
     test('nothing of the first, whose run it is', async () => {
-      const left = await group('setsid sleep 60 & echo $! > child', homeOfRun('other'))
+      const left = await group('setsid sleep 3600 & echo $! > child', homeOfRun('other'))
       const home = join(directory, 'home')
       await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the stray')
       onTestFinished(() => void process.kill(pidIn('child'), 'SIGKILL'))
@@ -238,19 +245,19 @@ describe('recovery kills of a group', () => {
       ['that was moved', 'gone', 'gone/log'],
       ['and works with another', 'other', 'home/agents/a/log'],
     ])('what is of that home, %s', async (_, name, log) => {
-      const left = await group('sleep 60 &', { ...homeOfRun(name), SUBSTRAT_LOG: join(directory, log) })
+      const left = await group('sleep 3600 &', { ...homeOfRun(name), SUBSTRAT_LOG: join(directory, log) })
       expect(await killLeftGroup(left, runId, join(directory, 'home'))).toBe('killed')
     })
   })
 
   test('nothing that is older than the record', async () => {
-    const left = await group('sleep 60 &')
+    const left = await group('sleep 3600 &')
     expect(await killLeftGroup({ ...left, start_time: left.start_time + 1_000_000 }, runId)).toBe('gone')
     expect(isAlive(left.process_group)).toBe(true)
   })
 
   test('nothing after a reboot, and nothing in another pid namespace', async () => {
-    const left = await group('sleep 60 &')
+    const left = await group('sleep 3600 &')
     expect(await killLeftGroup({ ...left, kernel_boot_id: randomUUID() }, runId)).toBe('gone')
     expect(await killLeftGroup({ ...left, pid_namespace: '1' }, runId)).toBe('foreign')
     expect(isAlive(left.process_group)).toBe(true)

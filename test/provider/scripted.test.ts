@@ -106,7 +106,7 @@ describe('with a scenario', () => {
   })
 
   test('a delay is waited for, and ended when the turn is stopped', async () => {
-    const file = scenario({ responses: [{ delay_ms: 20, say: 'soon' }, { delay_ms: 600_000 }] })
+    const file = scenario({ responses: [{ delay_ms: 20, say: 'soon' }, { delay_ms: 3_600_000 }] })
     expect(await answer(request({ scenario: file }))).toBe('soon')
     const stop = new AbortController()
     const slow = answer(request({ scenario: file, answers: 1 }), stop.signal)

@@ -36,7 +36,7 @@ test('who waits is told once, and gets in when one is given back', async () => {
   const first = await takeSlot(store, options(1))
   let told = 0
   const second = takeSlot(store, {
-    ...options(1, 60_000),
+    ...options(1, 3_600_000),
     onWait: () => {
       told += 1
     },
@@ -50,7 +50,7 @@ test('who waits is told once, and gets in when one is given back', async () => {
 test('who is stopped waits no longer', async () => {
   const first = await takeSlot(store, options(1))
   const stop = new AbortController()
-  const second = takeSlot(store, { ...options(1, 60_000), signal: stop.signal })
+  const second = takeSlot(store, { ...options(1, 3_600_000), signal: stop.signal })
   stop.abort()
   await expect(second).rejects.toMatchObject({ code: 'NO_SLOT' })
   await first.release()
@@ -89,7 +89,7 @@ describe('across processes', () => {
   }
 
   test('no more are in than there are slots, and each gets in', async () => {
-    const holders = Array.from({ length: 5 }, () => new Holder(2, 60_000))
+    const holders = Array.from({ length: 5 }, () => new Holder(2, 3_600_000))
     const inside = (): Holder[] => holders.filter(({ isIn }) => isIn)
     for (let through = 0; through < holders.length; through++) {
       await waitFor(() => inside().length > 0, 'one to get in')
@@ -108,6 +108,6 @@ describe('across processes', () => {
     const late = new Holder(1, 0)
     await waitFor(() => late.output === 'NO_SLOT\n', 'the other to be told')
     holder.kill('SIGKILL')
-    await (await takeSlot(store, options(1, 10_000))).release()
+    await (await takeSlot(store, options(1, 3_600_000))).release()
   })
 })

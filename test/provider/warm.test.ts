@@ -65,7 +65,7 @@ describe('a server', () => {
     const store = tempStore()
     const session = await newSession(store)
     const held = warmHost(session)
-    await launch(held, 'exec env -i sleep 60')
+    await launch(held, 'exec env -i sleep 3600')
     const { group, server_id } = session.state.warm as WarmServer
     const isNamed = (): boolean => readFileSync(`/proc/${group.process_group}/environ`, 'utf8') !== ''
     await waitFor(
@@ -110,7 +110,7 @@ describe('a server', () => {
   ])('of which something is left that cannot be told from a stranger, %s', async (_, output, isGone) => {
     const session = await newSession(tempStore())
     const file = join(tempDirectory(), 'child')
-    await launch(warmHost(session), `env -i sleep 60 ${output} & echo $! > ${file}; kill -9 $$`)
+    await launch(warmHost(session), `env -i sleep 3600 ${output} & echo $! > ${file}; kill -9 $$`)
     const { process_group } = (session.state.warm as WarmServer).group
     await waitFor(() => processGroup(process_group) === undefined, 'the end of its leader')
     const child = Number(readFileSync(file, 'utf8'))
@@ -126,7 +126,7 @@ describe('a server', () => {
     const session = await newSession(store)
     const held = warmHost(session)
     const directory = tempDirectory()
-    await launch(held, `env -i sh -c 'echo $$ > ${directory}/child; sleep 60; :' & wait`)
+    await launch(held, `env -i sh -c 'echo $$ > ${directory}/child; sleep 3600; :' & wait`)
     await waitFor(() => existsSync(join(directory, 'child')), 'the child')
     const child = Number(readFileSync(join(directory, 'child'), 'utf8'))
     expect(await killServer(store.root, session.state.warm as WarmServer, 0)).toBe('killed')
@@ -142,7 +142,7 @@ describe('a server', () => {
     const file = join(tempDirectory(), 'apart')
     await launch(
       warmHost(session),
-      `setsid sh -c 'echo $$ > ${file}; exec sleep 60' & sleep 60 & ${then} wait`,
+      `setsid sh -c 'echo $$ > ${file}; exec sleep 3600' & sleep 3600 & ${then} wait`,
     )
     await waitFor(() => existsSync(file) && readFileSync(file, 'utf8') !== '', 'what is apart')
     const pid = Number(readFileSync(file, 'utf8'))
@@ -150,7 +150,7 @@ describe('a server', () => {
     await killServer(tempStore().root, other, 0)
     expect(isAlive(pid)).toBe(true)
     await stopServer(session, () => undefined)
-    expect(isAlive(pid)).toBe(false)
+    await waitFor(() => !isAlive(pid), 'its death')
     expect(serverProcesses(store.root)).toEqual([])
   })
 
@@ -219,7 +219,7 @@ describe('a turn', () => {
     const { session, pid } = await warmed()
     const held = warmHost(session)
     const { launchServer, server } = await held.warm.open()
-    const second = await launchServer?.({ argv: ['/bin/sleep', '60'], cwd: '/' }, { signal })
+    const second = await launchServer?.({ argv: ['/bin/sleep', '3600'], cwd: '/' }, { signal })
     expect(isAlive(pid)).toBe(false)
     // Of what is gone nothing is recorded any more.
     await server?.kill(0)
@@ -248,7 +248,7 @@ describe('a turn', () => {
     const session = await newSession(tempStore())
     const held = warmHost(session)
     const { launchServer } = await held.warm.open()
-    const command = { argv: ['/bin/sleep', '60'] as [string, ...string[]], cwd: '/' }
+    const command = { argv: ['/bin/sleep', '3600'] as [string, ...string[]], cwd: '/' }
     const server = await launchServer?.(command, { signal })
     await server?.keep(Buffer.from('x'))
     await held.warm.close(true)
@@ -262,7 +262,7 @@ describe('a turn', () => {
     const session = await newSession(tempStore())
     const held = warmHost(session)
     const loud =
-      'echo first; echo second >&2; head -c 1500000 /dev/zero | tr "\\0" x; echo last; exec sleep 60'
+      'echo first; echo second >&2; head -c 1500000 /dev/zero | tr "\\0" x; echo last; exec sleep 3600'
     const server = await launch(held, loud)
     await waitFor(() => server.output().endsWith('last\n'), 'its output')
     expect(server.output()).toHaveLength(64 * 1024)

@@ -38,7 +38,7 @@ function settled(): Promise<Settled> {
 /** A program in a group of its own, as a turn would have left it. */
 function left(runId: string = RUN, over: Record<string, string> = {}): ProcessGroup {
   const env = { SUBSTRAT_RUN: runId, ...over }
-  const child = spawn('sleep', ['60'], { detached: true, stdio: 'ignore', env })
+  const child = spawn('sleep', ['3600'], { detached: true, stdio: 'ignore', env })
   const pid = child.pid as number
   onTestFinished(() => void child.kill('SIGKILL'))
   const { kernel_boot_id, pid_namespace } = ownIdentity()

@@ -133,7 +133,7 @@ describe('killed at any step, as often as there are steps, settling ends as if i
 test('what a dead turn left running is dead before its provider is asked', async () => {
   const session = await newSession(store, { provider: 'agent', workspace: '/w' })
   const run: string = randomUUID()
-  const left = spawn('sleep', ['60'], { detached: true, stdio: 'ignore', env: { SUBSTRAT_RUN: run } })
+  const left = spawn('sleep', ['3600'], { detached: true, stdio: 'ignore', env: { SUBSTRAT_RUN: run } })
   const pid = left.pid as number
   const { kernel_boot_id, pid_namespace } = ownIdentity()
   const start_time = processStartTime(pid) ?? 0

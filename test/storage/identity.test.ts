@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   bootId,
   environmentOf,
@@ -14,6 +14,7 @@ import {
 import { readHolder } from '../../src/storage/lease.js'
 import { Child, useChildren } from '../support/storage-process.js'
 import { tempDirectory } from '../support/temp.js'
+import { waitFor } from '../support/wait.js'
 
 useChildren()
 
@@ -27,6 +28,10 @@ function start(command: string, args: string[], options = {}): ChildProcess & { 
   const child = spawn(command, args, { stdio: 'ignore', ...options })
   onTestFinished(() => void child.kill('SIGKILL'))
   return child as ChildProcess & { pid: number }
+}
+
+function statOf(pid: number): string {
+  return readFileSync(`/proc/${pid}/stat`, 'latin1')
 }
 
 describe('the identity of a process', () => {
@@ -66,8 +71,8 @@ describe.skipIf(!hasProc)('a process in /proc (needs /proc)', () => {
     const sleep = spawnSync('sh', ['-c', 'command -v sleep'], { encoding: 'utf8' }).stdout.trim()
     const odd = join(tempDirectory(), 'a) R 1 (b')
     symlinkSync(sleep, odd)
-    const child = start(odd, ['300'], { detached: true, env: { SUBSTRAT_RUN: 'run=7', OTHER: '' } })
-    await vi.waitFor(() => expect(readFileSync(`/proc/${child.pid}/stat`, 'latin1')).toContain('(a) R 1 (b)'))
+    const child = start(odd, ['3600'], { detached: true, env: { SUBSTRAT_RUN: 'run=7', OTHER: '' } })
+    await waitFor(() => statOf(child.pid).includes('(a) R 1 (b)'), 'its exec')
     expect(processGroup(child.pid)).toBe(child.pid)
     expect(processStartTime(child.pid)).toBeGreaterThanOrEqual(ownIdentity().start_time)
     expect(environmentOf(child.pid, 'SUBSTRAT_RUN')).toBe('run=7')
@@ -85,14 +90,14 @@ describe.skipIf(!hasProc)('a process in /proc (needs /proc)', () => {
 
   test('that is a zombie has left its group', async () => {
     // The shell becomes a sleep that does not wait for the child it inherited.
-    const parent = start('sh', ['-c', 'sh -c "echo \\$\\$ >&3" & exec sleep 300'], {
+    const parent = start('sh', ['-c', 'sh -c "echo \\$\\$ >&3" & exec sleep 3600'], {
       detached: true,
       stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
     })
     const pid = await new Promise<number>((resolve) => {
       parent.stdio[3]?.once('data', (text: Buffer) => resolve(Number(text)))
     })
-    await vi.waitFor(() => expect(readFileSync(`/proc/${pid}/stat`, 'latin1')).toMatch(/\) Z /))
+    await waitFor(() => /\) Z /.test(statOf(pid)), 'its end')
     expect(processGroup(pid)).toBeUndefined()
     expect(processGroup(parent.pid)).toBe(parent.pid)
   })

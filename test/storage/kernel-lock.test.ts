@@ -2,12 +2,13 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { LockKind } from '../../src/storage/home.js'
 import { chooseLockKind } from '../../src/storage/kernel-lock.js'
 import { isHeld, type Lease, readHolder, tryLease, waitForLease } from '../../src/storage/lease.js'
 import { Child, firstToSay, useChildren } from '../support/storage-process.js'
 import { tempDirectory } from '../support/temp.js'
+import { waitFor } from '../support/wait.js'
 
 useChildren()
 
@@ -32,6 +33,10 @@ async function startHolder(lock: ReturnType<typeof newLock>, command?: string[])
   const holder = await Child.start(command === undefined ? {} : { command })
   expect(await holder.ask({ do: 'try', ...lock })).toBe(true)
   return holder
+}
+
+function statOf(pid: number): string {
+  return readFileSync(`/proc/${pid}/stat`, 'latin1')
 }
 
 function expectLease(lease: Lease | undefined): Lease {
@@ -78,7 +83,7 @@ describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
       const lock = newLock(kind)
       const holder = await startHolder(lock)
       holder.signal('SIGSTOP')
-      await vi.waitFor(() => expect(readFileSync(`/proc/${holder.pid}/stat`, 'latin1')).toMatch(/\) T /))
+      await waitFor(() => /\) T /.test(statOf(holder.pid)), 'it to stop')
       expect(await waitForLease(lock.system, lock.path, 'test', 300)).toBeUndefined()
       expect(isHeld(lock.system, lock.path)).toBe(true)
       holder.signal('SIGCONT')
@@ -105,7 +110,7 @@ describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
       expect(await waitForLease(lock.system, lock.path, 'test', 200)).toBeUndefined()
       expect(isHeld(lock.system, lock.path)).toBe(true)
       await holder.kill()
-      await expectLease(await waitForLease(lock.system, lock.path, 'test', 1000)).release()
+      await expectLease(await waitForLease(lock.system, lock.path, 'test', 3_600_000)).release()
     },
   )
 

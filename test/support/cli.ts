@@ -86,6 +86,9 @@ export class House {
       PATH: process.env.PATH ?? '',
       TMPDIR: process.env.TMPDIR ?? '/tmp',
       NODE_ENV: 'production',
+      // What a turn still does after a signal, and what its tool does, is not cut short by a machine that is slow.
+      SUBSTRAT_SHUTDOWN_GRACE: '1h',
+      SUBSTRAT_TOOL_TIMEOUT: '1h',
       SUBSTRAT_HOME: this.home,
       // One for all houses: compiling the bundle anew takes 25 ms of every start.
       SUBSTRAT_CACHE_DIR: path.join(scratch, 'cache'),
@@ -223,6 +226,16 @@ export class House {
 
   count(id: string, kind: string): number {
     return this.kinds(id).filter((found) => found === kind).length
+  }
+
+  /** Until the last time for which its turn waits, or until which its token is good, has passed. */
+  waitForTime(id: string): Promise<void> {
+    const times = this.records(id).flatMap((record) => {
+      if (record.kind === 'run.waiting') return [record.not_before ?? record.deadline_at ?? '']
+      return record.kind === 'token.minted' ? [record.expires_at] : []
+    })
+    const last = times.reduce((latest, time) => (time > latest ? time : latest), '')
+    return waitFor(() => new Date().toISOString() > last, last)
   }
 
   waitForRecord(id: string, kind: string, count = 1): Promise<void> {

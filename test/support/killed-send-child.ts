@@ -14,10 +14,10 @@ const store = FileStore.openForWrite(home)
 const { ctx } = contextAt(store, {
   bounds: {
     slotsMax: 1,
-    waitMs: 20_000,
+    waitMs: 3_600_000,
     turnTimeoutMs: 3_600_000,
     toolTimeoutMs: 3_600_000,
-    tokenLifetimeMs: 60_000,
+    tokenLifetimeMs: 3_600_000,
   },
 })
 setFaultHook(({ name, point }) => {

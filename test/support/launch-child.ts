@@ -18,6 +18,6 @@ const host = createHost({
     writeFileSync(`${directory}/record`, JSON.stringify({ ...group, run }))
   },
 })
-const argv: [string, ...string[]] = ['/bin/sh', '-c', command ?? 'echo ran > ran; sleep 60']
+const argv: [string, ...string[]] = ['/bin/sh', '-c', command ?? 'echo ran > ran; sleep 3600']
 const program = await host.launch({ argv, cwd: directory }, { signal: new AbortController().signal })
 await program.exited

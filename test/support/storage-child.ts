@@ -52,7 +52,7 @@ async function obey(order: Order): Promise<unknown> {
     case 'probe':
       return isHeld(order.system, order.path)
     case 'leave child':
-      return spawn('sleep', ['300'], { detached: true, stdio: 'ignore' }).pid
+      return spawn('sleep', ['3600'], { detached: true, stdio: 'ignore' }).pid
     case 'make home':
       return FileStore.openForWrite(order.root).home
     case 'lock agent':

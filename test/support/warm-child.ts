@@ -21,7 +21,7 @@ const context: WarmContext = {
 }
 const warm = new WarmHost(session, context)
 const { launchServer } = await warm.open()
-const argv: [string, ...string[]] = ['/bin/sh', '-c', 'echo ran > ran; sleep 60']
+const argv: [string, ...string[]] = ['/bin/sh', '-c', 'echo ran > ran; sleep 3600']
 const server = await launchServer?.({ argv, cwd: directory }, { signal: new AbortController().signal })
 if (what === 'at rest' || what === 'in use again') {
   await server?.keep(Buffer.from('a handle'))

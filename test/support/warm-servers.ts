@@ -43,7 +43,7 @@ export function warmHost(session: Session, isOn = true): Held {
   return { warm, events, groups }
 }
 
-export async function launch(held: Held, script = 'exec sleep 60'): Promise<LaunchedServer> {
+export async function launch(held: Held, script = 'exec sleep 3600'): Promise<LaunchedServer> {
   const { launchServer } = await held.warm.open()
   if (launchServer === null) throw new Error('nothing may be kept')
   const command = { argv: ['/bin/sh', '-c', script] as [string, ...string[]], cwd: '/' }

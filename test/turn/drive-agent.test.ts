@@ -382,7 +382,7 @@ describe('time goes on while an agent provider', () => {
 
 describe('what a program has started in a session of its own', () => {
   const DETACHED =
-    'setsid sh -c "echo \\$\\$ > apart; exec sleep 60" & while [ ! -s apart ]; do sleep 0.01; done'
+    'setsid sh -c "echo \\$\\$ > apart; exec sleep 3600" & while [ ! -s apart ]; do sleep 0.01; done'
 
   /** Its program has started it, and is done; then the turn does what `end` yields. */
   async function apart(end: object[], stop = new FakeStop()): Promise<number> {
@@ -496,7 +496,7 @@ describe('a record that cannot be written in mid-turn', () => {
   }
 
   const command = (): { argv: [string, ...string[]]; cwd: string } => ({
-    argv: ['/bin/sh', '-c', 'echo ran > ran; exec sleep 60'],
+    argv: ['/bin/sh', '-c', 'echo ran > ran; exec sleep 3600'],
     cwd: directory,
   })
   const options = { signal: new AbortController().signal }
@@ -547,7 +547,7 @@ describe('a record that cannot be written in mid-turn', () => {
     session = await newSession(session.store, {
       provider: 'exec',
       workspace: directory,
-      options: { command: 'sleep 60 & echo $! > pid; echo done' },
+      options: { command: 'sleep 3600 & echo $! > pid; echo done' },
     })
     await expect(runTurn(session, exec)).rejects.toMatchObject(FULL)
     const pid = Number(readFileSync(join(directory, 'pid'), 'utf8'))

@@ -382,7 +382,7 @@ describe('--max-steps', () => {
 
 test('a turn that is stopped while a tool runs has its result, and the calls after it theirs', async () => {
   const stop = new FakeStop()
-  const calls = [call('shell', { command: 'sleep 60' }, 'a'), call('shell', { command: 'echo never' }, 'b')]
+  const calls = [call('shell', { command: 'sleep 3600' }, 'a'), call('shell', { command: 'echo never' }, 'b')]
   session.onRecord(({ kind }) => {
     if (kind === 'tool.started') stop.stop('cancelled')
   })

@@ -8,7 +8,7 @@ import { newSession } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 import { agent, FakeStop, hang, kindsOf, runTurn, type TurnFacts } from '../support/turns.js'
 
-const COMMAND = { argv: ['/bin/sleep', '60'] as [string, ...string[]], cwd: '/' }
+const COMMAND = { argv: ['/bin/sleep', '3600'] as [string, ...string[]], cwd: '/' }
 let session: Session
 
 beforeEach(async () => {

@@ -30,7 +30,7 @@ beforeEach(async () => {
 })
 
 /** Apart from its shell, which says its number in a file. */
-const apart = (file: string): string => `setsid sh -c 'echo $$ > ${file}; exec sleep 60' &`
+const apart = (file: string): string => `setsid sh -c 'echo $$ > ${file}; exec sleep 3600' &`
 const WAIT = 'while :; do sleep 0.05; done'
 
 /** A model that runs these commands, one after the other. */

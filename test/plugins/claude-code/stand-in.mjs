@@ -85,14 +85,14 @@ async function act() {
     die()
   }
   if (last === 'hang after the result') {
-    spawn('sleep', ['600'], { stdio: ['ignore', 'inherit', 'inherit'] })
+    spawn('sleep', ['3600'], { stdio: ['ignore', 'inherit', 'inherit'] })
     process.on('SIGTERM', () => undefined)
     play('hello')
     await new Promise(() => setInterval(() => undefined, 1000))
   }
   if (last === 'leave a grandchild with stdout') {
     // In a group of its own, out of reach: whoever tests with it ends it.
-    const left = spawn('sleep', ['600'], { stdio: ['ignore', 'inherit', 'inherit'], detached: true })
+    const left = spawn('sleep', ['3600'], { stdio: ['ignore', 'inherit', 'inherit'], detached: true })
     left.unref()
     note('grandchild', left.pid)
     process.stderr.write('it went wrong\n')

@@ -1,10 +1,21 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { limits } from '../../../src/limits.js'
+import type { LaunchedProgram } from '../../../src/provider/contract.js'
+import { shell } from '../../../src/turn/tools/shell.js'
+import type { ToolContext } from '../../../src/turn/tools/tool.js'
 import { isAlive } from '../../support/programs.js'
+import { holdClock, holdTimers } from '../../support/time.js'
 import { bench } from '../../support/toolboxes.js'
 import { waitFor } from '../../support/wait.js'
+
+/** Timers of this length and more are of those who wait for a program to stop. */
+const GRACE_MS = 300
+const TOOL_TIMEOUT_MS = 3_600_000
 
 test('a command gives what it printed, in the workspace', async () => {
   const { run, workspace } = bench()
@@ -16,9 +27,24 @@ test('a command gives what it printed, in the workspace', async () => {
 })
 
 test('stderr is with stdout, as they came', async () => {
-  const { run } = bench()
-  const command = 'echo one; sleep 0.05; echo two >&2; sleep 0.05; echo three'
-  expect((await run('shell', { command })).content).toBe('one\ntwo\nthree\n')
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  const kill = async (): Promise<void> => undefined
+  const ended = Promise.all([once(stdout, 'end'), once(stderr, 'end')])
+  const exited = ended.then(() => ({ code: 0, signal: null }))
+  const program: LaunchedProgram = { stdin, stdout, stderr, exited, kill }
+  const { signal } = new AbortController()
+  const context = { workspace: '/', signal, launch: async () => program } as unknown as ToolContext
+  const output = shell.run({ command: 'three words' }, context)
+  for (const [stream, text] of [
+    [stdout, 'one'],
+    [stderr, 'two'],
+    [stdout, 'three'],
+  ] as const) {
+    stream.write(`${text}\n`)
+    await setImmediate()
+  }
+  for (const stream of [stdout, stderr]) stream.end()
+  expect(String(await output)).toBe('one\ntwo\nthree\n')
 })
 
 test('an exit status other than 0 is an error that says it, after what was printed', async () => {
@@ -66,7 +92,7 @@ test('output without end does not fill the memory, and does not hold the command
 test('what the command left running is gone with it, the whole group', async () => {
   const { run, workspace, groups } = bench()
   const command =
-    '(sleep 60 & echo $! > left; sleep 60) & while [ ! -s left ]; do sleep 0.01; done; echo done'
+    '(sleep 3600 & echo $! > left; sleep 3600) & while [ ! -s left ]; do sleep 0.01; done; echo done'
   expect((await run('shell', { command })).content).toBe('done\n')
   const left = Number(readFileSync(join(workspace, 'left'), 'utf8'))
   expect(left).toBeGreaterThan(0)
@@ -77,6 +103,7 @@ test('what the command left running is gone with it, the whole group', async () 
 test('a command that is stopped is dead when its result is there, though it ignores SIGTERM', async () => {
   const { run, workspace } = bench()
   const controller = new AbortController()
+  holdTimers(GRACE_MS)
   const command = 'trap "" TERM; echo $$ > pid; while :; do sleep 0.05; done'
   const result = run('shell', { command }, controller.signal)
   await waitFor(() => pidIn(workspace) > 0, 'the command to begin')
@@ -86,8 +113,13 @@ test('a command that is stopped is dead when its result is there, though it igno
 })
 
 test('a command over its time is killed, and its result says so, with what it had printed', async () => {
-  const { run, workspace } = bench({ timeoutMs: 300 })
-  const { content, is_error } = await run('shell', { command: 'echo $$ > pid; echo so far; sleep 60' })
+  const { run, workspace } = bench({ timeoutMs: TOOL_TIMEOUT_MS })
+  holdClock()
+  const timers = holdTimers(GRACE_MS)
+  const result = run('shell', { command: 'echo so far; echo $$ > pid; sleep 3600' })
+  await waitFor(() => pidIn(workspace) > 0, 'the command to begin')
+  timers.fire(TOOL_TIMEOUT_MS)
+  const { content, is_error } = await result
   expect(is_error).toBe(true)
   expect(content).toMatch(/^Timed out: a tool may take .* s\.\nso far\n\n\[killed by SIGTERM\]$/)
   expect(isAlive(pidIn(workspace))).toBe(false)

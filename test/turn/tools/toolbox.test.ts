@@ -100,6 +100,7 @@ describe('a tool that', () => {
     const { run } = withTool(
       (_, { signal }) =>
         new Promise((_resolve, reject) => {
+          if (signal.aborted) reject(new Error('let go'))
           signal.addEventListener('abort', () => reject(new Error('let go')))
         }),
       10,
