@@ -1,12 +1,17 @@
 // npm run stress:damage -- [--every 10] [--bits] [--file agents/a/events.jsonl] [--kind 'byte deleted'] [--at 17] [--json FILE]
-//                          [--canary NAME]
-// Damages each byte of a small home in each way; exits 1 where a command answers wrongly, or dies of it. With --canary it runs
+//                          [--command 'send b …'] [--seed 6] [--seeds N] [--canary NAME]
+// Damages each byte of a small home in each way; exits 1 where a command answers wrongly, or dies of it. The commands that
+// read are run on each damage; of those that write, one after the other has its turn, and all of them where the damage is not
+// about bytes, or is asked for by --at. The ids of the home are drawn by the seed;
+// with --seeds it takes a sample (--every 2999) of the home of each of so many seeds. With --canary it runs
 // on a broken variant of the program (stress/damage/canaries.json) until that is caught, and exits 1 where it is not.
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { damagesOf } from './damage/damages.js'
-import { makeHome } from './damage/home.js'
+import { commandsFor, WRITING } from './damage/answers.js'
+import { type Damage, damagesOf } from './damage/damages.js'
+import { makeHome, SEED } from './damage/home.js'
 import { describeViolations, summary } from './damage/report.js'
+import { sample } from './damage/sample.js'
 import { Trials } from './damage/trial.js'
 import { MachineLab } from './machine/lab.js'
 
@@ -18,35 +23,63 @@ const { values } = parseArgs({
     file: { type: 'string' },
     kind: { type: 'string' },
     at: { type: 'string' },
+    /** Of those that write, this one alone. */
+    command: { type: 'string' },
+    seed: { type: 'string' },
+    seeds: { type: 'string' },
     json: { type: 'string' },
     canary: { type: 'string' },
   },
 })
 
-const start = performance.now()
-const lab = MachineLab.open()
-try {
-  const home = await makeHome(lab)
-  const trials = await Trials.open(lab, home)
-  let index = 0
-  for (const damage of damagesOf(home, { allBits: values.bits })) {
-    index += 1
-    const isMeant =
-      damage.file === (values.file ?? damage.file) &&
-      damage.kind === (values.kind ?? damage.kind) &&
-      damage.at === Number(values.at ?? damage.at)
-    if (!isMeant || index % Number(values.every) !== 0) continue
-    await trials.run(damage, index)
-    if (values.canary !== undefined && trials.violations.length > 0) break
-  }
-  for (const text of describeViolations(trials.violations)) console.log(text)
-  console.log(summary(trials, (performance.now() - start) / 1000))
-  if (values.json !== undefined)
-    writeFileSync(values.json, `${JSON.stringify([...trials.counts], null, 2)}\n`)
-  const isBroken = trials.violations.length > 0
-  if (values.canary !== undefined) console.log(`${isBroken ? 'caught' : 'NOT CAUGHT'}: ${values.canary}`)
-  process.exitCode = isBroken === (values.canary === undefined) ? 1 : 0
-} finally {
-  lab.close()
-}
+if (values.seeds === undefined) await damageEach()
+else await sampleSeeds(Number(values.seeds))
 process.exit()
+
+function chosenFor(damage: Damage, turn: number): string[][] {
+  if (values.command !== undefined) return WRITING.filter((argv) => argv.join(' ') === values.command)
+  return values.at === undefined ? commandsFor(damage, turn) : WRITING
+}
+
+async function damageEach(): Promise<void> {
+  const start = performance.now()
+  const lab = MachineLab.open()
+  try {
+    const home = await makeHome(lab, Number(values.seed ?? SEED))
+    const trials = await Trials.open(lab, home)
+    let index = 0
+    for (const damage of damagesOf(home, { allBits: values.bits })) {
+      index += 1
+      const isMeant =
+        damage.file === (values.file ?? damage.file) &&
+        damage.kind === (values.kind ?? damage.kind) &&
+        damage.at === Number(values.at ?? damage.at)
+      if (!isMeant || index % Number(values.every) !== 0) continue
+      await trials.run(damage, chosenFor(damage, index))
+      if (values.canary !== undefined && trials.violations.length > 0) break
+    }
+    for (const text of describeViolations(trials)) console.log(text)
+    console.log(summary(trials, (performance.now() - start) / 1000))
+    if (values.json !== undefined)
+      writeFileSync(values.json, `${JSON.stringify([...trials.counts], null, 2)}\n`)
+    const isBroken = trials.violations.length > 0
+    if (values.canary !== undefined) console.log(`${isBroken ? 'caught' : 'NOT CAUGHT'}: ${values.canary}`)
+    process.exitCode = isBroken === (values.canary === undefined) ? 1 : 0
+  } finally {
+    lab.close()
+  }
+}
+
+/** As the test does it: of each home every damage that is not about bytes, and a few of the others. */
+async function sampleSeeds(seeds: number): Promise<void> {
+  const first = Number(values.seed ?? SEED)
+  let [damages, failures] = [0, 0]
+  for (let seed = first; seed < first + seeds; seed++) {
+    const { violations, count } = await sample(seed, Number(values.every))
+    damages += count
+    if (violations.length > 0) failures += 1
+    for (const text of violations) console.log(text)
+  }
+  console.log(`seeds ${seeds}, damages ${damages}, ${failures} seeds with violations`)
+  process.exitCode = failures > 0 ? 1 : 0
+}

@@ -22,7 +22,7 @@ export function checkAgent(store: FileStore, agentId: string, findings: Finding[
     // First: a snapshot that is newer than our view of the log would look as if records were missing.
     const snapshot = store.readSnapshot(agentId)
     return withKeys(store, agentId, found, (keys, log) => {
-      const whole = loadFrom(agentId, log, undefined)
+      const whole = loadFrom(log, undefined)
       checkSnapshot(agentId, log, snapshot, whole, found)
       checkKeys(keys, log, whole.state, found)
       checkRecords(store, agentId, log, found)
@@ -54,8 +54,9 @@ function withKeys(
   check: (keys: KeysSeen, log: LogReader) => State,
 ): State | undefined {
   const keys = keysSeen(store, agentId)
-  const log = store.openLogForRead(agentId)
+  let log: ReturnType<FileStore['openLogForRead']>
   try {
+    log = store.openLogForRead(agentId)
     return log === undefined ? missing(store, agentId, found) : check(keys, log)
   } finally {
     log?.close()

@@ -67,7 +67,7 @@ function isDamaged(store: FileStore, agentId: string): boolean {
     return withLog(store, agentId, (log) => {
       if (log === undefined) return true
       load(agentId, log, snapshot)
-      loadFrom(agentId, log, undefined)
+      loadFrom(log, undefined)
       return false
     })
   } catch (error) {
@@ -86,7 +86,7 @@ interface WholePart {
 
 function wholePart(store: FileStore, agentId: string, log: LogReader | undefined): WholePart {
   const snapshot = snapshotAlone(store.readSnapshot(agentId), agentId)
-  const state = log === undefined ? undefined : foldWholePart(agentId, log)
+  const state = log === undefined ? undefined : foldWholePart(log)
   const base = state ?? snapshot
   if (base !== undefined) return { base, isLogged: state !== undefined, snapshot }
   const path = store.logPath(agentId)

@@ -45,8 +45,9 @@ function findForm(store: FileStore, state: State, key: string): KeyEntry | 'lost
   if (recent !== undefined || state.keys_since === 0) return recent
   // Before the log: a writer that goes on meanwhile must not seem to have written an index that is ahead of it.
   const file = openIndex(store, state.id)
-  const log = store.openLogForRead(state.id)
+  let log: ReturnType<FileStore['openLogForRead']>
   try {
+    log = store.openLogForRead(state.id)
     return log === undefined ? undefined : findOlder(store, log, { file, state }, key)
   } finally {
     log?.close()

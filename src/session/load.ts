@@ -37,7 +37,7 @@ export function load(
   checkedBytes?: number,
 ): Loaded {
   const { state, claimedBytes } = decodeSnapshot(snapshot, agentId, log, checkedBytes)
-  const loaded = loadFrom(agentId, log, state)
+  const loaded = loadFrom(log, state)
   const { damage } = loaded
   // A snapshot is written after its records were synced: what is damaged below its end was acknowledged.
   if (damage !== undefined && damage.offset < claimedBytes) throw corrupt(log, damage)
@@ -45,13 +45,13 @@ export function load(
 }
 
 /** The fold of the whole log, whatever the snapshot says. */
-export function loadFrom(agentId: string, log: LogReader, snapshot: State | undefined): Loaded {
+export function loadFrom(log: LogReader, snapshot: State | undefined): Loaded {
   let state = snapshot
   let lastBatchStart = snapshot?.log_bytes ?? 0
   const scan = scanLog(log, { offset: snapshot?.log_bytes ?? 0, seq: (snapshot?.last_seq ?? 0) + 1 })
   let step = scan.next()
   for (; step.done !== true; step = scan.next()) {
-    for (const logged of step.value) state = foldLogged(state, logged, agentId, log)
+    for (const logged of step.value) state = foldLogged(state, logged, log)
     lastBatchStart = step.value[0]?.offset ?? lastBatchStart
   }
   const { damage } = step.value
@@ -69,29 +69,23 @@ export function loadFrom(agentId: string, log: LogReader, snapshot: State | unde
 
 /**
  * The fold of the batches before the first damage, whatever the snapshot says: for who is about to go on with them alone.
- * Throws UNKNOWN_FORMAT, and CORRUPT where it is the log of another agent: that one is only in the wrong place.
+ * Throws UNKNOWN_FORMAT.
  */
-export function foldWholePart(agentId: string, log: LogReader): State | undefined {
+export function foldWholePart(log: LogReader): State | undefined {
   let state: State | undefined
   const scan = scanLog(log, { offset: 0, seq: 1 })
   let step = scan.next()
   for (; step.done !== true; step = scan.next()) {
     let next = state
     try {
-      for (const logged of step.value) next = foldLogged(next, logged, agentId, log)
+      for (const logged of step.value) next = foldLogged(next, logged, log)
     } catch (error) {
-      const isDamage =
-        error instanceof SubstratError && error.code === 'CORRUPT' && !isForeign(step.value[0], agentId)
-      if (!isDamage) throw error
+      if (!(error instanceof SubstratError && error.code === 'CORRUPT')) throw error
       return state
     }
     state = next
   }
   return state
-}
-
-function isForeign(first: LoggedRecord | undefined, agentId: string): boolean {
-  return first?.record.kind === 'session.created' && first.record.agent_id !== agentId
 }
 
 /** The record at a place that the state names. */
@@ -147,13 +141,10 @@ function corrupt(log: LogReader, at: { offset: number; seq: number; reason: stri
   })
 }
 
-function foldLogged(state: State | undefined, logged: LoggedRecord, agentId: string, log: LogReader): State {
+function foldLogged(state: State | undefined, logged: LoggedRecord, log: LogReader): State {
   const record = checked(logged, log)
-  if (record.kind === 'session.created') {
-    if (record.agent_id !== agentId)
-      throw corrupt(log, { ...logged, reason: `it is the log of agent ${record.agent_id}` })
-    if (record.format !== FORMAT) throw unknownTo(log, logged, `format ${record.format}`)
-  }
+  if (record.kind === 'session.created' && record.format !== FORMAT)
+    throw unknownTo(log, logged, `format ${record.format}`)
   try {
     // A place alone: what the log's record says must not find its way into the state, and so into the snapshot.
     const { seq, offset, end } = logged

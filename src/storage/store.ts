@@ -26,6 +26,7 @@ import {
   waitForLease,
 } from './lease.js'
 import { type LogReader, LogWriter, openLogForRead } from './log.js'
+import { checkOwner, isHeadOf, LOG_HEAD_BYTES } from './log-owner.js'
 import { Mailboxes } from './mailboxes.js'
 import { NameIndex } from './names.js'
 import { HomePaths, parseAgentDirectory, parseMarker, type RequestVerb } from './paths.js'
@@ -152,12 +153,15 @@ export class FileStore {
 
   // Logs, snapshots, blobs
 
+  /** Undefined where there is none. Throws CORRUPT where it is the log of another agent. */
   openLogForRead(agentId: string): (LogReader & { close(): void }) | undefined {
-    return openLogForRead(this.paths.agent(agentId).log)
+    const log = openLogForRead(this.paths.agent(agentId).log)
+    return log === undefined ? undefined : ownLog(log, agentId)
   }
 
+  /** Throws CORRUPT where there is none, or it is the log of another agent. */
   openLogForAppend(agentId: string): LogWriter {
-    return LogWriter.open(this.paths.agent(agentId).log)
+    return ownLog(LogWriter.open(this.paths.agent(agentId).log), agentId)
   }
 
   /** For who acknowledges what it has read without the lock: the writer may not have synced it yet. */
@@ -176,12 +180,13 @@ export class FileStore {
 
   /** Good until the next look at a file. Undefined also where it is large. */
   peekSnapshot(agentId: string): Buffer | undefined {
-    return peek('snapshot.read', this.paths.agent(agentId).snapshot, 0)
+    return peek('snapshot.read', this.paths.agent(agentId).snapshot, 0)?.tail
   }
 
-  /** From there to the end; as above. */
+  /** From there to the end; as above. Undefined also where its beginning does not name the agent. */
   peekLog(agentId: string, from: number): Buffer | undefined {
-    return peek('log.read', this.paths.agent(agentId).log, from)
+    const bytes = peek('log.read', this.paths.agent(agentId).log, from, LOG_HEAD_BYTES)
+    return bytes !== undefined && isHeadOf(bytes.head, agentId) ? bytes.tail : undefined
   }
 
   /** May be lost in a power cut: it is rebuilt from the log. */
@@ -329,6 +334,17 @@ export class FileStore {
 
   describeAgent(agentId: string): string {
     return dirname(this.paths.agent(agentId).log)
+  }
+}
+
+/** Closed again where it is the log of another agent. */
+function ownLog<L extends LogReader & { close(): void }>(log: L, agentId: string): L {
+  try {
+    checkOwner(log, agentId)
+    return log
+  } catch (error) {
+    log.close()
+    throw error
   }
 }
 

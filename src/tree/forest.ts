@@ -8,6 +8,7 @@
 import { SubstratError } from '../errors.js'
 import { glance } from '../session/glance.js'
 import { recordsFrom } from '../session/load.js'
+import { snapshotState } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 
@@ -195,19 +196,33 @@ function read<A extends Kin>(store: FileStore, id: string, look: Look<A>): { sta
   }
 }
 
-/** The parent of an agent whose log is damaged further down. */
+/** The parent of an agent whose log is damaged; where the log does not say it, as its snapshot has it. A parent never changes. */
 export function firstParent(store: FileStore, id: string): string | null {
+  return attempt(() => parentInLog(store, id)) ?? attempt(() => parentInSnapshot(store, id)) ?? null
+}
+
+function parentInLog(store: FileStore, id: string): string | null | undefined {
+  const log = store.openLogForRead(id)
   try {
-    const log = store.openLogForRead(id)
-    if (log === undefined) return null
-    try {
-      const [first] = recordsFrom(log, { seq: 1, offset: 0 })
-      return first?.record.kind === 'session.created' ? first.record.parent : null
-    } finally {
-      log.close()
-    }
+    if (log === undefined) return undefined
+    const [first] = recordsFrom(log, { seq: 1, offset: 0 })
+    return first?.record.kind === 'session.created' ? first.record.parent : undefined
+  } finally {
+    log?.close()
+  }
+}
+
+function parentInSnapshot(store: FileStore, id: string): string | null | undefined {
+  const snapshot = store.readSnapshot(id)
+  return snapshot === undefined ? undefined : snapshotState(snapshot, id)?.parent
+}
+
+/** Undefined where it cannot be read. */
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read()
   } catch (error) {
-    if (!(error instanceof SubstratError)) throw error
-    return null
+    if (error instanceof SubstratError) return undefined
+    throw error
   }
 }

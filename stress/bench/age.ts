@@ -117,7 +117,7 @@ function foldMs(home: string): number {
   const { store, id } = agentIn(home)
   const log = store.openLogForRead(id) as LogReader & { close(): void }
   const begin = process.cpuUsage()
-  loadFrom(id, log, undefined)
+  loadFrom(log, undefined)
   const { user, system } = process.cpuUsage(begin)
   log.close()
   return (user + system) / 1000

@@ -1,6 +1,7 @@
 /** The commands that are run on a damaged home, and their answers without what differs from run to run. */
 import { viewOf } from '../faults/view.js'
 import type { LabEnded, MachineLab } from '../machine/lab.js'
+import type { Damage } from './damages.js'
 
 /** It looks at everything, and so must see everything. */
 export const DOCTOR = ['doctor', '--all', '--json']
@@ -14,6 +15,7 @@ export const READING = [
   ['log', 'b', '--json'],
   ['inbox'],
   ['inbox', 'a/kid', '--json'],
+  ['show', 't1', '--json'],
   DOCTOR,
 ]
 
@@ -27,7 +29,13 @@ export const WRITING = [
   ['resume', 'a/kid'],
   ['spawn', '--name', 'b'],
   ['terminate', 'a', '--recursive'],
+  ['send', 't1', 'something more'],
 ]
+
+/** All of them where the damage is not about bytes; else the one that has its turn. */
+export function commandsFor({ range }: Damage, turn: number): string[][] {
+  return range === undefined ? WRITING : [WRITING[turn % WRITING.length] as string[]]
+}
 
 export interface Answer {
   status: LabEnded['status']

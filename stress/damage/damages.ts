@@ -1,12 +1,14 @@
 /** What can happen to the bytes of a file, and to files among themselves. */
 import { LF } from '../../src/storage/frame.js'
 import type { Image } from '../machine/image.js'
-import type { DamagedHome } from './home.js'
+import { type DamagedHome, TWINS } from './home.js'
 
 export interface Damage {
   kind: string
   /** What the file is called here: the log of a, the mail of its kid. */
   file: string
+  /** All the files that are not as they were. */
+  files: string[]
   /** Byte, line or combination: with kind and file it says which damage this is. */
   at: number
   /** The bytes that it touches, in the whole file; undefined where it is not about bytes. */
@@ -25,6 +27,8 @@ const BYTES_MAX = 16_384
 
 export function* damagesOf(home: DamagedHome, options: DamageOptions): Generator<Damage> {
   for (const [file, name] of home.files) {
+    // Of twins only whole files are exchanged: a byte of theirs is as one of the others.
+    if (TWINS.some((twin) => file.startsWith(`agents/${twin}/`))) continue
     const bytes = home.image.entries.get(name) as Buffer
     yield* ofWhole(home, file, name, bytes)
     for (const at of placesIn(bytes)) yield* atByte(home, { file, name, bytes, at }, options)
@@ -45,6 +49,7 @@ function* atByte(home: DamagedHome, place: Place, { allBits }: DamageOptions): G
   const damage = (kind: string, changed: Buffer): Damage => ({
     kind,
     file,
+    files: [file],
     at,
     range: [at, at + 1],
     make: () => home.image.with(name, changed),
@@ -63,6 +68,7 @@ function* ofWhole(home: DamagedHome, file: string, name: string, bytes: Buffer):
   const whole = (kind: string, at: number, range: [number, number], changed: Buffer | undefined): Damage => ({
     kind,
     file,
+    files: [file],
     at,
     range,
     make: () => home.image.with(name, changed),
@@ -92,6 +98,7 @@ function* ofLines(home: DamagedHome, file: string, name: string, bytes: Buffer):
     const line = (kind: string, range: [number, number], changed: Buffer): Damage => ({
       kind,
       file,
+      files: [file],
       at,
       range,
       make: () => home.image.with(name, changed),
@@ -109,11 +116,13 @@ function* ofLines(home: DamagedHome, file: string, name: string, bytes: Buffer):
 function* amongFiles(home: DamagedHome): Generator<Damage> {
   const { image, earlier, files } = home
   const [a, b] = ['agents/a', 'agents/b']
+  const [twin, otherTwin] = TWINS.map((each) => `agents/${each}`) as [string, string]
   const bytesOf = (from: Image, file: string): Buffer => from.entries.get(nameOf(file)) as Buffer
   const nameOf = (file: string): string => files.get(file) as string
   const mixed = (kind: string, file: string, parts: Record<string, Buffer>): Damage => ({
     kind,
     file,
+    files: Object.keys(parts),
     at: 0,
     range: undefined,
     make: () => Object.entries(parts).reduce((made, [part, bytes]) => made.with(nameOf(part), bytes), image),
@@ -121,6 +130,7 @@ function* amongFiles(home: DamagedHome): Generator<Damage> {
   for (const [one, other] of [
     [a, b],
     [b, a],
+    [twin, otherTwin],
   ] as const) {
     const [log, snapshot] = [`${one}/events.jsonl`, `${one}/session.json`]
     yield mixed('log of another agent', log, { [log]: bytesOf(image, `${other}/events.jsonl`) })
@@ -132,10 +142,13 @@ function* amongFiles(home: DamagedHome): Generator<Damage> {
       [snapshot]: bytesOf(image, `${other}/session.json`),
     })
   }
-  yield mixed('two logs swapped', `${a}/events.jsonl`, {
-    [`${a}/events.jsonl`]: bytesOf(image, `${b}/events.jsonl`),
-    [`${b}/events.jsonl`]: bytesOf(image, `${a}/events.jsonl`),
-  })
+  for (const [one, other] of [
+    [`${a}/events.jsonl`, `${b}/events.jsonl`],
+    [`${twin}/events.jsonl`, `${otherTwin}/events.jsonl`],
+  ] as const)
+    yield mixed('two logs swapped', one, { [one]: bytesOf(image, other), [other]: bytesOf(image, one) })
+  const mail = 'agents/kid/inbox/id.json'
+  yield mixed('mail of another', mail, { [mail]: bytesOf(image, 'operator/inbox/id.json') })
   yield mixed('older snapshot', `${a}/session.json`, {
     [`${a}/session.json`]: bytesOf(earlier, `${a}/session.json`),
   })

@@ -1,4 +1,4 @@
-/** The home that is damaged: small, with a bit of everything. The same bytes in each run, but for process ids. */
+/** The home that is damaged: small, with a bit of everything. The same bytes for the same seed, but for process ids. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { clock } from '../../src/clock.js'
@@ -9,6 +9,8 @@ import { randomBy } from '../machine/patches.js'
 import { Random } from '../tree/random.js'
 
 export interface DamagedHome {
+  /** What its ids are drawn by. */
+  seed: number
   image: Image
   /** As it was one turn before. */
   earlier: Image
@@ -16,15 +18,17 @@ export interface DamagedHome {
   files: Map<string, string>
 }
 
-const SEED = 6
+export const SEED = 6
+/** Two agents whose logs have the same shape: each record of the one is where the snapshot of the other says. */
+export const TWINS = ['t1', 't2'] as const
 const BEGAN = Date.parse('2026-11-20T10:00:00.000Z')
 /** More than the state has: the first of them is in the key index alone, and asked again. */
 const KEYS = ['k', 'k2', 'k3', 'k4']
 const KEYS_IN_STATE_MAX = 2
 const LARGE = 'large '.repeat(12_000)
 
-export async function makeHome(lab: MachineLab): Promise<DamagedHome> {
-  const chance = new Random(SEED)
+export async function makeHome(lab: MachineLab, seed: number = SEED): Promise<DamagedHome> {
+  const chance = new Random(seed)
   randomBy(() => chance.next())
   let ticks = 0
   clock.now = () => BEGAN + 10 * ticks++
@@ -56,10 +60,12 @@ export async function makeHome(lab: MachineLab): Promise<DamagedHome> {
   const earlier = lab.image()
   await lab.run(['send', 'a', 'ask me'])
   await lab.do('send', 'b', '--key', 'late', 'hello')
+  for (const name of TWINS) await lab.do('spawn', '--name', name)
+  for (const name of TWINS) await lab.do('send', name, 'hello')
   const image = lab.image()
   // From now on every command runs at the same time, so that its answer is the same.
   clock.now = () => BEGAN + 60_000
-  return { image, earlier, files: named(image) }
+  return { seed, image, earlier, files: named(image) }
 }
 
 /** By the content of the names, which are ids. */

@@ -15,22 +15,22 @@ export function summary({ counts, violations }: Trials, seconds: number): string
 }
 
 /** One of each kind, with how many there are of it. */
-export function describeViolations(violations: Violation[]): string[] {
+export function describeViolations({ violations, seed }: Trials): string[] {
   const kinds = new Map<string, Violation[]>()
   for (const violation of violations) {
     const { damage, command, broken } = violation
     const kind = `${damage.kind} ${damage.file} ${command} ${broken.replaceAll(/\d+/g, '#').slice(0, 60)}`
     kinds.set(kind, [...(kinds.get(kind) ?? []), violation])
   }
-  return [...kinds.values()].map((alike) => describe(alike[0] as Violation, alike.length))
+  return [...kinds.values()].map((alike) => describe(alike[0] as Violation, alike.length, seed))
 }
 
-function describe({ damage, command, broken }: Violation, count: number): string {
+function describe({ damage, command, broken }: Violation, count: number, seed: number): string {
   const { kind, file, at } = damage
   return [
     `${file}, ${kind} (${at}): ${command}${count > 1 ? `; and ${count - 1} more like it` : ''}`,
     `  must hold: ${broken}`,
-    `  again: npm run stress:damage -- --file '${file}' --kind '${kind}' --at ${at}`,
+    `  again: npm run stress:damage -- --file '${file}' --kind '${kind}' --at ${at} --command '${command}' --seed ${seed}`,
   ].join('\n')
 }
 

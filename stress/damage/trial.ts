@@ -23,6 +23,8 @@ const CONFIG_INVALID = 2
 
 export class Trials {
   readonly violations: Violation[] = []
+  /** What the ids of the home were drawn by. */
+  readonly seed: number
   /** By kind of damage: how many, and what the commands said. */
   readonly counts = new Map<string, { damages: number } & Record<Verdict, number>>()
   private readonly before = new Map<string, Answer>()
@@ -31,7 +33,9 @@ export class Trials {
   private constructor(
     private readonly lab: MachineLab,
     private readonly home: DamagedHome,
-  ) {}
+  ) {
+    this.seed = home.seed
+  }
 
   static async open(lab: MachineLab, home: DamagedHome): Promise<Trials> {
     const trials = new Trials(lab, home)
@@ -44,8 +48,8 @@ export class Trials {
     return trials
   }
 
-  /** `turn`: which of the writing commands has its turn. */
-  async run(damage: Damage, turn: number): Promise<void> {
+  /** With each of these commands, each on a home of its own. */
+  async run(damage: Damage, writing: string[][] = WRITING): Promise<void> {
     const image = damage.make()
     this.count(damage.kind, 'damages')
     this.lab.restore(image)
@@ -56,10 +60,12 @@ export class Trials {
       })
       this.judge(damage, argv, ended, answerOf(ended, this.lab, false))
     }
-    const argv = WRITING[turn % WRITING.length] as string[]
-    const ended = await this.lab.run(argv)
-    const verdict = this.judge(damage, argv, ended, answerOf(ended, this.lab))
-    this.checkLog(damage, argv, verdict)
+    for (const argv of writing) {
+      this.lab.restore(image)
+      const ended = await this.lab.run(argv)
+      const verdict = this.judge(damage, argv, ended, answerOf(ended, this.lab))
+      for (const file of damage.files) this.checkLog({ ...damage, file }, argv, verdict)
+    }
   }
 
   private judge(damage: Damage, argv: string[], ended: LabEnded, answer: Answer): Verdict | undefined {
@@ -85,7 +91,11 @@ export class Trials {
       ? whatIsNamed(damage, ended, this.home, this.batches.get(damage.file))
       : undefined
     if (this.isSaid(damage, argv, ended) && named === undefined) return this.count(damage.kind, 'detected')
-    const differs = answer.view?.filter((line) => !before.view?.includes(line)).join('; ')
+    const [now = [], then = []] = [answer.view, before.view]
+    const differs = [
+      ...now.filter((line) => !then.includes(line)).map((line) => `+ ${line}`),
+      ...then.filter((line) => !now.includes(line)).map((line) => `- ${line}`),
+    ].join('; ')
     return this.broken(
       damage,
       argv,
@@ -160,8 +170,8 @@ function isEntryGone({ kind, file }: Damage): boolean {
 }
 
 /** What is damaged cannot be seen from outside; all the rest is as it should be. */
-function isSameFor({ file }: Damage, { view: after }: Answer, { view: before }: Answer): boolean {
-  const hidden = HIDDEN.find(([beginning]) => file.startsWith(beginning))?.[1] ?? []
+function isSameFor({ files }: Damage, { view: after }: Answer, { view: before }: Answer): boolean {
+  const hidden = files.flatMap((file) => HIDDEN.find(([beginning]) => file.startsWith(beginning))?.[1] ?? [])
   const seen = (view: string[] | undefined): string[] =>
     (view ?? []).filter((line) => !hidden.some((beginning) => line.startsWith(beginning)))
   const [a, b] = [seen(after), seen(before)]
@@ -173,6 +183,8 @@ const HIDDEN: [string, string[]][] = [
   ['agents/a', ['a:', 'operator:']],
   ['agents/b', ['b:', 'operator:']],
   ['agents/kid', ['a/kid:']],
+  ['agents/t1', ['t1:']],
+  ['agents/t2', ['t2:']],
   ['operator', ['operator:']],
   ['config.json', ['settings:']],
 ]

@@ -78,9 +78,10 @@ export function conversation({ records, text }: AgentSeen, content: string): Con
 }
 
 function see(store: FileStore, id: string): AgentSeen | undefined {
-  const log = store.openLogForRead(id)
-  if (log === undefined) return undefined
+  let log: ReturnType<FileStore['openLogForRead']>
   try {
+    log = store.openLogForRead(id)
+    if (log === undefined) return undefined
     const state = openForRead(store, id)?.state as State
     const records = [...recordsFrom(log, { seq: 1, offset: 0 })].map(({ record }) => record)
     const text = (record: SessionRecord): string => readRecordText(store, id, record)
@@ -89,6 +90,6 @@ function see(store: FileStore, id: string): AgentSeen | undefined {
   } catch {
     return undefined
   } finally {
-    log.close()
+    log?.close()
   }
 }

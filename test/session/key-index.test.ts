@@ -207,7 +207,7 @@ describe('a snapshot from before there was an index, which has all keys,', () =>
     const known = new Map(whole.keys.map((entry) => [entry.key, entry]))
     const keys = entries.sort((a, b) => a.seq - b.seq).map((entry) => known.get(entry.key) ?? entry)
     writeFileSync(join(dirname(path), 'session.json'), frame({ snapshot: 5, ...whole, keys, ...over }))
-    return loadFrom(id, store.openLogForRead(id) as LogReader, undefined).state
+    return loadFrom(store.openLogForRead(id) as LogReader, undefined).state
   }
 
   test.each([

@@ -1,0 +1,32 @@
+/** Some of the damages to the home of one seed: which bytes they are about, and what follows each, is drawn by the seed too. */
+import { MachineLab } from '../machine/lab.js'
+import { commandsFor } from './answers.js'
+import { damagesOf } from './damages.js'
+import { makeHome } from './home.js'
+import { describeViolations } from './report.js'
+import { Trials } from './trial.js'
+
+export interface Sampled {
+  violations: string[]
+  count: number
+}
+
+/** Every damage that is not about bytes, and each `stride`th of the others. */
+export async function sample(seed: number, stride: number): Promise<Sampled> {
+  const lab = MachineLab.open()
+  try {
+    const home = await makeHome(lab, seed)
+    const trials = await Trials.open(lab, home)
+    let index = seed
+    let count = 0
+    for (const damage of damagesOf(home, { allBits: false })) {
+      index += 1
+      if (index % stride !== 0 && damage.range !== undefined) continue
+      count += 1
+      await trials.run(damage, commandsFor(damage, index))
+    }
+    return { violations: describeViolations(trials), count }
+  } finally {
+    lab.close()
+  }
+}

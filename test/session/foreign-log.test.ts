@@ -1,0 +1,92 @@
+/** A log in the place of another agent's, of the same shape: each record is where that agent's snapshot says. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { briefly } from '../../src/session/brief.js'
+import { glance } from '../../src/session/glance.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import { readRecord } from '../../src/session/read.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { checkChildless } from '../../src/tree/children.js'
+import { firstParent, readForest } from '../../src/tree/forest.js'
+import { appendTurn, newAgent, newSession, reopen } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+let store: FileStore
+let lead: string
+let parent: string
+let mine: string
+let other: string
+
+beforeEach(async () => {
+  store = tempStore()
+  lead = await newAgent(store, { name: 'lead' })
+  parent = await newAgent(store, { name: 'boss' })
+  mine = await withTurn('one', parent)
+  other = await withTurn('two', lead)
+  const [log, foreign] = [mine, other].map((id) => readFileSync(store.logPath(id)))
+  expect(log?.length).toBe(foreign?.length)
+  writeFileSync(store.logPath(mine), foreign as Buffer)
+})
+
+async function withTurn(name: string, parentId: string): Promise<string> {
+  const session = await newSession(store, { name, parent: parentId })
+  appendTurn(session, 'hello', 'echo: hello')
+  await session.close(() => false)
+  return session.id
+}
+
+function expectForeign(read: () => unknown): void {
+  expect(read).toThrow(
+    expect.objectContaining({
+      code: 'CORRUPT',
+      message: expect.stringContaining(`record 1: it is the log of agent ${other}`),
+    }),
+  )
+}
+
+describe('the log of another agent is named', () => {
+  test('by whoever reads the whole state, or a part of it', () => {
+    for (const look of [openForRead, glance, briefly]) expectForeign(() => look(store, mine))
+  })
+
+  test('by whoever reads a single record', () => {
+    const state = openForRead(store, other)?.state
+    const at = { seq: 1, offset: 0, end: state?.run?.start.offset ?? 0 }
+    expectForeign(() => readRecord(store, mine, at))
+  })
+
+  test('by a writer, which appends nothing to it', async () => {
+    const before = readFileSync(store.logPath(mine))
+    await expect(reopen(store, mine)).rejects.toMatchObject({ code: 'CORRUPT' })
+    expect(readFileSync(store.logPath(mine))).toEqual(before)
+    expect(store.isAgentHeld(mine)).toBe(false)
+  })
+})
+
+describe('an agent with the log of another', () => {
+  test('keeps its place in the tree, as its snapshot says', () => {
+    expect(firstParent(store, mine)).toBe(parent)
+    const { strays, children } = readForest(store)
+    expect([...strays.keys()]).toEqual([mine])
+    expect(children.get(parent)).toEqual([mine])
+    expect(children.get(lead)).toEqual([other])
+  })
+
+  test('is in the way of the end of its own parent alone, also without an index', async () => {
+    const childless = await newAgent(store, { name: 'childless' })
+    for (const id of [parent, lead, childless])
+      rmSync(join(dirname(store.logPath(id)), 'children'), { recursive: true, force: true })
+    const stateOf = (id: string) => openForRead(store, id)?.state as NonNullable<ReturnType<typeof glance>>
+    expectForeign(() => checkChildless(store, stateOf(parent), 'terminate'))
+    expect(() => checkChildless(store, stateOf(lead), 'terminate')).toThrow(
+      expect.objectContaining({ code: 'HAS_CHILDREN' }),
+    )
+    checkChildless(store, stateOf(childless), 'terminate')
+  })
+
+  test('and without its snapshot hangs nowhere', () => {
+    rmSync(join(dirname(store.logPath(mine)), 'session.json'))
+    expect(firstParent(store, mine)).toBeNull()
+  })
+})
