@@ -9,6 +9,8 @@ import type { Place, RealProgram } from './program.js'
 
 /** How long the model takes for a prompt with `be late`. */
 const LATE_MS = 3000
+/** For a command that hangs; no machine is so slow. */
+const RUN_MS_MAX = 900_000
 
 export class Trial {
   substratHome = ''
@@ -105,7 +107,7 @@ export class Trial {
   }
 
   start(...argv: string[]): Started {
-    return this.lab.start(this.substratHome, argv, { env: this.env })
+    return this.lab.start(this.substratHome, argv, { env: this.env, timeoutMs: RUN_MS_MAX })
   }
 
   run(...argv: string[]): Promise<Ended> {

@@ -1,9 +1,13 @@
 /** What `npm run test:real -- --kills 40` goes through, without a program. */
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { PHASES } from '../../stress/real/kills/job.js'
+import { execAgent } from '../../stress/real/exec-agent.js'
+import { Job, PHASES } from '../../stress/real/kills/job.js'
 import { MODES } from '../../stress/real/kills/modes.js'
 import { type Choice, planOf } from '../../stress/real/kills/plan.js'
+import type { Asked } from '../../stress/real/model.js'
 import { KILLED_PROGRAMS } from '../../stress/real/programs.js'
+import { tempDirectory } from '../support/temp.js'
 
 const CHOICE: Choice = {
   kills: 40,
@@ -31,3 +35,25 @@ test('a kill that is run again by its number is the same', () => {
   const [again] = planOf(program, { ...CHOICE, range: { from: 7, to: 7 } })
   expect(again).toEqual(planOf(program, CHOICE)[7])
 })
+
+test('the model of a kill works on a prompt that quotes the command that a person approved', async () => {
+  const job = new Job('mark-1', 'permission', execAgent, join(tempDirectory(), 'made.txt'))
+  const first = await job.answer(asked(job.prompt))
+  const [call] = first.tool_calls ?? []
+  const granted = `Your turn was interrupted. The turn was: ${job.prompt} Granted: ${JSON.stringify(call?.input)}`
+  expect((await job.answer(asked(granted))).tool_calls).toEqual([call])
+  expect(job.deliveries.map(({ bare, told }) => [bare, told])).toEqual([
+    [1, 0],
+    [0, 1],
+  ])
+})
+
+test('a turn that will not reach its phase is not waited for', async () => {
+  const job = new Job('mark-2', 'thinking', execAgent, join(tempDirectory(), 'made.txt'))
+  job.release()
+  await expect(job.reached()).resolves.toBeUndefined()
+})
+
+function asked(text: string): Asked {
+  return { texts: [text], latest: text, isAfterTool: false, tools: ['run'], headers: {} }
+}

@@ -4,6 +4,8 @@ import { Random } from '../../tree/random.js'
 import { install } from '../install.js'
 import type { RealProgram } from '../program.js'
 import { Trial } from '../trial.js'
+import { PHASES } from './job.js'
+import { MODES } from './modes.js'
 import { type Kill, OneKill } from './one-kill.js'
 import { type Choice, planOf } from './plan.js'
 import { tableOf } from './table.js'
@@ -39,7 +41,7 @@ async function killOf(program: RealProgram, executable: string, options: KillOpt
         const { number, mode, phase } = next
         const kill = await new OneKill(trial, number, mode, phase, randomOf(options.seed, number)).run()
         kills.push(kill)
-        say(kill, options.seed)
+        say(kill, options)
       }
     } finally {
       await trial.close()
@@ -53,9 +55,17 @@ function randomOf(seed: number, number: number): Random {
   return new Random(seed * 7919 + number)
 }
 
-function say({ program, number, mode, phase, story, told, violations }: Kill, seed: number): void {
+function say({ program, number, mode, phase, story, told, violations }: Kill, choice: Choice): void {
   console.log(`${program} ${number}: ${mode}, ${phase}: ${story.join('; ')}; ${told}`)
   for (const violation of violations) console.log(`    must hold: ${violation}`)
-  if (violations.length > 0)
-    console.log(`    again: npm run test:real -- --only ${program} --seed ${seed} --kill ${number}`)
+  if (violations.length > 0) console.log(`    again: ${again(program, number, choice)}`)
+}
+
+/** A number is that of the plan, which follows from what was chosen. */
+function again(program: string, number: number, { seed, modes, phases }: Choice): string {
+  const chosen = [
+    ...(modes.length < MODES.length ? [`--modes '${modes.join()}'`] : []),
+    ...(phases.length < PHASES.length ? [`--phases '${phases.join()}'`] : []),
+  ]
+  return [`npm run test:real -- --only ${program} --seed ${seed} --kill ${number}`, ...chosen].join(' ')
 }

@@ -14,7 +14,8 @@ export type Phase = (typeof PHASES)[number]
 
 const TOLD = /interrupted/i
 const DONE = 'made-ok'
-const REACHED_MS_MAX = 90_000
+/** For the record that a program never got there; no machine is so slow. */
+const REACHED_MS_MAX = 600_000
 
 /** What one request to the model shows of how often the job was given to this native session. */
 interface Delivery {
@@ -45,7 +46,8 @@ export class Job {
 
   /** The model's. Titles and the like are asked for without tools. */
   async answer({ texts, isAfterTool, tools }: Asked): Promise<ScriptedAnswer> {
-    const given = texts.filter((text) => text.includes(this.id) && !text.includes(DONE))
+    // Not by the id alone: the path in a command has it too, and the prompt after a decision quotes that command.
+    const given = texts.filter((text) => text.includes(this.prompt))
     const { name } = this.program.runCall('')
     if (given.length === 0 || !tools.includes(name)) return { text: 'ok' }
     const told = given.filter((text) => TOLD.test(text)).length
@@ -56,10 +58,10 @@ export class Job {
     return { tool_calls: [this.program.runCall(this.command(told > 0))] }
   }
 
-  /** The turn is in the middle of its phase. */
+  /** The turn is in the middle of its phase, or will not be. */
   async reached(): Promise<void> {
     const isThere = (): boolean =>
-      this.phase === 'tool' ? this.timesDone() > 0 && !this.isReleased : this.isReached
+      this.isReleased || (this.phase === 'tool' ? this.timesDone() > 0 : this.isReached)
     await waitFor(isThere, `the phase ${this.phase}`, REACHED_MS_MAX)
   }
 
