@@ -64,27 +64,21 @@ export class Session {
 
   /** A session whose lock is held and whose log may have a tail that a dead writer left (durability rules 4 and 5). */
   static repair(store: FileStore, agentId: string, lease: Lease): Session {
-    const log = store.openLogForAppend(agentId)
-    try {
-      const { state, snapshotBytes, damage, settledBytes } = load(
-        agentId,
-        log,
-        store.readSnapshot(agentId),
-        limits.logCheckedForAppendBytes,
-      )
-      if (damage !== undefined)
-        store.keepCutBytes(agentId, damage.offset, log.read(damage.offset, log.size()))
-      lease.assertHeld()
-      if (log.size() > settledBytes) log.settle(settledBytes, state.log_bytes)
-      for (const { runId, verb } of store.requests.to(agentId)) {
-        if (runId !== state.run?.run_id || state.run.status !== 'open')
-          store.requests.remove(agentId, runId, verb)
-      }
-      return new Session(store, lease, log, state, snapshotBytes)
-    } catch (error) {
-      log.close()
-      throw error
+    const log = store.openLogForAppend(agentId, lease)
+    const { state, snapshotBytes, damage, settledBytes } = load(
+      agentId,
+      log,
+      store.readSnapshot(agentId),
+      limits.logCheckedForAppendBytes,
+    )
+    if (damage !== undefined) store.keepCutBytes(agentId, damage.offset, log.read(damage.offset, log.size()))
+    lease.assertHeld()
+    if (log.size() > settledBytes) log.settle(settledBytes, state.log_bytes)
+    for (const { runId, verb } of store.requests.to(agentId)) {
+      if (runId !== state.run?.run_id || state.run.status !== 'open')
+        store.requests.remove(agentId, runId, verb)
     }
+    return new Session(store, lease, log, state, snapshotBytes)
   }
 
   get state(): State {
@@ -122,6 +116,8 @@ export class Session {
     // Their syncs take time.
     if (batch.blobs.length > 0) this.lease.assertHeld()
     this.log.append(batch.bytes)
+    // A record is acknowledged only by the process that has the agent: a lock that was lost meanwhile may be another's.
+    this.lease.assertHeld()
     this.current = batch.state
     for (const record of batch.records) for (const listener of this.listeners) listener(record)
     return batch.records
@@ -189,7 +185,6 @@ export class Session {
     if (this.isClosed) return
     // Its descriptors may be another's by the time that somebody says it again.
     this.isClosed = true
-    this.log.close()
     await this.lease.release()
   }
 }

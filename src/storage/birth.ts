@@ -11,6 +11,7 @@ import { writeBlob } from './blobs.js'
 import * as io from './io.js'
 import { lockOpenFile, tryKernelLock } from './kernel-lock.js'
 import { type Lease, type LockSystem, leaseFrom } from './lease.js'
+import { type LockedLog, tryLockLog } from './log-lock.js'
 import { AgentPaths, type HomePaths, isSpawnLeftover } from './paths.js'
 
 export interface Birth {
@@ -33,6 +34,7 @@ export async function createAgent(paths: HomePaths, locks: LockSystem, birth: Bi
   // An id that follows from a tool's call is made again where the first attempt died: nobody else makes that one.
   if (io.statIfThere('spawn.stat', cradle.root) !== undefined) io.removeTree('spawn.leftover', cradle.root)
   let lock: io.OpenFile | undefined
+  let log: LockedLog = 'none'
   try {
     lock = await lockCradle(cradle, locks)
     // Behind the cradle and before the agent: whoever finds a marker finds one of the two, or the spawn is dead.
@@ -44,6 +46,8 @@ export async function createAgent(paths: HomePaths, locks: LockSystem, birth: Bi
     io.close(io.open('spawn.children', children.complete, 'create'))
     for (const content of birth.blobs) writeBlob(cradle, content)
     writeNew('spawn.log', cradle.log, birth.log, { isSynced: true })
+    // No step that can fail may come between the rename and the lease but the sync of its name.
+    log = tryLockLog(locks, cradle.log)
     // A cache of the log: where a power cut spoils it, it is rebuilt.
     writeNew('spawn.snapshot', cradle.snapshot, birth.snapshot, { isSynced: false })
     io.syncDirectory('spawn.sync_directory', cradle.root)
@@ -52,16 +56,17 @@ export async function createAgent(paths: HomePaths, locks: LockSystem, birth: Bi
   } catch (error) {
     attempt(() => io.removeTree('spawn.remove', cradle.root))
     attempt(() => io.unlink('marker.unlink', marker))
-    if (lock !== undefined) io.close(lock)
+    closeAll(lock, log)
     throw error
   }
   try {
     io.syncDirectory('spawn.sync_agents', paths.agents)
   } catch (error) {
-    io.close(lock)
+    closeAll(lock, log)
     throw error
   }
-  const lease = await leaseFrom(locks, { ...lock, path: agent.lock }, birth.command)
+  const locked = typeof log === 'string' ? log : { ...log, path: agent.log }
+  const lease = await leaseFrom(locks, { ...lock, path: agent.lock }, birth.command, () => locked)
   if (lease !== undefined) return lease
   throw new SubstratError(
     'LOCKED',
@@ -137,6 +142,11 @@ function lockDeadCradle(cradle: AgentPaths, locks: LockSystem): io.OpenFile | un
   io.unlink('sweep.unlink', cradle.unlocked)
   io.close(lock)
   return undefined
+}
+
+function closeAll(lock: io.OpenFile | undefined, log: LockedLog): void {
+  if (typeof log !== 'string') io.close(log)
+  if (lock !== undefined) io.close(lock)
 }
 
 /** What cannot be removed now is swept by recovery: the lock is free then. */

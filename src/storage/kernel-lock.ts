@@ -21,9 +21,19 @@ const REMOVALS_MAX = 100
  * file that was removed between opening and locking keeps nobody out.
  */
 export function tryKernelLock(kind: LockKind, path: string, sharing: LockSharing): io.OpenFile | undefined {
+  // A probe must work on a home that this process may only read.
+  const mode = sharing === 'shared' ? 'read' : 'create'
+  return tryLockNamed(kind, sharing, () => io.open('lock.open', path, mode))
+}
+
+/** The same for a file that `open` opens, however that is. */
+export function tryLockNamed(
+  kind: LockKind,
+  sharing: LockSharing,
+  open: () => io.OpenFile,
+): io.OpenFile | undefined {
   for (let removals = 0; removals < REMOVALS_MAX; removals++) {
-    // A probe must work on a home that this process may only read.
-    const file = io.open('lock.open', path, sharing === 'shared' ? 'read' : 'create')
+    const file = open()
     const locked = lockOpenFile(kind, file, sharing)
     if (locked === undefined || hasItsName(locked)) return locked
     io.close(locked)

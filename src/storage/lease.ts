@@ -11,6 +11,7 @@ import type { LockKind } from './home.js'
 import { bootId, hostName, ownIdentity } from './identity.js'
 import * as io from './io.js'
 import { tryKernelLock } from './kernel-lock.js'
+import { type LockedLog, tryLockLog } from './log-lock.js'
 
 /** Who has a lock, for people: written into the lock file by the holder. Never used to judge whether it lives. */
 export interface Holder {
@@ -28,23 +29,28 @@ export interface LockSystem {
 }
 
 export class Lease {
-  private compromised = false
+  /** Why nothing more is written, for good: what we have in memory may be behind what is on disk. */
+  private failure: SubstratError | undefined
 
   constructor(
     private file: io.OpenFile | undefined,
     private readonly releaseDirectory: (() => Promise<void>) | undefined,
+    /** The log that the lock is for, open and locked too; undefined where there is none that can be written. */
+    readonly log: io.OpenFile | undefined = undefined,
   ) {}
 
   markCompromised(): void {
-    this.compromised = true
+    this.failure = lost()
   }
 
   /**
-   * Before every write: a lock that was taken from under us, or given back, stops all writing. So does a lock file that
-   * was removed or replaced, because the next process locks another file. A home that was renamed keeps its lock.
+   * Before every write, and before a write is acknowledged: a lock that was taken from under us, or given back, stops all
+   * writing. So does a lock file that was removed or replaced, because the next process locks another file. A home that
+   * was renamed keeps its lock.
    */
   assertHeld(): void {
-    if (this.file === undefined || this.compromised) throw lost()
+    if (this.failure !== undefined) throw this.failure
+    if (this.file === undefined) throw lost()
     this.assertNamed(this.file)
   }
 
@@ -52,14 +58,16 @@ export class Lease {
     const name = io.nameOf('lock.check', file)
     if (name === 'same' || name === 'unknown') return
     const what = name === 'none' ? 'removed' : 'replaced'
-    throw new SubstratError('LOCKED', `the lock file ${file.path} was ${what} while it was in use`, {
+    this.failure = new SubstratError('LOCKED', `the lock file ${file.path} was ${what} while it was in use`, {
       hint: 'nothing more is written; never remove a lock file; continue with: substrat recover --all',
       facts: { path: file.path },
     })
+    throw this.failure
   }
 
   async release(): Promise<void> {
     if (this.file === undefined) return
+    if (this.log !== undefined) io.close(this.log)
     io.close(this.file)
     this.file = undefined
     await this.releaseDirectory?.().catch(() => undefined)
@@ -72,35 +80,38 @@ function lost(): SubstratError {
   })
 }
 
-/** Undefined where somebody else has it. */
+/** Undefined where somebody else has it. `log`: the log that the lock is for, which is locked too. */
 export async function tryLease(
   system: LockSystem,
   path: string,
   command: string,
+  log?: string,
 ): Promise<Lease | undefined> {
   const file = tryKernelLock(system.kind, path, 'exclusive')
-  return file === undefined ? undefined : leaseFrom(system, file, command)
+  const lockLog = (): LockedLog => (log === undefined ? 'none' : tryLockLog(system, log))
+  return file === undefined ? undefined : leaseFrom(system, file, command, lockLog)
 }
 
-/** The lease of a lock file that we hold the kernel lock of. */
+/** The lease of a lock file that we hold the kernel lock of. Undefined where somebody else has the rest of it. */
 export async function leaseFrom(
   system: LockSystem,
   file: io.OpenFile,
   command: string,
+  lockLog: () => LockedLog,
 ): Promise<Lease | undefined> {
   let lease: Lease | undefined
   let releaseDirectory: (() => Promise<void>) | undefined
-  if (!system.isLocal) {
-    try {
-      releaseDirectory = await tryLockDirectory(file.path, () => lease?.markCompromised())
-    } finally {
-      if (releaseDirectory === undefined) io.close(file)
-    }
-    if (releaseDirectory === undefined) return undefined
+  try {
+    if (!system.isLocal) releaseDirectory = await tryLockDirectory(file.path, () => lease?.markCompromised())
+    if (!system.isLocal && releaseDirectory === undefined) return undefined
+    const log = lockLog()
+    if (log === 'busy') return undefined
+    lease = new Lease(file, releaseDirectory, log === 'none' ? undefined : log)
+    writeHolder(file, command)
+    return lease
+  } finally {
+    if (lease === undefined) await new Lease(file, releaseDirectory).release()
   }
-  lease = new Lease(file, releaseDirectory)
-  writeHolder(file, command)
-  return lease
 }
 
 /** How long a writer tries before it calls a lock busy: longer than a reader's probe, shorter than a person notices. */
@@ -112,11 +123,11 @@ export async function waitForLease(
   path: string,
   command: string,
   waitMs: number,
-  signal?: AbortSignal,
+  { signal, log }: { signal?: AbortSignal | undefined; log?: string } = {},
 ): Promise<Lease | undefined> {
   const start = clock.monotonic()
   for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, system.kind === 'ofd' ? 10 : 60)) {
-    const lease = await tryLease(system, path, command)
+    const lease = await tryLease(system, path, command, log)
     if (lease !== undefined) return lease
     const waited = clock.monotonic() - start
     if (waited >= Math.max(PATIENCE_MS, waitMs) || signal?.aborted === true) return undefined

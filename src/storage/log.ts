@@ -159,9 +159,12 @@ export class LogWriter implements LogReader {
     this.end = io.sizeOf(file)
   }
 
-  static open(path: string): LogWriter {
-    const file = io.openIfThere('log.open', path, 'write')
-    if (file !== undefined) return new LogWriter(file)
+  /** `locked`: the log, as the agent's lease has it open; undefined where it could not be opened to be written. */
+  static open(path: string, locked: io.OpenFile | undefined): LogWriter {
+    if (locked !== undefined) return new LogWriter(locked)
+    // What is in the way has a name. A log that has come back meanwhile is not locked by us, and still missing to us.
+    const stray = io.openIfThere('log.open', path, 'write')
+    if (stray !== undefined) io.close(stray)
     throw damagedConversation(`${path} is missing`, {
       hint: 'restore it from a backup',
       facts: { path },
@@ -191,6 +194,7 @@ export class LogWriter implements LogReader {
     if (end < this.end) io.truncate('log.cut', this.file, end)
     io.writeAll('log.rewrite', this.file, bytes, from)
     io.fdatasync('log.resync', this.file)
+    this.assertNamed()
     this.end = end
     this.isBroken = false
   }
@@ -214,10 +218,6 @@ export class LogWriter implements LogReader {
     // After the sync: a log that is replaced before it is not acknowledged either.
     this.assertNamed()
     this.end += batch.length
-  }
-
-  close(): void {
-    io.close(this.file)
   }
 
   /** What is appended to a log that nobody can open any more is lost with its last descriptor. */

@@ -159,9 +159,14 @@ export class FileStore {
     return log === undefined ? undefined : ownLog(log, agentId)
   }
 
-  /** Throws CORRUPT where there is none, or it is the log of another agent. */
-  openLogForAppend(agentId: string): LogWriter {
-    return ownLog(LogWriter.open(this.paths.agent(agentId).log), agentId)
+  /**
+   * Under the agent's lock, which is the log's too; it is closed by the lease. Throws CORRUPT where there is none, or it is
+   * the log of another agent.
+   */
+  openLogForAppend(agentId: string, { log }: Lease): LogWriter {
+    const writer = LogWriter.open(this.paths.agent(agentId).log, log)
+    checkOwner(writer, agentId)
+    return writer
   }
 
   /** For who acknowledges what it has read without the lock: the writer may not have synced it yet. */
@@ -236,8 +241,9 @@ export class FileStore {
     waitMs: number,
     signal?: AbortSignal,
   ): Promise<Lease | undefined> {
+    const { lock, log } = this.paths.agent(agentId)
     try {
-      return await waitForLease(this.locks, this.paths.agent(agentId).lock, command, waitMs, signal)
+      return await waitForLease(this.locks, lock, command, waitMs, { signal, log })
     } catch (error) {
       throw this.hasAgent(agentId) ? error : agentGone(agentId)
     }

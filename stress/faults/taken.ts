@@ -3,7 +3,8 @@
  * way. Besides, another command takes the agent as soon as its lock seems free.
  *
  * The oracle: every command ends with a status of the published table and prints no stack; two writers never both write;
- * what was acknowledged is in the log that has the name; and where only what is rebuildable was taken, the audit is clean.
+ * what was acknowledged is in the log that has the name; a holder whose lock is gone acknowledges no record; and where only
+ * what is rebuildable was taken, the audit is clean.
  */
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,6 +24,8 @@ interface Taking {
   /** Of a home with one agent. */
   path(home: string): string
   take(path: string): void
+  /** Its holder has it no more. */
+  isLock?: true
   /** The log, or all of the agent, is gone with it. */
   isLost?: true
   /** The home is elsewhere from then on. */
@@ -51,8 +54,8 @@ const within =
     join(agent(home), name)
 
 const TAKINGS: Taking[] = [
-  { name: 'lock removed', path: within('lock'), take: remove },
-  { name: 'lock replaced', path: within('lock'), take: replace },
+  { name: 'lock removed', path: within('lock'), take: remove, isLock: true },
+  { name: 'lock replaced', path: within('lock'), take: replace, isLock: true },
   { name: 'log removed', path: within('events.jsonl'), take: remove, isLost: true },
   { name: 'log replaced', path: within('events.jsonl'), take: replace },
   { name: 'snapshot removed', path: within('session.json'), take: remove },
@@ -115,8 +118,13 @@ async function takenAt(
   const broken: string[] = []
   let count = 0
   let other: Promise<LabEnded> | undefined
-  const told = await lab.run(SEND, () => {
+  const lock = within('lock')(lab.home)
+  let isHeld = false
+  let hasWritten = false
+  const told = await lab.run(SEND, ({ point, path }) => {
     count += 1
+    if (count < step) isHeld ||= point === 'lock.holder' && path === lock
+    if (count > step) hasWritten ||= isHeld && point === 'log.sync'
     if (count !== step) return undefined
     taking.take(taking.path(lab.home))
     // With the same key: it is the same turn, whoever has it.
@@ -127,6 +135,8 @@ async function takenAt(
   if (taking.isMoved === true) putBack(lab.home)
   for (const [who, ended] of Object.entries({ told, beside }))
     if (ended !== undefined) broken.push(...wrongIn(who, ended))
+  if (taking.isLock === true && hasWritten && told.status !== 4)
+    broken.push(`a holder whose lock is gone exits 4, not ${told.status}`)
   if (taking.isLost === true) return { told, broken }
   const recovered = await lab.run(['recover', '--all'])
   if (recovered.status !== 0) broken.push(`recover --all exits ${recovered.status}: ${recovered.stderr}`)

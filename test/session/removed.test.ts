@@ -53,18 +53,33 @@ describe('a lock file that is gone while it is held', () => {
     expect(readFileSync(all.agent.log)).toEqual(before)
   })
 
-  test('keeps its writer from the snapshot and the marker, which are the next writer’s', async () => {
+  test('keeps its writer from the snapshot and the marker, and keeps others out until it has ended', async () => {
     const { store, session, agent } = await open()
     session.append([RECORD])
     rmSync(agent.lock)
-    const next = await openForAppend(store, session.id, OPTIONS)
+    await expect(openForAppend(store, session.id, OPTIONS)).rejects.toMatchObject({ code: 'LOCKED' })
     const before = readFileSync(agent.snapshot)
     await session.close(() => false)
     expect(readFileSync(agent.snapshot)).toEqual(before)
     expect(store.isMarked(session.id)).toBe(true)
+    const next = await openForAppend(store, session.id, OPTIONS)
     next.append([{ kind: 'session.activated', boot_id: 'b' }])
     await next.close(() => false)
     expect(readFileSync(agent.log, 'utf8').trim().split('\n')).toHaveLength(3)
+  })
+
+  test('and is put back stays lost: what its writer has in memory is behind what is on disk', async () => {
+    const { session, agent } = await open()
+    withFaults(({ point }) => {
+      if (point === 'log.sync') replace(agent.lock)
+      return undefined
+    })
+    const refusal = expect.objectContaining({ code: 'LOCKED', exitStatus: 4 })
+    expect(() => session.append([RECORD])).toThrow(refusal)
+    renameSync(`${agent.lock}.old`, agent.lock)
+    const written = readFileSync(agent.log)
+    expect(() => session.append([RECORD])).toThrow(refusal)
+    expect(readFileSync(agent.log)).toEqual(written)
   })
 
   test('keeps nobody from the lock, which is a new file: whoever takes it has the one that has the name', () => {

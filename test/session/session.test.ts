@@ -41,11 +41,12 @@ describe('append', () => {
     const steps: string[] = []
     session.onRecord(({ kind }) => void steps.push(kind))
     withFaults(({ point }) => {
-      if (point.startsWith('log.')) steps.push(point)
+      if (/^(log|lock)\./.test(point)) steps.push(point)
       return undefined
     })
     session.append([{ kind: 'session.activated', boot_id: 'b' }, startedRun(randomUUID())])
-    expect(steps).toEqual(['log.append', 'log.sync', 'log.check', 'session.activated', 'run.started'])
+    const written = ['lock.check', 'log.append', 'log.sync', 'log.check', 'lock.check']
+    expect(steps).toEqual([...written, 'session.activated', 'run.started'])
     expect(openForRead(store, session.id)?.state).toEqual(session.state)
   })
 

@@ -123,7 +123,7 @@ describe('a lease', () => {
     const path = newPath()
     await take(local, path)
     const stop = new AbortController()
-    const waiting = waitForLease(local, path, 'test', 3_600_000, stop.signal)
+    const waiting = waitForLease(local, path, 'test', 3_600_000, { signal: stop.signal })
     stop.abort()
     expect(await waiting).toBeUndefined()
   })

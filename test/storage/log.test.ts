@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { limits } from '../../src/limits.js'
 import { frame } from '../../src/storage/frame.js'
+import { close, open } from '../../src/storage/io.js'
 import {
   type LoggedRecord,
   type LogReader,
@@ -313,6 +314,13 @@ function newLog(bytes: Uint8Array = new Uint8Array()): string {
   return path
 }
 
+/** As the holder of the lock has it. */
+function writerOf(path: string): LogWriter {
+  const file = open('log.open', path, 'write')
+  onTestFinished(() => close(file))
+  return LogWriter.open(path, file)
+}
+
 describe('append', () => {
   const [one, two, three] = batchesOf([['a'], ['b', 'c'], ['d']]).map((batch) => bytesOf([batch])) as [
     Buffer,
@@ -322,7 +330,7 @@ describe('append', () => {
 
   test('writes at the end and syncs before it returns', () => {
     const path = newLog(one)
-    const writer = LogWriter.open(path)
+    const writer = writerOf(path)
     const operations = operationsOf(() => writer.append(two))
     expect(operations.map(({ name, offset }) => [name, offset])).toEqual([
       ['write', one.length],
@@ -331,23 +339,21 @@ describe('append', () => {
     ])
     expect(readFileSync(path)).toEqual(Buffer.concat([one, two]))
     expect(writer.size()).toBe(one.length + two.length)
-    writer.close()
   })
 
   test('a short write is continued', () => {
     const path = newLog()
-    const writer = LogWriter.open(path)
+    const writer = writerOf(path)
     withFaults(({ name }) => (name === 'write' ? { writtenBytesMax: 7 } : undefined))
     writer.append(one)
     expect(readFileSync(path)).toEqual(one)
-    writer.close()
   })
 
   test.each(['ENOSPC', 'EDQUOT', 'EIO'])(
     '%s after a short write is taken back: the log is as before, and the next append works',
     (errno) => {
       const path = newLog(one)
-      const writer = LogWriter.open(path)
+      const writer = writerOf(path)
       let writes = 0
       withFaults(({ name }) => {
         if (name !== 'write') return undefined
@@ -362,13 +368,12 @@ describe('append', () => {
       clearFaults()
       writer.append(two)
       expect(readFileSync(path)).toEqual(Buffer.concat([one, two]))
-      writer.close()
     },
   )
 
   test('a write that takes nothing is a full disk, not an endless loop', () => {
     const path = newLog(one)
-    const writer = LogWriter.open(path)
+    const writer = writerOf(path)
     withFaults(({ name }) => (name === 'write' ? { writtenBytesMax: 0 } : undefined))
     expect(() => writer.append(two)).toThrow(
       expect.objectContaining({
@@ -377,12 +382,11 @@ describe('append', () => {
       }),
     )
     expect(readFileSync(path)).toEqual(one)
-    writer.close()
   })
 
   test('what cannot be taken back stops the writer, and is torn for the next one', () => {
     const path = newLog(one)
-    const writer = LogWriter.open(path)
+    const writer = writerOf(path)
     let writes = 0
     withFaults(({ name }) => {
       if (name === 'write' && writes++ === 0) return { writtenBytesMax: 10 }
@@ -392,7 +396,6 @@ describe('append', () => {
     expect(() => writer.append(two)).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
     clearFaults()
     expect(() => writer.append(two)).toThrow(expect.objectContaining({ code: 'SYNC_FAILED' }))
-    writer.close()
     const bytes = readFileSync(path)
     expect(bytes.length).toBe(one.length + 10)
     expect(outcomeOf(bytes)).toMatchObject({ end: one.length, damage: 'torn' })
@@ -400,12 +403,11 @@ describe('append', () => {
 
   test('a failed sync is never retried: the writer takes no more, and the file is left for the next opener', () => {
     const path = newLog(one)
-    const writer = LogWriter.open(path)
+    const writer = writerOf(path)
     withFaults(failing('EIO', ({ name }) => name === 'fdatasync', 1))
     expect(() => writer.append(two)).toThrow(expect.objectContaining({ code: 'SYNC_FAILED', exitStatus: 15 }))
     const operations = operationsOf(() => {
       expect(() => writer.append(three)).toThrow(expect.objectContaining({ code: 'SYNC_FAILED' }))
-      writer.close()
     })
     expect(operations).toEqual([])
     expect(readFileSync(path)).toEqual(Buffer.concat([one, two]))
@@ -422,7 +424,7 @@ describe('settle', () => {
   test('rewrites in place what is behind the snapshot, cuts the torn tail, and syncs once', () => {
     const path = newLog(Buffer.concat([one, two, three.subarray(0, 12)]))
     const inode = statSync(path).ino
-    const writer = LogWriter.open(path)
+    const writer = writerOf(path)
     const end = one.length + two.length
     const operations = operationsOf(() => writer.settle(one.length, end))
     const changes = operations.filter(({ name }) => name !== 'read')
@@ -434,16 +436,19 @@ describe('settle', () => {
     expect(changes[1]?.bytes).toEqual(two)
     expect(statSync(path).ino).toBe(inode)
     writer.append(three)
-    writer.close()
     expect(readFileSync(path)).toEqual(Buffer.concat([one, two, three]))
   })
 
   test('cuts nothing where the log ends with a whole batch', () => {
     const path = newLog(Buffer.concat([one, two]))
-    const writer = LogWriter.open(path)
+    const writer = writerOf(path)
     const operations = operationsOf(() => writer.settle(0, one.length + two.length))
-    expect(operations.map(({ point }) => point)).toEqual(['log.read', 'log.rewrite', 'log.resync'])
-    writer.close()
+    expect(operations.map(({ point }) => point)).toEqual([
+      'log.read',
+      'log.rewrite',
+      'log.resync',
+      'log.check',
+    ])
     expect(readFileSync(path)).toEqual(Buffer.concat([one, two]))
   })
 
@@ -451,14 +456,13 @@ describe('settle', () => {
     'where %s fails, nothing is appended behind it',
     (point) => {
       const path = newLog(Buffer.concat([one, two, three.subarray(0, 12)]))
-      const writer = LogWriter.open(path)
+      const writer = writerOf(path)
       withFaults(failing('EIO', (operation) => operation.point === point, 1))
       expect(() => writer.settle(one.length, one.length + two.length)).toThrow(
         expect.objectContaining({ code: point === 'log.resync' ? 'SYNC_FAILED' : 'STORAGE_FAILED' }),
       )
       clearFaults()
       expect(() => writer.append(three)).toThrow(expect.objectContaining({ code: 'SYNC_FAILED' }))
-      writer.close()
       expect(outcomeOf(readFileSync(path))).toMatchObject({ batches: 2, lastSeq: 2 })
     },
   )
@@ -470,16 +474,15 @@ describe('a reader beside a writer', () => {
     const path = newLog(one)
     const reader = openLogForRead(path)
     if (reader === undefined) throw new Error('the log is there')
-    const writer = LogWriter.open(path)
+    const writer = writerOf(path)
     writer.append(two)
-    writer.close()
     expect(scan(reader).end).toEqual({ end: one.length, lastSeq: 1, damage: undefined })
     reader.close()
   })
 
   test('and a log that is missing is not made anew: what it said is lost, and that is told', () => {
     const path = join(tempDirectory(), 'events.jsonl')
-    expect(() => LogWriter.open(path)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
+    expect(() => LogWriter.open(path, undefined)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
     expect(existsSync(path)).toBe(false)
   })
 

@@ -1,6 +1,8 @@
 /** A process of its own that does what a test sends it: bundled and started by storage-process.ts. */
 import { spawn } from 'node:child_process'
-import { closeSync, openSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { closeSync, existsSync, openSync } from 'node:fs'
+import { openForAppend } from '../../src/session/session.js'
 import { readIfThere, setFaultHook } from '../../src/storage/io.js'
 import { isHeld, type Lease, type LockSystem, tryLease, waitForLease } from '../../src/storage/lease.js'
 import { FileStore } from '../../src/storage/store.js'
@@ -16,10 +18,13 @@ export type Order =
   | { do: 'make home'; root: string }
   | { do: 'lock agent'; root: string; agentId: string }
   | { do: 'read'; path: string }
+  /** Opens the agent and appends a record; stops before the first step `at`, says so, and goes on when `until` is there. */
+  | { do: 'append'; root: string; agentId: string; at?: string; until?: string }
 
 export type Report =
   | { said: 'ready' }
   | { said: 'tried' }
+  | { said: 'stopped' }
   | { said: 'in'; alone: boolean }
   | { said: 'result'; result: unknown }
   | { said: 'failed'; code: string; message: string; hint: string | null }
@@ -60,7 +65,33 @@ async function obey(order: Order): Promise<unknown> {
       return lease !== undefined
     case 'read':
       return readIfThere('test.read', order.path)?.toString('utf8') ?? null
+    case 'append':
+      if (order.at !== undefined) stopBefore(order.at, order.until as string)
+      return append(order.root, order.agentId)
   }
+}
+
+/** Says which record it has appended, and so acknowledged. */
+async function append(root: string, agentId: string): Promise<string> {
+  const session = await openForAppend(FileStore.openForWrite(root), agentId, { command: 'test', waitMs: 0 })
+  const message_id = randomUUID()
+  try {
+    session.append([{ kind: 'agent.gated', message_id, from: 'operator' }])
+  } finally {
+    await session.close(() => false)
+  }
+  return message_id
+}
+
+/** In the middle of synchronous code, as a process that the kernel does not run for a while. */
+function stopBefore(step: string, until: string): void {
+  setFaultHook(({ point }) => {
+    if (point !== step) return undefined
+    setFaultHook(undefined)
+    report({ said: 'stopped' })
+    while (!existsSync(until)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
+    return undefined
+  })
 }
 
 function isFirstIn(witness: string): boolean {

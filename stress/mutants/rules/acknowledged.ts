@@ -33,21 +33,16 @@ export const ACKNOWLEDGED: Mutant[] = [
   {
     name: 'a record is told to listeners before it is synced',
     file: 'session/session.ts',
-    from: `    this.log.append(batch.bytes)
-    this.current = batch.state
-    for (const record of batch.records) for (const listener of this.listeners) listener(record)`,
+    from: `    this.log.append(batch.bytes)\n`,
     to: `    for (const record of batch.records) for (const listener of this.listeners) listener(record)
-    this.log.append(batch.bytes)
-    this.current = batch.state`,
+    this.log.append(batch.bytes)\n`,
     suites: ['session/session'],
   },
   {
     name: 'the state goes on before its records are synced',
     file: 'session/session.ts',
-    from: `    this.log.append(batch.bytes)
-    this.current = batch.state`,
-    to: `    this.current = batch.state
-    this.log.append(batch.bytes)`,
+    from: `    this.log.append(batch.bytes)\n`,
+    to: `    this.current = batch.state\n    this.log.append(batch.bytes)\n`,
     suites: ['session/session'],
   },
   {

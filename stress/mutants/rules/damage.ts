@@ -293,8 +293,8 @@ export const DAMAGE: Mutant[] = [
   {
     name: 'the bytes of a torn tail are not kept',
     file: 'session/session.ts',
-    from: `        store.keepCutBytes(agentId, damage.offset, log.read(damage.offset, log.size()))\n`,
-    to: '        void damage\n',
+    from: 'store.keepCutBytes(agentId, damage.offset, log.read(damage.offset, log.size()))',
+    to: 'void damage',
     suites: ['session/session'],
   },
   {

@@ -75,7 +75,7 @@ export const FAILED_WRITE: Mutant[] = [
   {
     name: 'a spawn that fails keeps its lock',
     file: 'storage/birth.ts',
-    from: `    attempt(() => io.unlink('marker.unlink', marker))\n    if (lock !== undefined) io.close(lock)\n`,
+    from: `    attempt(() => io.unlink('marker.unlink', marker))\n    closeAll(lock, log)\n`,
     to: `    attempt(() => io.unlink('marker.unlink', marker))\n`,
     suites: ['storage/birth'],
   },

@@ -54,15 +54,15 @@ export const LOCKS: Mutant[] = [
   {
     name: 'a lock that was given back still writes',
     file: 'storage/lease.ts',
-    from: 'if (this.file === undefined || this.compromised) throw lost()\n    this.assertNamed(this.file)',
-    to: 'if (this.compromised) throw lost()',
+    from: '    if (this.file === undefined) throw lost()\n    this.assertNamed(this.file)',
+    to: '    if (this.file !== undefined) this.assertNamed(this.file)',
     suites: ['storage/lease'],
   },
   {
     name: 'a lock that was lost still writes',
     file: 'storage/lease.ts',
-    from: 'if (this.file === undefined || this.compromised) throw lost()',
-    to: 'if (this.file === undefined) throw lost()',
+    from: '    if (this.failure !== undefined) throw this.failure\n',
+    to: '',
     suites: ['storage/rules#8: a lock that was lost', 'session/session'],
   },
   {
@@ -82,9 +82,53 @@ export const LOCKS: Mutant[] = [
   {
     name: 'a log that was removed while it is in use is appended to',
     file: 'storage/log.ts',
-    from: '    this.assertNamed()\n',
-    to: '',
+    from: '    this.assertNamed()\n    this.end += batch.length',
+    to: '    this.end += batch.length',
     suites: ['session/removed'],
+  },
+  {
+    name: 'a log that was removed while its tail is settled is acted on',
+    file: 'storage/log.ts',
+    from: '    this.assertNamed()\n    this.end = end\n',
+    to: '    this.end = end\n',
+    suites: ['storage/log'],
+  },
+  {
+    name: 'the log is not locked by its writer',
+    file: 'storage/log-lock.ts',
+    from: "(isLocal ? tryLockNamed(kind, 'exclusive', open) : open())",
+    to: '(isLocal ? open() : open())',
+    suites: ['session/removed', 'storage/two-writers'],
+  },
+  {
+    name: 'a log that is locked by another writer is written',
+    file: 'storage/lease.ts',
+    from: "    if (log === 'busy') return undefined\n    lease = new Lease(file, releaseDirectory, log === 'none' ? undefined : log)",
+    to: "    lease = new Lease(file, releaseDirectory, typeof log === 'string' ? undefined : log)",
+    suites: ['session/removed', 'storage/two-writers'],
+  },
+  {
+    name: 'a record is acknowledged whoever has the lock by then',
+    file: 'session/session.ts',
+    from: `    this.log.append(batch.bytes)
+    // A record is acknowledged only by the process that has the agent: a lock that was lost meanwhile may be another's.
+    this.lease.assertHeld()\n`,
+    to: '    this.log.append(batch.bytes)\n',
+    suites: ['session/session', 'session/removed'],
+  },
+  {
+    name: 'a lock that was lost is had again when its file is put back',
+    file: 'storage/lease.ts',
+    from: '    throw this.failure\n  }\n\n  async release',
+    to: '    const { failure } = this\n    this.failure = undefined\n    throw failure\n  }\n\n  async release',
+    suites: ['session/removed'],
+  },
+  {
+    name: 'the log of a new agent is not locked',
+    file: 'storage/birth.ts',
+    from: "typeof log === 'string' ? log : { ...log, path: agent.log }",
+    to: "typeof log === 'string' ? log : (io.close(log), io.open('log.open', agent.log, 'write'))",
+    suites: ['storage/birth'],
   },
   {
     name: 'a home that is renamed while it is in use loses its locks',
@@ -124,8 +168,9 @@ export const LOCKS: Mutant[] = [
   {
     name: 'on a file system that is not local the kernel lock is enough',
     file: 'storage/lease.ts',
-    from: '  if (!system.isLocal) {\n    try {',
-    to: '  if (system.kind === null) {\n    try {',
+    from: `    if (!system.isLocal) releaseDirectory = await tryLockDirectory(file.path, () => lease?.markCompromised())
+    if (!system.isLocal && releaseDirectory === undefined) return undefined\n`,
+    to: '    void tryLockDirectory\n',
     suites: ['storage/lease'],
   },
   {
@@ -145,7 +190,7 @@ export const LOCKS: Mutant[] = [
   {
     name: 'where the lock directory is taken the kernel lock is kept',
     file: 'storage/lease.ts',
-    from: '      if (releaseDirectory === undefined) io.close(file)\n',
+    from: '    if (lease === undefined) await new Lease(file, releaseDirectory).release()\n',
     to: '',
     suites: ['storage/lease'],
   },

@@ -319,8 +319,8 @@ export const SETTLING: Mutant[] = [
   {
     name: 'what a dead turn asked of others stays in its requests',
     file: 'session/session.ts',
-    from: `          store.requests.remove(agentId, runId, verb)\n`,
-    to: '          void verb\n',
+    from: `        store.requests.remove(agentId, runId, verb)\n`,
+    to: '        void verb\n',
     suites: ['session/session'],
   },
   {

@@ -5,7 +5,7 @@ export const UNSYNCED: Mutant[] = [
   {
     name: 'what a killed writer left is not settled',
     file: 'session/session.ts',
-    from: '      if (log.size() > settledBytes) log.settle(settledBytes, state.log_bytes)\n',
+    from: '    if (log.size() > settledBytes) log.settle(settledBytes, state.log_bytes)\n',
     to: '',
     suites: ['session/session'],
   },
