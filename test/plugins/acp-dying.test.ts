@@ -1,5 +1,6 @@
 /** The ways in which an agent dies, hangs or talks nonsense, and what is left of the turn and of its session. */
 import { describe, expect, test } from 'vitest'
+import { GRACE_MS, holdTimers } from '../support/time.js'
 import { Agent } from './acp/support.js'
 import { abortAfter, abortAtText, eventsOf } from './driven-agent.js'
 
@@ -128,6 +129,7 @@ describe('an agent that hangs', () => {
   })
 
   test('in the middle of its turn takes the cancel, and says no more', async () => {
+    holdTimers(GRACE_MS)
     const agent = new Agent()
     const turn = await agent.turn([{ say: 'half' }, { hang: 1 }], abortAtText())
     expect(turn).toMatchObject({ reply: undefined, failure: { message: 'stopped by the test' } })

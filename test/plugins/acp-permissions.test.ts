@@ -1,12 +1,26 @@
 /** What an agent asks permission for, and what a person decides, in one process and in another. */
 import { describe, expect, test } from 'vitest'
 import type { WaitAnswer, WaitAsk } from '../../src/provider/contract.js'
+import { holdTimers } from '../support/time.js'
+import { waitFor } from '../support/wait.js'
 import { Agent } from './acp/support.js'
-import { abortAfter, eventsOf, type Turn } from './driven-agent.js'
+import { eventsOf, type Turn } from './driven-agent.js'
 
 const RUN = { toolCallId: 'c1', kind: 'execute', title: 'echo hi', rawInput: { command: 'echo hi' } }
 const WRITE = { toolCallId: 'c2', kind: 'edit', title: '/f', rawInput: { path: '/f', diff: '+x' } }
 const STRANGE = { toolCallId: 'c3', kind: 'other', title: 'shell' }
+
+/** What is asked within this time is asked about together. */
+const PARK_MS = 100
+
+/** False while it is being written. */
+function isCancelled(agent: Agent): boolean {
+  try {
+    return agent.stored().isCancelled === true
+  } catch {
+    return false
+  }
+}
 
 function asking(...toolCalls: object[]): object[] {
   return [{ say: 'I need this. ' }, { 'ask for': toolCalls }, { stop: 'end_turn' }]
@@ -97,9 +111,16 @@ describe('what is not allowed', () => {
   })
 
   test('is no wait where the turn is stopped meanwhile', async () => {
-    const turn = await new Agent('is deaf to a cancel').turn([{ 'ask for': [RUN] }, { hang: 1 }], {
-      signal: abortAfter(1000),
-    })
+    const timers = holdTimers(PARK_MS)
+    const agent = new Agent('is deaf to a cancel')
+    const controller = new AbortController()
+    const running = agent.turn([{ 'ask for': [RUN] }, { hang: 1 }], { signal: controller.signal })
+    await waitFor(() => timers.pending(PARK_MS) > 0, 'the request')
+    timers.fire(PARK_MS)
+    await waitFor(() => isCancelled(agent), 'the cancel')
+    timers.release()
+    controller.abort(new Error('stopped by the test'))
+    const turn = await running
     expect(eventsOf(turn, 'wait')).toEqual([])
     expect(turn.failure?.message).toBe('stopped by the test')
   })

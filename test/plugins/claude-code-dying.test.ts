@@ -5,6 +5,7 @@ import type { AgentEvent } from '../../src/provider/contract.js'
 import { processesWith } from '../support/processes.js'
 import { recordedHost } from '../support/programs.js'
 import { tempDirectory } from '../support/temp.js'
+import { GRACE_MS, holdTimers } from '../support/time.js'
 import {
   answersGiven,
   claude,
@@ -92,6 +93,7 @@ describe('a claude that does not end', () => {
     const onEvent = ({ type }: AgentEvent): void => {
       if (type === 'text') controller.abort()
     }
+    holdTimers(GRACE_MS)
     const stopped = await turn(await newSession(), 'be slow', { signal: controller.signal, onEvent })
     expect(stopped.events.at(-1)?.type).not.toBe('done')
     expect(answersGiven()).toEqual([{ subtype: 'interrupt' }])

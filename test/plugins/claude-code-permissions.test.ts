@@ -1,6 +1,7 @@
 /** What claude asks before it uses a tool: the real one's requests, answered by provider-claude-code. */
 import { describe, expect, test } from 'vitest'
 import type { AgentEvent, AgentSession, WaitAnswer } from '../../src/provider/contract.js'
+import { GRACE_MS, holdTimers } from '../support/time.js'
 import {
   answersGiven,
   claude,
@@ -42,6 +43,7 @@ function answer(session: AgentSession, given: WaitAnswer): Promise<Turn> {
 
 describe('a tool that is not allowed', () => {
   test('ends the turn in a wait that says which tool and what input, and nothing runs', async () => {
+    holdTimers(GRACE_MS)
     const { first, wait } = await parked()
     expect(wait).toEqual({
       type: 'wait',

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { AgentEvent } from '../../src/provider/contract.js'
+import { GRACE_MS, holdTimers } from '../support/time.js'
 import {
   claude,
   decoded,
@@ -50,6 +51,7 @@ describe('a turn', () => {
   })
 
   test('lets claude end by itself after its result', async () => {
+    holdTimers(GRACE_MS)
     replyIn(await firstTurn('end with stdin'))
     expect(notes('ended')).toEqual(['by itself'])
   })
@@ -138,6 +140,7 @@ describe('a turn', () => {
     const onEvent = ({ type }: AgentEvent): void => {
       if (type === 'text') controller.abort()
     }
+    holdTimers(GRACE_MS)
     const session = await newSession(settings(), newHost(server))
     await turn(session, 'be slow', { signal: controller.signal, onEvent })
     expect(notes('files')).toEqual([false])

@@ -1,12 +1,15 @@
 /** Every way in which codex may die in a turn, and how a turn of it is stopped. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { GRACE_MS, holdTimers } from '../support/time.js'
 import { waitFor } from '../support/wait.js'
 import {
   codex,
   failureIn,
   firstTurn,
   newLab,
+  place,
   replyIn,
   seenFile,
   settingsFor,
@@ -14,6 +17,8 @@ import {
   turn,
   typesOf,
 } from './codex-support.js'
+
+const HOUR_MS = 3_600_000
 
 describe('killed', () => {
   test('before its thread is known: the turn fails, and there is no state', async () => {
@@ -106,6 +111,7 @@ describe('a turn that is stopped', () => {
   }
 
   test('interrupts it as Ctrl-C does', async () => {
+    holdTimers(GRACE_MS)
     const error = await stopped('')
     expect((error as Error).name).toBe('AbortError')
     expect(readFileSync(seenFile(), 'utf8')).toContain('"SIGINT"')
@@ -128,16 +134,42 @@ describe('a turn that is stopped', () => {
 
 describe('without a network, where codex tries for ever', () => {
   test('our clock ends the turn, as unreachable', async () => {
-    const lost = await firstTurn('--play offline.jsonl --stored 3 --end hang', { offline_timeout: '0.3s' })
+    const clock = holdTimers(HOUR_MS)
+    let notes = 0
+    const lost = await firstTurn(
+      '--play offline.jsonl --stored 3 --end hang',
+      { offline_timeout: '1h' },
+      undefined,
+      {
+        onEvent: ({ type }) => {
+          notes += type === 'note' ? 1 : 0
+          if (notes === 3) clock.fire(HOUR_MS)
+        },
+      },
+    )
     expect(failureIn(lost)).toMatchObject({ type: 'unreachable' })
-    expect(failureIn(lost).message).toMatch(/no connection for 0.3 s: Reconnecting... waiting for network/)
-    const notes = lost.events.filter(({ type }) => type === 'note')
+    expect(failureIn(lost).message).toMatch(/no connection for 3600 s: Reconnecting... waiting for network/)
     // What it says again is said once.
-    expect(notes.length).toBe(3)
+    expect(notes).toBe(3)
   })
 
   test('the clock stops when anything else is said', async () => {
-    const slow = await firstTurn('--play recovered.jsonl --end exit --pause 3500', { offline_timeout: '3s' })
+    const clock = holdTimers(HOUR_MS)
+    const running: [type: string, clocks: number][] = []
+    const until = join(place.home, 'go')
+    const slow = await firstTurn(
+      `--play recovered.jsonl --end exit --until ${until}`,
+      { offline_timeout: '1h' },
+      undefined,
+      {
+        onEvent: ({ type }) => {
+          running.push([type, clock.pending(HOUR_MS)])
+          if (type === 'text') writeFileSync(until, '')
+        },
+      },
+    )
     expect(replyIn(slow)).toBe('echo: hello there')
+    expect(running.filter(([type]) => type === 'note').at(-1)).toEqual(['note', 1])
+    expect(running.filter(([type]) => type === 'text')).toEqual([['text', 0]])
   })
 })

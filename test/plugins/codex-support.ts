@@ -103,15 +103,24 @@ export interface Turn {
   error: unknown
 }
 
+export interface TurnGiven {
+  allow?: string[]
+  signal?: AbortSignal
+  onEvent?: (event: AgentEvent) => void
+}
+
 /** A turn to its end, whichever it is. */
 export async function turn(
   session: AgentSession,
   prompt = 'hello there',
-  { allow = [], signal = new AbortController().signal }: { allow?: string[]; signal?: AbortSignal } = {},
+  { allow = [], signal = new AbortController().signal, onEvent }: TurnGiven = {},
 ): Promise<Turn> {
   const events: AgentEvent[] = []
   try {
-    for await (const event of session.send(prompt, { allow, signal })) events.push(event)
+    for await (const event of session.send(prompt, { allow, signal })) {
+      events.push(event)
+      onEvent?.(event)
+    }
     return { events, error: undefined }
   } catch (error) {
     return { events, error }
@@ -123,8 +132,9 @@ export async function firstTurn(
   how = '',
   options: Record<string, string> = {},
   prompt?: string,
+  given?: TurnGiven,
 ): Promise<Turn> {
-  return turn(await codex.create(settingsFor(how, options), newLab().host), prompt)
+  return turn(await codex.create(settingsFor(how, options), newLab().host), prompt, given)
 }
 
 export function replyIn({ events, error }: Turn): string {

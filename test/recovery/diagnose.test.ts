@@ -330,7 +330,7 @@ const CASES: Case[] = [
     () =>
       ask(
         child,
-        '2036-01-01T10:00:00.000Z',
+        '9999-01-01T10:00:00.000Z',
         { kind: 'run.cancelled', run_id: '', reason: 'cancelled' },
         { kind: 'mail.answered' },
       ),
@@ -373,7 +373,7 @@ test.runIf(process.getuid?.() === 0)('a file of another user', async () => {
 })
 
 test('a question that can still be answered is no finding', async () => {
-  await ask(child, '2036-01-01T10:00:00.000Z')
+  await ask(child, '9999-01-01T10:00:00.000Z')
   expect(await found()).toEqual([])
 })
 
@@ -468,7 +468,7 @@ describe('the marker', () => {
             kind,
             reminder_id: randomUUID(),
             content: 'x',
-            due_at: '2036-11-20T10:00:00.000Z',
+            due_at: '9999-11-20T10:00:00.000Z',
             every_ms: null,
           },
     ])

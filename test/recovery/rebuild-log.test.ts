@@ -211,14 +211,14 @@ describe('nothing goes on by itself', () => {
       mailTurn(session, message_id, lead, false)
       const { run_id } = session.state.run ?? { run_id: '' }
       session.append([
-        { kind: 'token.minted', run_id, token_id, hash: 'h', expires_at: '2036-11-20T10:00:00.000Z' },
+        { kind: 'token.minted', run_id, token_id, hash: 'h', expires_at: '9999-11-20T10:00:00.000Z' },
         {
           kind: 'run.waiting',
           run_id,
           wait: 'input',
           token_id,
           asks: [],
-          deadline_at: '2036-11-20T10:00:00.000Z',
+          deadline_at: '9999-11-20T10:00:00.000Z',
         },
         { kind: 'session.suspended', reason: 'idle' },
       ])

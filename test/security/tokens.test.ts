@@ -13,7 +13,7 @@ vi.mock('node:crypto', async (importOriginal) => {
   return { ...crypto, timingSafeEqual }
 })
 
-const { token, secret } = mintToken('2026-12-01T00:00:00.000Z')
+const { token, secret } = mintToken('9999-12-01T00:00:00.000Z')
 const state = { id: 'a', name: 'a', tokens: [{ ...token, status: 'minted' } as TokenEntry] } as State
 
 beforeEach(() => {

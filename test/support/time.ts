@@ -18,11 +18,16 @@ export function holdClock(): { pass(ms: number): void } {
   }
 }
 
+/** Timers of this length and more are the graces of programs: what a program does in one, it does however slow the machine is. */
+export const GRACE_MS = 300
+
 export interface HeldTimers {
   /** How many timers of this length are set and not cleared. */
   pending(ms: number): number
   /** Lets those of this length run. */
   fire(ms: number): void
+  /** From now on timers run as ever; those that are held stay so. */
+  release(): void
 }
 
 /** Until the end of the test timers of `fromMs` and more run only by `fire`; shorter ones run as ever. */
@@ -44,13 +49,17 @@ export function holdTimers(fromMs: number): HeldTimers {
     vi.spyOn(globalThis, 'setTimeout').mockImplementation(set as typeof setTimeout),
     vi.spyOn(globalThis, 'clearTimeout').mockImplementation(forget as typeof clearTimeout),
   ]
-  onTestFinished(() => {
+  const release = (): void => {
     for (const spy of spies) spy.mockRestore()
+  }
+  onTestFinished(() => {
+    release()
     for (const handle of held.keys()) clear(handle as NodeJS.Timeout)
   })
   const ofLength = (length: number): [unknown, () => void][] =>
     [...held].flatMap(([handle, { ms, run }]) => (ms === length ? [[handle, run]] : []))
   return {
+    release,
     pending: (ms) => ofLength(ms).length,
     fire: (ms) => {
       for (const [handle, run] of ofLength(ms)) {

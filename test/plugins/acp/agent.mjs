@@ -195,7 +195,11 @@ const STEPS = {
   async 'ask for'(session, toolCalls) {
     session.asked = toolCalls
     save(session)
-    await Promise.all(toolCalls.map((toolCall) => permission(session, toolCall)))
+    // In one piece, so that nobody hears of the first and waits for the others.
+    process.stdout.cork()
+    const asked = toolCalls.map((toolCall) => permission(session, toolCall))
+    process.stdout.uncork()
+    await Promise.all(asked)
   },
   stop: (_, result) => stop(typeof result === 'string' ? { stopReason: result } : result),
   fail(_, { code, message, data }) {

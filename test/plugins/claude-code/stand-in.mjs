@@ -162,8 +162,9 @@ function ended(name, status) {
 
 /** `beside`: what it asks at the same time. */
 async function asks(name, beside) {
-  if (beside !== undefined) write(`${recorded(beside).trim().split('\n').at(-1)}\n`)
-  play(name)
+  // In one piece, so that nobody hears of the one and waits for the other.
+  const also = beside === undefined ? '' : `${recorded(beside).trim().split('\n').at(-1)}\n`
+  write(also + recorded(name))
   const answer = await heard()
   if (answer.type === 'control_request') {
     note('interrupts', answer.request)

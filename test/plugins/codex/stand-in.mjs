@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process'
 import {
   appendFileSync,
   closeSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -35,8 +36,8 @@ const { values: how } = parseArgs({
     /** A file that is told each prompt, in a line of JSON. */
     asked: { type: 'string' },
     stubborn: { type: 'boolean' },
-    /** Milliseconds before the end of the turn. */
-    pause: { type: 'string' },
+    /** A file that is waited for before the end of the turn. */
+    until: { type: 'string' },
     busy: { type: 'boolean' },
   },
 })
@@ -81,7 +82,8 @@ for (const line of lines) {
   if (printed === 0) keep(store.slice(0, Math.min(store.length - 1, Number(how.stored))))
   if (isLast && Number(how.stored) >= store.length) keep(store.slice(-1))
   if (line.includes('"agent_message"')) extras()
-  if (isLast && how.pause) await new Promise((resolve) => setTimeout(resolve, Number(how.pause)))
+  while (isLast && how.until && !existsSync(how.until))
+    await new Promise((resolve) => setTimeout(resolve, 10))
   print(line)
   printed += 1
 }

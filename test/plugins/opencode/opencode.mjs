@@ -121,14 +121,15 @@ const STEPS = {
   async 'ask for'(requests) {
     current.asked = requests
     save(current)
-    const answered = await Promise.all(
-      requests.map((request) => {
-        const id = newId('per')
-        const waiting = new Promise((resolve) => replies.set(id, resolve))
-        emit('permission.asked', { id, sessionID: current.id, always: [], ...request })
-        return waiting
-      }),
-    )
+    // In one piece, so that nobody hears of the first and waits for the others.
+    for (const response of listeners) response.cork()
+    const waiting = requests.map((request) => {
+      const id = newId('per')
+      emit('permission.asked', { id, sessionID: current.id, always: [], ...request })
+      return new Promise((resolve) => replies.set(id, resolve))
+    })
+    for (const response of listeners) response.uncork()
+    const answered = await Promise.all(waiting)
     const words = answered.map(({ reply }) => `[${reply}]`).join('')
     // Refused without a word, it does not ask its model again.
     const isOver = answered.some(({ reply, message }) => reply === 'reject' && !message)

@@ -9,12 +9,10 @@ import type { LaunchedProgram } from '../../../src/provider/contract.js'
 import { shell } from '../../../src/turn/tools/shell.js'
 import type { ToolContext } from '../../../src/turn/tools/tool.js'
 import { isAlive } from '../../support/programs.js'
-import { holdClock, holdTimers } from '../../support/time.js'
+import { GRACE_MS, holdClock, holdTimers } from '../../support/time.js'
 import { bench } from '../../support/toolboxes.js'
 import { waitFor } from '../../support/wait.js'
 
-/** Timers of this length and more are of those who wait for a program to stop. */
-const GRACE_MS = 300
 const TOOL_TIMEOUT_MS = 3_600_000
 
 test('a command gives what it printed, in the workspace', async () => {
