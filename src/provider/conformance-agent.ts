@@ -1,9 +1,9 @@
 /** The cases of the conformance suite about agent providers. */
-import { randomUUID } from 'node:crypto'
-import type { ProcessGroup } from '../session/records.js'
 import { type ConformanceCase, type ConformanceFixture, must, never, one } from './conformance-case.js'
 import { fails, refuses, stops } from './conformance-ends.js'
 import { type CheckedTurn, checkedTurn } from './conformance-events.js'
+import { toolServer, withHost } from './conformance-host.js'
+import { doneIsFinished, inspectCases, stoppedIsUnfinished } from './conformance-inspect.js'
 import { killed } from './conformance-killed.js'
 import { warmCases } from './conformance-warm.js'
 import type {
@@ -11,11 +11,9 @@ import type {
   AgentHost,
   AgentProvider,
   AgentSession,
-  McpStdioServer,
   ProviderSettings,
   WaitAnswer,
 } from './contract.js'
-import { createHost, killLeftGroup } from './program.js'
 
 export function agentCases(provider: AgentProvider, fixture: ConformanceFixture): ConformanceCase[] {
   const { slow, failing, asks, refuses: refused } = fixture
@@ -71,6 +69,8 @@ export function agentCases(provider: AgentProvider, fixture: ConformanceFixture)
         JSON.stringify(inspection),
       )
     }),
+    doneIsFinished(provider, fixture),
+    ...(fixture.inspects === undefined ? [] : inspectCases(provider, fixture.inspects)),
     ...(asks === undefined ? [] : waitCases(provider, asks)),
     ...(fixture.keepsServer === true ? warmCases(provider, fixture) : []),
     ...(slow === undefined
@@ -83,6 +83,7 @@ export function agentCases(provider: AgentProvider, fixture: ConformanceFixture)
           one('a program that is killed fails the turn as crashed, and was not killed by the provider', () =>
             withHost(null, (host, _, launched) => killed(provider, slow, host, launched)),
           ),
+          stoppedIsUnfinished(provider, slow),
         ]),
     ...(failing === undefined
       ? []
@@ -196,49 +197,4 @@ async function again(
 ): Promise<AgentSession> {
   const state = await session.suspend()
   return state === null ? provider.create(settings, host) : provider.restore(state, settings, host)
-}
-
-/** A tool server that has no tools: what a program starts where substrat offers its own. */
-function toolServer(): McpStdioServer {
-  const script = `
-    const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
-    require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
-      const { id, method, params } = JSON.parse(line)
-      const serverInfo = { name: 'none', version: '0' }
-      if (method === 'initialize') {
-        say({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo } })
-      } else if (id !== undefined) say({ id, result: method === 'tools/list' ? { tools: [] } : {} })
-    })`
-  return {
-    name: 'substrat',
-    command: process.execPath,
-    args: ['-e', script],
-    env: { SUBSTRAT_CONFORMANCE: '1' },
-  }
-}
-
-/** A host like substrat's own; no program that it launched may be left when the case is over. */
-async function withHost<T>(
-  tools: McpStdioServer | null,
-  act: (host: AgentHost, mustHaveEnded: () => Promise<void>, launched: ProcessGroup[]) => Promise<T>,
-): Promise<T> {
-  const runId = randomUUID()
-  const groups: ProcessGroup[] = []
-  const environment = {
-    SUBSTRAT_RUN: runId,
-    SUBSTRAT_AGENT: runId,
-    SUBSTRAT_HOME: '/nonexistent',
-    SUBSTRAT_LOG: '/nonexistent',
-  }
-  const host = createHost({ environment, tools, record: (group) => void groups.push(group) })
-  const mustHaveEnded = async (): Promise<void> => {
-    for (const group of groups) {
-      must((await killLeftGroup(group, runId)) === 'gone', 'no program is left when its session has let go')
-    }
-  }
-  try {
-    return await act(host, mustHaveEnded, groups)
-  } finally {
-    await mustHaveEnded()
-  }
 }

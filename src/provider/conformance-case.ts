@@ -1,4 +1,5 @@
 /** What a case of the conformance suite is, what it needs to be given, and how it says what does not hold. */
+import { sleep } from '../clock.js'
 import type { ModelEvent, ProviderSettings } from './contract.js'
 
 export interface ConformanceCase {
@@ -22,6 +23,11 @@ export interface ConformanceFixture {
    * what it asked for was approved, and has not where it was denied.
    */
   asks?: { settings: ProviderSettings; prompt: string; expected: string }
+  /**
+   * For an agent whose `inspect` may say `finished`. `fails`: a prompt for a turn in which a tool of the program itself
+   * fails, and which is done all the same. `calls`: one for a turn that calls the tools of `AgentHost.tools` so often.
+   */
+  inspects?: { settings: ProviderSettings; fails?: string; calls?: { prompt: string; count: number } }
   /** For an agent whose server is kept between its turns, where `launchServer` is offered. */
   keepsServer?: boolean
   /**
@@ -59,6 +65,19 @@ export async function collect<T extends { type: string }>(
 
 export function never(): AbortSignal {
   return new AbortController().signal
+}
+
+/**
+ * What a turn that is about to be stopped has to begin in: looks at the event loop, and no bare time, of which a machine
+ * that is held up makes none.
+ */
+export async function moment(ended: Promise<unknown>): Promise<void> {
+  let isOver = false
+  const over = (): void => {
+    isOver = true
+  }
+  ended.then(over, over)
+  for (let looks = 0; looks < 30 && !isOver; looks++) await sleep(10)
 }
 
 export function one(title: string, run: () => Promise<unknown>): ConformanceCase {

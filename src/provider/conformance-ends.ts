@@ -1,5 +1,5 @@
 /** The cases of the conformance suite about turns that do not succeed. */
-import { type ConformanceCase, ContractBroken, must, one } from './conformance-case.js'
+import { type ConformanceCase, ContractBroken, moment, must, one } from './conformance-case.js'
 import { describeFailure } from './failure.js'
 
 const STOP_MS_MAX = 3000
@@ -12,7 +12,7 @@ export function stops(
   return one('a turn that is stopped ends in time', async () => {
     const controller = new AbortController()
     const ended = begin(controller.signal).catch(unlessBroken)
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    await moment(ended)
     controller.abort()
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<undefined>((resolve) => {

@@ -1,14 +1,11 @@
 /** The case of the conformance suite about a program that is killed from outside. */
-import { sleep } from '../clock.js'
 import type { ProcessGroup } from '../session/records.js'
-import { type ConformanceFixture, must } from './conformance-case.js'
+import { type ConformanceFixture, moment, must } from './conformance-case.js'
 import { failureOf } from './conformance-ends.js'
 import type { AgentHost, AgentProvider } from './contract.js'
 import { Deaths } from './deaths.js'
 import { send } from './program.js'
 
-/** What a turn has to launch its program, and to say something first. */
-const LAUNCH_MS_MAX = 300
 /** What the provider has to see that its program is gone. */
 const END_MS_MAX = 10_000
 
@@ -20,8 +17,12 @@ export async function killed(
   launched: ProcessGroup[],
 ): Promise<void> {
   const deaths = new Deaths()
-  const launch: AgentHost['launch'] = async (command, options) =>
-    deaths.watch(await host.launch(command, options))
+  const launches: Promise<unknown>[] = []
+  const launch: AgentHost['launch'] = (command, options) => {
+    const program = host.launch(command, options).then((each) => deaths.watch(each))
+    launches.push(program.catch(() => undefined))
+    return program
+  }
   const session = await provider.create(settings, { ...host, launch })
   const controller = new AbortController()
   let hasAnswered = false
@@ -29,7 +30,10 @@ export async function killed(
     for await (const { type } of session.send(prompt, { signal: controller.signal, allow: [] }))
       hasAnswered ||= type === 'done'
   })
-  await Promise.race([ended, sleep(LAUNCH_MS_MAX)])
+  // Until it launches, however long that takes, and says something first.
+  await moment(ended)
+  await Promise.race([ended, Promise.all(launches)])
+  await moment(ended)
   // An agent without a program of its own has none that could be killed.
   if (launched.length === 0) controller.abort()
   for (const { process_group } of launched) send(-process_group, 'SIGKILL')

@@ -9,6 +9,11 @@ describe('claude-code', () => {
     prompt: 'hello',
     expected: 'echo: hello',
     asks: { settings: settings(), prompt: 'use the tool', expected: 'echo: USETOOL' },
+    inspects: {
+      settings: settings(),
+      fails: 'fail with a tool',
+      calls: { prompt: 'use substrat', count: 1 },
+    },
     slow: { settings: settings(), prompt: 'be slow', withinMs: 3_600_000 },
     failing: settings({ command: '/nowhere/claude' }),
     refuses: { settings: settings(), prompt: 'refuse' },

@@ -19,6 +19,8 @@ describe('codex conforms', () => {
     settings: settings(),
     prompt: 'hello there',
     expected: 'echo: hello there',
+    // It asks nobody for permission: no tool of its own needs a substrat that lives.
+    inspects: { settings: settings('--own'), calls: { prompt: 'hello there', count: 1 } },
     slow: {
       settings: settings('--lines 3 --stored 3 --end hang'),
       prompt: 'hello there',

@@ -5,6 +5,15 @@ import { OpenCode, opencode } from './opencode/support.js'
 
 const settings = new OpenCode().settings()
 
+/** With a tool that it tells of, and has in its store so. */
+const turnWith = (tool: object | undefined, stored: object): string =>
+  JSON.stringify([
+    { begin: 'I look. ' },
+    ...(tool ? [{ tool }] : []),
+    { 'stored tool': stored },
+    { say: 'Done.' },
+  ])
+
 const cases = conformanceCases(opencode, {
   settings,
   prompt: 'hi',
@@ -17,6 +26,17 @@ const cases = conformanceCases(opencode, {
       { 'ask for': [{ permission: 'bash', patterns: ['ls'], metadata: { command: 'ls' } }] },
     ]),
     expected: '[once]',
+  },
+  inspects: {
+    settings,
+    fails: turnWith(
+      { callID: 'sh', tool: 'bash', state: { status: 'error', input: {}, error: 'no such file' } },
+      { tool: 'bash', callID: 'sh', state: { status: 'error' } },
+    ),
+    calls: {
+      prompt: turnWith(undefined, { tool: 'substrat_mail', callID: 'own', state: { status: 'completed' } }),
+      count: 1,
+    },
   },
   keepsServer: true,
   slow: { settings, prompt: '[{"hang":1}]', withinMs: 3_600_000 },

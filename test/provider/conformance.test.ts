@@ -8,6 +8,8 @@ import type {
   AgentProvider,
   AgentSession,
   CallOptions,
+  HeardOfTurn,
+  InspectOptions,
   ModelEvent,
   ModelProvider,
   ModelRequest,
@@ -33,6 +35,8 @@ const TITLES = {
   early: 'what restore needs goes out as soon as it is known, for a turn that dies',
   lets: 'stop never throws, also twice and before any turn',
   inspects: 'inspect says finished with a reply, unfinished or unknown, also of no state',
+  inspectsDone: 'inspect says finished, with the reply, or unknown of a turn that was done',
+  inspectsStopped: 'inspect never says finished of a turn that was stopped',
 }
 
 const works: ProviderSettings = { workspace: tmpdir(), model: null, instructions: null, options: {} }
@@ -255,7 +259,7 @@ const FINISHED = { type: 'tool_finished', ...call, output: 'x', is_error: false 
 
 type Title = keyof typeof TITLES
 /** The cases with a turn that is to succeed. */
-const TURNS: Title[] = ['ends', 'offered', 'restores', 'early']
+const TURNS: Title[] = ['ends', 'offered', 'restores', 'early', 'inspectsDone']
 /** The last: how long a turn may take that never ends. */
 const BROKEN: [string, Provider, Title[], number?][] = [
   ['a model that is right', rightModel(), []],
@@ -343,7 +347,11 @@ const BROKEN: [string, Provider, Title[], number?][] = [
     agentThatYields({ type: 'done', reply: 'hi' }, { type: 'text', text: 'x' }),
     TURNS,
   ],
-  ['an agent that replies otherwise', agentThatYields({ type: 'done', reply: 'no' }), TURNS],
+  [
+    'an agent that replies otherwise',
+    agentThatYields({ type: 'done', reply: 'no' }),
+    ['ends', 'offered', 'restores', 'early'],
+  ],
   ['an agent with a model event', agentThatYields(END, { type: 'done', reply: 'hi' }), TURNS],
   [
     'an agent that cannot restore',
@@ -358,22 +366,55 @@ const BROKEN: [string, Provider, Title[], number?][] = [
   [
     'an agent that throws at stop',
     rightAgent({}, { stop: () => Promise.reject(new Error('no')) }),
-    [...TURNS, 'lets'],
+    [...TURNS, 'lets', 'inspectsStopped'],
   ],
   [
     'an agent that cannot inspect no state',
-    rightAgent({ inspect: () => Promise.reject(new Error('no state')) }),
+    rightAgent({
+      inspect: async (state: unknown) => {
+        if (state === null) throw new Error('no state')
+        return { outcome: 'unknown' }
+      },
+    }),
     ['inspects'],
   ],
   [
     'an agent that finished without a reply',
     rightAgent({ inspect: async () => ({ outcome: 'finished' }) }),
-    ['inspects'],
+    ['inspects', 'inspectsDone', 'inspectsStopped'],
   ],
   [
     'an agent of an unknown outcome',
     rightAgent({ inspect: async () => ({ outcome: 'maybe' }) }),
-    ['inspects'],
+    ['inspects', 'inspectsDone', 'inspectsStopped'],
+  ],
+  [
+    'an agent that cannot inspect what it did',
+    rightAgent({
+      inspect: async (state: unknown) => {
+        if (state !== null) throw new Error('the store is on fire')
+        return { outcome: 'unknown' }
+      },
+    }),
+    ['inspectsDone', 'inspectsStopped'],
+  ],
+  [
+    'an agent whose turns are never finished',
+    rightAgent({ inspect: async () => ({ outcome: 'unfinished' }) }),
+    ['inspectsDone'],
+  ],
+  [
+    'an agent whose turns are always finished',
+    rightAgent({ inspect: async () => ({ outcome: 'finished', reply: 'hi' }) }),
+    ['inspectsStopped'],
+  ],
+  [
+    'an agent that inspects another turn',
+    rightAgent({
+      inspect: async (_: unknown, { options }: ProviderSettings) =>
+        options.mode === 'slow' ? { outcome: 'unfinished' } : { outcome: 'finished', reply: 'of yesterday' },
+    }),
+    ['inspectsDone'],
   ],
   [
     'an agent that keeps its state to itself',
@@ -417,11 +458,15 @@ const BROKEN: [string, Provider, Title[], number?][] = [
   [
     'an agent that needs a tool server',
     agentWith(needs((tools) => tools !== null)),
-    ['ends', 'restores', 'early'],
+    ['ends', 'restores', 'early', 'inspectsDone'],
   ],
   ['an agent that cannot have one', agentWith(needs((tools) => tools === null)), ['offered']],
   ['an agent that asks when it is stopped', asksWhenStopped(), ['stops']],
-  ['an agent that leaves its program behind', agentWith(launches), [...TURNS, 'stops', 'fails', 'killed']],
+  [
+    'an agent that leaves its program behind',
+    agentWith(launches),
+    [...TURNS, 'stops', 'fails', 'killed', 'inspectsStopped'],
+  ],
 ]
 
 describe.concurrent('the suite finds a provider with', () => {
@@ -544,6 +589,61 @@ describe('the suite finds an agent that asks and', () => {
     expect(await broken({ send })).toEqual(
       [ENDS, APPROVED, DENIED, ALLOWED].map((title) => `${title}: ${why}`),
     )
+  })
+})
+
+describe('the suite finds an agent whose inspect', () => {
+  type IsFinished = (heard: HeardOfTurn, prompt: string) => boolean
+  const FAILED = { ...FINISHED, is_error: true }
+  const hears: IsFinished = ({ finished }) => finished.includes(FAILED.call_id)
+  const answers: IsFinished = ({ answered }) => answered >= 2
+
+  /** Why the cases about what substrat has heard fail. Its state says what it was asked. */
+  async function broken(isFinished: IsFinished, tools: object[] = [STARTED, FAILED]): Promise<string[]> {
+    const sends = agentWith(async function* (_settings, _options, _host, prompt) {
+      yield { type: 'state', state: new TextEncoder().encode(prompt) }
+      if (prompt === 'fails') yield* tools
+      yield { type: 'done', reply: 'so be it' }
+    })
+    const inspect: AgentProvider['inspect'] = async (state, _, options) => {
+      const isSo = isFinished((options as InspectOptions).heard, new TextDecoder().decode(state ?? undefined))
+      return isSo ? { outcome: 'finished', reply: 'so be it' } : { outcome: 'unfinished' }
+    }
+    const inspects = { settings: works, fails: 'fails', calls: { prompt: 'calls', count: 2 } }
+    const fixture = { settings: works, prompt: 'hi', expected: 'so be it', inspects }
+    const found: string[] = []
+    for (const { title, run } of conformanceCases({ ...sends, inspect }, fixture))
+      if (title.includes('substrat has'))
+        await run().catch(({ message }: Error) => found.push(message.replace(/^.*hold: /, '')))
+    return found
+  }
+
+  test.each<[string, IsFinished, string[]]>([
+    ['is right', (heard, prompt) => (prompt === 'fails' ? hears : answers)(heard, prompt), []],
+    [
+      'does not mind what failed unheard',
+      (heard, prompt) => prompt === 'fails' || answers(heard, prompt),
+      ['a failure that substrat has not heard of makes it unfinished'],
+    ],
+    [
+      'does not count the calls',
+      (heard, prompt) => prompt === 'calls' || hears(heard, prompt),
+      ['a call that substrat has not answered makes it unfinished'],
+    ],
+    [
+      'trusts nothing',
+      () => false,
+      [
+        'what substrat has heard of does not make it unfinished',
+        'calls that substrat has answered do not make it unfinished',
+      ],
+    ],
+  ])('%s', async (_, isFinished, why) => {
+    expect(await broken(isFinished)).toEqual(why)
+  })
+
+  test('is asked about a turn in which nothing failed', async () => {
+    expect(await broken(answers, [])).toEqual(['a tool of the program failed'])
   })
 })
 

@@ -101,6 +101,7 @@ async function act() {
   if (last === 'say garbage') return garbage()
   if (last === 'say a lot') return aLot()
   if (last === 'use substrat') return ofSubstrat()
+  if (last === 'fail with a tool') return failing()
   if (last === 'stop early') {
     return write(
       recorded('hello').replace('"terminal_reason":"completed"', '"terminal_reason":"aborted_streaming"'),
@@ -219,8 +220,13 @@ function ofSubstrat() {
   const result = (tool_use_id) => ({ type: 'tool_result', tool_use_id, content: 'done' })
   const [init, ...others] = recorded('hello').split('\n')
   write(`${init}\n`)
-  say({ type: 'assistant', message: { id: 'm', content: [call('ours', 'mcp__substrat__list_children')] } })
-  say({ type: 'user', message: { content: [result('ours')] } })
+  for (const entry of [
+    { type: 'assistant', message: { id: 'm', content: [call('ours', 'mcp__substrat__list_children')] } },
+    { type: 'user', message: { content: [result('ours')] } },
+  ]) {
+    say(entry)
+    keep(entry)
+  }
   const text = { type: 'text', text: 'of the sub-agent' }
   say({
     type: 'assistant',
@@ -235,6 +241,7 @@ function ofSubstrat() {
   say({ type: 'stream_event', event: delta, parent_tool_use_id: 'x' })
   say({ type: 'user', message: { content: [result('its')] }, parent_tool_use_id: 'x' })
   const counts = '"cache_creation_input_tokens":3,"cache_read_input_tokens":4'
+  reply('echo: hello []')
   write(others.join('\n').replaceAll('"cache_creation_input_tokens":0,"cache_read_input_tokens":0', counts))
 }
 
@@ -248,6 +255,23 @@ function aLot() {
   write(`${JSON.stringify({ type: 'user', message: { role: 'user', content: [result] } })}\n`)
   const text = { id: 'n', content: [{ type: 'text', text: content }] }
   write(`${JSON.stringify({ type: 'assistant', message: text, parent_tool_use_id: 'big' })}\n${content}\n`)
+  write(others.join('\n'))
+}
+
+/** A tool that fails, which is told and kept; the turn ends well all the same. */
+function failing() {
+  const call = { type: 'tool_use', id: 'sh', name: 'Bash', input: { command: 'ls' } }
+  const result = { type: 'tool_result', tool_use_id: 'sh', content: 'no such file', is_error: true }
+  const [init, ...others] = recorded('hello').split('\n')
+  write(`${init}\n`)
+  for (const entry of [
+    { type: 'assistant', message: { id: 'm', role: 'assistant', content: [call] } },
+    { type: 'user', message: { role: 'user', content: [result] } },
+  ]) {
+    write(`${JSON.stringify(entry)}\n`)
+    keep(entry)
+  }
+  reply('echo: hello []')
   write(others.join('\n'))
 }
 

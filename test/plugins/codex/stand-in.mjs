@@ -36,6 +36,8 @@ const { values: how } = parseArgs({
     /** A file that is told each prompt, in a line of JSON. */
     asked: { type: 'string' },
     stubborn: { type: 'boolean' },
+    /** In its store it has called a tool of substrat. */
+    own: { type: 'boolean' },
     /** A file that is waited for before the end of the turn. */
     until: { type: 'string' },
     busy: { type: 'boolean' },
@@ -74,13 +76,19 @@ if (how.busy) {
 }
 
 let printed = 0
-const store = readFileSync(join(import.meta.dirname, storeName), 'utf8').split(/(?<=\n)/)
+const said = lines.findLast((line) => line.includes('"agent_message"'))
+// Of the reply that it prints, where that is another than the recorded one.
+const replied =
+  said === undefined ? '$&' : `"last_agent_message":${JSON.stringify(JSON.parse(said).item.text)}`
+const store = readFileSync(join(import.meta.dirname, storeName), 'utf8')
+  .replace(/"last_agent_message":"[^"]*"/, replied)
+  .split(/(?<=\n)/)
 for (const line of lines) {
   if (printed === Number(how.lines)) break
   // The store has a turn's end before it is printed, and is begun when the thread is.
   const isLast = line.includes('"turn.completed"')
   if (printed === 0) keep(store.slice(0, Math.min(store.length - 1, Number(how.stored))))
-  if (isLast && Number(how.stored) >= store.length) keep(store.slice(-1))
+  if (isLast && Number(how.stored) >= store.length) keep([...(how.own ? ownCall() : []), ...store.slice(-1)])
   if (line.includes('"agent_message"')) extras()
   while (isLast && how.until && !existsSync(how.until))
     await new Promise((resolve) => setTimeout(resolve, 10))
@@ -106,6 +114,14 @@ function extras() {
   print(
     `${JSON.stringify({ type: 'item.completed', item: { ...item, aggregated_output: 'x'.repeat(Number(how.bytes)) } })}\n`,
   )
+}
+
+function ownCall() {
+  const item = (payload) => `${JSON.stringify({ type: 'response_item', payload })}\n`
+  return [
+    item({ type: 'function_call', name: 'list_children', namespace: 'mcp__substrat', call_id: 'c' }),
+    item({ type: 'function_call_output', call_id: 'c', output: 'none' }),
+  ]
 }
 
 async function end() {
