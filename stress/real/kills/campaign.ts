@@ -24,14 +24,25 @@ export async function killAll(programs: RealProgram[], options: KillOptions): Pr
       console.log(`${program.name}: skipped, it cannot be installed: ${error.message}`)
     })
     if (executable === undefined) continue
-    kills.push(...(await killOf(program, executable, options)))
-    if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(kills, null, 1)}\n`)
+    kills.push(
+      ...(await killOf(program, executable, options, (those) => keep(options, [...kills, ...those]))),
+    )
   }
   console.log(tableOf(kills))
   return kills.filter(({ violations }) => violations.length > 0).length
 }
 
-async function killOf(program: RealProgram, executable: string, options: KillOptions): Promise<Kill[]> {
+/** After each kill: a campaign takes so long that it may be stopped. */
+function keep({ json }: KillOptions, kills: Kill[]): void {
+  if (json !== undefined) writeFileSync(json, `${JSON.stringify(kills, null, 1)}\n`)
+}
+
+async function killOf(
+  program: RealProgram,
+  executable: string,
+  options: KillOptions,
+  onKill: (kills: Kill[]) => void,
+): Promise<Kill[]> {
   const queue = planOf(program, options)
   const kills: Kill[] = []
   const lane = async (): Promise<void> => {
@@ -41,6 +52,7 @@ async function killOf(program: RealProgram, executable: string, options: KillOpt
         const { number, mode, phase } = next
         const kill = await new OneKill(trial, number, mode, phase, randomOf(options.seed, number)).run()
         kills.push(kill)
+        onKill(inOrder(kills))
         say(kill, options)
       }
     } finally {
@@ -48,7 +60,11 @@ async function killOf(program: RealProgram, executable: string, options: KillOpt
     }
   }
   await Promise.all(Array.from({ length: options.lanes }, lane))
-  return kills.sort((one, other) => one.number - other.number)
+  return inOrder(kills)
+}
+
+function inOrder(kills: Kill[]): Kill[] {
+  return kills.toSorted((one, other) => one.number - other.number)
 }
 
 function randomOf(seed: number, number: number): Random {
