@@ -3,7 +3,7 @@
  * was told and when a message was sent, by a clock that is right.
  *
  * Invariant: nothing is judged across a command under a wrong clock, or over a clock that was set back: what it saw as
- * over may be over.
+ * over may be over. What begins under a clock that is ahead lasts as long by the one that is right.
  */
 import type { Host } from './host.js'
 import type { Done } from './story.js'
@@ -29,12 +29,27 @@ export class Durations {
     if (ms < 0) this.restart()
   }
 
-  judge({ command: { action }, words, told }: Done): string[] {
+  /** `offMs`: how far off the clock was for these commands; it is right again. */
+  after(offMs: number, done: Done[]): string[] {
+    if (offMs === 0) return done.flatMap((each) => this.judge(each))
+    this.restart()
+    if (offMs > 0) for (const each of done) this.begin(each)
+    return []
+  }
+
+  private begin({ command: { action }, words, told }: Done): void {
     const now = this.host.now()
     for (const [secret] of `${told.stdout}${told.stderr}`.matchAll(SECRET))
       if (!this.toldAt.has(secret)) this.toldAt.set(secret, now)
     if (action.do === 'send' && action.how === 'later' && told.status === 0 && words.message !== undefined)
       this.sentAt.set(words.message.content, now)
+  }
+
+  private judge(done: Done): string[] {
+    this.begin(done)
+    const { action } = done.command
+    const { told } = done
+    const now = this.host.now()
     const used = told.argv[told.argv.indexOf('--token') + 1] ?? ''
     const from = this.toldAt.get(used)
     const isExpired = action.do === 'decide' && /TOKEN_EXPIRED/.test(told.stdout)

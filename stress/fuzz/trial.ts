@@ -31,7 +31,7 @@ export async function tryOut(makeHost: MakeHost, directory: string, sequence: Se
   }
   if (lived.violations.length > 0 || !sequence.hasTwin)
     return { violations: lived.violations, counts, logs, story }
-  if (hasFailedTool(world) || hasLeftTurn(world)) {
+  if (hasFailedTool(world) || hasLeftTurn(world) || hasCutUnderWrongClock(story)) {
     counts.notCompared = 1
     return { violations: [], counts, logs, story }
   }
@@ -57,4 +57,9 @@ function hasLeftTurn({ agents }: World): boolean {
   return agents.some(({ fates }) =>
     [...fates.values()].some(({ status, attempts }) => status === 'interrupted' && attempts > 0),
   )
+}
+
+/** A command makes due whatever is due by its clock: where that is wrong, and it is cut short, nothing else does so later. */
+function hasCutUnderWrongClock(story: StepDone[]): boolean {
+  return story.some(({ step, isHarmed }) => step.kind === 'commands' && step.clockOffMs !== 0 && isHarmed)
 }

@@ -99,8 +99,7 @@ class Life {
       }),
     )
     const broken = done.flatMap((each) => [...exitsAreOfTheContract(each, done.length === 1)])
-    if (step.clockOffMs !== 0) this.durations.restart()
-    else broken.push(...done.flatMap((each) => this.durations.judge(each)))
+    broken.push(...this.durations.after(step.clockOffMs, done))
     const isHarmed = told.some((each) => each.isHarmed)
     if (isHarmed) broken.push(...audit(this.host.home, false))
     if (broken.length > 0) return broken
