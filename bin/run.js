@@ -60,7 +60,9 @@ function start() {
   // A signal that came before the listener has had its effect by now.
   refuseInspector()
   process.once('exit', (exitCode) => saveCode(exitCode, { bundle, saved, script, source }))
-  bundle.exports.main(root, { whyUntrusted })
+  bundle.exports.main(root, {
+    whyUntrusted: (files) => whyUntrusted(files.filter((file) => existsSync(file))),
+  })
 }
 
 /** Of who runs this file with `node` itself: whether that was by `nohup`, or in a shell that ignores it. */
@@ -107,7 +109,7 @@ function wrapped(source) {
 function readCode(source) {
   try {
     if (lstatSync(codeFile, { throwIfNoEntry: false }) === undefined) return undefined
-    const why = whyUntrusted(codeFile, { isOwn: true })
+    const why = whyUntrusted([codeFile], { isOwn: true })
     if (why !== undefined) {
       console.error(`substrat: warning: the compiled code ${codeFile} is not used: ${why}`)
       return undefined
@@ -131,7 +133,7 @@ function saveCode(exitCode, { bundle, saved, script, source }) {
   if (performance.now() > codeSavedWithinMs) return
   try {
     // In another user's directory a link could lead what we write to any file of ours.
-    if (whyUntrusted(path.dirname(codeFile), { isOwn: true }) !== undefined) return
+    if (whyUntrusted([path.dirname(codeFile)], { isOwn: true }) !== undefined) return
     process.umask(0o077)
     const code = script.createCachedData()
     const header = { source: crc32(source), code: crc32(code), commands: [...known, command] }
@@ -145,29 +147,45 @@ function saveCode(exitCode, { bundle, saved, script, source }) {
 }
 
 /**
- * Why the code that a file holds, or names, could be another user's: the file, and each directory on the way to it, must
- * belong to this user or to root, and nobody else may write there. `isOwn`: the file is this user's, and no link.
- * Undefined where it can be trusted, and where nothing is there. A sticky directory keeps others from our entries.
+ * Why the code that files hold, or name, could be another user's: each file, and each directory on the way to it, must
+ * belong to this user or to root, and nobody else may write there. `isOwn`: the file is this user's, and no link. All
+ * that is wrong, as one sentence; undefined where they can be trusted, and where nothing is there. A sticky directory
+ * keeps others from our entries.
  */
-function whyUntrusted(file, { isOwn = false } = {}) {
+function whyUntrusted(files, { isOwn = false } = {}) {
   const self = process.geteuid?.()
   if (self === undefined) return undefined
-  for (const at of new Set([...wayTo(file), ...wayTo(realPath(file))])) {
+  const foreign = new Map()
+  const [links, writable] = [[], []]
+  for (const at of new Set(files.flatMap((file) => [...wayTo(file), ...wayTo(realPath(file))]))) {
     const stat = lstatSync(at, { throwIfNoEntry: false })
     if (stat === undefined) continue
-    const isOurs = stat.uid === self || (stat.uid === 0 && !(isOwn && at === file))
-    if (!isOurs) return `${at} belongs to user ${stat.uid}, and this runs as user ${self}`
-    if (stat.isSymbolicLink()) {
-      if (isOwn && at === file) return `${at} is a symbolic link`
-      continue
-    }
-    const isSticky = stat.isDirectory() && (stat.mode & 0o1000) !== 0
-    // A group of this user alone, as Debian gives each user, is nobody else: umask 002 goes with it.
-    const isPrivate = stat.uid === self && stat.gid === self && process.getegid() === self && self !== 0
-    if ((stat.mode & (isPrivate ? 0o002 : 0o022)) !== 0 && !isSticky)
-      return `other users can write to ${at} (chmod go-w)`
+    const isOwnFile = isOwn && files.includes(at)
+    const isOurs = stat.uid === self || (stat.uid === 0 && !isOwnFile)
+    if (!isOurs) foreign.set(stat.uid, [...(foreign.get(stat.uid) ?? []), at])
+    else if (stat.isSymbolicLink()) {
+      if (isOwnFile) links.push(at)
+    } else if (isOpenToOthers(stat, self)) writable.push(at)
   }
-  return undefined
+  const wrong = [...foreign].map(
+    ([uid, paths]) => `${listed(paths, 'belongs', 'belong')} to user ${uid}, and this runs as user ${self}`,
+  )
+  if (links.length > 0) wrong.push(listed(links, 'is a symbolic link', 'are symbolic links'))
+  if (writable.length > 0) wrong.push(`other users can write to ${listed(writable)} (chmod go-w)`)
+  return wrong.length === 0 ? undefined : wrong.join('; ')
+}
+
+function isOpenToOthers(stat, self) {
+  const { uid, gid, mode } = stat
+  if (stat.isDirectory() && (mode & 0o1000) !== 0) return false
+  // A group of this user alone, as Debian gives each user, is nobody else: umask 002 goes with it.
+  const isPrivate = uid === self && gid === self && process.getegid() === self && self !== 0
+  return (mode & (isPrivate ? 0o002 : 0o022)) !== 0
+}
+
+function listed(paths, one, several) {
+  const verb = paths.length === 1 ? one : several
+  return [paths.join(', '), verb].filter(Boolean).join(' ')
 }
 
 function wayTo(file) {
@@ -178,7 +196,7 @@ function wayTo(file) {
 
 function realPath(file) {
   try {
-    return realpathSync(file)
+    return realpathSync.native(file)
   } catch {
     return file
   }

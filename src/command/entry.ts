@@ -8,6 +8,7 @@ import { isThere } from '../storage/user-files.js'
 import type { BaseCommand } from './base.js'
 import { asSubstratError, errorJson, errorLine } from './output.js'
 import { OwnConfig } from './own-config.js'
+import { pluginCode } from './plugin-code.js'
 import { guardStdio, stdout } from './stdio.js'
 
 const pjson = packageJson as unknown as Interfaces.PJSON
@@ -18,8 +19,8 @@ type CommandClass = { id: string; new (argv: string[], config: OwnConfig): BaseC
 
 /** What bin/run.js knows before the bundle is there. */
 export interface Starter {
-  /** Why the code that a file holds, or names, could be another user's. */
-  whyUntrusted(path: string): string | undefined
+  /** Why the code that these files hold, or name, could be another user's: all reasons, as one sentence. */
+  whyUntrusted(paths: string[]): string | undefined
 }
 
 /** Runs the command line, and ends the process. */
@@ -33,6 +34,7 @@ export async function start(root: string, commands: Commands, starter: Starter):
   process.removeAllListeners('warning').on('warning', warn)
   try {
     refuseForeignPlugins(new OwnConfig(root, pjson).pluginList, starter)
+    if (!isOurs(commands, argv)) keepFromOthers()
     await (startOwn(root, commands, argv) ?? run(argv, { root, pjson: pjsonFor(argv, commands) }))
   } catch (error) {
     fail(error, argv)
@@ -85,13 +87,25 @@ function failUnfinished(): void {
   process.exitCode = 1
 }
 
+/**
+ * What oclif and npm write for a command such as `plugins install` is code that later commands load only where no other
+ * user can write to it, and that its owner has to be able to read, whatever the umask.
+ */
+function keepFromOthers(): void {
+  process.umask((process.umask() | 0o022) & 0o077)
+}
+
+function isOurs(commands: Commands, [first]: string[]): boolean {
+  return Object.keys(commands).some((id) => id.split(':')[0] === first)
+}
+
 /** Plugins run in our process, with our rights: without them a command would do something else than it was told. */
 function refuseForeignPlugins(pluginList: string, { whyUntrusted }: Starter): void {
   if (!isThere(pluginList)) return
-  const why = whyUntrusted(pluginList)
+  const why = whyUntrusted([pluginList, ...pluginCode(pluginList)])
   if (why === undefined) return
   throw new SubstratError('HOME_EXPOSED', `the plugins of ${pluginList} are not loaded: ${why}`, {
-    hint: 'run as their owner, or set SUBSTRAT_DATA_DIR to a directory of your own, and install them there',
+    hint: 'run as their owner, take the plugin out of that list, or set SUBSTRAT_DATA_DIR to a directory of your own, and install them there',
     facts: { path: pluginList },
   })
 }
@@ -118,6 +132,5 @@ function printVersion(root: string): Promise<void> | undefined {
 
 /** Our own commands need none of help, plugins and autocomplete; loading them takes 5 ms. User plugins stay. */
 function pjsonFor(argv: string[], commands: Commands): Interfaces.PJSON {
-  const isOurs = Object.keys(commands).some((id) => id.split(':')[0] === argv[0])
-  return isOurs ? { ...pjson, oclif: { ...pjson.oclif, plugins: [] } } : pjson
+  return isOurs(commands, argv) ? { ...pjson, oclif: { ...pjson.oclif, plugins: [] } } : pjson
 }

@@ -310,7 +310,13 @@ export interface FileFacts {
 }
 
 export function statIfThere(point: string, path: string): FileFacts | undefined {
-  return unless('ENOENT', () => step({ point, name: 'read', path }, () => factsFrom(fs.statSync(path))))
+  return unless('ENOENT', () =>
+    step({ point, name: 'read', path }, () => {
+      // An error that is only caught again costs as much as thirty looks.
+      const stat = fs.statSync(path, { throwIfNoEntry: false })
+      return stat === undefined ? undefined : factsFrom(stat)
+    }),
+  )
 }
 
 /** Of what is open, whatever has its name now. */

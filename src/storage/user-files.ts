@@ -64,6 +64,10 @@ export function isThere(path: string): boolean {
   return io.statIfThere('user_file.stat', path) !== undefined
 }
 
+export function isPlainFile(path: string): boolean {
+  return io.statIfThere('user_file.stat', path)?.kind === 'file'
+}
+
 export function isDirectory(path: string): boolean {
   return io.statIfThere('user_file.stat', path)?.kind === 'directory'
 }

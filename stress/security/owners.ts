@@ -1,5 +1,5 @@
 /**
- * What is read before the home, and decides on what is run: compiled code in the cache, and the list of plugins. Each
+ * What is read before the home, and decides on what is run: compiled code in the cache, the list of plugins, and a plugin. Each
  * part of the way to them, given to another user or opened to others' writes, keeps them from being run or loaded.
  */
 import {
@@ -39,7 +39,7 @@ export async function lookAtOwners(lab: Lab, findings: Findings): Promise<void> 
   if (process.getuid?.() !== 0) return
   const home = lab.newHome()
   await lab.do(home, 'spawn', '--name', 'a')
-  for (const kind of ['code', 'plugins'] as const) {
+  for (const kind of ['code', 'plugins', 'plugin'] as const) {
     for (const level of [0, 1, 2, 3]) {
       for (const change of CHANGES) {
         for (const argv of COMMANDS) {
@@ -54,7 +54,7 @@ export async function lookAtOwners(lab: Lab, findings: Findings): Promise<void> 
 
 interface Trial {
   home: string
-  kind: 'code' | 'plugins'
+  kind: 'code' | 'plugins' | 'plugin'
   level: number
   change: Change
   argv: string[]
@@ -71,9 +71,17 @@ async function look(
   const directory = join(root, 'user', 'deep', 'substrat')
   mkdirSync(directory, { recursive: true, mode: 0o755 })
   const env = { [kind === 'code' ? 'SUBSTRAT_CACHE_DIR' : 'SUBSTRAT_DATA_DIR']: directory }
-  const file = kind === 'code' ? await compiled(lab, home, directory, env, argv) : listed(directory)
+  const plugin = join(root, 'other', 'deep', 'plugin')
+  const list = kind === 'code' ? undefined : listed(directory, plugin)
+  const file =
+    list === undefined
+      ? await compiled(lab, home, directory, env, argv)
+      : kind === 'plugins'
+        ? list
+        : join(plugin, 'package.json')
   const before = kind === 'code' ? lstatSync(file) : undefined
-  const changed = [file, directory, dirname(directory), dirname(dirname(directory))][level] as string
+  let changed = file
+  for (let above = 0; above < level; above++) changed = dirname(changed)
   change.make(changed)
   const ended = await lab.run(home, argv, { env })
   // Of a file the sticky bit says nothing.
@@ -98,9 +106,8 @@ async function compiled(
 }
 
 /** A list with a plugin that says when it is loaded. */
-function listed(directory: string): string {
-  const root = join(directory, '..', '..', '..', 'plugin')
-  mkdirSync(root, { recursive: true })
+function listed(directory: string, root: string): string {
+  mkdirSync(root, { recursive: true, mode: 0o755 })
   writeFileSync(
     join(root, 'package.json'),
     JSON.stringify({ name: 'owned', version: '1.0.0', oclif: { commands: './c' } }),
@@ -117,7 +124,7 @@ function* wrongIn(
   { code, stdout, stderr }: Ended,
 ): Iterable<string> {
   if (/\n {4}at /.test(stderr)) yield `it prints no stack: ${stderr.slice(0, 300)}`
-  if (kind === 'plugins') {
+  if (kind !== 'code') {
     if (code !== (isRefused ? 11 : 0))
       yield `it exits ${isRefused ? 11 : 0}, not ${code}: ${stderr.slice(0, 300)}`
     if (isRefused && !stderr.includes('are not loaded: ') && !stdout.includes('are not loaded: '))

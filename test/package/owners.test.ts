@@ -22,6 +22,11 @@ const isRoot = process.getuid?.() === 0
 if (!isRoot) console.warn('skipped: owners of cache and plugins, because only root can give files away')
 const OTHER = 12345
 
+function made(directory: string): string {
+  mkdirSync(directory, { recursive: true })
+  return directory
+}
+
 /** A house with a cache of its own, which has the compiled code of `list`. */
 async function warmed(): Promise<{ house: House; cache: string; code: string }> {
   const house = House.ofProcesses()
@@ -127,6 +132,36 @@ describe.concurrent('a list of plugins', () => {
       )
     },
   )
+
+  test('is not loaded where others can write to the code of its plugins: one sentence names all of it', async () => {
+    const { house } = withPlugin()
+    const root = path.join(house.root, 'test')
+    const open = [path.join(root, 'package.json'), path.join(root, 'index.js'), root]
+    for (const at of open) chmodSync(at, lstatSync(at).mode | 0o002)
+    const { exit, stderr } = await house.run(['list'])
+    expect({ exit, lines: stderr.split('\n').length }).toEqual({ exit: 11, lines: 2 })
+    for (const at of open) expect(stderr).toMatch(new RegExp(`[ ,]${at}[ ,]`))
+    chmodSync(root, 0o755)
+    for (const at of open.slice(0, 2)) chmodSync(at, 0o644)
+    expect((await house.ok('spawn', '--provider', 'test', 'hi')).stdout).toContain('owned')
+  })
+
+  test.skipIf(!isRoot).for<[string, (root: string) => string]>([
+    ['the directory of a linked plugin', (root) => root],
+    ['the module of its provider', (root) => path.join(root, 'index.js')],
+    ['the packages that it imports', (root) => made(path.join(root, 'node_modules'))],
+    [
+      'a package of its name in a directory above, which Node would take first',
+      (root) => made(path.join(path.dirname(root), 'node_modules', 'test')),
+    ],
+  ])('is not loaded where %s belong(s) to another user (needs root)', async ([, given]) => {
+    const { house } = withPlugin()
+    const at = given(path.join(house.root, 'test'))
+    chownSync(at, OTHER, OTHER)
+    const { exit, stdout, stderr } = await house.run(['spawn', '--provider', 'test', 'hi'])
+    expect({ exit, stdout }).toEqual({ exit: 11, stdout: '' })
+    expect(stderr).toContain(`${at} belongs to user ${OTHER}`)
+  })
 
   test.skipIf(!isRoot)('of another user is not loaded (needs root)', async () => {
     const { house, list } = withPlugin()

@@ -1,5 +1,6 @@
 /** Provider plugins from outside this repository: installed, used, taken away, and broken in every way. */
-import { rmSync } from 'node:fs'
+import { lstatSync, readdirSync, rmSync } from 'node:fs'
+import path from 'node:path'
 import { expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { pack, serveRegistry } from '../support/npm.js'
@@ -58,6 +59,29 @@ async function useBoth(house: House): Promise<void> {
   expect((await house.ok('send', 'count', 'a')).stdout).toBe('turn 1: a\n')
   expect((await house.ok('send', 'count', 'b')).stdout).toBe('turn 2: b\n')
 }
+
+test.for(['002', '277'])(
+  'what is installed under umask %s can be read by its owner and written by nobody else, and is loaded',
+  async (umask) => {
+    const house = new House(NO_REGISTRY)
+    const tarball = await pack(writePlugin(house.root, PLUGIN), house.root)
+    const linked = writePlugin(house.root, { name: 'other', providers: { other: SHOUT } })
+    const script = `umask ${umask}; exec "$@"`
+    for (const args of [
+      ['install', `file:${tarball}`],
+      ['link', '--no-install', linked],
+    ]) {
+      const command = ['bash', '-c', script, 'bash', ...house.command('plugins', ...args)] as const
+      expect(await house.launch([...command]).result).toMatchObject({ exit: 0 })
+    }
+    const data = path.join(house.env.XDG_DATA_HOME as string, 'substrat')
+    const found = readdirSync(data, { recursive: true }).map((name) => path.join(data, String(name)))
+    const modes = [data, ...found].map((each) => [each, lstatSync(each)] as const)
+    for (const [at, stat] of modes.filter(([, each]) => !each.isSymbolicLink()))
+      expect([at, stat.mode & 0o622]).toEqual([at, 0o600])
+    expect(await providerNames(house)).toEqual([...WITH_PLUGIN, 'other of other'])
+  },
+)
 
 test('a plugin from a tarball is listed, used by spawn and send, and leaves whole sessions behind', async () => {
   const house = new House(NO_REGISTRY)
