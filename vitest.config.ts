@@ -1,9 +1,13 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import LongestFirst from './test/support/sequence.js'
+import { temporaryDirectory } from './test/support/temp-directory.js'
+
+/** The laboratories patch `node:fs` and `process` of their own process, and never undo it. */
+const LABS = 'test/stress/**/*.test.ts'
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     pool: 'forks',
     // Most tests wait for processes that they started: one worker more than there are cores keeps the cores busy.
     maxWorkers: availableParallelism() + 1,
@@ -13,11 +17,26 @@ export default defineConfig({
     teardownTimeout: 60_000,
     // The commands that run without a process use a module loader that Node 20 calls experimental.
     execArgv: ['--disable-warning=ExperimentalWarning'],
+    sequence: { sequencer: LongestFirst },
     env: {
+      TMPDIR: temporaryDirectory(),
       // The tests start the CLI as its users do. Under vitest's NODE_ENV=test oclif behaves differently.
       NODE_ENV: 'production',
       // Reading extra certificates costs Node 20 some 35 ms at every start.
       NODE_EXTRA_CA_CERTS: '',
     },
+    projects: [
+      { extends: true, test: { name: 'labs', include: [LABS] } },
+      {
+        extends: true,
+        test: {
+          name: 'code',
+          include: ['test/**/*.test.ts'],
+          exclude: [LABS],
+          isolate: false,
+          setupFiles: ['test/support/fresh.ts'],
+        },
+      },
+    ],
   },
 })

@@ -14,7 +14,10 @@ let ids: string[]
 
 beforeEach(async () => {
   store = tempStore()
-  ids = [await newAgent(store, { name: 'a' }), await newAgent(store, { name: 'b' })]
+  await newAgent(store, { name: 'a' })
+  await newAgent(store, { name: 'b' })
+  // In the order of the list: which of two agents made in one millisecond comes first is up to their ids.
+  ids = list().map(({ id }) => id)
 })
 
 function list(): ListedAgent[] {

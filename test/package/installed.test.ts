@@ -17,7 +17,7 @@ import path from 'node:path'
 import { execa } from 'execa'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
-import { npm, npmGlobalConfig, pack } from '../support/npm.js'
+import { npm, npmGlobalConfig, pack, packBuilt } from '../support/npm.js'
 import { modelProvider, writePlugin } from '../support/plugin.js'
 
 const repository = path.join(import.meta.dirname, '..', '..')
@@ -119,9 +119,8 @@ test("other people's agents are plugins of their own, each of one file", async (
     opencode: `${process.execPath} ${at('opencode/opencode.mjs')} ${store}`,
   }
   const names = Object.keys(commands)
-  const tarballs = await Promise.all(
-    names.map((name) => pack(path.join(repository, 'plugins', `provider-${name}`), person.root)),
-  )
+  const packages = names.map((name) => path.join(repository, 'plugins', `provider-${name}`))
+  const tarballs = await packBuilt(packages, person.root)
   Object.assign(person.env, { npm_config_registry: 'http://127.0.0.1:9/' })
   await person.ok('plugins', 'install', ...tarballs.map((tarball) => `file:${tarball}`))
   const { providers } = (await person.ok('providers', '--json')).json

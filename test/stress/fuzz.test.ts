@@ -16,7 +16,7 @@ async function fuzz(...words: string[]): Promise<string> {
   return stdout.trim().split('\n').at(-1) ?? ''
 }
 
-test.for(['379', '42'])(
+test.for(['51', '53'])(
   'random commands that are killed, cut and failed break no promise, and seed %s comes to the same bytes twice',
   async (seed) => {
     expect(await fuzz('--seed', seed, '--twice')).toMatch(/seeds 1, .* 0 failures$/)

@@ -7,8 +7,8 @@ import { runTrial, type TrialOptions } from '../../stress/tree/trial.js'
 const SMALL: TrialOptions = {
   seed: 1,
   shape: { roots: 2, middles: 1, leaves: 2 },
-  messages: 50,
-  kills: 12,
+  messages: 30,
+  kills: 8,
   shells: 2,
   note: () => undefined,
 }

@@ -26,6 +26,13 @@ export async function pack(directory: string, destination: string): Promise<stri
   return path.join(destination, filename)
 }
 
+/** The tarballs of packages that are built. One npm packs them all: its start is most of the work. */
+export async function packBuilt(directories: string[], destination: string): Promise<string[]> {
+  const flags = ['--json', '--ignore-scripts', '--pack-destination', destination]
+  const packed: { filename: string }[] = JSON.parse(await npm(destination, 'pack', ...flags, ...directories))
+  return packed.map(({ filename }) => path.join(destination, filename))
+}
+
 export interface Package {
   name: string
   version: string

@@ -14,8 +14,8 @@ export async function waitFor(
   timeoutMs = HANG_MS,
 ): Promise<void> {
   const end = performance.now() + timeoutMs
-  while (!(await condition())) {
+  for (let pauseMs = 2; !(await condition()); pauseMs = Math.min(pauseMs * 1.5, 50)) {
     if (performance.now() > end) throw new Error(`waited ${timeoutMs} ms in vain for ${what}`)
-    await sleep(5)
+    await sleep(pauseMs)
   }
 }

@@ -3,7 +3,7 @@
  *
  * A recording has a line for each that went over the pipes, `> ` before those of the client. Each message of the client
  * has to be of the method that was recorded, and is followed by what the agent said then. PLAYED is a file that is made
- * when the whole of it has been played.
+ * when the last message of the client has come, before the last words of the agent: the client may kill it for them.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 
@@ -22,7 +22,8 @@ function next(message) {
     process.stderr.write(`not as it was recorded: ${JSON.stringify(message)}\n`)
     process.exit(9)
   }
-  for (at += 1; at < recorded.length && !recorded[at].startsWith('> '); at += 1)
+  at += 1
+  if (!recorded.slice(at).some((line) => line.startsWith('> '))) writeFileSync(process.argv[3], '')
+  for (; at < recorded.length && !recorded[at].startsWith('> '); at += 1)
     process.stdout.write(`${recorded[at].slice(2)}\n`)
-  if (at === recorded.length) writeFileSync(process.argv[3], '')
 }

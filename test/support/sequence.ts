@@ -1,0 +1,19 @@
+/** The order of the test files: what takes longest begins first, so that no core is idle at the end. */
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** Few tests that take long: by their size they would come last. */
+const LONG = [
+  'test/stress/',
+  'test/package/',
+  'test/commands/warm',
+  'test/storage/kernel-lock',
+  'test/plugins/opencode.',
+]
+
+export default class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const isLong = ({ moduleId }: TestSpecification): boolean => LONG.some((part) => moduleId.includes(part))
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
+  }
+}
