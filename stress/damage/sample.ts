@@ -26,6 +26,8 @@ export async function sample(seed: number, stride: number): Promise<Sampled> {
       await trials.run(damage, commandsFor(damage, index))
     }
     return { violations: describeViolations(trials), count }
+  } catch (error) {
+    throw new Error(`the sample of seed ${seed} could not be taken`, { cause: error })
   } finally {
     lab.close()
   }
