@@ -59,7 +59,6 @@ test.each(['remove', 'prune'])(
       if (!died) return
     }
   },
-  60_000,
 )
 
 test('what came for it since it was looked at is seen under its lock: it stays', async () => {
