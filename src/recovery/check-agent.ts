@@ -24,7 +24,7 @@ export function checkAgent(store: FileStore, agentId: string, findings: Finding[
     return withKeys(store, agentId, found, (keys, log) => {
       const whole = loadFrom(log, undefined)
       checkSnapshot(agentId, log, snapshot, whole, found)
-      checkKeys(keys, log, whole.state, found)
+      checkKeys(store, keys, log, whole.state, found)
       checkRecords(store, agentId, log, found)
       checkState(store, whole.state, whole.damage !== undefined, findings)
       return whole.state

@@ -12,7 +12,6 @@ import { SubstratError } from '../errors.js'
 import { killServer } from '../provider/warm.js'
 import { encodeBatch } from '../session/batch.js'
 import { busy } from '../session/busy.js'
-import { indexedKeys } from '../session/key-index.js'
 import { foldWholePart, load, loadFrom } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
 import { encodeSnapshot } from '../session/snapshot.js'
@@ -21,6 +20,7 @@ import type { FileStore, Lease, LogReader } from '../storage/store.js'
 import { lockChildren, lockRoots } from '../tree/children.js'
 import { readable } from '../tree/names.js'
 import { revoked, withdrawn } from '../turn/step-calls.js'
+import { LostKeys } from './lost-keys.js'
 import { type Remains, remainsOf, snapshotAlone } from './remains.js'
 import { killPrograms } from './settle.js'
 
@@ -48,10 +48,10 @@ export async function rebuildLog(
     try {
       if (!isDamaged(store, agentId)) return undefined
       const mayLive = isFree(store, base, index.lookUp(base.name ?? base.id))
-      const state = await operate(store, agentId, mayLive, { ...surgeon, lease })
+      const { state, keysLost } = await operate(store, agentId, mayLive, { ...surgeon, lease })
       if (state.state !== 'terminated' && (state.parent !== null || state.name !== null))
         index.reserve(state.name ?? state.id, state.id)
-      return told(state)
+      return told(state, keysLost)
     } finally {
       await lease.release()
     }
@@ -109,11 +109,11 @@ async function operate(
   agentId: string,
   mayLive: boolean,
   { note, lease }: Surgeon & { lease: Lease },
-): Promise<State> {
+): Promise<{ state: State; keysLost: number }> {
   const { part, remains, bytes } = withLog(store, agentId, (log) => {
     const part = wholePart(store, agentId, log)
     const end = part.isLogged ? part.base : { last_seq: 0, log_bytes: 0 }
-    const remains = remainsOf(log, end, part.snapshot, indexedKeys(store, agentId))
+    const remains = remainsOf(log, end, part.snapshot, new LostKeys(store, agentId))
     // Those of its open run are told at the end of that.
     const toldBy = part.isLogged && part.base.run?.status === 'open' ? part.base.run.requests : []
     const isTold = (id: string): boolean => toldBy.some(({ message_id }) => message_id === id)
@@ -136,7 +136,7 @@ async function operate(
   const records = [
     ...(isLogged ? atRest(base) : [created(base)]),
     ...remains.settings,
-    rebuiltRecord(kept, remains),
+    rebuiltRecord(store, agentId, kept, remains),
     ...(mayLive && !remains.isTerminated ? [] : [{ kind: 'session.terminated' } satisfies NewRecord]),
   ]
   // One that ended in the whole part has lost nothing that counts.
@@ -145,7 +145,7 @@ async function operate(
   for (const blob of batch.blobs) store.writeBlob(agentId, blob)
   store.upkeep.replaceLog(agentId, Buffer.concat([bytes, batch.bytes]), encodeSnapshot(batch.state))
   store.mark(agentId)
-  return batch.state
+  return { state: batch.state, keysLost: remains.keysLost }
 }
 
 /** The end of what is open in the whole part. What became of it is lost, so nobody goes on with it. */
@@ -187,18 +187,38 @@ function created(state: State): NewRecord {
   }
 }
 
+/** Hashes that fit one line beside the rest of it. */
+const HASHES_IN_LINE_MAX = 7000
+
+/** What is on disk if we die: a blob that no record names, which is harmless. It is durable before the record that names it. */
 function rebuiltRecord(
+  store: FileStore,
+  agentId: string,
   kept: string,
   { last_seq, delivered, requests, keys, key_hashes }: Remains,
 ): NewRecord {
-  const hashes = key_hashes.length === 0 ? {} : { key_hashes }
-  return { kind: 'session.rebuilt', kept, last_seq, delivered, requests, keys, ...hashes }
+  const inLine = key_hashes.slice(-HASHES_IN_LINE_MAX)
+  const inBlob = Buffer.from(key_hashes.slice(0, -HASHES_IN_LINE_MAX).join(''), 'hex')
+  return {
+    kind: 'session.rebuilt',
+    kept,
+    last_seq,
+    delivered,
+    requests,
+    keys,
+    ...(inLine.length === 0 ? {} : { key_hashes: inLine }),
+    ...(inBlob.length === 0 ? {} : { more_key_hashes: store.writeBlob(agentId, inBlob) }),
+  }
 }
 
-function told({ path, state, lost, last_seq }: State): string {
+function told({ path, state, lost, last_seq }: State, keysLost: number): string {
   const kept = lost?.kept.at(-1) ?? 'nothing'
   const outcome = state === 'terminated' ? 'it is terminated' : 'it is on hold until it is resumed'
-  return `${path} goes on with what is whole of its log, ${last_seq} records now; the damaged one is kept as ${kept}; ${outcome}`
+  const keys =
+    keysLost === 0
+      ? ''
+      : `; the key index is damaged too: at most ${keysLost} keys could not be carried over, so a message that is sent again with one of them runs again`
+  return `${path} goes on with what is whole of its log, ${last_seq} records now; the damaged one is kept as ${kept}; ${outcome}${keys}`
 }
 
 function withLog<T>(store: FileStore, agentId: string, use: (log: LogReader | undefined) => T): T {

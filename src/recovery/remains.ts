@@ -4,37 +4,38 @@
  * who asked is told, what ended stays ended.
  */
 import { limits } from '../limits.js'
-import { hashOfKey } from '../session/key-index.js'
+import { hashesOfKey } from '../session/key-index.js'
 import { type LostRequest, type NewRecord, type SessionRecord, wrongShape } from '../session/records.js'
 import { stateIn } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import { unframe } from '../storage/frame.js'
-import { eachEntry } from '../storage/key-entries.js'
 import { type LogReader, salvage } from '../storage/log.js'
+import type { LostKeys } from './lost-keys.js'
 
 export interface Remains {
   last_seq: number
   delivered: string[]
   requests: LostRequest[]
   keys: string[]
-  /** Of keys that only the key index has. */
+  /** Of keys that are not in `keys`, latest last. Unbounded: none may count as new. */
   key_hashes: string[]
+  /** How many keys are known no more, at most. */
+  keysLost: number
   /** As the session was set and restored last. */
   settings: NewRecord[]
   isTerminated: boolean
 }
 
-/** Keys, their hashes and requests are bounded so that they fit one line. */
+/** Keys by their names, and requests, are bounded so that they fit one line. */
 const KEYS_BYTES_MAX = 256 * 1024
-const KEY_HASHES_MAX = 7000
 const REQUESTS_MAX = 1000
 
-/** `whole`: the state at the end of the whole part. `snapshot` and `indexed`, the entries of the key index: of this agent, and checked. */
+/** `whole`: the state at the end of the whole part. `snapshot`: of this agent, and checked. */
 export function remainsOf(
   log: LogReader | undefined,
   whole: Pick<State, 'last_seq' | 'log_bytes'>,
   snapshot: State | undefined,
-  indexed: Buffer,
+  lostKeys: LostKeys,
 ): Remains {
   const known = snapshot !== undefined && snapshot.last_seq > whole.last_seq ? snapshot : undefined
   const remains: Remains = {
@@ -42,14 +43,21 @@ export function remainsOf(
     delivered: [...(known?.delivered ?? [])],
     requests: known?.run?.status === 'open' ? [...known.run.requests] : [],
     keys: (known?.keys ?? []).filter(({ seq }) => seq > whole.last_seq).map(({ key }) => key),
-    key_hashes: [],
+    key_hashes: lostKeys.behind(whole.last_seq),
+    keysLost: 0,
     settings: known === undefined ? [] : settingsOf(known),
     isTerminated: known?.state === 'terminated',
   }
-  for (const record of log === undefined ? [] : recordsBehind(log, whole))
+  const keySeqs = lostKeys.knownTo(log, whole.log_bytes)
+  for (const { key, seq } of known?.keys ?? []) for (const hash of hashesOfKey(key)) keySeqs.set(hash, seq)
+  for (const record of log === undefined ? [] : recordsBehind(log, whole)) {
     add(remains, record, known?.last_seq ?? 0)
-  remains.key_hashes.push(...hashesBehind(indexed, whole))
-  return bounded(remains)
+    for (const hash of hashesIn(record, lostKeys)) {
+      keySeqs.set(hash, record.seq)
+      remains.key_hashes.push(hash)
+    }
+  }
+  return bounded({ ...remains, keysLost: lostKeys.count(keySeqs) })
 }
 
 /** The snapshot as its bytes say, whatever the log is; undefined where it is not whole, or of another agent. */
@@ -78,10 +86,7 @@ function add(remains: Remains, record: SessionRecord, knownSeq: number): void {
   if (record.kind === 'mail.delivered' && record.mail_kind === 'request')
     remains.requests.push({ message_id: record.message_id, from: record.from })
   if (record.kind === 'run.started' && record.key !== undefined) remains.keys.push(record.key)
-  if (record.kind === 'session.rebuilt') {
-    remains.keys.push(...record.keys)
-    remains.key_hashes.push(...(record.key_hashes ?? []))
-  }
+  if (record.kind === 'session.rebuilt') remains.keys.push(...record.keys)
   if (record.kind === 'session.terminated') remains.isTerminated = true
   if (record.seq <= knownSeq) return
   const { seq: _, ts: __, batch: ___, crc: ____, ...said } = record as SessionRecord & { crc?: string }
@@ -89,10 +94,11 @@ function add(remains: Remains, record: SessionRecord, knownSeq: number): void {
   if (record.kind === 'provider.state') remains.settings.push({ kind: 'provider.state', state: record.state })
 }
 
-/** Latest last, as all that is bounded. */
-function hashesBehind(indexed: Buffer, whole: Pick<State, 'last_seq'>): string[] {
-  const lost = [...eachEntry(indexed)].filter(([, { seq }]) => seq > whole.last_seq)
-  return lost.sort(([, a], [, b]) => a.seq - b.seq).map(([hash]) => hash)
+/** Of the keys in that record. */
+function hashesIn(record: SessionRecord, lostKeys: LostKeys): string[] {
+  if (record.kind === 'run.started') return record.key === undefined ? [] : hashesOfKey(record.key)
+  if (record.kind !== 'session.rebuilt') return []
+  return [...record.keys.flatMap(hashesOfKey), ...lostKeys.carriedBy(record)]
 }
 
 function settingsOf(state: State): NewRecord[] {
@@ -114,9 +120,8 @@ function bounded(remains: Remains): Remains {
     if (bytes > KEYS_BYTES_MAX) break
     keys.unshift(key)
   }
-  const named = new Set(keys.map(hashOfKey))
-  const key_hashes = [...new Set(remains.key_hashes)]
-    .filter((hash) => !named.has(hash))
-    .slice(-KEY_HASHES_MAX)
+  const named = new Set(keys.flatMap(hashesOfKey))
+  const unnamed = remains.keys.flatMap(hashesOfKey)
+  const key_hashes = [...new Set([...remains.key_hashes, ...unnamed])].filter((hash) => !named.has(hash))
   return { ...remains, delivered, requests: requests.slice(-REQUESTS_MAX), keys, key_hashes }
 }

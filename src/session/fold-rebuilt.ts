@@ -9,7 +9,8 @@ import type { Location, Owed, State } from './state.js'
 
 export function rebuilt(next: State, record: NewRecord<'session.rebuilt'> & Place, at: Location): State {
   const known = new Set(next.delivered)
-  const { keys, key_hashes = [] } = record
+  const { keys, key_hashes = [], more_key_hashes } = record
+  const hasKeys = keys.length + key_hashes.length > 0 || more_key_hashes !== undefined
   return {
     ...next,
     hold: true,
@@ -19,7 +20,7 @@ export function rebuilt(next: State, record: NewRecord<'session.rebuilt'> & Plac
     // Some may have rung since, or been cancelled.
     reminders: [],
     // They may be very many: the key index has them from here on, at this record.
-    ...(keys.length + key_hashes.length === 0 ? {} : { keys: [], keys_since: at.seq + 1 }),
+    ...(hasKeys ? { keys: [], keys_since: at.seq + 1 } : {}),
     lost: { kept: [...(next.lost?.kept ?? []), record.kept] },
     recovery: { interruption: null, barren_attempts: 0, unanswered_requests: 0 },
   }

@@ -26,7 +26,8 @@ const MINUTE_MS = 60_000
 
 /**
  * Undefined where no run had the key; `lost` where what became of it was in a part of the log that was damaged. Logs from
- * before keys were normalised may have it in another form of the same text: the latest run of any form counts.
+ * before keys were normalised may have it in another form of the same text: the latest run of any form counts. The index
+ * has each by its NFC form; hashes that were carried over from an index from before that are of the form as it was.
  */
 export function findKey(store: FileStore, state: State, key: string): KeyEntry | 'lost' | undefined {
   const forms = new Set([key, key.normalize('NFC'), key.normalize('NFD')])
@@ -41,7 +42,7 @@ export function isSameKey(a: string, b: string): boolean {
 }
 
 function findForm(store: FileStore, state: State, key: string): KeyEntry | 'lost' | undefined {
-  const recent = state.keys.find((entry) => entry.key === key)
+  const recent = state.keys.findLast((entry) => isSameKey(entry.key, key))
   if (recent !== undefined || state.keys_since === 0) return recent
   // Before the log: a writer that goes on meanwhile must not seem to have written an index that is ahead of it.
   const file = openIndex(store, state.id)
@@ -61,9 +62,14 @@ export function writeKeyIndex(store: FileStore, log: LogReader, state: State): v
 }
 
 /** Every key of the log by its hash, as the index is to have them: where its latest run begins. */
-export function placesInLog(log: LogReader, to: number): Map<string, KeyPlace> {
+export function placesInLog(
+  store: FileStore,
+  agentId: string,
+  log: LogReader,
+  to: number,
+): Map<string, KeyPlace> {
   const places = new Map<string, KeyPlace>()
-  gather(places, log, { seq: 1, offset: 0 }, to)
+  gather(places, log, { seq: 1, offset: 0 }, to, hashesFrom(store, agentId))
   return places
 }
 
@@ -87,19 +93,26 @@ export function isOf(log: LogReader, { end }: KeyFile): boolean {
   return checksumAt(log, end.last_seq, end.last_offset, end.log_bytes) === end.record_crc
 }
 
-/** The entries of the index of that agent, whatever its log is; none where it does not check. */
-export function indexedKeys(store: FileStore, agentId: string): Buffer {
-  const index = openIndex(store, agentId)
-  try {
-    return attempt(() => index?.entries()) ?? NO_ENTRIES
-  } finally {
-    index?.close()
-  }
-}
-
-/** By which a key is found in the index. */
+/** By which a key of that form is found in the index. */
 export function hashOfKey(key: string): string {
   return sha256Hex(key).slice(0, 2 * HASH_BYTES)
+}
+
+/** By which the index has a key: as it was recorded, and by its NFC form, by which it is looked for. */
+export function hashesOfKey(key: string): string[] {
+  const normal = key.normalize('NFC')
+  return normal === key ? [hashOfKey(key)] : [hashOfKey(key), hashOfKey(normal)]
+}
+
+/** What `session.rebuilt` says of keys by their hashes alone. */
+export function keyHashesIn(
+  store: FileStore,
+  agentId: string,
+  { key_hashes = [], more_key_hashes }: Rebuilt,
+): string[] {
+  if (more_key_hashes === undefined) return key_hashes
+  const hex = store.readBlob(agentId, more_key_hashes).toString('hex')
+  return [...key_hashes, ...(hex.match(new RegExp(`.{${2 * HASH_BYTES}}`, 'g')) ?? [])]
 }
 
 const NO_ENTRIES = Buffer.alloc(0)
@@ -113,12 +126,15 @@ function writeWhereDue(store: FileStore, log: LogReader, state: State): void {
     const known = index?.end.last_seq ?? 0
     const late = state.keys.filter(({ seq }) => seq > known)
     const isBehind = known + 1 < state.keys_since
-    if (index !== undefined && !isBehind && late.length < limits.keysLateMax) return
+    // One of an earlier version is gathered anew once.
+    const isByForm = index?.isByForm !== false
+    if (index !== undefined && isByForm && !isBehind && late.length < limits.keysLateMax) return
     const entries = index === undefined ? undefined : attempt(() => index.entries())
-    if (!isBehind && (index === undefined || entries !== undefined))
+    if (!isByForm) write(store, log, state, mergeEntries(NO_ENTRIES, gathered(store, log, state)))
+    else if (!isBehind && (index === undefined || entries !== undefined))
       write(store, log, state, mergeEntries(entries ?? NO_ENTRIES, placesOf(late)))
     else if (index !== undefined && entries !== undefined)
-      write(store, log, state, mergeEntries(entries, placesSince(log, index, state)))
+      write(store, log, state, mergeEntries(entries, placesSince(store, log, index, state)))
     else write(store, log, state, mergeEntries(NO_ENTRIES, gathered(store, log, state)))
     inMemory(store).delete(state.id)
   } finally {
@@ -133,35 +149,58 @@ function findOlder(
   key: string,
 ): KeyEntry | 'lost' | undefined {
   const hash = hashOfKey(key)
-  const found = file !== undefined && isOf(log, file) ? lookUp(log, file, state, hash) : undefined
+  const found = file !== undefined && isOf(log, file) ? lookUp(store, log, { file, state }, hash) : undefined
   if (found !== undefined) {
-    if (found.place === undefined) return undefined
-    const fate = fateAt(log, found.place, key)
+    if (found.place === undefined && file?.isByForm === true) return undefined
+    const fate = found.place === undefined ? undefined : fateAt(store, log, state, found.place, key)
     if (fate !== undefined) return fate
   }
   const place = gathered(store, log, state).get(hash)
-  return place === undefined ? undefined : fateAt(log, place, key)
+  return place === undefined ? undefined : fateAt(store, log, state, place, key)
 }
 
 /** Undefined where the index does not check. */
 function lookUp(
+  store: FileStore,
   log: LogReader,
-  index: KeyFile,
-  state: State,
+  { file: index, state }: { file: KeyFile; state: State },
   hash: string,
 ): { place: KeyPlace | undefined } | undefined {
   const isBehind = index.end.last_seq + 1 < state.keys_since
-  const late = isBehind ? placesSince(log, index, state).get(hash) : undefined
+  const late = isBehind ? placesSince(store, log, index, state).get(hash) : undefined
   return late === undefined ? attempt(() => index.find(Buffer.from(hash, 'hex'))) : { place: late }
 }
 
 /** Undefined where the record there says nothing of that key. */
-function fateAt(log: LogReader, place: KeyPlace, key: string): KeyEntry | 'lost' | undefined {
+function fateAt(
+  store: FileStore,
+  log: LogReader,
+  { id }: State,
+  place: KeyPlace,
+  key: string,
+): KeyEntry | 'lost' | undefined {
   const record = recordAtPlace(log, place)
-  if (record?.kind === 'run.started' && record.key === key)
-    return { key, seq: place.seq, offset: place.offset, started_at: record.ts, end: 0 }
+  if (record?.kind === 'run.started' && record.key !== undefined && isSameKey(record.key, key))
+    return { key: record.key, seq: place.seq, offset: place.offset, started_at: record.ts, end: 0 }
   if (record?.kind !== 'session.rebuilt') return undefined
-  return record.keys.includes(key) || record.key_hashes?.includes(hashOfKey(key)) ? 'lost' : undefined
+  if (record.keys.some((other) => isSameKey(other, key))) return 'lost'
+  return isHashIn(store, id, record, hashOfKey(key)) ? 'lost' : undefined
+}
+
+/** Without a list of all of them, which may be very many. */
+function isHashIn(
+  store: FileStore,
+  agentId: string,
+  { key_hashes = [], more_key_hashes }: Rebuilt,
+  hash: string,
+): boolean {
+  if (key_hashes.includes(hash)) return true
+  if (more_key_hashes === undefined) return false
+  const more = store.readBlob(agentId, more_key_hashes)
+  const bytes = Buffer.from(hash, 'hex')
+  let at = more.indexOf(bytes)
+  while (at !== -1 && at % HASH_BYTES !== 0) at = more.indexOf(bytes, at + 1)
+  return at !== -1
 }
 
 /** Undefined where there is none, or it does not check: the log is read then, and says where it is damaged. */
@@ -196,16 +235,28 @@ function gathered(
 ): Map<string, KeyPlace> {
   const known = inMemory(store).get(id) ?? { places: new Map(), last_seq: 0, log_bytes: 0 }
   if (known.last_seq < last_seq) {
-    gather(known.places, log, { seq: known.last_seq + 1, offset: known.log_bytes }, log_bytes)
+    const from = { seq: known.last_seq + 1, offset: known.log_bytes }
+    gather(known.places, log, from, log_bytes, hashesFrom(store, id))
     inMemory(store).set(id, { places: known.places, last_seq, log_bytes })
   }
   return known.places
 }
 
-function placesSince(log: LogReader, { end }: KeyFile, { log_bytes }: State): Map<string, KeyPlace> {
+function placesSince(
+  store: FileStore,
+  log: LogReader,
+  { end }: KeyFile,
+  { id, log_bytes }: State,
+): Map<string, KeyPlace> {
   const places = new Map<string, KeyPlace>()
-  gather(places, log, { seq: end.last_seq + 1, offset: end.log_bytes }, log_bytes)
+  gather(places, log, { seq: end.last_seq + 1, offset: end.log_bytes }, log_bytes, hashesFrom(store, id))
   return places
+}
+
+type Rebuilt = Pick<SessionRecord & { kind: 'session.rebuilt' }, 'key_hashes' | 'more_key_hashes'>
+
+function hashesFrom(store: FileStore, agentId: string): (record: Rebuilt) => string[] {
+  return (record) => keyHashesIn(store, agentId, record)
 }
 
 function gather(
@@ -213,22 +264,23 @@ function gather(
   log: LogReader,
   from: { seq: number; offset: number },
   to: number,
+  hashesIn: (record: Rebuilt) => string[],
 ): void {
   for (const { record, offset } of recordsOfKinds(log, from, to, ['run.started', 'session.rebuilt'])) {
     const place = { seq: record.seq, offset, minute: minuteOf(record.ts) }
-    if (record.kind === 'run.started' && record.key !== undefined) places.set(hashOfKey(record.key), place)
+    const keys = record.kind === 'run.started' && record.key !== undefined ? [record.key] : []
+    if (record.kind === 'session.rebuilt') keys.push(...record.keys)
+    for (const hash of keys.flatMap(hashesOfKey)) places.set(hash, place)
     if (record.kind !== 'session.rebuilt') continue
-    for (const key of record.keys) places.set(hashOfKey(key), place)
-    for (const hash of record.key_hashes ?? []) places.set(hash, place)
+    for (const hash of hashesIn(record)) places.set(hash, place)
   }
 }
 
 function placesOf(keys: KeyEntry[]): Map<string, KeyPlace> {
   return new Map(
-    keys.map(({ key, seq, offset, started_at }) => [
-      hashOfKey(key),
-      { seq, offset, minute: minuteOf(started_at) },
-    ]),
+    keys.flatMap(({ key, seq, offset, started_at }) =>
+      hashesOfKey(key).map((hash) => [hash, { seq, offset, minute: minuteOf(started_at) }] as const),
+    ),
   )
 }
 

@@ -198,8 +198,10 @@ export const RECORD_SHAPES = {
     delivered: list(uuid),
     requests: list(lostRequest),
     keys: list(text),
-    /** Of keys that only the key index knew: the hashes that it has. */
+    /** Of other keys: the hashes that the key index has, in hex. */
     key_hashes: optional(list(text)),
+    /** More of them, where they are too many for a line: 16 bytes each. */
+    more_key_hashes: optional(blob),
   },
   'run.started': {
     run_id: uuid,

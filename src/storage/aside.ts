@@ -1,7 +1,7 @@
 /**
  * A log that cannot be gone on with is set aside, never deleted, and another takes its place.
  *
- * What is on disk if we die: the damaged log under its own name, also under another; or the new log in its place. A snapshot
+ * What is on disk if we die, or the power goes: the damaged log under its own name, also under another; or the new log in its place. A snapshot
  * of the old one may stand beside the new one: it is refused, and replaced by the next rebuild.
  */
 import { basename } from 'node:path'
@@ -16,8 +16,12 @@ export interface SetAside {
   snapshot: string | null
 }
 
-/** Durable when it returns: the damaged files have another name each, and their own still. Under the agent's lock. */
+/**
+ * Durable when it returns: the damaged files have another name each, and their own still. So is the key index, which no
+ * writer syncs: beside a damaged log it is no cache, and may be all that knows a key. Under the agent's lock.
+ */
 export function keepDamaged(agent: AgentPaths): SetAside {
+  syncKeys(agent.keys)
   const kept = { log: linkAside(agent.log), snapshot: linkAside(agent.snapshot) }
   io.syncDirectory('aside.sync_directory', agent.root)
   return kept
@@ -28,6 +32,16 @@ export function replaceLog(agent: AgentPaths, bytes: Buffer, snapshot: Buffer): 
   replace('aside.log', agent.log, bytes, { durableName: true })
   // Beside the new log the old one is not as good: it says that records are missing.
   replace('aside.snapshot', agent.snapshot, snapshot, { durableName: true })
+}
+
+function syncKeys(path: string): void {
+  const keys = io.openIfThere('keys.open', path, 'read')
+  if (keys === undefined) return
+  try {
+    io.fsync('keys.fsync', keys)
+  } finally {
+    io.close(keys)
+  }
 }
 
 /** A free name beside the file. */

@@ -9,7 +9,7 @@
  * Invariants: the file is written whole under another name and renamed, never changed in place. It is not synced: after a
  * power cut it may be missing, empty, NUL, older, or have pages of an older file. So the head names the last record that it
  * knows of the agent's log, the size of the file follows from the head, and the CRC of a page begins with the CRC of the
- * head and the number of the page. What does not check is not used.
+ * head and the number of the page. What does not check is not used; where the log is damaged, each page counts that checks.
  */
 import { crc32 } from 'node:zlib'
 import { checksumOf, frame, type JsonObject, LF, unframe } from './frame.js'
@@ -28,6 +28,8 @@ export interface KeyFileEnd {
 }
 
 const VERSION = 1
+/** Each key is found by the hash of its NFC form, also where it was recorded in another: versions before did not know that. */
+const FORMS = 'NFC'
 const PAGE_BYTES = 4096
 const PAGE_ENTRIES = 127
 const PAGE_CRC_AT = PAGE_BYTES - 4
@@ -41,6 +43,8 @@ export class KeyFile {
     private readonly count: number,
     private readonly headBytes: number,
     private readonly headCrc: number,
+    /** Whether each key is found by its NFC form; else a miss says nothing of keys that were recorded in another form. */
+    readonly isByForm: boolean,
   ) {}
 
   /** Undefined where there is none, or its head does not check. */
@@ -65,7 +69,8 @@ export class KeyFile {
     const end = endOf(line.object)
     const isPlaced = [count, end.last_seq, end.last_offset, end.log_bytes].every(Number.isSafeInteger)
     if (!isPlaced || io.sizeOf(file) !== headBytes + pagesOf(count) * PAGE_BYTES) return undefined
-    return new KeyFile(file, end, count, headBytes, crcOf(start.subarray(0, headBytes)))
+    const isByForm = line.object.forms === FORMS
+    return new KeyFile(file, end, count, headBytes, crcOf(start.subarray(0, headBytes)), isByForm)
   }
 
   close(): void {
@@ -101,10 +106,79 @@ export class KeyFile {
   private page(number: number): Buffer | undefined {
     const from = this.headBytes + number * PAGE_BYTES
     const page = io.readRange('keys.read', this.file, from, from + PAGE_BYTES)
-    if (page.length !== PAGE_BYTES) return undefined
-    if (pageCrc(page, number, this.headCrc) !== page.readUInt32BE(PAGE_CRC_AT)) return undefined
+    if (!isWhole(page, number, this.headCrc)) return undefined
     return page.subarray(0, Math.min(PAGE_ENTRIES, this.count - number * PAGE_ENTRIES) * ENTRY_BYTES)
   }
+}
+
+/** What is left of a key file. */
+export interface SalvagedKeys {
+  /** Of the pages that check. */
+  entries: Buffer
+  /** Pages in a row that do not. */
+  gaps: KeyGap[]
+  /** The last record that it knew; any, where its head does not say. */
+  last_seq: number
+}
+
+interface KeyGap {
+  /** So many entries are lost there, at most. */
+  count: number
+  /** The entries beside it, where there are some: what is lost was between them. */
+  after: Buffer | undefined
+  before: Buffer | undefined
+}
+
+/**
+ * Page by page, whatever else is damaged: where the head does not check, but its checksum can be read, pages are held against
+ * that. Nothing of the file of another agent. Reads all of it; throws where the disk does not give it.
+ */
+export function salvageKeyFile(path: string, agentId: string): SalvagedKeys {
+  const bytes = io.readIfThere('keys.read', path) ?? Buffer.alloc(0)
+  const headEnd = bytes.subarray(0, HEAD_BYTES_MAX).indexOf(LF) + 1
+  const line = headEnd === 0 ? { damage: 'it has no head' } : unframe(bytes.subarray(0, headEnd - 1))
+  if ('damage' in line) {
+    const count = Math.floor(bytes.length / PAGE_BYTES) * PAGE_ENTRIES
+    return salvagePages(bytes, bytes.length % PAGE_BYTES, count, Number.MAX_SAFE_INTEGER)
+  }
+  const { keys, agent_id, count, last_seq } = line.object as Record<string, unknown>
+  const isOurs = keys === VERSION && agent_id === agentId
+  return salvagePages(bytes, headEnd, isOurs ? (count as number) : 0, last_seq as number)
+}
+
+function salvagePages(bytes: Buffer, headBytes: number, count: number, last_seq: number): SalvagedKeys {
+  const headCrc = crcOf(bytes.subarray(0, headBytes))
+  const pages: Buffer[] = []
+  const gaps: KeyGap[] = []
+  let gap: KeyGap | undefined
+  for (let number = 0; number < pagesOf(count); number++) {
+    const page = bytes.subarray(headBytes).subarray(number * PAGE_BYTES, (number + 1) * PAGE_BYTES)
+    if (isWhole(page, number, headCrc)) {
+      const entries = withoutPadding(page)
+      if (gap !== undefined) gap.before = entries.subarray(0, ENTRY_BYTES)
+      gap = undefined
+      pages.push(entries)
+      continue
+    }
+    if (gap === undefined) {
+      gap = { count: 0, after: pages.at(-1)?.subarray(-ENTRY_BYTES), before: undefined }
+      gaps.push(gap)
+    }
+    gap.count += Math.min(PAGE_ENTRIES, count - number * PAGE_ENTRIES)
+  }
+  return { entries: Buffer.concat(pages), gaps, last_seq }
+}
+
+function isWhole(page: Buffer, number: number, headCrc: number): boolean {
+  if (page.length !== PAGE_BYTES || Number.isNaN(headCrc)) return false
+  return pageCrc(page, number, headCrc) === page.readUInt32BE(PAGE_CRC_AT)
+}
+
+/** The last page ends with zeros, which no entry is. */
+function withoutPadding(page: Buffer): Buffer {
+  let end = PAGE_ENTRIES * ENTRY_BYTES
+  while (end > 0 && page.subarray(end - ENTRY_BYTES, end).every((byte) => byte === 0)) end -= ENTRY_BYTES
+  return page.subarray(0, end)
 }
 
 /**
@@ -117,7 +191,7 @@ export function writeKeyFile(path: string, end: KeyFileEnd, entries: Buffer): vo
 
 function encodeKeyFile(end: KeyFileEnd, entries: Buffer): Buffer {
   const count = entries.length / ENTRY_BYTES
-  const head = frame({ keys: VERSION, ...end, count })
+  const head = frame({ keys: VERSION, ...end, count, forms: FORMS })
   const pages = Buffer.alloc(pagesOf(count) * PAGE_BYTES)
   for (let number = 0; number < pagesOf(count); number++) {
     const page = pages.subarray(number * PAGE_BYTES, (number + 1) * PAGE_BYTES)

@@ -14,7 +14,7 @@ import { Boots } from './boots.js'
 import { type HomeFacts, makeHome, readHome } from './home.js'
 import * as io from './io.js'
 import { chooseLockKind } from './kernel-lock.js'
-import { KeyFile, type KeyFileEnd, writeKeyFile } from './key-file.js'
+import { KeyFile, type KeyFileEnd, type SalvagedKeys, salvageKeyFile, writeKeyFile } from './key-file.js'
 import {
   type Holder,
   isHeld,
@@ -39,7 +39,7 @@ import { sweepAgent, sweepHome } from './sweep.js'
 import { Upkeep } from './upkeep.js'
 import { WaitEdges } from './wait-edges.js'
 
-export type { BlobReference, Holder, KeyFile, Lease, LogReader, LogWriter, RequestVerb }
+export type { BlobReference, Holder, KeyFile, Lease, LogReader, LogWriter, RequestVerb, SalvagedKeys }
 
 export class FileStore {
   readonly mail: Mailboxes
@@ -207,6 +207,11 @@ export class FileStore {
   /** May be lost, or spoilt, in a power cut: it is rebuilt from the log. Under the agent's lock. */
   writeKeys(end: KeyFileEnd, entries: Buffer): void {
     writeKeyFile(this.paths.agent(end.agent_id).keys, end, entries)
+  }
+
+  /** What of it checks, whatever its log is. */
+  salvageKeys(agentId: string): SalvagedKeys {
+    return salvageKeyFile(this.paths.agent(agentId).keys, agentId)
   }
 
   hasKeys(agentId: string): boolean {

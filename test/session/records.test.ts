@@ -44,6 +44,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     requests: [{ message_id: ID, from: 'operator' }],
     keys: ['2026-11'],
     key_hashes: ['0123456789abcdef0123456789abcdef'],
+    more_key_hashes: { blob: '0'.repeat(64), bytes: 16 },
   },
   'run.started': {
     run_id: ID,
@@ -288,6 +289,7 @@ const SPOILED: Record<string, unknown[]> = {
   requests: [null, [{ message_id: '1', from: 'operator' }], [{ message_id: ID }]],
   keys: [null, [7]],
   key_hashes: [null, [7]],
+  more_key_hashes: [null, '0', { blob: '0', bytes: 16 }],
   sent_at: ['2026-11-20', '2026-11-20T10:00:00Z', 'yesterday, about ten ooZ', 0],
 }
 

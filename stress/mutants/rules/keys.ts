@@ -117,8 +117,8 @@ export const KEYS: Mutant[] = [
   {
     name: 'an index that is behind the log is used',
     file: 'session/key-index.ts',
-    from: 'const late = isBehind ? placesSince(log, index, state).get(hash) : undefined',
-    to: 'const late = isBehind && state.keys_since < 0 ? placesSince(log, index, state).get(hash) : undefined',
+    from: 'const late = isBehind ? placesSince(store, log, index, state).get(hash) : undefined',
+    to: 'const late = isBehind && state.keys_since < 0 ? placesSince(store, log, index, state).get(hash) : undefined',
     suites: ['session/key-index'],
   },
   {
@@ -131,9 +131,9 @@ export const KEYS: Mutant[] = [
   {
     name: 'a page of the key index is not checked',
     file: 'storage/key-file.ts',
-    from: '    if (pageCrc(page, number, this.headCrc) !== page.readUInt32BE(PAGE_CRC_AT)) return undefined\n',
-    to: '',
-    suites: ['session/key-index'],
+    from: 'pageCrc(page, number, headCrc) === page.readUInt32BE(PAGE_CRC_AT)',
+    to: 'pageCrc(page, number, headCrc) >= 0',
+    suites: ['session/key-index', 'recovery/lost-keys'],
   },
   {
     name: 'a page of an older key index is taken',
@@ -145,9 +145,44 @@ export const KEYS: Mutant[] = [
   {
     name: 'the key index is written too late',
     file: 'session/key-index.ts',
-    from: 'if (index !== undefined && !isBehind && late.length < limits.keysLateMax) return',
+    from: 'if (index !== undefined && isByForm && !isBehind && late.length < limits.keysLateMax) return',
     to: 'if (index !== undefined && late.length < limits.keysInStateMax) return',
     suites: ['session/key-index'],
+  },
+  {
+    name: 'what an index of an earlier version does not have counts as new',
+    file: 'session/key-index.ts',
+    from: 'if (found.place === undefined && file?.isByForm === true) return undefined',
+    to: 'if (found.place === undefined) return undefined',
+    suites: ['dispatch/key-forms'],
+  },
+  {
+    name: 'a key is in the index by the form alone in which it was recorded',
+    file: 'session/key-index.ts',
+    from: 'return normal === key ? [hashOfKey(key)] : [hashOfKey(key), hashOfKey(normal)]',
+    to: 'return normal === key ? [hashOfKey(key)] : [hashOfKey(key)]',
+    suites: ['dispatch/key-forms'],
+  },
+  {
+    name: 'a page of the key index that does not check loses the others',
+    file: 'storage/key-file.ts',
+    from: 'return { entries: Buffer.concat(pages), gaps, last_seq }',
+    to: 'return { entries: gaps.length > 0 ? Buffer.alloc(0) : Buffer.concat(pages), gaps, last_seq }',
+    suites: ['recovery/lost-keys'],
+  },
+  {
+    name: 'hashes of keys that do not fit a line are not carried over',
+    file: 'recovery/rebuild-log.ts',
+    from: '...(inBlob.length === 0 ? {} : { more_key_hashes: store.writeBlob(agentId, inBlob) }),',
+    to: '',
+    suites: ['recovery/lost-keys'],
+  },
+  {
+    name: 'the key index of a damaged log is not synced',
+    file: 'storage/aside.ts',
+    from: "    io.fsync('keys.fsync', keys)\n",
+    to: '',
+    suites: ['recovery/lost-keys'],
   },
   {
     name: 'a notification with a key is stored again while its turn lasts',

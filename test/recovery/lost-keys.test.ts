@@ -1,0 +1,181 @@
+/** A damaged log whose key index is damaged too: each page of the index that checks is carried over, however many there are. */
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { checkAgent } from '../../src/recovery/check-agent.js'
+import type { Finding } from '../../src/recovery/finding.js'
+import { rebuildLog } from '../../src/recovery/rebuild-log.js'
+import { findKey, hashOfKey, placesInLog } from '../../src/session/key-index.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import type { State } from '../../src/session/state.js'
+import { mergeEntries } from '../../src/storage/key-entries.js'
+import { FileStore } from '../../src/storage/store.js'
+import { appendKeyedTurns, keyedTurn } from '../support/aged.js'
+import { isSync, recordOperations } from '../support/operations.js'
+import { newAgent, reopen } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+const PAGE_BYTES = 4096
+const PAGE_ENTRIES = 127
+const surgeon = { command: 'test', note: () => undefined }
+
+interface Aged {
+  store: FileStore
+  id: string
+  keys: string[]
+  index: string
+}
+
+async function aged(count: number): Promise<Aged> {
+  const store = tempStore()
+  const id = await newAgent(store)
+  const keys = Array.from({ length: count }, (_, index) => `key ${index}`)
+  appendKeyedTurns(store, id, keys.slice(1))
+  const session = await reopen(store, id)
+  for (const batch of keyedTurn(keys[0])) session.append(batch)
+  await session.close(() => false)
+  return { store, id, keys, index: join(dirname(store.logPath(id)), 'keys') }
+}
+
+/** Everything behind the first `share` of the log is NUL; of it nothing but the snapshot and the index says anything. */
+function loseBehind({ store, id }: Aged, share: number): void {
+  const log = readFileSync(store.logPath(id))
+  writeFileSync(store.logPath(id), log.fill(0, Math.floor(log.length * share)))
+}
+
+function change(path: string, edit: (bytes: Buffer, headBytes: number) => Buffer | undefined): void {
+  const bytes = readFileSync(path)
+  writeFileSync(path, edit(bytes, bytes.indexOf('\n') + 1) ?? bytes)
+}
+
+const damagePage = (page: number) => (bytes: Buffer, headBytes: number) => {
+  bytes.fill(0xff, headBytes + page * PAGE_BYTES + 100, headBytes + page * PAGE_BYTES + 164)
+  return undefined
+}
+
+/** The keys whose hashes are on that page. */
+function keysOnPage({ index, keys }: Aged, page: number): Set<string> {
+  const bytes = readFileSync(index)
+  const start = bytes.indexOf('\n') + 1 + page * PAGE_BYTES
+  const hashes = new Set(
+    Array.from({ length: PAGE_ENTRIES }, (_, n) =>
+      bytes.toString('hex', start + n * 32, start + n * 32 + 16),
+    ),
+  )
+  return new Set(keys.filter((key) => hashes.has(hashOfKey(key))))
+}
+
+/** Keys that are new to the next command: one by one where they are few, else as the log has them. */
+function unknown({ store, id, keys }: Aged, from = keys): string[] {
+  const next = FileStore.openForWrite(store.root)
+  const state = openForRead(next, id)?.state as State
+  const log = next.openLogForRead(id)
+  const places = placesInLog(next, id, log as NonNullable<typeof log>, state.log_bytes)
+  log?.close()
+  const isNew = from.filter((key) => !places.has(hashOfKey(key)))
+  const sample = from.filter((key, index) => index % Math.ceil(from.length / 50) === 0 || isNew.includes(key))
+  expect(sample.filter((key) => findKey(next, state, key) === undefined)).toEqual(
+    sample.filter((key) => isNew.includes(key)),
+  )
+  return isNew
+}
+
+function findings({ store, id }: Aged): string[] {
+  const found: Finding[] = []
+  checkAgent(store, id, found)
+  return found.map(({ invariant }) => invariant).filter((invariant) => /key|blob|log/.test(invariant))
+}
+
+/** As the index of a log that had so many keys more, all of them in its latter half. */
+function withMoreKeys({ store, id, keys }: Aged, count: number): string[] {
+  const more = Array.from({ length: count }, (_, index) => `more ${index}`)
+  const index = store.openKeys(id)
+  const [end, entries] = [index?.end, index?.entries()]
+  index?.close()
+  if (end === undefined || entries === undefined) throw new Error('there is an index')
+  const place = { seq: end.last_seq, offset: end.last_offset, minute: entries.readUInt32BE(28) }
+  const places = new Map(more.map((key) => [hashOfKey(key), place]))
+  store.writeKeys(end, mergeEntries(entries, places))
+  return [...keys, ...more]
+}
+
+test('of 50,000 keys, in a log that is lost from its middle on, only those of the bad page may be new', async () => {
+  const small = await aged(400)
+  const all = { ...small, keys: withMoreKeys(small, 49_600) }
+  const bad = keysOnPage(all, 200)
+  expect(bad.size).toBe(PAGE_ENTRIES)
+  change(all.index, damagePage(200))
+  loseBehind(all, 0.5)
+  const told = await rebuildLog(all.store, all.id, surgeon)
+  const lost = unknown(all)
+  expect(lost.length).toBeGreaterThan(PAGE_ENTRIES / 2)
+  expect(lost.filter((key) => !bad.has(key))).toEqual([])
+  expect(told).toContain(`at most ${lost.length} keys could not be carried over`)
+  // The index of the lost log is made again by the next message with a key.
+  expect(findings(all)).toEqual(['a key index is whole'])
+})
+
+describe('of a log that is lost from its middle on', () => {
+  const CASES: [string, (bytes: Buffer, headBytes: number) => Buffer | undefined][] = [
+    ['whole', () => undefined],
+    ['damaged in its head, but for the checksum of that', (bytes) => bytes.fill(0x20, 3, 20)],
+    ['longer than it says', (bytes) => Buffer.concat([bytes, Buffer.alloc(500)])],
+  ]
+  test.each(CASES)('no key is new where the index is %s', async (_, edit) => {
+    const all = await aged(400)
+    change(all.index, edit)
+    loseBehind(all, 0.3)
+    expect(await rebuildLog(all.store, all.id, surgeon)).not.toContain('carried over')
+    expect(unknown(all)).toEqual([])
+  })
+
+  test('pages that are missing, as after a power cut, are counted, and the others are carried over', async () => {
+    const all = await aged(400)
+    const kept = keysOnPage(all, 0)
+    change(all.index, (bytes, headBytes) => bytes.subarray(0, headBytes + PAGE_BYTES))
+    loseBehind(all, 0.3)
+    const told = await rebuildLog(all.store, all.id, surgeon)
+    const lost = unknown(all)
+    expect(lost.filter((key) => kept.has(key))).toEqual([])
+    const most = Number(/at most (\d+) keys/.exec(told ?? '')?.[1])
+    // The snapshot still has the latest.
+    expect(most).toBe(lost.length)
+  })
+
+  test('an index of another agent says nothing', async () => {
+    const [all, other] = [await aged(200), await aged(300)]
+    writeFileSync(all.index, readFileSync(other.index))
+    loseBehind(all, 0.3)
+    await rebuildLog(all.store, all.id, surgeon)
+    expect(unknown(all, ['key 250', 'key 299'])).toEqual(['key 250', 'key 299'])
+  })
+
+  test('the keys hold when the rebuilt log is damaged again, and when its index is gone', async () => {
+    const small = await aged(200)
+    const all = { ...small, keys: withMoreKeys(small, 7800) }
+    loseBehind(all, 0)
+    await rebuildLog(all.store, all.id, surgeon)
+    rmSync(all.index)
+    const sample = all.keys.filter((_, index) => index % 400 === 0)
+    expect(unknown(all, sample)).toEqual([])
+    const session = await reopen(FileStore.openForWrite(all.store.root), all.id)
+    for (const batch of keyedTurn('after')) session.append(batch)
+    await session.close(() => false)
+    const log = readFileSync(all.store.logPath(all.id))
+    // Only what it was created from: `session.rebuilt` is behind the damage, and checks.
+    writeFileSync(all.store.logPath(all.id), log.fill(0, 10, 20))
+    await rebuildLog(all.store, all.id, surgeon)
+    expect(unknown(all, [...sample, 'after'])).toEqual([])
+  })
+})
+
+test('the index is synced before the damaged log is replaced: until then it alone knows some keys', async () => {
+  const all = await aged(200)
+  loseBehind(all, 0.3)
+  const steps = recordOperations()
+  await rebuildLog(all.store, all.id, surgeon)
+  const synced = steps.findIndex((step) => isSync(step) && step.path === all.index)
+  expect(synced).toBeGreaterThanOrEqual(0)
+  expect(synced).toBeLessThan(steps.findIndex(({ point }) => point === 'aside.sync_directory'))
+  expect(existsSync(all.index)).toBe(true)
+})
