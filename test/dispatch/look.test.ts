@@ -14,10 +14,7 @@ let ids: string[]
 
 beforeEach(async () => {
   store = tempStore()
-  await newAgent(store, { name: 'a' })
-  await newAgent(store, { name: 'b' })
-  // In the order of the list: which of two agents made in one millisecond comes first is up to their ids.
-  ids = list().map(({ id }) => id)
+  ids = [await newAgent(store, { name: 'a' }), await newAgent(store, { name: 'b' })]
 })
 
 function list(): ListedAgent[] {
