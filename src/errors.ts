@@ -76,7 +76,7 @@ export class SubstratError extends Error {
   }
 }
 
-/** A transition that the session's state machine does not have (design section 6). */
+/** A transition that the session's state machine does not have (docs/commands.md, State and status). */
 export class SessionStateError extends SubstratError {
   override readonly name = 'SessionStateError'
 

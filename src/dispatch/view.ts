@@ -1,4 +1,4 @@
-/** The published shapes: what `--json` prints of an agent and a run (design section 11). */
+/** The published JSON shapes: what `--json` prints of an agent and a run (docs/commands.md). */
 import { countPending, type MailIndex } from '../mail/inbox.js'
 import type { Brief } from '../session/brief.js'
 import type { PastRun } from '../session/past-run.js'

@@ -1,6 +1,6 @@
 /**
- * The recovery table (design section 7): what is found in the log when the holder is gone, and what is to be done. Each
- * row says how a crash gets there. A run's phase names its row; a phase without a row does not compile.
+ * The recovery table (docs/recovery.md): what the log holds when its holder is gone, and what recovery does. Each row
+ * says which crash leads to it. A run's phase names its row, and a phase without a row does not compile.
  */
 import type { Run, State } from '../session/state.js'
 import { waitIsGood } from '../session/status.js'

@@ -1,4 +1,7 @@
-/** The derived status: computed from the state, the clock and a look at the lock, never stored as truth (design section 6). */
+/**
+ * The derived status (docs/commands.md, State and status). It is computed from the state, the clock and a look at the
+ * lock, and never read back from disk.
+ */
 import { limits } from '../limits.js'
 import type { ClockReading } from '../storage/identity.js'
 import { isOver } from './durations.js'

@@ -1,5 +1,5 @@
 /**
- * Every name on disk is built, and parsed, here and nowhere else (design section 4).
+ * Every name on disk (docs/format.md) is built and parsed here, and nowhere else.
  *
  * Invariants: a name that comes from outside becomes part of a path only through one of these functions, and each of
  * them refuses what is not of its form: no id, key or name can walk out of the home.

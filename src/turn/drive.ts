@@ -55,7 +55,7 @@ export interface TurnPorts {
   note(text: string): void
   /** How the program reaches them. */
   programTools(run: Run): McpStdioServer | null
-  /** Serves the tools of section 9 to the program of an agent provider for as long as its turn lasts. */
+  /** Serves the tools of docs/tools.md to the program of an agent provider, for the length of its turn. */
   serveTools(call: ToolCaller): Promise<{ close(): void }>
   /** Whether a server of an agent's program may outlive the turn. */
   keepsServers: boolean

@@ -1,4 +1,4 @@
-/** What follows a failed request to a model (design section 8). */
+/** Whether and when a failed model request is retried (docs/turns.md, Retries). */
 import { clock } from '../clock.js'
 import { limits } from '../limits.js'
 import type { FailureType, RunError } from '../session/records.js'

@@ -1,4 +1,4 @@
-/** The moments that the source plan names. Each is a range of the kill points of a scenario. */
+/** The six moments of docs/durability.md (Killed anywhere). Each is a range of the kill points of a scenario. */
 import type { KillPoint } from './strace.js'
 
 /** The n-th call of that kind on that file. */

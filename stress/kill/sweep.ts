@@ -50,7 +50,7 @@ export interface ScenarioReport {
   nestedKilled: number
   nestedStates: number
   bySyscall: Record<string, number>
-  /** Kills at the points that the source plan names. */
+  /** Kills at the six moments of docs/durability.md. */
   named: Record<string, number>
   violations: Violation[]
   seconds: number

@@ -1,4 +1,4 @@
-/** Every mutant, by the rule that it breaks: the durability rules of the design (section 5), and what stands beside them. */
+/** Every mutant, by what it breaks: a durability rule (docs/durability.md, The rules), or another part of the contract. */
 import type { Mutant } from './mutant.js'
 import { ACKNOWLEDGED } from './rules/acknowledged.js'
 import { DAMAGE } from './rules/damage.js'

@@ -82,7 +82,7 @@ describe('a path', () => {
     )
   })
 
-  test('is the one that the design fixes', () => {
+  test('is the one in docs/format.md', () => {
     const agent = home.agent(id)
     const request = randomUUID()
     expect([

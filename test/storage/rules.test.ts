@@ -1,6 +1,6 @@
 /**
- * The durability rules of the design (section 5), each at the lowest level where it can be broken. Rule 2, intent before
- * effect, is of the layers that have effects: test/turn. What each rule means in detail is in the file of each part.
+ * The durability rules (docs/durability.md, The rules), each at the lowest level where code can break it. Rule 2, intent
+ * before effect, belongs to the layers that have effects: test/turn. The tests of each module cover a rule in detail.
  */
 import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -65,7 +65,7 @@ export interface ToolboxOptions {
 
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/
 
-/** Design section 9: for every agent, whatever thinks in it. */
+/** The tools that every agent has, whatever its provider (docs/tools.md). */
 const TREE_TOOLS: Tool[] = [
   spawnAgent,
   sendMessage,
