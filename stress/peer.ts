@@ -1,4 +1,4 @@
-// npm run stress:peer -- [--seed 1] [--kills 20] [--json stress/results/acpx.json]
+// npm run stress:peer -- [--kills 20] [--json stress/results/acpx.json]
 // acpx, the nearest peer, drives a real agent program against the loopback model, and is killed as substrat is by
 // `npm run test:real -- --kills`. Nothing is judged here: what each kill came to is counted, for the comparison.
 import { mkdirSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Runs a program of this folder that is written in TypeScript: node stress/run.mjs bench|kill-sweep|tree|turns [OPTION…]
-// It is bundled with the parts of src/ that it uses, so that generators and oracles are the product's own code.
+// Runs a lab of this folder (README.md lists them): node stress/run.mjs LAB [OPTION…]
+// The lab is bundled with the parts of src/ that it uses, so its generators and oracles are the product's own code.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'

@@ -1,0 +1,61 @@
+/** The pages for contributors name files, commands and labs: each of them exists. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+const LABS = 'stress/README.md'
+/** A name that the reader replaces. */
+const PLACEHOLDER = /NAME|LAB/
+const scripts: Record<string, string> = JSON.parse(readFileSync('package.json', 'utf8')).scripts
+
+describe.each(['CONTRIBUTING.md', LABS])('%s', (page) => {
+  const text = readFileSync(page, 'utf8')
+
+  test('links to files and headings that exist', () => {
+    const links = [...text.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)]
+    const broken = links.filter(([, file = '', heading]) => {
+      const target = file === '' ? page : join(dirname(page), file)
+      return !existsSync(target) || (heading !== undefined && !headingsOf(target).includes(heading))
+    })
+    expect(links.length).toBeGreaterThan(5)
+    expect(broken.map(([link]) => link)).toEqual([])
+  })
+
+  test('names npm scripts that exist', () => {
+    const named = [...text.matchAll(/npm run ([a-z:]+)/g)].map(([, name]) => name as string)
+    expect(named.filter((name) => !(name in scripts))).toEqual([])
+  })
+
+  test('names files of the repository that exist', () => {
+    const named = [...text.matchAll(/`((?:src|test|stress|bin|commands)\/[\w./-]+)`/g)]
+    const files = named.map(([, name]) => name as string).filter((name) => !PLACEHOLDER.test(name))
+    expect(files.filter((name) => !existsSync(name))).toEqual([])
+  })
+})
+
+test('stress/README.md has the script of every lab', () => {
+  const programs = readdirSync('stress').filter((name) => /\.(ts|mjs)$/.test(name) && name !== 'run.mjs')
+  const text = readFileSync(LABS, 'utf8')
+  const missing = programs.filter(
+    (name) => !scriptsOf(name).some((script) => text.includes(`npm run ${script}`)),
+  )
+  expect(missing).toEqual([])
+})
+
+function scriptsOf(program: string): string[] {
+  const start = program.endsWith('.ts')
+    ? `node stress/run.mjs ${program.slice(0, -3)}`
+    : `node stress/${program}`
+  return Object.keys(scripts).filter((name) => scripts[name]?.includes(start))
+}
+
+/** The anchors of its headings, as GitHub makes them. */
+function headingsOf(page: string): string[] {
+  const headings = [...readFileSync(page, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading)
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  )
+}
