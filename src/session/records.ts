@@ -3,12 +3,14 @@
  * kind leaves its name here so that nothing else ever takes it.
  *
  * The same check asserts before a write (our bug) and reports corruption after a read.
+ * docs/format.md documents each kind and field, and test/docs/format-records.test.ts compares the page with the shapes below.
  */
 
 import type { ClockReading } from '../storage/identity.js'
 import {
   blob,
   type Check,
+  checkOf,
   content,
   flag,
   integer,
@@ -126,16 +128,16 @@ export interface LostRequest {
   from: string
 }
 
-const lostRequest = object<LostRequest>({ message_id: uuid, from: text })
-const call = object<CallRecord>({
+const lostRequest = object<LostRequest>('request', { message_id: uuid, from: text })
+const call = object<CallRecord>('call', {
   call_id: text,
   name: text,
   input: optional(json),
   input_blob: optional(blob),
 })
-const ask = object<Ask>({ call_id: text, tool: text, input: json })
-const source = object<PromptSource>({ path: text, bytes: integer, cut: integer })
-const group = object<ProcessGroup>({
+const ask = object<Ask>('ask', { call_id: text, tool: text, input: json })
+const source = object<PromptSource>('source', { path: text, bytes: integer, cut: integer })
+const group = object<ProcessGroup>('group', {
   process_group: integer,
   start_time: integer,
   kernel_boot_id: text,
@@ -148,15 +150,15 @@ export type Decision = 'approve' | 'deny' | 'input' | 'result'
 const watched = oneOf('idle', 'waiting', 'interrupted')
 /** What an agent went to from running, for those who watch it. */
 export type WatchedStatus = 'idle' | 'waiting' | 'interrupted'
-const metadata = ((value: unknown) =>
-  isPlainObject(value) && Object.values(value).every((each) => each === null || text(each))) as Check<
-  Record<string, string | null>
->
+const metadata = checkOf<Record<string, string | null>>(
+  'object of strings or nulls',
+  (value) => isPlainObject(value) && Object.values(value).every((each) => each === null || text(each)),
+)
 
 /** When a duration began: see `durations`. */
-export const isReading = object<ClockReading>({ at: time, kernel_boot_id: text, uptime_ms: integer })
-const usage = object<Usage>({ input_tokens: integer, output_tokens: integer })
-const failure = oneOf(...FAILURE_TYPES)
+export const isReading = object<ClockReading>('clock', { at: time, kernel_boot_id: text, uptime_ms: integer })
+const usage = object<Usage>('usage', { input_tokens: integer, output_tokens: integer })
+const runError = object<RunError>('error', { type: oneOf(...FAILURE_TYPES), message: text })
 const status = oneOf('running', 'waiting', 'idle', 'interrupted_startup', 'interrupted_waiting')
 
 export const RECORD_SHAPES = {
@@ -240,7 +242,7 @@ export const RECORD_SHAPES = {
   /** `said`: what a model had said before it refused. `detail`: the stacks behind the failure, without secrets. `usage`: of an agent's program; that of a model is with its attempt. */
   'run.failed': {
     run_id: uuid,
-    error: object<RunError>({ type: failure, message: text }),
+    error: runError,
     said: optional(content),
     detail: optional(text),
     usage: optional(usage),
@@ -250,7 +252,7 @@ export const RECORD_SHAPES = {
   'run.interrupted': {
     run_id: uuid,
     reason: oneOf(...INTERRUPTIONS),
-    error: optional(object<RunError>({ type: failure, message: text })),
+    error: optional(runError),
   },
   'message.user': { message_id: uuid, run_id: uuid, content, origin: oneOf('operator', 'continuation') },
   /** Told to the model, not by anybody: that its turn was interrupted. */
@@ -267,7 +269,7 @@ export const RECORD_SHAPES = {
   /** An attempt that failed; `retry_in_ms` where another follows. */
   'model.failed': {
     run_id: uuid,
-    error: object<RunError>({ type: failure, message: text }),
+    error: runError,
     retry_in_ms: orNull(integer),
     detail: optional(text),
     usage: optional(usage),

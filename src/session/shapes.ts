@@ -1,46 +1,68 @@
-/** How the fields of records are checked: small predicates, put together in `records`. */
+/** How the fields of records are checked: small predicates, combined in `records`. */
 import type { JsonValue } from '../storage/frame.js'
 import { isUuid } from '../storage/paths.js'
 
 /** Text of a message: in the line, or in a blob when it is over `limits.inlineBytesMax`. */
 export type Content = string | { blob: string; bytes: number }
 
-export type Check<T> = ((value: unknown) => value is T) & { optional?: true }
+/** A predicate that carries the name of its type in docs/format.md. A test compares the page with the code. */
+export type Check<T> = ((value: unknown) => value is T) & {
+  readonly type: string
+  /** The fields of the accepted object, or of each object in the accepted list. */
+  readonly fields?: Fields | undefined
+  readonly optional?: true
+}
 
-export const text = ((value: unknown) => typeof value === 'string') as Check<string>
-export const uuid = ((value: unknown) => typeof value === 'string' && isUuid(value)) as Check<string>
-export const integer = ((value: unknown) => Number.isSafeInteger(value)) as Check<number>
-export const flag = ((value: unknown) => typeof value === 'boolean') as Check<boolean>
-export const time = isTime as Check<string>
-export const content = ((value: unknown) => typeof value === 'string' || isBlob(value)) as Check<Content>
-export const texts = ((value: unknown) => isPlainObject(value) && Object.values(value).every(text)) as Check<
-  Record<string, string>
->
+type Fields = Readonly<Record<string, Check<unknown>>>
+
+/** Adds properties to `accepts`, so pass a function that nothing else uses. */
+export function checkOf<T>(type: string, accepts: (value: unknown) => boolean, fields?: Fields): Check<T> {
+  return Object.assign(accepts as (value: unknown) => value is T, { type, fields })
+}
+
+export const text = checkOf<string>('string', (value) => typeof value === 'string')
+export const uuid = checkOf<string>('uuid', (value) => typeof value === 'string' && isUuid(value))
+export const integer = checkOf<number>('integer', (value) => Number.isSafeInteger(value))
+export const flag = checkOf<boolean>('boolean', (value) => typeof value === 'boolean')
+export const time = checkOf<string>('time', (value) => isTime(value))
+export const blob = checkOf<{ blob: string; bytes: number }>('blob', (value) => isBlob(value))
+export const content = checkOf<Content>('content', (value) => typeof value === 'string' || isBlob(value))
+export const json = checkOf<{ [key: string]: unknown }>('object', (value) => isPlainObject(value))
+export const texts = checkOf<Record<string, string>>(
+  'object of strings',
+  (value) => isPlainObject(value) && Object.values(value).every(text),
+)
 
 export function orNull<T>(check: Check<T>): Check<T | null> {
-  return ((value: unknown) => value === null || check(value)) as Check<T | null>
+  return checkOf(`${check.type} or null`, (value) => value === null || check(value), check.fields)
 }
 
 export function optional<T>(check: Check<T>): Check<T> & { optional: true } {
-  return Object.assign(((value: unknown) => value === undefined || check(value)) as Check<T>, {
-    optional: true as const,
-  })
+  const accepts = checkOf<T>(check.type, (value) => value === undefined || check(value), check.fields)
+  return Object.assign(accepts, { optional: true as const })
 }
 
 export function oneOf<const T extends string>(...words: T[]): Check<T> {
-  return ((value: unknown) => words.includes(value as T)) as Check<T>
+  return checkOf(`one of ${words.join(', ')}`, (value) => words.includes(value as T))
 }
 
-export function object<T>(shape: { [F in keyof T]: Check<T[F]> }): Check<T> {
+/** `name` is the name of the type in docs/format.md, which lists its fields. */
+export function object<T>(name: string, shape: { [F in keyof T]: Check<T[F]> }): Check<T> {
   const fields = Object.entries(shape) as [string, Check<unknown>][]
-  return ((value: unknown) =>
-    isPlainObject(value) && fields.every(([field, check]) => check(value[field]))) as Check<T>
+  return checkOf(
+    name,
+    (value) => isPlainObject(value) && fields.every(([field, check]) => check(value[field])),
+    shape as unknown as Fields,
+  )
 }
 
-export const list = <T>(check: Check<T>): Check<T[]> =>
-  ((value: unknown) => Array.isArray(value) && value.every((item) => check(item))) as Check<T[]>
-export const blob = ((value: unknown) => isBlob(value)) as Check<{ blob: string; bytes: number }>
-export const json = ((value: unknown) => isPlainObject(value)) as Check<{ [key: string]: unknown }>
+export function list<T>(check: Check<T>): Check<T[]> {
+  return checkOf(
+    `list of ${check.type}`,
+    (value) => Array.isArray(value) && value.every((item) => check(item)),
+    check.fields,
+  )
+}
 
 export function isBlob(value: unknown): value is { blob: string; bytes: number } {
   return (

@@ -47,7 +47,10 @@ const TABLE: [string, Check<never> | Check<unknown>, unknown[], unknown[]][] = [
   ['list', list(text) as Check<unknown>, [[], ['a', 'b']], [['a', 7], [undefined], 'a', { 0: 'a' }, null]],
   [
     'object',
-    object<{ a: string; b: string | undefined }>({ a: text, b: optional(text) as never }) as Check<unknown>,
+    object<{ a: string; b: string | undefined }>('pair', {
+      a: text,
+      b: optional(text) as never,
+    }) as Check<unknown>,
     [{ a: '' }, { a: 'x', b: 'y' }, { a: 'x', later: 1 }],
     [{}, { b: 'y' }, { a: 'x', b: 7 }, ['x'], null],
   ],

@@ -1,0 +1,134 @@
+/** docs/format.md has the paths that a home may contain, and the fields of the files other than the log. */
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { post } from '../../src/mail/post.js'
+import { type Expected, HOME_LAYOUT } from '../../src/storage/layout.js'
+import { OPERATOR } from '../../src/storage/mailboxes.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { draft } from '../support/mail.js'
+import { namesBelow, tablesOf } from '../support/markdown.js'
+import { tempStore } from '../support/temp.js'
+
+const tables = tablesOf(readFileSync('docs/format.md', 'utf8'))
+
+test('docs/format.md has every path of the layout with what it is, and no other', () => {
+  const paths = tables
+    .filter(({ head }) => head[0] === 'Path')
+    .flatMap(({ heading, rows }) =>
+      rows.flatMap(([cell = '', form = '']) => {
+        const directory = heading === 'The home' ? '' : 'agents/<uuid>/'
+        return cell.split(', ').map((path) => ({ path: `${directory}${path}`, kind: kindOf(form) }))
+      }),
+    )
+  const found = paths.map(({ path, kind }) => ({ path, kind, ...placeOf(path) }))
+  expect(found.filter(({ kind, expected }) => kind !== expected).map(({ path }) => path)).toEqual([])
+  const places = new Set(found.map(({ place }) => place))
+  const lacking = placesIn(HOME_LAYOUT).filter((place) => !places.has(place))
+  expect(lacking.filter((place) => !NEVER_WRITTEN.test(place))).toEqual([])
+})
+
+test('docs/format.md has the fields of the small files that the store writes', async () => {
+  const store = tempStore()
+  const agentId = randomUUID()
+  const index = store.rootNames()
+  const lock = await index.lock('test')
+  index.reserve('notes', agentId)
+  await lock.release()
+  const [entry] = index.entries()
+  const agent = agentIn(store, agentId)
+  store.servers.writeHandle(agentId, randomUUID(), Buffer.from('handle'))
+  expect(fieldsOf('home.json')).toEqual(namesIn(join(store.root, 'home.json')))
+  expect(fieldsOf('roots/<sha256>')).toEqual(namesIn(entry?.path as string))
+  expect(fieldsOf('server.json')).toEqual(namesIn(join(agent, 'server.json')))
+  expect(fieldsOf('lock')).toEqual(namesIn(join(store.root, 'roots/lock')))
+})
+
+test('docs/format.md has the fields of the head of the key index', () => {
+  const store = tempStore()
+  const agent_id = randomUUID()
+  const agent = agentIn(store, agent_id)
+  const end = { agent_id, last_seq: 1, last_offset: 0, log_bytes: 1, record_crc: '00000000' }
+  store.writeKeys(end, Buffer.alloc(0))
+  expect(namesBelow(tables, 'The key index')).toEqual([...namesIn(join(agent, 'keys')), 'crc'])
+})
+
+test('docs/format.md has the fields of a message', () => {
+  const store = tempStore()
+  const message = draft(OPERATOR, 'hi')
+  post(store, message)
+  const names = namesIn(store.mail.pathOf(OPERATOR, message.message_id))
+  expect(namesBelow(tables, 'Messages').sort()).toEqual([...names, 'crc'].sort())
+})
+
+/** The layout has one table for all mailboxes, but the operator returns no message, and none in `taken` is set aside. */
+const NEVER_WRITTEN = /operator.*returned|taken.*damaged/
+
+/** The files and directories that a pattern of the layout stands for, one pattern for each name or form of a name. */
+function placesIn(directory: Expected, above = ''): string[] {
+  if (directory.kind !== 'directory') return []
+  return (directory.names ?? []).filter(isListed).flatMap(([pattern, expected]) =>
+    alternatives(pattern.source).flatMap((source) => {
+      const place = `${above}/${source}`
+      return [place, ...placesIn(expected, place)]
+    }),
+  )
+}
+
+/** Temporary files, lock directories and files of the owner have sections of their own. */
+function isListed([, { kind, standing }]: [RegExp, Expected]): boolean {
+  return standing !== 'users' && standing !== 'lock' && !(kind === 'file' && standing === 'leftover')
+}
+
+/** Where the layout has that path, and as what: undefined where the layout does not have it. */
+function placeOf(path: string): { place: string; expected: string | undefined } {
+  let [place, expected]: [string, Expected | undefined] = ['', HOME_LAYOUT]
+  for (const name of sampleOf(path).split('/').filter(Boolean)) {
+    const names: [RegExp, Expected][] = expected?.kind === 'directory' ? (expected.names ?? []) : []
+    const match = names.filter(isListed).find(([pattern]) => pattern.test(name))
+    const source = match && alternatives(match[0].source).find((each) => new RegExp(each).test(name))
+    place += `/${source}`
+    expected = match?.[1]
+  }
+  return { place, expected: expected?.kind }
+}
+
+function sampleOf(path: string): string {
+  const samples = { uuid: randomUUID(), sha256: 'a'.repeat(64), hash: 'a'.repeat(16), offset: '12', n: '0' }
+  return path.replaceAll(/<([\w-]+)>/g, (_, name: string) => samples[name as keyof typeof samples] ?? 'x')
+}
+
+/** `(a|b)` and `(a)?` written out. */
+function alternatives(source: string): string[] {
+  const group = /\(([^()]*)\)(\??)/.exec(source)
+  if (group === null) return [source]
+  const [whole, words = '', isOptional] = group
+  const choices = [...words.split('|'), ...(isOptional === '?' ? [''] : [])]
+  return choices.flatMap((choice) => alternatives(source.replace(whole, () => choice)))
+}
+
+function kindOf(form: string): string {
+  return form === 'directory' || form === 'socket' ? form : 'file'
+}
+
+/** The fields that the table of small files has below that file. */
+function fieldsOf(file: string): string[] {
+  const rows = tables.find(({ heading }) => heading === 'Small files')?.rows ?? []
+  const start = rows.findIndex(([name]) => name === file) + 1
+  const end = rows.findIndex(([name], index) => index >= start && name !== '')
+  return rows.slice(start, end === -1 ? undefined : end).map(([, field]) => field as string)
+}
+
+/** The directory of an agent that has nothing in it. */
+function agentIn({ root }: FileStore, agentId: string): string {
+  const path = join(root, 'agents', agentId)
+  mkdirSync(path)
+  return path
+}
+
+/** The names of the fields, without the checksum that every framed line has. */
+function namesIn(path: string): string[] {
+  const names = Object.keys(JSON.parse(readFileSync(path, 'utf8').split('\n')[0] as string))
+  return names.filter((name) => name !== 'crc')
+}
