@@ -4,7 +4,7 @@ import type { SessionRecord } from '../../src/session/records.js'
 import { House, type Running } from '../support/cli.js'
 import { msOf } from '../support/moments.js'
 
-const KILLS = Number(process.env.KILLS ?? 15)
+const KILLS = Number(process.env.KILLS ?? 10)
 const SENDERS = 3
 /** The same numbers at each run; where a kill lands is the machine's. */
 function random(seed: number): () => number {

@@ -1,7 +1,7 @@
 /** Provider plugins from outside this repository: installed, used, taken away, and broken in every way. */
 import { lstatSync, readdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { pack, serveRegistry } from '../support/npm.js'
 import { linkPlugin, modelProvider, writePlugin } from '../support/plugin.js'
@@ -39,6 +39,15 @@ function session(turns, settings, host) {
 }
 `
 
+const scratch = mkdtempSync(join(tmpdir(), 'substrat-plugins-'))
+let tarball: string
+
+beforeAll(async () => {
+  tarball = await pack(writePlugin(scratch, PLUGIN), scratch)
+})
+
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
 const PLUGIN = { name: 'substrat-provider-test', providers: { shout: SHOUT, counter: COUNTER } }
 
 // npm is told of no registry but ours: 127.0.0.1:9 refuses.
@@ -64,8 +73,7 @@ test.for(['002', '277'])(
   'what is installed under umask %s can be read by its owner and written by nobody else, and is loaded',
   async (umask) => {
     const house = new House(NO_REGISTRY)
-    const tarball = await pack(writePlugin(house.root, PLUGIN), house.root)
-    const linked = writePlugin(house.root, { name: 'other', providers: { other: SHOUT } })
+      const linked = writePlugin(house.root, { name: 'other', providers: { other: SHOUT } })
     const script = `umask ${umask}; exec "$@"`
     for (const args of [
       ['install', `file:${tarball}`],
@@ -85,7 +93,6 @@ test.for(['002', '277'])(
 
 test('a plugin from a tarball is listed, used by spawn and send, and leaves whole sessions behind', async () => {
   const house = new House(NO_REGISTRY)
-  const tarball = await pack(writePlugin(house.root, PLUGIN), house.root)
 
   await house.ok('plugins', 'install', `file:${tarball}`)
   expect((await house.ok('plugins')).stdout).toContain(`${PLUGIN.name} 1.0.0`)
@@ -117,7 +124,6 @@ test('a plugin from a tarball is listed, used by spawn and send, and leaves whol
 
 test('a plugin is installed by its name from a registry', async () => {
   const house = new House()
-  const tarball = await pack(writePlugin(house.root, PLUGIN), house.root)
   const registry = await serveRegistry([{ name: PLUGIN.name, version: '1.0.0', tarball }])
   house.env.npm_config_registry = registry
 

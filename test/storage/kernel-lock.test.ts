@@ -21,7 +21,7 @@ const hasNamespaces = spawnSync(NAMESPACE[0] as string, [...NAMESPACE.slice(1, -
 for (const [what, isThere] of Object.entries({ ...HAS, 'unshare -p': hasNamespaces }))
   if (!isThere) console.log(`skipped: this machine has no ${what}`)
 
-const ROUNDS = 40
+const ROUNDS = Number(process.env.ROUNDS ?? 12)
 const WAITERS = 8
 const NOBODY = 65534
 

@@ -18,9 +18,9 @@ afterEach(() => lab?.close())
 // `npm run stress:kill` sweeps every command and every call; this is a sample of the same, on each run of the tests.
 describe.skipIf(why !== undefined)(`commands killed before their system calls${unless}`, () => {
   test.each([
-    ['spawn-child-prompt', 16],
-    ['send-mail-wait', 45],
-    ['resume-approve', 13],
+    ['spawn-child-prompt', 24],
+    ['send-mail-wait', 70],
+    ['resume-approve', 20],
     ['recover', 90],
   ])('%s keeps the contract', async (name, every) => {
     lab = Lab.open()
