@@ -13,7 +13,7 @@ export const ENTRY_BYTES = 32
 const [SEQ_AT, OFFSET_AT, MINUTE_AT] = [16, 22, 28]
 
 export interface KeptKeys {
-  /** Older keys are forgotten, beyond the newest `keysMin`. */
+  /** Older keys are forgotten, unless they are among the newest `keysMin` by their place in the log. */
   minuteMin: number
   keysMin: number
   /**
@@ -45,13 +45,11 @@ export function forgetOld(entries: Buffer, { minuteMin: byClock, keysMin, keptMi
   const newestFrom = seqs[seqs.length - keysMin] as number
   const reference = all.find((at) => seqAt(entries, at) === newestFrom) as number
   const minuteMin = Math.min(byClock, entries.readUInt32BE(reference + MINUTE_AT) - keptMinutes)
-  const old = all.filter((at) => entries.readUInt32BE(at + MINUTE_AT) < minuteMin)
-  const keptOld = Math.max(0, keysMin - (all.length - old.length))
-  if (old.length <= keptOld) return entries
-  const bySeq = old.sort((a, b) => seqAt(entries, b) - seqAt(entries, a))
-  const forgotten = new Set(bySeq.slice(keptOld))
+  const isForgotten = (at: number): boolean =>
+    seqAt(entries, at) < newestFrom && entries.readUInt32BE(at + MINUTE_AT) < minuteMin
+  if (!all.some(isForgotten)) return entries
   return Buffer.concat(
-    all.filter((at) => !forgotten.has(at)).map((at) => entries.subarray(at, at + ENTRY_BYTES)),
+    all.filter((at) => !isForgotten(at)).map((at) => entries.subarray(at, at + ENTRY_BYTES)),
   )
 }
 

@@ -73,7 +73,7 @@ test.for(['002', '277'])(
   'what is installed under umask %s can be read by its owner and written by nobody else, and is loaded',
   async (umask) => {
     const house = new House(NO_REGISTRY)
-      const linked = writePlugin(house.root, { name: 'other', providers: { other: SHOUT } })
+    const linked = writePlugin(house.root, { name: 'other', providers: { other: SHOUT } })
     const script = `umask ${umask}; exec "$@"`
     for (const args of [
       ['install', `file:${tarball}`],

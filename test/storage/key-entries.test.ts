@@ -54,6 +54,13 @@ describe('what is old', () => {
     expect(seqsOf(forgetOld(made(2), { minuteMin: 9, keysMin: 3, keptMinutes: 0 }))).toEqual([0, 1])
   })
 
+  test('is kept where it is among the latest, though its clock was set back', () => {
+    const setBack = made(10, (seq) => (seq < 8 ? 1000 + seq : seq))
+    expect(seqsOf(forgetOld(setBack, { minuteMin: 1003, keysMin: 3, keptMinutes: 0 }))).toEqual([
+      3, 4, 5, 6, 7, 8, 9,
+    ])
+  })
+
   test('is nothing that has just that age', () => {
     expect(seqsOf(forgetOld(made(4), { minuteMin: 0, keysMin: 1, keptMinutes: 0 }))).toEqual([0, 1, 2, 3])
     // By a clock that is far ahead: each is within the time of the oldest of the newest two.

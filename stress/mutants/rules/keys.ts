@@ -96,8 +96,8 @@ export const KEYS: Mutant[] = [
   {
     name: 'old keys are forgotten though there are few',
     file: 'storage/key-entries.ts',
-    from: 'const keptOld = Math.max(0, keysMin - (all.length - old.length))',
-    to: 'const keptOld = Math.min(0, keysMin)',
+    from: 'seqAt(entries, at) < newestFrom && ',
+    to: '',
     suites: ['storage/key-entries'],
   },
   {
