@@ -1,5 +1,6 @@
 /** Provider plugins from outside this repository: installed, used, taken away, and broken in every way. */
-import { lstatSync, readdirSync, rmSync } from 'node:fs'
+import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
@@ -39,7 +40,7 @@ function session(turns, settings, host) {
 }
 `
 
-const scratch = mkdtempSync(join(tmpdir(), 'substrat-plugins-'))
+const scratch = mkdtempSync(path.join(tmpdir(), 'substrat-plugins-'))
 let tarball: string
 
 beforeAll(async () => {
