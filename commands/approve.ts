@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../src/command/base.js'
 import { duration, stream } from '../src/command/flags.js'
-import { decide } from '../src/dispatch/decide.js'
+import { decide } from '../src/operations/decide.js'
 
 export default class Approve extends BaseCommand {
   static override summary = 'Let the tools run that an agent waits for, and go on.'

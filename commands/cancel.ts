@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { drain, duration } from '../src/command/flags.js'
-import { cancelAgents } from '../src/dispatch/cancel.js'
+import { cancelAgents } from '../src/operations/cancel.js'
 
 export default class Cancel extends BaseCommand {
   static override summary = 'Stop the turn that an agent is in, or the wait that it is parked in.'

@@ -3,7 +3,7 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { duration } from '../src/command/flags.js'
 import { deliveredLine } from '../src/command/mail-text.js'
-import { deliver, namedAgents } from '../src/dispatch/deliver.js'
+import { deliver, namedAgents } from '../src/operations/deliver.js'
 
 export default class Deliver extends BaseCommand {
   static override strict = false

@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { duration, stream } from '../src/command/flags.js'
-import { decide } from '../src/dispatch/decide.js'
+import { decide } from '../src/operations/decide.js'
 
 export default class Deny extends BaseCommand {
   static override summary = 'Refuse the tools that an agent waits for; it is told so, and goes on.'

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { examinedText } from '../src/command/examined.js'
-import { examine, failureOfHome, rebuild } from '../src/dispatch/doctor.js'
+import { examine, failureOfHome, rebuild } from '../src/operations/doctor.js'
 
 export default class Doctor extends BaseCommand {
   static override summary = 'Look for what is wrong in the home, and say what to do about it.'

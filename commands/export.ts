@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { toMarkdown } from '../src/command/markdown.js'
-import { exportConversation } from '../src/dispatch/export.js'
+import { exportConversation } from '../src/operations/export.js'
 import { writeUserFile } from '../src/storage/user-files.js'
 
 export default class Export extends BaseCommand {

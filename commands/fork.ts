@@ -3,7 +3,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { parseOptions } from '../src/command/input.js'
-import { fork } from '../src/dispatch/fork.js'
+import { fork } from '../src/operations/fork.js'
 
 export default class Fork extends BaseCommand {
   static override summary = 'Go on with the conversation of an agent in another one.'

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../src/command/base.js'
-import { setGate } from '../src/dispatch/gate.js'
+import { setGate } from '../src/operations/gate.js'
 
 export default class Gate extends BaseCommand {
   static override summary = 'Let an agent take no more turns; its messages are kept until ungate.'

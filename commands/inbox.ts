@@ -11,7 +11,7 @@ import {
   pick,
   takeMessages,
   viewInbox,
-} from '../src/dispatch/inbox.js'
+} from '../src/operations/inbox.js'
 import { OPERATOR } from '../src/storage/mailboxes.js'
 
 export default class Inbox extends BaseCommand {

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { agentsTable } from '../src/command/describe.js'
-import { listAgents, STATES, STATUSES } from '../src/dispatch/look.js'
+import { listAgents, STATES, STATUSES } from '../src/operations/look.js'
 
 export default class List extends BaseCommand {
   static override summary = 'List the agents: their state, and what each is doing.'

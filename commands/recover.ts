@@ -3,7 +3,7 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { duration } from '../src/command/flags.js'
 import { agentLine } from '../src/command/recovered.js'
-import { recover } from '../src/dispatch/recover.js'
+import { recover } from '../src/operations/recover.js'
 
 export default class Recover extends BaseCommand {
   static override strict = false

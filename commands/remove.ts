@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { duration } from '../src/command/flags.js'
-import { remove } from '../src/dispatch/remove.js'
+import { remove } from '../src/operations/remove.js'
 
 export default class Remove extends BaseCommand {
   static override summary = 'Take a terminated agent away, with its log and everything it kept.'

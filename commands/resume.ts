@@ -3,8 +3,8 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { parseDecision } from '../src/command/decision.js'
 import { duration, stream } from '../src/command/flags.js'
-import { decide } from '../src/dispatch/decide.js'
-import { resume } from '../src/dispatch/resume.js'
+import { decide } from '../src/operations/decide.js'
+import { resume } from '../src/operations/resume.js'
 
 const decision = ['approve', 'deny', 'input', 'result']
 const others = (name: string): string[] => decision.filter((other) => other !== name)

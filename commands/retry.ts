@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../src/command/base.js'
 import { duration, stream } from '../src/command/flags.js'
-import { retry } from '../src/dispatch/retry.js'
+import { retry } from '../src/operations/retry.js'
 
 export default class Retry extends BaseCommand {
   static override summary = 'Ask again what the latest turn was asked, where that failed or was cancelled.'

@@ -4,9 +4,9 @@ import { BaseCommand } from '../src/command/base.js'
 import { allow, drain, duration, time } from '../src/command/flags.js'
 import { checkKey, readMessage } from '../src/command/input.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
-import { reply } from '../src/dispatch/reply.js'
-import { send } from '../src/dispatch/send.js'
-import { sendAs } from '../src/dispatch/send-as.js'
+import { reply } from '../src/operations/reply.js'
+import { send } from '../src/operations/send.js'
+import { sendAs } from '../src/operations/send-as.js'
 
 export default class Send extends BaseCommand {
   static override summary = 'Send an agent a message, and print its reply.'

@@ -4,7 +4,7 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { allow, duration } from '../src/command/flags.js'
 import { parseOptions } from '../src/command/input.js'
-import { configure } from '../src/dispatch/configure.js'
+import { configure } from '../src/operations/configure.js'
 
 export default class SetCommand extends BaseCommand {
   static override summary = 'Change an agent; from its next turn on.'

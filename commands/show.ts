@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { describeAgent } from '../src/command/describe.js'
-import { showAgent } from '../src/dispatch/look.js'
+import { showAgent } from '../src/operations/look.js'
 
 export default class Show extends BaseCommand {
   static override summary = 'Show what an agent is doing, who holds it, and what to do next.'

@@ -4,7 +4,7 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { allow, drain, duration } from '../src/command/flags.js'
 import { parseOptions, readMessage } from '../src/command/input.js'
-import { spawn } from '../src/dispatch/spawn.js'
+import { spawn } from '../src/operations/spawn.js'
 
 export default class Spawn extends BaseCommand {
   static override summary = 'Start an agent; with a prompt, run its first turn.'

@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { duration } from '../src/command/flags.js'
-import { suspend } from '../src/dispatch/stop-agent.js'
+import { suspend } from '../src/operations/stop-agent.js'
 
 export default class Suspend extends BaseCommand {
   static override summary = 'Bring an agent to rest; a running turn is asked to stop cleanly.'

@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { drain, duration } from '../src/command/flags.js'
-import { terminate } from '../src/dispatch/terminate.js'
+import { terminate } from '../src/operations/terminate.js'
 
 export default class Terminate extends BaseCommand {
   static override summary = 'End an agent for good; its log stays, its name is free again.'

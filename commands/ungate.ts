@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../src/command/base.js'
 import { drain } from '../src/command/flags.js'
-import { setGate } from '../src/dispatch/gate.js'
+import { setGate } from '../src/operations/gate.js'
 
 export default class Ungate extends BaseCommand {
   static override summary = 'Let a gated agent take turns again, beginning with the messages that wait.'

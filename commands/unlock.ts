@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { unlock } from '../src/dispatch/unlock.js'
 import { SubstratError } from '../src/errors.js'
+import { unlock } from '../src/operations/unlock.js'
 
 export default class Unlock extends BaseCommand {
   static override summary = 'Break the locks that a dead process has left on a network file system.'

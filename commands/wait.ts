@@ -3,7 +3,7 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { drain, duration } from '../src/command/flags.js'
 import { waitedText } from '../src/command/mail-text.js'
-import { waitForAgents } from '../src/dispatch/wait.js'
+import { waitForAgents } from '../src/operations/wait.js'
 
 export default class Wait extends BaseCommand {
   static override strict = false

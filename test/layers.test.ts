@@ -16,6 +16,7 @@ const LAYERS = [
   'src/turn',
   'src/recovery',
   'src/dispatch',
+  'src/operations',
   'src/command',
   'commands',
 ]
@@ -100,8 +101,8 @@ test('no layer above storage names a file of the home', () => {
 /** They only tell a person which file it is. */
 const MESSAGES = [
   'src/session/snapshot.ts',
-  'src/dispatch/look.ts',
-  'src/dispatch/doctor.ts',
+  'src/operations/look.ts',
+  'src/operations/doctor.ts',
   'src/recovery/invariants.ts',
 ]
 

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../src/command/base.js'
 import { duration } from '../../src/command/flags.js'
-import { rotateToken } from '../../src/dispatch/decide.js'
+import { rotateToken } from '../../src/operations/decide.js'
 
 export default class TokenRotate extends BaseCommand {
   static override summary =

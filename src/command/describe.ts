@@ -1,8 +1,8 @@
 /** Agents as a person reads them. */
 import { readableTime } from '../clock.js'
 import { askText } from '../dispatch/ask-text.js'
-import type { ListedAgent, ListFilter, ShownAgent } from '../dispatch/look.js'
 import type { WaitView } from '../dispatch/view.js'
+import type { ListedAgent, ListFilter, ShownAgent } from '../operations/look.js'
 import { table } from './table.js'
 
 export function agentsTable(agents: ListedAgent[], { status, state, roots }: ListFilter): string {

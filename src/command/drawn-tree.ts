@@ -1,5 +1,5 @@
 /** The tree as a person reads it: drawn, with what each agent is doing beside it. */
-import type { StrayNode, TreeNode, TreeView } from '../dispatch/tree.js'
+import type { StrayNode, TreeNode, TreeView } from '../operations/tree.js'
 import { table } from './table.js'
 
 type AnyNode = TreeNode | StrayNode

@@ -1,5 +1,5 @@
 /** What `doctor` found, for a person: the worst first, and of each what to run next. */
-import type { Examined, ToldFinding } from '../dispatch/doctor.js'
+import type { Examined, ToldFinding } from '../operations/doctor.js'
 import type { Verdict } from '../recovery/invariants.js'
 import { oneLine } from './output.js'
 

@@ -1,8 +1,8 @@
 /** Messages as a person reads them. */
 import { readableTime } from '../clock.js'
-import type { DeliveredAgent } from '../dispatch/deliver.js'
-import type { InboxView, MailView } from '../dispatch/inbox.js'
-import type { WaitedAgent } from '../dispatch/wait.js'
+import type { DeliveredAgent } from '../operations/deliver.js'
+import type { InboxView, MailView } from '../operations/inbox.js'
+import type { WaitedAgent } from '../operations/wait.js'
 
 export function inboxText({ messages, damaged }: InboxView): string {
   const files = damaged.map((path) => `damaged: ${path}`)

@@ -1,5 +1,5 @@
 import { readableTime } from '../clock.js'
-import type { Conversation } from '../dispatch/export.js'
+import type { Conversation } from '../operations/export.js'
 
 /** A conversation as a Markdown document. */
 export function toMarkdown({ agent, instructions, messages }: Conversation): string {

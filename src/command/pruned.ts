@@ -1,5 +1,5 @@
 /** What `prune` did, for a person. */
-import type { Pruned } from '../dispatch/prune.js'
+import type { Pruned } from '../operations/prune.js'
 
 export function prunedText({ dry_run, removed, kept, messages }: Pruned): string {
   const lines = [

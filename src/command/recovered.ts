@@ -1,5 +1,5 @@
 /** One line about a recovered agent, for a person. */
-import type { RecoveredAgent } from '../dispatch/recover.js'
+import type { RecoveredAgent } from '../operations/recover.js'
 
 export function agentLine({ agent, name, row, found }: RecoveredAgent, words: string): string {
   const who = name === null ? agent : `${name} (${agent.slice(0, 8)})`

@@ -4,7 +4,7 @@ import type { FileStore } from '../storage/store.js'
 import { isBelow } from '../tree/forest.js'
 import { checkNoCycle } from '../turn/tools/tree/correspondence.js'
 import type { Context } from './context.js'
-import { readState } from './look.js'
+import { readState } from './read-state.js'
 
 /** For what only the person at the machine decides. `what` is the end of the sentence: `may not …`. Throws TREE_RULES. */
 export function refuseInTool(caller: string | null, what: string): void {

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type DoctorOptions, examine, failureOfHome } from '../../src/dispatch/doctor.js'
+import { type DoctorOptions, examine, failureOfHome } from '../../src/operations/doctor.js'
 import { ProviderRegistry } from '../../src/provider/registry.js'
 import { diagnose } from '../../src/recovery/diagnose.js'
 import { rebuildHome } from '../../src/recovery/rebuild.js'

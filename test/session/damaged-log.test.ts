@@ -1,7 +1,7 @@
 /** Damage in what was synced, below the end that the snapshot knows. */
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { readLog } from '../../src/dispatch/read-log.js'
+import { readLog } from '../../src/operations/read-log.js'
 import { recordsFrom } from '../../src/session/load.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import type { FileStore } from '../../src/storage/store.js'

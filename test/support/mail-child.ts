@@ -3,7 +3,7 @@
  * of its own, and `done` on stdout is its end. So hundreds of commands race without the start of a process each.
  */
 import { createInterface } from 'node:readline'
-import { send } from '../../src/dispatch/send.js'
+import { send } from '../../src/operations/send.js'
 import { FileStore } from '../../src/storage/store.js'
 import { contextAt } from './contexts.js'
 

@@ -46,7 +46,7 @@ export const DAMAGE: Mutant[] = [
   },
   {
     name: 'a home.json that cannot be read is damaged',
-    file: 'dispatch/doctor.ts',
+    file: 'operations/doctor.ts',
     from: "if (trouble?.code === 'CORRUPT')",
     to: 'if (trouble !== undefined)',
     suites: ['recovery/failing-disk'],

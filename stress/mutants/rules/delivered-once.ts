@@ -67,7 +67,7 @@ export const DELIVERED_ONCE: Mutant[] = [
   },
   {
     name: 'a reply that a command has told may come back',
-    file: 'dispatch/send-as.ts',
+    file: 'operations/send-as.ts',
     from: '    ctx.store.mail.syncRemovals(from.id)\n',
     to: '',
     suites: ['dispatch/acknowledged'],

@@ -154,14 +154,14 @@ export const KEYS: Mutant[] = [
     file: 'session/key-index.ts',
     from: 'if (found.place === undefined && file?.isByForm === true) return undefined',
     to: 'if (found.place === undefined) return undefined',
-    suites: ['dispatch/key-forms'],
+    suites: ['operations/key-forms'],
   },
   {
     name: 'a key is in the index by the form alone in which it was recorded',
     file: 'session/key-index.ts',
     from: 'return normal === key ? [hashOfKey(key)] : [hashOfKey(key), hashOfKey(normal)]',
     to: 'return normal === key ? [hashOfKey(key)] : [hashOfKey(key)]',
-    suites: ['dispatch/key-forms'],
+    suites: ['operations/key-forms'],
   },
   {
     name: 'a page of the key index that does not check loses the others',
@@ -186,7 +186,7 @@ export const KEYS: Mutant[] = [
   },
   {
     name: 'a notification with a key is stored again while its turn lasts',
-    file: 'dispatch/send-as.ts',
+    file: 'operations/send-as.ts',
     from: 'return asked ?? idOfKey(to.id, message.key as string)',
     to: 'return asked',
     suites: ['dispatch/acknowledged'],
@@ -214,7 +214,7 @@ export const KEYS: Mutant[] = [
   },
   {
     name: 'the answer to a key is told before it is synced',
-    file: 'dispatch/send.ts',
+    file: 'operations/send.ts',
     from: `import { openDurable } from '../session/open-for-read.js'`,
     to: `import { openForRead as openDurable } from '../session/open-for-read.js'`,
     suites: ['dispatch/acknowledged'],

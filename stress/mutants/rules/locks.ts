@@ -281,7 +281,7 @@ export const LOCKS: Mutant[] = [
     file: 'tree/birth.ts',
     from: `    index.reserve(name ?? id, id)\n`,
     to: `    await lock.release()\n    index.reserve(name ?? id, id)\n`,
-    suites: ['tree/birth-below', 'dispatch/terminate'],
+    suites: ['tree/birth-below', 'operations/terminate'],
   },
   {
     name: 'the lock of an index is kept after a birth',
@@ -292,18 +292,18 @@ export const LOCKS: Mutant[] = [
   },
   {
     name: 'an agent ends without the lock of its children',
-    file: 'dispatch/terminate.ts',
+    file: 'operations/terminate.ts',
     from: '  const { lock } = await lockChildren(ctx.store, session.id, ctx.command)\n',
     to: '  const lock = { release: async () => undefined }\n',
-    suites: ['dispatch/terminate'],
+    suites: ['operations/terminate'],
   },
   {
     name: 'under the lock of its children nobody looks for one',
-    file: 'dispatch/terminate.ts',
+    file: 'operations/terminate.ts',
     from: `    checkChildless(ctx.store, session.state, 'terminate')
     endSession`,
     to: '    endSession',
-    suites: ['dispatch/terminate'],
+    suites: ['operations/terminate'],
   },
   {
     name: 'an agent that is done ends beside a living child',
@@ -314,17 +314,17 @@ export const LOCKS: Mutant[] = [
   },
   {
     name: 'an agent is removed without its lock',
-    file: 'dispatch/removable.ts',
+    file: 'operations/removable.ts',
     from: 'const lease = await store.lockAgent(state.id, ctx.command, ctx.bounds.waitMs)',
     to: 'const lease: { release(): Promise<void> } | undefined = { release: async () => undefined }',
-    suites: ['dispatch/remove'],
+    suites: ['operations/remove'],
   },
   {
     name: 'a removal does not look again under the lock',
-    file: 'dispatch/removable.ts',
+    file: 'operations/removable.ts',
     from: '    if (keep !== undefined) throw kept(state, keep)\n    lease.assertHeld()\n    store.removeAgent',
     to: '    store.removeAgent',
-    suites: ['dispatch/remove'],
+    suites: ['operations/remove'],
   },
   {
     name: 'there is one slot more than there are',

@@ -169,7 +169,7 @@ export const NAMES_ON_DISK: Mutant[] = [
   },
   {
     name: 'an agent that is there already is told before its name is synced',
-    file: 'dispatch/spawn.ts',
+    file: 'operations/spawn.ts',
     from: '  ctx.store.syncNameOf(agentId)\n',
     to: '',
     suites: ['dispatch/acknowledged'],

@@ -311,7 +311,7 @@ export const SETTLING: Mutant[] = [
   },
   {
     name: 'a sub-agent goes on while the one that it works for is on hold',
-    file: 'dispatch/recover.ts',
+    file: 'operations/recover.ts',
     from: '(asker.hold || needsPerson(asker))',
     to: 'asker.state === undefined',
     suites: ['dispatch/recovering'],

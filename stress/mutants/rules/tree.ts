@@ -95,7 +95,7 @@ export const TREE: Mutant[] = [
   },
   {
     name: 'send --from asks nobody for leave',
-    file: 'dispatch/send-as.ts',
+    file: 'operations/send-as.ts',
     from: '  checkMayWrite(from, to)\n',
     to: '',
     suites: ['dispatch/acknowledged'],

@@ -1,0 +1,135 @@
+/**
+ * `cancel`: the turn that an agent is in, is parked in, or was left in by a crash comes to an end. What is queued stays
+ * queued. A later turn is never touched: what is asked for names the run that was found.
+ */
+import { clock, sleep } from '../clock.js'
+import { checkReach } from '../dispatch/caller.js'
+import type { Context } from '../dispatch/context.js'
+import { readState } from '../dispatch/read-state.js'
+import { type AgentView, viewAgent } from '../dispatch/view.js'
+import { visit } from '../dispatch/visit.js'
+import { SubstratError } from '../errors.js'
+import { openForRead } from '../session/open-for-read.js'
+import { readContinuedRun } from '../session/past-run.js'
+import type { NewRecord } from '../session/records.js'
+import type { Run, State } from '../session/state.js'
+import { isUnfinished } from '../session/status.js'
+import { bootId } from '../storage/identity.js'
+import { randomUuid } from '../storage/random.js'
+import { livingBelow } from '../tree/children.js'
+import { isBelow } from '../tree/forest.js'
+import { revoked, withdrawn } from '../turn/step-calls.js'
+import { runStarted } from '../turn/step-records.js'
+
+export interface CancelledAgent {
+  agent: AgentView
+  /** Whether there was a turn to cancel. */
+  cancelled: boolean
+}
+
+export interface CancelWords {
+  /** Each that has a turn. */
+  all: boolean
+  agents: string[]
+  /** And each below them that has a turn. */
+  isRecursive: boolean
+}
+
+/** In a tool, only of agents below the caller. */
+export async function cancelAgents(ctx: Context, words: CancelWords): Promise<CancelledAgent[]> {
+  if (words.all === words.agents.length > 0) {
+    throw new SubstratError('USAGE', 'cancel takes the name of an agent, or --all', {
+      hint: 'substrat cancel --all',
+    })
+  }
+  const { store, caller } = ctx
+  if (words.all) {
+    const ids = store.markedIds().filter((id) => hasTurn(ctx, id))
+    const within = ids.filter((id) => caller === null || isBelow(store, readState(store, id), caller))
+    return Promise.all(within.map((id) => cancel(ctx, id)))
+  }
+  for (const id of words.agents) checkReach(store, caller, id, 'cancel')
+  const ids = words.agents.flatMap((id) => (words.isRecursive ? withTurnsBelow(ctx, id) : [id]))
+  return Promise.all(ids.map((id) => cancel(ctx, id)))
+}
+
+function withTurnsBelow(ctx: Context, agentId: string): string[] {
+  const below = livingBelow(ctx.store, readState(ctx.store, agentId))
+  const others = below.filter((state) => state.id !== agentId && isUnfinished(state))
+  return [agentId, ...others.map(({ id }) => id)]
+}
+
+/** The end of a run that nobody works on: its token is worth nothing any more, and each of its calls has a result. */
+export function cancelRecords(state: State, reason: NewRecord<'run.cancelled'>['reason']): NewRecord[] {
+  const { run } = state
+  if (run?.status !== 'open') return []
+  const why = reason === 'terminated' ? 'the agent was terminated' : 'the turn was cancelled'
+  return [
+    ...revoked(state, run, 'ended'),
+    ...withdrawn(run, why),
+    { kind: 'run.cancelled', run_id: run.run_id, reason },
+  ]
+}
+
+/** A run that was interrupted has its end, but it would be gone on with: the run that does so is begun, and cancelled. */
+function endOfInterrupted(state: State): NewRecord[] {
+  const { run } = state
+  if (run === null || run.status === 'open' || !isUnfinished(state)) return []
+  const run_id = randomUuid()
+  const { key, digest } = run
+  const begun = runStarted(state, {
+    run_id,
+    boot_id: bootId(),
+    prompt: { origin: 'continuation', continues: run.run_id, auto: false, content: null },
+    key,
+    digest,
+    turn_timeout_ms: null,
+    allow: [],
+    steps_max: null,
+    sources: [],
+  })
+  const left = withdrawn({ ...run, run_id }, 'the turn was cancelled')
+  return [...begun, ...left, { kind: 'run.cancelled', run_id, reason: 'cancelled' }]
+}
+
+/** A marker may stand where nothing runs, and an agent that cannot be read has no turn that could be cancelled. */
+function hasTurn(ctx: Context, agentId: string): boolean {
+  try {
+    const state = openForRead(ctx.store, agentId)?.state
+    return state !== undefined && isUnfinished(state)
+  } catch {
+    return false
+  }
+}
+
+async function cancel(ctx: Context, agentId: string): Promise<CancelledAgent> {
+  const state = readState(ctx.store, agentId)
+  const { run } = state
+  const hasTurn = run !== null && isUnfinished(state)
+  if (hasTurn) await end(ctx, agentId, run)
+  const place = run === null ? undefined : { ...run.start, started_at: run.started_at, end: 0 }
+  const isCancelled =
+    hasTurn && place !== undefined && readContinuedRun(ctx.store, agentId, place).status === 'cancelled'
+  return { agent: viewAgent(ctx.store, readState(ctx.store, agentId)), cancelled: isCancelled }
+}
+
+/** By its holder, who is asked to; or by us, where it waits or its holder is dead. */
+async function end(ctx: Context, agentId: string, { run_id }: Run): Promise<void> {
+  const until = clock.monotonic() + ctx.bounds.waitMs
+  for (let isAsked = false; ; await sleep(20)) {
+    try {
+      return await visit(ctx, agentId, { waitMs: 0, goesOn: true, endsRun: true }, async (session) => {
+        if (session.state.run?.run_id !== run_id) return
+        session.append([...cancelRecords(session.state, 'cancelled'), ...endOfInterrupted(session.state)])
+      })
+    } catch (error) {
+      if (!(error instanceof SubstratError) || error.code !== 'LOCKED' || clock.monotonic() >= until)
+        throw error
+    }
+    if (readState(ctx.store, agentId).run?.run_id !== run_id) return
+    if (isAsked) continue
+    ctx.reporter.note('a turn is running: asking it to stop')
+    ctx.store.requests.put(agentId, run_id, 'cancel')
+    isAsked = true
+  }
+}

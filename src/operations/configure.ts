@@ -1,0 +1,43 @@
+/** `set`: another model, other instructions, another workspace; from the next turn on. */
+
+import { checkReach } from '../dispatch/caller.js'
+import type { Context } from '../dispatch/context.js'
+import { nameOf } from '../dispatch/outcome.js'
+import { type AgentView, viewAgent } from '../dispatch/view.js'
+import { visit } from '../dispatch/visit.js'
+import { SessionStateError, SubstratError } from '../errors.js'
+import { mustStopServer } from '../provider/warm.js'
+import { settingsOf } from '../recovery/settle.js'
+import type { NewRecord } from '../session/records.js'
+import { checkWorkspace } from './spawn.js'
+
+export type Changes = Omit<NewRecord<'session.configured'>, 'kind' | 'hold'>
+
+/** Throws USAGE where nothing is to be changed, or what is wished cannot work, and TREE_RULES. */
+export async function configure(ctx: Context, agentId: string, changes: Changes): Promise<AgentView> {
+  if (Object.keys(changes).length === 0) {
+    throw new SubstratError('USAGE', 'there is nothing to change', { hint: 'substrat set --help' })
+  }
+  checkReach(ctx.store, ctx.caller, agentId, 'change')
+  return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: false }, async (session) => {
+    const { state } = session
+    if (state.state === 'terminated') {
+      throw new SessionStateError(`${nameOf(state)} is terminated: it cannot be changed`, {
+        facts: { agent_id: state.id },
+      })
+    }
+    if (changes.workspace !== undefined) checkWorkspace(changes.workspace)
+    const settings = settingsOf(session)
+    await ctx.providers.check(state.provider_name, {
+      ...settings,
+      model: changes.model === undefined ? settings.model : changes.model,
+      workspace: changes.workspace ?? settings.workspace,
+      options: { ...settings.options, ...changes.options },
+    })
+    // It was started with what was set before.
+    if (changes.workspace !== undefined || changes.options !== undefined || changes.model !== undefined)
+      await mustStopServer(session, (text) => ctx.reporter.note(text))
+    session.append([{ kind: 'session.configured', ...changes }])
+    return viewAgent(ctx.store, session.state)
+  })
+}

@@ -1,0 +1,220 @@
+/**
+ * A person's decision about a parked run: with the token (`resume --token`), or at the machine (`approve`, `deny`).
+ *
+ * The consumption of the token, the decision and the going on are one batch, under the agent's lock: whoever is killed
+ * before it has decided nothing, and whoever comes after it is told what came of it.
+ */
+import { clock } from '../clock.js'
+import { askText } from '../dispatch/ask-text.js'
+import { refuseInTool } from '../dispatch/caller.js'
+import type { Context } from '../dispatch/context.js'
+import { withDrain } from '../dispatch/drain.js'
+import { goOn, nothingWaits, takeMail } from '../dispatch/go-on.js'
+import {
+  decisionCommands,
+  failureOf,
+  nameOf,
+  type Outcome,
+  outcomeOf,
+  wasStopped,
+  wordOf,
+} from '../dispatch/outcome.js'
+import { decideTurn } from '../dispatch/turns.js'
+import { type TurnResult, viewTurn } from '../dispatch/view.js'
+import { visit } from '../dispatch/visit.js'
+import { SessionStateError, SubstratError } from '../errors.js'
+import type { Settled } from '../recovery/settle.js'
+import { readContinuedRun } from '../session/past-run.js'
+import type { Decision, NewRecord } from '../session/records.js'
+import type { Session } from '../session/session.js'
+import type { Run, State, TokenEntry, Wait } from '../session/state.js'
+import { readClock } from '../storage/identity.js'
+import {
+  alreadyDecided,
+  checkToken,
+  type Decided,
+  digestDecision,
+  findToken,
+  mintToken,
+} from '../turn/decision.js'
+import { capped } from '../turn/tools/toolbox.js'
+
+export interface DecisionRequest {
+  agentId: string
+  /** The secret; null for a person at the machine, who needs none. */
+  token: string | null
+  /** For a person at the machine: only if this is what is waited for. */
+  tokenId: string | null
+  decision: Decision
+  /** Why not, or the input, or the result. */
+  text: string
+}
+
+/** `onOutcome` is called once, when the run has ended or is parked again. */
+export async function decide(
+  ctx: Context,
+  request: DecisionRequest,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
+  refuseInTool(ctx.caller, 'decide what an agent is asked')
+  await withDrain(ctx, request.agentId, onOutcome, (told) =>
+    visit(ctx, request.agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, (session, settled) =>
+      decideIn(ctx, session, settled, request, told),
+    ),
+  )
+}
+
+async function decideIn(
+  ctx: Context,
+  session: Session,
+  settled: Settled,
+  request: DecisionRequest,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
+  const entry = request.token === null ? undefined : findToken(session.state, request.token)
+  if (entry?.status === 'consumed')
+    return onOutcome(await decidedBefore(ctx, session, settled, entry, request))
+  if (entry !== undefined) checkToken(session.state, entry, readClock())
+  const wait = waitOf(session.state, entry?.token_id ?? request.tokenId)
+  checkDecision(session.state, wait, request)
+  const asks = asksOf(session, wait) ?? []
+  const { decision, text } = request
+  if (request.token === null) {
+    // Not before it is so: there may be no slot to go on with.
+    session.onceDurable('token.consumed', () => {
+      for (const ask of asks) ctx.reporter.note(`${WORDS[decision]} ${askText(ask)}`)
+    })
+  }
+  // A person at the machine has no secret, and needs none: the token that was handed out is replaced in the same batch.
+  const { records: rotation, token_id } =
+    entry === undefined
+      ? rotationOf(session, wait, wait.deadline_at as string)
+      : { records: [], token_id: entry.token_id }
+  const digest = digestDecision(decision, text)
+  const decided = { token_id, decision, digest, rotation, ...given(session, request) }
+  const run = await decideTurn(ctx, session, decided, asks, { isLast: () => nothingWaits(ctx, session) })
+  onOutcome(outcomeOf(ctx, session, run))
+  if (!wasStopped(run)) await takeMail(ctx, session, ctx.deliveries.budget)
+}
+
+/** A result is as large for the model as one that a tool gave. */
+function given(session: Session, { decision, text }: DecisionRequest): Pick<Decided, 'text' | 'output'> {
+  if (decision !== 'result') return { text }
+  const { content, whole } = capped(Buffer.from(text), false)
+  return { text: content, ...(whole === null ? {} : { output: session.writeBlob(whole) }) }
+}
+
+const WORDS: Record<Decision, string> = {
+  approve: 'approved',
+  deny: 'denied',
+  input: 'answered',
+  result: 'given the result of',
+}
+
+/** A new token in place of one that was lost; the old one is worth nothing any more. */
+export async function rotateToken(
+  ctx: Context,
+  agentId: string,
+): Promise<{ result: TurnResult; secret: string }> {
+  refuseInTool(ctx.caller, 'rotate a token')
+  return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: false }, async (session) => {
+    const wait = waitOf(session.state, null)
+    const expiresAt = new Date(clock.now() + ctx.bounds.tokenLifetimeMs).toISOString()
+    const { records, secret } = rotationOf(session, wait, expiresAt)
+    session.append(records)
+    const result = viewTurn(ctx.store, session.state, session.state.run, null)
+    return { result: { ...result, wait: result.wait && { ...result.wait, token: secret } }, secret }
+  })
+}
+
+/** The same decision again is answered with what came of it; where its process was killed, the turn goes on. */
+async function decidedBefore(
+  ctx: Context,
+  session: Session,
+  settled: Settled,
+  entry: TokenEntry,
+  { decision, text }: DecisionRequest,
+): Promise<Outcome> {
+  if (entry.digest !== digestDecision(decision, text)) throw alreadyDecided(session.state, entry)
+  const { run } = session.state
+  const past = readContinuedRun(ctx.store, session.id, entry.run)
+  if (run?.run_id === past.run_id) {
+    const wentOn = await goOn(ctx, session, {
+      auto: false,
+      settled,
+      isLast: () => nothingWaits(ctx, session),
+    })
+    return outcomeOf(ctx, session, wentOn.outcome === 'ran' ? wentOn.run : run)
+  }
+  return {
+    result: viewTurn(ctx.store, session.state, past, past.reply),
+    failure: failureOf(nameOf(session.state), past, undefined),
+  }
+}
+
+function waitOf(state: State, tokenId: string | null): Wait {
+  const { run } = state
+  if (run?.status !== 'open' || run.wait === null || run.wait.resume_token_id === null) {
+    throw new SessionStateError(`${nameOf(state)} waits for no decision`, {
+      hint: `see what it does: substrat show ${wordOf(state)}`,
+      facts: { agent_id: state.id },
+    })
+  }
+  if (tokenId === null || tokenId === run.wait.resume_token_id) return run.wait
+  throw new SubstratError('TOKEN_NOT_FOUND', `${nameOf(state)} does not wait for the token ${tokenId}`, {
+    hint: `it waits for ${run.wait.resume_token_id}: substrat show ${wordOf(state)}`,
+    facts: { agent_id: state.id, token_id: run.wait.resume_token_id },
+  })
+}
+
+function checkDecision(state: State, wait: Wait, { decision }: DecisionRequest): void {
+  const isQuestion = wait.kind === 'input'
+  // A program makes its results itself.
+  const takesResult = state.run?.calls.length !== 0 && wait.call_ids.length === 1
+  const others = `${isQuestion ? '--input' : '--approve'}${takesResult ? ', --deny or --result' : ' or --deny'}`
+  if (isQuestion && decision === 'approve')
+    throw wrongDecision(state, wait, `it asks a question: answer it with ${others}`)
+  if (!isQuestion && decision === 'input') throw wrongDecision(state, wait, `it asks for approval: ${others}`)
+  if (decision !== 'result' || takesResult) return
+  const why =
+    state.run?.calls.length === 0
+      ? 'an agent program makes its results itself'
+      : 'a result is for one call, and it asks about several'
+  throw wrongDecision(state, wait, `${why}: ${others}`)
+}
+
+function wrongDecision(state: State, wait: Wait, why: string): SubstratError {
+  return new SubstratError('USAGE', `that is no decision for ${nameOf(state)}: ${why}`, {
+    hint: decisionCommands(wordOf(state), wait),
+    facts: { agent_id: state.id },
+  })
+}
+
+/** Another token in the place of the one that is waited for. */
+function rotationOf(
+  session: Session,
+  wait: Wait,
+  expiresAt: string,
+): { records: NewRecord[]; token_id: string; secret: string } {
+  const { run_id } = session.state.run as Run
+  const { token, secret } = mintToken(expiresAt)
+  const { token_id, hash, expires_at } = token
+  const records: NewRecord[] = [
+    { kind: 'token.revoked', run_id, token_id: wait.resume_token_id as string, reason: 'rotated' },
+    { kind: 'token.minted', run_id, token_id, hash, expires_at },
+    {
+      kind: 'run.waiting',
+      run_id,
+      wait: wait.kind,
+      asks: asksOf(session, wait),
+      token_id,
+      deadline_at: expires_at,
+    },
+  ]
+  return { records, token_id, secret }
+}
+
+function asksOf(session: Session, wait: Wait): NewRecord<'run.waiting'>['asks'] {
+  const record = session.recordAt(wait.at)
+  return record.kind === 'run.waiting' ? record.asks : undefined
+}

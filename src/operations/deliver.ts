@@ -1,0 +1,134 @@
+/**
+ * `deliver`: what waits gets its turns, and what was interrupted goes on, also below other agents; for cron. Bounded by
+ * nothing but what is due. Safe twice at once: an agent that another process holds is in good hands.
+ */
+
+import type { Context, Visited } from '../dispatch/context.js'
+import { failureOfLatest } from '../dispatch/outcome.js'
+import { eachOwed, forgetUnborn, markAgain } from '../dispatch/owed.js'
+import { readState } from '../dispatch/read-state.js'
+import { boundServers } from '../dispatch/servers.js'
+import { TurnBudget } from '../dispatch/turn-budget.js'
+import { type RunView, viewRun } from '../dispatch/view.js'
+import { SubstratError } from '../errors.js'
+import { countPending } from '../mail/inbox.js'
+import type { State } from '../session/state.js'
+import { isInterrupted, type Status } from '../session/status.js'
+import { statusNow } from '../session/status-now.js'
+import { whyStuck } from './stuck.js'
+
+export interface DeliveredAgent {
+  agent: string
+  path: string | null
+  /** How many it was given. */
+  turns: number
+  status: Status | 'corrupt'
+  /** Messages that wait still. */
+  inbox: number
+  /** The latest. */
+  run: RunView | null
+  exit: number
+  error: { code: string; message: string; hint: string | null } | null
+}
+
+export interface DeliverRequest {
+  /** Every agent that something may be owed to. */
+  all: boolean
+  agentIds: string[]
+}
+
+export type DeliverListener = (delivered: DeliveredAgent, failure: SubstratError | undefined) => void
+
+/** Calls back at the end: with the named agents, in order, or those that were owed something; then with those that their turns wrote to. */
+export async function deliver(
+  ctx: Context,
+  { all, agentIds }: DeliverRequest,
+  onAgent: DeliverListener,
+): Promise<void> {
+  const visits = new Map<string, Visited>()
+  ctx.deliveries.budget = new TurnBudget(Number.POSITIVE_INFINITY)
+  ctx.deliveries.onVisited = (agentId, visited) => visits.set(agentId, together(visits.get(agentId), visited))
+  let told = 0
+  const work = async (ids: string[]): Promise<boolean> => {
+    for (const id of ids) {
+      if (ctx.store.hasAgent(id)) ctx.deliveries.wake(id)
+      else forgetUnborn(ctx, id)
+    }
+    await ctx.deliveries.idle()
+    for (const id of new Set([...ids, ...visits.keys()])) {
+      const visited = visits.get(id)
+      if (visited?.error !== undefined) markAgain(ctx, id)
+      const delivered = ctx.store.hasAgent(id) ? look(ctx, id, visited, agentIds.includes(id)) : undefined
+      if (delivered === undefined) continue
+      onAgent(delivered.delivered, delivered.failure)
+      told += 1
+    }
+    return ids.every((id) => visits.has(id) || !ctx.store.hasAgent(id))
+  }
+  if (all) await eachOwed(ctx, work)
+  else await work(agentIds)
+  if (all) await boundServers(ctx)
+  if (told === 0) ctx.reporter.note('nothing was due')
+}
+
+/** The ids of the agents that a person names, each once. Throws USAGE. */
+export function namedAgents(words: string[], all: boolean, resolve: (word: string) => string): string[] {
+  if (all === words.length > 0)
+    throw new SubstratError('USAGE', 'deliver takes the names of agents, or --all', {
+      hint: 'substrat deliver --all',
+    })
+  return [...new Set(words.map(resolve))]
+}
+
+function together(before: Visited | undefined, { turns, isHeld, error }: Visited): Visited {
+  return { turns: (before?.turns ?? 0) + turns, isHeld, error: error ?? before?.error }
+}
+
+interface Delivered {
+  delivered: DeliveredAgent
+  failure: SubstratError | undefined
+}
+
+/** Undefined where there is nothing to say of one that nobody named. */
+function look(
+  ctx: Context,
+  agentId: string,
+  visited: Visited | undefined,
+  isNamed: boolean,
+): Delivered | undefined {
+  const turns = visited?.turns ?? 0
+  let state: State
+  try {
+    state = readState(ctx.store, agentId)
+  } catch (error) {
+    if (!(error instanceof SubstratError)) throw error
+    return unreadable(agentId, turns, visited?.error ?? error)
+  }
+  const { path, run } = state
+  const inbox = state.state === 'terminated' ? 0 : countPending(ctx.store, state)
+  const ofRun =
+    run === null || !(turns > 0 || isInterrupted(state))
+      ? undefined
+      : failureOfLatest(state, run, ctx.shutdown.requested)
+  const isHeld = visited?.isHeld === true
+  const failure = isHeld
+    ? undefined
+    : (visited?.error ?? ofRun ?? (isNamed ? whyStuck(ctx, state) : undefined))
+  if (!isNamed && turns === 0 && inbox === 0 && failure === undefined && !isHeld) return undefined
+  return told(
+    { agent: agentId, path, turns, status: statusNow(ctx.store, state), inbox, run: run && viewRun(run) },
+    failure,
+  )
+}
+
+function unreadable(agent: string, turns: number, error: SubstratError): Delivered {
+  return told({ agent, path: null, turns, status: 'corrupt', inbox: 0, run: null }, error)
+}
+
+function told(facts: Omit<DeliveredAgent, 'exit' | 'error'>, failure: SubstratError | undefined): Delivered {
+  const error =
+    failure === undefined
+      ? null
+      : { code: failure.code, message: failure.message, hint: failure.hint ?? null }
+  return { delivered: { ...facts, exit: failure?.exitStatus ?? 0, error }, failure }
+}

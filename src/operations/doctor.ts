@@ -1,0 +1,203 @@
+/**
+ * `doctor`: what is wrong in a home, how bad it is, and what to run next. Read-only; with `--rebuild` what can be made again is
+ * made again first, and what is told is what is left.
+ */
+
+import { refuseInTool } from '../dispatch/caller.js'
+import type { Context } from '../dispatch/context.js'
+import { wordOf } from '../dispatch/outcome.js'
+import { type ErrorCode, SubstratError, shellWord } from '../errors.js'
+import { checkFiles } from '../recovery/check-files.js'
+import { checkPlugins, type PluginPlaces } from '../recovery/check-plugins.js'
+import { type Diagnosis, diagnose } from '../recovery/diagnose.js'
+import { type Finding, foundIn, unreadable } from '../recovery/finding.js'
+import { INVARIANTS, VERDICTS, type Verdict } from '../recovery/invariants.js'
+import { rebuildHome } from '../recovery/rebuild.js'
+import type { State } from '../session/state.js'
+import { HomePaths } from '../storage/paths.js'
+import { FileStore, type Holder } from '../storage/store.js'
+import { surveyHome } from '../storage/survey.js'
+
+export interface ToldFinding {
+  verdict: Verdict
+  /** By which the exit status is chosen; null where it asks for none. */
+  code: ErrorCode | null
+  agent: string | null
+  path: string | null
+  /** The file or directory. */
+  file: string | null
+  /** What should hold, and does not. */
+  invariant: string
+  detail: string
+  /** The next command to run; null where nothing is to be done. */
+  remedy: string | null
+}
+
+export interface Examined {
+  home: string
+  agents: number
+  /** How many of them were read to the last byte. */
+  whole: number
+  held: { agent: string; path: string | null; holder: Holder | null }[]
+  repairs: { agent: string | null; path: string | null; done: string; ok: boolean }[]
+  /** The worst first. */
+  findings: ToldFinding[]
+}
+
+export interface DoctorOptions {
+  /** Every agent to the last byte. */
+  all: boolean
+  plugins: PluginPlaces
+  /** Why config.json, or the environment, cannot be used. */
+  settingsTrouble: SubstratError | undefined
+}
+
+/** Takes no lock and writes nothing. */
+export async function examine(root: string, options: DoctorOptions): Promise<Examined> {
+  return tell(root, await lookAt(root, options), options, [])
+}
+
+/** `open` makes the home where it has no home.json; it is asked only where there is something to be made again. */
+export async function rebuild(root: string, options: DoctorOptions, open: () => Context): Promise<Rebuilt> {
+  const before = await lookAt(root, options)
+  const isThere = before.findings.some(({ invariant }) => INVARIANTS[invariant].rebuild !== undefined)
+  if (!isThere || before.isUnreadable)
+    return { examined: tell(root, before, options, []), failure: undefined }
+  const ctx = open()
+  refuseInTool(ctx.caller, 'rebuild what is in a home')
+  const surgeon = { command: ctx.command, note: (text: string) => ctx.reporter.note(text) }
+  const repairs = await rebuildHome(ctx.store, before.findings, surgeon)
+  const after = await lookAt(root, options)
+  const told = repairs.map(({ agent_id, done, isDone }) => ({
+    agent: agent_id,
+    path: pathOf(after.states, agent_id),
+    done,
+    ok: isDone,
+  }))
+  // A failed sync says more than any other: what stands there now may not stay.
+  const failures = repairs.flatMap(({ failure }) => failure ?? [])
+  const failure = failures.find(({ code }) => code === 'SYNC_FAILED') ?? failures[0]
+  return { examined: tell(root, after, options, told), failure }
+}
+
+interface Rebuilt {
+  examined: Examined
+  /** Why a repair was not done, where the disk was in the way. */
+  failure: SubstratError | undefined
+}
+
+/** What the exit status follows from; undefined where nothing asks for anybody. */
+export function failureOfHome({ findings, home }: Examined): SubstratError | undefined {
+  const count = (verdict: Verdict): number => findings.filter((finding) => finding.verdict === verdict).length
+  const worst = findings.find(({ code }) => code !== null)
+  if (worst?.code == null) return undefined
+  const [damaged, needsYou] = [count('damaged'), count('needs_you')]
+  const counts = [
+    ...(damaged === 0 ? [] : [`${damaged} damaged`]),
+    ...(needsYou === 0 ? [] : [`${needsYou} ${needsYou === 1 ? 'needs' : 'need'} you`]),
+  ]
+  return new SubstratError(worst.code, `${home}: ${counts.join(', ')}`, {
+    ...(worst.remedy === null ? {} : { hint: worst.remedy }),
+  })
+}
+
+interface Looked extends Diagnosis {
+  /** Whether home.json cannot be read, so that nothing but the names could be looked at. */
+  isUnreadable: boolean
+}
+
+async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
+  const { store, trouble } = openLeniently(root)
+  const looked = store === undefined ? namesAlone(root) : await diagnosed(store, options.all)
+  const found = foundIn(looked.findings, null)
+  // What the disk does not give is no damage: nobody shall move it away for that.
+  if (trouble?.code === 'CORRUPT') found('home.json is whole', trouble.message, new HomePaths(root).homeFile)
+  else if (trouble !== undefined) unreadable(trouble, root, found)
+  const { settingsTrouble, plugins } = options
+  if (settingsTrouble?.code === 'STORAGE_FAILED') {
+    if (trouble === undefined) unreadable(settingsTrouble, root, found)
+  } else if (settingsTrouble !== undefined) found('the settings can be used', settingsTrouble.message)
+  await checkPlugins(plugins, looked.states.values(), found)
+  return { ...looked, isUnreadable: trouble !== undefined }
+}
+
+function openLeniently(root: string): { store?: FileStore | undefined; trouble?: SubstratError } {
+  try {
+    return { store: FileStore.openForRead(root) }
+  } catch (error) {
+    if (error instanceof SubstratError && ['CORRUPT', 'STORAGE_FAILED'].includes(error.code))
+      return { trouble: error }
+    throw error
+  }
+}
+
+/** Where not even the agents can be listed, the names say why. */
+async function diagnosed(store: FileStore, isWhole: boolean): Promise<Diagnosis> {
+  try {
+    return await diagnose(store, isWhole)
+  } catch (error) {
+    const looked = namesAlone(store.root)
+    unreadable(error, store.root, foundIn(looked.findings, null))
+    return looked
+  }
+}
+
+/** Of a home without a home.json that can be read. */
+function namesAlone(root: string): Diagnosis {
+  const findings: Finding[] = []
+  const entries = [...surveyHome(root)]
+  checkFiles(entries, undefined, findings)
+  const agents = new Set(entries.flatMap(({ agentId }) => agentId ?? []))
+  if (agents.size > 0 && !entries.some(({ path }) => path === new HomePaths(root).homeFile))
+    foundIn(findings, null)(
+      'a home has its home.json',
+      'it is missing: the next command that writes makes one',
+    )
+  return { findings, states: new Map(), agents: agents.size, whole: 0, held: [] }
+}
+
+function tell(root: string, looked: Looked, options: DoctorOptions, repairs: Examined['repairs']): Examined {
+  const { findings, states, agents, whole, held } = looked
+  const told = findings.map((finding) => toldFinding(finding, states, options))
+  return {
+    home: root,
+    agents,
+    whole,
+    held: held.map(({ agent_id, holder }) => ({
+      agent: agent_id,
+      path: pathOf(states, agent_id),
+      holder: holder ?? null,
+    })),
+    repairs,
+    findings: told.sort((a, b) => VERDICTS.indexOf(a.verdict) - VERDICTS.indexOf(b.verdict)),
+  }
+}
+
+function toldFinding(finding: Finding, states: Map<string, State>, { all }: DoctorOptions): ToldFinding {
+  const { invariant, agent_id, detail, path } = finding
+  const { verdict, code, rebuild: action, remedy, ended } = INVARIANTS[invariant]
+  const again = `substrat doctor${all ? ' --all' : ''} --rebuild`
+  const isEnded = agent_id !== null && states.get(agent_id)?.state === 'terminated'
+  const next = (isEnded ? ended : undefined) ?? remedy ?? (action === undefined ? undefined : '{rebuild}')
+  return {
+    verdict,
+    code,
+    agent: agent_id,
+    path: pathOf(states, agent_id),
+    file: path ?? null,
+    invariant,
+    detail,
+    remedy: next === undefined ? null : filledIn(next, finding, states).replace('{rebuild}', again),
+  }
+}
+
+function filledIn(remedy: string, { agent_id, path }: Finding, states: Map<string, State>): string {
+  const state = agent_id === null ? undefined : states.get(agent_id)
+  const agent = state === undefined ? (agent_id ?? '--all') : wordOf(state)
+  const filled = remedy.replaceAll('{agent}', () => agent).replaceAll('{id}', () => agent_id ?? '')
+  return filled.replaceAll('{path}', () => shellWord(path ?? ''))
+}
+
+function pathOf(states: Map<string, State>, agentId: string | null): string | null {
+  return agentId === null ? null : (states.get(agentId)?.path ?? null)
+}

@@ -1,0 +1,69 @@
+/** `fork`: another agent that goes on with the conversation of one, with the same provider or with another. */
+
+import { checkReach } from '../dispatch/caller.js'
+import type { Context } from '../dispatch/context.js'
+import { wordOf } from '../dispatch/outcome.js'
+import { readState } from '../dispatch/read-state.js'
+import { conversationText } from '../dispatch/seed.js'
+import { type TurnResult, viewTurn } from '../dispatch/view.js'
+import { within } from '../dispatch/visit.js'
+import { SubstratError } from '../errors.js'
+import { readText } from '../session/read.js'
+import type { NewRecord } from '../session/records.js'
+import { randomUuid } from '../storage/random.js'
+import { createAgent } from '../tree/birth.js'
+import { createdRecord } from '../tree/created.js'
+import { checkName } from '../tree/names.js'
+import { checkWorkspace } from './spawn.js'
+
+export interface ForkRequest {
+  agentId: string
+  name: string | null
+  /** Null for those of the agent that is forked. */
+  provider: string | null
+  model: string | null
+  /** Absolute. */
+  workspace: string | null
+  options: Record<string, string>
+}
+
+/** On disk when it returns, beside the agent that it comes from; that one is left as it is. */
+export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResult> {
+  // It is born beside that one, which then is below the caller too.
+  checkReach(ctx.store, ctx.caller, request.agentId, 'fork')
+  const from = readState(ctx.store, request.agentId)
+  const provider = request.provider ?? from.provider_name
+  const isSame = provider === from.provider_name
+  const settings = {
+    provider,
+    model: request.model ?? (isSame ? from.model : null),
+    instructions: from.instructions === null ? null : readText(ctx.store, from.id, from.instructions),
+    workspace: request.workspace ?? from.workspace,
+    options: { ...(isSame ? from.options : {}), ...request.options },
+  }
+  checkWorkspace(settings.workspace)
+  await ctx.providers.check(provider, settings)
+  const content = conversationText(ctx.store, from.id, { goesOn: false })
+  if (content === undefined) {
+    throw new SubstratError('SESSION_STATE', `${from.path} has no conversation to go on with yet`, {
+      hint: `send it something first: substrat send ${wordOf(from)} '…'`,
+      facts: { agent_id: from.id },
+    })
+  }
+  const id = randomUuid()
+  const name = request.name === null ? null : checkName(request.name)
+  const { parent, allow } = from
+  const seeded: NewRecord = { kind: 'session.seeded', from: from.id, content }
+  const session = await createAgent(
+    ctx.store,
+    {
+      id,
+      name,
+      parent,
+      records: ({ path }) => [createdRecord({ id, name, parent, path, allow, ...settings }), seeded],
+      command: ctx.command,
+    },
+    ctx.bounds,
+  )
+  return within(ctx, session, true, async () => viewTurn(ctx.store, session.state, null, null))
+}

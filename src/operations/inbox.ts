@@ -1,0 +1,100 @@
+/** `inbox`: what waits for an agent or for the operator, looked at without taking it; and what the operator takes. */
+
+import { readState } from '../dispatch/read-state.js'
+import { SubstratError } from '../errors.js'
+import { damagedMail, damagedOperatorMail, inOperatorOrder, listWaiting, messagesIn } from '../mail/inbox.js'
+import type { Control, Message } from '../mail/message.js'
+import { OPERATOR } from '../storage/mailboxes.js'
+import type { FileStore } from '../storage/store.js'
+import { checkIsChild } from '../tree/relations.js'
+
+export interface MailView {
+  message_id: string
+  kind: Message['kind']
+  /** An agent's id, or `operator`. */
+  from: string
+  from_path: string
+  reply_to: string | null
+  content: string
+  /** What is asked of the agent, where `kind` is `control`. */
+  control: Control | null
+  key: string | null
+  not_before: string | null
+  created_at: string
+}
+
+export interface InboxView {
+  /** An agent's id, or `operator`. */
+  agent: string
+  /** In the order of delivery; the operator's by each sender's own order. */
+  messages: MailView[]
+  /** Files that hold no message: kept, and never delivered. */
+  damaged: string[]
+}
+
+export function viewInbox(store: FileStore | undefined, owner: string): InboxView {
+  if (store === undefined) return { agent: owner, messages: [], damaged: [] }
+  if (owner === OPERATOR) {
+    const messages = inOperatorOrder(messagesIn(store, OPERATOR)).map(viewMail)
+    return { agent: OPERATOR, messages, damaged: damagedOperatorMail(store) }
+  }
+  const state = readState(store, owner)
+  return {
+    agent: owner,
+    messages: listWaiting(store, state).map(viewMail),
+    damaged: damagedMail(store, state),
+  }
+}
+
+/** Only those messages; in the order of the inbox. Throws MESSAGE_NOT_FOUND for an id that is not there. */
+export function pick(inbox: InboxView, ids: string[]): InboxView {
+  const missing = ids.find((id) => !inbox.messages.some(({ message_id }) => message_id === id))
+  if (missing !== undefined) throw noMessage(missing)
+  return {
+    ...inbox,
+    messages: inbox.messages.filter(({ message_id }) => ids.includes(message_id)),
+    damaged: [],
+  }
+}
+
+/** The operator has them: they are moved aside, and the same messages are not delivered again. */
+export function takeMessages(store: FileStore, messages: MailView[]): void {
+  for (const { message_id } of messages) store.mail.take(message_id)
+}
+
+/** An agent looks into its own inbox and those of its children; a person into any. Throws TREE_RULES. */
+export function checkMayLook(store: FileStore, caller: string | null, owner: string): void {
+  if (caller === null || owner === caller) return
+  const from = readState(store, caller)
+  if (owner !== OPERATOR) {
+    checkIsChild(from, readState(store, owner), 'look into the inbox of')
+    return
+  }
+  throw new SubstratError('TREE_RULES', `${from.path} may not look into the inbox of the operator`, {
+    hint: 'its own: substrat inbox',
+    facts: { agent_id: caller },
+  })
+}
+
+export function noMessage(id: string): SubstratError {
+  return new SubstratError('MESSAGE_NOT_FOUND', `no message ${JSON.stringify(id.slice(0, 80))} waits here`, {
+    hint: 'see which do: substrat inbox',
+    facts: { message_id: id.slice(0, 200) },
+  })
+}
+
+export function damagedError({ damaged }: InboxView): SubstratError | undefined {
+  if (damaged.length === 0) return undefined
+  const [first] = damaged
+  const files = damaged.length === 1 ? `${first} holds` : `${damaged.length} files hold`
+  return new SubstratError('CORRUPT', `${files} no whole message: kept, and not delivered`, {
+    hint: 'look at it, and move it away: its sender can send the message again',
+    facts: { paths: damaged },
+  })
+}
+
+function viewMail(message: Message): MailView {
+  const { message_id, kind, from, from_path, reply_to, content, control, key, not_before, created_at } =
+    message
+  return { message_id, kind, from, from_path, reply_to, content, control, key, not_before, created_at }
+}

@@ -1,0 +1,143 @@
+/** Looking at agents without their locks: `list`, `show`. Writes nothing. */
+
+import { answerCommand, wordOf } from '../dispatch/outcome.js'
+import { missingLog, readState } from '../dispatch/read-state.js'
+import { type AgentView, type TurnResult, viewAgent, viewTurn } from '../dispatch/view.js'
+import { SubstratError } from '../errors.js'
+import { countPending, type MailIndex, whoHasMail } from '../mail/inbox.js'
+import { briefly } from '../session/brief.js'
+import { glance } from '../session/glance.js'
+import { readMessageText, readText } from '../session/read.js'
+import type { WatchedStatus } from '../session/records.js'
+import type { SessionState, State } from '../session/state.js'
+import { isUnfinished, type Status } from '../session/status.js'
+import { statusNow } from '../session/status-now.js'
+import { troubleOf } from '../session/trouble.js'
+import type { FileStore, Holder } from '../storage/store.js'
+
+/** An agent whose log cannot be read is in the list too, with what is wrong. */
+export type ListedAgent =
+  | AgentView
+  | { id: string; status: 'corrupt'; error: { code: string; message: string } }
+
+export interface ListFilter {
+  status?: string | undefined
+  state?: string | undefined
+  roots: boolean
+  /** Terminated ones too. */
+  all: boolean
+}
+
+export const STATES: SessionState[] = ['created', 'active', 'suspended', 'terminated']
+export const STATUSES: (Status | 'corrupt')[] = [
+  'running',
+  'waiting',
+  'idle',
+  'interrupted_startup',
+  'interrupted_waiting',
+  'corrupt',
+]
+
+/** Oldest first. */
+export function listAgents(store: FileStore | undefined, filter: ListFilter): ListedAgent[] {
+  if (store === undefined) return []
+  const ids = store.agentIds()
+  const hasMail = whoHasMail(store)
+  const agents = ids.map((id) => listed(store, id, hasMail))
+  return agents.filter((agent) => matches(agent, filter)).sort(byBirth)
+}
+
+export interface ShownAgent extends TurnResult {
+  title: string | null
+  instructions: string | null
+  options: Record<string, string>
+  hold: boolean
+  gate: { gated: boolean; permits: number }
+  /** What it says of itself. */
+  metadata: Record<string, string>
+  reminders: { reminder_id: string; due_at: string; every_ms: number | null; content: string }[]
+  /** Who is told when it goes from running to one of these. */
+  watchers: { from: string; on: WatchedStatus[]; once: boolean }[]
+  /** Who has the agent's lock; null where nobody has. */
+  holder: Holder | null
+  /** Why the latest run did not complete. */
+  trouble: string | null
+  /** The next command to run; null where nothing is owed. */
+  next: string | null
+}
+
+export function showAgent(store: FileStore, agentId: string): ShownAgent {
+  const state = readState(store, agentId)
+  const holder = store.isAgentHeld(agentId) ? (store.agentHolder(agentId) ?? null) : null
+  const reply = state.reply === null ? null : readMessageText(store, agentId, state.reply)
+  return {
+    ...viewTurn(store, state, state.run, reply),
+    title: state.title,
+    instructions: state.instructions === null ? null : readText(store, agentId, state.instructions),
+    options: state.options,
+    hold: state.hold,
+    gate: { gated: state.gate.isGated, permits: state.gate.permits },
+    metadata: state.metadata,
+    reminders: state.reminders.map(({ reminder_id, due_at, every_ms, content }) => ({
+      reminder_id,
+      due_at,
+      every_ms,
+      content: readText(store, agentId, content),
+    })),
+    watchers: state.watchers.map(({ from, on, once }) => ({ from, on, once })),
+    holder,
+    trouble: whyUnfinished(store, state),
+    next: nextCommand(store, state, holder),
+  }
+}
+
+/** An open run without a living holder has no record yet of what became of it. */
+function whyUnfinished(store: FileStore, state: State): string | null {
+  if (state.run === null) return null
+  const isLeft = state.run.status === 'open' && statusNow(store, state) === 'interrupted_startup'
+  return isLeft ? 'its process is gone' : troubleOf(state.run)
+}
+
+function nextCommand(store: FileStore, state: State, holder: Holder | null): string | null {
+  const name = wordOf(state)
+  if (state.state === 'terminated') return null
+  if (statusNow(store, state) === 'running') return `substrat log ${name} --follow`
+  if (statusNow(store, state) === 'waiting') return waitingCommand(state, name)
+  if (state.gate.isGated && state.gate.permits === 0) return `substrat ungate ${name}`
+  if (state.hold || isUnfinished(state)) return `substrat resume ${name}`
+  if (countPending(store, state) > 0 && holder === null) return `substrat resume ${name}`
+  return `substrat send ${name} '…'`
+}
+
+function waitingCommand({ run }: State, name: string): string {
+  const kind = run?.wait?.kind
+  if (kind === 'not_before') return `substrat resume ${name}`
+  return kind === 'input' ? answerCommand(name) : `substrat approve ${name}`
+}
+
+function listed(store: FileStore, id: string, hasMail: MailIndex): ListedAgent {
+  try {
+    const state = hasMail(id) ? glance(store, id) : briefly(store, id)
+    if (state === undefined) throw missingLog(store, id)
+    return viewAgent(store, state, hasMail)
+  } catch (error) {
+    if (!(error instanceof SubstratError)) throw error
+    return { id, status: 'corrupt', error: { code: error.code, message: error.message } }
+  }
+}
+
+function matches(agent: ListedAgent, { status, state, roots, all }: ListFilter): boolean {
+  if (status !== undefined && agent.status !== status) return false
+  if (!('state' in agent)) return state === undefined
+  if (state !== undefined) return agent.state === state && (!roots || agent.parent === null)
+  return (all || agent.state !== 'terminated') && (!roots || agent.parent === null)
+}
+
+function byBirth(a: ListedAgent, b: ListedAgent): number {
+  const [x, y] = [bornAt(a), bornAt(b)]
+  return x < y ? -1 : x > y ? 1 : a.id < b.id ? -1 : 1
+}
+
+function bornAt(agent: ListedAgent): string {
+  return 'created_at' in agent ? agent.created_at : ''
+}

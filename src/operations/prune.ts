@@ -1,0 +1,91 @@
+/**
+ * `prune`: every agent that was terminated long ago and is in nobody's way any more, the lowest first; and what the
+ * operator took from its inbox before then.
+ */
+import { clock } from '../clock.js'
+import { refuseInTool } from '../dispatch/caller.js'
+import type { Context } from '../dispatch/context.js'
+import { SubstratError } from '../errors.js'
+import type { State } from '../session/state.js'
+import { forgetName } from '../tree/children.js'
+import { type Forest, lowestFirst, readForest } from '../tree/forest.js'
+import { isGone, settleTerminated, takeAway, whyKept, whyKeptFor } from './removable.js'
+
+interface Named {
+  id: string
+  path: string
+}
+
+export interface Pruned {
+  dry_run: boolean
+  /** With a dry run: what would be. */
+  removed: Named[]
+  /** Terminated as long ago, and still needed. */
+  kept: (Named & { why: string })[]
+  /** Messages that the operator had taken, forgotten for good. */
+  messages: number
+}
+
+export async function prune(ctx: Context, olderThanMs: number, isDryRun: boolean): Promise<Pruned> {
+  refuseInTool(ctx.caller, 'prune a home')
+  const { store } = ctx
+  const beforeMs = clock.now() - olderThanMs
+  const forest = readForest(store)
+  const result: Pruned = { dry_run: isDryRun, removed: [], kept: [], messages: 0 }
+  const gone = new Set<string>()
+  for (const state of oldOnes(forest, beforeMs)) {
+    const why = await whyNot(ctx, forest, state, gone, isDryRun)
+    const { id, path } = state
+    if (why === undefined) {
+      gone.add(id)
+      result.removed.push({ id, path })
+    } else result.kept.push({ id, path, why })
+  }
+  result.messages = store.mail.forgetTaken(Math.min(beforeMs, repeatsSince(forest)), isDryRun)
+  return result
+}
+
+/** Each after all that is below it. */
+function oldOnes(forest: Forest, beforeMs: number): State[] {
+  const tops = [...forest.roots, ...forest.strays.keys()]
+  const order = [...new Set(tops.flatMap((id) => lowestFirst(forest, id)))]
+  const states = order.map((id) => forest.agents.get(id)).filter((state) => state !== undefined)
+  return states.filter(({ state, updated_at }) => state === 'terminated' && Date.parse(updated_at) < beforeMs)
+}
+
+/** Undefined where it is gone, or with a dry run would be. One that cannot go keeps no other from it. */
+async function whyNot(
+  ctx: Context,
+  forest: Forest,
+  state: State,
+  gone: Set<string>,
+  isDryRun: boolean,
+): Promise<string | undefined> {
+  const child = whyKeptFor(forest, state.id, (id) => gone.has(id))
+  if (child !== undefined) return child.why
+  try {
+    if (isDryRun) return whyKept(ctx.store, state)?.why
+    await settleTerminated(ctx, state)
+    await takeAway(ctx, state)
+    await forgetName(ctx.store, state, ctx.command)
+    return undefined
+  } catch (error) {
+    if (isGone(error)) return undefined
+    if (!(error instanceof SubstratError) || ['STORAGE_FAILED', 'SYNC_FAILED'].includes(error.code))
+      throw error
+    return error.message
+  }
+}
+
+/**
+ * An agent that is not done with its turn may send a message of that turn again, by the same id: one that the operator
+ * took since then must still be known.
+ */
+function repeatsSince({ agents }: Forest): number {
+  const times = [...agents.values()].flatMap(({ owes, run, created_at, recovery }) => {
+    if (owes.length > 0) return [Date.parse(created_at)]
+    const isUnfinished = run?.status === 'open' || recovery.interruption !== null
+    return run !== null && isUnfinished ? [Date.parse(run.started_at)] : []
+  })
+  return Math.min(Number.POSITIVE_INFINITY, ...times)
+}

@@ -1,0 +1,112 @@
+/** Reading a log as it stands, and as it grows. Takes no lock and writes nothing. */
+import { sleep } from '../clock.js'
+import { missingLog, readState } from '../dispatch/read-state.js'
+import { recordsFrom } from '../session/load.js'
+import type { SessionRecord } from '../session/records.js'
+import type { State } from '../session/state.js'
+import { statusNow } from '../session/status-now.js'
+import { LF, unframe } from '../storage/frame.js'
+import type { FileStore, LogReader } from '../storage/store.js'
+
+export interface LogRequest {
+  agentId: string
+  /** Only the last so many; undefined for all. */
+  last: number | undefined
+  /** Whether a record is one of those. */
+  counts(record: SessionRecord): boolean
+  follow: boolean
+  /** Ends following once no turn runs and nothing waits. */
+  untilIdle: boolean
+  /** Whether there is anybody to print for; asked while following. */
+  isRead(): boolean
+}
+
+const LOOK_MS = 100
+
+export async function readLog(
+  store: FileStore,
+  request: LogRequest,
+  onRecord: (record: SessionRecord) => void,
+): Promise<void> {
+  let from = request.last === undefined ? { seq: 1, offset: 0 } : startOfLast(store, request, request.last)
+  for (;;) {
+    // Looked at before the log: what was written until it was idle is then printed.
+    const isIdle = request.untilIdle && isAtRest(store, readState(store, request.agentId))
+    from = printFrom(store, request.agentId, from, onRecord)
+    if (!request.follow || isIdle || !request.isRead()) return
+    await sleep(LOOK_MS)
+  }
+}
+
+function isAtRest(store: FileStore, state: State): boolean {
+  return statusNow(store, state) !== 'running' && !store.isAgentHeld(state.id)
+}
+
+interface Position {
+  seq: number
+  offset: number
+}
+
+function printFrom(
+  store: FileStore,
+  agentId: string,
+  from: Position,
+  onRecord: (record: SessionRecord) => void,
+): Position {
+  // Before the log: what is known to be written to its end is whole in it, or damaged.
+  const settledBytes = readState(store, agentId).log_bytes
+  const log = store.openLogForRead(agentId)
+  if (log === undefined) throw missingLog(store, agentId)
+  try {
+    if (log.size() <= from.offset) return from
+    const next = { ...from }
+    for (const { record, end } of recordsFrom(log, from, undefined, settledBytes)) {
+      onRecord(record)
+      next.seq = record.seq + 1
+      next.offset = end
+    }
+    return next
+  } finally {
+    log.close()
+  }
+}
+
+const WINDOW_BYTES = 64 * 1024
+
+/** Where the last `count` records that count begin, found from the end. */
+function startOfLast(store: FileStore, { agentId, counts }: LogRequest, count: number): Position {
+  const log = store.openLogForRead(agentId)
+  if (log === undefined) return { seq: 1, offset: 0 }
+  try {
+    for (let window = WINDOW_BYTES; ; window *= 4) {
+      const from = Math.max(0, log.size() - window)
+      const found = nthFromEnd(log, from, counts, count)
+      if (found !== undefined) return found
+      if (from === 0) return { seq: 1, offset: 0 }
+    }
+  } finally {
+    log.close()
+  }
+}
+
+function nthFromEnd(
+  log: LogReader,
+  from: number,
+  counts: LogRequest['counts'],
+  count: number,
+): Position | undefined {
+  const bytes = log.read(from, log.size())
+  let left = count
+  let end = bytes.lastIndexOf(LF)
+  while (end > 0) {
+    const start = bytes.lastIndexOf(LF, end - 1) + 1
+    // It may begin before the window.
+    if (start === 0 && from > 0) return undefined
+    const line = unframe(bytes.subarray(start, end))
+    // A torn tail holds no records; damage before it is reported by whoever reads on from here.
+    if (!('damage' in line) && counts(line.object as unknown as SessionRecord)) left -= 1
+    if (!('damage' in line) && left === 0) return { seq: line.object.seq as number, offset: from + start }
+    end = start - 1
+  }
+  return undefined
+}

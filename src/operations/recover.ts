@@ -1,0 +1,210 @@
+/**
+ * `recover`: every agent that may be owed something is repaired and marked, and its turn continued where no person need be
+ * asked. Safe to run twice at once, and from cron at boot: an agent that another process holds is in good hands.
+ */
+
+import type { Context } from '../dispatch/context.js'
+import { advance } from '../dispatch/go-on.js'
+import { failureOfLatest, wasStopped } from '../dispatch/outcome.js'
+import { eachOwed, forgetUnborn, markAgain } from '../dispatch/owed.js'
+import { stopAllServers } from '../dispatch/servers.js'
+import { TurnBudget } from '../dispatch/turn-budget.js'
+import { type RunView, viewRun } from '../dispatch/view.js'
+import { visit } from '../dispatch/visit.js'
+import { SubstratError } from '../errors.js'
+import { limits } from '../limits.js'
+import { stopServer } from '../provider/warm.js'
+import type { Settled } from '../recovery/settle.js'
+import { RECOVERY_TABLE, type Row } from '../recovery/table.js'
+import { openForRead } from '../session/open-for-read.js'
+import type { Session } from '../session/session.js'
+import type { State } from '../session/state.js'
+import { isInterrupted, needsPerson } from '../session/status.js'
+import { OPERATOR } from '../storage/mailboxes.js'
+import { resolveAgent } from '../tree/names.js'
+import { wordsOf } from './recovered-words.js'
+
+export type ContinuePolicy = 'roots' | 'all' | 'none'
+
+export interface RecoveredAgent {
+  agent: string
+  name: string | null
+  /** The row of the recovery table that was found, and that row in words. */
+  row: Row | null
+  found: string
+  /** `held`: another process has it. `failed`: see the error. */
+  outcome: 'clean' | 'marked' | 'continued' | 'held' | 'failed'
+  run: RunView | null
+  exit: number
+  error: { code: string; message: string; hint: string | null } | null
+}
+
+export interface RecoverWords {
+  /** Every agent that may be owed something: those that are marked, or each one after a new start of the kernel. */
+  all: boolean
+  /** As a person names them. */
+  agents: string[]
+}
+
+/** `words`: what was found and done, for a person. */
+export type RecoverListener = (
+  recovered: RecoveredAgent,
+  failure: SubstratError | undefined,
+  words: string,
+) => void
+
+/** Calls back with each agent as it is done, in order; up to the slots they run side by side. */
+export async function recover(
+  ctx: Context,
+  words: RecoverWords,
+  policy: ContinuePolicy,
+  onAgent: RecoverListener,
+): Promise<void> {
+  if (words.all === words.agents.length > 0) {
+    throw new SubstratError('USAGE', 'recover takes the names of agents, or --all', {
+      hint: 'substrat recover --all',
+    })
+  }
+  // Nothing is left running after it.
+  ctx.warm.keeps = false
+  if (!words.all)
+    return visitEach(
+      ctx,
+      [...new Set(words.agents.map((word) => resolveAgent(ctx.store, word)))],
+      policy,
+      onAgent,
+    )
+  await eachOwed(ctx, async (ids) => {
+    await visitEach(ctx, ids, policy, onAgent)
+    return true
+  })
+  await stopAllServers(ctx)
+}
+
+async function visitEach(
+  ctx: Context,
+  ids: string[],
+  policy: ContinuePolicy,
+  onAgent: RecoverListener,
+): Promise<void> {
+  if (ids.length === 0) ctx.reporter.note('nothing was left to recover')
+  const done: (Recovered | undefined)[] = new Array(ids.length)
+  // As they are found: whom this command continues must not depend on which of them it visits first.
+  const goesOn = ids.map((id) => policy === 'all' || (policy === 'roots' && !isLeft(ctx, id)))
+  let begun = 0
+  let told = 0
+  const worker = async (): Promise<void> => {
+    while (begun < ids.length) {
+      const index = begun++
+      done[index] = await recoverOne(ctx, ids[index] as string, goesOn[index] as boolean)
+      for (let next = done[told]; next !== undefined; next = done[told]) {
+        onAgent(next.recovered, next.failure, next.words)
+        told += 1
+      }
+    }
+  }
+  // Each is looked at before mail that this causes gives any of them a turn.
+  ctx.deliveries.isPaused = true
+  await Promise.all(Array.from({ length: Math.min(ctx.bounds.slotsMax, ids.length) }, worker))
+  await ctx.deliveries.idle()
+}
+
+interface Recovered {
+  recovered: RecoveredAgent
+  failure: SubstratError | undefined
+  words: string
+  /** Whether somebody has stopped the turn that it went on with, and wants the agent at rest. */
+  isStopped?: boolean
+}
+
+async function recoverOne(ctx: Context, agentId: string, goesOn: boolean): Promise<Recovered> {
+  if (!ctx.store.hasAgent(agentId)) return neverBorn(ctx, agentId)
+  try {
+    const recovered = await visit(ctx, agentId, { waitMs: 0, goesOn }, (session, settled) =>
+      recoverSession(ctx, session, settled, goesOn),
+    )
+    if (goesOn && recovered.isStopped !== true && ctx.deliveries.isOwed(agentId)) ctx.deliveries.wake(agentId)
+    return recovered
+  } catch (error) {
+    if (!(error instanceof SubstratError)) throw error
+    if (error.code !== 'LOCKED') markAgain(ctx, agentId)
+    const outcome = error.code === 'LOCKED' ? 'held' : 'failed'
+    const failure = outcome === 'held' ? undefined : error
+    const words = outcome === 'held' ? 'held by a living process' : 'cannot be recovered'
+    const facts = { agent: agentId, name: nameIn(ctx, agentId), row: null, outcome, run: null } as const
+    return told(facts, failure, words)
+  }
+}
+
+async function recoverSession(
+  ctx: Context,
+  session: Session,
+  settled: Settled,
+  goesOn: boolean,
+): Promise<Recovered> {
+  const found = session.state
+  await stopServer(session, (text) => ctx.reporter.note(text))
+  const turns = goesOn ? await advance(ctx, session, settled, new TurnBudget(limits.turnsDrainedMax)) : 0
+  const { state } = session
+  const { id, name, run } = state
+  const isCutShort = isInterrupted(state) || needsPerson(state)
+  const wasOwed = settled.row !== 'A' || isInterrupted(found) || isCutShort
+  const failure =
+    run === null || !(wasOwed || turns > 0) ? undefined : failureOfLatest(state, run, ctx.shutdown.requested)
+  const outcome = turns > 0 ? 'continued' : settled.row === 'A' && !isCutShort ? 'clean' : 'marked'
+  const isStopped = turns > 0 && run !== null && wasStopped(run)
+  const facts = {
+    agent: id,
+    name,
+    row: settled.row,
+    outcome,
+    run: run === null ? null : viewRun(run),
+  } as const
+  return { ...told(facts, failure, wordsOf(state, settled.row, outcome)), isStopped }
+}
+
+/**
+ * A sub-agent that works for another while that one is on hold or stopped until a person decides: the same decision is
+ * about what it asked for. It continues as soon as anything asks for its reply, and nobody is told of an error until then.
+ */
+function isLeft(ctx: Context, agentId: string): boolean {
+  const state = stateIn(ctx, agentId)
+  if (state === undefined || state.parent === null) return false
+  return (state.run?.requests ?? []).some(({ from }) => {
+    const asker = from === OPERATOR ? undefined : stateIn(ctx, from)
+    return asker !== undefined && asker.state !== 'terminated' && (asker.hold || needsPerson(asker))
+  })
+}
+
+/** A marker whose agent never came to be, or is gone. */
+function neverBorn(ctx: Context, agentId: string): Recovered {
+  forgetUnborn(ctx, agentId)
+  const facts = { agent: agentId, name: null, row: 'A', outcome: 'clean', run: null } as const
+  return told(facts, undefined, 'nothing to do')
+}
+
+function nameIn(ctx: Context, agentId: string): string | null {
+  return stateIn(ctx, agentId)?.name ?? null
+}
+
+/** Undefined where it cannot be read: the visit says why. */
+function stateIn(ctx: Context, agentId: string): State | undefined {
+  try {
+    return openForRead(ctx.store, agentId)?.state
+  } catch {
+    return undefined
+  }
+}
+
+function told(
+  facts: Omit<RecoveredAgent, 'found' | 'exit' | 'error'>,
+  failure: SubstratError | undefined,
+  words: string,
+): Recovered {
+  const found = facts.row === null ? 'not looked at' : RECOVERY_TABLE[facts.row].found
+  const error =
+    failure === undefined
+      ? null
+      : { code: failure.code, message: failure.message, hint: failure.hint ?? null }
+  return { recovered: { ...facts, found, exit: failure?.exitStatus ?? 0, error }, failure, words }
+}

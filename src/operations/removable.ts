@@ -1,0 +1,92 @@
+/**
+ * Whether a terminated agent may be taken away: not while it owes, or is owed, anything, nor while there is a child of
+ * it, terminated or not: an agent's parent is there.
+ */
+
+import type { Context } from '../dispatch/context.js'
+import { wordOf } from '../dispatch/outcome.js'
+import { visit } from '../dispatch/visit.js'
+import { type ErrorCode, SubstratError } from '../errors.js'
+import { openForRead } from '../session/open-for-read.js'
+import type { State } from '../session/state.js'
+import type { FileStore } from '../storage/store.js'
+import type { Forest } from '../tree/forest.js'
+
+/** Why it stays, for now: the end of a sentence, and the next command. */
+export interface Keep {
+  code: ErrorCode
+  why: string
+  hint: string
+}
+
+/** By what is on disk now. Undefined where it may go. */
+export function whyKept(store: FileStore, state: State): Keep | undefined {
+  const word = wordOf(state)
+  if (state.state !== 'terminated')
+    return { code: 'SESSION_STATE', why: 'it is not terminated', hint: `substrat terminate ${word}` }
+  const hint = `substrat recover ${state.id}`
+  if (state.owes.length > 0) return { code: 'SESSION_STATE', why: 'it still owes an answer', hint }
+  const [mail] = store.mail.ids(state.id)
+  if (mail !== undefined) {
+    const why = `a message is still in its inbox: ${store.mail.pathOf(state.id, mail)}`
+    return { code: 'SESSION_STATE', why, hint: `${hint}; a damaged one is for a person to take away` }
+  }
+  if (store.isMarked(state.id) || store.mail.idsToReturn(state.id).length > 0)
+    return { code: 'SESSION_STATE', why: 'it may still owe something', hint }
+  return undefined
+}
+
+/** Those of its children that nothing takes away with it. */
+export function whyKeptFor(
+  forest: Forest,
+  id: string,
+  isGoing: (child: string) => boolean,
+): Keep | undefined {
+  const left = (forest.children.get(id) ?? []).filter((child) => !isGoing(child))
+  const [first] = left
+  if (first === undefined) return undefined
+  const name = forest.agents.get(first)?.path ?? first
+  const more = left.length === 1 ? '' : ` and ${left.length - 1} more`
+  return {
+    code: 'HAS_CHILDREN',
+    why: `there is a child of it: ${name}${more}`,
+    hint: `remove all together: substrat remove ${id} --recursive`,
+  }
+}
+
+/** What a dead process left it owing goes out, so that it can go. */
+export async function settleTerminated(ctx: Context, state: State): Promise<void> {
+  if (state.state !== 'terminated' || whyKept(ctx.store, state) === undefined) return
+  await visit(ctx, state.id, { waitMs: ctx.bounds.waitMs, goesOn: false }, async () => undefined)
+}
+
+/** Gone when it returns. Looked at once more under its lock. Throws what `whyKept` says, LOCKED, and what `isGone` knows. */
+export async function takeAway(ctx: Context, state: State): Promise<void> {
+  const { store } = ctx
+  const lease = await store.lockAgent(state.id, ctx.command, ctx.bounds.waitMs)
+  if (lease === undefined) {
+    throw new SubstratError('LOCKED', `agent ${state.path} is held by another process`, {
+      hint: `see who: substrat show ${wordOf(state)}`,
+      facts: { agent_id: state.id },
+    })
+  }
+  try {
+    if (!store.hasAgent(state.id)) return
+    const now = openForRead(store, state.id)?.state
+    const keep = now === undefined ? undefined : whyKept(store, now)
+    if (keep !== undefined) throw kept(state, keep)
+    lease.assertHeld()
+    store.removeAgent(state.id)
+  } finally {
+    await lease.release()
+  }
+}
+
+/** Whether it failed because another process has taken the agent away meanwhile: what was wanted is done. */
+export function isGone(error: unknown): boolean {
+  return error instanceof SubstratError && error.code === 'AGENT_NOT_FOUND'
+}
+
+export function kept(state: State, { code, why, hint }: Keep): SubstratError {
+  return new SubstratError(code, `${state.path} stays: ${why}`, { hint, facts: { agent_id: state.id } })
+}

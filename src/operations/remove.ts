@@ -1,0 +1,53 @@
+/**
+ * `remove`: a terminated agent taken away with its log, alone or with all below it, the lowest first.
+ *
+ * What is on disk if we die: some are gone, each with all that was below it; one may lie aside until `recover --all`
+ * sweeps it. The next call takes the rest.
+ */
+
+import { checkReach } from '../dispatch/caller.js'
+import type { Context } from '../dispatch/context.js'
+import { readState } from '../dispatch/read-state.js'
+import { type AgentView, viewAgent } from '../dispatch/view.js'
+import type { State } from '../session/state.js'
+import { forgetName } from '../tree/children.js'
+import { lowestFirst, readForest } from '../tree/forest.js'
+import { isGone, type Keep, kept, settleTerminated, takeAway, whyKept, whyKeptFor } from './removable.js'
+
+/** Calls back with each agent once it is gone. Where one of them has to stay, nothing is taken away. */
+export async function remove(
+  ctx: Context,
+  agentId: string,
+  isRecursive: boolean,
+  onRemoved: (agent: AgentView) => void,
+): Promise<void> {
+  const { store } = ctx
+  checkReach(store, ctx.caller, agentId, 'remove')
+  const forest = readForest(store)
+  const ids = isRecursive ? lowestFirst(forest, agentId) : [agentId]
+  const states = ids.map((id) => forest.agents.get(id) ?? readState(store, id))
+  for (const state of states) {
+    const keep = (await whyKeptNow(ctx, state)) ?? whyKeptFor(forest, state.id, (id) => ids.includes(id))
+    if (keep !== undefined) throw kept(state, keep)
+  }
+  for (const state of states) {
+    const view = viewAgent(store, state)
+    try {
+      await takeAway(ctx, state)
+    } catch (error) {
+      if (!isGone(error)) throw error
+    }
+    onRemoved(view)
+    await forgetName(store, state, ctx.command)
+  }
+}
+
+async function whyKeptNow(ctx: Context, state: State): Promise<Keep | undefined> {
+  try {
+    await settleTerminated(ctx, state)
+    return whyKept(ctx.store, readState(ctx.store, state.id))
+  } catch (error) {
+    if (isGone(error)) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,50 @@
+/** `send --reply-to`: the operator answers a request that an agent has sent. */
+
+import type { Context } from '../dispatch/context.js'
+import { withDrain } from '../dispatch/drain.js'
+import { nameOf, type Outcome } from '../dispatch/outcome.js'
+import { readState } from '../dispatch/read-state.js'
+import { viewTurn } from '../dispatch/view.js'
+import { replyId } from '../mail/answers.js'
+import { messagesIn } from '../mail/inbox.js'
+import { post } from '../mail/post.js'
+import { OPERATOR } from '../storage/mailboxes.js'
+import { noMessage } from './inbox.js'
+
+export interface Reply {
+  agentId: string
+  /** The id of its request. */
+  replyTo: string
+  content: string
+}
+
+/**
+ * The reply is stored before the request is moved aside: who dies in between and sends it again sends it once. Throws
+ * MESSAGE_NOT_FOUND where the agent has no open request of that id.
+ */
+export async function reply(
+  ctx: Context,
+  { agentId, replyTo, content }: Reply,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
+  const { store } = ctx
+  await withDrain(ctx, agentId, onOutcome, async (told) => {
+    const isOpen = [...messagesIn(store, OPERATOR)].some(
+      ({ message_id, kind, from }) => message_id === replyTo && kind === 'request' && from === agentId,
+    )
+    if (!isOpen) throw noMessage(replyTo)
+    const sender = { from: OPERATOR, from_path: OPERATOR, to: agentId }
+    const draft = {
+      message_id: replyId(replyTo),
+      ...sender,
+      kind: 'response' as const,
+      reply_to: replyTo,
+      content,
+    }
+    post(store, draft, { isRepeat: true })
+    store.mail.take(replyTo)
+    const state = readState(store, agentId)
+    ctx.reporter.note(`answered request ${replyTo} of ${nameOf(state)}`)
+    told({ result: viewTurn(store, state, null, null) })
+  })
+}

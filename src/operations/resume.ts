@@ -1,0 +1,107 @@
+/** `resume`: the provider restored, the hold lifted, and whatever is pending gone on with, because a person asked for it. */
+
+import { checkReach } from '../dispatch/caller.js'
+import type { Context } from '../dispatch/context.js'
+import { withDrain } from '../dispatch/drain.js'
+import { goOn, nothingWaits, takeMail, type WentOn } from '../dispatch/go-on.js'
+import { nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from '../dispatch/outcome.js'
+import { seed } from '../dispatch/seed.js'
+import { continueTurn } from '../dispatch/turns.js'
+import { viewTurn } from '../dispatch/view.js'
+import { visit } from '../dispatch/visit.js'
+import { SessionStateError } from '../errors.js'
+import type { Provider } from '../provider/contract.js'
+import { mustStopServer } from '../provider/warm.js'
+import { type Settled, settingsOf } from '../recovery/settle.js'
+import type { Session } from '../session/session.js'
+import type { State } from '../session/state.js'
+import { isUnfinished } from '../session/status.js'
+
+export interface ResumeOptions {
+  /** Begin the program's own conversation anew, with what our log has of it. */
+  reseed: boolean
+}
+
+/** `onOutcome` is called once: when the interrupted turn has ended; where there was none, when nothing waits any more. */
+export async function resume(
+  ctx: Context,
+  agentId: string,
+  { reseed }: ResumeOptions,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
+  checkReach(ctx.store, ctx.caller, agentId, 'resume')
+  await withDrain(ctx, agentId, onOutcome, (told) =>
+    visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, (session, settled) =>
+      resumeSession(ctx, session, settled, reseed, told),
+    ),
+  )
+}
+
+async function resumeSession(
+  ctx: Context,
+  session: Session,
+  settled: Settled,
+  reseed: boolean,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
+  refuseTerminated(session)
+  const provider = await ctx.providers.check(session.state.provider_name, settingsOf(session))
+  if (reseed) refuseSeed(session, provider.kind)
+  if (session.state.hold) session.append([{ kind: 'session.configured', hold: false }])
+  const isLast = (): boolean => nothingWaits(ctx, session)
+  if (reseed) {
+    await mustStopServer(session, (text) => ctx.reporter.note(text))
+    const { state } = session
+    seed(session, { goesOn: isUnfinished(state) || state.isPoked || isLost(state) })
+  }
+  const wentOn = reseed
+    ? await goOnSeeded(ctx, session, settled, isLast)
+    : await goOn(ctx, session, { auto: false, settled, isLast })
+  const hasOutcome = wentOn.outcome === 'ran' || wentOn.outcome === 'waiting'
+  if (hasOutcome) onOutcome(outcomeOf(ctx, session, wentOn.run))
+  if (wentOn.outcome === 'ran' && wasStopped(wentOn.run)) return
+  await takeMail(ctx, session, ctx.deliveries.budget)
+  if (!hasOutcome) onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
+}
+
+/** What failed for that reason is tried again. */
+function goOnSeeded(
+  ctx: Context,
+  session: Session,
+  settled: Settled,
+  isLast: () => boolean,
+): Promise<WentOn> {
+  if (!isLost(session.state)) return goOn(ctx, session, { auto: false, settled, isLast })
+  return continueTurn(ctx, session, false, { isLast }).then((again) => ({ outcome: 'ran', run: again }))
+}
+
+function isLost({ run }: State): boolean {
+  return run?.error?.type === 'session_lost'
+}
+
+function refuseSeed({ state }: Session, kind: Provider['kind']): void {
+  const facts = { agent_id: state.id }
+  if (kind === 'model') {
+    throw new SessionStateError(`${nameOf(state)} has no session to begin anew: its model is given the log`, {
+      hint: `go on with it: substrat resume ${wordOf(state)}`,
+      facts,
+    })
+  }
+  const { run } = state
+  if (run?.status !== 'open' || run.wait === null || run.wait.kind === 'not_before') return
+  throw new SessionStateError(
+    `${nameOf(state)} waits for a decision, which a new session would know nothing of`,
+    {
+      hint: `decide first, or stop the turn: substrat cancel ${wordOf(state)}`,
+      facts,
+    },
+  )
+}
+
+function refuseTerminated({ state }: Session): void {
+  if (state.state !== 'terminated') return
+  throw new SessionStateError(`${nameOf(state)} is terminated: there is nothing to resume`, {
+    hint: `read what it said: substrat log ${wordOf(state)}; or start another: substrat spawn`,
+    facts: { agent_id: state.id, state: state.state },
+  })
+}

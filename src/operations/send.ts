@@ -1,0 +1,176 @@
+import { answeredInLog, isOwnTurn, launchedRun } from '../dispatch/answered.js'
+import type { Context } from '../dispatch/context.js'
+import { withDrain } from '../dispatch/drain.js'
+import { goOn, nothingWaits, takeMail } from '../dispatch/go-on.js'
+import { nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from '../dispatch/outcome.js'
+import { queue } from '../dispatch/queue.js'
+import type { SendRequest } from '../dispatch/send-request.js'
+import { startTurn } from '../dispatch/turns.js'
+import { visit } from '../dispatch/visit.js'
+import { SessionStateError, SubstratError } from '../errors.js'
+import type { Settled } from '../recovery/settle.js'
+import { digestOf } from '../session/ids.js'
+import { openDurable } from '../session/open-for-read.js'
+import type { Session } from '../session/session.js'
+import type { Run, State } from '../session/state.js'
+import { isInterrupted } from '../session/status.js'
+import { troubleOf } from '../session/trouble.js'
+import type { StopSignal } from '../turn/stop.js'
+
+/** `onOutcome` is called once, when the message's own run has ended (or is stored for later); mail is drained after it. */
+export async function send(
+  ctx: Context,
+  request: SendRequest,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
+  const answered = answeredBefore(ctx, request)
+  if (answered !== undefined) {
+    onOutcome(answered)
+    return
+  }
+  await withDrain(ctx, request.agentId, onOutcome, async (told) => {
+    if (request.isQueued || request.notBefore !== null || request.kind !== 'request')
+      told(queue(ctx, request))
+    else await converseOrQueue(ctx, request, told)
+  })
+}
+
+async function converseOrQueue(
+  ctx: Context,
+  request: SendRequest,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<void> {
+  const waitMs = request.ifBusy === 'wait' ? ctx.bounds.waitMs : 0
+  let hasBegun = false
+  let isLeft = false
+  try {
+    await visit(ctx, request.agentId, { waitMs, goesOn: true }, async (session, settled) => {
+      hasBegun = !session.state.hold && !session.state.gate.isGated
+      isLeft = (await converse(ctx, session, settled, request, onOutcome)) === 'left'
+    })
+  } catch (error) {
+    const isKept = error instanceof SubstratError && QUEUED_FOR.has(error.code)
+    if (hasBegun || request.ifBusy !== 'queue' || !isKept) throw error
+    isLeft = true
+  }
+  if (isLeft) onOutcome(queue(ctx, request))
+}
+
+const QUEUED_FOR = new Set(['LOCKED', 'ON_HOLD', 'GATED'])
+
+/** `left`: the agent waits, and the message is to be left for later. */
+async function converse(
+  ctx: Context,
+  session: Session,
+  settled: Settled,
+  request: SendRequest,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<'left' | undefined> {
+  refuseClosed(session.state)
+  // A key that is sent again asks for its own turn, as `resume` does: also where a person has to say so. Past the bound of
+  // what is tried by itself it does with `--retry`, for a loop in a script is no person.
+  const isOwn = isOwnTurn(session.state, request)
+  const { interruption } = session.state.recovery
+  const isBeside = settled.hasStranger || interruption?.reason === 'program_alive'
+  const isLeftToPerson = interruption !== null && !isInterrupted(session.state) && !isBeside
+  const auto = !(isOwn && (isLeftToPerson || request.retry))
+  const wentOn = await goOn(ctx, session, { auto, settled, isLast: () => false })
+  if (isOwn && wentOn.outcome !== 'nothing') {
+    onOutcome(outcomeOf(ctx, session, session.state.run as Run))
+    return
+  }
+  if (wentOn.outcome === 'ran' && isCutShort(wentOn.run)) throw notTaken(session.state, wentOn.run)
+  if (wentOn.outcome === 'exhausted')
+    ctx.reporter.note(
+      'the interrupted turn was tried in vain too often: leaving it, and going on with this message',
+    )
+  const answered = answeredInLog(ctx, session.state, request)
+  if (answered !== undefined) {
+    onOutcome(answered)
+    return
+  }
+  if (session.state.run?.status === 'open' && request.ifWaiting !== 'supersede') {
+    if (request.ifWaiting === 'queue') return 'left'
+    onOutcome(notTakenByWaiting(ctx, session, session.state.run))
+    return
+  }
+  const { requested } = ctx.shutdown
+  if (requested !== undefined) throw notBegun(session.state, requested)
+  refuseClosed(session.state)
+  const { content, key, turnTimeoutMs } = request
+  const run = await startTurn(
+    ctx,
+    session,
+    {
+      prompt: { origin: 'operator', content },
+      key,
+      digest: key === null ? null : digestOf(content),
+      turn_timeout_ms: turnTimeoutMs,
+      steps_max: request.stepsMax,
+      allow: request.allow,
+      repeats: launchedRun(ctx.store, session.state, key),
+    },
+    { isLast: () => nothingWaits(ctx, session) },
+  )
+  onOutcome(outcomeOf(ctx, session, run))
+  if (!wasStopped(run)) await takeMail(ctx, session, ctx.deliveries.budget)
+}
+
+/** The exit status and the wait are those of the run that waits; that run is not this message's. */
+function notTakenByWaiting(ctx: Context, session: Session, run: Run): Outcome {
+  const { result, failure } = outcomeOf(ctx, session, run)
+  ctx.reporter.note('the message was not taken, because an earlier turn waits (--if-waiting)')
+  return { result: { ...result, run: null, reply: null }, failure }
+}
+
+/** Without the lock: a key that was answered is answered also while the agent is busy. */
+function answeredBefore(ctx: Context, request: SendRequest): Outcome | undefined {
+  if (request.key === null) return undefined
+  const state = openDurable(ctx.store, request.agentId)?.state
+  return state === undefined ? undefined : answeredInLog(ctx, state, request)
+}
+
+function refuseClosed(state: State): void {
+  if (state.state === 'terminated') throw terminated(state)
+  if (state.gate.isGated && state.gate.permits === 0) {
+    throw new SubstratError('GATED', `${nameOf(state)} is gated: it takes no turn until it is let`, {
+      hint: `let it: substrat ungate ${wordOf(state)}; or leave the message for then: --queue`,
+      facts: { agent_id: state.id },
+    })
+  }
+  if (!state.hold) return
+  throw new SubstratError('ON_HOLD', `${nameOf(state)} is on hold: it takes no turn until it is resumed`, {
+    hint: `let it go on: substrat resume ${wordOf(state)}; or leave the message for then: --if-busy queue`,
+    facts: { agent_id: state.id },
+  })
+}
+
+function terminated(state: State): SubstratError {
+  return new SessionStateError(`${nameOf(state)} is terminated: it takes no more messages`, {
+    hint: `read what it said: substrat log ${wordOf(state)}; or start another: substrat spawn`,
+    facts: { agent_id: state.id, state: state.state },
+  })
+}
+
+/** A person, or what killed its program, comes before the message; a signal to substrat is told by `notBegun`. */
+function isCutShort({ status, reason }: Run): boolean {
+  return status === 'interrupted' && reason !== 'shutdown'
+}
+
+function notTaken(state: State, run: Run): SubstratError {
+  const what =
+    run.reason === 'suspended' ? 'was suspended' : `could not end its earlier turn (${troubleOf(run)})`
+  const message = `${nameOf(state)} ${what} before the message was taken: nothing of it was stored`
+  return new SubstratError('INTERRUPTED', message, {
+    hint: `send it again: substrat send ${wordOf(state)} '…'`,
+    facts: { agent_id: state.id },
+  })
+}
+
+function notBegun(state: State, signal: StopSignal): SubstratError {
+  const message = `stopped by ${signal} before the message was taken: nothing of it was stored`
+  return new SubstratError(`STOPPED_${signal}`, message, {
+    hint: `send it again: substrat send ${wordOf(state)} '…'`,
+    facts: { agent_id: state.id },
+  })
+}

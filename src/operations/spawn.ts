@@ -1,0 +1,161 @@
+/** `spawn`: a new agent, and with a prompt its first turn. */
+
+import { checkReach, holdUpCaller } from '../dispatch/caller.js'
+import type { Context } from '../dispatch/context.js'
+import { withDrain } from '../dispatch/drain.js'
+import { nothingWaits, takeMail } from '../dispatch/go-on.js'
+import { type Outcome, outcomeOf, wasStopped } from '../dispatch/outcome.js'
+import { allowedTools, firstTurn } from '../dispatch/turns.js'
+import { viewTurn } from '../dispatch/view.js'
+import { within } from '../dispatch/visit.js'
+import { SubstratError } from '../errors.js'
+import { deriveId } from '../session/ids.js'
+import { openForRead } from '../session/open-for-read.js'
+import type { NewRecord } from '../session/records.js'
+import type { Session } from '../session/session.js'
+import type { State } from '../session/state.js'
+import { bootId } from '../storage/identity.js'
+import { randomUuid } from '../storage/random.js'
+import { isDirectory } from '../storage/user-files.js'
+import { createAgent } from '../tree/birth.js'
+import { type AgentFacts, createdRecord } from '../tree/created.js'
+import { checkName, livingChild, livingRoot } from '../tree/names.js'
+import { send } from './send.js'
+
+export interface SpawnRequest {
+  name: string | null
+  /** Its id; null for a root. */
+  parent: string | null
+  provider: string
+  model: string | null
+  instructions: string | null
+  /** Absolute. */
+  workspace: string
+  options: Record<string, string>
+  prompt: string | null
+  turnTimeoutMs: number | null
+  /** Tools that may change things without being asked about. */
+  allow: string[]
+  /** When an agent of that name lives. */
+  ifExists: 'fail' | 'use'
+}
+
+export interface SpawnListener {
+  /** The agent is on disk, with its prompt: from now on its first turn happens, whatever dies. */
+  onAgent(agent: State): void
+  /** Its first turn has ended; called at once where there is none. */
+  onOutcome(outcome: Outcome): void
+}
+
+export async function spawn(ctx: Context, request: SpawnRequest, listener: SpawnListener): Promise<void> {
+  const { parent } = request
+  if (parent !== null && parent !== ctx.caller) checkReach(ctx.store, ctx.caller, parent, 'spawn below')
+  const name = request.name === null ? null : checkName(request.name)
+  const existing =
+    request.ifExists === 'use' && name !== null ? livingOne(ctx, request.parent, name) : undefined
+  if (existing !== undefined) return useExisting(ctx, existing, request, listener)
+  await checkSettings(ctx, request)
+  const id = randomUuid()
+  const allow = allowedTools(ctx, undefined, request.allow)
+  let session: Session
+  try {
+    session = await createAgent(
+      ctx.store,
+      {
+        id,
+        name,
+        parent: request.parent,
+        records: ({ path }) => firstRecords({ ...request, id, name, path }, request, allow),
+        command: ctx.command,
+      },
+      ctx.bounds,
+    )
+  } catch (error) {
+    const isTaken = error instanceof SubstratError && error.code === 'NAME_TAKEN'
+    if (!isTaken || request.ifExists !== 'use') throw error
+    // Another spawn of that name was quicker.
+    return useExisting(ctx, String(error.facts.agent_id), request, listener)
+  }
+  listener.onAgent(session.state)
+  for (const record of session.records({ seq: 1, offset: 0 })) ctx.reporter.record(record, id)
+  const wait = await holdUpCaller(ctx, id)
+  await withDrain(ctx, id, listener.onOutcome, (onOutcome) =>
+    within(ctx, session, true, async () => {
+      if (request.prompt === null)
+        return onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
+      const run = await firstTurn(ctx, session, { isLast: () => nothingWaits(ctx, session) })
+      onOutcome(outcomeOf(ctx, session, run))
+      if (!wasStopped(run)) await takeMail(ctx, session, ctx.deliveries.budget)
+    }),
+  ).finally(() => wait.release())
+}
+
+function livingOne(ctx: Context, parent: string | null, name: string): string | undefined {
+  return parent === null ? livingRoot(ctx.store, name) : livingChild(ctx.store, parent, name)
+}
+
+/** `--if-exists use`: the agent as it is; a prompt is a message to it. */
+async function useExisting(
+  ctx: Context,
+  agentId: string,
+  request: SpawnRequest,
+  listener: SpawnListener,
+): Promise<void> {
+  ctx.store.syncNameOf(agentId)
+  const state = openForRead(ctx.store, agentId)?.state as State
+  listener.onAgent(state)
+  const { prompt, turnTimeoutMs } = request
+  if (prompt === null) return listener.onOutcome({ result: viewTurn(ctx.store, state, null, null) })
+  const message = {
+    agentId,
+    content: prompt,
+    key: null,
+    retry: false,
+    ifWaiting: 'supersede' as const,
+    allow: request.allow,
+    stepsMax: null,
+    ifBusy: 'wait' as const,
+    turnTimeoutMs,
+    isQueued: false,
+    kind: 'request' as const,
+    notBefore: null,
+  }
+  return send(ctx, message, listener.onOutcome)
+}
+
+async function checkSettings(ctx: Context, request: SpawnRequest): Promise<void> {
+  const { provider, model, instructions, workspace, options } = request
+  checkWorkspace(workspace)
+  await ctx.providers.check(provider, { workspace, model, instructions, options })
+}
+
+export function checkWorkspace(workspace: string): void {
+  if (isDirectory(workspace)) return
+  throw new SubstratError('USAGE', `the workspace ${workspace} is no directory`, {
+    hint: 'make it first, or name another: --workspace <directory>',
+    facts: { workspace },
+  })
+}
+
+function firstRecords(facts: AgentFacts, request: SpawnRequest, allow: string[]): NewRecord[] {
+  const { provider, model, options, prompt, turnTimeoutMs } = request
+  const created = createdRecord(facts)
+  if (prompt === null) return [created]
+  const run_id = randomUuid()
+  const turn = {
+    ...(turnTimeoutMs === null ? {} : { turn_timeout_ms: turnTimeoutMs }),
+    ...(allow.length === 0 ? {} : { allow }),
+  }
+  return [
+    created,
+    { kind: 'session.activated', boot_id: bootId() },
+    { kind: 'run.started', run_id, boot_id: bootId(), origin: 'operator', provider, model, options, ...turn },
+    {
+      kind: 'message.user',
+      message_id: deriveId(run_id, 'prompt'),
+      run_id,
+      content: prompt,
+      origin: 'operator',
+    },
+  ]
+}

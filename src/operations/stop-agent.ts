@@ -1,0 +1,81 @@
+/**
+ * `suspend`: an agent brought to rest. A turn that runs in another process is asked by a request file to stop cleanly, and
+ * waited for; `terminate` does it by the same.
+ */
+import { clock, sleep } from '../clock.js'
+import { checkReach } from '../dispatch/caller.js'
+import type { Context } from '../dispatch/context.js'
+import { nameOf, wordOf } from '../dispatch/outcome.js'
+import { type AgentView, viewAgent } from '../dispatch/view.js'
+import { visit } from '../dispatch/visit.js'
+import { SessionStateError, SubstratError } from '../errors.js'
+import { stopServer } from '../provider/warm.js'
+import { openForRead } from '../session/open-for-read.js'
+import type { NewRecord } from '../session/records.js'
+import type { Session } from '../session/session.js'
+import { bootId } from '../storage/identity.js'
+import type { RequestVerb } from '../storage/store.js'
+
+/** With `hold`, nothing is delivered until `resume`. Throws TREE_RULES. */
+export async function suspend(ctx: Context, agentId: string, hold: boolean): Promise<AgentView> {
+  checkReach(ctx.store, ctx.caller, agentId, 'suspend')
+  return visitStopped(ctx, agentId, 'suspend', async (session) => {
+    const { state } = session
+    if (state.state === 'terminated') {
+      throw new SessionStateError(`${nameOf(state)} is terminated: it cannot be suspended`, {
+        hint: `read what it said: substrat log ${wordOf(state)}`,
+        facts: { agent_id: state.id, state: state.state },
+      })
+    }
+    await stopServer(session, (text) => ctx.reporter.note(text))
+    const records: NewRecord[] = []
+    if (state.state === 'created') records.push({ kind: 'session.activated', boot_id: bootId() })
+    if (state.state !== 'suspended') records.push({ kind: 'session.suspended', reason: 'requested' })
+    if (hold && !state.hold) records.push({ kind: 'session.configured', hold: true })
+    session.append(records)
+  })
+}
+
+/** Asks the holder's turn to stop until the lock is ours, or the time is up. */
+export async function visitStopped(
+  ctx: Context,
+  agentId: string,
+  verb: RequestVerb,
+  work: (session: Session) => Promise<void>,
+): Promise<AgentView> {
+  // What a dead process left open is ended with its agent, by its own record.
+  const goesOn = verb === 'terminate'
+  const end = clock.monotonic() + ctx.bounds.waitMs
+  for (let asked: string | undefined; ; await sleep(20)) {
+    try {
+      return await visit(ctx, agentId, { waitMs: 0, goesOn, endsRun: goesOn }, async (session) => {
+        await work(session)
+        return viewAgent(ctx.store, session.state)
+      })
+    } catch (error) {
+      if (!(error instanceof SubstratError) || error.code !== 'LOCKED') throw error
+      asked = ask(ctx, agentId, verb, asked)
+      if (clock.monotonic() >= end) throw stillBusy(error, asked)
+    }
+  }
+}
+
+/** The request stands: what could not be waited for happens as soon as the holder looks. */
+function stillBusy(error: SubstratError, asked: string | undefined): SubstratError {
+  if (asked === undefined) return error
+  const { code, message, facts, cause } = error
+  return new SubstratError(code, `${message}; it was asked to stop, and does so as soon as it can`, {
+    hint: 'wait for that with a longer --timeout, or look whether its holder still runs',
+    facts,
+    cause,
+  })
+}
+
+/** The request names the run, so that one that comes too late stops no later turn. Says which run was asked last. */
+export function ask(ctx: Context, agentId: string, verb: RequestVerb, asked?: string): string | undefined {
+  const run = openForRead(ctx.store, agentId)?.state.run
+  if (run?.status !== 'open' || run.run_id === asked) return asked
+  ctx.reporter.note('a turn is running: asking it to stop')
+  ctx.store.requests.put(agentId, run.run_id, verb)
+  return run.run_id
+}

@@ -1,0 +1,89 @@
+/** `tree`: who is below whom, and what each is doing. Takes no lock and writes nothing. */
+
+import { type AgentView, viewAgent } from '../dispatch/view.js'
+import { SubstratError, shellWord } from '../errors.js'
+import { type MailIndex, whoHasMail } from '../mail/inbox.js'
+import { type Brief, briefly } from '../session/brief.js'
+import { glance } from '../session/glance.js'
+import type { FileStore } from '../storage/store.js'
+import { branchOf, type Forest, forestOf } from '../tree/forest.js'
+
+export interface TreeNode extends AgentView {
+  hold: boolean
+  gated: boolean
+  /** How many it has set itself. */
+  reminders: number
+  children: TreeNode[]
+}
+
+/** What hangs nowhere, with why; of one that cannot be read there is only its id. */
+export type StrayNode = (TreeNode | { id: string; status: 'corrupt'; children: TreeNode[] }) & { why: string }
+
+export interface TreeView {
+  agents: TreeNode[]
+  stray: StrayNode[]
+}
+
+export interface TreeRequest {
+  /** Only this one and what is below it. */
+  agentId?: string | undefined
+  /** Terminated ones too. */
+  all: boolean
+}
+
+export function viewTree(store: FileStore | undefined, { agentId, all }: TreeRequest): TreeView {
+  if (store === undefined) return { agents: [], stray: [] }
+  const hasMail = whoHasMail(store)
+  const look = (_: FileStore, id: string): Brief | undefined =>
+    hasMail(id) ? glance(store, id) : briefly(store, id)
+  const forest = agentId === undefined ? forestOf(store, look) : branchOf(store, agentId, all, look)
+  const shown = new Set<string>()
+  const nodeOf = (id: string): TreeNode | undefined => {
+    const state = forest.agents.get(id)
+    if (state === undefined) return undefined
+    if (forest.strays.size > 0) shown.add(id)
+    return viewNode(store, state, hasMail, childrenOf(id))
+  }
+  const nodesOf = (ids: string[]): TreeNode[] => ids.map(nodeOf).filter((node) => node !== undefined)
+  const childrenOf = (id: string): TreeNode[] => {
+    const children = forest.children.get(id)
+    return children === undefined ? [] : nodesOf(children.filter((child) => isShown(forest, child, all)))
+  }
+  const tops = agentId === undefined ? forest.roots.filter((id) => isShown(forest, id, all)) : [agentId]
+  const agents = nodesOf(tops.filter((id) => !forest.strays.has(id)))
+  const stray: StrayNode[] = []
+  for (const [id, why] of forest.strays) {
+    const parent = forest.agents.get(id)?.parent
+    // Of a branch only those that belong to it; whose child an unreadable one is nobody knows.
+    const isMeant = agentId === undefined || id === agentId || parent == null || shown.has(parent)
+    if (!isMeant) continue
+    const node = nodeOf(id) ?? { id, status: 'corrupt' as const, children: childrenOf(id) }
+    stray.push({ ...node, why })
+  }
+  return { agents, stray }
+}
+
+/** Undefined where every agent hangs where it should. */
+export function damageOf({ stray }: TreeView): SubstratError | undefined {
+  const [first] = stray
+  if (first === undefined) return undefined
+  const what = stray.length === 1 ? 'one agent hangs' : `${stray.length} agents hang`
+  return new SubstratError('CORRUPT', `${what} nowhere in the tree: ${first.id}: ${first.why}`, {
+    hint: `the others are as they should be; look at it: substrat show ${shellWord(first.id)}`,
+    facts: { stray: stray.map(({ id }) => id) },
+  })
+}
+
+function isShown({ agents, strays }: Forest<Brief>, id: string, all: boolean): boolean {
+  return !strays.has(id) && (all || agents.get(id)?.state !== 'terminated')
+}
+
+function viewNode(store: FileStore, state: Brief, hasMail: MailIndex, children: TreeNode[]): TreeNode {
+  // Not by spreading: of very many agents that would take half the time.
+  const node = viewAgent(store, state, hasMail) as TreeNode
+  node.hold = state.hold
+  node.gated = state.gate.isGated
+  node.reminders = state.reminders.length
+  node.children = children
+  return node
+}

@@ -1,0 +1,255 @@
+/**
+ * `wait`: until agents are at rest. What nobody works on is run here, side by side up to the slots; what another process
+ * holds is watched.
+ */
+import { sleep } from '../clock.js'
+import { deadline } from '../deadline.js'
+import type { Context, Visited } from '../dispatch/context.js'
+import { failureOfLatest, nameOf, wordOf } from '../dispatch/outcome.js'
+import { missingLog } from '../dispatch/read-state.js'
+import { TurnBudget } from '../dispatch/turn-budget.js'
+import { type TurnResult, viewEndedRun, viewTurn } from '../dispatch/view.js'
+import { SubstratError } from '../errors.js'
+import { openDurable, openForRead } from '../session/open-for-read.js'
+import type { State } from '../session/state.js'
+import { isDue, isInterrupted, waitIsGood } from '../session/status.js'
+import { statusNow } from '../session/status-now.js'
+import { readClock } from '../storage/identity.js'
+import type { FileStore } from '../storage/store.js'
+import { checkNoCycle } from '../turn/tools/tree/correspondence.js'
+import type { ListedAgent } from './look.js'
+import { whyStuck } from './stuck.js'
+
+export interface WaitRequest {
+  agentIds: string[]
+  /** `idle`: also past a decision that somebody else makes. `waiting`: until it asks for one. `any`: whichever comes first. */
+  until: 'idle' | 'waiting' | 'any'
+  /** Whether what nobody holds is run here. */
+  drains: boolean
+  timeoutMs: number | null
+}
+
+export interface WaitedAgent extends Omit<TurnResult, 'agent'> {
+  agent: ListedAgent
+  exit: number
+  error: { code: string; message: string; hint: string | null } | null
+}
+
+export type WaitListener = (waited: WaitedAgent, failure: SubstratError | undefined) => void
+
+/** Calls back with each agent as it is at rest, in order. */
+export async function waitForAgents(
+  ctx: Context,
+  request: WaitRequest,
+  onAgent: WaitListener,
+): Promise<void> {
+  const { agentIds, timeoutMs } = request
+  const { whenRequested } = ctx.shutdown
+  const signal = timeoutMs === null ? whenRequested : AbortSignal.any([whenRequested, deadline(timeoutMs)])
+  const edges = await edgesOf(ctx, agentIds)
+  try {
+    const watch = new Watch(ctx, request)
+    const told = await watch.untilRest(signal, onAgent)
+    if (signal.aborted) {
+      ctx.deliveries.stop()
+      ctx.shutdown.expire()
+    }
+    await ctx.deliveries.idle()
+    for (const agentId of agentIds.slice(told)) watch.giveUp(agentId, onAgent)
+  } finally {
+    for (const edge of edges) await edge.release()
+  }
+}
+
+/** Whoever waits in a tool of an agent makes that agent wait: no two may wait for one another. */
+async function edgesOf({ store, caller, command }: Context, agentIds: string[]): Promise<Edge[]> {
+  const edges: Edge[] = []
+  if (caller === null) return edges
+  try {
+    for (const agentId of agentIds) {
+      edges.push(await store.waits.add(caller, agentId, command))
+      checkNoCycle(store, caller, agentId)
+    }
+    return edges
+  } catch (error) {
+    for (const edge of edges) await edge.release()
+    throw error
+  }
+}
+
+type Edge = Awaited<ReturnType<FileStore['waits']['add']>>
+
+const PAUSE_MS_MAX = 100
+
+/** What became of an agent, and why that is no success. */
+interface Rest {
+  state: State | undefined
+  failure: SubstratError | undefined
+}
+
+class Watch {
+  /** The latest visit of this process to each, and how far its log was then. */
+  private readonly visits = new Map<string, Visited & { seq: number | undefined }>()
+
+  constructor(
+    private readonly ctx: Context,
+    private readonly request: WaitRequest,
+  ) {
+    ctx.shutdown.listen()
+    ctx.deliveries.budget = new TurnBudget(Number.POSITIVE_INFINITY)
+    ctx.deliveries.onVisited = (agentId, visited) =>
+      this.visits.set(agentId, { ...visited, seq: this.seqOf(agentId) })
+  }
+
+  /** Says how many it has told. */
+  async untilRest(signal: AbortSignal, onAgent: WaitListener): Promise<number> {
+    const { agentIds } = this.request
+    const rests = new Map<string, Rest>()
+    let told = 0
+    for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, PAUSE_MS_MAX)) {
+      for (const agentId of agentIds) {
+        const rest = rests.has(agentId) ? undefined : this.look(agentId, !signal.aborted)
+        if (rest !== undefined) rests.set(agentId, rest)
+      }
+      for (let id = agentIds[told]; id !== undefined && rests.has(id); id = agentIds[++told])
+        this.tell(id, rests.get(id) as Rest, onAgent)
+      if (told === agentIds.length || signal.aborted) return told
+      await sleepUnless(signal, pauseMs)
+    }
+  }
+
+  /** The turns that ran here have ended, or were stopped. */
+  giveUp(agentId: string, onAgent: WaitListener): void {
+    const rest = this.look(agentId, false)
+    if (rest !== undefined) {
+      this.tell(agentId, rest, onAgent)
+      return
+    }
+    const state = openDurable(this.ctx.store, agentId)?.state as State
+    this.tell(agentId, { state, failure: this.whyGivenUp(state) }, onAgent)
+  }
+
+  /** Undefined while somebody works on it, or will. */
+  private look(agentId: string, begins: boolean): Rest | undefined {
+    try {
+      const state = openForRead(this.ctx.store, agentId)?.state
+      if (state === undefined) throw missingLog(this.ctx.store, agentId)
+      const rest = this.restOf(state, begins)
+      if (rest === undefined) return undefined
+      const durable = openDurable(this.ctx.store, agentId)?.state
+      return durable?.last_seq === state.last_seq ? { state: durable, ...rest } : undefined
+    } catch (error) {
+      if (!(error instanceof SubstratError)) throw error
+      return { state: undefined, failure: error }
+    }
+  }
+
+  private restOf(state: State, begins: boolean): Pick<Rest, 'failure'> | undefined {
+    const { run } = state
+    const status = statusNow(this.ctx.store, state)
+    if (status === 'running') return undefined
+    const isOwed = this.isUnfinished(state) || this.ctx.deliveries.isOwed(state.id)
+    if (isOwed) {
+      if (this.isWorkedOn(state, begins)) return undefined
+      const { error } = this.visits.get(state.id) ?? {}
+      if (error !== undefined) return { failure: error }
+      // Who only watches waits for others to take what is in the inbox.
+      if (!this.isUnfinished(state)) return undefined
+    }
+    const failure = run === null ? undefined : failureOfLatest(state, run, undefined)
+    if (status === 'waiting') return this.ofWaiting(failure)
+    if (status === 'interrupted_startup' || status === 'interrupted_waiting') return { failure }
+    const stuck = whyStuck(this.ctx, state)
+    if (stuck !== undefined) return { failure: stuck }
+    if (this.request.until !== 'waiting') return { failure }
+    return state.state === 'terminated' ? { failure: neverWaits(state) } : undefined
+  }
+
+  private ofWaiting(failure: SubstratError | undefined): Pick<Rest, 'failure'> | undefined {
+    switch (this.request.until) {
+      case 'idle':
+        return undefined
+      case 'waiting':
+        return { failure: failure?.code === 'WAITING' ? undefined : failure }
+      case 'any':
+        return { failure }
+    }
+  }
+
+  /** Whether a visit goes on with its turn, or says why it cannot. */
+  private isUnfinished(state: State): boolean {
+    const { run } = state
+    if (run?.status !== 'open') return isInterrupted(state)
+    const now = readClock()
+    return run.wait === null || isDue(run.wait, now) || !waitIsGood(state, run.wait, now)
+  }
+
+  /** By us, or by another process; it is begun with where nobody does, unless the last visit came to nothing. */
+  private isWorkedOn({ id, last_seq }: State, begins: boolean): boolean {
+    const { store, deliveries } = this.ctx
+    if (deliveries.has(id) || store.isAgentHeld(id)) return true
+    const last = this.visits.get(id)
+    const isInVain = last !== undefined && !last.isHeld && last.turns === 0 && last.seq === last_seq
+    if (!this.request.drains || isInVain) return false
+    if (begins) deliveries.wake(id)
+    return true
+  }
+
+  private seqOf(agentId: string): number | undefined {
+    try {
+      return openForRead(this.ctx.store, agentId)?.state.last_seq
+    } catch {
+      return undefined
+    }
+  }
+
+  private whyGivenUp(state: State): SubstratError {
+    const agent = nameOf(state)
+    const facts = { agent_id: state.id }
+    const hint = `wait on: substrat wait ${wordOf(state)}`
+    const { requested } = this.ctx.shutdown
+    return requested === undefined
+      ? new SubstratError('TIMED_OUT', `${agent} was not at rest in time`, { hint, facts })
+      : new SubstratError(`STOPPED_${requested}`, `stopped by ${requested} while waiting for ${agent}`, {
+          hint,
+          facts,
+        })
+  }
+
+  private tell(agentId: string, { state, failure }: Rest, onAgent: WaitListener): void {
+    const error =
+      failure === undefined
+        ? null
+        : { code: failure.code, message: failure.message, hint: failure.hint ?? null }
+    const exit = failure?.exitStatus ?? 0
+    const view = state === undefined ? unreadable(agentId, failure as SubstratError) : this.viewOf(state)
+    onAgent({ ...view, exit, error }, failure)
+  }
+
+  private viewOf(state: State): TurnResult {
+    const { store } = this.ctx
+    return state.run === null ? viewTurn(store, state, null, null) : viewEndedRun(store, state, state.run)
+  }
+}
+
+function unreadable(agentId: string, { code, message }: SubstratError): Omit<WaitedAgent, 'exit' | 'error'> {
+  const agent: ListedAgent = { id: agentId, status: 'corrupt', error: { code, message } }
+  return { agent, run: null, reply: null, wait: null }
+}
+
+function neverWaits(state: State): SubstratError {
+  return new SubstratError('SESSION_STATE', `${nameOf(state)} is terminated: it asks for nothing any more`, {
+    hint: `read what it said: substrat log ${wordOf(state)}`,
+    facts: { agent_id: state.id },
+  })
+}
+
+async function sleepUnless(signal: AbortSignal, ms: number): Promise<void> {
+  let stop = (): void => undefined
+  const stopped = new Promise<void>((resolve) => {
+    stop = resolve
+    signal.addEventListener('abort', stop, { once: true })
+  })
+  await Promise.race([sleep(ms), stopped])
+  signal.removeEventListener('abort', stop)
+}

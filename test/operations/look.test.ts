@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto'
+import { beforeEach, expect, test } from 'vitest'
+import { post } from '../../src/mail/post.js'
+import { type ListedAgent, listAgents } from '../../src/operations/look.js'
+import { viewTree } from '../../src/operations/tree.js'
+import { OPERATOR } from '../../src/storage/mailboxes.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { withFaults } from '../support/faults.js'
+import { newAgent } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+let store: FileStore
+let ids: string[]
+
+beforeEach(async () => {
+  store = tempStore()
+  ids = [await newAgent(store, { name: 'a' }), await newAgent(store, { name: 'b' })]
+})
+
+function list(): ListedAgent[] {
+  return listAgents(store, { roots: false, all: false })
+}
+
+function inboxes(): number[] {
+  return list().map((agent) => ('inbox' in agent ? agent.inbox : -1))
+}
+
+function posted(to: string): void {
+  const what = { kind: 'request' as const, content: 'hello' }
+  post(store, { message_id: randomUUID(), from: OPERATOR, from_path: OPERATOR, to, ...what })
+}
+
+/** How often an inbox was looked into. */
+function looks(act: () => void): number {
+  let count = 0
+  withFaults(({ point }) => {
+    if (point === 'mail.list') count += 1
+    return undefined
+  })
+  act()
+  withFaults(() => undefined)
+  return count
+}
+
+test('mail that waits is counted, before and after each agent was looked at once', () => {
+  posted(ids[1] as string)
+  expect(inboxes()).toEqual([0, 1])
+  expect(looks(list)).toBe(2)
+  store.boots.markScanned()
+  expect(inboxes()).toEqual([0, 1])
+  expect(viewTree(store, { all: false }).agents.map(({ inbox }) => inbox)).toEqual([0, 1])
+})
+
+test('where the markers tell all, only the inboxes of marked agents are looked into', () => {
+  store.boots.markScanned()
+  expect(looks(list)).toBe(0)
+  expect(looks(() => viewTree(store, { all: false }))).toBe(0)
+  posted(ids[0] as string)
+  expect(looks(list)).toBe(1)
+  expect(inboxes()).toEqual([1, 0])
+})
+
+test('mail that comes while the list is made is counted, or comes after it: never an earlier one missed', () => {
+  store.boots.markScanned()
+  posted(ids[0] as string)
+  let isPosted = false
+  withFaults(({ point }) => {
+    if (point !== 'snapshot.read' || isPosted) return undefined
+    isPosted = true
+    posted(ids[1] as string)
+    return undefined
+  })
+  expect(inboxes()[0]).toBe(1)
+  withFaults(() => undefined)
+  expect(inboxes()).toEqual([1, 1])
+})

@@ -1,0 +1,50 @@
+/** What `recover` says that it found and did. */
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { wordsOf } from '../../src/operations/recovered-words.js'
+import type { NewRecord } from '../../src/session/records.js'
+import { completed } from '../../src/turn/step-records.js'
+import { foldAll } from '../support/folding.js'
+import { createdRecord, replied, startedRun, userMessage } from '../support/sessions.js'
+
+const RUN: string = randomUUID()
+const begun: NewRecord[] = [
+  createdRecord(randomUUID(), { name: 'a', provider: 'claude-code' }),
+  { kind: 'session.activated', boot_id: 'b' },
+  startedRun(RUN),
+  userMessage(RUN, 'hi'),
+]
+const done: NewRecord[] = [...begun, replied(RUN, 'the reply'), completed(RUN, null)]
+const cut = (reason: NewRecord<'run.interrupted'>['reason']): NewRecord[] => [
+  ...begun,
+  { kind: 'run.interrupted', run_id: RUN, reason },
+]
+const again: NewRecord = { kind: 'run.resumed', run_id: RUN, boot_id: 'b', auto: true, attempt: 1 }
+const failed: NewRecord = {
+  kind: 'run.failed',
+  run_id: RUN,
+  error: { type: 'crashed', message: 'it exited 3' },
+}
+
+test.each<[Parameters<typeof wordsOf>[1], Parameters<typeof wordsOf>[2], NewRecord[], RegExp]>([
+  ['A', 'clean', begun.slice(0, 1), /^nothing to do$/],
+  ['J', 'marked', done, /^claude-code had finished; its reply was recovered$/],
+  ['G', 'marked', done, /^the reply was stored already; its turn is closed now$/],
+  ['C', 'continued', done, /^went on, completed$/],
+  ['C', 'continued', [...begun, failed], /^went on, failed: .*it exited 3/],
+  ['C', 'marked', cut('process_exit'), /^interrupted, and left for the next command to continue$/],
+  [
+    'E',
+    'marked',
+    cut('unknown_tool'),
+    /^interrupted, and not continued before a person decides: a tool was cut/,
+  ],
+  [
+    'A',
+    'marked',
+    [...begun, again, again, { kind: 'run.interrupted', run_id: RUN, reason: 'process_exit' }],
+    /^interrupted, and not continued: 2 attempts to continue it came to nothing$/,
+  ],
+])('row %s, %s', (row, outcome, records, words) => {
+  expect(wordsOf(foldAll(records), row, outcome)).toMatch(words)
+})

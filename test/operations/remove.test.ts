@@ -1,0 +1,91 @@
+/** Agents taken away, step by step: a kill leaves each of them whole or gone, and the next call does the rest. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { prune } from '../../src/operations/prune.js'
+import { takeAway } from '../../src/operations/removable.js'
+import { remove } from '../../src/operations/remove.js'
+import { checkHome } from '../../src/recovery/check.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import type { State } from '../../src/session/state.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { contextAt } from '../support/contexts.js'
+import { copyOf, killedAt } from '../support/killed.js'
+import { forged } from '../support/mail.js'
+import { newAgent, terminate } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+/** Most steps are syncs, and each try makes them all: every step takes a minute on a slow disk. */
+const STRIDE = 3
+
+/** `lead`, `lead/a`, `lead/a/b`, all terminated; and `solo`, which lives. */
+async function family(): Promise<{ first: FileStore; lead: string; ids: string[] }> {
+  const first = tempStore()
+  const lead = await newAgent(first, { name: 'lead' })
+  const a = await newAgent(first, { name: 'a', parent: lead })
+  const b = await newAgent(first, { name: 'b', parent: a })
+  await newAgent(first, { name: 'solo' })
+  for (const id of [b, a, lead]) await terminate(first, id)
+  return { first, lead, ids: [b, a, lead] }
+}
+
+test.each(['remove', 'prune'])(
+  '%s killed at step after step leaves each agent whole or gone',
+  async (command) => {
+    const { first, lead, ids } = await family()
+    for (let step = 1; ; step += STRIDE) {
+      const dying = copyOf(first)
+      const told: string[] = []
+      const work = (store: FileStore, onRemoved: (id: string) => void): Promise<unknown> => {
+        const { ctx } = contextAt(store)
+        return command === 'remove'
+          ? remove(ctx, lead, true, ({ id }) => onRemoved(id))
+          : prune(ctx, -1, false)
+      }
+      const died = await killedAt(step, () => work(dying, (id) => told.push(id)))
+      const store = copyOf(dying)
+      const at = `killed at step ${step}`
+      for (const id of told) expect(store.hasAgent(id), at).toBe(false)
+      // The lowest first: what is there has its parent.
+      const there = ids.map((id) => store.hasAgent(id))
+      expect(there, at).toEqual([...there].sort())
+      expect(checkHome(store, { isRecovered: false }), at).toEqual([])
+      if (store.hasAgent(lead)) await work(store, () => undefined)
+      store.sweepHome()
+      expect(readdirSync(join(store.root, 'agents')), at).toHaveLength(1)
+      for (const id of store.markedIds()) store.unmark(id, () => store.hasAgent(id))
+      expect(store.markedIds(), at).toEqual([])
+      expect(checkHome(store, { isRecovered: true }), at).toEqual([])
+      if (!died) return
+    }
+  },
+)
+
+test('what came for it since it was looked at is seen under its lock: it stays', async () => {
+  const { first, ids } = await family()
+  const [lowest = ''] = ids
+  const state = openForRead(first, lowest)?.state as State
+  forged(first, lowest, 'too late')
+  await expect(takeAway(contextAt(first).ctx, state)).rejects.toMatchObject({ code: 'SESSION_STATE' })
+  expect([first.hasAgent(lowest), first.isAgentHeld(lowest)]).toEqual([true, false])
+})
+
+test('what another process holds stays, and is named; prune goes on with the others', async () => {
+  const { first: store, lead, ids } = await family()
+  const [b = ''] = ids
+  const other = await store.lockAgent(b, 'somebody', 0)
+  const { ctx } = contextAt(store)
+  await expect(remove(ctx, b, false, () => undefined)).rejects.toMatchObject({ code: 'LOCKED' })
+  const gone = await newAgent(store, { name: 'gone' })
+  await terminate(store, gone)
+  const pruned = await prune(ctx, -1, false)
+  expect(pruned.removed).toEqual([{ id: gone, path: 'gone' }])
+  expect(pruned.kept.map(({ why }) => why)).toEqual([
+    'agent lead/a/b is held by another process',
+    'there is a child of it: lead/a/b',
+    'there is a child of it: lead/a',
+  ])
+  await other?.release()
+  expect((await prune(ctx, -1, false)).removed.map(({ id }) => id)).toEqual(ids)
+  expect(store.hasAgent(lead)).toBe(false)
+})

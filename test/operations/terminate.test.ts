@@ -1,0 +1,81 @@
+/** The end of agents, step by step: nobody is born below one while it ends, and a kill at any step leaves no orphan. */
+import { expect, test } from 'vitest'
+import { terminate } from '../../src/operations/terminate.js'
+import { checkHome } from '../../src/recovery/check.js'
+import { openForRead } from '../../src/session/open-for-read.js'
+import type { FileStore } from '../../src/storage/store.js'
+import { lockChildren } from '../../src/tree/children.js'
+import { contextAt } from '../support/contexts.js'
+import { countLockTries } from '../support/faults.js'
+import { copyOf, killedAt } from '../support/killed.js'
+import { posted } from '../support/mail.js'
+import { newAgent } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+import { waitFor } from '../support/wait.js'
+
+/** Most steps are syncs, and each try makes them all: every step takes a minute on a slow disk. */
+const STRIDE = 3
+
+const stateOf = (store: FileStore, id: string): string | undefined => openForRead(store, id)?.state.state
+
+function ended(store: FileStore, id: string, isRecursive: boolean): Promise<string[]> {
+  const paths: string[] = []
+  const { ctx } = contextAt(store, { drains: false, bounds: { waitMs: 3_600_000 } })
+  return terminate(ctx, id, isRecursive, ({ path }) => paths.push(path)).then(() => paths)
+}
+
+test('an agent does not end while somebody is being born below it', async () => {
+  const store = tempStore()
+  const lead = await newAgent(store, { name: 'lead' })
+  const { lock } = await lockChildren(store, lead, 'a spawn')
+  const tries = countLockTries()
+  const end = ended(store, lead, false)
+  await waitFor(() => tries() > 3, 'it to ask for the lock')
+  expect(stateOf(store, lead)).toBe('created')
+  await lock.release()
+  expect(await end).toEqual(['lead'])
+  expect(stateOf(store, lead)).toBe('terminated')
+})
+
+test('a child that is born in between keeps its parent alive; with --recursive it ends too', async () => {
+  const store = tempStore()
+  const lead = await newAgent(store, { name: 'lead' })
+  const { lock } = await lockChildren(store, lead, 'a spawn')
+  const tries = countLockTries()
+  const end = ended(store, lead, false)
+  const all = ended(store, lead, true)
+  await waitFor(() => tries() > 5, 'both to ask for the lock')
+  await lock.release()
+  // It takes the lock when it is free, as the two others would.
+  const child = await newAgent(store, { name: 'child', parent: lead }).catch(() => undefined)
+  const [one] = await Promise.allSettled([end, all])
+  if (child !== undefined && one.status === 'rejected')
+    expect(one.reason).toMatchObject({ code: 'HAS_CHILDREN' })
+  expect(stateOf(store, lead)).toBe('terminated')
+  if (child !== undefined) expect(stateOf(store, child)).toBe('terminated')
+  expect(checkHome(store, { isRecovered: true })).toEqual([])
+})
+
+test('killed at step after step, --recursive leaves no orphan, acknowledges what is so, and is done by the next call', async () => {
+  const first = tempStore()
+  const lead = await newAgent(first, { name: 'lead' })
+  const a = await newAgent(first, { name: 'a', parent: lead })
+  posted(first, a, 'never taken')
+  for (let step = 1; ; step += STRIDE) {
+    const dying = copyOf(first)
+    const told: string[] = []
+    const { ctx } = contextAt(dying, { drains: false })
+    const died = await killedAt(step, () => terminate(ctx, lead, true, ({ id }) => told.push(id)))
+    const store = copyOf(dying)
+    for (const id of told) expect(stateOf(store, id), `killed at step ${step}`).toBe('terminated')
+    expect(checkHome(store, { isRecovered: false }), `killed at step ${step}`).toEqual([])
+    expect(await ended(store, lead, true)).toContain('lead')
+    for (const id of [lead, a]) expect(stateOf(store, id)).toBe('terminated')
+    // What its end was killed before, recovery does: the answer to the message.
+    const { ctx: again } = contextAt(store, { drains: false })
+    for (const id of store.markedIds()) await terminate(again, id, false, () => undefined)
+    expect(store.mail.ids('operator'), `killed at step ${step}`).toHaveLength(1)
+    expect(checkHome(store, { isRecovered: true }), `killed at step ${step}`).toEqual([])
+    if (!died) return
+  }
+})
