@@ -15,6 +15,7 @@ const LAYERS = [
   'src/mail',
   'src/turn',
   'src/recovery',
+  'src/audit',
   'src/dispatch',
   'src/operations',
   'src/command',
@@ -103,7 +104,7 @@ const MESSAGES = [
   'src/session/snapshot.ts',
   'src/operations/look.ts',
   'src/operations/doctor.ts',
-  'src/recovery/invariants.ts',
+  'src/audit/invariants.ts',
 ]
 
 function withoutComments(text: string): string {

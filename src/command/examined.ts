@@ -1,6 +1,7 @@
 /** What `doctor` found, for a person: the worst first, and of each what to run next. */
+
+import type { Verdict } from '../audit/invariants.js'
 import type { Examined, ToldFinding } from '../operations/doctor.js'
-import type { Verdict } from '../recovery/invariants.js'
 import { oneLine } from './output.js'
 
 const WORDS: Record<Verdict, string> = {

@@ -3,16 +3,16 @@
  * made again first, and what is told is what is left.
  */
 
+import { checkFiles } from '../audit/check-files.js'
+import { checkPlugins, type PluginPlaces } from '../audit/check-plugins.js'
+import { type Diagnosis, diagnose } from '../audit/diagnose.js'
+import { type Finding, foundIn, unreadable } from '../audit/finding.js'
+import { INVARIANTS, VERDICTS, type Verdict } from '../audit/invariants.js'
+import { rebuildHome } from '../audit/rebuild.js'
 import { refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { wordOf } from '../dispatch/outcome.js'
 import { type ErrorCode, SubstratError, shellWord } from '../errors.js'
-import { checkFiles } from '../recovery/check-files.js'
-import { checkPlugins, type PluginPlaces } from '../recovery/check-plugins.js'
-import { type Diagnosis, diagnose } from '../recovery/diagnose.js'
-import { type Finding, foundIn, unreadable } from '../recovery/finding.js'
-import { INVARIANTS, VERDICTS, type Verdict } from '../recovery/invariants.js'
-import { rebuildHome } from '../recovery/rebuild.js'
 import type { State } from '../session/state.js'
 import { HomePaths } from '../storage/paths.js'
 import { FileStore, type Holder } from '../storage/store.js'

@@ -1,6 +1,6 @@
 /** A home as the contract sees it, read without a lock: what was asked, what was answered, how each run ended. */
 import { existsSync, readFileSync } from 'node:fs'
-import { checkHome } from '../../src/recovery/check.js'
+import { checkHome } from '../../src/audit/check.js'
 import { recordsFrom } from '../../src/session/load.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import { readRecordText } from '../../src/session/read.js'

@@ -1,7 +1,7 @@
 /** The end of agents, step by step: nobody is born below one while it ends, and a kill at any step leaves no orphan. */
 import { expect, test } from 'vitest'
+import { checkHome } from '../../src/audit/check.js'
 import { terminate } from '../../src/operations/terminate.js'
-import { checkHome } from '../../src/recovery/check.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { lockChildren } from '../../src/tree/children.js'

@@ -1,8 +1,8 @@
 /** Locks on a file system that is not local: a directory each, which outlives whoever is killed. */
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { diagnose } from '../../src/audit/diagnose.js'
 import { unlock } from '../../src/operations/unlock.js'
-import { diagnose } from '../../src/recovery/diagnose.js'
 import { HomePaths } from '../../src/storage/paths.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { newAgent, reopen } from '../support/sessions.js'

@@ -195,10 +195,10 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'a log is replaced before the damaged one is kept',
-    file: 'recovery/rebuild-log.ts',
+    file: 'audit/rebuild-log.ts',
     from: 'store.upkeep.keepDamaged(',
     to: '((_: string) => ({ log: null, snapshot: null }))(',
-    suites: ['recovery/rebuild-log'],
+    suites: ['audit/rebuild-log'],
   },
   {
     name: 'a command acts on an effect that the pure step does not name',

@@ -56,7 +56,7 @@ export const KEYS: Mutant[] = [
     file: 'dispatch/answered.ts',
     from: `  if (entry === 'lost') throw lostKey(state, request.key as string)\n`,
     to: `  if (entry === 'lost') return undefined\n`,
-    suites: ['recovery/rebuild-log', 'commands/doctor'],
+    suites: ['audit/rebuild-log', 'commands/doctor'],
   },
   {
     name: 'a queued message whose key was answered is taken',
@@ -133,7 +133,7 @@ export const KEYS: Mutant[] = [
     file: 'storage/key-file.ts',
     from: 'pageCrc(page, number, headCrc) === page.readUInt32BE(PAGE_CRC_AT)',
     to: 'pageCrc(page, number, headCrc) >= 0',
-    suites: ['session/key-index', 'recovery/lost-keys'],
+    suites: ['session/key-index', 'audit/lost-keys'],
   },
   {
     name: 'a page of an older key index is taken',
@@ -168,21 +168,21 @@ export const KEYS: Mutant[] = [
     file: 'storage/key-file.ts',
     from: 'return { entries: Buffer.concat(pages), gaps, last_seq }',
     to: 'return { entries: gaps.length > 0 ? Buffer.alloc(0) : Buffer.concat(pages), gaps, last_seq }',
-    suites: ['recovery/lost-keys'],
+    suites: ['audit/lost-keys'],
   },
   {
     name: 'hashes of keys that do not fit a line are not carried over',
-    file: 'recovery/rebuild-log.ts',
+    file: 'audit/rebuild-log.ts',
     from: '...(inBlob.length === 0 ? {} : { more_key_hashes: store.writeBlob(agentId, inBlob) }),',
     to: '',
-    suites: ['recovery/lost-keys'],
+    suites: ['audit/lost-keys'],
   },
   {
     name: 'the key index of a damaged log is not synced',
     file: 'storage/aside.ts',
     from: "    io.fsync('keys.fsync', keys)\n",
     to: '',
-    suites: ['recovery/lost-keys'],
+    suites: ['audit/lost-keys'],
   },
   {
     name: 'a notification with a key is stored again while its turn lasts',

@@ -87,7 +87,7 @@ export const NAMES_ON_DISK: Mutant[] = [
     file: 'storage/aside.ts',
     from: `  io.syncDirectory('aside.sync_directory', agent.root)\n`,
     to: '',
-    suites: ['recovery/rebuild-log'],
+    suites: ['audit/rebuild-log'],
   },
   {
     name: 'a log that replaces a damaged one has no durable name',

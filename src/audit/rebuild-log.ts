@@ -10,6 +10,7 @@
  */
 import { SubstratError } from '../errors.js'
 import { killServer } from '../provider/warm.js'
+import { killPrograms } from '../recovery/settle.js'
 import { encodeBatch } from '../session/batch.js'
 import { busy } from '../session/busy.js'
 import { foldWholePart, load, loadFrom } from '../session/load.js'
@@ -22,7 +23,6 @@ import { readable } from '../tree/names.js'
 import { revoked, withdrawn } from '../turn/step-calls.js'
 import { LostKeys } from './lost-keys.js'
 import { type Remains, remainsOf, snapshotAlone } from './remains.js'
-import { killPrograms } from './settle.js'
 
 const SERVER_TERMINATE_MS = 1000
 

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { INVARIANTS, type Rebuild, VERDICTS } from '../../src/recovery/invariants.js'
+import { INVARIANTS, type Rebuild, VERDICTS } from '../../src/audit/invariants.js'
 import { rowsOf } from '../support/markdown.js'
 
 const DOES: Record<Rebuild, string> = {
