@@ -1,14 +1,16 @@
-/** The pages for contributors name files, commands and labs: each of them exists. */
+/** The pages for contributors name files, commands, layers and labs: each of them exists. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { LAYERS } from './support/layers.js'
 
 const LABS = 'stress/README.md'
+const ARCHITECTURE = 'docs/architecture.md'
 /** A name that the reader replaces. */
 const PLACEHOLDER = /NAME|LAB/
 const scripts: Record<string, string> = JSON.parse(readFileSync('package.json', 'utf8')).scripts
 
-describe.each(['CONTRIBUTING.md', LABS])('%s', (page) => {
+describe.each(['CONTRIBUTING.md', LABS, ARCHITECTURE])('%s', (page) => {
   const text = readFileSync(page, 'utf8')
 
   test('links to files and headings that exist', () => {
@@ -27,8 +29,9 @@ describe.each(['CONTRIBUTING.md', LABS])('%s', (page) => {
   })
 
   test('names files of the repository that exist', () => {
-    const named = [...text.matchAll(/`((?:src|test|stress|bin|commands)\/[\w./-]+)`/g)]
+    const named = [...text.matchAll(/`((?:src|test|stress|bin|commands|plugins|docs)\/[\w./-]*)`/g)]
     const files = named.map(([, name]) => name as string).filter((name) => !PLACEHOLDER.test(name))
+    expect(files.length).toBeGreaterThan(0)
     expect(files.filter((name) => !existsSync(name))).toEqual([])
   })
 })
@@ -48,6 +51,19 @@ function scriptsOf(program: string): string[] {
     : `node stress/${program}`
   return Object.keys(scripts).filter((name) => scripts[name]?.includes(start))
 }
+
+describe(ARCHITECTURE, () => {
+  const text = readFileSync(ARCHITECTURE, 'utf8')
+
+  test('draws every layer, each above the layers that it may import', () => {
+    const drawn = [...text.matchAll(/^\| ((?:src|commands)[\w/]*) {2,}.* \|$/gm)].map(([, layer]) => layer)
+    expect(drawn.toReversed()).toEqual(LAYERS)
+  })
+
+  test('has at most 2,500 words', () => {
+    expect(text.trim().split(/\s+/).length).toBeLessThanOrEqual(2500)
+  })
+})
 
 /** The anchors of its headings, as GitHub makes them. */
 function headingsOf(page: string): string[] {

@@ -2,25 +2,9 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { builtinModules } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { LAYERS } from './support/layers.js'
 
 const root = join(import.meta.dirname, '..')
-
-/** Each imports only from itself and from those before it. */
-const LAYERS = [
-  'src',
-  'src/storage',
-  'src/session',
-  'src/provider',
-  'src/tree',
-  'src/mail',
-  'src/turn',
-  'src/recovery',
-  'src/audit',
-  'src/dispatch',
-  'src/operations',
-  'src/command',
-  'commands',
-]
 
 interface Import {
   specifier: string

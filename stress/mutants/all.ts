@@ -1,4 +1,4 @@
-/** Every mutant, by what it breaks: a durability rule (docs/durability.md, The rules), or another part of the contract. */
+/** Every mutant, by what it breaks: a durability rule (docs/architecture.md, Durability rules), or another part of the contract. */
 import type { Mutant } from './mutant.js'
 import { ACKNOWLEDGED } from './rules/acknowledged.js'
 import { DAMAGE } from './rules/damage.js'
