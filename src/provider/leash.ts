@@ -55,6 +55,7 @@ if [ -r /proc/self/stat ]; then
       path=\${path#/proc/}
       kill -9 "\${path%/environ}" && nothing=0
     done
+    [ $nothing -eq 0 ] || sleep 0.05
   done
 else
   kill -9 "-$1"

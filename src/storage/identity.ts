@@ -64,10 +64,35 @@ function statFields(pid: number): string[] | undefined {
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
+/** How long a process that is becoming another program is waited for: a slow disk, or a share of the CPU, holds it up. */
+const EXEC_MS_MAX = 2000
+
 /** The value of one variable in the environment that the process was started with. */
 export function environmentOf(pid: number, name: string): string | undefined {
-  const environment = readProc(`/proc/${pid}/environ`)?.toString('utf8').split('\0')
+  const environment = readEnvironment(pid)?.toString('utf8').split('\0')
   return environment?.find((entry) => entry.startsWith(`${name}=`))?.slice(name.length + 1)
+}
+
+/** In the middle of `exec` a process shows no environment, and would be taken for a stranger: its end is waited for. */
+function readEnvironment(pid: number): Buffer | undefined {
+  const file = `/proc/${pid}/environ`
+  let environment = readProc(file)
+  for (let waitedMs = 0; environment?.length === 0 && waitedMs < EXEC_MS_MAX; waitedMs++) {
+    const isStarting = isInExec(pid)
+    if (isStarting) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)
+    // Also where it is not: it may have got there since.
+    environment = readProc(file)
+    if (!isStarting) break
+  }
+  return environment
+}
+
+/** The kernel sets where the environment ends last. That of a process of another user reads as 0 too. */
+function isInExec(pid: number): boolean {
+  const [PF_EXITING, PF_KTHREAD] = [0x4, 0x200000]
+  const fields = statFields(pid)
+  if (fields === undefined || fields[0] === 'Z') return false
+  return (Number(fields[6]) & (PF_EXITING | PF_KTHREAD)) === 0 && fields[48] === '0'
 }
 
 /**

@@ -8,6 +8,7 @@ import type { Session } from '../../src/session/session.js'
 import type { WarmServer } from '../../src/session/state.js'
 import { processGroup } from '../../src/storage/identity.js'
 import { FileStore } from '../../src/storage/store.js'
+import { environment } from '../support/processes.js'
 import { isAlive } from '../support/programs.js'
 import { useScripts } from '../support/scripts.js'
 import { newSession, reopen } from '../support/sessions.js'
@@ -30,8 +31,9 @@ async function warmed(): Promise<{ session: Session; server: WarmServer; pid: nu
 describe('a server', () => {
   test('runs with its own mark, and without the run that has started it', async () => {
     const { session, server, pid } = await warmed()
-    const entries = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
-    expect(entries).toContain(`SUBSTRAT_SERVER=${server.server_id}`)
+    // It shows none while it becomes another program.
+    await waitFor(() => environment(pid).includes(`SUBSTRAT_SERVER=${server.server_id}`), 'its environment')
+    const entries = environment(pid)
     expect(entries).toContain(`SUBSTRAT_AGENT=${session.id}`)
     expect(entries.filter((entry) => /^SUBSTRAT_(RUN|SOCKET)/.test(entry))).toEqual([])
     expect(isLiving(session.store.root, server)).toBe(true)

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -33,6 +33,16 @@ function start(command: string, args: string[], options = {}): ChildProcess & { 
 function statOf(pid: number): string {
   return readFileSync(`/proc/${pid}/stat`, 'latin1')
 }
+
+test.skipIf(!hasProc)('the environment of a process is found also while it becomes another program', () => {
+  const script = join(tempDirectory(), 'again')
+  writeFileSync(script, 'exec /bin/sh "$0"\n')
+  const { pid } = start('/bin/sh', [script], { env: { MARK: 'its' } })
+  // Until then it is a copy of ours.
+  while (environmentOf(pid, 'MARK') === undefined);
+  const values = new Set(Array.from({ length: 5000 }, () => environmentOf(pid, 'MARK')))
+  expect([...values]).toEqual(['its'])
+})
 
 describe('the identity of a process', () => {
   test('is kernel start, pid namespace, pid and start time, and does not change', () => {
