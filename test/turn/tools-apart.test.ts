@@ -100,7 +100,9 @@ describe('a process of its own that a tool server has started', () => {
 
   test('is killed with a turn that does not come to its end', async () => {
     const stop = new FakeStop()
-    const turn = runTurn(session, runs(), { stop, toolbox: toolboxAt(session, { servers }) })
+    // In a tool, so that the turn is under way when it is stopped.
+    const toolbox = toolboxAt(session, { servers })
+    const turn = runTurn(session, runs(WAIT), { allow: ['shell'], stop, toolbox })
     const pid = await started('browser')
     stop.stop('cancelled')
     await turn
