@@ -38,7 +38,7 @@ const loops = Array.from({ length: Number(values.busy) }, () =>
 )
 const end = () => {
   for (const loop of loops) loop.kill('SIGKILL')
-  if (group !== undefined && existsSync(group)) rmdirSync(group)
+  if (group !== undefined) removeGroup(group)
 }
 process.on('exit', end)
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130))
@@ -156,6 +156,17 @@ function limitedGroup(share) {
     writeFileSync(path.join(directory, 'cpu.cfs_quota_us'), `${quotaUs}`)
   }
   return directory
+}
+
+/** Busy until the last of its processes, which may have been killed just now, is gone. */
+function removeGroup(directory) {
+  for (let tries = 0; existsSync(directory) && tries < 500; tries++) {
+    try {
+      rmdirSync(directory)
+    } catch {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
+    }
+  }
 }
 
 function within(directory, command) {

@@ -34,7 +34,7 @@ export const MUTANTS: TreeMutant[] = [
       {
         from: /const isNew = post\(store\w*, \{\s*message_id: messageId,/,
         to: `process.stderr.write("as message " + messageId + "\\n");
-  ${DIES(0.8)}
+  ${DIES(0.5)}
   $&`,
       },
     ],

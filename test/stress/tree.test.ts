@@ -6,7 +6,7 @@ import { runTrial, type TrialOptions } from '../../stress/tree/trial.js'
 
 const SMALL: TrialOptions = {
   seed: 1,
-  shape: { roots: 2, middles: 1, leaves: 1 },
+  shape: { roots: 2, middles: 1, leaves: 2 },
   messages: 30,
   kills: 8,
   shells: 2,
@@ -21,7 +21,7 @@ test('a tree of agents whose processes are killed loses no message, and delivers
   await lab.warm()
   const { kills, agents, counts, violations } = await runTrial(lab, SMALL)
   expect(violations).toEqual([])
-  expect({ agents, isKilled: kills >= SMALL.kills }).toEqual({ agents: 6, isKilled: true })
+  expect({ agents, isKilled: kills >= SMALL.kills }).toEqual({ agents: 8, isKilled: true })
   expect(counts.delivered).toBeGreaterThanOrEqual(SMALL.messages)
 })
 
@@ -29,7 +29,7 @@ test('a tree of agents whose processes are killed loses no message, and delivers
 test('the oracle catches a program that tells the id of a message before it is stored', async () => {
   const mutant = MUTANTS.find(({ name }) => name === 'the id of a message is told before it is stored')
   lab = Lab.open((bundle) => broken(bundle, mutant as TreeMutant))
-  const { violations } = await runTrial(lab, { ...SMALL, messages: 24, kills: 0 })
+  const { violations } = await runTrial(lab, { ...SMALL, messages: 40, kills: 0 })
   expect(violations.join()).toContain('an acknowledged message is delivered')
 })
 
