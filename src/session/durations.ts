@@ -2,8 +2,9 @@
  * Durations that run while no process of ours does: how long a token is good, when a limit is over, when delayed mail is due.
  *
  * Invariants: a duration lasts no longer than it was to last, however the wall clock is set back, and ends early only where
- * the wall clock jumps ahead. What is over by the uptime of its boot is over for good: an expired token never revives. A writer that finds the clock behind
- * the beginning of a duration rebases it once (`clock.set_back`); from then on the clock counts again.
+ * the wall clock jumps ahead. What is over by the uptime of its boot is over for good: an expired token never revives. A
+ * writer that finds the clock behind the beginning of a duration rebases it once (`clock.set_back`); from then on the clock
+ * counts again.
  *
  * An end without a reading is a time that somebody named, or one of an older log: the wall clock alone decides.
  */
@@ -24,12 +25,15 @@ export function dueAfter(ms: number): DueTime {
 /** The clock may run backwards by so much without a word: what it delays is delayed by no more. */
 const SET_BACK_MS_MIN = 60_000
 
+/** `/proc/uptime` counts in such steps, rounded down: by two readings something could seem over that much too early. */
+const UPTIME_STEP_MS = 10
+
 /** Whether the duration that began at `began` and ends at `end` (both by the clock of its beginning) is over. */
 export function isOver(end: string, began: ClockReading | null | undefined, now: ClockReading): boolean {
   if (!began) return end <= now.at
   if (began.at <= now.at && end <= now.at) return true
   const elapsedMs = elapsedByUptime(began, now)
-  return elapsedMs !== undefined && elapsedMs >= lengthMs(end, began)
+  return elapsedMs !== undefined && elapsedMs >= lengthMs(end, began) + UPTIME_STEP_MS
 }
 
 /** Whether the clock was set back, by more than it may drift, since the duration began. */

@@ -247,7 +247,7 @@ describe('an expired token does not revive', () => {
     begin()
     const store = tempStore()
     const { id, secret } = await parked(store)
-    pass(LIFETIME)
+    pass(LIFETIME + MINUTE)
     setClock(-3 * DAY)
     expect(statusOf(store, id)).toBe('interrupted_waiting')
     expect(await denied(store, id, secret)).toBe('TOKEN_EXPIRED')

@@ -182,7 +182,7 @@ export const TOKENS: Mutant[] = [
   {
     name: 'a duration that began under a clock that was ahead lasts until that clock comes',
     file: 'session/durations.ts',
-    from: '  return elapsedMs !== undefined && elapsedMs >= lengthMs(end, began)\n',
+    from: '  return elapsedMs !== undefined && elapsedMs >= lengthMs(end, began) + UPTIME_STEP_MS\n',
     to: '  return false\n',
     suites: ['session/durations', 'dispatch/clock-ahead'],
   },
