@@ -66,6 +66,8 @@ function statFields(pid: number): string[] | undefined {
 
 /** How long a process that is becoming another program is waited for: a slow disk, or a share of the CPU, holds it up. */
 const EXEC_MS_MAX = 2000
+/** An environment that is empty as often, and of no process that is becoming another, is empty. */
+const EMPTY_LOOKS = 3
 
 /** The value of one variable in the environment that the process was started with. */
 export function environmentOf(pid: number, name: string): string | undefined {
@@ -77,12 +79,12 @@ export function environmentOf(pid: number, name: string): string | undefined {
 function readEnvironment(pid: number): Buffer | undefined {
   const file = `/proc/${pid}/environ`
   let environment = readProc(file)
+  let looks = 0
   for (let waitedMs = 0; environment?.length === 0 && waitedMs < EXEC_MS_MAX; waitedMs++) {
-    const isStarting = isInExec(pid)
-    if (isStarting) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)
-    // Also where it is not: it may have got there since.
+    if (isInExec(pid)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)
+    // It may have been between the two looks, and may begin again between the next two.
+    else if (++looks > EMPTY_LOOKS) break
     environment = readProc(file)
-    if (!isStarting) break
   }
   return environment
 }
