@@ -34,6 +34,8 @@ const bridgeFile = path.join(root, 'dist', 'mcp.cjs')
 const made = crc32(JSON.stringify([file, process.execArgv, process.env.NODE_OPTIONS])).toString(16)
 const codeFile = path.join(cacheDir(), `${process.version}-${process.arch}-${made}.code`)
 const codeSavedWithinMs = 10_000
+// What a command does only with an agent of some age is then among it too.
+const codeRenewedAfterMs = 24 * 60 * 60 * 1000
 
 if (!existsSync(file)) {
   console.error(`substrat is not built: ${file} is missing. Run: npm run build`)
@@ -108,7 +110,8 @@ function wrapped(source) {
 
 function readCode(source) {
   try {
-    if (lstatSync(codeFile, { throwIfNoEntry: false }) === undefined) return undefined
+    const stat = lstatSync(codeFile, { throwIfNoEntry: false })
+    if (stat === undefined) return undefined
     const why = whyUntrusted([codeFile], { isOwn: true })
     if (why !== undefined) {
       console.error(`substrat: warning: the compiled code ${codeFile} is not used: ${why}`)
@@ -119,16 +122,17 @@ function readCode(source) {
     const header = JSON.parse(bytes.toString('utf8', 0, end))
     const code = bytes.subarray(end + 1)
     if (header.source === crc32(source) && header.code === crc32(code))
-      return { code, commands: header.commands }
+      return { code, commands: header.commands, isDue: Date.now() - stat.mtimeMs > codeRenewedAfterMs }
   } catch {}
 }
 
-/** The code holds the functions that have run, so each command adds its own, the first time it ends well. */
+/** The code holds the functions that have run, so each command adds its own: the first time it ends well, and once a day. */
 function saveCode(exitCode, { bundle, saved, script, source }) {
   const known = script.cachedDataRejected ? [] : (saved?.commands ?? [])
   const command = process.argv[2]
   const isOurs = Object.keys(bundle.exports.COMMANDS).some((id) => id.split(':')[0] === command)
-  if (exitCode !== 0 || !isOurs || known.includes(command) || process.argv.includes('--help')) return
+  const isKnown = known.includes(command) && !saved.isDue
+  if (exitCode !== 0 || !isOurs || isKnown || process.argv.includes('--help')) return
   // After a long run V8 has dropped the code of what ran at the start.
   if (performance.now() > codeSavedWithinMs) return
   try {
@@ -136,7 +140,7 @@ function saveCode(exitCode, { bundle, saved, script, source }) {
     if (whyUntrusted([path.dirname(codeFile)], { isOwn: true }) !== undefined) return
     process.umask(0o077)
     const code = script.createCachedData()
-    const header = { source: crc32(source), code: crc32(code), commands: [...known, command] }
+    const header = { source: crc32(source), code: crc32(code), commands: [...new Set([...known, command])] }
     mkdirSync(path.dirname(codeFile), { recursive: true, mode: 0o700 })
     // One temporary name for all: a killed writer leaves one file behind at most, and a mixed one fails its checksum.
     writeFileSync(`${codeFile}.tmp`, Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), code]), {

@@ -9,6 +9,7 @@ import {
   readFileSync,
   renameSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
@@ -55,6 +56,19 @@ describe.concurrent('compiled code of the cache', () => {
     const { house, code } = await warmed()
     poison(code)
     expect((await house.ok('list')).stdout).toBe('owned\n')
+  })
+
+  test('is made again by a command that ends a day later, and not before', async () => {
+    const { house, code } = await warmed()
+    const inode = () => lstatSync(code).ino
+    const first = inode()
+    await house.ok('list')
+    expect(inode()).toBe(first)
+    const yesterday = Date.now() / 1000 - 25 * 3600
+    utimesSync(code, yesterday, yesterday)
+    await house.ok('list')
+    expect(inode()).not.toBe(first)
+    expect(Date.now() - lstatSync(code).mtimeMs).toBeLessThan(24 * 3600 * 1000)
   })
 
   test.skipIf(!isRoot).for<[string, (code: string) => void]>([
