@@ -17,7 +17,7 @@ export type JsonValue =
 export type JsonObject = { [key: string]: JsonValue | undefined }
 
 const SUFFIX = Buffer.from(',"crc":"00000000"}')
-const SUFFIX_BYTES = SUFFIX.length
+export const SUFFIX_BYTES = SUFFIX.length
 const [CRC_BEGIN, CRC_END] = [8, 16]
 export const LF = 0x0a
 
@@ -27,8 +27,12 @@ export function frame(object: object): Buffer {
     .slice(0, -1)
     .replace(/[\u2028\u2029]/g, escapeSeparator)
   // Of the text as UTF-8, which is how it is written.
-  const crc = crc32(body).toString(16).padStart(8, '0')
-  return Buffer.from(`${body},"crc":"${crc}"}\n`)
+  return Buffer.from(`${body}${suffixOf(body)}\n`)
+}
+
+/** What closes the line of that body, before the LF. */
+export function suffixOf(body: Buffer | string): string {
+  return `,"crc":"${crc32(body).toString(16).padStart(8, '0')}"}`
 }
 
 /** The object of a line given without its LF, or why it is damaged. With `head`: the fields behind those first ones. */

@@ -33,6 +33,8 @@ const FORMS = 'NFC'
 const PAGE_BYTES = 4096
 const PAGE_ENTRIES = 127
 const PAGE_CRC_AT = PAGE_BYTES - 4
+/** So many pages are read beside the one where a hash should be, before the search halves what is left. */
+const NEAR_PROBES = 3
 /** A head is shorter. */
 const HEAD_BYTES_MAX = 512
 
@@ -77,15 +79,20 @@ export class KeyFile {
     io.close(this.file)
   }
 
-  /** Undefined where a page on the way does not check. Reads one page for each doubling of their number. */
+  /**
+   * Undefined where a page on the way does not check. Hashes are spread evenly, so it begins where the hash should be, and
+   * mostly reads one page or two; where they are not, one for each doubling of their number.
+   */
   find(hash: Buffer): { place: KeyPlace | undefined } | undefined {
-    let [low, high] = [0, pagesOf(this.count) - 1]
-    while (low <= high) {
-      const middle = (low + high) >> 1
-      const page = this.page(middle)
+    const pages = pagesOf(this.count)
+    const expected = Math.floor((hash.readUInt32BE(0) / 2 ** 32) * pages)
+    let [low, high] = [0, pages - 1]
+    for (let probes = 0; low <= high; probes++) {
+      const number = probes < NEAR_PROBES ? Math.min(Math.max(expected, low), high) : (low + high) >> 1
+      const page = this.page(number)
       if (page === undefined) return undefined
-      if (compareAt(hash, page, 0) < 0) high = middle - 1
-      else if (compareAt(hash, page, page.length - ENTRY_BYTES) > 0) low = middle + 1
+      if (compareAt(hash, page, 0) < 0) high = number - 1
+      else if (compareAt(hash, page, page.length - ENTRY_BYTES) > 0) low = number + 1
       else return { place: findEntry(page, hash) }
     }
     return { place: undefined }

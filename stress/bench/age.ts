@@ -22,6 +22,7 @@ export async function ageRows(run: Run): Promise<Row[]> {
   const aged = await agedHome(run, TURNS, true)
   const unkeyed = await agedHome(run, TURNS, false)
   const fresh = await agedHome(run, FRESH_TURNS, true)
+  await learn(run, aged)
   execFileSync('sync')
   const sends = [fresh, aged].map(sendTo) as [Subject, Subject]
   const again = { name: 'again', home: aged, argv: [lab.cli, 'send', NAME, '--key', 'minute 5', MESSAGE] }
@@ -82,6 +83,12 @@ async function agedHome({ lab }: Run, turns: number, hasKeys: boolean): Promise<
 }
 
 const RECORDS_OF_TURN = 8
+
+/** The compiled code is made again once a day: by then it has what is done only with an agent of some age. */
+async function learn({ lab }: Run, home: string): Promise<void> {
+  lab.ageCode()
+  await lab.do(home, 'send', NAME, '--key', 'second', 'hello')
+}
 
 /** What a reader does each time where no writer has come since. */
 function afterLoss(name: string, home: string, argv: string[]): Subject {

@@ -136,6 +136,13 @@ export const KEYS: Mutant[] = [
     suites: ['session/key-index', 'audit/lost-keys'],
   },
   {
+    name: 'a key is looked for only where its hash should be',
+    file: 'storage/key-file.ts',
+    from: ': (low + high) >> 1',
+    to: ': high + 1',
+    suites: ['storage/key-file'],
+  },
+  {
     name: 'a page of an older key index is taken',
     file: 'storage/key-file.ts',
     from: 'crc32(`page ${number}`, headCrc)',
