@@ -18,13 +18,16 @@ export function glance(store: FileStore, agentId: string): State | undefined {
   return openForRead(store, agentId)?.state
 }
 
-/** Whether the log ends where the snapshot does, with the record that it names: that is what makes it trusted. */
+/**
+ * Whether the log ends where the snapshot does, with the record that it names, by seq and time: that is what makes it trusted.
+ * The log of another agent of the same shape has another time there.
+ */
 export function isWholeLog(store: FileStore, snapshot: SnapshotEnd): boolean {
-  const { id, last_offset, log_bytes, last_seq } = snapshot
+  const { id, last_offset, log_bytes, last_seq, updated_at } = snapshot
   if (!(Number.isSafeInteger(last_offset) && last_offset >= 0)) return false
   const bytes = store.peekLog(id, last_offset)
   if (bytes?.length !== log_bytes - last_offset || bytes.at(-1) !== LF) return false
-  return damageOf(bytes.subarray(0, -1), recordHead(last_seq)) === undefined
+  return damageOf(bytes.subarray(0, -1), `${recordHead(last_seq)}"ts":"${updated_at}",`) === undefined
 }
 
-type SnapshotEnd = Pick<State, 'id' | 'last_offset' | 'log_bytes' | 'last_seq'>
+type SnapshotEnd = Pick<State, 'id' | 'last_offset' | 'log_bytes' | 'last_seq' | 'updated_at'>

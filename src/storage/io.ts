@@ -114,19 +114,12 @@ export function readIfThere(point: string, path: string): Buffer | undefined {
   }
 }
 
-export interface ReadPlace {
-  from: number
-  buffer: Buffer
-}
-
-/** Fills as much of each buffer as the file has behind `from`; says how much. Undefined where there is no such file. */
-export function readInto(point: string, path: string, places: ReadPlace[]): number[] | undefined {
+/** Fills as much of `buffer` as the file has behind `from`; says how much. Undefined where there is no such file. */
+export function readInto(point: string, path: string, from: number, buffer: Buffer): number | undefined {
   const file = openIfThere(point, path, 'read')
   if (file === undefined) return undefined
   try {
-    return places.map(({ from, buffer }) =>
-      step({ point, name: 'read', path }, () => fs.readSync(file.fd, buffer, 0, buffer.length, from)),
-    )
+    return step({ point, name: 'read', path }, () => fs.readSync(file.fd, buffer, 0, buffer.length, from))
   } finally {
     close(file)
   }

@@ -10,10 +10,10 @@ import { LF, unframe } from './frame.js'
 import type { LogReader } from './log.js'
 
 /** A first record that we wrote names its agent within these bytes. */
-export const LOG_HEAD_BYTES = 256
+const LOG_HEAD_BYTES = 256
 
 /** Whether the beginning of a log names that agent. False where another is named, and where the name is not found. */
-export function isHeadOf(head: Buffer, agentId: string): boolean {
+function isHeadOf(head: Buffer, agentId: string): boolean {
   return head.includes(`"agent_id":"${agentId}"`)
 }
 

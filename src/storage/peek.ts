@@ -9,27 +9,17 @@ const BYTES_MAX = 256 * 1024
 
 let memory: Buffer | undefined
 
-export interface Peeked {
-  /** The first bytes of the file, as many as were asked for. */
-  head: Buffer
-  /** From `from` to the end. */
-  tail: Buffer
-}
-
-/** Good until the next look. */
-export function peek(point: string, path: string, from: number, headBytes = 0): Peeked | undefined {
+/** From `from` to the end. Good until the next look. */
+export function peek(point: string, path: string, from: number): Buffer | undefined {
   memory ??= Buffer.allocUnsafe(BYTES_MAX)
-  const places: io.ReadPlace[] = [{ from, buffer: memory.subarray(headBytes) }]
-  if (headBytes > 0) places.push({ from: 0, buffer: memory.subarray(0, headBytes) })
-  const [count, headCount = 0] = read(point, path, places) ?? []
+  const count = read(point, path, from, memory)
   // A read of a plain file is short at its end and nowhere else; a checksum is behind that in every case.
-  if (count === undefined || count === BYTES_MAX - headBytes) return undefined
-  return { head: memory.subarray(0, headCount), tail: memory.subarray(headBytes, headBytes + count) }
+  return count === undefined || count === BYTES_MAX ? undefined : memory.subarray(0, count)
 }
 
-function read(point: string, path: string, places: io.ReadPlace[]): number[] | undefined {
+function read(point: string, path: string, from: number, buffer: Buffer): number | undefined {
   try {
-    return io.readInto(point, path, places)
+    return io.readInto(point, path, from, buffer)
   } catch {
     return undefined
   }

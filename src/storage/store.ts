@@ -26,7 +26,7 @@ import {
   waitForLease,
 } from './lease.js'
 import { type LogReader, LogWriter, openLogForRead } from './log.js'
-import { checkOwner, isHeadOf, LOG_HEAD_BYTES } from './log-owner.js'
+import { checkOwner } from './log-owner.js'
 import { Mailboxes } from './mailboxes.js'
 import { NameIndex } from './names.js'
 import { HomePaths, parseAgentDirectory, parseMarker, type RequestVerb } from './paths.js'
@@ -185,13 +185,12 @@ export class FileStore {
 
   /** Good until the next look at a file. Undefined also where it is large. */
   peekSnapshot(agentId: string): Buffer | undefined {
-    return peek('snapshot.read', this.paths.agent(agentId).snapshot, 0)?.tail
+    return peek('snapshot.read', this.paths.agent(agentId).snapshot, 0)
   }
 
-  /** From there to the end; as above. Undefined also where its beginning does not name the agent. */
+  /** From there to the end; as above. Whose log it is is not looked at. */
   peekLog(agentId: string, from: number): Buffer | undefined {
-    const bytes = peek('log.read', this.paths.agent(agentId).log, from, LOG_HEAD_BYTES)
-    return bytes !== undefined && isHeadOf(bytes.head, agentId) ? bytes.tail : undefined
+    return peek('log.read', this.paths.agent(agentId).log, from)
   }
 
   /** May be lost in a power cut: it is rebuilt from the log. */

@@ -1,7 +1,8 @@
 /** A log in the place of another agent's, of the same shape: each record is where that agent's snapshot says. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { clock } from '../../src/clock.js'
 import { briefly } from '../../src/session/brief.js'
 import { glance } from '../../src/session/glance.js'
 import { openForRead } from '../../src/session/open-for-read.js'
@@ -23,6 +24,10 @@ beforeEach(async () => {
   lead = await newAgent(store, { name: 'lead' })
   parent = await newAgent(store, { name: 'boss' })
   mine = await withTurn('one', parent)
+  // The end of a log is told from another by its time.
+  const { now } = clock
+  clock.now = () => now() + 1
+  onTestFinished(() => void Object.assign(clock, { now }))
   other = await withTurn('two', lead)
   const [log, foreign] = [mine, other].map((id) => readFileSync(store.logPath(id)))
   expect(log?.length).toBe(foreign?.length)

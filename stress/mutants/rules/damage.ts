@@ -214,9 +214,9 @@ export const DAMAGE: Mutant[] = [
   },
   {
     name: 'the end of a log that its snapshot fits is enough',
-    file: 'storage/store.ts',
-    from: 'bytes !== undefined && isHeadOf(bytes.head, agentId) ? bytes.tail : undefined',
-    to: 'bytes?.tail',
+    file: 'session/glance.ts',
+    from: '`${recordHead(last_seq)}"ts":"${updated_at}",`',
+    to: 'recordHead(last_seq)',
     suites: ['session/foreign-log'],
   },
   {
