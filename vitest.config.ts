@@ -9,8 +9,8 @@ const LABS = ['test/stress/**/*.test.ts', 'test/security/**/*.test.ts']
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Most tests wait for processes that they started: one worker more than there are cores keeps the cores busy.
-    maxWorkers: availableParallelism() + 1,
+    // Most tests wait for processes that they started: twice as many workers as cores keep the cores busy.
+    maxWorkers: availableParallelism() * 2,
     // No test depends on speed: only what hangs meets these.
     testTimeout: 15 * 60_000,
     hookTimeout: 15 * 60_000,
