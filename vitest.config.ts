@@ -5,6 +5,8 @@ import { temporaryDirectory } from './test/support/temp-directory.js'
 
 /** The laboratories patch `node:fs` and `process` of their own process, and never undo it. */
 const LABS = ['test/stress/**/*.test.ts', 'test/security/**/*.test.ts']
+/** They run programs of other people as they are: `npm run test:servers`. */
+const SERVERS = ['test/servers/**/*.test.ts']
 
 export default defineConfig({
   test: {
@@ -27,12 +29,13 @@ export default defineConfig({
     },
     projects: [
       { extends: true, test: { name: 'labs', include: LABS } },
+      { extends: true, test: { name: 'servers', include: SERVERS } },
       {
         extends: true,
         test: {
           name: 'code',
           include: ['test/**/*.test.ts'],
-          exclude: LABS,
+          exclude: [...LABS, ...SERVERS],
           isolate: false,
           setupFiles: ['test/support/fresh.ts'],
         },

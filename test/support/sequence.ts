@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** Few tests that take long: by their size they would come last. */
 const LONG = [
   'test/stress/',
-  'test/package/',
+  'test/servers/',
   'test/commands/warm',
   'test/storage/kernel-lock',
   'test/plugins/opencode.',
