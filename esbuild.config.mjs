@@ -42,7 +42,7 @@ await buildModule('@modelcontextprotocol/sdk/client/index.js', 'dist/mcp-client.
 await buildModule('src/turn/tools/mcp-server.ts', 'dist/mcp-server.js')
 const bridge = await build({ ...shared, entryPoints: ['src/command/mcp-entry.ts'], format: 'cjs' })
 replace('dist/mcp.cjs', bridge.outputFiles[0].text)
-await buildModule('src/provider/conformance.ts', 'dist/conformance.js')
+await buildModule('src/provider/conformance/conformance.ts', 'dist/conformance.js')
 
 await writeManifest()
 

@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { duration } from '../src/command/flags.js'
-import { deliveredLine } from '../src/command/mail-text.js'
+import { deliveredLine } from '../src/command/print/mail-text.js'
 import { deliver, namedAgents } from '../src/operations/deliver.js'
 
 export default class Deliver extends BaseCommand {

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { examinedText } from '../src/command/examined.js'
+import { examinedText } from '../src/command/print/examined.js'
 import { examine, failureOfHome, rebuild } from '../src/operations/doctor.js'
 
 export default class Doctor extends BaseCommand {

@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { onlyWord } from '../src/command/input.js'
-import { inboxText } from '../src/command/mail-text.js'
+import { inboxText } from '../src/command/print/mail-text.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
 import {
   checkMayLook,

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { agentsTable } from '../src/command/describe.js'
+import { agentsTable } from '../src/command/print/describe.js'
 import { listAgents, STATES, STATUSES } from '../src/operations/look.js'
 
 export default class List extends BaseCommand {

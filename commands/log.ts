@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { describeRecord, isTold } from '../src/command/transcript.js'
+import { describeRecord, isTold } from '../src/command/print/transcript.js'
 import { readLog } from '../src/operations/read-log.js'
 import { readRecordText } from '../src/session/read.js'
 

@@ -1,5 +1,5 @@
 import { BaseCommand } from '../src/command/base.js'
-import { table } from '../src/command/table.js'
+import { table } from '../src/command/print/table.js'
 import { listProviders } from '../src/provider/listing.js'
 
 export default class Providers extends BaseCommand {

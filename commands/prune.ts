@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { age, duration } from '../src/command/flags.js'
-import { prunedText } from '../src/command/pruned.js'
+import { prunedText } from '../src/command/print/pruned.js'
 import { prune } from '../src/operations/prune.js'
 
 export default class Prune extends BaseCommand {

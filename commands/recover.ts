@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { duration } from '../src/command/flags.js'
-import { agentLine } from '../src/command/recovered.js'
+import { agentLine } from '../src/command/print/recovered.js'
 import { recover } from '../src/operations/recover.js'
 
 export default class Recover extends BaseCommand {

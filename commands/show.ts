@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { describeAgent } from '../src/command/describe.js'
+import { describeAgent } from '../src/command/print/describe.js'
 import { showAgent } from '../src/operations/look.js'
 
 export default class Show extends BaseCommand {

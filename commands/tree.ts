@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { drawTree } from '../src/command/drawn-tree.js'
+import { drawTree } from '../src/command/print/drawn-tree.js'
 import { damageOf, viewTree } from '../src/operations/tree.js'
 
 export default class Tree extends BaseCommand {

@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { drain, duration } from '../src/command/flags.js'
-import { waitedText } from '../src/command/mail-text.js'
+import { waitedText } from '../src/command/print/mail-text.js'
 import { waitForAgents } from '../src/operations/wait.js'
 
 export default class Wait extends BaseCommand {

@@ -48,7 +48,7 @@ test('the sources and their imports are seen', () => {
   expect(files.length).toBeGreaterThan(60)
   expect([...imports.values()].flat().length).toBeGreaterThan(300)
   for (const file of files) expect(layerOf(file), `${file} is in a layer`).toBeGreaterThanOrEqual(0)
-  expect(importsOf('src/turn/drive.ts').map(({ file }) => file)).toContain('src/turn/step.ts')
+  expect(importsOf('src/turn/drive.ts').map(({ file }) => file)).toContain('src/turn/step/step.ts')
   expect(importsOf('src/provider/registry.ts').map(({ file }) => file)).toContain('src/provider/exec.ts')
 })
 
@@ -69,16 +69,16 @@ test('every import within the repository leads to a file', () => {
         expect(statSync(join(root, target.file)).isFile(), `${file}: ${target.file}`).toBe(true)
 })
 
-test('only src/storage/io.ts has node:fs', () => {
+test('only src/storage/disk/io.ts has node:fs', () => {
   const users = [...imports].filter(([, found]) =>
     found.some(({ specifier }) => /^(node:)?fs(\/promises)?$/.test(specifier)),
   )
-  expect(users.map(([file]) => file)).toEqual(['src/storage/io.ts'])
+  expect(users.map(([file]) => file)).toEqual(['src/storage/disk/io.ts'])
 })
 
 test('no layer above storage names a file of the home', () => {
   const names = /events\.jsonl|session\.json\b|home\.json|unclean\/|\.closing|\/inbox\//
-  const above = files.filter((file) => layerOf(file) > layerOf('src/storage/io.ts'))
+  const above = files.filter((file) => layerOf(file) > layerOf('src/storage/disk/io.ts'))
   const found = above.filter((file) => names.test(withoutComments(readFileSync(join(root, file), 'utf8'))))
   expect(found.filter((file) => !MESSAGES.includes(file))).toEqual([])
 })

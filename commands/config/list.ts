@@ -1,6 +1,6 @@
 import { BaseCommand } from '../../src/command/base.js'
+import { table } from '../../src/command/print/table.js'
 import { SETTINGS, type SettingKey } from '../../src/command/settings.js'
-import { table } from '../../src/command/table.js'
 
 export default class ConfigList extends BaseCommand {
   static override summary =

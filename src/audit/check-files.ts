@@ -3,9 +3,9 @@
  * what writers that died have left. It needs no readable home.json.
  */
 import { clock } from '../clock.js'
+import { writerOf } from '../storage/disk/temporary.js'
 import { isTheirs } from '../storage/layout.js'
 import type { Entry, Unseen } from '../storage/survey.js'
-import { writerOf } from '../storage/temporary.js'
 import type { Upkeep } from '../storage/upkeep.js'
 import { type Finding, type Found, foundIn } from './finding.js'
 

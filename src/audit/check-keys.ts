@@ -1,7 +1,7 @@
 /** The key index of an agent: that it checks, that it is of this log, and that no key of the log is new to it. */
 import { isOf, keptKeysAt, placesInLog } from '../session/key-index.js'
 import type { State } from '../session/state.js'
-import { eachEntry, findEntry, forgetOld, mergeEntries } from '../storage/key-entries.js'
+import { eachEntry, findEntry, forgetOld, mergeEntries } from '../storage/log/key-entries.js'
 import type { FileStore, KeyFile, LogReader } from '../storage/store.js'
 import type { Found } from './finding.js'
 

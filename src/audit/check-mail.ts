@@ -1,6 +1,6 @@
 /** The part of the audit that is about mail: what is delivered, what is owed, and what recovery finds by its marker. */
 import { damagedMail, damagedOperatorMail, messagesIn } from '../mail/inbox.js'
-import { isDeferred } from '../session/fold-mail.js'
+import { isDeferred } from '../session/fold/mail.js'
 import type { State } from '../session/state.js'
 import { isInterrupted, needsPerson } from '../session/status.js'
 import type { FileStore } from '../storage/store.js'

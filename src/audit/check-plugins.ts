@@ -4,7 +4,7 @@
  */
 import type { ProviderRegistry } from '../provider/registry.js'
 import type { State } from '../session/state.js'
-import { readUserFile } from '../storage/user-files.js'
+import { readUserFile } from '../storage/outside/user-files.js'
 import type { Found } from './finding.js'
 
 export interface PluginPlaces {

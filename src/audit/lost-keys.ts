@@ -5,7 +5,7 @@
 import { SubstratError } from '../errors.js'
 import { keyHashesIn, placesInLog } from '../session/key-index.js'
 import type { SessionRecord } from '../session/records.js'
-import { compareAt, eachEntry, HASH_BYTES } from '../storage/key-entries.js'
+import { compareAt, eachEntry, HASH_BYTES } from '../storage/log/key-entries.js'
 import type { FileStore, LogReader, SalvagedKeys } from '../storage/store.js'
 
 export type RebuiltRecord = SessionRecord & { kind: 'session.rebuilt' }

@@ -20,7 +20,7 @@ import type { State } from '../session/state.js'
 import type { FileStore, Lease, LogReader } from '../storage/store.js'
 import { lockChildren, lockRoots } from '../tree/children.js'
 import { readable } from '../tree/names.js'
-import { revoked, withdrawn } from '../turn/step-calls.js'
+import { revoked, withdrawn } from '../turn/step/calls.js'
 import { LostKeys } from './lost-keys.js'
 import { type Remains, remainsOf, snapshotAlone } from './remains.js'
 

@@ -8,8 +8,8 @@ import { hashesOfKey } from '../session/key-index.js'
 import { type LostRequest, type NewRecord, type SessionRecord, wrongShape } from '../session/records.js'
 import { stateIn } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
-import { unframe } from '../storage/frame.js'
-import { type LogReader, salvage } from '../storage/log.js'
+import { unframe } from '../storage/log/frame.js'
+import { type LogReader, salvage } from '../storage/log/log.js'
 import type { LostKeys } from './lost-keys.js'
 
 export interface Remains {

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
-import { readProc } from '../storage/io.js'
+import { readProc } from '../storage/disk/io.js'
 
 /**
  * stdin is read to its end for `-` (after a message it is appended, a blank line between) or when there is no message

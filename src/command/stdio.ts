@@ -6,8 +6,8 @@
  * where its reader has gone away. A failed write to stderr changes nothing: the exit status says it all.
  */
 import { EXIT_STATUS, SubstratError } from '../errors.js'
-import { writeStream } from '../storage/io.js'
-import { errnoName } from '../storage/operation.js'
+import { writeStream } from '../storage/disk/io.js'
+import { errnoName } from '../storage/disk/operation.js'
 import { errorLine, hasResultStatus } from './output.js'
 
 class Stdout {

@@ -11,7 +11,7 @@ import type { SessionRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Location } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
-import { refusedNotice } from '../turn/history.js'
+import { refusedNotice } from '../turn/prompt/history.js'
 import { capped } from '../turn/tools/toolbox.js'
 
 /** `goesOn`: with the latest turn, whose prompt is told after it. */

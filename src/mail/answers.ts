@@ -7,7 +7,7 @@
  * for the errors of a turn that a later command continues.
  */
 import { SubstratError } from '../errors.js'
-import { isDeferred } from '../session/fold-mail.js'
+import { isDeferred } from '../session/fold/mail.js'
 import { deriveId } from '../session/ids.js'
 import type { Session } from '../session/session.js'
 import type { Owed, State } from '../session/state.js'

@@ -8,7 +8,7 @@
 import { clock } from '../clock.js'
 import { limits } from '../limits.js'
 import { isOver, isSetBack, rebasedEnd } from '../session/durations.js'
-import { forgetsDelivered } from '../session/fold-mail.js'
+import { forgetsDelivered } from '../session/fold/mail.js'
 import { deriveId } from '../session/ids.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'

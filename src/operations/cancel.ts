@@ -14,12 +14,12 @@ import { readContinuedRun } from '../session/past-run.js'
 import type { NewRecord } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
 import { isUnfinished } from '../session/status.js'
+import { randomUuid } from '../storage/disk/random.js'
 import { bootId } from '../storage/identity.js'
-import { randomUuid } from '../storage/random.js'
 import { livingBelow } from '../tree/children.js'
 import { isBelow } from '../tree/forest.js'
-import { revoked, withdrawn } from '../turn/step-calls.js'
-import { runStarted } from '../turn/step-records.js'
+import { revoked, withdrawn } from '../turn/step/calls.js'
+import { runStarted } from '../turn/step/records.js'
 
 export interface CancelledAgent {
   agent: AgentView

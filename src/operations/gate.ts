@@ -7,8 +7,8 @@ import { visit } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { post } from '../mail/post.js'
 import type { State } from '../session/state.js'
+import { randomUuid } from '../storage/disk/random.js'
 import { OPERATOR } from '../storage/mailboxes.js'
-import { randomUuid } from '../storage/random.js'
 import { checkIsChild } from '../tree/relations.js'
 
 export interface GatedAgent {

@@ -5,7 +5,7 @@ import { recordsFrom } from '../session/load.js'
 import type { SessionRecord } from '../session/records.js'
 import type { State } from '../session/state.js'
 import { statusNow } from '../session/status-now.js'
-import { LF, unframe } from '../storage/frame.js'
+import { LF, unframe } from '../storage/log/frame.js'
 import type { FileStore, LogReader } from '../storage/store.js'
 
 export interface LogRequest {

@@ -17,7 +17,7 @@ import { digestOf } from '../session/ids.js'
 import { openDurable } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import { isToContinue } from '../session/status.js'
-import { randomUuid } from '../storage/random.js'
+import { randomUuid } from '../storage/disk/random.js'
 import { checkMayWrite } from '../tree/relations.js'
 import { checkNoCycle, replyIn } from '../turn/tools/tree/correspondence.js'
 

@@ -8,10 +8,10 @@
  */
 import { clock, sleep } from '../clock.js'
 import type { ProcessGroup } from '../session/records.js'
+import { listDirectory, statIfThere } from '../storage/disk/io.js'
+import { randomUuid } from '../storage/disk/random.js'
 import { environmentOf, isExiting, ownIdentity, processGroup, processStartTime } from '../storage/identity.js'
-import { listDirectory, statIfThere } from '../storage/io.js'
-import { ProgramFiles } from '../storage/program-files.js'
-import { randomUuid } from '../storage/random.js'
+import { ProgramFiles } from '../storage/outside/program-files.js'
 import type { AgentHost, CallOptions, LaunchCommand, LaunchedProgram, McpStdioServer } from './contract.js'
 import { startGated } from './gate.js'
 import { type Mark, ofRun } from './mark.js'

@@ -5,7 +5,7 @@
  *
  * Invariant: the derived status of a brief is that of the whole state.
  */
-import { damageOf, unframedText } from '../storage/frame.js'
+import { damageOf, unframedText } from '../storage/log/frame.js'
 import type { FileStore } from '../storage/store.js'
 import { glance, isWholeLog } from './glance.js'
 import { SNAPSHOT_HEAD } from './snapshot.js'

@@ -2,8 +2,8 @@
  * The same state as `openForRead` finds, for who looks at very many agents: two opens and two reads where an agent is at
  * rest. Whatever is not as a clean end leaves it is left to `openForRead`, with its errors.
  */
-import { damageOf, LF } from '../storage/frame.js'
-import { recordHead } from '../storage/log.js'
+import { damageOf, LF } from '../storage/log/frame.js'
+import { recordHead } from '../storage/log/log.js'
 import type { FileStore } from '../storage/store.js'
 import { openForRead } from './open-for-read.js'
 import { snapshotState } from './snapshot.js'

@@ -15,8 +15,14 @@ import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { sha256Hex } from '../hash.js'
 import { limits } from '../limits.js'
-import { forgetOld, HASH_BYTES, type KeptKeys, type KeyPlace, mergeEntries } from '../storage/key-entries.js'
-import { checksumAt, type LogReader } from '../storage/log.js'
+import {
+  forgetOld,
+  HASH_BYTES,
+  type KeptKeys,
+  type KeyPlace,
+  mergeEntries,
+} from '../storage/log/key-entries.js'
+import { checksumAt, type LogReader } from '../storage/log/log.js'
 import type { FileStore, KeyFile } from '../storage/store.js'
 import { recordsFrom, recordsOfKinds } from './load.js'
 import type { SessionRecord } from './records.js'

@@ -8,8 +8,8 @@ import {
   readRecordAt,
   scanForKinds,
   scanLog,
-} from '../storage/log.js'
-import { fold } from './fold.js'
+} from '../storage/log/log.js'
+import { fold } from './fold/fold.js'
 import { kindInWords, kindIsKnown, type SessionRecord, wrongShape } from './records.js'
 import { decodeSnapshot } from './snapshot.js'
 import type { Location, State } from './state.js'

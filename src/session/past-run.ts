@@ -1,6 +1,6 @@
 /** A run that is over, read back from its place in the log: what `send --key` answers when it is asked again. */
 import type { FileStore } from '../storage/store.js'
-import { addUsage } from './fold-turn.js'
+import { addUsage } from './fold/turn.js'
 import { recordsFrom } from './load.js'
 import { readText } from './read.js'
 import type { RunError, SessionRecord, Usage } from './records.js'

@@ -1,5 +1,5 @@
 /** How the fields of records are checked: small predicates, combined in `records`. */
-import type { JsonValue } from '../storage/frame.js'
+import type { JsonValue } from '../storage/log/frame.js'
 import { isUuid } from '../storage/paths.js'
 
 /** Text of a message: in the line, or in a blob when it is over `limits.inlineBytesMax`. */

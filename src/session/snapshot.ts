@@ -7,9 +7,9 @@
  */
 import { damagedConversation, type SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
-import { frame, type JsonObject, unframe } from '../storage/frame.js'
-import { type LogReader, readRecordAt } from '../storage/log.js'
-import { isWholeBefore } from '../storage/tail.js'
+import { frame, type JsonObject, unframe } from '../storage/log/frame.js'
+import { type LogReader, readRecordAt } from '../storage/log/log.js'
+import { isWholeBefore } from '../storage/log/tail.js'
 import type { KeyEntry, State } from './state.js'
 
 /** The version of the fold that wrote it: a program that folds otherwise rebuilds. 2: calls, waits, tokens. 3: mail. 4, 5: programs that wait. 6: a bounded number of keys. 7: whether a program was launched. */

@@ -1,9 +1,10 @@
 /** Whether every agent was looked at under this start of the kernel, so that the markers tell all. Rebuildable: not synced. */
+
+import * as io from './disk/io.js'
+import { replace } from './disk/replace.js'
+import { isTemporaryName } from './disk/temporary.js'
 import { ownIdentity } from './identity.js'
-import * as io from './io.js'
 import type { HomePaths } from './paths.js'
-import { replace } from './replace.js'
-import { isTemporaryName } from './temporary.js'
 
 export class Boots {
   constructor(private readonly paths: HomePaths) {}

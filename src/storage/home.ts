@@ -8,11 +8,11 @@
 import { basename, dirname } from 'node:path'
 import { clock } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
-import { frame, unframe } from './frame.js'
-import * as io from './io.js'
+import * as io from './disk/io.js'
+import { randomUuid } from './disk/random.js'
+import { createWhole } from './disk/replace.js'
+import { frame, unframe } from './log/frame.js'
 import type { HomePaths } from './paths.js'
-import { randomUuid } from './random.js'
-import { createWhole } from './replace.js'
 
 export const FORMAT = 1
 

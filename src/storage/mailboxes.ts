@@ -5,11 +5,11 @@
  * that a sender who repeats itself after a crash brings nothing twice.
  */
 import { dirname } from 'node:path'
-import { asideName } from './aside.js'
-import * as io from './io.js'
+import { asideName } from './disk/aside.js'
+import * as io from './disk/io.js'
+import { replace } from './disk/replace.js'
 import * as maildir from './maildir.js'
 import type { HomePaths } from './paths.js'
-import { replace } from './replace.js'
 
 /** The person at the machine, where an agent's id would stand for an agent. */
 export const OPERATOR = 'operator'

@@ -7,10 +7,10 @@
  */
 import { dirname } from 'node:path'
 import { limits } from '../limits.js'
-import * as io from './io.js'
+import * as io from './disk/io.js'
+import { createWhole } from './disk/replace.js'
+import { writerOf } from './disk/temporary.js'
 import { isLeftover, parseMailFile, parseReturnedFile } from './paths.js'
-import { createWhole } from './replace.js'
-import { writerOf } from './temporary.js'
 
 /** False where a message of that name is stored already. `beforeLink`: see `createWhole`. */
 export function putMessage(path: string, bytes: Buffer, beforeLink?: () => void): boolean {

@@ -8,11 +8,11 @@
  */
 import { dirname } from 'node:path'
 import { assert, SubstratError } from '../errors.js'
-import { frame, unframe } from './frame.js'
-import * as io from './io.js'
-import { isHeld, type Lease, type LockSystem, waitForLease } from './lease.js'
+import * as io from './disk/io.js'
+import { replace } from './disk/replace.js'
+import { isHeld, type Lease, type LockSystem, waitForLease } from './locks/lease.js'
+import { frame, unframe } from './log/frame.js'
 import { isNameEntry, isUuid, type NameIndexPaths } from './paths.js'
-import { replace } from './replace.js'
 
 const LOCK_WAIT_MS = 10_000
 

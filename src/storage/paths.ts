@@ -7,7 +7,7 @@
 import { join } from 'node:path'
 import { assert } from '../errors.js'
 import { sha256Hex } from '../hash.js'
-import { isTemporaryName } from './temporary.js'
+import { isTemporaryName } from './disk/temporary.js'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const SHA256 = /^[0-9a-f]{64}$/

@@ -5,12 +5,13 @@
  * Invariants: an agent whose log has a server has its mark, which is made first and taken away last. Everything here but
  * the list and its lock is touched only with the agent's lock held.
  */
-import { frame, unframe } from './frame.js'
-import * as io from './io.js'
-import { lockOpenFile } from './kernel-lock.js'
-import { type Lease, type LockSystem, waitForLease } from './lease.js'
+
+import * as io from './disk/io.js'
+import { replace } from './disk/replace.js'
+import { lockOpenFile } from './locks/kernel-lock.js'
+import { type Lease, type LockSystem, waitForLease } from './locks/lease.js'
+import { frame, unframe } from './log/frame.js'
 import { type HomePaths, parseAgentDirectory } from './paths.js'
-import { replace } from './replace.js'
 
 const OUTPUT_BYTES_READ = 64 * 1024
 /** What a server has printed is thrown away when it is more than this at the beginning of a turn. */

@@ -1,5 +1,5 @@
 /** Every name in a home, held against the layout: for the audit, which needs no readable home.json for it. */
-import * as io from './io.js'
+import * as io from './disk/io.js'
 import { type Expected, expectedIn, HOME_LAYOUT, type Standing } from './layout.js'
 import { parseAgentDirectory } from './paths.js'
 

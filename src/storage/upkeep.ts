@@ -1,9 +1,9 @@
 /** What the audit looks at, and `doctor --rebuild` and `unlock` put right, that no other part of the store needs. */
 import { clock } from '../clock.js'
-import { keepDamaged, replaceLog, type SetAside } from './aside.js'
-import * as io from './io.js'
+import { keepDamaged, replaceLog, type SetAside } from './disk/aside.js'
+import * as io from './disk/io.js'
 import { isTheirs } from './layout.js'
-import { type Holder, isHeld, type LockSystem, lockDirectory, readHolder } from './lease.js'
+import { type Holder, isHeld, type LockSystem, lockDirectory, readHolder } from './locks/lease.js'
 import { type HomePaths, isSpawnLeftover } from './paths.js'
 import { type Entry, surveyHome, type Unseen } from './survey.js'
 

@@ -5,10 +5,10 @@
  * Invariant: an edge is there before its process looks for a cycle, so of two that would close one at least one sees it.
  */
 import { SubstratError } from '../errors.js'
-import * as io from './io.js'
-import { isHeld, type Lease, type LockSystem, waitForLease } from './lease.js'
+import * as io from './disk/io.js'
+import { randomUuid } from './disk/random.js'
+import { isHeld, type Lease, type LockSystem, waitForLease } from './locks/lease.js'
 import { type HomePaths, parseWaitEdge } from './paths.js'
-import { randomUuid } from './random.js'
 
 /** Whoever looks at an edge holds its lock for a moment. */
 const LOCK_WAIT_MS = 2000

@@ -6,8 +6,8 @@ import { sha256Hex } from '../hash.js'
 import { isOver } from '../session/durations.js'
 import type { Decision, NewRecord } from '../session/records.js'
 import type { State, TokenEntry } from '../session/state.js'
+import { random, randomUuid } from '../storage/disk/random.js'
 import type { ClockReading } from '../storage/identity.js'
-import { random, randomUuid } from '../storage/random.js'
 
 export interface MintedToken {
   token_id: string

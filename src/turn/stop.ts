@@ -6,7 +6,7 @@
 import { setMaxListeners } from 'node:events'
 import { clock } from '../clock.js'
 import type { FileStore, RequestVerb } from '../storage/store.js'
-import type { StopReason } from './turn-event.js'
+import type { StopReason } from './step/turn-event.js'
 
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
 const SIGNALS: StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP']

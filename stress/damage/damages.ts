@@ -1,5 +1,5 @@
 /** What can happen to the bytes of a file, and to files among themselves. */
-import { LF } from '../../src/storage/frame.js'
+import { LF } from '../../src/storage/log/frame.js'
 import type { Image } from '../machine/image.js'
 import { type DamagedHome, TWINS } from './home.js'
 

@@ -1,5 +1,5 @@
 /** Whether what is said of a damaged log names the place of the damage. */
-import { LF } from '../../src/storage/frame.js'
+import { LF } from '../../src/storage/log/frame.js'
 import type { LabEnded } from '../machine/lab.js'
 import type { Damage } from './damages.js'
 import type { DamagedHome } from './home.js'

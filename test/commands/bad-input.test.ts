@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { frame, unframe } from '../../src/storage/frame.js'
+import { frame, unframe } from '../../src/storage/log/frame.js'
 import { House, type Result, type RunOptions } from '../support/cli.js'
 
 /** A home with an agent `a` that has had two turns. Only copied, never changed. */

@@ -5,7 +5,7 @@ import { conversationText, seed, seedAgain } from '../../src/dispatch/seed.js'
 import { limits } from '../../src/limits.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
-import { programPrompt } from '../../src/turn/program-prompt.js'
+import { programPrompt } from '../../src/turn/prompt/program-prompt.js'
 import { appendTurn, beginning, newSession, startedRun } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 

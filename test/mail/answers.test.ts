@@ -10,7 +10,7 @@ import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import { bootId } from '../../src/storage/identity.js'
 import type { FileStore } from '../../src/storage/store.js'
-import { completed } from '../../src/turn/step-records.js'
+import { completed } from '../../src/turn/step/records.js'
 import { failing, withFaults } from '../support/faults.js'
 import { deliveredRecord, forged, mailOf, posted, stored } from '../support/mail.js'
 import {

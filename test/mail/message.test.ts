@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { decodeMessage, encodeMessage, type Message } from '../../src/mail/message.js'
-import { frame } from '../../src/storage/frame.js'
+import { frame } from '../../src/storage/log/frame.js'
 import { stored } from '../support/mail.js'
 
 const TO = randomUUID()

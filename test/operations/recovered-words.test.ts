@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { wordsOf } from '../../src/operations/recovered-words.js'
 import type { NewRecord } from '../../src/session/records.js'
-import { completed } from '../../src/turn/step-records.js'
+import { completed } from '../../src/turn/step/records.js'
 import { foldAll } from '../support/folding.js'
 import { createdRecord, replied, startedRun, userMessage } from '../support/sessions.js'
 

@@ -1,6 +1,6 @@
 /** The suite that every provider passes, against an agent that speaks the protocol. */
 import { test } from 'vitest'
-import { conformanceCases } from '../../src/provider/conformance.js'
+import { conformanceCases } from '../../src/provider/conformance/conformance.js'
 import { Agent, acp } from './acp/support.js'
 
 const agent = new Agent()

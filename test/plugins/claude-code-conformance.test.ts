@@ -1,6 +1,6 @@
 /** The suite that every provider passes. */
 import { describe, test } from 'vitest'
-import { conformanceCases } from '../../src/provider/conformance.js'
+import { conformanceCases } from '../../src/provider/conformance/conformance.js'
 import { claude, settings } from './claude-code/support.js'
 
 describe('claude-code', () => {

@@ -1,6 +1,6 @@
 /** The suite that every provider passes, for codex. It cannot ask for a person: that part of the suite is not for it. */
 import { describe, test } from 'vitest'
-import { conformanceCases } from '../../src/provider/conformance.js'
+import { conformanceCases } from '../../src/provider/conformance/conformance.js'
 import type { ProviderSettings } from '../../src/provider/contract.js'
 import { codex, place, settingsFor } from './codex-support.js'
 

@@ -1,6 +1,6 @@
 /** The suite that every provider passes. */
 import { afterAll, describe, test } from 'vitest'
-import { conformanceCases } from '../../src/provider/conformance.js'
+import { conformanceCases } from '../../src/provider/conformance/conformance.js'
 import { startModelServer } from '../support/model-server/server.js'
 import { requestFor, VARIANTS } from './support.js'
 

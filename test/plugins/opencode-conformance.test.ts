@@ -1,6 +1,6 @@
 /** The suite that every provider passes, against a program that stands in for OpenCode. */
 import { test } from 'vitest'
-import { conformanceCases } from '../../src/provider/conformance.js'
+import { conformanceCases } from '../../src/provider/conformance/conformance.js'
 import { OpenCode, opencode } from './opencode/support.js'
 
 const settings = new OpenCode().settings()

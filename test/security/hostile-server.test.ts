@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { limits } from '../../src/limits.js'
-import { isDeeperThan } from '../../src/turn/levels.js'
+import { isDeeperThan } from '../../src/turn/ask/levels.js'
 import { tempDirectory } from '../support/temp.js'
 import { type Bench, bench } from '../support/toolboxes.js'
 

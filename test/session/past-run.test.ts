@@ -6,7 +6,7 @@ import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import type { KeyEntry } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/store.js'
-import { completed } from '../../src/turn/step-records.js'
+import { completed } from '../../src/turn/step/records.js'
 import { newSession, replied, startedRun } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 

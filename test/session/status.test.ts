@@ -10,7 +10,7 @@ import {
   type Status,
   waitIsGood,
 } from '../../src/session/status.js'
-import { completed } from '../../src/turn/step-records.js'
+import { completed } from '../../src/turn/step/records.js'
 import { foldAll, timeOf } from '../support/folding.js'
 import { reading } from '../support/readings.js'
 import { createdRecord, startedRun } from '../support/sessions.js'

@@ -11,7 +11,7 @@ import {
   processGroup,
   processStartTime,
 } from '../../src/storage/identity.js'
-import { readHolder } from '../../src/storage/lease.js'
+import { readHolder } from '../../src/storage/locks/lease.js'
 import { Child, useChildren } from '../support/storage-process.js'
 import { tempDirectory } from '../support/temp.js'
 import { waitFor } from '../support/wait.js'

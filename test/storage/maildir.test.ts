@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { temporaryName, writerOf } from '../../src/storage/disk/temporary.js'
 import { ownIdentity } from '../../src/storage/identity.js'
 import {
   messageIdsIn,
@@ -12,7 +13,6 @@ import {
   sweepLeftovers,
   syncMaildir,
 } from '../../src/storage/maildir.js'
-import { temporaryName, writerOf } from '../../src/storage/temporary.js'
 import { clearFaults, failStep, operationsOf, unsyncedAfter } from '../support/operations.js'
 import { tempDirectory } from '../support/temp.js'
 

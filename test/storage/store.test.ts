@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFile
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { SubstratError } from '../../src/errors.js'
-import { frame } from '../../src/storage/frame.js'
+import { frame } from '../../src/storage/log/frame.js'
 import { HomePaths } from '../../src/storage/paths.js'
 import { FileStore } from '../../src/storage/store.js'
 import { failing, withFaults } from '../support/faults.js'

@@ -1,6 +1,6 @@
 /** Records folded without a disk: each in a line of a made-up length. */
 
-import { fold } from '../../src/session/fold.js'
+import { fold } from '../../src/session/fold/fold.js'
 import type { NewRecord, SessionRecord } from '../../src/session/records.js'
 import type { Location, State } from '../../src/session/state.js'
 

@@ -1,6 +1,6 @@
 /** What no command writes: a log whose first record says something else. */
 import { rmSync } from 'node:fs'
-import { frame } from '../../src/storage/frame.js'
+import { frame } from '../../src/storage/log/frame.js'
 import type { House } from './cli.js'
 
 /** Rewrites the first record, checksum and all; the snapshot is gone, as it may be. */

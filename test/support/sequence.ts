@@ -6,7 +6,7 @@ const LONG = [
   'test/stress/',
   'test/servers/',
   'test/commands/warm',
-  'test/storage/kernel-lock',
+  'test/storage/locks/kernel-lock',
   'test/plugins/opencode.',
 ]
 

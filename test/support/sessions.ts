@@ -6,7 +6,7 @@ import { openForAppend, type Session } from '../../src/session/session.js'
 import { bootId } from '../../src/storage/identity.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { createAgent, type TreeBounds } from '../../src/tree/birth.js'
-import { completed, reply } from '../../src/turn/step-records.js'
+import { completed, reply } from '../../src/turn/step/records.js'
 
 export interface AgentFacts {
   name?: string | null

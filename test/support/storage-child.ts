@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { openForAppend } from '../../src/session/session.js'
-import { readIfThere, setFaultHook } from '../../src/storage/io.js'
-import { isHeld, type Lease, type LockSystem, tryLease, waitForLease } from '../../src/storage/lease.js'
+import { readIfThere, setFaultHook } from '../../src/storage/disk/io.js'
+import { isHeld, type Lease, type LockSystem, tryLease, waitForLease } from '../../src/storage/locks/lease.js'
 import { FileStore } from '../../src/storage/store.js'
 
 export type Order =

@@ -11,10 +11,10 @@ import { settingsOf } from '../../src/recovery/settle.js'
 import type { Session } from '../../src/session/session.js'
 import type { Run } from '../../src/session/state.js'
 import { bootId } from '../../src/storage/identity.js'
+import { planRetry } from '../../src/turn/ask/retry.js'
 import { drive, type TurnPorts } from '../../src/turn/drive.js'
-import { planRetry } from '../../src/turn/retry.js'
+import type { StopReason, ToolPolicy, TurnEvent } from '../../src/turn/step/turn-event.js'
 import { Toolbox, type ToolboxOptions } from '../../src/turn/tools/toolbox.js'
-import type { StopReason, ToolPolicy, TurnEvent } from '../../src/turn/turn-event.js'
 import { treePorts } from './tree.js'
 
 export class FakeStop {

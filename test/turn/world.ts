@@ -8,10 +8,16 @@ import type { Ask, CallRecord, Decision, NewRecord, SessionRecord } from '../../
 import type { Call, Run, State } from '../../src/session/state.js'
 import { isDue, isInterrupted, waitIsGood } from '../../src/session/status.js'
 import type { MintedToken } from '../../src/turn/decision.js'
-import { conversation, exchanges, type Readable } from '../../src/turn/history.js'
-import { step, withRest } from '../../src/turn/step.js'
-import { revoked, withdrawn } from '../../src/turn/step-calls.js'
-import type { Effect, ProviderKind, RetryPlan, StopReason, TurnEvent } from '../../src/turn/turn-event.js'
+import { conversation, exchanges, type Readable } from '../../src/turn/prompt/history.js'
+import { revoked, withdrawn } from '../../src/turn/step/calls.js'
+import { step, withRest } from '../../src/turn/step/step.js'
+import type {
+  Effect,
+  ProviderKind,
+  RetryPlan,
+  StopReason,
+  TurnEvent,
+} from '../../src/turn/step/turn-event.js'
 import { foldAll, locationOf, placed, timeOf } from '../support/folding.js'
 import { reading } from '../support/readings.js'
 import { createdRecord } from '../support/sessions.js'

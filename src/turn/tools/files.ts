@@ -1,6 +1,6 @@
 /** `read_file`, `write_file`, `edit_file`: inside the workspace, wherever links lead. */
 import { limits } from '../../limits.js'
-import { readWorkspaceFile, writeWorkspaceFile } from '../../storage/workspace.js'
+import { readWorkspaceFile, writeWorkspaceFile } from '../../storage/outside/workspace.js'
 import { type Tool, textField } from './tool.js'
 
 const path = { type: 'string', description: 'Path of the file, relative to the workspace.' }

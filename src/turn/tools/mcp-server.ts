@@ -4,7 +4,7 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { limits } from '../../limits.js'
 import type { ToolDefinition } from '../../provider/contract.js'
-import { isDeeperThan } from '../levels.js'
+import { isDeeperThan } from '../ask/levels.js'
 import { LineTransport } from './mcp-transport.js'
 import type { ToolCaller } from './tool.js'
 

@@ -1,6 +1,6 @@
 /** `read_skill`: the body of a skill that the prompt lists. Skills may lie outside the workspace, in the home. */
 import { limits } from '../../limits.js'
-import { findSkill } from '../prompt.js'
+import { findSkill } from '../prompt/prompt.js'
 import { type Tool, textField } from './tool.js'
 
 export const readSkill: Tool = {

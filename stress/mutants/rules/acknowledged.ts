@@ -4,31 +4,31 @@ import type { Mutant } from '../mutant.js'
 export const ACKNOWLEDGED: Mutant[] = [
   {
     name: 'fdatasync reaches no disk',
-    file: 'storage/io.ts',
+    file: 'storage/disk/io.ts',
     from: '() => fs.fdatasyncSync(file.fd)',
     to: '() => undefined',
-    suites: ['storage/io'],
+    suites: ['storage/disk/io'],
   },
   {
     name: 'fsync reaches no disk',
-    file: 'storage/io.ts',
+    file: 'storage/disk/io.ts',
     from: '() => fs.fsyncSync(file.fd)',
     to: '() => undefined',
-    suites: ['storage/io'],
+    suites: ['storage/disk/io'],
   },
   {
     name: 'the sync of a directory reaches no disk',
-    file: 'storage/io.ts',
+    file: 'storage/disk/io.ts',
     from: '      fs.fsyncSync(fd)\n',
     to: '',
-    suites: ['storage/io'],
+    suites: ['storage/disk/io'],
   },
   {
     name: 'an appended batch is not synced',
-    file: 'storage/log.ts',
+    file: 'storage/log/log.ts',
     from: `      io.fdatasync('log.sync', this.file)\n`,
     to: '',
-    suites: ['storage/log'],
+    suites: ['storage/log/log'],
   },
   {
     name: 'a record is told to listeners before it is synced',
@@ -58,11 +58,11 @@ export const ACKNOWLEDGED: Mutant[] = [
   },
   {
     name: 'an agent is born with a record that names a blob that is not there yet',
-    file: 'storage/birth.ts',
+    file: 'storage/disk/birth.ts',
     from: `    for (const content of birth.blobs) writeBlob(cradle, content)
     writeNew('spawn.log', cradle.log, birth.log, { isSynced: true })`,
     to: `    writeNew('spawn.log', cradle.log, birth.log, { isSynced: true })`,
-    suites: ['storage/birth'],
+    suites: ['storage/disk/birth'],
   },
   {
     name: 'what is read without the lock is told before it is synced',
@@ -80,17 +80,17 @@ export const ACKNOWLEDGED: Mutant[] = [
   },
   {
     name: 'a file that replaces another, or is new, is not synced',
-    file: 'storage/replace.ts',
+    file: 'storage/disk/replace.ts',
     from: '    if (isSynced) io.fsync(`${point}.fsync`, file)\n',
     to: '',
-    suites: ['storage/replace'],
+    suites: ['storage/disk/replace'],
   },
   {
     name: 'the first records of an agent are not synced',
-    file: 'storage/birth.ts',
+    file: 'storage/disk/birth.ts',
     from: `writeNew('spawn.log', cradle.log, birth.log, { isSynced: true })`,
     to: `writeNew('spawn.log', cradle.log, birth.log, { isSynced: false })`,
-    suites: ['storage/birth'],
+    suites: ['storage/disk/birth'],
   },
   {
     name: 'the secret of a token is told before its record is synced',

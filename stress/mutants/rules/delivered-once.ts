@@ -4,10 +4,10 @@ import type { Mutant } from '../mutant.js'
 export const DELIVERED_ONCE: Mutant[] = [
   {
     name: 'a message is delivered twice',
-    file: 'session/fold-mail.ts',
+    file: 'session/fold/mail.ts',
     from: '  if (next.delivered.includes(messageId)) throw new SessionStateError(`mail ${messageId} is delivered twice`)\n',
     to: '',
-    suites: ['session/fold'],
+    suites: ['session/fold/fold'],
   },
   {
     name: 'a file of delivered mail that is back is pending',
@@ -74,17 +74,17 @@ export const DELIVERED_ONCE: Mutant[] = [
   },
   {
     name: 'more ids are forgotten than there are too many',
-    file: 'session/fold-mail.ts',
+    file: 'session/fold/mail.ts',
     from: 'next.delivered.slice(-limits.deliveredIdsKeptMin)',
     to: 'next.delivered.slice(-1)',
-    suites: ['session/fold', 'session/fold-mail'],
+    suites: ['session/fold/fold', 'session/fold/mail'],
   },
   {
     name: 'how many ids are forgotten is not known',
-    file: 'session/fold-mail.ts',
+    file: 'session/fold/mail.ts',
     from: 'next.delivered_forgotten + next.delivered.length - kept.length',
     to: 'next.delivered_forgotten',
-    suites: ['session/fold-mail'],
+    suites: ['session/fold/mail'],
   },
   {
     name: 'a message that was delivered is stored again',
@@ -102,10 +102,10 @@ export const DELIVERED_ONCE: Mutant[] = [
   },
   {
     name: 'a message of the same id takes the place of the stored one',
-    file: 'storage/replace.ts',
+    file: 'storage/disk/replace.ts',
     from: 'created = io.link(`${point}.link`, temp, path)',
     to: 'io.rename(`${point}.link`, temp, path)\n    created = true',
-    suites: ['storage/replace', 'storage/maildir'],
+    suites: ['storage/disk/replace', 'storage/maildir'],
   },
   {
     name: 'what the operator took is stored again',
@@ -186,9 +186,9 @@ export const DELIVERED_ONCE: Mutant[] = [
   },
   {
     name: 'the reply to a call is delivered apart from its result',
-    file: 'turn/step-calls.ts',
+    file: 'turn/step/calls.ts',
     from: 'return [...(outcome.records ?? []), resultRecord(run, callOf(run, outcome.call_id).tool, outcome)]',
     to: 'return [resultRecord(run, callOf(run, outcome.call_id).tool, outcome)]',
-    suites: ['turn/step', 'turn/tools/await-reply', 'commands/tools-mail'],
+    suites: ['turn/step/step', 'turn/tools/await-reply', 'commands/tools-mail'],
   },
 ]

@@ -32,10 +32,10 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'the group of a program is not recorded',
-    file: 'turn/step.ts',
+    file: 'turn/step/step.ts',
     from: `return { records: [{ kind: 'provider.started', run_id, ...event.group }] }`,
     to: 'return { records: [] }',
-    suites: ['turn/step', 'turn/drive-agent'],
+    suites: ['turn/step/step', 'turn/drive-agent'],
   },
   {
     name: 'the group of a tool is not recorded',
@@ -53,10 +53,10 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'a model is asked without a record',
-    file: 'turn/step-records.ts',
+    file: 'turn/step/records.ts',
     from: `provider === 'model' ? [{ kind: 'model.requested', run_id }] : []`,
     to: '[]',
-    suites: ['turn/step'],
+    suites: ['turn/step/step'],
   },
   {
     name: 'a model is asked before the records of its turn are made',
@@ -70,23 +70,23 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'a tool of ours is run without a record',
-    file: 'turn/step-calls.ts',
+    file: 'turn/step/calls.ts',
     from: `      records.push({ kind: 'tool.started', run_id, call_id, tool })\n`,
     to: '      void 0\n',
     suites: ['turn/drive-tools#of a program is recorded'],
   },
   {
     name: 'a call of a program is recorded once it is carried out',
-    file: 'turn/program-calls.ts',
+    file: 'turn/ask/program-calls.ts',
     from: `    persist({ type: 'program_called', call: this.turn.stored(call) })
     const { whole, ...outcome } = await this.resultOf(call, run, signal)`,
     to: `    const { whole, ...outcome } = await this.resultOf(call, run, signal)
     persist({ type: 'program_called', call: this.turn.stored(call) })`,
-    suites: ['turn/program-calls'],
+    suites: ['turn/ask/program-calls'],
   },
   {
     name: 'a program is let go before its reply is recorded',
-    file: 'turn/ask-agent.ts',
+    file: 'turn/ask/ask-agent.ts',
     from: `    storage.persist({ type: 'agent_replied', reply })
     const state = await letGo(agent, 'suspend')`,
     to: `    const state = await letGo(agent, 'suspend')
@@ -95,14 +95,14 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'what a program says of its state is recorded at its end alone',
-    file: 'turn/ask-agent.ts',
+    file: 'turn/ask/ask-agent.ts',
     from: `      this.storage.persist({ type: 'state_known', state: stored(event.state) })`,
     to: '      stored(event.state)',
     suites: ['turn/drive-agent'],
   },
   {
     name: 'a kept server runs before it is recorded',
-    file: 'turn/step.ts',
+    file: 'turn/step/step.ts',
     from: `          { kind: 'server.kept', server_id, group },\n`,
     to: '',
     suites: ['turn/drive-warm'],
@@ -128,10 +128,10 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'an agent is there before its marker',
-    file: 'storage/birth.ts',
+    file: 'storage/disk/birth.ts',
     from: `    io.close(io.open('marker.create', marker, 'create'))\n`,
     to: '',
-    suites: ['tree/birth', 'storage/birth'],
+    suites: ['tree/birth', 'storage/disk/birth'],
   },
   {
     name: 'a message is removed before its record is made',
@@ -202,7 +202,7 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'a command acts on an effect that the pure step does not name',
-    file: 'turn/step-calls.ts',
+    file: 'turn/step/calls.ts',
     from: `    if (kind === 'unknown') {`,
     to: `    if (kind === ('none' as string)) {`,
     suites: ['turn/drive-tools#of a tool that there is not'],

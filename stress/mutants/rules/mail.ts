@@ -180,17 +180,17 @@ export const MAIL: Mutant[] = [
   },
   {
     name: 'a request is answered by none of the runs that end',
-    file: 'session/fold-mail.ts',
+    file: 'session/fold/mail.ts',
     from: '{ ...next, owes: [...next.owes, ...answers, ...reports] }',
     to: '{ ...next, owes: [...next.owes, ...reports] }',
-    suites: ['session/fold-mail'],
+    suites: ['session/fold/mail'],
   },
   {
     name: 'a parent is not told of the trouble of its child',
-    file: 'session/fold-mail.ts',
+    file: 'session/fold/mail.ts',
     from: '{ ...next, owes: [...next.owes, ...answers, ...reports] }',
     to: '{ ...next, owes: [...next.owes, ...answers] }',
-    suites: ['session/fold-mail'],
+    suites: ['session/fold/mail'],
   },
   {
     name: 'answers to answers have no end',
@@ -208,10 +208,10 @@ export const MAIL: Mutant[] = [
   },
   {
     name: 'a permit lets a gated agent take any number of turns',
-    file: 'session/fold-run.ts',
+    file: 'session/fold/run.ts',
     from: 'isGated ? Math.max(0, permits - 1) : 0',
     to: 'isGated ? permits : 0',
-    suites: ['session/fold-mail'],
+    suites: ['session/fold/mail'],
   },
   {
     name: 'after a turn nobody looks at the inbox again',

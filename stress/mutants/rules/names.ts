@@ -115,6 +115,6 @@ export const NAMES: Mutant[] = [
     file: 'storage/paths.ts',
     from: `    assert(SHA256.test(sha256), 'a blob is named by its sha256')\n`,
     to: '',
-    suites: ['storage/paths', 'storage/blobs'],
+    suites: ['storage/paths', 'storage/log/blobs'],
   },
 ]

@@ -1,0 +1,109 @@
+/** Agents as a person reads them. */
+import { readableTime } from '../../clock.js'
+import { askText } from '../../dispatch/ask-text.js'
+import type { WaitView } from '../../dispatch/view.js'
+import type { ListedAgent, ListFilter, ShownAgent } from '../../operations/look.js'
+import { table } from './table.js'
+
+export function agentsTable(agents: ListedAgent[], { status, state, roots }: ListFilter): string {
+  if (agents.length === 0 && (status !== undefined || state !== undefined || roots))
+    return 'no such agents (substrat list --all shows every one)'
+  if (agents.length === 0) return 'no agents (substrat spawn starts one)'
+  return table(['AGENT', 'ID', 'STATE', 'STATUS', 'PROVIDER', 'INBOX', 'UPDATED'], agents, cellsOf)
+}
+
+function cellsOf(agent: ListedAgent): string[] {
+  const shortId = agent.id.slice(0, 8)
+  if (!('state' in agent)) return [agent.id, shortId, '?', agent.status, '?', '?', agent.error.message]
+  const { path, state, status, provider, inbox, updated_at } = agent
+  return [path, shortId, state, status, provider, String(inbox), readableTime(updated_at)]
+}
+
+export function describeAgent(shown: ShownAgent): string {
+  const { agent, run, holder, trouble, next, title, instructions, options, wait } = shown
+  const lines: [string, string | null][] = [
+    ['agent', agent.path === agent.id ? agent.id : `${agent.path} (${agent.id})`],
+    [
+      'parent',
+      agent.parent === null ? null : `${agent.path.split('/').slice(0, -1).join('/')} (${agent.parent})`,
+    ],
+    ['title', title],
+    ['status', statusText(shown)],
+    ['session', `${agent.state}, ${agent.last_seq} ${agent.last_seq === 1 ? 'record' : 'records'}`],
+    [
+      'provider',
+      [agent.provider, agent.model, ...Object.entries(options).map(([key, value]) => `${key}=${value}`)]
+        .filter(Boolean)
+        .join(' '),
+    ],
+    ['workspace', agent.workspace],
+    ['instructions', instructions === null ? null : firstLine(instructions)],
+    ...Object.entries(shown.metadata).map(([key, value], index): [string, string] => [
+      index === 0 ? 'metadata' : '',
+      `${key}: ${firstLine(value)}`,
+    ]),
+    ...remindersText(shown),
+    [
+      'told to',
+      shown.watchers.length === 0
+        ? null
+        : shown.watchers
+            .map(({ from, on, once }) => `${from} (${on.join(', ')}${once ? ', once' : ''})`)
+            .join('; '),
+    ],
+    ['created', readableTime(agent.created_at)],
+    ['updated', readableTime(agent.updated_at)],
+    [
+      'held by',
+      holder === null
+        ? null
+        : `pid ${holder.pid} on ${holder.host} since ${readableTime(holder.since)} (${holder.command})`,
+    ],
+    ['inbox', agent.inbox === 0 ? null : `${agent.inbox} waiting`],
+    [
+      'latest turn',
+      run === null
+        ? 'none yet'
+        : `${run.status}, begun ${readableTime(run.started_at)}${run.ended_at === null ? '' : `, ended ${readableTime(run.ended_at)}`}`,
+    ],
+    ['why', trouble],
+    ...(wait?.asks ?? []).map(({ tool, input }): [string, string] => [
+      'asks for',
+      indented(askText({ tool, input })),
+    ]),
+    ['waits for', wait === null ? null : describeWait(wait)],
+    ['reply', shown.reply === null ? null : firstLine(shown.reply)],
+    ['next', next],
+  ]
+  return lines.flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(13)}${text}`])).join('\n')
+}
+
+function statusText({ agent, hold, gate }: ShownAgent): string {
+  const permits = gate.permits === 0 ? '' : `, ${gate.permits} turns permitted`
+  return `${agent.status}${hold ? ', on hold' : ''}${gate.gated ? `, gated${permits}` : ''}`
+}
+
+function remindersText({ reminders }: ShownAgent): [string, string][] {
+  return reminders.map(({ due_at, every_ms, content }, index) => [
+    index === 0 ? 'reminders' : '',
+    `${readableTime(due_at)}${every_ms === null ? '' : `, every ${every_ms / 1000} s`}: ${firstLine(content)}`,
+  ])
+}
+
+function describeWait({ kind, token_id, deadline_at, not_before }: WaitView): string {
+  if (kind === 'not_before') return `the time ${readableTime(not_before ?? '')}`
+  return `${kind === 'input' ? 'an answer' : 'approval'} until ${readableTime(deadline_at ?? '')}, token ${token_id}`
+}
+
+/** Under the first line, where it has more. */
+function indented(text: string): string {
+  return text.replaceAll('\n', `\n${' '.repeat(13)}`)
+}
+
+const LINE_CHARACTERS_MAX = 100
+
+function firstLine(text: string): string {
+  const [line = ''] = text.split('\n')
+  const isWhole = line.length === text.length && line.length <= LINE_CHARACTERS_MAX
+  return isWhole ? line : `${line.slice(0, LINE_CHARACTERS_MAX)}…`
+}

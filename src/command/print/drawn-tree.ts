@@ -1,0 +1,62 @@
+/** The tree as a person reads it: drawn, with what each agent is doing beside it. */
+import type { StrayNode, TreeNode, TreeView } from '../../operations/tree.js'
+import { table } from './table.js'
+
+type AnyNode = TreeNode | StrayNode
+
+export function drawTree({ agents, stray }: TreeView): string {
+  if (agents.length === 0 && stray.length === 0) return 'no agents (substrat spawn starts one)'
+  const parts = agents.length === 0 ? [] : [drawn(agents)]
+  if (stray.length > 0) {
+    const why = stray.map((node) => `${labelOf(node)}: ${node.why}`)
+    parts.push(['hanging nowhere:', ...why].join('\n'), drawn(stray))
+  }
+  return parts.join('\n\n')
+}
+
+const HEAD = ['AGENT', 'ID', 'STATUS', 'INBOX', '']
+
+interface Drawn {
+  node: AnyNode
+  /** What leads to it from its parent. */
+  branch: string
+}
+
+function drawn(tops: AnyNode[]): string {
+  const rows: Drawn[] = []
+  for (const top of tops) {
+    rows.push({ node: top, branch: '' })
+    addBelow(rows, top, '')
+  }
+  return table(HEAD, rows, cellsOf)
+}
+
+function addBelow(rows: Drawn[], { children }: AnyNode, indent: string): void {
+  for (const [index, child] of children.entries()) {
+    const isLast = index === children.length - 1
+    rows.push({ node: child, branch: `${indent}${isLast ? '└─ ' : '├─ '}` })
+    addBelow(rows, child, `${indent}${isLast ? '   ' : '│  '}`)
+  }
+}
+
+function cellsOf({ node, branch }: Drawn): string[] {
+  const label = `${branch}${labelOf(node)}`
+  const shortId = node.id.slice(0, 8)
+  if (!('state' in node)) return [label, shortId, node.status, '?', '']
+  const status = node.state === 'terminated' ? node.state : node.status
+  return [label, shortId, status, String(node.inbox), remarksOn(node)]
+}
+
+function labelOf(node: AnyNode): string {
+  return 'name' in node ? (node.name ?? node.id) : node.id
+}
+
+function remarksOn({ hold, gated, reminders }: TreeNode): string {
+  if (!hold && !gated && reminders === 0) return ''
+  const said = [
+    hold ? 'on hold' : '',
+    gated ? 'gated' : '',
+    reminders === 0 ? '' : `${reminders} ${reminders === 1 ? 'reminder' : 'reminders'}`,
+  ]
+  return said.filter(Boolean).join(', ')
+}

@@ -1,0 +1,60 @@
+/** What `doctor` found, for a person: the worst first, and of each what to run next. */
+
+import type { Verdict } from '../../audit/invariants.js'
+import type { Examined, ToldFinding } from '../../operations/doctor.js'
+import { oneLine } from '../output.js'
+
+const WORDS: Record<Verdict, string> = {
+  damaged: 'damaged',
+  needs_you: 'needs you',
+  repairs_itself: 'repairs itself',
+  harmless: 'harmless',
+}
+
+/** Of the harmless ones of a kind so many are shown. */
+const SHOWN_MAX = 3
+
+export function examinedText({ home, agents, whole, held, repairs, findings }: Examined): string {
+  const lines = [
+    ...held.map(({ agent, path, holder }) => `${path ?? agent} is held by ${holderText(holder)}`),
+    ...repairs.map(({ agent, path, done }) => `${path ?? agent ?? home}: ${done}`),
+    ...findingLines(findings),
+    `${home}: ${counted(agents, 'agent')}, ${whole === agents ? 'all' : whole} read to the last byte; ${
+      findings.length === 0 ? 'nothing is wrong' : counted(findings.length, 'finding')
+    }`,
+  ]
+  // A name that somebody planted in the home must not look like lines of ours.
+  return lines.map(oneLine).join('\n')
+}
+
+function findingLines(findings: ToldFinding[]): string[] {
+  const counts = new Map<string, number>()
+  const lines: string[] = []
+  for (const finding of findings) {
+    const count = (counts.get(finding.invariant) ?? 0) + 1
+    counts.set(finding.invariant, count)
+    if (finding.verdict !== 'harmless' || count <= SHOWN_MAX) lines.push(...linesOf(finding))
+  }
+  for (const { invariant } of new Map(findings.map((finding) => [finding.invariant, finding])).values()) {
+    const isHarmless = findings.find((finding) => finding.invariant === invariant)?.verdict === 'harmless'
+    const more = (counts.get(invariant) ?? 0) - SHOWN_MAX
+    if (isHarmless && more > 0) lines.push(`harmless: ${more} more, where it should be: ${invariant}`)
+  }
+  return lines
+}
+
+function linesOf({ verdict, path, agent, invariant, detail, file, remedy }: ToldFinding): string[] {
+  const who = path ?? agent
+  const where = file === null || detail.includes(file) ? '' : ` (${file})`
+  const first = `${WORDS[verdict]}: ${who === null ? '' : `${who}: `}${detail}${where}`
+  const should = `  should be: ${invariant}`
+  return remedy === null ? [first, should] : [first, should, `  next: ${remedy}`]
+}
+
+function holderText(holder: Examined['held'][number]['holder']): string {
+  return holder === null ? 'another process' : `pid ${holder.pid} on ${holder.host} (${holder.command})`
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
+}

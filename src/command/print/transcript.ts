@@ -1,0 +1,148 @@
+/** Records as a person reads them: one entry each, what was said in full, the rest in a line. */
+import { readableTime } from '../../clock.js'
+import { askText } from '../../dispatch/ask-text.js'
+import { causeOf } from '../../session/causes.js'
+import type { SessionRecord } from '../../session/records.js'
+import { WHY_STOPPED } from '../../session/trouble.js'
+
+/** Whether the record says something to a person. */
+export function isTold(record: SessionRecord): boolean {
+  return say(record, () => '') !== undefined
+}
+
+/** Undefined for records that say nothing to a person. `text` gives the content of a message. */
+export function describeRecord(
+  record: SessionRecord,
+  text: (record: SessionRecord) => string,
+): string | undefined {
+  const what = say(record, text)
+  return what === undefined
+    ? undefined
+    : `${readableTime(record.ts)}  ${what.replaceAll('\n', `\n${' '.repeat(22)}`)}`
+}
+
+function say(record: SessionRecord, text: (record: SessionRecord) => string): string | undefined {
+  switch (record.kind) {
+    case 'session.created':
+      return `created${record.name === null ? '' : ` as ${record.name}`}, provider ${record.provider}, in ${record.workspace}`
+    case 'session.configured':
+      if (record.hold !== undefined) return record.hold ? 'put on hold' : 'no longer on hold'
+      if (record.metadata !== undefined) return notes(record.metadata)
+      return `changed: ${Object.keys(record)
+        .filter((field) => !PLACE_FIELDS.has(field))
+        .join(', ')}`
+    case 'session.suspended':
+      return record.reason === 'idle'
+        ? undefined
+        : `suspended ${record.reason === 'recovery' ? 'by recovery' : 'on request'}`
+    case 'session.terminated':
+      return 'terminated'
+    case 'run.started':
+      return record.continues === undefined
+        ? undefined
+        : `going on with the turn ${record.continues.slice(0, 8)}${record.auto ? ', by itself' : ''}`
+    case 'run.resumed':
+      // What was decided is said of the token.
+      if (record.token_id !== undefined) return undefined
+      return `going on with the interrupted turn${record.auto ? `, by itself, attempt ${record.attempt}` : ''}`
+    case 'run.waiting':
+      return record.wait === 'not_before'
+        ? `waiting until ${readableTime(record.not_before ?? '')}: ${record.why ?? 'the provider said so'}`
+        : waitingFor(record)
+    case 'model.failed':
+      return `request failed: ${causeOf(record.error)}${record.retry_in_ms === null ? '' : `; trying again in ${record.retry_in_ms / 1000} s`}`
+    case 'model.responded':
+      return record.calls === undefined
+        ? undefined
+        : record.calls
+            .map(({ name, input }) => `calls ${askText({ tool: name, input: input ?? LARGE })}`)
+            .join('\n')
+    case 'tool.started':
+      // Of a model's calls the response tells; a program's are told here.
+      return record.input === undefined && record.input_blob === undefined
+        ? undefined
+        : `calls ${askText({ tool: record.tool, input: record.input ?? LARGE })}`
+    case 'tool.finished':
+      return `${record.tool}${record.is_error ? ' failed' : ''}: ${text(record).trimEnd()}`
+    case 'token.consumed':
+      return `decided: ${record.decision} (token ${record.token_id.slice(0, 8)})`
+    case 'token.revoked':
+      return `token ${record.token_id.slice(0, 8)} revoked: ${record.reason}`
+    case 'context.compacted':
+      return `conversation compacted: ${record.messages} messages ${record.how === 'summary' ? 'became a summary' : 'were left out'}`
+    case 'message.notice':
+      return `substrat: ${text(record)}`
+    case 'session.rebuilt':
+      return `the log was damaged: what was said after this, up to record ${record.last_seq}, is in ${record.kept}; on hold`
+    case 'run.failed':
+      return `${record.said === undefined ? '' : `before it refused: ${text(record)}\n`}turn failed: ${causeOf(record.error)}`
+    case 'run.cancelled':
+      return `turn cancelled: ${WHY_STOPPED[record.reason]}`
+    case 'run.interrupted':
+      return `turn interrupted: ${WHY_STOPPED[record.reason]}`
+    case 'message.user':
+      return `${record.origin === 'operator' ? 'you' : 'substrat'}: ${text(record)}`
+    case 'mail.delivered':
+      // The result of its call says it.
+      return record.call_id === undefined ? `${sender(record)}: ${text(record)}` : undefined
+    case 'run.completed':
+      return record.terminates === true ? 'done for good' : undefined
+    case 'reminder.set':
+      return `reminds itself ${dueText(record)}: ${text(record)}`
+    case 'reminder.cancelled':
+      return `reminder ${record.reminder_id.slice(0, 8)} cancelled`
+    case 'agent.gated':
+    case 'agent.ungated':
+    case 'agent.permitted':
+    case 'agent.poked':
+    case 'agent.unwatched':
+      return `${CONTROLLED[record.kind]} by ${whoIs(record.from)}`
+    case 'agent.watched':
+      return `watched by ${whoIs(record.from)}: tells it of ${record.on.join(', ')}${record.once ? ', once' : ''}`
+    case 'message.agent':
+      return `agent: ${text(record)}`
+    case 'provider.started':
+      return `program started, process group ${record.process_group}`
+    default:
+      return undefined
+  }
+}
+
+const CONTROLLED = {
+  'agent.gated': 'gated: takes no more turns,',
+  'agent.ungated': 'ungated',
+  'agent.permitted': 'one turn permitted',
+  'agent.poked': 'poked: tries its turn again, asked',
+  'agent.unwatched': 'no longer watched',
+}
+
+/** `you` is the person. */
+function whoIs(from: string): string {
+  return from === 'operator' ? 'you' : from.slice(0, 8)
+}
+
+function sender({ from, from_path, mail_kind, reminder_id }: SessionRecord<'mail.delivered'>): string {
+  if (reminder_id !== undefined) return 'reminder'
+  const who = from === 'operator' ? 'you' : (from_path ?? from)
+  return mail_kind === 'request' ? who : `${who} (${mail_kind})`
+}
+
+function dueText({ due_at, every_ms }: SessionRecord<'reminder.set'>): string {
+  return `at ${readableTime(due_at)}${every_ms === null ? '' : `, then every ${every_ms / 1000} s`}`
+}
+
+function notes(metadata: Record<string, string | null>): string {
+  const told = Object.entries(metadata).map(([name, value]) => `${name}=${value ?? '(taken away)'}`)
+  return `notes ${told.join(', ')}`
+}
+
+const LARGE = { input: '(large)' }
+
+/** What is asked stands right above it, in the calls of the response. */
+function waitingFor({ wait, asks, deadline_at }: SessionRecord<'run.waiting'>): string {
+  const what =
+    wait === 'input' ? 'an answer' : `approval of ${(asks ?? []).map(({ tool }) => tool).join(', ')}`
+  return `waiting for ${what}, until ${readableTime(deadline_at ?? '')}`
+}
+
+const PLACE_FIELDS = new Set(['seq', 'ts', 'kind', 'batch', 'crc'])

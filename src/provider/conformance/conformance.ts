@@ -1,0 +1,85 @@
+/**
+ * The conformance suite (`substrat/conformance`): what every provider must do, as cases for any test runner.
+ *
+ *     for (const { title, run } of conformanceCases(provider, fixture)) test(title, run)
+ *
+ * A case throws an Error that says which sentence of the contract does not hold.
+ */
+
+import type { ModelEvent, ModelProvider, Provider, ProviderSettings } from '../contract.js'
+import { agentCases } from './agent.js'
+import {
+  type ConformanceCase,
+  type ConformanceFixture,
+  collect,
+  MODEL_EVENTS,
+  must,
+  never,
+  one,
+} from './case.js'
+import { fails, failureOf, refuses, stops } from './ends.js'
+import { toolCases } from './tools.js'
+
+export type { ConformanceCase, ConformanceFixture }
+
+export function conformanceCases(provider: Provider, fixture: ConformanceFixture): ConformanceCase[] {
+  return [
+    ...commonCases(provider, fixture),
+    ...(provider.kind === 'model' ? modelCases(provider, fixture) : agentCases(provider, fixture)),
+  ]
+}
+
+function commonCases(provider: Provider, { settings, refused }: ConformanceFixture): ConformanceCase[] {
+  const cases = [
+    one('it describes itself and each of its options in a line', async () => {
+      for (const text of [provider.description, ...Object.values(provider.options)]) {
+        must(
+          typeof text === 'string' && text !== '' && !text.includes('\n'),
+          `a description is one line: ${JSON.stringify(text)}`,
+        )
+      }
+    }),
+    one('its check accepts settings that work', async () => provider.check?.(settings)),
+  ]
+  if (refused === undefined) return cases
+  const refuses = one('its check refuses settings that cannot work, as misconfigured', async () => {
+    const type = await failureOf(async () => provider.check?.(refused))
+    must(type === 'misconfigured' || type === 'authentication', `the type is ${type}`)
+  })
+  return [...cases, refuses]
+}
+
+function modelCases(provider: ModelProvider, fixture: ConformanceFixture): ConformanceCase[] {
+  const ask = (settings: ProviderSettings, prompt: string, signal: AbortSignal): Promise<ModelEvent[]> => {
+    const messages = (): { role: 'user'; content: string }[] => [{ role: 'user', content: prompt }]
+    const request = { ...settings, prompt, messages, responses_before: 0, attempt: 1, tools: [] }
+    return collect(provider.complete(request, { signal }), MODEL_EVENTS)
+  }
+  const answers = one(
+    'it answers with text and ends after exactly one stop; asked twice, it answers twice',
+    async () => {
+      for (const _ of [1, 2]) {
+        const events = await ask(fixture.settings, fixture.prompt, never())
+        must(
+          events.filter(({ type }) => type === 'stop').length === 1 && events.at(-1)?.type === 'stop',
+          'one stop, at the end',
+        )
+        const text = events.map((event) => (event.type === 'text' ? event.text : '')).join('')
+        must(
+          text.includes(fixture.expected),
+          `the reply has ${JSON.stringify(fixture.expected)}: ${JSON.stringify(text.slice(0, 200))}`,
+        )
+      }
+    },
+  )
+  const { slow, failing, refuses: refused, tools } = fixture
+  return [
+    answers,
+    ...(tools === undefined ? [] : toolCases(provider, tools)),
+    ...(slow === undefined
+      ? []
+      : [stops((signal) => ask(slow.settings, slow.prompt, signal), slow.withinMs)]),
+    ...(failing === undefined ? [] : [fails(() => ask(failing, fixture.prompt, never()))]),
+    ...(refused === undefined ? [] : [refuses(() => ask(refused.settings, refused.prompt, never()))]),
+  ]
+}

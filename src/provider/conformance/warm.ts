@@ -1,0 +1,133 @@
+/** The cases of the conformance suite about providers that keep a server between turns. */
+import { randomUUID } from 'node:crypto'
+import type { ProcessGroup } from '../../session/records.js'
+import { processGroup } from '../../storage/identity.js'
+import type {
+  AgentHost,
+  AgentProvider,
+  AgentSession,
+  CallOptions,
+  KeptServer,
+  LaunchCommand,
+  LaunchedServer,
+} from '../contract.js'
+import { startGated } from '../gate.js'
+import { createHost, killGroup } from '../program.js'
+import { type ConformanceCase, type ConformanceFixture, must, never, one } from './case.js'
+import { checkedTurn } from './events.js'
+
+export function warmCases(provider: AgentProvider, fixture: ConformanceFixture): ConformanceCase[] {
+  return [
+    one('a server that is kept serves the next turn, which launches nothing', () =>
+      withServers(async (servers) => {
+        const state = await turn(provider, null, fixture, servers.host())
+        must(servers.kept !== null, 'a turn that is done keeps its server')
+        await turn(provider, state, fixture, servers.host())
+        must(servers.launches === 1, `the server that was kept is used: ${servers.launches} launches`)
+        must(servers.isLiving, 'suspend leaves a server that is kept')
+      }),
+    ),
+    one('a kept server that has died is replaced', () =>
+      withServers(async (servers) => {
+        const state = await turn(provider, null, fixture, servers.host())
+        await servers.killAll()
+        await turn(provider, state, fixture, servers.host())
+        must(servers.isLiving, 'another server is kept')
+      }),
+    ),
+    one('stop leaves no server', () =>
+      withServers(async (servers) => {
+        const session = await provider.create(fixture.settings, servers.host())
+        await reply(session, fixture)
+        await session.stop()
+        must(!servers.isLiving, 'stop kills a server too that was kept')
+      }),
+    ),
+  ]
+}
+
+/** One turn that is done, and what its session is restored from. */
+async function turn(
+  provider: AgentProvider,
+  state: Uint8Array | null,
+  fixture: ConformanceFixture,
+  host: AgentHost,
+): Promise<Uint8Array | null> {
+  const { settings } = fixture
+  const session = await (state === null
+    ? provider.create(settings, host)
+    : provider.restore(state, settings, host))
+  await reply(session, fixture)
+  return session.suspend()
+}
+
+async function reply(session: AgentSession, { prompt, expected }: ConformanceFixture): Promise<void> {
+  const { end } = await checkedTurn(session, session.send(prompt, { signal: never(), allow: [] }))
+  must(end.type === 'done' && end.reply.includes(expected), `the reply has ${JSON.stringify(expected)}`)
+}
+
+/** What substrat does for servers, without its files: one at a time, found again by the next turn. */
+class Servers {
+  kept: KeptServer | null = null
+  launches = 0
+  private current: ProcessGroup | undefined
+  private readonly groups: ProcessGroup[] = []
+  private readonly environment = { SUBSTRAT_SERVER: randomUUID(), SUBSTRAT_HOME: '/nonexistent' }
+
+  /** Of the next turn. */
+  host(): AgentHost {
+    const record = (group: ProcessGroup): void => void this.groups.push(group)
+    return {
+      ...createHost({ environment: this.environment, record }),
+      launchServer: (command, options) => this.launch(command, options),
+      server: this.kept,
+    }
+  }
+
+  get isLiving(): boolean {
+    const pid = this.current?.process_group
+    return pid !== undefined && processGroup(pid) === pid
+  }
+
+  async killAll(): Promise<void> {
+    for (const group of this.groups) await killGroup(group, undefined, 0)
+  }
+
+  private async launch(command: LaunchCommand, options: CallOptions): Promise<LaunchedServer> {
+    const record = (group: ProcessGroup): void => {
+      this.launches += 1
+      this.current = group
+      this.groups.push(group)
+    }
+    const mark = { variable: 'SUBSTRAT_SERVER' as const, value: this.environment.SUBSTRAT_SERVER }
+    const start = { environment: this.environment, mark, output: 'pipe' as const }
+    const { child, group, exited } = await startGated(command, start, options, record)
+    child.stdin?.end()
+    let printed = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (bytes: Buffer) => {
+        printed += bytes.toString()
+      })
+    const server = {
+      output: () => printed,
+      kill: async (graceMs: number) => {
+        this.kept = null
+        await killGroup(group, undefined, graceMs)
+      },
+    }
+    const keep = async (handle: Uint8Array): Promise<void> => {
+      must(handle instanceof Uint8Array, 'a handle is bytes')
+      this.kept = { ...server, handle }
+    }
+    return { ...server, exited, keep }
+  }
+}
+
+async function withServers(act: (servers: Servers) => Promise<void>): Promise<void> {
+  const servers = new Servers()
+  try {
+    await act(servers)
+  } finally {
+    await servers.killAll()
+  }
+}

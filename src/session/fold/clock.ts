@@ -1,0 +1,39 @@
+/** What `clock.set_back` does to the durations of a session: each is counted anew, by the clock as it is now. */
+import type { ClockReading } from '../../storage/identity.js'
+import { isSetBack, rebasedEnd } from '../durations.js'
+import type { Run, State } from '../state.js'
+
+/** Whether a duration that runs began by a clock that was ahead of this one. */
+export function needsRebase({ state, run, tokens, reminders }: State, now: ClockReading): boolean {
+  if (state === 'terminated') return false
+  const wait = run?.status === 'open' ? run.wait : null
+  const token = tokens.find(({ token_id }) => token_id === wait?.resume_token_id)
+  return [wait, token, ...reminders].some((timed) => isSetBack(timed?.clock, now))
+}
+
+export function rebased(state: State, now: ClockReading): State {
+  const { run } = state
+  return {
+    ...state,
+    run: run === null ? null : rebasedRun(run, now),
+    tokens: state.tokens.map((token) => rebasedField(token, 'expires_at', now)),
+    reminders: state.reminders.map((reminder) => rebasedField(reminder, 'due_at', now)),
+  }
+}
+
+function rebasedRun(run: Run, now: ClockReading): Run {
+  if (run.wait === null) return run
+  const field = run.wait.kind === 'not_before' ? 'not_before' : 'deadline_at'
+  return { ...run, wait: rebasedField(run.wait, field, now) }
+}
+
+/** Of anything that ends at `field`. */
+export function rebasedField<
+  F extends string,
+  T extends { clock?: ClockReading | null } & { [K in F]: string | null },
+>(timed: T, field: F, now: ClockReading): T {
+  const { clock } = timed
+  const end: string | null = timed[field]
+  if (clock == null || end === null || !isSetBack(clock, now)) return timed
+  return { ...timed, [field]: rebasedEnd(end, clock, now), clock: now }
+}

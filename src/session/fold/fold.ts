@@ -1,0 +1,314 @@
+/**
+ * What the log says, folded: records -> state, pure.
+ *
+ * Invariants: seq is dense from 1. The first record is `session.created`. A session has at most one open run, the
+ * latest; a run is ended by exactly one of completed, failed, cancelled, interrupted. Mail is delivered at most once.
+ * A transition that the state machine does not have throws SessionStateError: before a write that is our bug or the
+ * user's wish refused, after a read it is corruption.
+ */
+import { SessionStateError } from '../../errors.js'
+import type { NewRecord, Place, SessionRecord } from '../records.js'
+import type { Location, Run, SessionState, State } from '../state.js'
+import { rebased } from './clock.js'
+import { controlled, isDeferred, mailDelivered, noted, parked, reminderSet, watched } from './mail.js'
+import { rebuilt } from './rebuilt.js'
+import { openRun, runEnded, runStarted } from './run.js'
+import {
+  addUsage,
+  isOfProgram,
+  responded,
+  resumed,
+  toolFinished,
+  toolStarted,
+  waitingRun,
+  withToken,
+} from './turn.js'
+
+/** The state after one more record. `state` is undefined before the first. Never changes what it is given. */
+export function fold(state: State | undefined, record: SessionRecord, at: Location): State {
+  if (state === undefined) {
+    if (record.kind !== 'session.created')
+      throw new SessionStateError('the first record is not session.created')
+    return created(record, at)
+  }
+  if (state.state === 'terminated' && !AFTER_THE_END.includes(record.kind)) {
+    throw new SessionStateError(`the session is terminated: no ${record.kind} after that`)
+  }
+  const next = apply({ ...state }, record, at)
+  next.updated_at = record.ts
+  next.last_seq = at.seq
+  next.last_offset = at.offset
+  next.log_bytes = at.end
+  return next
+}
+
+/** What a terminated agent still owes is sent, and that it was sent is said. */
+const AFTER_THE_END: string[] = ['status.derived', 'mail.answered']
+
+function created(record: NewRecord<'session.created'> & Place, at: Location): State {
+  return {
+    format: record.format,
+    id: record.agent_id,
+    name: record.name,
+    title: null,
+    parent: record.parent,
+    path: record.path ?? record.name ?? record.agent_id,
+    state: 'created',
+    hold: false,
+    gate: { isGated: false, permits: 0 },
+    isPoked: false,
+    metadata: {},
+    provider_name: record.provider,
+    options: record.options,
+    model: record.model,
+    workspace: record.workspace,
+    instructions: record.instructions,
+    allow: record.allow ?? [],
+    created_at: record.ts,
+    updated_at: record.ts,
+    suspended_at: null,
+    provider_state: null,
+    seed: null,
+    isSeedDue: false,
+    last_seq: at.seq,
+    last_offset: at.offset,
+    log_bytes: at.end,
+    context_offset: at.offset,
+    context_seq: at.seq,
+    compaction: null,
+    run: null,
+    reply: null,
+    keys: [],
+    keys_since: 0,
+    tokens: [],
+    delivered: [],
+    delivered_forgotten: 0,
+    owes: [],
+    isDone: false,
+    reminders: [],
+    watchers: [],
+    recovery: { interruption: null, barren_attempts: 0, unanswered_requests: 0 },
+  }
+}
+
+function apply(next: State, record: SessionRecord, at: Location): State {
+  switch (record.kind) {
+    case 'session.created':
+      throw new SessionStateError('the session is created twice')
+    case 'session.configured':
+      return configured(next, record)
+    case 'session.activated':
+      return moved(next, 'active')
+    case 'session.suspended':
+      return { ...moved(next, 'suspended'), suspended_at: record.ts }
+    case 'session.terminated':
+      if (next.run?.status === 'open')
+        throw new SessionStateError('a session with an open run cannot be terminated')
+      if (next.warm !== undefined)
+        throw new SessionStateError('a session whose server was not stopped cannot be terminated')
+      return moved(next, 'terminated')
+    case 'session.rebuilt':
+      return rebuilt(next, record, at)
+    case 'run.started':
+      return runStarted(next, record, at)
+    case 'run.resumed':
+      // Going on at its time is what a run that waited for it does: no attempt that could be in vain.
+      if (record.auto && next.run?.wait == null)
+        next.recovery = { ...next.recovery, barren_attempts: next.recovery.barren_attempts + 1 }
+      next.run = resumed(openRun(next, record.run_id), record, next.tokens)
+      next.isPoked = false
+      return next
+    case 'run.waiting': {
+      const run = openRun(next, record.run_id)
+      next.run = waitingRun(run, record, at)
+      // What asks has been told what it was asked.
+      if (record.wait !== 'not_before') next.isSeedDue = false
+      // With another token it goes on waiting: that is nothing new to who watches.
+      return run.wait === null ? parked(next, at) : next
+    }
+    case 'run.completed':
+      next.isDone = record.terminates === true
+      return runEnded(next, record, at, {
+        status: 'completed',
+        usage: record.usage ?? next.run?.usage ?? null,
+      })
+    case 'run.failed':
+      return runEnded(next, record, at, {
+        status: 'failed',
+        error: record.error,
+        usage: addUsage(next.run?.usage ?? null, record.usage),
+        ...(record.said === undefined ? {} : { said: at }),
+      })
+    case 'run.cancelled':
+      return runEnded(next, record, at, { status: 'cancelled', reason: record.reason })
+    case 'run.interrupted':
+      next.recovery = {
+        ...next.recovery,
+        interruption: { run_id: record.run_id, reason: record.reason, at: record.ts },
+        // An attempt that a signal to substrat cut short says nothing of the turn: a machine may be restarted often.
+        barren_attempts: Math.max(0, next.recovery.barren_attempts - (record.reason === 'shutdown' ? 1 : 0)),
+      }
+      return runEnded(next, record, at, {
+        status: 'interrupted',
+        reason: record.reason,
+        error: record.error ?? null,
+      })
+    case 'message.user':
+      // What a program is told when its turn is gone on with has the decision that it may not have had.
+      next.run = { ...openRun(next, record.run_id), prompts: [at], answer: null }
+      return next
+    case 'mail.delivered':
+      return mailDelivered(next, openRun(next, record.run_id), record, at)
+    case 'mail.replied': {
+      const run = openRun(next, record.run_id)
+      next.run = {
+        ...run,
+        requests: run.requests.filter(({ message_id }) => message_id !== record.message_id),
+      }
+      return next
+    }
+    case 'mail.answered':
+      return { ...next, owes: next.owes.filter((owed) => isDeferred(next, owed)) }
+    case 'clock.set_back':
+      return rebased(next, record.clock)
+    case 'reminder.set':
+      return reminderSet(next, record)
+    case 'reminder.cancelled':
+      next.reminders = next.reminders.filter(({ reminder_id }) => reminder_id !== record.reminder_id)
+      return next
+    case 'agent.gated':
+    case 'agent.ungated':
+    case 'agent.permitted':
+    case 'agent.poked':
+      return controlled(noted(next, record.message_id), record)
+    case 'agent.watched':
+    case 'agent.unwatched':
+      return watched(noted(next, record.message_id), record)
+    case 'message.agent':
+      next.run = {
+        ...openRun(next, record.run_id),
+        phase: 'answered',
+        reply: at,
+        ...(record.terminates === true ? { terminates: true } : {}),
+      }
+      next.reply = at
+      next.recovery = { ...next.recovery, barren_attempts: 0 }
+      return next
+    case 'model.requested':
+      next.run = { ...openRun(next, record.run_id), phase: 'asked' }
+      next.recovery = { ...next.recovery, unanswered_requests: next.recovery.unanswered_requests + 1 }
+      return next
+    case 'model.responded':
+      next.run = responded(openRun(next, record.run_id), record, at)
+      next.recovery = { ...next.recovery, barren_attempts: 0, unanswered_requests: 0 }
+      return next
+    case 'model.failed': {
+      const run = openRun(next, record.run_id)
+      const usage = addUsage(run.usage, record.usage)
+      next.run = { ...run, phase: 'started', failures: run.failures + 1, usage }
+      return next
+    }
+    case 'tool.started': {
+      const run = toolStarted(openRun(next, record.run_id), record)
+      return isOfProgram(record) ? programActed(next, run) : { ...next, run }
+    }
+    case 'tool.finished': {
+      const run = openRun(next, record.run_id)
+      next.run = toolFinished(run, record)
+      // A model goes on from that result. An agent's program that is killed each time may call the same tool each time.
+      if (next.run.program_calls.length === run.program_calls.length)
+        next.recovery = { ...next.recovery, barren_attempts: 0 }
+      return next
+    }
+    case 'server.started': {
+      const run = openRun(next, record.run_id)
+      next.run = { ...run, servers: [...run.servers, record.group] }
+      return next
+    }
+    case 'server.kept': {
+      const { server_id, group } = record
+      return { ...next, warm: { server_id, group } }
+    }
+    case 'server.stopped': {
+      const { warm, ...rest } = next
+      if (warm?.server_id !== record.server_id)
+        throw new SessionStateError(`server ${record.server_id} is not kept`)
+      return rest
+    }
+    case 'token.minted':
+    case 'token.consumed':
+    case 'token.revoked':
+      next.tokens = withToken(next.run, next.tokens, record)
+      return next
+    case 'context.compacted':
+      next.run = { ...openRun(next, record.run_id), isCompacted: true }
+      return { ...next, compaction: at, context_seq: record.keeps_seq, context_offset: record.keeps_offset }
+    case 'prompt.assembled':
+    case 'message.notice':
+      openRun(next, record.run_id)
+      return next
+    case 'provider.started': {
+      const { process_group, start_time, kernel_boot_id, pid_namespace } = record
+      const process = { process_group, start_time, kernel_boot_id, pid_namespace }
+      next.run = { ...openRun(next, record.run_id), phase: 'launched', process, hasLaunched: true }
+      return next
+    }
+    case 'provider.state':
+      return { ...next, provider_state: record.state }
+    case 'program.tool_started':
+      return programActed(next, openRun(next, record.run_id))
+    case 'program.tool_finished':
+      openRun(next, record.run_id)
+      return next
+    case 'wait.answered':
+      next.run = { ...openRun(next, record.run_id), answer: at }
+      return next
+    case 'session.seeded':
+      return { ...next, provider_state: null, seed: at, isSeedDue: true }
+    case 'status.derived':
+      return next
+  }
+}
+
+/** It has what it was told: a decision may be carried out by now, and is not said twice, nor is the conversation. */
+function programActed(next: State, run: Run): State {
+  return { ...next, isSeedDue: false, run: { ...run, hasLaunched: true, answer: null } }
+}
+
+const MOVES: Record<SessionState, SessionState[]> = {
+  created: ['active', 'terminated'],
+  active: ['suspended', 'terminated'],
+  suspended: ['active', 'terminated'],
+  terminated: [],
+}
+
+function moved(next: State, to: SessionState): State {
+  if (!MOVES[next.state].includes(to))
+    throw new SessionStateError(`a session that is ${next.state} cannot become ${to}`)
+  return { ...next, state: to }
+}
+
+function configured(next: State, record: NewRecord<'session.configured'>): State {
+  const { instructions, options, model, workspace, title, hold, allow, metadata } = record
+  if (instructions !== undefined) next.instructions = instructions
+  if (options !== undefined) next.options = { ...next.options, ...options }
+  if (model !== undefined) next.model = model
+  if (workspace !== undefined) next.workspace = workspace
+  if (title !== undefined) next.title = title
+  if (hold !== undefined) next.hold = hold
+  if (allow !== undefined) next.allow = allow
+  if (metadata !== undefined) next.metadata = merged(next.metadata, metadata)
+  return next
+}
+
+function merged(
+  before: Record<string, string>,
+  changes: Record<string, string | null>,
+): Record<string, string> {
+  const after = new Map(Object.entries(before))
+  for (const [key, value] of Object.entries(changes)) {
+    if (value === null) after.delete(key)
+    else after.set(key, value)
+  }
+  return Object.fromEntries(after)
+}

@@ -1,0 +1,107 @@
+/**
+ * How a run begins and ends, and where the run of a key is found.
+ *
+ * Invariants: a run begins only in an active session, and while no other is open. A key has one entry: its latest run. The
+ * state has a bounded number of keys, so that a turn costs the same at any age; older ones are in the key index.
+ */
+import { SessionStateError } from '../../errors.js'
+import { limits } from '../../limits.js'
+import type { NewRecord, Place, SessionRecord } from '../records.js'
+import type { KeyEntry, Location, Run, State } from '../state.js'
+import { ended } from './mail.js'
+import { leftCalls } from './turn.js'
+
+export function runStarted(next: State, record: NewRecord<'run.started'> & Place, at: Location): State {
+  if (next.state !== 'active')
+    throw new SessionStateError(`a run cannot start while the session is ${next.state}`)
+  if (next.run?.status === 'open') throw new SessionStateError('a run cannot start while another is open')
+  const isAutomatic = record.continues !== undefined && record.auto === true
+  const { isGated, permits } = next.gate
+  return {
+    ...next,
+    // Who asked gets the answer of this run: that the one before was cut short need not be told any more.
+    owes: next.owes.filter(({ run_id, kind }) => run_id !== record.continues || kind !== 'error'),
+    isPoked: false,
+    gate: { isGated, permits: isGated ? Math.max(0, permits - 1) : 0 },
+    run: {
+      run_id: record.run_id,
+      boot_id: record.boot_id,
+      status: 'open',
+      origin: record.origin,
+      phase: leftCalls(next.run).calls.length > 0 ? 'calling' : 'started',
+      started_at: record.ts,
+      ended_at: null,
+      continues: record.continues ?? null,
+      key: record.key ?? null,
+      digest: record.digest ?? null,
+      turn_timeout_ms: record.turn_timeout_ms ?? null,
+      // A model that goes on needs no new message: it is asked what was asked, and owes what was owed.
+      prompts: record.continues === undefined ? [] : (next.run?.prompts ?? []),
+      requests: record.continues === undefined ? [] : (next.run?.requests ?? []),
+      reply: null,
+      reason: null,
+      error: null,
+      usage: null,
+      process: null,
+      servers: [],
+      allow: record.allow ?? [],
+      steps_max: record.steps_max ?? null,
+      steps: 0,
+      failures: 0,
+      ...leftCalls(next.run),
+      program_calls: [],
+      isCompacted: false,
+      wait: null,
+      // Until a prompt has it in words.
+      answer: record.continues === undefined ? null : (next.run?.answer ?? null),
+      hasLaunched:
+        record.repeats !== undefined || (record.continues !== undefined && next.run?.hasLaunched === true),
+      ...(record.repeats === undefined ? {} : { repeats: record.repeats }),
+      start: { seq: at.seq, offset: at.offset },
+    },
+    ...(record.key === undefined ? {} : withKey(next, record.key, record.ts, at)),
+    recovery: {
+      ...next.recovery,
+      interruption: null,
+      barren_attempts: isAutomatic ? next.recovery.barren_attempts + 1 : 0,
+    },
+  }
+}
+
+export function runEnded(
+  next: State,
+  record: SessionRecord & { run_id: string },
+  at: Location,
+  end: Partial<Run>,
+): State {
+  const run = openRun(next, record.run_id)
+  if (end.status === 'completed') next.isSeedDue = false
+  next.run = { ...run, ended_at: record.ts, process: null, wait: null, ...end }
+  // It was asked of this run, while it was open: there is nothing to try again yet.
+  next.isPoked = false
+  // The key of the open run was added last.
+  const entry = next.keys.at(-1)
+  if (run.key !== null && entry?.key === run.key) next.keys = next.keys.with(-1, { ...entry, end: at.end })
+  return ended(next, at)
+}
+
+function withKey(
+  { keys, keys_since }: State,
+  key: string,
+  started_at: string,
+  { seq, offset }: Location,
+): Pick<State, 'keys' | 'keys_since'> {
+  const others = keys.filter((entry) => entry.key !== key)
+  const isFull = others.length >= limits.keysInStateMax
+  const kept = [...others.slice(1 - limits.keysInStateMax), { key, seq, offset, started_at, end: 0 }]
+  // Once there are older ones, of any number of keys the state is the same whatever was dropped when.
+  return { keys: kept, keys_since: isFull || keys_since > 0 ? (kept[0] as KeyEntry).seq : 0 }
+}
+
+export function openRun(state: State, runId: string): Run {
+  if (state.run === null || state.run.status !== 'open')
+    throw new SessionStateError(`run ${runId} is not open`)
+  if (state.run.run_id !== runId)
+    throw new SessionStateError(`run ${runId} is not the open run ${state.run.run_id}`)
+  return state.run
+}

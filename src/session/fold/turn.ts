@@ -1,0 +1,146 @@
+/**
+ * What the records of a turn do to its run: calls, waits and tokens.
+ *
+ * Invariants: a call is pending, then started, then finished, and has exactly one result. A run has at most one open
+ * wait. A token is consumed at most once, and only while it is neither consumed nor revoked.
+ */
+import { SessionStateError } from '../../errors.js'
+import { limits } from '../../limits.js'
+import type { NewRecord, ProcessGroup, Usage } from '../records.js'
+import type { Call, Location, Run, TokenEntry, Wait } from '../state.js'
+
+export function responded(run: Run, record: NewRecord<'model.responded'>, at: Location): Run {
+  const calls: Call[] = (record.calls ?? []).map(({ call_id, name }) => ({
+    call_id,
+    tool: name,
+    status: 'pending',
+    isApproved: false,
+    group: null,
+  }))
+  if (new Set(calls.map(({ call_id }) => call_id)).size !== calls.length) {
+    throw new SessionStateError('two calls of one response have the same call_id')
+  }
+  const counts = { steps: run.steps + 1, failures: 0, usage: addUsage(run.usage, record.usage) }
+  return calls.length === 0
+    ? { ...run, ...counts, phase: 'answered', calls: [], calls_at: null }
+    : { ...run, ...counts, phase: 'calling', calls, calls_at: at }
+}
+
+export function toolStarted(run: Run, record: NewRecord<'tool.started'>): Run {
+  const { call_id, tool } = record
+  if (isOfProgram(record)) {
+    if (run.program_calls.some((call) => call.call_id === call_id))
+      throw new SessionStateError(`the call ${call_id} is started twice`)
+    return { ...run, program_calls: [...run.program_calls, { call_id, tool }] }
+  }
+  const group: ProcessGroup | null = record.group ?? null
+  return withCall(run, record.call_id, 'pending', (call) => ({ ...call, status: 'started', group }))
+}
+
+/** A call of one of substrat's tools by an agent's program: no response of a model has its input. */
+export function isOfProgram({ input, input_blob }: NewRecord<'tool.started'>): boolean {
+  return input !== undefined || input_blob !== undefined
+}
+
+/** A call may be finished without having been started: it was denied, or its tool is unknown. */
+export function toolFinished(run: Run, record: NewRecord<'tool.finished'>): Run {
+  const others = run.program_calls.filter(({ call_id }) => call_id !== record.call_id)
+  if (others.length < run.program_calls.length) return { ...run, program_calls: others }
+  const call = run.calls.find(({ call_id }) => call_id === record.call_id)
+  if (call?.status === 'finished') throw new SessionStateError(`the call ${record.call_id} has two results`)
+  return withCall(run, record.call_id, undefined, (found) => ({ ...found, status: 'finished', group: null }))
+}
+
+/** Parked: its program, if it has one, is gone, and is asked anew when it goes on; a limit takes back no decision. */
+export function waitingRun(run: Run, record: NewRecord<'run.waiting'>, at: Location): Run {
+  const phase = run.phase === 'launched' ? 'started' : run.phase
+  const answer = record.wait === 'not_before' ? run.answer : null
+  return { ...run, phase, process: null, answer, wait: waiting(record, at) }
+}
+
+function waiting(record: NewRecord<'run.waiting'>, at: Location): Wait {
+  return {
+    kind: record.wait,
+    since_seq: at.seq,
+    at,
+    resume_token_id: record.token_id ?? null,
+    deadline_at: record.deadline_at ?? null,
+    not_before: record.not_before ?? null,
+    clock: record.clock ?? null,
+    call_ids: (record.asks ?? []).map(({ call_id }) => call_id),
+  }
+}
+
+export function resumed(run: Run, record: NewRecord<'run.resumed'>, tokens: TokenEntry[]): Run {
+  const token = tokens.find(({ token_id }) => token_id === record.token_id)
+  const approved = token?.decision === 'approve' ? (run.wait?.call_ids ?? []) : []
+  const calls = run.calls.map((call) =>
+    approved.includes(call.call_id) ? { ...call, isApproved: true } : call,
+  )
+  return { ...run, boot_id: record.boot_id, wait: null, failures: 0, calls }
+}
+
+/** The calls of an ended run that have no result yet: the next run finishes them, by running them or by saying why not. */
+export function leftCalls(run: Run | null): { calls: Call[]; calls_at: Location | null } {
+  const isLeft = run?.calls.some(({ status }) => status !== 'finished') ?? false
+  return isLeft && run !== null ? { calls: run.calls, calls_at: run.calls_at } : { calls: [], calls_at: null }
+}
+
+export function withToken(
+  run: Run | null,
+  tokens: TokenEntry[],
+  record: NewRecord<'token.minted'> | NewRecord<'token.consumed'> | NewRecord<'token.revoked'>,
+): TokenEntry[] {
+  const { token_id, run_id } = record
+  if (record.kind === 'token.minted') {
+    if (tokens.some((token) => token.token_id === token_id))
+      throw new SessionStateError(`token ${token_id} is minted twice`)
+    const { hash, expires_at, clock = null } = record
+    if (run?.run_id !== run_id)
+      throw new SessionStateError(`token ${token_id} is of run ${run_id}, which is not open`)
+    const place = { ...run.start, started_at: run.started_at, end: 0 }
+    const entry: TokenEntry = {
+      token_id,
+      run_id,
+      run: place,
+      hash,
+      status: 'minted',
+      expires_at,
+      clock,
+      decision: null,
+      digest: null,
+      reason: null,
+    }
+    return [...tokens, entry].slice(-limits.tokensKept)
+  }
+  const found = tokens.find((token) => token.token_id === token_id)
+  if (found === undefined) throw new SessionStateError(`token ${token_id} was never minted`)
+  if (found.status !== 'minted') throw new SessionStateError(`token ${token_id} is ${found.status} already`)
+  const changed: TokenEntry =
+    record.kind === 'token.consumed'
+      ? { ...found, status: 'consumed', decision: record.decision, digest: record.digest }
+      : { ...found, status: 'revoked', reason: record.reason }
+  return tokens.map((token) => (token === found ? changed : token))
+}
+
+function withCall(
+  run: Run,
+  callId: string,
+  from: Call['status'] | undefined,
+  change: (call: Call) => Call,
+): Run {
+  const call = run.calls.find(({ call_id }) => call_id === callId)
+  if (call === undefined) throw new SessionStateError(`there is no call ${callId} in run ${run.run_id}`)
+  if (from !== undefined && call.status !== from)
+    throw new SessionStateError(`the call ${callId} is ${call.status} already`)
+  return { ...run, phase: 'calling', calls: run.calls.map((each) => (each === call ? change(call) : each)) }
+}
+
+/** What a run's requests to its model have taken together. */
+export function addUsage(sum: Usage | null, added: Usage | undefined): Usage | null {
+  if (added === undefined) return sum
+  return {
+    input_tokens: (sum?.input_tokens ?? 0) + added.input_tokens,
+    output_tokens: (sum?.output_tokens ?? 0) + added.output_tokens,
+  }
+}

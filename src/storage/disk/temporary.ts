@@ -1,0 +1,51 @@
+/**
+ * Names of temporary files. Each says which process writes it, so that a sweep need not judge by a clock, which can step,
+ * whether that process lives.
+ */
+import { ownIdentity, processStartTime } from '../identity.js'
+
+const TEMPORARY = /\.\d+-[0-9a-z]+\.tmp$/
+/** Kernel boot, pid namespace and start of the process, and what makes the name unique. */
+const WRITER = /\.(\d+)-w([0-9a-f]{8})([0-9a-z]{7})([0-9a-z]{9})[0-9a-z]+\.tmp$/
+
+export function isTemporaryName(name: string): boolean {
+  return TEMPORARY.test(name)
+}
+
+let counter = 0
+
+/** Unique within a home: two containers may have the same pid, so the name has randomness too. */
+export function temporaryName(path: string): string {
+  counter += 1
+  const random = Math.random().toString(36).slice(2, 10)
+  return `${path}.${process.pid}-${writerMark()}${counter.toString(36)}${random}.tmp`
+}
+
+/**
+ * Of the process that the name of a temporary file names. `unknown`: it is in another pid namespace, or there is no /proc,
+ * or the name is an older version's.
+ */
+export function writerOf(name: string): 'alive' | 'dead' | 'unknown' {
+  const [, pid, boot, namespace, start] = WRITER.exec(name) ?? []
+  const own = ownIdentity()
+  if (boot === undefined || own.start_time === 0) return 'unknown'
+  if (boot !== bootMark(own.kernel_boot_id)) return 'dead'
+  if (namespace !== fixed(own.pid_namespace, 7)) return 'unknown'
+  const started = processStartTime(Number(pid))
+  return started !== undefined && fixed(started, 9) === start ? 'alive' : 'dead'
+}
+
+function writerMark(): string {
+  const { kernel_boot_id, pid_namespace, start_time } = ownIdentity()
+  // Without /proc nothing tells one process from another.
+  if (start_time === 0) return ''
+  return `w${bootMark(kernel_boot_id)}${fixed(pid_namespace, 7)}${fixed(start_time, 9)}`
+}
+
+function bootMark(kernelBootId: string): string {
+  return kernelBootId.slice(0, 8)
+}
+
+function fixed(value: number | string, digits: number): string {
+  return Number(value).toString(36).padStart(digits, '0').slice(-digits)
+}

@@ -1,0 +1,225 @@
+/**
+ * The right to write: to an agent, to an index, to a slot. One holder at a time, across processes and containers of one
+ * kernel (durability rule 8).
+ *
+ * On a file system that is not local the kernel lock may mean nothing between machines, so a lock directory is taken on
+ * top. Nobody's is ever broken there by itself: who died is not to be told from who is slow.
+ */
+import { clock, sleep } from '../../clock.js'
+import { SubstratError } from '../../errors.js'
+import * as io from '../disk/io.js'
+import type { LockKind } from '../home.js'
+import { bootId, hostName, ownIdentity } from '../identity.js'
+import { tryKernelLock } from './kernel-lock.js'
+import { type LockedLog, tryLockLog } from './log-lock.js'
+
+/** Who has a lock, for people: written into the lock file by the holder. Never used to judge whether it lives. */
+export interface Holder {
+  pid: number
+  host: string
+  command: string
+  since: string
+  boot_id: string
+}
+
+export interface LockSystem {
+  kind: LockKind
+  /** Whether statfs calls the home's file system local. */
+  isLocal: boolean
+}
+
+export class Lease {
+  /** Why nothing more is written, for good: what we have in memory may be behind what is on disk. */
+  private failure: SubstratError | undefined
+
+  constructor(
+    private file: io.OpenFile | undefined,
+    private readonly releaseDirectory: (() => Promise<void>) | undefined,
+    /** The log that the lock is for, open and locked too; undefined where there is none that can be written. */
+    readonly log: io.OpenFile | undefined = undefined,
+  ) {}
+
+  markCompromised(): void {
+    this.failure = lost()
+  }
+
+  /**
+   * Before every write, and before a write is acknowledged: a lock that was taken from under us, or given back, stops all
+   * writing. So does a lock file that was removed or replaced, because the next process locks another file. A home that
+   * was renamed keeps its lock.
+   */
+  assertHeld(): void {
+    if (this.failure !== undefined) throw this.failure
+    if (this.file === undefined) throw lost()
+    this.assertNamed(this.file)
+  }
+
+  private assertNamed(file: io.OpenFile): void {
+    const name = io.nameOf('lock.check', file)
+    if (name === 'same' || name === 'unknown') return
+    const what = name === 'none' ? 'removed' : 'replaced'
+    this.failure = new SubstratError('LOCKED', `the lock file ${file.path} was ${what} while it was in use`, {
+      hint: 'nothing more is written; never remove a lock file; continue with: substrat recover --all',
+      facts: { path: file.path },
+    })
+    throw this.failure
+  }
+
+  async release(): Promise<void> {
+    if (this.file === undefined) return
+    if (this.log !== undefined) io.close(this.log)
+    io.close(this.file)
+    this.file = undefined
+    await this.releaseDirectory?.().catch(() => undefined)
+  }
+}
+
+function lost(): SubstratError {
+  return new SubstratError('LOCKED', 'the lock was lost while it was in use: nothing more is written', {
+    hint: 'look at the file system of the home, then run the same command again',
+  })
+}
+
+/** Undefined where somebody else has it. `log`: the log that the lock is for, which is locked too. */
+export async function tryLease(
+  system: LockSystem,
+  path: string,
+  command: string,
+  log?: string,
+): Promise<Lease | undefined> {
+  const file = tryKernelLock(system.kind, path, 'exclusive')
+  const lockLog = (): LockedLog => (log === undefined ? 'none' : tryLockLog(system, log))
+  return file === undefined ? undefined : leaseFrom(system, file, command, lockLog)
+}
+
+/** The lease of a lock file that we hold the kernel lock of. Undefined where somebody else has the rest of it. */
+export async function leaseFrom(
+  system: LockSystem,
+  file: io.OpenFile,
+  command: string,
+  lockLog: () => LockedLog,
+): Promise<Lease | undefined> {
+  let lease: Lease | undefined
+  let releaseDirectory: (() => Promise<void>) | undefined
+  try {
+    if (!system.isLocal) releaseDirectory = await tryLockDirectory(file.path, () => lease?.markCompromised())
+    if (!system.isLocal && releaseDirectory === undefined) return undefined
+    const log = lockLog()
+    if (log === 'busy') return undefined
+    lease = new Lease(file, releaseDirectory, log === 'none' ? undefined : log)
+    writeHolder(file, command)
+    return lease
+  } finally {
+    if (lease === undefined) await new Lease(file, releaseDirectory).release()
+  }
+}
+
+/** How long a writer tries before it calls a lock busy: longer than a reader's probe, shorter than a person notices. */
+const PATIENCE_MS = 50
+
+/** Tries for 50 ms, and then on until `waitMs` have passed. Undefined where the lock is still somebody else's. */
+export async function waitForLease(
+  system: LockSystem,
+  path: string,
+  command: string,
+  waitMs: number,
+  { signal, log }: { signal?: AbortSignal | undefined; log?: string } = {},
+): Promise<Lease | undefined> {
+  const start = clock.monotonic()
+  for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, system.kind === 'ofd' ? 10 : 60)) {
+    const lease = await tryLease(system, path, command, log)
+    if (lease !== undefined) return lease
+    const waited = clock.monotonic() - start
+    if (waited >= Math.max(PATIENCE_MS, waitMs) || signal?.aborted === true) return undefined
+    await sleep(pauseMs)
+  }
+}
+
+/** Whether somebody has the lock exclusively right now, found with an instant shared try-lock. Writes nothing. */
+export function isHeld(system: LockSystem, path: string): boolean {
+  if (io.statIfThere('lock.stat', path) === undefined) return false
+  const file = tryKernelLock(system.kind, path, 'shared')
+  if (file === undefined) return true
+  io.close(file)
+  return !system.isLocal && io.statIfThere('lock.stat', lockDirectory(path)) !== undefined
+}
+
+/** What the lock file says of its holder; undefined where it says nothing readable. */
+export function readHolder(path: string): Holder | undefined {
+  try {
+    const holder = JSON.parse(io.readIfThere('lock.read', path)?.toString('utf8') ?? '') as Holder | null
+    return typeof holder?.pid === 'number' && typeof holder.since === 'string' ? holder : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export function lockDirectory(path: string): string {
+  return `${path}.d`
+}
+
+function writeHolder(file: io.OpenFile, command: string): void {
+  const holder: Holder = {
+    pid: process.pid,
+    host: hostName(),
+    command,
+    since: new Date().toISOString(),
+    boot_id: bootId(ownIdentity()),
+  }
+  try {
+    const bytes = Buffer.from(`${JSON.stringify(holder)}\n`)
+    io.writeAll('lock.holder', file, bytes, 0)
+    io.truncate('lock.holder', file, bytes.length)
+  } catch {
+    // The identity is for people. On a full disk the lock is as good without it, and the next write says what is wrong.
+  }
+}
+
+/** Undefined where the directory is there: busy, until its owner or a person removes it. */
+async function tryLockDirectory(
+  path: string,
+  onCompromised: () => void,
+): Promise<(() => Promise<void>) | undefined> {
+  const { default: lockfile } = await import('proper-lockfile')
+  try {
+    return await lockfile.lock(path, {
+      lockfilePath: lockDirectory(path),
+      realpath: false,
+      stale: Number.MAX_SAFE_INTEGER,
+      update: 10_000,
+      onCompromised,
+    })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ELOCKED') return undefined
+    throw new SubstratError(
+      'STORAGE_FAILED',
+      `cannot mkdir ${lockDirectory(path)}: ${code ?? String(error)}`,
+      {
+        hint: 'look at the file system of the home and its rights, then run the same command again',
+        facts: { errno: code ?? null, path: lockDirectory(path) },
+        cause: error,
+      },
+    )
+  }
+}
+
+/** Magic numbers of statfs(2) for file systems whose locks and syncs are this kernel's own. Source: statfs(2), linux/magic.h. */
+const LOCAL_TYPES = new Set([
+  0xef53, // ext2, ext3, ext4
+  0x58465342, // xfs
+  0x9123683e, // btrfs
+  0xf2f52010, // f2fs
+  0x2fc12fc1, // zfs
+  0xca451a4e, // bcachefs
+  0x01021994, // tmpfs
+  0x858458f6, // ramfs
+  0x794c7630, // overlayfs
+  0x3153464a, // jfs
+  0x52654973, // reiserfs
+])
+const LOCAL_TYPES_DARWIN = new Set([0x1a, 0x17, 0x11]) // apfs, hfs
+
+export function isLocalType(type: number): boolean {
+  return (process.platform === 'darwin' ? LOCAL_TYPES_DARWIN : LOCAL_TYPES).has(type)
+}

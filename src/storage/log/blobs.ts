@@ -1,0 +1,33 @@
+/**
+ * Content too large for a line, in a file of its own named by its hash. Synced with its directory before the record
+ * that names it, so a record never names a blob that a power cut could take. One that no record names is harmless.
+ */
+import { dirname } from 'node:path'
+import { damagedConversation } from '../../errors.js'
+import { sha256Hex } from '../../hash.js'
+import * as io from '../disk/io.js'
+import { createWhole } from '../disk/replace.js'
+import type { AgentPaths } from '../paths.js'
+
+export interface BlobReference {
+  blob: string
+  bytes: number
+}
+
+export function writeBlob(agent: AgentPaths, content: Buffer): BlobReference {
+  const blob = sha256Hex(content)
+  // An agent is born with this directory, synced; this is for one that was deleted by hand.
+  if (io.mkdir('blob.mkdir', agent.blobs)) io.syncDirectory('blob.sync_directory', dirname(agent.blobs))
+  createWhole('blob.create', agent.blob(blob), content)
+  return { blob, bytes: content.length }
+}
+
+export function readBlob(agent: AgentPaths, reference: BlobReference): Buffer {
+  const path = agent.blob(reference.blob)
+  const content = io.readIfThere('blob.read', path)
+  if (content !== undefined && sha256Hex(content) === reference.blob) return content
+  throw damagedConversation(`the blob ${path} is ${content === undefined ? 'missing' : 'damaged'}`, {
+    hint: 'restore it from a backup; the rest of the log is whole',
+    facts: { path, blob: reference.blob },
+  })
+}

@@ -1,0 +1,117 @@
+/** One request to a model provider, and what came of it as an event. */
+import { limits } from '../../limits.js'
+import type {
+  JsonObject,
+  ModelProvider,
+  ModelRequest,
+  ProviderSettings,
+  ToolCall,
+  ToolDefinition,
+} from '../../provider/contract.js'
+import { type FailureReport, reportFailure } from '../../provider/failure.js'
+import { secretsOf } from '../../provider/secrets.js'
+import type { Usage } from '../../session/records.js'
+import type { Session } from '../../session/session.js'
+import { conversation, promptOf, responsesBefore } from '../prompt/history.js'
+import { endedEarly, Gathered, offContract, shown, type TurnEnds, untilStopped } from './events.js'
+import { isDeeperThan } from './levels.js'
+
+interface ModelAnswer {
+  reply: string
+  stop: 'end' | 'length' | 'tool_calls'
+  usage: Usage | null
+  calls: ToolCall[]
+}
+
+export type ModelOutcome =
+  | { outcome: 'answered'; answer: ModelAnswer }
+  | ({ outcome: 'failed' } & FailureReport)
+  | { outcome: 'stopped' }
+
+/** The conversation so far, asked. Throws only where it cannot be read: that is no failure of the provider. */
+export async function askModel(
+  session: Session,
+  provider: ModelProvider,
+  settings: ProviderSettings,
+  tools: ToolDefinition[],
+  ends: TurnEnds,
+  onText: (text: string) => void,
+): Promise<ModelOutcome> {
+  let unreadable: unknown
+  const request: ModelRequest = {
+    ...settings,
+    prompt: promptOf(session),
+    messages: () => {
+      try {
+        return conversation(session)
+      } catch (error) {
+        unreadable = error
+        throw error
+      }
+    },
+    responses_before: responsesBefore(session),
+    attempt: session.state.recovery.unanswered_requests,
+    tools,
+  }
+  const outcome = await complete(provider, request, ends, onText)
+  // Whatever the provider has made of it.
+  if (unreadable !== undefined) throw unreadable
+  return outcome
+}
+
+/** Any request, read to its end. Never throws. */
+export async function complete(
+  provider: ModelProvider,
+  request: ModelRequest,
+  ends: TurnEnds,
+  onText: (text: string) => void,
+): Promise<ModelOutcome> {
+  const gathered = new Gathered()
+  const calls: ToolCall[] = []
+  try {
+    let stop: ModelAnswer['stop'] | undefined
+    for await (const event of untilStopped(provider.complete(request, { signal: ends.signal }), ends)) {
+      if (stop !== undefined) throw offContract('an event after its stop')
+      if (event?.type === 'text') onText(gathered.add(event.text))
+      else if (event?.type === 'tool_call') calls.push(checkCall(event.call, calls))
+      else if (event?.type === 'usage') gathered.count(event.usage)
+      else if (event?.type === 'stop' && STOPS.includes(event.reason)) stop = event.reason
+      else throw offContract(`an event ${shown(event)}`)
+    }
+    if (stop === undefined) throw endedEarly()
+    return { outcome: 'answered', answer: { reply: gathered.text, stop, usage: gathered.usage, calls } }
+  } catch (error) {
+    if (ends.signal.aborted) return { outcome: 'stopped' }
+    const report = reportFailure(error, secretsOf(provider, request), gathered.text)
+    return { outcome: 'failed', ...report, ...gathered.used }
+  }
+}
+
+const STOPS = ['end', 'length', 'tool_calls']
+
+/** What is stored must be what the next request may hold, and a line of the log: an id, a name, an object. */
+function checkCall(call: ToolCall | undefined, earlier: ToolCall[]): ToolCall {
+  const { call_id, name } = call ?? ({} as Partial<ToolCall>)
+  const input = plainObject(call?.input)
+  if (!isWord(call_id) || !isWord(name) || input === undefined)
+    throw offContract(`a tool call ${shown(call)}`)
+  if (earlier.length === limits.callsMax) throw offContract(`more than ${limits.callsMax} tool calls at once`)
+  if (earlier.some((other) => other.call_id === call_id))
+    throw offContract(`two tool calls with the id ${call_id}`)
+  return { call_id, name, input }
+}
+
+function isWord(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= limits.callNameCharactersMax
+}
+
+/** As JSON has it; undefined for what JSON has not, and for what is too deep to be written again and again. */
+function plainObject(value: unknown): JsonObject | undefined {
+  try {
+    const plain = JSON.parse(JSON.stringify(value)) as unknown
+    const isObject = typeof plain === 'object' && plain !== null && !Array.isArray(plain)
+    return isObject && !isDeeperThan(plain, limits.inputLevelsMax) ? (plain as JsonObject) : undefined
+  } catch {
+    return undefined
+  }
+}

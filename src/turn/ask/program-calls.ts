@@ -1,0 +1,136 @@
+/**
+ * Calls of substrat's tools by an agent's own program, in the middle of its turn: each is recorded before it is carried
+ * out, and with its result before the program has that.
+ */
+import { type ErrorCode, SubstratError } from '../../errors.js'
+import { limits } from '../../limits.js'
+import type { JsonObject, ToolCall } from '../../provider/contract.js'
+import type { CallRecord, NewRecord } from '../../session/records.js'
+import type { Session } from '../../session/session.js'
+import type { Run } from '../../session/state.js'
+import type { TurnEvent } from '../step/turn-event.js'
+import type { Toolbox, ToolResult } from '../tools/toolbox.js'
+
+/** What a turn lends to the calls of its program. */
+export interface ProgramTurn {
+  session: Session
+  toolbox: Toolbox
+  signal: AbortSignal
+  /** See `TurnStop`. */
+  endIfShuttingDown(): void
+  persist(event: TurnEvent): void
+  /** With what is too large for a line moved to a blob. */
+  stored(call: ToolCall): CallRecord
+  /** Whoever waits for another agent has no need of its slot. */
+  lendSlot(): Promise<void>
+  takeSlotBack(): Promise<void>
+}
+
+export class ProgramCalls {
+  /** Whether the program said by `complete` that its agent is done; its last reply is recorded then. */
+  isDone = false
+  private readonly over = new AbortController()
+  /** How many calls wait for other agents. */
+  private waits = 0
+  private takingBack: Promise<void> | undefined
+
+  constructor(private readonly turn: ProgramTurn) {}
+
+  /** From now on every call is refused, and one that is under way is not waited for. */
+  close(): void {
+    this.over.abort()
+  }
+
+  /** `signal`: the program has taken the call back, or is not there any more to be answered. */
+  async call(
+    name: string,
+    input: JsonObject,
+    signal: AbortSignal,
+  ): Promise<{ content: string; is_error: boolean }> {
+    const { session, persist } = this.turn
+    if (this.isOver || this.isDone) return OVER
+    const run = session.state.run as Run
+    const tool = name.slice(0, limits.callNameCharactersMax)
+    const call = { call_id: `program_${session.state.last_seq + 1}`, name: tool, input }
+    persist({ type: 'program_called', call: this.turn.stored(call) })
+    const { whole, ...outcome } = await this.resultOf(call, run, signal)
+    if (outcome.isOpen === true) this.turn.endIfShuttingDown()
+    if (this.isOver) return OVER
+    // What nobody takes did not happen: a reply that was waited for comes as a message then.
+    const told = signal.aborted ? TAKEN_BACK : outcome
+    const output = whole === null || signal.aborted ? null : session.writeBlob(whole)
+    persist({ type: 'program_call_finished', call_id: call.call_id, tool, ...told, output })
+    this.isDone ||= told.ends !== undefined
+    return { content: told.content, is_error: told.is_error }
+  }
+
+  private get isOver(): boolean {
+    return this.over.signal.aborted || this.turn.signal.aborted
+  }
+
+  private async resultOf(call: ToolCall, { run_id, allow }: Run, signal: AbortSignal): Promise<ToolResult> {
+    const { toolbox } = this.turn
+    const whyNot = toolbox.whyNot(call.name, allow)
+    if (whyNot !== undefined) return { content: whyNot, is_error: true, whole: null }
+    const { call_id } = call
+    const made_at = `${this.turn.session.id}/${call_id}`
+    const facts = { run_id, call_id, made_at, allow, isRepeat: false }
+    const noLaunch = (): Promise<never> => Promise.reject(new Error('no tool of the tree is a program'))
+    const stop = AbortSignal.any([this.turn.signal, this.over.signal, signal])
+    const run = (): Promise<ToolResult> => toolbox.run(call, facts, stop, noLaunch)
+    return toolbox.waits(call.name) ? this.lendingSlot(run) : run()
+  }
+
+  /** With the last of its waits over the turn takes a slot again. */
+  private async lendingSlot<T>(wait: () => Promise<T>): Promise<T> {
+    this.waits += 1
+    await this.turn.lendSlot()
+    try {
+      return await wait()
+    } finally {
+      this.waits -= 1
+      if (this.waits === 0 && !this.isOver) {
+        this.takingBack ??= this.takeBack().finally(() => {
+          this.takingBack = undefined
+        })
+        await this.takingBack
+      }
+    }
+  }
+
+  private async takeBack(): Promise<void> {
+    try {
+      await this.turn.takeSlotBack()
+    } catch (error) {
+      // The program runs, and its result is there: it goes on without a slot rather than in vain.
+      if (!isCode(error, 'NO_SLOT')) throw error
+    }
+    // Another call has begun to wait meanwhile, for somebody who may need this very slot.
+    if (this.waits > 0 || this.isOver) await this.turn.lendSlot()
+  }
+}
+
+/** Results of the calls that nobody waits for any more: their turn has ended, or their program is dead. */
+export function overtaken(run: Run | null, content: string = OVERTAKEN): NewRecord[] {
+  if (run === null) return []
+  return run.program_calls.map(({ call_id, tool }) => ({
+    kind: 'tool.finished',
+    run_id: run.run_id,
+    call_id,
+    tool,
+    content,
+    is_error: true,
+  }))
+}
+
+const OVERTAKEN = 'Interrupted: the turn ended before it was done.'
+
+const OVER = { content: 'Refused: the turn of this agent is over.', is_error: true }
+const TAKEN_BACK: Omit<ToolResult, 'whole'> = {
+  content: 'Taken back by the program before it was done.',
+  is_error: true,
+}
+
+function isCode(error: unknown, code: ErrorCode): boolean {
+  return error instanceof SubstratError && error.code === code
+}

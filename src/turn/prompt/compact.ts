@@ -1,0 +1,118 @@
+/**
+ * Compaction: what is too long for the model becomes a summary and the latest exchanges. One record; the log keeps all.
+ *
+ * The cut is between exchanges, so a call is never parted from its result. The latest third (by length) is kept, and at
+ * least the last exchange; the message that is being answered is kept word for word.
+ */
+import type { ModelProvider, ProviderSettings } from '../../provider/contract.js'
+import type { Session } from '../../session/session.js'
+import { complete } from '../ask/ask-model.js'
+import type { TurnEnds } from '../ask/events.js'
+import type { TurnEvent } from '../step/turn-event.js'
+import { compactionOf, type Exchange, exchanges, promptOf } from './history.js'
+
+const KEPT_SHARE = 1 / 3
+const EXCERPT_CHARACTERS_MAX = 4000
+
+/** Undefined where nothing can be left out, or the summary failed: the full context stays. */
+export async function compact(
+  session: Session,
+  provider: ModelProvider,
+  settings: ProviderSettings,
+  ends: TurnEnds,
+): Promise<Extract<TurnEvent, { type: 'compacted' }> | undefined> {
+  const all = exchanges(session)
+  const cut = cutOf(all)
+  if (cut <= 0) return undefined
+  const [left, first] = [all.slice(0, cut), all[cut] as Exchange]
+  const earlier = compactionOf(session)
+  // The summary of an earlier compaction stands for what that left out.
+  const messages =
+    left.reduce((sum, { messages }) => sum + messages.length, 0) +
+    (earlier === undefined ? 0 : earlier.messages - 1)
+  const how = provider.summarises === false ? 'dropped' : 'summary'
+  const summary =
+    how === 'dropped' ? droppedNotice(messages) : await summarise(provider, settings, left, ends)
+  if (summary === undefined) return undefined
+  // Also where an earlier compaction left it out: the summary that has it is left out now.
+  const prompt = session.state.run?.prompts[0] ?? null
+  const asked =
+    prompt !== null && prompt.seq < first.seq
+      ? `\n\nWhat you are working on, word for word:\n\n${promptOf(session)}`
+      : ''
+  const responses =
+    (earlier?.responses ?? 0) +
+    left.flatMap((each) => each.messages).filter(({ role }) => role === 'assistant').length
+  return {
+    type: 'compacted',
+    content: summary + asked,
+    how,
+    keeps: session.placeOf(first.seq),
+    messages,
+    responses,
+  }
+}
+
+function droppedNotice(messages: number): string {
+  return `[substrat] The first ${messages} messages of this conversation were left out, because it became too long.`
+}
+
+async function summarise(
+  provider: ModelProvider,
+  settings: ProviderSettings,
+  left: Exchange[],
+  ends: TurnEnds,
+): Promise<string | undefined> {
+  const prompt = `${SUMMARY_PROMPT}\n\n${left.map(transcriptOf).join('\n\n')}`
+  const request = {
+    ...settings,
+    instructions: null,
+    prompt,
+    messages: () => [{ role: 'user' as const, content: prompt }],
+    responses_before: 0,
+    attempt: 1,
+    tools: [],
+  }
+  const result = await complete(provider, request, ends, () => undefined)
+  if (result.outcome !== 'answered' || result.answer.reply.trim() === '') return undefined
+  return `[substrat] Summary of the conversation so far:\n\n${result.answer.reply}`
+}
+
+const SUMMARY_PROMPT = [
+  'Summarise the conversation below, for an assistant that goes on with it and sees nothing else of it.',
+  'Keep every fact, decision, file name and open task that may still matter. Do not answer it.',
+].join(' ')
+
+/** Long results are cut: what overflowed the context must not overflow the request for its summary. */
+function transcriptOf({ messages }: Exchange): string {
+  return messages
+    .map((message) => {
+      const calls =
+        message.role === 'assistant'
+          ? message.tool_calls
+              .map((call) => `\n(calls ${call.name} ${excerpt(JSON.stringify(call.input))})`)
+              .join('')
+          : ''
+      return `${message.role}: ${excerpt(message.content)}${calls}`
+    })
+    .join('\n')
+}
+
+function excerpt(text: string): string {
+  if (text.length <= EXCERPT_CHARACTERS_MAX) return text
+  const half = EXCERPT_CHARACTERS_MAX / 2
+  return `${text.slice(0, half)} […] ${text.slice(-half)}`
+}
+
+/** How many exchanges are left out. */
+function cutOf(all: Exchange[]): number {
+  const lengths = all.map(({ messages }) => JSON.stringify(messages).length)
+  const budget = lengths.reduce((sum, length) => sum + length, 0) * KEPT_SHARE
+  let cut = all.length - 1
+  for (let kept = lengths[cut] ?? 0; cut > 0; cut--) {
+    kept += lengths[cut - 1] as number
+    if (kept > budget) break
+  }
+  // A summary alone is not worth summarising again.
+  return cut === 1 && all[0]?.isPrompt === false && all.length === 2 ? 0 : cut
+}

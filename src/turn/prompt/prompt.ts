@@ -1,0 +1,136 @@
+/**
+ * What an agent is told before the conversation: its instructions, and files that people keep for it. Read anew for each
+ * run; which files, and how much of each, is in the log (`prompt.assembled`).
+ *
+ * Order: instructions; AGENTS.md from the repository's root down to the workspace; then from the home and from
+ * `.substrat/` of the workspace identity.md, memory.md and the list of skills. What is missing is left out in silence;
+ * what is cut for its size is said, to the model too. What comes with the workspace is read only inside its repository,
+ * wherever links lead; in the home they may lead anywhere, because its owner made them.
+ */
+import { dirname, join } from 'node:path'
+import { limits } from '../../limits.js'
+import type { PromptSource } from '../../session/records.js'
+import { listFolders, pathIsThere, readTextFile } from '../../storage/outside/prompt-files.js'
+
+export interface PromptPlaces {
+  workspace: string
+  /** The home's root. */
+  home: string
+}
+
+export interface AssembledPrompt {
+  instructions: string | null
+  sources: PromptSource[]
+}
+
+export function assemblePrompt(places: PromptPlaces, instructions: string | null): AssembledPrompt {
+  const parts: string[] = instructions === null ? [] : [instructions]
+  const sources: PromptSource[] = []
+  let room: number = limits.promptBytesMax
+  for (const { path, root } of filesOf(places)) {
+    const found = readTextFile(path, Math.min(limits.promptFileBytesMax, room), root)
+    if (found === undefined) continue
+    const { text, bytes, cut } = found
+    sources.push({ path, bytes, cut })
+    room -= bytes - cut
+    const rest = cut === 0 ? '' : `\n[… ${cut} of its ${bytes} bytes are left out]`
+    parts.push(`<file path="${path}">\n${text}${rest}\n</file>`)
+  }
+  const skills = skillsOf(places)
+  const listed = skills.filter(({ name, description }) => {
+    room -= Buffer.byteLength(name) + Buffer.byteLength(description)
+    return room >= 0
+  })
+  if (skills.length > 0) {
+    const more = skills.length - listed.length
+    const lines = listed.map(({ name, description }) => `- ${name}: ${description}`)
+    if (more > 0) lines.push(`[… ${more} more skills are left out]`)
+    parts.push(`Skills, to be read with read_skill where they help:\n${lines.join('\n')}`)
+    sources.push(...listed.map(({ path, bytes }) => ({ path, bytes, cut: bytes })))
+  }
+  return { instructions: parts.length === 0 ? null : parts.join('\n\n'), sources }
+}
+
+/** The whole text of a skill; undefined where there is none of that name. */
+export function findSkill(places: PromptPlaces, name: string, bytesMax: number): string | undefined {
+  const skill = skillsOf(places).find((each) => each.name === name)
+  return skill === undefined ? undefined : readTextFile(skill.path, bytesMax, skill.root)?.text
+}
+
+/** What is outside `root` is not read; undefined for what is the owner's own. */
+interface PromptFile {
+  path: string
+  root: string | undefined
+}
+
+function filesOf({ workspace, home }: PromptPlaces): PromptFile[] {
+  const folders = foldersUpToRepository(workspace)
+  const root = folders[0]
+  const inFolder = (folder: string, root: string | undefined): PromptFile[] =>
+    ['identity.md', 'memory.md'].map((name) => ({ path: join(folder, name), root }))
+  return [
+    ...folders.map((folder) => ({ path: join(folder, 'AGENTS.md'), root })),
+    ...inFolder(home, undefined),
+    ...inFolder(join(workspace, '.substrat'), root),
+  ]
+}
+
+/** From the repository's root down to the workspace; the workspace alone where it is in no repository. */
+function foldersUpToRepository(workspace: string): string[] {
+  const folders: string[] = []
+  for (let folder = workspace; ; folder = dirname(folder)) {
+    folders.unshift(folder)
+    if (isRepository(folder)) return folders
+    if (dirname(folder) === folder) return [workspace]
+  }
+}
+
+/** As git sees it: an empty `.git`, such as sandboxes leave in /tmp, makes none; in a worktree it is a file. */
+function isRepository(folder: string): boolean {
+  const path = join(folder, '.git')
+  return pathIsThere(join(path, 'HEAD')) || readTextFile(path, 1) !== undefined
+}
+
+interface Skill {
+  name: string
+  description: string
+  path: string
+  root: string | undefined
+  bytes: number
+}
+
+/** A skill of the workspace hides one of the same name in the home. */
+function skillsOf({ workspace, home }: PromptPlaces): Skill[] {
+  const skills = new Map<string, Skill>()
+  const folders = [
+    { folder: join(home, 'skills'), root: undefined },
+    { folder: join(workspace, '.substrat', 'skills'), root: foldersUpToRepository(workspace)[0] },
+  ]
+  for (const { folder, root } of folders) {
+    for (const name of listFolders(folder)) {
+      const path = join(folder, name, 'SKILL.md')
+      const found = readTextFile(path, limits.promptFileBytesMax, root)
+      if (found !== undefined)
+        skills.set(name, { name, description: describe(found.text), path, root, bytes: found.bytes })
+    }
+  }
+  return [...skills.values()]
+}
+
+const DESCRIPTION_CHARACTERS_MAX = 500
+
+/** What stands behind `description:`; where YAML says that its text is in the indented lines below, those. */
+function describedIn(text: string): string | undefined {
+  const found = /^[ \t]*description:[ \t]*([^\r\n]*)((?:\r?\n[ \t]+\S[^\r\n]*)*)/m.exec(text)
+  if (found === null) return undefined
+  const [, value = '', below = ''] = found
+  return /^([>|][-+\d]*)?$/.test(value.trim()) ? below.trim().replace(/\s+/g, ' ') : value
+}
+
+/** `description:` of the front matter, else the first line that says something. */
+function describe(text: string): string {
+  const lines = text.split('\n').map((line) => line.trim())
+  const described = describedIn(text)
+  const first = lines.find((line) => line !== '' && line !== '---' && !/^\w+:/.test(line))
+  return (described ?? first?.replace(/^#+/, '') ?? '').trim().slice(0, DESCRIPTION_CHARACTERS_MAX)
+}

@@ -1,0 +1,209 @@
+/**
+ * The part of `step` that is about tool calls: which is run next, what is asked about, what a decision does.
+ *
+ * Invariant: a run goes back to its model only when each call of the response has its result.
+ */
+import { assert } from '../../errors.js'
+import { limits } from '../../limits.js'
+import type { Ask, NewRecord } from '../../session/records.js'
+import type { Call, Run, State } from '../../session/state.js'
+import type { MintedToken } from '../decision.js'
+import { asking, assembled, completed, reply } from './records.js'
+import { isRepeatable, type Step, type ToolOutcome, type ToolPolicy, type TurnEvent } from './turn-event.js'
+
+/** The next thing that a run with calls does: run one, say that it is unknown, park what needs a person, ask again. */
+export function proceed(records: NewRecord[], run: Run, calls: Call[], policy: ToolPolicy): Step {
+  const { run_id } = run
+  const next = calls.find((call) => isDue(run, call, policy))
+  if (next !== undefined) {
+    const { call_id, tool } = next
+    const kind = policy.kindOf(tool)
+    if (kind === 'unknown') {
+      const content = `There is no tool ${tool}.`
+      records.push({ kind: 'tool.finished', run_id, call_id, tool, content, is_error: true })
+      return proceed(
+        records,
+        run,
+        calls.map((call) => (call === next ? finished(call) : call)),
+        policy,
+      )
+    }
+    // A program is recorded with its process group, behind its gate; anything else here, before it is run.
+    if (kind !== 'program' && next.status === 'pending')
+      records.push({ kind: 'tool.started', run_id, call_id, tool })
+    return { records, effect: { type: 'run_tool', call_id } }
+  }
+  const parkable = calls.filter(({ status }) => status === 'pending')
+  if (parkable.length > 0) {
+    const approvals = parkable.filter(({ tool }) => policy.kindOf(tool) !== 'ask')
+    const asked = approvals.length > 0 ? approvals : parkable.slice(0, 1)
+    return { records, effect: { type: 'park', call_ids: asked.map(({ call_id }) => call_id) } }
+  }
+  const stepsMax = run.steps_max ?? limits.stepsMax
+  if (run.steps < stepsMax) return asking(records, run_id, 'model')
+  const message = `it asked the model ${stepsMax} times without coming to an end (--max-steps)`
+  return { records: [...records, { kind: 'run.failed', run_id, error: { type: 'max_steps', message } }] }
+}
+
+/** A tool that can be run twice is run again where a crash took its result; what else was started has a result by now. */
+function isDue(run: Run, call: Call, policy: ToolPolicy): boolean {
+  if (call.status === 'started') return isRepeatable(policy, call.tool)
+  return call.status === 'pending' && isFree(run, call, policy)
+}
+
+function isFree(run: Run, call: Call, policy: ToolPolicy): boolean {
+  const kind = policy.kindOf(call.tool)
+  if (kind === 'ask') return false
+  return kind === 'reads' || kind === 'unknown' || call.isApproved || isAllowed(run.allow, call.tool, policy)
+}
+
+/** Whether nobody has to be asked about it. */
+export function isAllowed(allow: string[], tool: string, policy: ToolPolicy): boolean {
+  return (
+    allow.includes('all') || allow.includes(tool) || (allow.includes('tree') && policy.kindOf(tool) === 'own')
+  )
+}
+
+export function toolFinished(run: Run, outcome: ToolOutcome, policy: ToolPolicy): Step {
+  const calls = run.calls.map((call) => (call.call_id === outcome.call_id ? finished(call) : call))
+  const records = resultRecords(run, outcome)
+  if (outcome.ends === undefined) return proceed(records, run, calls, policy)
+  return {
+    records: [
+      ...records,
+      ...withdrawn({ ...run, calls }, 'the agent was done before it'),
+      reply(run, outcome.ends),
+      completed(run.run_id, run.usage, true),
+    ],
+  }
+}
+
+/** What a call came to, and what it did to its agent. */
+export function resultRecords(run: Run, outcome: ToolOutcome | null): NewRecord[] {
+  if (outcome === null) return []
+  return [...(outcome.records ?? []), resultRecord(run, callOf(run, outcome.call_id).tool, outcome)]
+}
+
+/** The result of a call. */
+export function resultRecord(
+  { run_id }: Run,
+  tool: string,
+  { call_id, content, is_error, output }: ToolOutcome,
+): NewRecord<'tool.finished'> {
+  const whole = output === null ? {} : { output }
+  return { kind: 'tool.finished', run_id, call_id, tool, content, is_error, ...whole }
+}
+
+export function decided(
+  state: State,
+  run: Run,
+  event: Extract<TurnEvent, { type: 'decided' }>,
+  policy: ToolPolicy,
+): Step {
+  const { boot_id } = event
+  const { token_id, decision, digest, text, output, rotation = [] } = event.decided
+  const { run_id } = run
+  const attempt = state.recovery.barren_attempts + 1
+  const asked = run.wait?.call_ids ?? []
+  const records: NewRecord[] = []
+  if (state.state !== 'active') records.push({ kind: 'session.activated', boot_id })
+  records.push(...rotation)
+  records.push({ kind: 'token.consumed', run_id, token_id, decision, digest })
+  records.push({ kind: 'run.resumed', run_id, boot_id, auto: false, attempt, token_id })
+  if (event.provider === 'agent') {
+    if (decision === 'result') throw new Error('a program takes no results: `decide` has refused it')
+    records.push({ kind: 'wait.answered', run_id, decision, content: text, asks: event.asks })
+    return asking(records, run_id, 'agent')
+  }
+  records.push(...assembled(run_id, event.sources))
+  if (decision === 'approve') {
+    const approved = run.calls.map((call) =>
+      asked.includes(call.call_id) ? { ...call, isApproved: true } : call,
+    )
+    return proceed(records, run, approved, policy)
+  }
+  const isError = decision === 'deny'
+  const content = isError ? `Denied by the operator${text === '' ? '' : `: ${text}`}.` : text
+  for (const call_id of asked) {
+    records.push({
+      kind: 'tool.finished',
+      run_id,
+      call_id,
+      tool: callOf(run, call_id).tool,
+      content,
+      is_error: isError,
+      ...(output === undefined ? {} : { output }),
+    })
+  }
+  return proceed(
+    records,
+    run,
+    run.calls.map((call) => (asked.includes(call.call_id) ? finished(call) : call)),
+    policy,
+  )
+}
+
+export function parked(
+  run_id: string,
+  { token, asks }: Extract<TurnEvent, { type: 'parked' }>,
+  policy: ToolPolicy,
+): NewRecord[] {
+  const isQuestion = asks.every(({ tool }) => policy.kindOf(tool) === 'ask')
+  return waitingFor(run_id, isQuestion ? 'input' : 'approval', token, asks)
+}
+
+/** With the token that lets it go on. */
+export function waitingFor(
+  run_id: string,
+  wait: 'input' | 'approval',
+  { token_id, hash, expires_at }: MintedToken,
+  asks: Ask[],
+): NewRecord[] {
+  return [
+    { kind: 'token.minted', run_id, token_id, hash, expires_at },
+    {
+      kind: 'run.waiting',
+      run_id,
+      wait,
+      asks,
+      token_id,
+      deadline_at: expires_at,
+    },
+  ]
+}
+
+/** Results for the calls that will not be run, so that no history lacks one. */
+export function withdrawn(run: Run, why: string): NewRecord[] {
+  return run.calls
+    .filter(({ status }) => status !== 'finished')
+    .map(({ call_id, tool, status }) => ({
+      kind: 'tool.finished',
+      run_id: run.run_id,
+      call_id,
+      tool,
+      content:
+        status === 'started'
+          ? `Interrupted: ${why}; what it had done by then is unknown.`
+          : `Not run: ${why}.`,
+      is_error: true,
+    }))
+}
+
+/** The token of the run's wait, where it could still be used. */
+export function revoked(state: State, run: Run, reason: NewRecord<'token.revoked'>['reason']): NewRecord[] {
+  const token_id = run.wait?.resume_token_id ?? null
+  const token = state.tokens.find((entry) => entry.token_id === token_id)
+  return token?.status === 'minted'
+    ? [{ kind: 'token.revoked', run_id: run.run_id, token_id: token.token_id, reason }]
+    : []
+}
+
+function finished(call: Call): Call {
+  return { ...call, status: 'finished' }
+}
+
+export function callOf(run: Run, callId: string): Call {
+  const call = run.calls.find(({ call_id }) => call_id === callId)
+  assert(call !== undefined, `the run has the call ${callId}`)
+  return call
+}

@@ -1,0 +1,81 @@
+/** The part of `step` that is about the model: its responses, its failures, and a conversation too long for it. */
+import type { NewRecord, Usage } from '../../session/records.js'
+import type { Call, Run, State } from '../../session/state.js'
+import { proceed } from './calls.js'
+import { completed, modelFailure, reply, runFailed } from './records.js'
+import type { Step, ToolPolicy, TurnEvent } from './turn-event.js'
+
+export function modelResponded(
+  run: Run,
+  event: Extract<TurnEvent, { type: 'model_responded' }>,
+  policy: ToolPolicy,
+): Step {
+  const { run_id } = run
+  const { stop, calls } = event
+  const usage = event.usage === null ? {} : { usage: event.usage }
+  const responded: NewRecord = {
+    kind: 'model.responded',
+    run_id,
+    stop,
+    ...usage,
+    ...(calls.length === 0 ? {} : { calls }),
+  }
+  if (calls.length === 0)
+    return { records: [reply(run, event.reply), responded, completed(run_id, total(run.usage, event.usage))] }
+  const said = event.reply === '' ? [] : [reply(run, event.reply)]
+  const pending = calls.map(
+    ({ call_id, name }): Call => ({ call_id, tool: name, status: 'pending', isApproved: false, group: null }),
+  )
+  return proceed([...said, responded], { ...run, steps: run.steps + 1 }, pending, policy)
+}
+
+/** What the whole run has used. */
+function total(before: Usage | null, more: Usage | null): Usage | null {
+  if (before === null || more === null) return more ?? before
+  return {
+    input_tokens: before.input_tokens + more.input_tokens,
+    output_tokens: before.output_tokens + more.output_tokens,
+  }
+}
+
+export function modelFailed(
+  state: State,
+  run: Run,
+  event: Extract<TurnEvent, { type: 'model_failed' }>,
+): Step {
+  const { run_id } = run
+  const { error, plan } = event
+  const attempt = modelFailure(run_id, event, plan.retryInMs)
+  if (error.type === 'overflow' && mayCompact(state, run))
+    return { records: [attempt], effect: { type: 'compact' } }
+  if (plan.retryInMs !== null) return { records: [attempt], effect: { type: 'pause', ms: plan.retryInMs } }
+  // The attempt has the detail and the usage already.
+  const { said } = event
+  const failed = runFailed(run_id, said === undefined ? { error } : { error, said })
+  if (plan.notBefore === null) return { records: [attempt, failed] }
+  return {
+    records: [
+      attempt,
+      { kind: 'run.waiting', run_id, wait: 'not_before', not_before: plan.notBefore, why: error.message },
+    ],
+  }
+}
+
+/** Once; and again when the model has answered since, because what it called for made the conversation longer. */
+function mayCompact({ compaction }: State, { isCompacted, calls_at }: Run): boolean {
+  return !isCompacted || (calls_at?.seq ?? 0) > (compaction?.seq ?? 0)
+}
+
+export function compacted(run_id: string, event: Extract<TurnEvent, { type: 'compacted' }>): NewRecord {
+  const { content, how, keeps, messages, responses } = event
+  return {
+    kind: 'context.compacted',
+    run_id,
+    content,
+    how,
+    keeps_seq: keeps.seq,
+    keeps_offset: keeps.offset,
+    messages,
+    responses,
+  }
+}

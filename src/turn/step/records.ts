@@ -1,0 +1,98 @@
+/** The records that a turn is made of. */
+import { deriveId } from '../../session/ids.js'
+import type { ErrorDetail, NewRecord, PromptSource, RunError, Usage } from '../../session/records.js'
+import type { Run, State } from '../../session/state.js'
+import type { ProviderKind, RunRequest, Step } from './turn-event.js'
+
+export function runStarted(state: State, request: RunRequest): NewRecord[] {
+  const { run_id, boot_id, prompt, sources } = request
+  const records: NewRecord[] = []
+  if (state.state !== 'active') records.push({ kind: 'session.activated', boot_id })
+  records.push({
+    kind: 'run.started',
+    run_id,
+    boot_id,
+    origin: prompt.origin,
+    provider: state.provider_name,
+    model: state.model,
+    options: state.options,
+    ...(request.key === null ? {} : { key: request.key }),
+    ...(request.digest === null ? {} : { digest: request.digest }),
+    ...(prompt.origin === 'continuation' ? { continues: prompt.continues, auto: prompt.auto } : {}),
+    ...(request.turn_timeout_ms === null ? {} : { turn_timeout_ms: request.turn_timeout_ms }),
+    ...(request.allow.length === 0 ? {} : { allow: request.allow }),
+    ...(request.steps_max === null ? {} : { steps_max: request.steps_max }),
+    ...(request.repeats === undefined ? {} : { repeats: request.repeats }),
+  })
+  return [...records, ...assembled(run_id, sources), ...promptRecords(run_id, prompt)]
+}
+
+function promptRecords(run_id: string, prompt: RunRequest['prompt']): NewRecord[] {
+  if (prompt.origin === 'mail')
+    return prompt.mails.map((mail) => ({ kind: 'mail.delivered', run_id, ...mail }))
+  if (prompt.content === null) return []
+  const { origin, content } = prompt
+  return [{ kind: 'message.user', message_id: deriveId(run_id, 'prompt'), run_id, content, origin }]
+}
+
+/** A model is named as asked before it is; an agent program has its gate for that. */
+export function asking(records: NewRecord[], run_id: string, provider: ProviderKind): Step {
+  const asked: NewRecord[] = provider === 'model' ? [{ kind: 'model.requested', run_id }] : []
+  return { records: [...records, ...asked], effect: { type: 'ask' } }
+}
+
+/** Which files went into the prompt. */
+export function assembled(run_id: string, sources: PromptSource[]): NewRecord[] {
+  return sources.length === 0 ? [] : [{ kind: 'prompt.assembled', run_id, sources }]
+}
+
+/** What the agent said at this step of its run. */
+export function reply(
+  { run_id, steps }: Pick<Run, 'run_id' | 'steps'>,
+  content: string,
+): NewRecord<'message.agent'> {
+  return { kind: 'message.agent', message_id: deriveId(run_id, 'reply', String(steps)), run_id, content }
+}
+
+export function completed(run_id: string, usage: Usage | null, terminates = false): NewRecord {
+  return {
+    kind: 'run.completed',
+    run_id,
+    ...(usage === null ? {} : { usage }),
+    ...(terminates ? { terminates } : {}),
+  }
+}
+
+export function stateRecord(run_id: string, state: string | null): NewRecord[] {
+  return state === null ? [] : [{ kind: 'provider.state', run_id, state }]
+}
+
+/** One request that failed. */
+export function modelFailure(
+  run_id: string,
+  { error, detail, usage }: { error: RunError } & ErrorDetail,
+  retry_in_ms: number | null,
+): NewRecord {
+  return {
+    kind: 'model.failed',
+    run_id,
+    error,
+    retry_in_ms,
+    ...(detail === undefined ? {} : { detail }),
+    ...(usage === undefined ? {} : { usage }),
+  }
+}
+
+export function runFailed(
+  run_id: string,
+  { error, said, detail, usage }: { error: RunError } & ErrorDetail,
+): NewRecord {
+  return {
+    kind: 'run.failed',
+    run_id,
+    error,
+    ...(said === undefined ? {} : { said }),
+    ...(detail === undefined ? {} : { detail }),
+    ...(usage === undefined ? {} : { usage }),
+  }
+}

@@ -1,0 +1,245 @@
+/**
+ * What a turn does next: state + event -> records + effect, pure.
+ *
+ * Invariants: intent is recorded before it is carried out. Every run is ended by exactly one record. What the provider
+ * said is recorded before the run is closed. Every call of a response has exactly one result, recorded before the model
+ * is asked again or the run is closed; only an interrupted run leaves calls open, for the run that goes on with it.
+ */
+import { assert } from '../../errors.js'
+import { addUsage } from '../../session/fold/turn.js'
+import type { NewRecord } from '../../session/records.js'
+import type { Run, State } from '../../session/state.js'
+import {
+  callOf,
+  decided,
+  parked,
+  proceed,
+  resultRecord,
+  resultRecords,
+  revoked,
+  toolFinished,
+  waitingFor,
+  withdrawn,
+} from './calls.js'
+import { compacted, modelFailed, modelResponded } from './model.js'
+import {
+  asking,
+  assembled,
+  completed,
+  modelFailure,
+  reply,
+  runFailed,
+  runStarted,
+  stateRecord,
+} from './records.js'
+import {
+  isRepeatable,
+  type ProviderKind,
+  type RunRequest,
+  type Step,
+  type ToolOutcome,
+  type ToolPolicy,
+  type TurnEvent,
+} from './turn-event.js'
+
+export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
+  if (event.type === 'begin') return begin(state, event.provider, event.run, policy)
+  const run = openRun(state)
+  const { run_id } = run
+  switch (event.type) {
+    case 'ask':
+      return asking(assembled(run_id, event.sources), run_id, event.provider)
+    case 'go_on':
+      return goOn(state, run, event, policy)
+    case 'decided':
+      return decided(state, run, event, policy)
+    case 'launched':
+      return { records: [{ kind: 'provider.started', run_id, ...event.group }] }
+    case 'server_launched':
+      return { records: [{ kind: 'server.started', run_id, server: event.server, group: event.group }] }
+    case 'server_kept': {
+      const { server_id, group } = event
+      return {
+        records: [
+          { kind: 'provider.started', run_id, ...group },
+          { kind: 'server.kept', server_id, group },
+        ],
+      }
+    }
+    case 'server_stopped':
+      return { records: [{ kind: 'server.stopped', server_id: event.server_id }] }
+    case 'state_known':
+      return { records: [{ kind: 'provider.state', run_id, state: event.state }] }
+    case 'model_responded':
+      return modelResponded(run, event, policy)
+    case 'model_failed':
+      return modelFailed(state, run, event)
+    case 'retry':
+      return asking([], run_id, 'model')
+    case 'compacted':
+      return asking([compacted(run_id, event)], run_id, 'model')
+    case 'tool_launched':
+      return {
+        records: [
+          {
+            kind: 'tool.started',
+            run_id,
+            call_id: event.call_id,
+            tool: callOf(run, event.call_id).tool,
+            group: event.group,
+          },
+        ],
+      }
+    case 'tool_finished':
+      return toolFinished(run, event, policy)
+    case 'parked':
+      return { records: parked(run_id, event, policy) }
+    case 'program_called': {
+      const { name, ...call } = event.call
+      return { records: [{ kind: 'tool.started', run_id, tool: name, ...call }] }
+    }
+    case 'program_call_finished':
+      return {
+        records: [
+          ...(event.records ?? []),
+          resultRecord(run, event.tool, event),
+          // Its program still runs, but whatever becomes of that, this is the agent's last reply.
+          ...(event.ends === undefined ? [] : [{ ...reply(run, event.ends), terminates: true }]),
+        ],
+      }
+    case 'program_tool_started': {
+      const { name, ...call } = event.call
+      return { records: [{ kind: 'program.tool_started', run_id, tool: name, ...call }] }
+    }
+    case 'program_tool_finished':
+      return { records: [{ ...resultRecord(run, event.tool, event), kind: 'program.tool_finished' }] }
+    case 'program_waits':
+      return {
+        records: [
+          ...stateRecord(run_id, event.state),
+          ...waitingFor(run_id, event.wait, event.token, event.asks),
+        ],
+      }
+    case 'program_limited':
+      return { records: [...stateRecord(run_id, event.state), ...limited(run_id, event)] }
+    case 'program_killed':
+      return {
+        records: [{ kind: 'run.interrupted', run_id, reason: 'program_killed', error: event.error }],
+      }
+    case 'agent_replied':
+      return { records: [reply(run, event.reply)] }
+    case 'released':
+      return {
+        records: [
+          ...stateRecord(run_id, event.state),
+          completed(run_id, addUsage(run.usage, event.usage ?? undefined), event.terminates),
+        ],
+      }
+    case 'failed':
+      return {
+        records: [...withdrawn(run, 'the turn failed before it was run'), runFailed(run_id, event)],
+      }
+    case 'stopped':
+      return { records: stopped(run, event, policy) }
+  }
+}
+
+function limited(run_id: string, event: Extract<TurnEvent, { type: 'program_limited' }>): NewRecord[] {
+  const { error, notBefore } = event
+  return [
+    modelFailure(run_id, event, null),
+    { kind: 'run.waiting', run_id, wait: 'not_before', not_before: notBefore, why: error.message },
+  ]
+}
+
+/** Puts the session to rest in the same batch as the end of its last run, or with its parking. */
+export function withRest(state: State, records: NewRecord[]): NewRecord[] {
+  // A run that a new one supersedes in the same batch is no rest.
+  const last = records.findLast(
+    ({ kind }) => ENDS.has(kind) || kind === 'run.started' || kind === 'run.resumed',
+  )
+  return last !== undefined && ENDS.has(last.kind) && state.state === 'active'
+    ? [...records, { kind: 'session.suspended', reason: 'idle' }]
+    : records
+}
+
+const ENDS = new Set(['run.completed', 'run.failed', 'run.cancelled', 'run.interrupted', 'run.waiting'])
+
+function begin(state: State, provider: ProviderKind, request: RunRequest, policy: ToolPolicy): Step {
+  const records = runStarted(state, request)
+  if (state.run?.status === 'open')
+    return asking(superseding(state, state.run, records), request.run_id, provider)
+  const left = state.run?.calls.some(({ status }) => status !== 'finished') === true ? state.run : null
+  if (left === null || request.prompt.origin !== 'continuation') {
+    const closed =
+      left === null ? [] : withdrawn({ ...left, run_id: request.run_id }, 'another message came first')
+    const at = records.findIndex(({ kind }) => kind === 'run.started') + 1
+    return asking([...records.slice(0, at), ...closed, ...records.slice(at)], request.run_id, provider)
+  }
+  const { run_id, allow, steps_max } = request
+  return proceed(records, { ...left, run_id, allow, steps_max, steps: 0 }, left.calls, policy)
+}
+
+/** A person's message to a run that waits: its token is worth nothing any more, its calls are not run. */
+function superseding(state: State, run: Run, records: NewRecord[]): NewRecord[] {
+  assert(run.wait !== null, 'only a run that waits is superseded')
+  const at = records.findIndex(({ kind }) => kind === 'run.started')
+  const closed: NewRecord[] = [
+    ...revoked(state, run, 'superseded'),
+    ...withdrawn(run, 'another message came first'),
+    { kind: 'run.cancelled', run_id: run.run_id, reason: 'superseded' },
+  ]
+  return [...records.slice(0, at), ...closed, ...records.slice(at)]
+}
+
+function goOn(
+  state: State,
+  run: Run,
+  event: Extract<TurnEvent, { type: 'go_on' }>,
+  policy: ToolPolicy,
+): Step {
+  const { boot_id, auto, notice } = event
+  const attempt = state.recovery.barren_attempts + 1
+  const records: NewRecord[] = []
+  if (state.state !== 'active') records.push({ kind: 'session.activated', boot_id })
+  records.push({ kind: 'run.resumed', run_id: run.run_id, boot_id, auto, attempt })
+  records.push(...assembled(run.run_id, event.sources))
+  if (notice !== null) records.push(noticeRecord(run, attempt, notice))
+  return run.phase === 'calling'
+    ? proceed(records, run, run.calls, policy)
+    : asking(records, run.run_id, event.provider)
+}
+
+function noticeRecord(run: Run, attempt: number, content: string): NewRecord {
+  return { kind: 'message.notice', run_id: run.run_id, content, attempt }
+}
+
+function stopped(
+  run: Run,
+  { reason, state, result }: Extract<TurnEvent, { type: 'stopped' }>,
+  policy: ToolPolicy,
+): NewRecord[] {
+  const { run_id } = run
+  const records = [...stateRecord(run_id, state), ...resultRecords(run, result)]
+  if (reason === 'suspended' || reason === 'shutdown')
+    return [...records, ...notRun(run, result, policy), { kind: 'run.interrupted', run_id, reason }]
+  const open = { ...run, calls: run.calls.filter(({ call_id }) => call_id !== result?.call_id) }
+  return [...records, ...withdrawn(open, 'the turn was cancelled'), { kind: 'run.cancelled', run_id, reason }]
+}
+
+/** What was recorded as started, and then not run after all: it needs a result, or nobody would ever give it one. */
+function notRun(run: Run, result: ToolOutcome | null, policy: ToolPolicy): NewRecord[] {
+  return run.calls
+    .filter(({ status, call_id }) => status === 'started' && call_id !== result?.call_id)
+    .filter(({ tool }) => !isRepeatable(policy, tool))
+    .map(({ call_id, tool }) =>
+      resultRecord(run, tool, { call_id, content: NOT_RUN, is_error: true, output: null }),
+    )
+}
+
+const NOT_RUN = 'Not run: the turn was stopped before it. Call it again where it is still needed.'
+
+function openRun(state: State): Run {
+  assert(state.run?.status === 'open', 'an event of a turn belongs to an open run')
+  return state.run
+}

@@ -1,0 +1,704 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type ConformanceFixture, conformanceCases } from '../../../src/provider/conformance/conformance.js'
+import type {
+  AgentHost,
+  AgentProvider,
+  AgentSession,
+  CallOptions,
+  HeardOfTurn,
+  InspectOptions,
+  ModelEvent,
+  ModelProvider,
+  ModelRequest,
+  Provider,
+  ProviderSettings,
+} from '../../../src/provider/contract.js'
+import { exec } from '../../../src/provider/exec.js'
+import { providerFailure } from '../../../src/provider/failure.js'
+import { scripted } from '../../../src/provider/scripted.js'
+import { hang, model, says } from '../../support/turns.js'
+
+const TITLES = {
+  describes: 'it describes itself and each of its options in a line',
+  accepts: 'its check accepts settings that work',
+  refuses: 'its check refuses settings that cannot work, as misconfigured',
+  answers: 'it answers with text and ends after exactly one stop; asked twice, it answers twice',
+  stops: 'a turn that is stopped ends in time',
+  killed: 'a program that is killed fails the turn as crashed, and was not killed by the provider',
+  fails: 'a turn that fails throws, and says why',
+  ends: 'a turn ends after exactly one done, with the reply',
+  offered: 'a turn may be offered a tool server',
+  restores: 'what suspend returns can be restored, and goes on',
+  early: 'what restore needs goes out as soon as it is known, for a turn that dies',
+  lets: 'stop never throws, also twice and before any turn',
+  inspects: 'inspect says finished with a reply, unfinished or unknown, also of no state',
+  inspectsDone: 'inspect says finished, with the reply, or unknown of a turn that was done',
+  inspectsStopped: 'inspect never says finished of a turn that was stopped',
+}
+
+const works: ProviderSettings = { workspace: tmpdir(), model: null, instructions: null, options: {} }
+const withOptions = (options: Record<string, string>): ProviderSettings => ({ ...works, options })
+
+describe('exec conforms', () => {
+  const fixture: ConformanceFixture = {
+    settings: withOptions({ command: "printf 'you said: '; cat" }),
+    prompt: 'hi',
+    expected: 'you said: hi',
+    slow: { settings: withOptions({ command: 'sleep 3600' }), prompt: 'hi', withinMs: 3_600_000 },
+    failing: withOptions({ command: 'exit 3' }),
+    refused: withOptions({}),
+  }
+  for (const { title, run } of conformanceCases(exec, fixture)) test(title, run)
+})
+
+describe('scripted conforms', () => {
+  let directory = ''
+  const file = (name: string): ProviderSettings => {
+    return {
+      ...works,
+      get options() {
+        return { scenario: join(directory, name) }
+      },
+    }
+  }
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'substrat-test-'))
+    writeFileSync(join(directory, 'slow.json'), '{"responses":[{"delay_ms":3600000}]}')
+    const look = {
+      tools: [
+        { name: 'look', input: { place: 'here' } },
+        { name: 'look', input: {} },
+      ],
+    }
+    writeFileSync(
+      join(directory, 'tools.json'),
+      JSON.stringify({ responses: [look, { say: 'It is blue.' }] }),
+    )
+    writeFileSync(join(directory, 'fails.json'), '{"responses":[{"fail":{"type":"overloaded"}}]}')
+    return () => rmSync(directory, { recursive: true })
+  })
+  const fixture: ConformanceFixture = {
+    settings: works,
+    prompt: 'hi',
+    expected: 'echo: hi',
+    tools: { settings: file('tools.json'), prompt: 'what colour?', expected: 'blue' },
+    slow: { settings: file('slow.json'), prompt: 'hi', withinMs: 3_600_000 },
+    failing: file('fails.json'),
+    refused: file('gone.json'),
+  }
+  for (const { title, run } of conformanceCases(scripted, fixture)) test(title, run)
+})
+
+/** A right provider of each kind, of which each broken one below is otherwise in one thing. */
+const options = { mode: 'ok, slow, fail or refuse' }
+const SLOW = { settings: withOptions({ mode: 'slow' }), prompt: 'hi', withinMs: 3_600_000 }
+const FIXTURE: ConformanceFixture = {
+  settings: withOptions({ mode: 'ok' }),
+  prompt: 'hi',
+  expected: 'hi',
+  slow: SLOW,
+  failing: withOptions({ mode: 'fail' }),
+  refused: withOptions({ mode: 'refuse' }),
+}
+
+function check(settings: ProviderSettings): void {
+  if (settings.options.mode === 'refuse') throw providerFailure('misconfigured', 'refused')
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))))
+}
+
+async function play(settings: ProviderSettings, signal: AbortSignal): Promise<void> {
+  if (settings.options.mode === 'slow') await aborted(signal)
+  if (settings.options.mode === 'fail') throw new Error('it failed')
+}
+
+const END = { type: 'stop', reason: 'end' }
+
+function rightModel(parts: object = {}): ModelProvider {
+  return {
+    kind: 'model',
+    description: 'right',
+    options,
+    check,
+    async *complete(request: ModelRequest, { signal }: CallOptions) {
+      await play(request, signal)
+      yield { type: 'text', text: request.prompt }
+      yield END
+    },
+    ...parts,
+  } as ModelProvider
+}
+
+/** Answers with these events where it should answer at all. */
+function modelThatYields(...events: unknown[]): ModelProvider {
+  return rightModel({
+    async *complete(request: ModelRequest, { signal }: CallOptions) {
+      await play(request, signal)
+      yield* events
+    },
+  })
+}
+
+const STATE = new TextEncoder().encode('state')
+
+function rightAgent(parts: object = {}, inSession: object = {}): AgentProvider {
+  const create = async (settings: ProviderSettings): Promise<AgentSession> =>
+    ({
+      async *send(prompt: string, { signal }: CallOptions) {
+        yield { type: 'state', state: STATE }
+        await play(settings, signal)
+        yield { type: 'done', reply: prompt }
+      },
+      suspend: async () => STATE,
+      stop: async () => undefined,
+      ...inSession,
+    }) as AgentSession
+  return {
+    kind: 'agent',
+    description: 'right',
+    options,
+    check,
+    create,
+    restore: async (_: unknown, settings: ProviderSettings) => create(settings),
+    inspect: async () => ({ outcome: 'unknown' }),
+    ...parts,
+  } as AgentProvider
+}
+
+function agentThatYields(...events: unknown[]): AgentProvider {
+  return agentWith(async function* (settings, { signal }) {
+    await play(settings, signal)
+    yield* events
+  })
+}
+
+function agentWith(
+  send: (
+    settings: ProviderSettings,
+    options: CallOptions,
+    host: AgentHost,
+    prompt: string,
+  ) => AsyncIterable<unknown>,
+): AgentProvider {
+  const create = async (settings: ProviderSettings, host: AgentHost): Promise<AgentSession> =>
+    ({
+      send: (prompt: string, options: CallOptions) => send(settings, options, host, prompt),
+      suspend: async () => null,
+      stop: async () => undefined,
+    }) as AgentSession
+  return rightAgent({
+    create,
+    restore: (_: unknown, settings: ProviderSettings, host: AgentHost) => create(settings, host),
+  })
+}
+
+function once(): AgentProvider & ModelProvider {
+  let asked = 0
+  return rightModel({
+    async *complete(request: ModelRequest, { signal }: CallOptions) {
+      await play(request, signal)
+      asked += 1
+      yield { type: 'text', text: asked === 1 ? request.prompt : 'asked already' }
+      yield END
+    },
+  }) as never
+}
+
+function waitFor(over: object = {}): object {
+  return { type: 'wait', kind: 'approval', asks: [{ ...call, input: {} }], ...over }
+}
+
+function needs(isRight: (tools: unknown) => boolean): Parameters<typeof agentWith>[0] {
+  return async function* (settings, { signal }, host, prompt) {
+    await play(settings, signal)
+    if (!isRight(host.tools)) throw new Error('not with these tools')
+    yield { type: 'done', reply: prompt }
+  }
+}
+
+function asksWhenStopped(): AgentProvider {
+  const { create, ...provider } = agentWith(async function* (settings, { signal }, _, prompt) {
+    if (settings.options.mode !== 'slow') {
+      await play(settings, signal)
+      yield { type: 'done', reply: prompt }
+    } else {
+      await aborted(signal).catch(() => undefined)
+      yield waitFor()
+    }
+  })
+  return {
+    ...provider,
+    create: async (settings, host) => ({ ...(await create(settings, host)), answer: () => hang() as never }),
+  }
+}
+
+async function* launches(
+  settings: ProviderSettings,
+  options: CallOptions,
+  host: AgentHost,
+  prompt: string,
+): AsyncIterable<unknown> {
+  const { exited } = await host.launch({ argv: ['/bin/sleep', '3600'], cwd: settings.workspace }, options)
+  await Promise.race([play(settings, options.signal), exited])
+  yield { type: 'done', reply: prompt }
+}
+
+async function* sendsWithout(prompt: string): AsyncIterable<unknown> {
+  yield { type: 'done', reply: prompt }
+}
+
+const DONE = { type: 'done', reply: 'hi' }
+const call = { call_id: 'c', tool: 'shell' }
+const STARTED = { type: 'tool_started', ...call, input: {} }
+const FINISHED = { type: 'tool_finished', ...call, output: 'x', is_error: false }
+
+type Title = keyof typeof TITLES
+/** The cases with a turn that is to succeed. */
+const TURNS: Title[] = ['ends', 'offered', 'restores', 'early', 'inspectsDone']
+/** The last: how long a turn may take that never ends. */
+const BROKEN: [string, Provider, Title[], number?][] = [
+  ['a model that is right', rightModel(), []],
+  ['an agent that is right', rightAgent(), []],
+  ['a description of two lines', rightModel({ description: 'one\ntwo' }), ['describes']],
+  ['an option without help', rightAgent({ options: { mode: '' } }), ['describes']],
+  [
+    'a check that refuses what works',
+    rightModel({ check: () => check(withOptions({ mode: 'refuse' })) }),
+    ['accepts'],
+  ],
+  ['a check that accepts all', rightModel({ check: () => undefined }), ['refuses']],
+  ['no check', rightAgent({ check: undefined }), ['refuses']],
+  [
+    'a check that fails for another reason',
+    rightModel({
+      check: ({ options }: ProviderSettings) => {
+        if (options.mode === 'refuse') throw new Error('cannot read properties of undefined')
+      },
+    }),
+    ['refuses'],
+  ],
+  ['a model without a stop', modelThatYields({ type: 'text', text: 'hi' }), ['answers']],
+  ['a model with two stops', modelThatYields({ type: 'text', text: 'hi' }, END, END), ['answers']],
+  ['a model that goes on after its stop', modelThatYields(END, { type: 'text', text: 'hi' }), ['answers']],
+  ['a model that says something else', modelThatYields({ type: 'text', text: 'no' }, END), ['answers']],
+  [
+    'a model with an unknown event',
+    modelThatYields({ type: 'tool' }, { type: 'text', text: 'hi' }, END),
+    ['answers'],
+  ],
+  ['a model that answers once', once(), ['answers']],
+  [
+    'a model that does not stop',
+    rightModel({
+      async *complete(request: ModelRequest) {
+        if (request.options.mode === 'slow') await hang()
+        await play(request, new AbortController().signal)
+        yield { type: 'text', text: request.prompt }
+        yield END
+      },
+    }),
+    ['stops'],
+    1000,
+  ],
+  [
+    'a model that answers when it is stopped',
+    rightModel({
+      async *complete(request: ModelRequest, { signal }: CallOptions) {
+        if (request.options.mode === 'slow') await aborted(signal).catch(() => undefined)
+        else await play(request, signal)
+        yield { type: 'text', text: request.prompt }
+        yield END
+      },
+    }),
+    ['stops'],
+  ],
+  [
+    'a model that hides its failure',
+    rightModel({
+      async *complete(request: ModelRequest, { signal }: CallOptions) {
+        if (request.options.mode !== 'fail') await play(request, signal)
+        yield { type: 'text', text: request.prompt }
+        yield END
+      },
+    }),
+    ['fails'],
+  ],
+  [
+    'a model that does not say why it failed',
+    rightModel({
+      async *complete(request: ModelRequest, { signal }: CallOptions) {
+        if (request.options.mode === 'fail') throw new Error('')
+        await play(request, signal)
+        yield { type: 'text', text: request.prompt }
+        yield END
+      },
+    }),
+    ['fails'],
+  ],
+  ['an agent without a done', agentThatYields({ type: 'text', text: 'hi' }), TURNS],
+  ['an agent with two', agentThatYields({ type: 'done', reply: 'hi' }, { type: 'done', reply: 'hi' }), TURNS],
+  [
+    'an agent that goes on after it',
+    agentThatYields({ type: 'done', reply: 'hi' }, { type: 'text', text: 'x' }),
+    TURNS,
+  ],
+  [
+    'an agent that replies otherwise',
+    agentThatYields({ type: 'done', reply: 'no' }),
+    ['ends', 'offered', 'restores', 'early'],
+  ],
+  ['an agent with a model event', agentThatYields(END, { type: 'done', reply: 'hi' }), TURNS],
+  [
+    'an agent that cannot restore',
+    rightAgent({ restore: () => Promise.reject(new Error('no such session')) }),
+    ['restores', 'early'],
+  ],
+  [
+    'an agent that cannot suspend',
+    rightAgent({}, { suspend: () => Promise.reject(new Error('no')) }),
+    ['restores', 'early'],
+  ],
+  [
+    'an agent that throws at stop',
+    rightAgent({}, { stop: () => Promise.reject(new Error('no')) }),
+    [...TURNS, 'lets', 'inspectsStopped'],
+  ],
+  [
+    'an agent that cannot inspect no state',
+    rightAgent({
+      inspect: async (state: unknown) => {
+        if (state === null) throw new Error('no state')
+        return { outcome: 'unknown' }
+      },
+    }),
+    ['inspects'],
+  ],
+  [
+    'an agent that finished without a reply',
+    rightAgent({ inspect: async () => ({ outcome: 'finished' }) }),
+    ['inspects', 'inspectsDone', 'inspectsStopped'],
+  ],
+  [
+    'an agent of an unknown outcome',
+    rightAgent({ inspect: async () => ({ outcome: 'maybe' }) }),
+    ['inspects', 'inspectsDone', 'inspectsStopped'],
+  ],
+  [
+    'an agent that cannot inspect what it did',
+    rightAgent({
+      inspect: async (state: unknown) => {
+        if (state !== null) throw new Error('the store is on fire')
+        return { outcome: 'unknown' }
+      },
+    }),
+    ['inspectsDone', 'inspectsStopped'],
+  ],
+  [
+    'an agent whose turns are never finished',
+    rightAgent({ inspect: async () => ({ outcome: 'unfinished' }) }),
+    ['inspectsDone'],
+  ],
+  [
+    'an agent whose turns are always finished',
+    rightAgent({ inspect: async () => ({ outcome: 'finished', reply: 'hi' }) }),
+    ['inspectsStopped'],
+  ],
+  [
+    'an agent that inspects another turn',
+    rightAgent({
+      inspect: async (_: unknown, { options }: ProviderSettings) =>
+        options.mode === 'slow' ? { outcome: 'unfinished' } : { outcome: 'finished', reply: 'of yesterday' },
+    }),
+    ['inspectsDone'],
+  ],
+  [
+    'an agent that keeps its state to itself',
+    rightAgent({}, { send: sendsWithout }),
+    ['early', 'stops', 'fails'],
+  ],
+  [
+    'an agent with a late state',
+    agentThatYields({ type: 'text', text: 'x' }, { type: 'state', state: STATE }, DONE),
+    TURNS,
+  ],
+  ['an agent with a state that is no bytes', agentThatYields({ type: 'state', state: 'x' }, DONE), TURNS],
+  [
+    'an agent with a state that is too large',
+    agentThatYields({ type: 'state', state: new Uint8Array(513 * 1024) }, DONE),
+    TURNS,
+  ],
+  [
+    'an agent with half a token',
+    agentThatYields({ type: 'usage', usage: { input_tokens: 0.5, output_tokens: 1 } }, DONE),
+    TURNS,
+  ],
+  ['an agent with an empty note', agentThatYields({ type: 'note', text: ' ' }, DONE), TURNS],
+  ['an agent with text that is none', agentThatYields({ type: 'text', text: null }, DONE), TURNS],
+  ['an agent with a reply that is none', agentThatYields({ type: 'done', reply: null }), TURNS],
+  [
+    'an agent whose tools are right',
+    agentThatYields(STARTED, FINISHED, { ...STARTED, call_id: 'd' }, { ...FINISHED, call_id: 'd' }, DONE),
+    [],
+  ],
+  ['a tool that finishes without a start', agentThatYields(FINISHED, DONE), TURNS],
+  ['a tool that finishes twice', agentThatYields(STARTED, FINISHED, FINISHED, DONE), TURNS],
+  ['a tool that is started twice', agentThatYields(STARTED, FINISHED, STARTED, FINISHED, DONE), TURNS],
+  ['a tool that never finishes', agentThatYields(STARTED, DONE), TURNS],
+  ['a tool that finishes as another', agentThatYields(STARTED, { ...FINISHED, tool: 'x' }, DONE), TURNS],
+  ['a tool without an id', agentThatYields({ ...STARTED, call_id: '' }, DONE), TURNS],
+  ['a tool whose input is text', agentThatYields({ ...STARTED, input: 'ls' }, FINISHED, DONE), TURNS],
+  ['a tool without an output', agentThatYields(STARTED, { ...FINISHED, output: undefined }, DONE), TURNS],
+  ['an agent that waits where it needs nobody', agentThatYields(waitFor()), TURNS],
+  ['an agent that waits for nothing', agentThatYields(waitFor({ asks: [] })), TURNS],
+  [
+    'an agent that needs a tool server',
+    agentWith(needs((tools) => tools !== null)),
+    ['ends', 'restores', 'early', 'inspectsDone'],
+  ],
+  ['an agent that cannot have one', agentWith(needs((tools) => tools === null)), ['offered']],
+  ['an agent that asks when it is stopped', asksWhenStopped(), ['stops']],
+  [
+    'an agent that leaves its program behind',
+    agentWith(launches),
+    [...TURNS, 'stops', 'fails', 'killed', 'inspectsStopped'],
+  ],
+]
+
+describe.concurrent('the suite finds a provider with', () => {
+  test.each(BROKEN)('%s', async (_, provider, expected, withinMs = 3_600_000) => {
+    const failed: string[] = []
+    const fixture = { ...FIXTURE, slow: { ...SLOW, withinMs } }
+    await Promise.all(
+      conformanceCases(provider, fixture).map(({ title, run }) => run().catch(() => void failed.push(title))),
+    )
+    expect(failed.sort()).toEqual(expected.map((title) => TITLES[title]).sort())
+  })
+})
+
+test('the titles are those of the suite', () => {
+  const titles = [rightModel(), rightAgent()]
+    .flatMap((provider) => conformanceCases(provider, FIXTURE))
+    .map(({ title }) => title)
+  expect(new Set(titles)).toEqual(new Set(Object.values(TITLES)))
+})
+
+describe('the suite finds an agent that asks and', () => {
+  type Answer = (given: { decision: string }) => AsyncIterable<unknown>
+  interface Asker {
+    send?: (options: { allow: string[] }, host: AgentHost) => AsyncIterable<unknown>
+    answer?: Answer | undefined
+  }
+
+  async function* asks({ allow }: { allow: string[] }): AsyncIterable<unknown> {
+    yield { type: 'state', state: STATE }
+    yield allow.includes('all') ? { type: 'done', reply: 'it is made' } : waitFor()
+  }
+
+  async function* answers({ decision }: { decision: string }): AsyncIterable<unknown> {
+    yield { type: 'done', reply: decision === 'approve' ? 'it is made' : 'as you say' }
+  }
+
+  /** Which of the cases about waits fail, and why. */
+  async function broken({ send = asks, ...parts }: Asker = {}): Promise<string[]> {
+    const answer = 'answer' in parts ? parts.answer : answers
+    const create = async (_: unknown, host: AgentHost): Promise<AgentSession> =>
+      ({
+        send: (prompt: string, options: { allow: string[] }) =>
+          prompt === 'hi' ? sendsWithout(prompt) : send(options, host),
+        answer,
+        suspend: async () => null,
+        stop: async () => undefined,
+      }) as unknown as AgentSession
+    const provider = rightAgent({
+      create,
+      restore: (_: unknown, settings: ProviderSettings, host: AgentHost) => create(settings, host),
+    })
+    const fixture = { ...FIXTURE, slow: undefined, failing: undefined, refused: undefined }
+    const found: string[] = []
+    for (const { title, run } of conformanceCases(provider, {
+      ...(fixture as ConformanceFixture),
+      asks: { settings: works, prompt: 'make it', expected: 'it is made' },
+    })) {
+      await run().catch(({ message }: Error) => found.push(`${title}: ${message.replace(/^.*hold: /, '')}`))
+    }
+    return found
+  }
+  const ENDS = 'a turn that asks for a person ends in a wait, and nothing of it runs'
+  const APPROVED = 'what is approved goes on, in a session that was suspended and restored'
+  const DENIED = 'what is denied ends too, and is not done'
+  const ALLOWED = 'what is allowed is not asked for'
+
+  test('is right, and passes it', async () => {
+    expect(await broken()).toEqual([])
+  })
+
+  test('does not wait', async () => {
+    const send = (): AsyncIterable<unknown> => sendsWithout('it is made')
+    const why = 'what is not allowed is waited for'
+    expect(await broken({ send })).toEqual([`${ENDS}: ${why}`, `${APPROVED}: ${why}`, `${DENIED}: ${why}`])
+  })
+
+  test('has no answer', async () => {
+    const why = 'a session that yields a wait has an answer'
+    expect(await broken({ answer: undefined })).toEqual([
+      `${ENDS}: ${why}`,
+      `${APPROVED}: ${why}`,
+      `${DENIED}: ${why}`,
+    ])
+  })
+
+  test('asks again and again', async () => {
+    const answer = async function* (): AsyncIterable<unknown> {
+      yield waitFor()
+    }
+    const why = 'a turn that was answered is done'
+    expect(await broken({ answer })).toEqual([`${APPROVED}: ${why}`, `${DENIED}: ${why}`])
+  })
+
+  test('does what was denied', async () => {
+    const answer: Answer = () => answers({ decision: 'approve' })
+    expect(await broken({ answer })).toEqual([
+      expect.stringContaining(`${DENIED}: the reply has not "it is made"`),
+    ])
+  })
+
+  test('does not do what was approved', async () => {
+    const answer: Answer = () => answers({ decision: 'deny' })
+    expect(await broken({ answer })).toEqual([
+      expect.stringContaining(`${APPROVED}: the reply has "it is made"`),
+    ])
+  })
+
+  test('asks for what is allowed', async () => {
+    const send = (): AsyncIterable<unknown> => asks({ allow: [] })
+    expect(await broken({ send })).toEqual([`${ALLOWED}: what is allowed is not waited for`])
+  })
+
+  test('leaves its program running while it waits', async () => {
+    const send: Asker['send'] = async function* (options, host) {
+      const { signal } = new AbortController()
+      await host.launch({ argv: ['/bin/sleep', '3600'], cwd: '/' }, { signal })
+      yield* asks(options)
+    }
+    const why = 'no program is left when its session has let go'
+    expect(await broken({ send })).toEqual(
+      [ENDS, APPROVED, DENIED, ALLOWED].map((title) => `${title}: ${why}`),
+    )
+  })
+})
+
+describe('the suite finds an agent whose inspect', () => {
+  type IsFinished = (heard: HeardOfTurn, prompt: string) => boolean
+  const FAILED = { ...FINISHED, is_error: true }
+  const hears: IsFinished = ({ finished }) => finished.includes(FAILED.call_id)
+  const answers: IsFinished = ({ answered }) => answered >= 2
+
+  /** Why the cases about what substrat has heard fail. Its state says what it was asked. */
+  async function broken(isFinished: IsFinished, tools: object[] = [STARTED, FAILED]): Promise<string[]> {
+    const sends = agentWith(async function* (_settings, _options, _host, prompt) {
+      yield { type: 'state', state: new TextEncoder().encode(prompt) }
+      if (prompt === 'fails') yield* tools
+      yield { type: 'done', reply: 'so be it' }
+    })
+    const inspect: AgentProvider['inspect'] = async (state, _, options) => {
+      const isSo = isFinished((options as InspectOptions).heard, new TextDecoder().decode(state ?? undefined))
+      return isSo ? { outcome: 'finished', reply: 'so be it' } : { outcome: 'unfinished' }
+    }
+    const inspects = { settings: works, fails: 'fails', calls: { prompt: 'calls', count: 2 } }
+    const fixture = { settings: works, prompt: 'hi', expected: 'so be it', inspects }
+    const found: string[] = []
+    for (const { title, run } of conformanceCases({ ...sends, inspect }, fixture))
+      if (title.includes('substrat has'))
+        await run().catch(({ message }: Error) => found.push(message.replace(/^.*hold: /, '')))
+    return found
+  }
+
+  test.each<[string, IsFinished, string[]]>([
+    ['is right', (heard, prompt) => (prompt === 'fails' ? hears : answers)(heard, prompt), []],
+    [
+      'does not mind what failed unheard',
+      (heard, prompt) => prompt === 'fails' || answers(heard, prompt),
+      ['a failure that substrat has not heard of makes it unfinished'],
+    ],
+    [
+      'does not count the calls',
+      (heard, prompt) => prompt === 'calls' || hears(heard, prompt),
+      ['a call that substrat has not answered makes it unfinished'],
+    ],
+    [
+      'trusts nothing',
+      () => false,
+      [
+        'what substrat has heard of does not make it unfinished',
+        'calls that substrat has answered do not make it unfinished',
+      ],
+    ],
+  ])('%s', async (_, isFinished, why) => {
+    expect(await broken(isFinished)).toEqual(why)
+  })
+
+  test('is asked about a turn in which nothing failed', async () => {
+    expect(await broken(answers, [])).toEqual(['a tool of the program failed'])
+  })
+})
+
+describe('the suite finds a model whose tool calls', () => {
+  const call = (over: object = {}): ModelEvent =>
+    ({
+      type: 'tool_call',
+      call: { call_id: 'c', name: 'look', input: { place: 'x' }, ...over },
+    }) as ModelEvent
+  const STOP: ModelEvent = { type: 'stop', reason: 'tool_calls' }
+  const right: ModelEvent[] = [call(), STOP]
+  const blue: ModelEvent[] = [
+    { type: 'text', text: 'blue' },
+    { type: 'stop', reason: 'end' },
+  ]
+
+  /** Which of the cases about tools fail for a model that first answers so, and so to the results. */
+  async function broken(first: ModelEvent[], second = blue): Promise<string[]> {
+    const { complete, ...facts } = model(() => says())
+    const provider: ModelProvider = {
+      ...facts,
+      complete: (request) => says(...(request.messages().length === 1 ? first : second)),
+    }
+    const found: string[] = []
+    const tools = { settings: works, prompt: 'what colour?', expected: 'blue' }
+    for (const { title, run } of conformanceCases(provider, {
+      settings: works,
+      prompt: '',
+      expected: '',
+      tools,
+    })) {
+      if (!/call/.test(title)) continue
+      await run().catch((error: Error) => found.push(`${title}: ${error.message}`))
+    }
+    return found
+  }
+
+  test('are right, and passes it', async () => {
+    expect(await broken(right)).toEqual([])
+  })
+
+  test.each<[string, ModelEvent[], string]>([
+    ['are not there', blue, 'it called a tool'],
+    ['have no id', [call({ call_id: '' }), STOP], 'a call has an id'],
+    ['have one id for two', [call(), call(), STOP], 'each call has an id of its own'],
+    ['are of another tool', [call({ name: 'shell' }), STOP], 'it called the tool that it was offered'],
+    ['have their input as text', [call({ input: '{}' }), STOP], 'the input of a call is an object'],
+    ['end as if there were none', [call(), { type: 'stop', reason: 'end' }], 'it stops with tool_calls'],
+  ])('%s', async (_, first, why) => {
+    expect(await broken(first)).toContainEqual(expect.stringContaining(why))
+  })
+
+  test('have results that it does not read', async () => {
+    expect(await broken(right, [{ type: 'text', text: 'red' }, blue[1] as ModelEvent])).toEqual([
+      expect.stringContaining('the reply to the results has "blue"'),
+    ])
+  })
+})

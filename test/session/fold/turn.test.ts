@@ -1,0 +1,277 @@
+import { describe, expect, test } from 'vitest'
+import { SessionStateError } from '../../../src/errors.js'
+import { limits } from '../../../src/limits.js'
+import { deriveId } from '../../../src/session/ids.js'
+import type { NewRecord } from '../../../src/session/records.js'
+import type { Call, State } from '../../../src/session/state.js'
+import { foldAll, locationOf, timeOf } from '../../support/folding.js'
+import { createdRecord, replied, startedRun, userMessage } from '../../support/sessions.js'
+
+const AGENT = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
+const RUN = '1b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
+const NEXT = '2b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
+const TOKEN = '3b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
+const GROUP = { process_group: 10, start_time: 20, kernel_boot_id: 'k', pid_namespace: '1' }
+const open = foldAll([
+  createdRecord(AGENT),
+  { kind: 'session.activated', boot_id: 'b' },
+  startedRun(RUN),
+  userMessage(RUN, 'hi'),
+])
+const asked: NewRecord = { kind: 'model.requested', run_id: RUN }
+
+const responded = (...tools: string[]): NewRecord => ({
+  kind: 'model.responded',
+  run_id: RUN,
+  stop: 'tool_calls',
+  calls: tools.map((name, index) => ({ call_id: `c${index}`, name, input: {} })),
+})
+const started = (call_id: string, run_id = RUN): NewRecord => ({
+  kind: 'tool.started',
+  run_id,
+  call_id,
+  tool: 'shell',
+  group: GROUP,
+})
+const finished = (call_id: string, run_id = RUN): NewRecord => ({
+  kind: 'tool.finished',
+  run_id,
+  call_id,
+  tool: 'shell',
+  content: '',
+  is_error: false,
+})
+const minted = (token_id = TOKEN, run_id = RUN): NewRecord => ({
+  kind: 'token.minted',
+  run_id,
+  token_id,
+  hash: 'h',
+  expires_at: timeOf(1000),
+})
+const waiting: NewRecord = {
+  kind: 'run.waiting',
+  run_id: RUN,
+  wait: 'approval',
+  asks: [{ call_id: 'c0', tool: 'shell', input: {} }],
+  token_id: TOKEN,
+  deadline_at: timeOf(1000),
+}
+const consumed = (decision: 'approve' | 'deny' = 'approve'): NewRecord => ({
+  kind: 'token.consumed',
+  run_id: RUN,
+  token_id: TOKEN,
+  decision,
+  digest: 'd',
+})
+const resumed: NewRecord = {
+  kind: 'run.resumed',
+  run_id: RUN,
+  boot_id: 'b2',
+  auto: false,
+  attempt: 1,
+  token_id: TOKEN,
+}
+const on = (...records: NewRecord[]): State => foldAll(records, open)
+const statuses = (state: State): Call['status'][] => state.run?.calls.map(({ status }) => status) ?? []
+
+describe('a call', () => {
+  test('is pending, then started with its process group, then finished', () => {
+    const called = on(asked, responded('shell'))
+    expect(called.run).toMatchObject({ phase: 'calling', steps: 1, calls_at: locationOf(6) })
+    expect(statuses(called)).toEqual(['pending'])
+    const running = foldAll([started('c0')], called)
+    expect(running.run?.calls[0]).toMatchObject({ status: 'started', group: GROUP })
+    const done = foldAll([finished('c0')], running)
+    expect(done.run?.calls[0]).toMatchObject({ status: 'finished', group: null })
+  })
+
+  test('may be finished without having been started: it was denied, or there is no such tool', () => {
+    expect(statuses(on(asked, responded('shell'), finished('c0')))).toEqual(['finished'])
+  })
+
+  test('has one result, is started once, and is one of the latest response', () => {
+    const called = on(asked, responded('shell', 'shell'))
+    for (const twice of [
+      [started('c0'), started('c0')],
+      [finished('c0'), finished('c0')],
+      [finished('c0'), started('c0')],
+      [started('c9')],
+      [finished('c9')],
+      [started('c0', NEXT)],
+    ])
+      expect(() => foldAll(twice, called)).toThrow(SessionStateError)
+  })
+
+  test('of a program is started once, and has one result', () => {
+    const call: NewRecord = {
+      ...started('c0'),
+      kind: 'tool.started',
+      tool: 'send_message',
+      input: {},
+    } as NewRecord
+    const calling = on(asked, call)
+    expect(calling.run?.program_calls).toEqual([{ call_id: 'c0', tool: 'send_message' }])
+    expect(() => foldAll([call], calling)).toThrow(SessionStateError)
+    const done = foldAll([finished('c0')], calling)
+    expect(done.run?.program_calls).toEqual([])
+    expect(() => foldAll([finished('c0')], done)).toThrow(SessionStateError)
+  })
+
+  test('of an earlier response is over when the model has answered again', () => {
+    const state = on(asked, responded('shell'), finished('c0'), asked, responded('shell', 'shell'))
+    expect(statuses(state)).toEqual(['pending', 'pending'])
+    expect(state.run?.steps).toBe(2)
+  })
+
+  test('has an id of its own within its response', () => {
+    const twice = { call_id: 'c', name: 'shell', input: {} }
+    expect(() => on(asked, { ...responded(), calls: [twice, twice] } as NewRecord)).toThrow(SessionStateError)
+  })
+
+  test('that an interrupted run left is the next run’s, with its input where it was', () => {
+    const state = on(
+      asked,
+      responded('shell', 'shell'),
+      finished('c0'),
+      { kind: 'run.interrupted', run_id: RUN, reason: 'shutdown' },
+      { ...startedRun(NEXT), continues: RUN },
+    )
+    expect(state.run).toMatchObject({ run_id: NEXT, phase: 'calling', calls_at: locationOf(6), steps: 0 })
+    expect(statuses(foldAll([finished('c1', NEXT)], state))).toEqual(['finished', 'finished'])
+  })
+
+  test('that was answered is not carried into the next run', () => {
+    const state = on(
+      asked,
+      responded('shell'),
+      finished('c0'),
+      { kind: 'run.completed', run_id: RUN },
+      startedRun(NEXT),
+    )
+    expect(state.run).toMatchObject({ phase: 'started', calls: [], calls_at: null })
+  })
+})
+
+describe('a wait', () => {
+  const parked = on(asked, responded('shell', 'write_file'), minted(), waiting)
+
+  test('is the run’s until it is resumed', () => {
+    expect(parked.run?.wait).toMatchObject({ kind: 'approval', resume_token_id: TOKEN, call_ids: ['c0'] })
+    expect(foldAll([consumed(), resumed], parked).run?.wait).toBeNull()
+  })
+
+  test('that is approved lets its calls through, and no other', () => {
+    const state = foldAll([consumed(), resumed], parked)
+    expect(state.run?.calls.map(({ isApproved }) => isApproved)).toEqual([true, false])
+  })
+
+  test('that is denied, or resumed without a decision, lets none through', () => {
+    for (const state of [
+      foldAll([consumed('deny'), resumed], parked),
+      foldAll([{ kind: 'run.resumed', run_id: RUN, boot_id: 'b2', auto: true, attempt: 1 }], parked),
+    ])
+      expect(state.run?.calls.map(({ isApproved }) => isApproved)).toEqual([false, false])
+  })
+
+  test('for a time is no attempt in vain when it is over', () => {
+    const limited = on(asked, { kind: 'run.waiting', run_id: RUN, wait: 'not_before', not_before: timeOf(9) })
+    const auto: NewRecord = { kind: 'run.resumed', run_id: RUN, boot_id: 'b2', auto: true, attempt: 1 }
+    expect(foldAll([auto], limited).recovery.barren_attempts).toBe(0)
+    expect(on(asked, auto).recovery.barren_attempts).toBe(1)
+  })
+
+  test('ends with its run', () => {
+    expect(
+      foldAll([{ kind: 'run.cancelled', run_id: RUN, reason: 'superseded' }], parked).run?.wait,
+    ).toBeNull()
+  })
+})
+
+describe('a token', () => {
+  const parked = on(asked, responded('shell'), minted(), waiting)
+  const revoked: NewRecord = { kind: 'token.revoked', run_id: RUN, token_id: TOKEN, reason: 'rotated' }
+
+  test('is consumed or revoked once, and neither after the other', () => {
+    for (const [first, second] of [
+      [consumed(), consumed()],
+      [consumed(), revoked],
+      [revoked, consumed()],
+      [revoked, revoked],
+    ] as [NewRecord, NewRecord][])
+      expect(() => foldAll([first, second], parked)).toThrow(/already/)
+  })
+
+  test('is minted once, for the latest run, before it is used', () => {
+    expect(() => foldAll([minted()], parked)).toThrow(/minted twice/)
+    expect(() => on(minted(TOKEN, NEXT))).toThrow(SessionStateError)
+    expect(() => on(consumed())).toThrow(/never minted/)
+  })
+
+  test('keeps what it was used with, and where its run is', () => {
+    const [token] = foldAll([consumed()], parked).tokens
+    expect(token).toMatchObject({ status: 'consumed', decision: 'approve', digest: 'd', run_id: RUN })
+    expect(token?.run).toEqual({ seq: 3, offset: locationOf(3).offset, started_at: timeOf(3), end: 0 })
+  })
+
+  test('is remembered for a while after its run, the oldest forgotten first', () => {
+    const ids = Array.from({ length: limits.tokensKept + 1 }, (_, n) => deriveId(String(n)))
+    const { tokens } = on(...ids.map((id) => minted(id)))
+    expect(tokens.map(({ token_id }) => token_id)).toEqual(ids.slice(1))
+  })
+})
+
+describe('a failed request', () => {
+  const failed: NewRecord = {
+    kind: 'model.failed',
+    run_id: RUN,
+    error: { type: 'overloaded', message: 'm' },
+    retry_in_ms: 1,
+  }
+
+  test('counts until the model answers, or the run is resumed', () => {
+    const twice = on(asked, failed, asked, failed)
+    expect(twice.run).toMatchObject({ phase: 'started', failures: 2 })
+    expect(twice.recovery.unanswered_requests).toBe(2)
+    expect(foldAll([asked, responded('shell')], twice)).toMatchObject({
+      run: { failures: 0 },
+      recovery: { unanswered_requests: 0 },
+    })
+    const auto: NewRecord = { kind: 'run.resumed', run_id: RUN, boot_id: 'b2', auto: true, attempt: 1 }
+    expect(foldAll([auto], twice).run?.failures).toBe(0)
+  })
+})
+
+test('usage is the sum of what each response says', () => {
+  const usage = { input_tokens: 1, output_tokens: 2 }
+  const first = { ...responded('shell'), usage } as NewRecord
+  const last: NewRecord[] = [
+    replied(RUN, 'x', 1),
+    { kind: 'model.responded', run_id: RUN, stop: 'end', usage },
+  ]
+  expect(on(asked, first, finished('c0'), asked, ...last).run?.usage).toEqual({
+    input_tokens: 2,
+    output_tokens: 4,
+  })
+})
+
+test('a compaction moves where the context begins, and is the run’s one', () => {
+  const state = on(asked, {
+    kind: 'context.compacted',
+    run_id: RUN,
+    content: 'the gist',
+    how: 'summary',
+    keeps_seq: 4,
+    keeps_offset: 300,
+    messages: 1,
+    responses: 0,
+  })
+  expect(state).toMatchObject({ context_seq: 4, context_offset: 300, compaction: locationOf(6) })
+  expect(state.run?.isCompacted).toBe(true)
+})
+
+test('tool servers of a run are known until the next one begins: they are stopped after its end is recorded', () => {
+  const server: NewRecord = { kind: 'server.started', run_id: RUN, server: 'notes', group: GROUP }
+  const ended = on(server, { kind: 'run.completed', run_id: RUN })
+  expect(ended.run?.servers).toEqual([GROUP])
+  expect(foldAll([startedRun(NEXT)], ended).run?.servers).toEqual([])
+})

@@ -1,0 +1,24 @@
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { replaceLog } from '../../../src/storage/disk/aside.js'
+import { AgentPaths } from '../../../src/storage/paths.js'
+import { operationsOf, unsyncedAfter } from '../../support/operations.js'
+import { tempDirectory } from '../../support/temp.js'
+
+test('what takes the place of a damaged log is on disk, its snapshot too: beside the old one records would be missing', () => {
+  const agent = new AgentPaths(join(tempDirectory(), 'agent'))
+  mkdirSync(agent.root)
+  const operations = operationsOf(() => replaceLog(agent, Buffer.from('log'), Buffer.from('snapshot')))
+  expect(unsyncedAfter(operations)).toEqual([])
+  expect(readFileSync(agent.snapshot, 'utf8')).toBe('snapshot')
+})
+
+test('its name is on disk before the snapshot is replaced: one that knows more than the log is damage', () => {
+  const agent = new AgentPaths(join(tempDirectory(), 'agent'))
+  mkdirSync(agent.root)
+  const operations = operationsOf(() => replaceLog(agent, Buffer.from('log'), Buffer.from('snapshot')))
+  const replacing = operations.findIndex(({ point }) => point === 'aside.snapshot.rename')
+  const unsynced = unsyncedAfter(operations.slice(0, replacing))
+  expect(unsynced.filter((what) => what.includes(agent.log))).toEqual([])
+})

@@ -1,0 +1,261 @@
+import { randomUUID } from 'node:crypto'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { SubstratError } from '../../../src/errors.js'
+import { type Birth, createAgent, sweepCradles } from '../../../src/storage/disk/birth.js'
+import { tryKernelLock } from '../../../src/storage/locks/kernel-lock.js'
+import { tryLease } from '../../../src/storage/locks/lease.js'
+import { frame } from '../../../src/storage/log/frame.js'
+import { HomePaths } from '../../../src/storage/paths.js'
+import { failing, withFaults } from '../../support/faults.js'
+import { clearFaults, failStep, isSync, recordOperations, unsyncedAfter } from '../../support/operations.js'
+import { tempStore } from '../../support/temp.js'
+
+const system = { kind: 'ofd' as const, isLocal: true }
+
+function newHome(): HomePaths {
+  return new HomePaths(tempStore().root)
+}
+
+function newBirth(): Birth {
+  return {
+    agentId: randomUUID(),
+    log: frame({ seq: 1, batch: [1, 1], kind: 'session.created' }),
+    snapshot: frame({ snapshot: 1 }),
+    blobs: [Buffer.from('a long prompt')],
+    command: 'test',
+  }
+}
+
+function expectWhole(paths: HomePaths, birth: Birth): void {
+  const agent = paths.agent(birth.agentId)
+  expect(readFileSync(agent.log)).toEqual(birth.log)
+  expect(readFileSync(agent.snapshot)).toEqual(birth.snapshot)
+  expect(readdirSync(agent.root).sort()).toEqual([
+    'blobs',
+    'children',
+    'events.jsonl',
+    'inbox',
+    'lock',
+    'requests',
+    'session.json',
+  ])
+  expect(readdirSync(agent.blobs)).toHaveLength(birth.blobs.length)
+  expect(readdirSync(agent.childNames().directory)).toEqual(['complete'])
+  expect(existsSync(paths.marker(birth.agentId))).toBe(true)
+}
+
+async function isFree(path: string): Promise<boolean> {
+  const lease = await tryLease(system, path, 'test')
+  await lease?.release()
+  return lease !== undefined
+}
+
+describe('birth', () => {
+  test('makes a whole agent, marked, and held by who made it', async () => {
+    const paths = newHome()
+    const birth = newBirth()
+    const lease = await createAgent(paths, system, birth)
+    expectWhole(paths, birth)
+    expect(readdirSync(paths.agents)).toEqual([birth.agentId])
+    expect(await isFree(paths.agent(birth.agentId).lock)).toBe(false)
+    expect(statSync(paths.agent(birth.agentId).root).mode & 0o777).toBe(0o700)
+    await lease.release()
+    expect(await isFree(paths.agent(birth.agentId).lock)).toBe(true)
+  })
+
+  test('is one rename, behind which only the sync of its directory comes', async () => {
+    const paths = newHome()
+    const birth = newBirth()
+    const operations = recordOperations()
+    const lease = await createAgent(paths, system, birth)
+    clearFaults()
+    const { root } = paths.agent(birth.agentId)
+    const touching = operations.filter(({ path, to }) => (to ?? path).startsWith(root))
+    // The holder in the lock file is for people.
+    expect(touching.filter(({ point }) => point !== 'lock.holder')).toMatchObject([
+      { name: 'rename', to: root },
+    ])
+    const rename = operations.findIndex(({ point }) => point === 'spawn.rename')
+    expect(operations[rename + 1]).toMatchObject({ name: 'sync_directory', path: paths.agents })
+    await lease.release()
+  })
+
+  test('has synced all but what can be lost when it returns: its lock, its snapshot, its marker, and that it has no children yet', async () => {
+    const paths = newHome()
+    const birth = newBirth()
+    const operations = recordOperations()
+    const lease = await createAgent(paths, system, birth)
+    clearFaults()
+    const agent = paths.agent(birth.agentId)
+    expect(unsyncedAfter(operations).sort()).toEqual(
+      [agent.lock, agent.snapshot, paths.marker(birth.agentId), agent.childNames().complete].sort(),
+    )
+    // What the first batch names, and the batch itself, were on disk before the agent had its name.
+    const rename = operations.findIndex(({ point }) => point === 'spawn.rename')
+    const before = unsyncedAfter(operations.slice(0, rename))
+    expect(before.filter((path) => /events\.jsonl|blobs|inbox|requests/.test(path))).toEqual([])
+    await lease.release()
+  })
+
+  test.each(['once', 'from then on'] as const)(
+    'leaves no agent or a whole one, whichever step fails (%s), and its lock is free',
+    async (howOften) => {
+      const rehearsal = newHome()
+      const operations = recordOperations()
+      await (await createAgent(rehearsal, system, newBirth())).release()
+      clearFaults()
+      for (const [index, step] of operations.entries()) {
+        const paths = newHome()
+        const birth = newBirth()
+        failStep(index, 'EIO', howOften)
+        const lease = await createAgent(paths, system, birth).catch((error: unknown) => error)
+        clearFaults()
+        const agent = paths.agent(birth.agentId)
+        if (lease instanceof SubstratError) {
+          // A temp that cannot be unlinked is no failure; the sync behind it, which fails then, is.
+          const isSyncFailure = isSync(step) || step.point === 'blob.create.unlink'
+          expect(lease.code).toBe(isSyncFailure ? 'SYNC_FAILED' : 'STORAGE_FAILED')
+          if (existsSync(agent.root)) expect(step.point).toBe('spawn.sync_agents')
+          else if (howOften === 'once') {
+            expect(existsSync(paths.marker(birth.agentId))).toBe(false)
+            expect(readdirSync(paths.agents)).toEqual([])
+          }
+        } else {
+          // The holder in the lock file is for people, and a temp that stays is swept.
+          expect(['lock.holder', 'blob.create.unlink']).toContain(step.point)
+          await (lease as { release(): Promise<void> }).release()
+        }
+        if (existsSync(agent.root)) {
+          if (step.point !== 'blob.create.unlink') expectWhole(paths, birth)
+          expect(await isFree(agent.lock)).toBe(true)
+        }
+        // What could not be removed goes with the next sweep.
+        sweepCradles(paths, system)
+        expect(readdirSync(paths.agents).filter((name) => name !== birth.agentId)).toEqual([])
+      }
+      expect(operations.length).toBeGreaterThan(20)
+    },
+  )
+
+  test('says who failed first where the cradle cannot be removed either', async () => {
+    const paths = newHome()
+    withFaults(
+      failing('EIO', ({ point }) => ['spawn.log.fsync', 'spawn.remove', 'marker.unlink'].includes(point)),
+    )
+    await expect(createAgent(paths, system, newBirth())).rejects.toMatchObject({ code: 'SYNC_FAILED' })
+  })
+})
+
+describe('the sweep of cradles', () => {
+  /** Runs `during` at that step of a birth. */
+  async function duringBirth(point: string, during: (paths: HomePaths, birth: Birth) => void): Promise<void> {
+    const paths = newHome()
+    const birth = newBirth()
+    let done = false
+    withFaults((operation) => {
+      if (done || operation.point !== point) return undefined
+      done = true
+      during(paths, birth)
+      return undefined
+    })
+    const lease = await createAgent(paths, system, birth)
+    clearFaults()
+    expect(done).toBe(true)
+    expectWhole(paths, birth)
+    await lease.release()
+  }
+
+  test.each([
+    'spawn.mkdir',
+    'lock.open',
+    'spawn.lock',
+    'marker.create',
+    'blob.create.link',
+    'spawn.log.fsync',
+    'spawn.sync_directory',
+    'spawn.rename',
+    'spawn.sync_agents',
+  ])('leaves the cradle of a living spawn alone, at %s too', async (point) => {
+    await duringBirth(point, (paths) => {
+      // Before it is locked nothing says that it has a spawn: it is made again.
+      expect(sweepCradles(paths, system)).toBe(point === 'lock.open' ? 1 : 0)
+    })
+  })
+
+  test('waits for none, and removes nothing, where a spawn names its lock between two looks', async () => {
+    await duringBirth('marker.create', (paths, birth) => {
+      const cradle = paths.spawning(birth.agentId)
+      renameSync(cradle.lock, `${cradle.lock}.hidden`)
+      let looks = 0
+      // The nested look is the sweep's: the lock has its name again before the second one.
+      withFaults(({ point }) => {
+        if (point === 'sweep.stat' && looks++ === 0) renameSync(`${cradle.lock}.hidden`, cradle.lock)
+        return undefined
+      })
+      expect(sweepCradles(paths, system)).toBe(0)
+      expect({ looks, isLeft: existsSync(cradle.unlocked) }).toEqual({ looks: 1, isLeft: false })
+    })
+  })
+
+  test("never sees a lock file by its name before it is locked: it would take it for a dead spawn's", async () => {
+    await duringBirth('spawn.lock', (paths, birth) => {
+      const cradle = paths.spawning(birth.agentId)
+      expect(existsSync(cradle.lock)).toBe(false)
+      expect(tryKernelLock('ofd', cradle.unlocked, 'exclusive')).toBeUndefined()
+    })
+  })
+
+  test('removes what a dead spawn has left, with all that is in it', () => {
+    const paths = newHome()
+    const cradle = paths.spawning(randomUUID())
+    mkdirSync(cradle.root)
+    mkdirSync(cradle.blobs)
+    for (const path of [cradle.lock, cradle.log, cradle.blob('a'.repeat(64))]) writeFileSync(path, 'x')
+    expect(sweepCradles(paths, system)).toBe(1)
+    expect(readdirSync(paths.agents)).toEqual([])
+  })
+
+  test('removes one that died before its lock had its name, however young it is', () => {
+    const paths = newHome()
+    const cradle = paths.spawning(randomUUID())
+    mkdirSync(cradle.root)
+    writeFileSync(cradle.unlocked, '')
+    expect(sweepCradles(paths, system)).toBe(1)
+    expect(readdirSync(paths.agents)).toEqual([])
+  })
+
+  test('touches no agent, and no file that is not a cradle', () => {
+    const paths = newHome()
+    mkdirSync(paths.agent(randomUUID()).root)
+    mkdirSync(join(paths.agents, 'notes'))
+    const before = readdirSync(paths.agents)
+    expect(sweepCradles(paths, system)).toBe(0)
+    expect(readdirSync(paths.agents)).toEqual(before)
+  })
+
+  test('does no harm to another sweep that has removed the cradle since it was listed', () => {
+    const paths = newHome()
+    const cradle = paths.spawning(randomUUID())
+    mkdirSync(cradle.root)
+    writeFileSync(cradle.lock, '')
+    let nested = 0
+    withFaults(({ point }) => {
+      if (point !== 'sweep.open' || nested > 0) return undefined
+      nested += 1
+      expect(sweepCradles(paths, system)).toBe(1)
+      return undefined
+    })
+    expect(sweepCradles(paths, system)).toBe(0)
+    expect(nested).toBe(1)
+  })
+})

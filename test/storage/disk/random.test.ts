@@ -1,0 +1,23 @@
+import { afterEach, expect, test } from 'vitest'
+import { random, randomUuid } from '../../../src/storage/disk/random.js'
+import { isUuid } from '../../../src/storage/paths.js'
+
+const { bytes } = random
+
+afterEach(() => {
+  random.bytes = bytes
+})
+
+test('ids are uuids of version 4, and differ', () => {
+  const ids = Array.from({ length: 1000 }, randomUuid)
+  expect(new Set(ids).size).toBe(1000)
+  for (const id of ids) {
+    expect(isUuid(id)).toBe(true)
+    expect(id).toMatch(/^.{14}4.{4}[89ab]/)
+  }
+})
+
+test('with bytes that are given an id is given, too', () => {
+  random.bytes = (size) => Buffer.alloc(size, 0xff)
+  expect(randomUuid()).toBe('ffffffff-ffff-4fff-bfff-ffffffffffff')
+})

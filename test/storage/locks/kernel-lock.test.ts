@@ -1,0 +1,233 @@
+/** Locks of real processes: killed, stopped, in another pid namespace. Each kind that this machine has. */
+import { spawnSync } from 'node:child_process'
+import { chmodSync, chownSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { LockKind } from '../../../src/storage/home.js'
+import { chooseLockKind } from '../../../src/storage/locks/kernel-lock.js'
+import { isHeld, type Lease, readHolder, tryLease, waitForLease } from '../../../src/storage/locks/lease.js'
+import { Child, firstToSay, useChildren } from '../../support/storage-process.js'
+import { tempDirectory } from '../../support/temp.js'
+import { waitFor } from '../../support/wait.js'
+
+useChildren()
+
+const HAS: Record<LockKind, boolean> = {
+  ofd: chooseLockKind() === 'ofd',
+  flock: spawnSync('flock', ['--version']).status === 0,
+}
+const NAMESPACE = ['unshare', '-p', '-f', '--mount-proc', '--kill-child', process.execPath]
+const hasNamespaces = spawnSync(NAMESPACE[0] as string, [...NAMESPACE.slice(1, -1), 'true']).status === 0
+for (const [what, isThere] of Object.entries({ ...HAS, 'unshare -p': hasNamespaces }))
+  if (!isThere) console.log(`skipped: this machine has no ${what}`)
+
+const ROUNDS = Number(process.env.ROUNDS ?? 12)
+const WAITERS = 8
+const NOBODY = 65534
+
+function newLock(kind: LockKind) {
+  return { path: join(tempDirectory(), 'lock'), system: { kind, isLocal: true } }
+}
+
+async function startHolder(lock: ReturnType<typeof newLock>, command?: string[]): Promise<Child> {
+  const holder = await Child.start(command === undefined ? {} : { command })
+  expect(await holder.ask({ do: 'try', ...lock })).toBe(true)
+  return holder
+}
+
+function statOf(pid: number): string {
+  return readFileSync(`/proc/${pid}/stat`, 'latin1')
+}
+
+function expectLease(lease: Lease | undefined): Lease {
+  if (lease === undefined) throw new Error('the lock should have been free')
+  return lease
+}
+
+describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
+  test.skipIf(!HAS[kind])(
+    `lets one of ${WAITERS} waiters in when its holder is killed, and never two, in ${ROUNDS} rounds`,
+    async () => {
+      const lock = newLock(kind)
+      const witness = `${lock.path}.witness`
+      const take = async (child: Child): Promise<Child> => {
+        child.send({ do: 'take', ...lock, witness })
+        await child.heard('tried')
+        return child
+      }
+      let holder = await take(await Child.start())
+      await holder.heard('in')
+      let waiters = await Promise.all(Array.from({ length: WAITERS }, async () => take(await Child.start())))
+      for (let round = 0; round < ROUNDS; round++) {
+        // Whoever gets in makes the witness, and would find that of another. Taken away before the kill, not after.
+        rmSync(witness)
+        const killed = holder.kill()
+        holder = await firstToSay(waiters, 'in')
+        await killed
+        waiters = waiters.filter((child) => child !== holder)
+        const tries = waiters.map((child) => child.count('tried'))
+        const replacement = Child.start()
+        // Each of the others tries while it is held.
+        await Promise.all(waiters.map((child, index) => child.heard('tried', (tries[index] as number) + 2)))
+        expect(waiters.map((child) => child.count('in'))).toEqual(waiters.map(() => 0))
+        expect(holder.reports.find(({ said }) => said === 'in')).toEqual({ said: 'in', alone: true })
+        waiters.push(await take(await replacement))
+      }
+      await Promise.all([holder, ...waiters].map((child) => child.kill()))
+    },
+  )
+
+  test.skipIf(!HAS[kind])(
+    'is kept by a holder that is stopped, and free when it goes on and lets it go',
+    async () => {
+      const lock = newLock(kind)
+      const holder = await startHolder(lock)
+      holder.signal('SIGSTOP')
+      await waitFor(() => /\) T /.test(statOf(holder.pid)), 'it to stop')
+      expect(await waitForLease(lock.system, lock.path, 'test', 300)).toBeUndefined()
+      expect(isHeld(lock.system, lock.path)).toBe(true)
+      holder.signal('SIGCONT')
+      await holder.ask({ do: 'release' })
+      expect(isHeld(lock.system, lock.path)).toBe(false)
+      await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
+    },
+  )
+
+  test.skipIf(!HAS[kind])('is free at once when a stopped holder is killed', async () => {
+    const lock = newLock(kind)
+    const holder = await startHolder(lock)
+    holder.signal('SIGSTOP')
+    await holder.kill()
+    await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
+  })
+
+  test.skipIf(!HAS[kind] || !hasNamespaces)(
+    'is kept by a holder in another pid namespace, whose pid means nothing here (needs unshare -p)',
+    async () => {
+      const lock = newLock(kind)
+      const holder = await startHolder(lock, NAMESPACE)
+      expect(readHolder(lock.path)).toMatchObject({ pid: 1, command: 'test' })
+      expect(await waitForLease(lock.system, lock.path, 'test', 200)).toBeUndefined()
+      expect(isHeld(lock.system, lock.path)).toBe(true)
+      await holder.kill()
+      await expectLease(await waitForLease(lock.system, lock.path, 'test', 3_600_000)).release()
+    },
+  )
+
+  test.skipIf(!HAS[kind] || !hasNamespaces)(
+    'keeps out a process of another pid namespace too (needs unshare -p)',
+    async () => {
+      const lock = newLock(kind)
+      const lease = expectLease(await tryLease(lock.system, lock.path, 'test'))
+      const stranger = await Child.start({ command: NAMESPACE })
+      expect(await stranger.ask({ do: 'try', ...lock })).toBe(false)
+      expect(await stranger.ask({ do: 'probe', ...lock })).toBe(true)
+      await lease.release()
+      expect(await stranger.ask({ do: 'try', ...lock })).toBe(true)
+      await stranger.kill()
+    },
+  )
+
+  test.skipIf(!HAS[kind])('is not inherited by a child of its holder that lives on', async () => {
+    const lock = newLock(kind)
+    const holder = await startHolder(lock)
+    const child = (await holder.ask({ do: 'leave child' })) as number
+    onTestFinished(() => void process.kill(child, 'SIGKILL'))
+    await holder.kill()
+    process.kill(child, 0)
+    await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
+  })
+
+  test.skipIf(!HAS[kind])(
+    'is free when its holder exits without letting it go, and its file stays',
+    async () => {
+      const lock = newLock(kind)
+      const holder = await startHolder(lock)
+      holder.signal('SIGTERM')
+      await holder.ended()
+      await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
+      expect(readHolder(lock.path)?.command).toBe('test')
+    },
+  )
+
+  test.skipIf(!HAS[kind])(
+    'is probed where nothing may be written, and the probe writes nothing',
+    async () => {
+      const lock = newLock(kind)
+      const directory = join(lock.path, '..')
+      const lease = expectLease(await tryLease(lock.system, lock.path, 'test'))
+      const isRoot = process.getuid?.() === 0
+      if (isRoot) chownSync(lock.path, NOBODY, NOBODY)
+      chmodSync(lock.path, 0o400)
+      chmodSync(directory, 0o555)
+      onTestFinished(() => chmodSync(directory, 0o700))
+      const reader = await Child.start(isRoot ? { uid: NOBODY } : {})
+      await expect(reader.ask({ do: 'try', ...lock })).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
+      expect(await reader.ask({ do: 'probe', ...lock })).toBe(true)
+      await lease.release()
+      expect(await reader.ask({ do: 'probe', ...lock })).toBe(false)
+      expect(await reader.ask({ do: 'probe', system: lock.system, path: `${lock.path}.none` })).toBe(false)
+      expect(readdirSync(directory)).toEqual(['lock'])
+      await reader.kill()
+    },
+  )
+
+  test.skipIf(!HAS[kind])(
+    'that a living probe has keeps no writer out for longer than it looks',
+    async () => {
+      const lock = newLock(kind)
+      writeFileSync(lock.path, '')
+      expect(isHeld(lock.system, lock.path)).toBe(false)
+      await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
+    },
+  )
+})
+
+describe('a process that cannot take the kind of a lock', () => {
+  const withoutAddons = { command: [process.execPath, '--no-addons'] }
+  const withoutFlock = { env: { ...process.env, PATH: '/nonexistent' } }
+
+  test('refuses ofd where the add-on does not load', async () => {
+    const child = await Child.start(withoutAddons)
+    const lock = newLock('ofd')
+    for (const order of ['try', 'probe'] as const) {
+      writeFileSync(lock.path, '')
+      await expect(child.ask({ do: order, ...lock })).rejects.toMatchObject({
+        code: 'LOCK_UNSUPPORTED',
+        message: expect.stringContaining('locked with ofd locks, which this process cannot take'),
+        hint: expect.stringContaining('npm rebuild fs-native-extensions'),
+      })
+    }
+    await child.kill()
+  })
+
+  test('refuses flock where there is no flock(1)', async () => {
+    const child = await Child.start(withoutFlock)
+    await expect(child.ask({ do: 'try', ...newLock('flock') })).rejects.toMatchObject({
+      code: 'LOCK_UNSUPPORTED',
+      hint: expect.stringContaining('util-linux'),
+    })
+    await child.kill()
+  })
+
+  test.skipIf(!HAS.flock)(
+    'gives a new home the kind that it can take, and makes none where it can take none',
+    async () => {
+      const [full, small, none] = await Promise.all([
+        Child.start(),
+        Child.start(withoutAddons),
+        Child.start({ ...withoutAddons, ...withoutFlock }),
+      ])
+      const root = (name: string): string => join(directory, name)
+      const directory = tempDirectory()
+      if (HAS.ofd)
+        expect(await full.ask({ do: 'make home', root: root('full') })).toMatchObject({ lock: 'ofd' })
+      expect(await small.ask({ do: 'make home', root: root('small') })).toMatchObject({ lock: 'flock' })
+      await expect(none.ask({ do: 'make home', root: root('none') })).rejects.toMatchObject({
+        code: 'LOCK_UNSUPPORTED',
+      })
+      expect(readdirSync(root('none'))).toEqual([])
+      await Promise.all([full, small, none].map((child) => child.kill()))
+    },
+  )
+})

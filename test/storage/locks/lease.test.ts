@@ -1,0 +1,223 @@
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { bootId } from '../../../src/storage/identity.js'
+import {
+  isHeld,
+  isLocalType,
+  type Lease,
+  lockDirectory,
+  readHolder,
+  tryLease,
+  waitForLease,
+} from '../../../src/storage/locks/lease.js'
+import { countLockTries, failing, withFaults } from '../../support/faults.js'
+import { Child, useChildren } from '../../support/storage-process.js'
+import { tempDirectory } from '../../support/temp.js'
+import { holdClock } from '../../support/time.js'
+import { waitFor } from '../../support/wait.js'
+
+useChildren()
+
+const local = { kind: 'ofd' as const, isLocal: true }
+const remote = { kind: 'ofd' as const, isLocal: false }
+
+function newPath(): string {
+  return join(tempDirectory(), 'lock')
+}
+
+async function take(system: typeof local, path: string): Promise<Lease> {
+  const lease = await tryLease(system, path, 'substrat send')
+  if (lease === undefined) throw new Error('the lock should have been free')
+  onTestFinished(() => lease.release())
+  return lease
+}
+
+function isValid(lease: Lease): boolean {
+  try {
+    lease.assertHeld()
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe('a lease', () => {
+  test('has one holder at a time, in one process too', async () => {
+    const path = newPath()
+    const lease = await take(local, path)
+    expect(await tryLease(local, path, 'other')).toBeUndefined()
+    expect(isHeld(local, path)).toBe(true)
+    await lease.release()
+    expect(isHeld(local, path)).toBe(false)
+    await take(local, path)
+  })
+
+  test('that is busy, or is looked at, leaves no descriptor open', async () => {
+    const path = newPath()
+    const lease = await take(local, path)
+    const count = (): number => readdirSync('/proc/self/fd').length
+    const before = count()
+    for (let round = 0; round < 5; round++) {
+      expect(await tryLease(local, path, 'other')).toBeUndefined()
+      expect(isHeld(local, path)).toBe(true)
+    }
+    expect(count()).toBe(before)
+    await lease.release()
+    for (let round = 0; round < 5; round++) expect(isHeld(local, path)).toBe(false)
+    expect(count()).toBe(before - 1)
+  })
+
+  test('says in its file who has it, since when and with which command', async () => {
+    const path = newPath()
+    writeFileSync(
+      path,
+      `${JSON.stringify({ pid: 1, command: 'a longer one that was there before'.repeat(10) })}\n`,
+    )
+    const before = Date.now()
+    await take(local, path)
+    expect(readHolder(path)).toMatchObject({ pid: process.pid, command: 'substrat send', boot_id: bootId() })
+    expect(Date.parse(readHolder(path)?.since ?? '')).toBeGreaterThanOrEqual(before)
+    expect(readFileSync(path, 'utf8').split('\n')).toHaveLength(2)
+  })
+
+  test('is as good where the holder cannot be written, and where the file says nothing readable', async () => {
+    const path = newPath()
+    withFaults(failing('ENOSPC', ({ point }) => point === 'lock.holder'))
+    await take(local, path)
+    expect(readHolder(path)).toBeUndefined()
+    expect(isHeld(local, path)).toBe(true)
+    expect(readHolder(newPath())).toBeUndefined()
+  })
+
+  test('that was given back stops all writing, and may be given back twice', async () => {
+    const lease = await take(local, newPath())
+    lease.assertHeld()
+    await lease.release()
+    await lease.release()
+    expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ code: 'LOCKED' }))
+  })
+
+  test('is waited for, and had when its holder lets it go', async () => {
+    const path = newPath()
+    const lease = await take(local, path)
+    const waiting = waitForLease(local, path, 'test', 3_600_000)
+    await lease.release()
+    const next = await waiting
+    next?.assertHeld()
+    await next?.release()
+  })
+
+  test('that is busy is tried more than once before it is called so, and not for longer than asked', async () => {
+    const path = newPath()
+    await take(local, path)
+    const tries = countLockTries()
+    const time = holdClock()
+    const waiting = waitForLease(local, path, 'test', 0)
+    await waitFor(() => tries() > 1, 'another try')
+    time.pass(50)
+    expect(await waiting).toBeUndefined()
+  })
+
+  test('is no longer waited for when the signal says so', async () => {
+    const path = newPath()
+    await take(local, path)
+    const stop = new AbortController()
+    const waiting = waitForLease(local, path, 'test', 3_600_000, { signal: stop.signal })
+    stop.abort()
+    expect(await waiting).toBeUndefined()
+  })
+})
+
+describe('a lease on a file system that is not local', () => {
+  test('has a lock directory on top, which goes with it', async () => {
+    const path = newPath()
+    const lease = await take(remote, path)
+    expect(() => rmdirSync(`${lockDirectory(path)}/none`)).toThrow(
+      expect.objectContaining({ code: 'ENOENT' }),
+    )
+    expect(isHeld(remote, path)).toBe(true)
+    await lease.release()
+    expect(isHeld(remote, path)).toBe(false)
+    expect(() => rmdirSync(lockDirectory(path))).toThrow(expect.objectContaining({ code: 'ENOENT' }))
+  })
+
+  test('is busy while the directory of another machine is there, and lets its kernel lock go again', async () => {
+    const path = newPath()
+    mkdirSync(lockDirectory(path))
+    writeFileSync(path, '')
+    expect(await tryLease(remote, path, 'test')).toBeUndefined()
+    expect(isHeld(remote, path)).toBe(true)
+    expect(isHeld(local, path)).toBe(false)
+    rmdirSync(lockDirectory(path))
+    await take(remote, path)
+  })
+
+  test('is never broken by itself, however old, when its holder was killed; a person who removes it frees it', async () => {
+    const path = newPath()
+    const holder = await Child.start()
+    expect(await holder.ask({ do: 'try', system: remote, path })).toBe(true)
+    await holder.kill()
+    utimesSync(lockDirectory(path), new Date(0), new Date(0))
+    expect(isHeld(local, path)).toBe(false)
+    expect(await waitForLease(remote, path, 'test', 300)).toBeUndefined()
+    expect(isHeld(remote, path)).toBe(true)
+    expect(readHolder(path)).toMatchObject({ pid: holder.pid, command: 'test' })
+    rmdirSync(lockDirectory(path))
+    await take(remote, path)
+  })
+
+  test.each([
+    ['was removed', (directory: string) => rmdirSync(directory)],
+    ['was touched by another', (directory: string) => utimesSync(directory, new Date(0), new Date(0))],
+  ])('stops all writing when its directory %s', async (_, disturb) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const path = newPath()
+    const lease = await take(remote, path)
+    lease.assertHeld()
+    disturb(lockDirectory(path))
+    // When it is next looked at: every 10 s.
+    vi.advanceTimersByTime(10_000)
+    await waitFor(() => !isValid(lease), 'the loss')
+    expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ code: 'LOCKED' }))
+  })
+
+  test('that cannot make its directory is a failure of storage, and keeps nothing', async () => {
+    const path = newPath()
+    // Longer than a file name may be.
+    const long = join(path, '..', 'l'.repeat(254))
+    await expect(tryLease(remote, long, 'test')).rejects.toMatchObject({
+      code: 'STORAGE_FAILED',
+      facts: { errno: 'ENAMETOOLONG', path: lockDirectory(long) },
+    })
+    await take(local, long)
+  })
+})
+
+describe('file systems', () => {
+  test.each([
+    ['ext4', 0xef53],
+    ['xfs', 0x58465342],
+    ['btrfs', 0x9123683e],
+    ['tmpfs', 0x01021994],
+    ['overlayfs', 0x794c7630],
+  ])('%s is local', (_, type) => {
+    expect(isLocalType(type)).toBe(true)
+  })
+
+  test.each([
+    ['nfs', 0x6969],
+    ['smb2', 0xfe534d42],
+    ['cifs', 0xff534d42],
+    ['ceph', 0x00c36400],
+    ['fuse', 0x65735546],
+    ['9p', 0x01021997],
+    ['afs', 0x5346414f],
+    ['gfs2', 0x01161970],
+    ['lustre', 0x0bd00bd0],
+    ['one that nobody knows', 0x12345678],
+  ])('%s is not', (_, type) => {
+    expect(isLocalType(type)).toBe(false)
+  })
+})

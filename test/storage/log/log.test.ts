@@ -1,0 +1,492 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { limits } from '../../../src/limits.js'
+import { close, open } from '../../../src/storage/disk/io.js'
+import { frame } from '../../../src/storage/log/frame.js'
+import {
+  type LoggedRecord,
+  type LogReader,
+  LogWriter,
+  openLogForRead,
+  readRecordAt,
+  type ScanEnd,
+  scanLog,
+} from '../../../src/storage/log/log.js'
+import { failing, withFaults } from '../../support/faults.js'
+import { clearFaults, operationsOf } from '../../support/operations.js'
+import { tempDirectory } from '../../support/temp.js'
+
+/** The framed lines of each batch. */
+type Batches = Buffer[][]
+
+/** `payloads` has one entry per record of each batch. */
+function batchesOf(payloads: string[][], firstSeq = 1): Batches {
+  let seq = firstSeq
+  return payloads.map((batch) => {
+    const range = [seq, seq + batch.length - 1]
+    return batch.map((text) => frame({ seq: seq++, kind: 'test', batch: range, text }))
+  })
+}
+
+function bytesOf(batches: Batches): Buffer {
+  return Buffer.concat(batches.flat())
+}
+
+function readerOf(bytes: Buffer): LogReader {
+  return { path: 'the log', size: () => bytes.length, read: (from, to) => bytes.subarray(from, to) }
+}
+
+function scan(reader: LogReader, start = { offset: 0, seq: 1 }): { batches: LoggedRecord[][]; end: ScanEnd } {
+  const batches: LoggedRecord[][] = []
+  const scanning = scanLog(reader, start)
+  let step = scanning.next()
+  for (; step.done !== true; step = scanning.next()) batches.push(step.value)
+  return { batches, end: step.value }
+}
+
+/** What a scan of these bytes comes to, in short. */
+function outcomeOf(bytes: Buffer) {
+  const { batches, end } = scan(readerOf(bytes))
+  return { batches: batches.length, end: end.end, lastSeq: end.lastSeq, damage: end.damage?.kind }
+}
+
+/** What it should come to where the batches before `index` are whole and that one is not. */
+function damagedAt(batches: Batches, index: number, kind: 'torn' | 'corrupt') {
+  const before = batches.slice(0, index)
+  return { batches: index, end: bytesOf(before).length, lastSeq: before.flat().length, damage: kind }
+}
+
+const payloads = fc.array(
+  fc.array(fc.string({ unit: 'binary', maxLength: 60 }), { minLength: 1, maxLength: 4 }),
+  {
+    minLength: 2,
+    maxLength: 5,
+  },
+)
+
+/** Damage to the bytes `[from, to)` of one batch, or from there on. It always changes the bytes. */
+type Damage = (batch: Buffer, from: number, to: number) => Buffer
+
+const DAMAGES: [name: string, damage: Damage][] = [
+  ['a flipped byte', (batch, from) => changed(batch, from, from + 1, (byte) => byte ^ 0x41)],
+  [
+    'a byte that became LF',
+    (batch, from) => changed(batch, from, from + 1, (byte) => (byte === 10 ? 0 : 10)),
+  ],
+  ['a run of NUL bytes', (batch, from, to) => changed(batch, from, to, () => 0)],
+  ['an end that is missing', (batch, from) => batch.subarray(0, Math.max(1, from))],
+  ['an end that is NUL', (batch, from) => changed(batch, from, batch.length, () => 0)],
+]
+
+function changed(batch: Buffer, from: number, to: number, change: (byte: number) => number): Buffer {
+  const copy = Buffer.from(batch)
+  for (let at = from; at < to; at++) copy[at] = change(copy[at] as number)
+  return copy
+}
+
+describe('scan', () => {
+  test('every batch is given whole, with the place of each record', () => {
+    fc.assert(
+      fc.property(payloads, (texts) => {
+        const bytes = bytesOf(batchesOf(texts))
+        const { batches, end } = scan(readerOf(bytes))
+        expect(batches.map((batch) => batch.map(({ record }) => record.text))).toEqual(texts)
+        expect(end).toEqual({ end: bytes.length, lastSeq: texts.flat().length, damage: undefined })
+        for (const { record, offset, end, seq } of batches.flat()) {
+          expect(record.seq).toBe(seq)
+          expect(readRecordAt(readerOf(bytes), offset, end)).toEqual(record)
+        }
+      }),
+    )
+  })
+
+  test('a scan that begins behind any batch gives the batches from there on', () => {
+    fc.assert(
+      fc.property(payloads, fc.nat(), (texts, choice) => {
+        const all = batchesOf(texts)
+        const skipped = choice % all.length
+        const start = {
+          offset: bytesOf(all.slice(0, skipped)).length,
+          seq: texts.slice(0, skipped).flat().length + 1,
+        }
+        const { batches, end } = scan(readerOf(bytesOf(all)), start)
+        expect(batches.map((batch) => batch.map(({ record }) => record.text))).toEqual(texts.slice(skipped))
+        expect(end.damage).toBeUndefined()
+      }),
+    )
+  })
+
+  test('a scan may begin within a batch where that is said, and is corrupt where it is not', () => {
+    const lines = batchesOf([['a', 'b', 'c', 'd'], ['e']]).flat()
+    const bytes = Buffer.concat(lines)
+    const start = { offset: (lines[0] as Buffer).length, seq: 2 }
+    expect(scan(readerOf(bytes), start).end.damage?.kind).toBe('corrupt')
+    const within = scanLog(readerOf(bytes), { ...start, isWithinBatch: true })
+    expect(within.next().value).toMatchObject([{ seq: 2 }, { seq: 3 }, { seq: 4 }])
+    expect(within.next().value).toMatchObject([{ seq: 5 }])
+    // Damage in that batch is its own, not that of a later one.
+    const [a, b, c, d] = lines as [Buffer, Buffer, Buffer, Buffer]
+    const damaged = Buffer.concat([a, b, Buffer.alloc(c.length), d])
+    const torn = scanLog(readerOf(damaged), { ...start, isWithinBatch: true })
+    expect(torn.next()).toMatchObject({ done: true, value: { damage: { kind: 'torn' } } })
+  })
+
+  test('an empty log has no records and no damage', () => {
+    expect(scan(readerOf(Buffer.alloc(0))).end).toEqual({ end: 0, lastSeq: 0, damage: undefined })
+  })
+
+  describe.each(DAMAGES)('%s', (_, damage) => {
+    const places = [fc.nat(), fc.nat()] as const
+    const range = (batch: Buffer, a: number, b: number): [number, number] => {
+      const [first, second] = [a % batch.length, b % batch.length]
+      return [Math.min(first, second), Math.max(first, second) + 1]
+    }
+
+    test('in the last batch leaves it torn, and keeps the ones before', () => {
+      fc.assert(
+        fc.property(payloads, ...places, (texts, a, b) => {
+          const batches = batchesOf(texts)
+          const last = bytesOf(batches.slice(-1))
+          const damaged = damage(last, ...range(last, a, b))
+          const bytes = Buffer.concat([bytesOf(batches.slice(0, -1)), damaged])
+          expect(outcomeOf(bytes)).toEqual(damagedAt(batches, batches.length - 1, 'torn'))
+        }),
+        { numRuns: 300 },
+      )
+    })
+
+    test('before the last batch is corruption, found at that batch', () => {
+      fc.assert(
+        fc.property(payloads, fc.nat(), ...places, (texts, choice, a, b) => {
+          const batches = batchesOf(texts)
+          const index = choice % (batches.length - 1)
+          const parts = batches.map((batch) => bytesOf([batch]))
+          const part = parts[index] as Buffer
+          parts[index] = damage(part, ...range(part, a, b))
+          expect(outcomeOf(Buffer.concat(parts))).toEqual(damagedAt(batches, index, 'corrupt'))
+        }),
+        { numRuns: 300 },
+      )
+    })
+  })
+
+  test('every cut through the last batch leaves it torn', () => {
+    const batches = batchesOf([['a'], ['b', 'c'], ['d', 'e', 'f']])
+    const bytes = bytesOf(batches)
+    const lastStart = bytesOf(batches.slice(0, -1)).length
+    for (let cut = lastStart + 1; cut < bytes.length; cut++)
+      expect(outcomeOf(bytes.subarray(0, cut))).toEqual(damagedAt(batches, 2, 'torn'))
+    expect(outcomeOf(bytes.subarray(0, lastStart)).damage).toBeUndefined()
+  })
+
+  test('a lost LF between the last two batches is corruption, though it makes one line of both', () => {
+    const batches = batchesOf([['a'], ['b'], ['c']])
+    const bytes = bytesOf(batches)
+    const lf = bytesOf(batches.slice(0, 2)).length - 1
+    expect(bytes[lf]).toBe(10)
+    bytes[lf] = 0
+    expect(outcomeOf(bytes)).toEqual(damagedAt(batches, 1, 'corrupt'))
+  })
+
+  test('a line written twice is corruption, wherever it is', () => {
+    fc.assert(
+      fc.property(payloads, fc.nat(), (texts, choice) => {
+        const lines = batchesOf(texts).flat()
+        const index = choice % lines.length
+        const bytes = Buffer.concat(lines.flatMap((line, at) => (at === index ? [line, line] : [line])))
+        expect(outcomeOf(bytes).damage).toBe('corrupt')
+      }),
+    )
+  })
+
+  test('a deleted line is corruption, but for the last lines of the last batch', () => {
+    fc.assert(
+      fc.property(payloads, fc.nat(), (texts, choice) => {
+        const batches = batchesOf(texts)
+        const lines = batches.flat()
+        const index = choice % lines.length
+        fc.pre(index < lines.length - 1)
+        expect(outcomeOf(Buffer.concat(lines.filter((_, at) => at !== index))).damage).toBe('corrupt')
+      }),
+    )
+    const batches = batchesOf([['a'], ['b', 'c', 'd']])
+    const lines = batches.flat()
+    expect(outcomeOf(Buffer.concat(lines.slice(0, -1)))).toEqual(damagedAt(batches, 1, 'torn'))
+    expect(outcomeOf(Buffer.concat(lines.slice(0, -2)))).toEqual(damagedAt(batches, 1, 'torn'))
+  })
+
+  test('whole records in the wrong order, or of another log, are corruption', () => {
+    const [a, b, c] = batchesOf([['a'], ['b'], ['c']]).flat() as [Buffer, Buffer, Buffer]
+    expect(outcomeOf(Buffer.concat([a, c, b])).damage).toBe('corrupt')
+    expect(outcomeOf(Buffer.concat([b])).damage).toBe('corrupt')
+    expect(outcomeOf(Buffer.concat([a, frame({ seq: 2, kind: 'test' })])).damage).toBe('corrupt')
+    expect(outcomeOf(Buffer.concat([a, frame({ seq: 2, batch: [1, 2] })])).damage).toBe('corrupt')
+  })
+
+  test('a tail of NUL bytes, or of anything, is torn', () => {
+    const batches = batchesOf([['a'], ['b', 'c']])
+    const whole = { ...damagedAt(batches, 2, 'torn') }
+    for (const tail of [
+      Buffer.alloc(1),
+      Buffer.alloc(4096),
+      Buffer.alloc(3 * limits.lineBytesMax),
+      randomBytes(9000),
+    ])
+      expect(outcomeOf(Buffer.concat([bytesOf(batches), tail]))).toEqual(whole)
+  })
+
+  test('a run without an end that is longer than any line is torn at the end, and corruption before a record', () => {
+    const before = batchesOf([['a']])
+    const after = bytesOf(batchesOf([['b']], 3))
+    for (const length of [
+      limits.lineBytesMax - 50,
+      limits.lineBytesMax + 1,
+      2 * limits.lineBytesMax - 20,
+      5_000_001,
+    ]) {
+      for (const filler of [0, 120]) {
+        const run = Buffer.alloc(length, filler)
+        expect(outcomeOf(Buffer.concat([bytesOf(before), run]))).toEqual(damagedAt(before, 1, 'torn'))
+        const followed = Buffer.concat([bytesOf(before), run, after])
+        expect(outcomeOf(followed)).toEqual(damagedAt(before, 1, 'corrupt'))
+        const ended = Buffer.concat([bytesOf(before), run, Buffer.from('\n'), after])
+        expect(outcomeOf(ended)).toEqual(damagedAt(before, 1, 'corrupt'))
+      }
+    }
+  })
+
+  test('lines of the largest size are read across the borders of what is read at once', () => {
+    const sizes = [limits.lineBytesMax - 100, 10, limits.lineBytesMax - 100, 3000, limits.lineBytesMax - 100]
+    const texts = sizes.map((size) => ['x'.repeat(size)])
+    const { batches, end } = scan(readerOf(bytesOf(batchesOf(texts))))
+    expect(batches.map(([logged]) => String(logged?.record.text).length)).toEqual(sizes)
+    expect(end.damage).toBeUndefined()
+  })
+
+  test('the damage says where it is, which record, and what is wrong', () => {
+    const batches = batchesOf([
+      ['a', 'b'],
+      ['c', 'd'],
+    ])
+    const bytes = bytesOf(batches)
+    bytes[bytes.length - 30] = 0
+    expect(scan(readerOf(bytes)).end.damage).toEqual({
+      kind: 'torn',
+      offset: bytesOf(batches.slice(0, 1)).length,
+      seq: 3,
+      reason: 'its checksum is wrong',
+    })
+  })
+})
+
+describe('readRecordAt', () => {
+  const batches = batchesOf([['a'], ['b']])
+  const bytes = bytesOf(batches)
+  const first = bytesOf(batches.slice(0, 1)).length
+
+  test('gives the record of that place, and nothing for any other place', () => {
+    expect(readRecordAt(readerOf(bytes), first, bytes.length)).toMatchObject({ seq: 2, text: 'b' })
+    for (const [offset, end] of [
+      [-1, first],
+      [0, first - 1],
+      [0, first + 1],
+      [1, first],
+      [0, bytes.length],
+      [first, first],
+      [bytes.length, bytes.length + 10],
+    ] as const)
+      expect(readRecordAt(readerOf(bytes), offset, end)).toBeUndefined()
+  })
+
+  test('gives nothing where its LF is lost: what is appended there would be of the same line', () => {
+    const changed = Buffer.from(bytes)
+    changed[bytes.length - 1] = 0x20
+    expect(readRecordAt(readerOf(changed), first, bytes.length)).toBeUndefined()
+  })
+})
+
+function newLog(bytes: Uint8Array = new Uint8Array()): string {
+  const path = join(tempDirectory(), 'events.jsonl')
+  writeFileSync(path, bytes)
+  return path
+}
+
+/** As the holder of the lock has it. */
+function writerOf(path: string): LogWriter {
+  const file = open('log.open', path, 'write')
+  onTestFinished(() => close(file))
+  return LogWriter.open(path, file)
+}
+
+describe('append', () => {
+  const [one, two, three] = batchesOf([['a'], ['b', 'c'], ['d']]).map((batch) => bytesOf([batch])) as [
+    Buffer,
+    Buffer,
+    Buffer,
+  ]
+
+  test('writes at the end and syncs before it returns', () => {
+    const path = newLog(one)
+    const writer = writerOf(path)
+    const operations = operationsOf(() => writer.append(two))
+    expect(operations.map(({ name, offset }) => [name, offset])).toEqual([
+      ['write', one.length],
+      ['fdatasync', undefined],
+      ['read', undefined],
+    ])
+    expect(readFileSync(path)).toEqual(Buffer.concat([one, two]))
+    expect(writer.size()).toBe(one.length + two.length)
+  })
+
+  test('a short write is continued', () => {
+    const path = newLog()
+    const writer = writerOf(path)
+    withFaults(({ name }) => (name === 'write' ? { writtenBytesMax: 7 } : undefined))
+    writer.append(one)
+    expect(readFileSync(path)).toEqual(one)
+  })
+
+  test.each(['ENOSPC', 'EDQUOT', 'EIO'])(
+    '%s after a short write is taken back: the log is as before, and the next append works',
+    (errno) => {
+      const path = newLog(one)
+      const writer = writerOf(path)
+      let writes = 0
+      withFaults(({ name }) => {
+        if (name !== 'write') return undefined
+        writes += 1
+        if (writes === 2) throw Object.assign(new Error(errno), { code: errno })
+        return { writtenBytesMax: 10 }
+      })
+      expect(() => writer.append(two)).toThrow(
+        expect.objectContaining({ code: 'STORAGE_FAILED', facts: expect.objectContaining({ errno, path }) }),
+      )
+      expect(readFileSync(path)).toEqual(one)
+      clearFaults()
+      writer.append(two)
+      expect(readFileSync(path)).toEqual(Buffer.concat([one, two]))
+    },
+  )
+
+  test('a write that takes nothing is a full disk, not an endless loop', () => {
+    const path = newLog(one)
+    const writer = writerOf(path)
+    withFaults(({ name }) => (name === 'write' ? { writtenBytesMax: 0 } : undefined))
+    expect(() => writer.append(two)).toThrow(
+      expect.objectContaining({
+        code: 'STORAGE_FAILED',
+        facts: expect.objectContaining({ errno: 'ENOSPC' }),
+      }),
+    )
+    expect(readFileSync(path)).toEqual(one)
+  })
+
+  test('what cannot be taken back stops the writer, and is torn for the next one', () => {
+    const path = newLog(one)
+    const writer = writerOf(path)
+    let writes = 0
+    withFaults(({ name }) => {
+      if (name === 'write' && writes++ === 0) return { writtenBytesMax: 10 }
+      if (name === 'read') return undefined
+      throw Object.assign(new Error('EROFS'), { code: 'EROFS' })
+    })
+    expect(() => writer.append(two)).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
+    clearFaults()
+    expect(() => writer.append(two)).toThrow(expect.objectContaining({ code: 'SYNC_FAILED' }))
+    const bytes = readFileSync(path)
+    expect(bytes.length).toBe(one.length + 10)
+    expect(outcomeOf(bytes)).toMatchObject({ end: one.length, damage: 'torn' })
+  })
+
+  test('a failed sync is never retried: the writer takes no more, and the file is left for the next opener', () => {
+    const path = newLog(one)
+    const writer = writerOf(path)
+    withFaults(failing('EIO', ({ name }) => name === 'fdatasync', 1))
+    expect(() => writer.append(two)).toThrow(expect.objectContaining({ code: 'SYNC_FAILED', exitStatus: 15 }))
+    const operations = operationsOf(() => {
+      expect(() => writer.append(three)).toThrow(expect.objectContaining({ code: 'SYNC_FAILED' }))
+    })
+    expect(operations).toEqual([])
+    expect(readFileSync(path)).toEqual(Buffer.concat([one, two]))
+  })
+})
+
+describe('settle', () => {
+  const [one, two, three] = batchesOf([['a'], ['b'], ['c']]).map((batch) => bytesOf([batch])) as [
+    Buffer,
+    Buffer,
+    Buffer,
+  ]
+
+  test('rewrites in place what is behind the snapshot, cuts the torn tail, and syncs once', () => {
+    const path = newLog(Buffer.concat([one, two, three.subarray(0, 12)]))
+    const inode = statSync(path).ino
+    const writer = writerOf(path)
+    const end = one.length + two.length
+    const operations = operationsOf(() => writer.settle(one.length, end))
+    const changes = operations.filter(({ name }) => name !== 'read')
+    expect(changes.map(({ point, offset }) => [point, offset])).toEqual([
+      ['log.cut', end],
+      ['log.rewrite', one.length],
+      ['log.resync', undefined],
+    ])
+    expect(changes[1]?.bytes).toEqual(two)
+    expect(statSync(path).ino).toBe(inode)
+    writer.append(three)
+    expect(readFileSync(path)).toEqual(Buffer.concat([one, two, three]))
+  })
+
+  test('cuts nothing where the log ends with a whole batch', () => {
+    const path = newLog(Buffer.concat([one, two]))
+    const writer = writerOf(path)
+    const operations = operationsOf(() => writer.settle(0, one.length + two.length))
+    expect(operations.map(({ point }) => point)).toEqual([
+      'log.read',
+      'log.rewrite',
+      'log.resync',
+      'log.check',
+    ])
+    expect(readFileSync(path)).toEqual(Buffer.concat([one, two]))
+  })
+
+  test.each(['log.cut', 'log.rewrite', 'log.resync'])(
+    'where %s fails, nothing is appended behind it',
+    (point) => {
+      const path = newLog(Buffer.concat([one, two, three.subarray(0, 12)]))
+      const writer = writerOf(path)
+      withFaults(failing('EIO', (operation) => operation.point === point, 1))
+      expect(() => writer.settle(one.length, one.length + two.length)).toThrow(
+        expect.objectContaining({ code: point === 'log.resync' ? 'SYNC_FAILED' : 'STORAGE_FAILED' }),
+      )
+      clearFaults()
+      expect(() => writer.append(three)).toThrow(expect.objectContaining({ code: 'SYNC_FAILED' }))
+      expect(outcomeOf(readFileSync(path))).toMatchObject({ batches: 2, lastSeq: 2 })
+    },
+  )
+})
+
+describe('a reader beside a writer', () => {
+  test('sees the log as it was when it was opened', () => {
+    const [one, two] = batchesOf([['a'], ['b']]).map((batch) => bytesOf([batch])) as [Buffer, Buffer]
+    const path = newLog(one)
+    const reader = openLogForRead(path)
+    if (reader === undefined) throw new Error('the log is there')
+    const writer = writerOf(path)
+    writer.append(two)
+    expect(scan(reader).end).toEqual({ end: one.length, lastSeq: 1, damage: undefined })
+    reader.close()
+  })
+
+  test('and a log that is missing is not made anew: what it said is lost, and that is told', () => {
+    const path = join(tempDirectory(), 'events.jsonl')
+    expect(() => LogWriter.open(path, undefined)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test('there is nothing to open where there is no log', () => {
+    expect(openLogForRead(join(tempDirectory(), 'events.jsonl'))).toBeUndefined()
+  })
+})

@@ -1,0 +1,84 @@
+import { beforeEach, expect, test } from 'vitest'
+import { Confinement } from '../../../src/storage/outside/confinement.js'
+
+/** What stands under each name; nothing under any other. */
+let entries: Record<string, 'directory' | 'link'>
+let looks: string[]
+let confinement: Confinement
+
+beforeEach(() => {
+  entries = {
+    '/home/agents': 'directory',
+    '/home/agents/a': 'directory',
+    '/home/agents/a/inbox': 'directory',
+  }
+  looks = []
+  confinement = new Confinement((path) => {
+    looks.push(path)
+    return Object.hasOwn(entries, path) ? entries[path] === 'link' : undefined
+  })
+  confinement.add(['/home/agents'])
+})
+
+const exposed = (path: string): object => expect.objectContaining({ code: 'HOME_EXPOSED', facts: { path } })
+
+test('each directory down to a file is looked at, once', () => {
+  for (const name of ['log', 'log', 'lock', 'inbox/1', 'log'])
+    confinement.refuseLinksTo(`/home/agents/a/${name}`)
+  expect(looks).toEqual(['/home/agents', '/home/agents/a', '/home/agents/a/inbox'])
+})
+
+test('the file itself is not: it may be a link, and is opened as none', () => {
+  entries['/home/agents/a/log'] = 'link'
+  confinement.refuseLinksTo('/home/agents/a/log')
+  expect(looks).not.toContain('/home/agents/a/log')
+})
+
+test('a link on the way is named, however often it is asked about', () => {
+  entries['/home/agents/a'] = 'link'
+  for (let times = 0; times < 3; times++) {
+    expect(() => confinement.refuseLinksTo('/home/agents/a/log')).toThrow(exposed('/home/agents/a'))
+    expect(() => confinement.refuseLinksTo('/home/agents/a/inbox/1')).toThrow(exposed('/home/agents/a'))
+    expect(() => confinement.refuseLinks('/home/agents/a')).toThrow(exposed('/home/agents/a'))
+  }
+})
+
+test('what is not there yet is looked at again', () => {
+  const log = '/home/agents/b/log'
+  confinement.refuseLinksTo(log)
+  confinement.refuseLinksTo(log)
+  expect(looks.filter((path) => path === '/home/agents/b')).toHaveLength(2)
+  entries['/home/agents/b'] = 'link'
+  expect(() => confinement.refuseLinksTo(log)).toThrow(exposed('/home/agents/b'))
+})
+
+test('each opening of the home looks anew, also at the file of the step before', () => {
+  const log = '/home/agents/a/log'
+  confinement.refuseLinksTo(log)
+  entries['/home/agents/a'] = 'link'
+  confinement.refuseLinksTo(log)
+  confinement.add(['/home/agents'])
+  expect(() => confinement.refuseLinksTo(log)).toThrow(exposed('/home/agents/a'))
+})
+
+test('outside of any such place nothing is looked at, until it becomes one', () => {
+  entries['/work'] = 'link'
+  confinement.refuseLinksTo('/work/file')
+  confinement.refuseLinksTo('/home/home.json')
+  expect(looks).toEqual([])
+  confinement.add(['/work'])
+  expect(() => confinement.refuseLinksTo('/work/file')).toThrow(exposed('/work'))
+})
+
+test('a directory that a listing has shown is not looked at', () => {
+  confinement.refuseLinks('/home/agents')
+  confinement.learn('/home/agents', 'a')
+  confinement.refuseLinksTo('/home/agents/a/log')
+  expect(looks).toEqual(['/home/agents'])
+})
+
+test('one that was listed behind a directory nobody has looked at is', () => {
+  confinement.learn('/home/agents/a', 'inbox')
+  entries['/home/agents/a'] = 'link'
+  expect(() => confinement.refuseLinksTo('/home/agents/a/inbox/1')).toThrow(exposed('/home/agents/a'))
+})

@@ -1,0 +1,218 @@
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { readWorkspaceFile, writeWorkspaceFile } from '../../../src/storage/outside/workspace.js'
+import { withFaults } from '../../support/faults.js'
+import { tempDirectory } from '../../support/temp.js'
+
+const MAX = 1000
+let workspace: string
+let outside: string
+
+beforeEach(() => {
+  workspace = tempDirectory()
+  outside = tempDirectory()
+  writeFileSync(join(outside, 'secret'), 'secret')
+  writeFileSync(join(workspace, 'inside'), 'inside')
+  mkdirSync(join(workspace, 'folder'))
+})
+
+const read = (path: string): string => readWorkspaceFile(workspace, path, MAX).toString()
+
+describe('what is outside the workspace is refused, however it is named:', () => {
+  const PATHS: [string, () => string][] = [
+    ['by its absolute path', () => join(outside, 'secret')],
+    ['with ..', () => `../${outside.split('/').at(-1)}/secret`],
+    ['with .. in the middle', () => `folder/../../${outside.split('/').at(-1)}/secret`],
+    ['the directory above', () => '..'],
+    ['the root', () => '/'],
+    [
+      'through a link to a file',
+      () => {
+        symlinkSync(join(outside, 'secret'), join(workspace, 'link'))
+        return 'link'
+      },
+    ],
+    [
+      'through a link to a directory',
+      () => {
+        symlinkSync(outside, join(workspace, 'link'))
+        return 'link/secret'
+      },
+    ],
+    [
+      'through a link to a directory, and a file that is not there yet',
+      () => {
+        symlinkSync(outside, join(workspace, 'link'))
+        return 'link/new'
+      },
+    ],
+    [
+      'through a link to a directory, and directories that are not there yet',
+      () => {
+        symlinkSync(outside, join(workspace, 'link'))
+        return 'link/new/er/file'
+      },
+    ],
+    [
+      'through a link to a link',
+      () => {
+        symlinkSync(outside, join(workspace, 'first'))
+        symlinkSync('first', join(workspace, 'link'))
+        return 'link/new'
+      },
+    ],
+    [
+      'through a relative link',
+      () => {
+        symlinkSync(`../../${outside.split('/').at(-1)}`, join(workspace, 'folder', 'link'))
+        return 'folder/link/secret'
+      },
+    ],
+  ]
+
+  test.each(PATHS)('%s', async (_, path) => {
+    const name = path()
+    expect(() => read(name)).toThrow('is outside the workspace')
+    expect(() => writeWorkspaceFile(workspace, name, 'x')).toThrow('is outside the workspace')
+    expect(readdirSync(outside)).toEqual(['secret'])
+    expect(readFileSync(join(outside, 'secret'), 'utf8')).toBe('secret')
+  })
+
+  test('a sibling whose name begins alike', () => {
+    const sibling = `${workspace}-2`
+    expect(() => read(join(sibling, 'x'))).toThrow('is outside the workspace')
+  })
+
+  test('a link that leads nowhere', async () => {
+    symlinkSync(join(outside, 'new'), join(workspace, 'link'))
+    expect(() => read('link')).toThrow('is a link that leads nowhere')
+    expect(() => writeWorkspaceFile(workspace, 'link', 'x')).toThrow('is a link that leads nowhere')
+    expect(() => writeWorkspaceFile(workspace, 'link/x', 'x')).toThrow('is a link that leads nowhere')
+    expect(readdirSync(outside)).toEqual(['secret'])
+  })
+})
+
+describe('what is inside is read and written:', () => {
+  test.each([
+    ['by its name', () => 'inside'],
+    ['by its absolute path', () => join(workspace, 'inside')],
+    ['with .. that stays inside', () => 'folder/../inside'],
+    [
+      'through a link that stays inside',
+      () => {
+        symlinkSync('../inside', join(workspace, 'folder', 'link'))
+        return 'folder/link'
+      },
+    ],
+  ])('%s', async (_, path) => {
+    const name = path()
+    expect(read(name)).toBe('inside')
+    writeWorkspaceFile(workspace, name, 'changed')
+    expect(readFileSync(join(workspace, 'inside'), 'utf8')).toBe('changed')
+  })
+
+  test('a file whose name begins with two dots', async () => {
+    writeWorkspaceFile(workspace, '..a', 'x')
+    expect(read('..a')).toBe('x')
+  })
+
+  test('through a workspace that is itself a link', async () => {
+    const link = join(outside, 'workspace')
+    symlinkSync(workspace, link)
+    writeWorkspaceFile(link, 'new/file', 'x')
+    expect(readWorkspaceFile(link, join(link, 'new/file'), MAX).toString()).toBe('x')
+  })
+})
+
+describe('what is no plain file is refused:', () => {
+  test('a FIFO, without waiting for its other end', async () => {
+    execFileSync('mkfifo', [join(workspace, 'fifo')])
+    expect(() => read('fifo')).toThrow('fifo is no plain file')
+    expect(() => writeWorkspaceFile(workspace, 'fifo', 'x')).toThrow('fifo is no plain file')
+  })
+
+  test.each(['folder', '.', ''])('a directory, %j', async (path) => {
+    expect(() => read(path)).toThrow(/is no plain file|the path is empty/)
+    expect(() => writeWorkspaceFile(workspace, path, 'x')).toThrow(/is no plain file|the path is empty/)
+  })
+
+  test('a name with a NUL', async () => {
+    expect(() => read('inside\0')).toThrow('has a NUL')
+    expect(() => writeWorkspaceFile(workspace, 'new\0', 'x')).toThrow('has a NUL')
+    expect(existsSync(join(workspace, 'new'))).toBe(false)
+  })
+
+  test('what is larger than the bound, without reading it', () => {
+    writeFileSync(join(workspace, 'huge'), '')
+    truncateSync(join(workspace, 'huge'), 2 ** 42)
+    expect(() => read('huge')).toThrow(`huge is larger than ${MAX} bytes`)
+    writeFileSync(join(workspace, 'whole'), 'x'.repeat(MAX))
+    expect(read('whole')).toHaveLength(MAX)
+  })
+
+  test('what is not there', () => {
+    expect(() => read('nothing')).toThrow('there is no file nothing')
+    expect(() => read('no/such/path')).toThrow('there is no file no/such/path')
+  })
+})
+
+describe('a link that takes the place of a file after the look', () => {
+  const swapAt = (step: string): void => {
+    let isDone = false
+    withFaults(({ point }) => {
+      if (isDone || point !== step) return undefined
+      isDone = true
+      rmSync(join(workspace, 'inside'))
+      symlinkSync(join(outside, 'secret'), join(workspace, 'inside'))
+      return undefined
+    })
+  }
+
+  test('is not read', () => {
+    swapAt('workspace.open')
+    expect(() => read('inside')).toThrow('ELOOP')
+  })
+
+  test('is not written through: the file takes its place', () => {
+    swapAt('workspace.write.open')
+    writeWorkspaceFile(workspace, 'inside', 'changed')
+    expect(readFileSync(join(outside, 'secret'), 'utf8')).toBe('secret')
+    expect(read('inside')).toBe('changed')
+  })
+
+  test('or a FIFO, is not waited for', () => {
+    withFaults(({ point }) => {
+      if (point !== 'workspace.open') return undefined
+      rmSync(join(workspace, 'inside'))
+      execFileSync('mkfifo', [join(workspace, 'inside')])
+      return undefined
+    })
+    expect(() => read('inside')).toThrow('inside is no plain file')
+  })
+})
+
+test('a new file has the mode that the umask says, and one that is there keeps its own', () => {
+  const before = process.umask(0o027)
+  try {
+    writeWorkspaceFile(workspace, 'new', 'x')
+    expect(statSync(join(workspace, 'new')).mode & 0o777).toBe(0o640)
+    chmodSync(join(workspace, 'inside'), 0o755)
+    writeWorkspaceFile(workspace, 'inside', 'x')
+    expect(statSync(join(workspace, 'inside')).mode & 0o777).toBe(0o755)
+  } finally {
+    process.umask(before)
+  }
+})

@@ -1,0 +1,257 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { ModelEvent, ModelMessage, ModelProvider, ModelRequest } from '../../../src/provider/contract.js'
+import { providerFailure } from '../../../src/provider/failure.js'
+import type { Session } from '../../../src/session/session.js'
+import { conversation } from '../../../src/turn/prompt/history.js'
+import { appendTurn, newSession, reopen } from '../../support/sessions.js'
+import { tempStore } from '../../support/temp.js'
+import { kindsOf, model, runTurn, says } from '../../support/turns.js'
+
+const END: ModelEvent = { type: 'stop', reason: 'end' }
+const LONG = 'x'.repeat(3000)
+let session: Session
+
+beforeEach(async () => {
+  session = await newSession(tempStore())
+})
+
+const answer = (text: string): AsyncIterable<ModelEvent> => says({ type: 'text', text }, END)
+
+interface Asked {
+  /** Of the conversation, in order. */
+  histories: ModelMessage[][]
+  /** Of summaries. */
+  summaries: ModelRequest[]
+}
+
+/** A model whose context holds so many characters. */
+function narrow(
+  charactersMax: number,
+  summarise: () => AsyncIterable<ModelEvent> = () => answer('the gist'),
+): {
+  provider: ModelProvider
+  asked: Asked
+} {
+  const asked: Asked = { histories: [], summaries: [] }
+  const provider = model((request) => {
+    if (request.prompt.startsWith('Summarise')) {
+      asked.summaries.push(request)
+      return summarise()
+    }
+    const messages = request.messages()
+    asked.histories.push(messages)
+    if (JSON.stringify(messages).length > charactersMax) throw providerFailure('overflow', 'too long')
+    return answer('done')
+  })
+  return { provider, asked }
+}
+
+test('a conversation that is too long is summarised, once, and asked again', async () => {
+  for (const n of [1, 2, 3, 4]) appendTurn(session, `question ${n}`, LONG)
+  const { provider, asked } = narrow(8000)
+  const run = await runTurn(session, provider, { prompt: 'and now?' })
+  expect(run.status).toBe('completed')
+  expect(asked.summaries).toHaveLength(1)
+  expect(asked.summaries[0]).toMatchObject({ tools: [], instructions: null })
+  expect(asked.summaries[0]?.prompt).toContain('question 1')
+  expect(asked.histories).toHaveLength(2)
+  const [first, ...rest] = asked.histories[1] as ModelMessage[]
+  expect(first).toEqual({
+    role: 'user',
+    content: '[substrat] Summary of the conversation so far:\n\nthe gist',
+  })
+  expect(rest.at(-1)).toEqual({ role: 'user', content: 'and now?' })
+  expect(JSON.stringify(rest)).not.toContain('question 1')
+  // What is kept is kept word for word, the latest third.
+  expect(rest).toEqual(asked.histories[0]?.slice(-rest.length))
+  expect(kindsOf(session).filter((kind) => kind === 'context.compacted')).toHaveLength(1)
+})
+
+test('the log keeps everything, and the next process has the summary', async () => {
+  for (const n of [1, 2, 3]) appendTurn(session, `question ${n}`, LONG)
+  await runTurn(session, narrow(6000).provider, { prompt: 'and now?' })
+  const given = conversation(session)
+  expect(JSON.stringify([...session.records({ seq: 1, offset: 0 })])).toContain('question 1')
+  await session.close(() => false)
+  session = await reopen(session.store, session.id)
+  expect(conversation(session)).toEqual(given)
+  expect(given[0]?.content).toContain('the gist')
+})
+
+/** A response with two calls, and its results, as a turn that was asked `prompt`. */
+async function turnWithCalls(prompt: string, rounds: number, size: number): Promise<void> {
+  let round = 0
+  await runTurn(
+    session,
+    model(() => {
+      round += 1
+      if (round > rounds) return answer('read')
+      const call = (id: string): ModelEvent => ({
+        type: 'tool_call',
+        call: { call_id: `${id}${round}`, name: 'read_file', input: { path: `${'p'.repeat(size)}${id}` } },
+      })
+      return says(call('a'), call('b'), { type: 'stop', reason: 'tool_calls' })
+    }),
+    { prompt },
+  )
+}
+
+test('calls are never parted from their results', async () => {
+  for (const size of [10, 500, 2000]) {
+    await turnWithCalls(`look ${size}`, 5, size)
+    const { provider, asked } = narrow(JSON.stringify(conversation(session)).length - 100)
+    await runTurn(session, provider, { prompt: 'and now?' })
+    for (const messages of asked.histories) expectWhole(messages)
+  }
+  expect(kindsOf(session)).toContain('context.compacted')
+})
+
+test('a turn that is too long again after the model has answered is compacted again', async () => {
+  let calls = 0
+  const provider = model((request) => {
+    if (request.prompt.startsWith('Summarise')) return answer('the gist')
+    const messages = request.messages()
+    expectWhole(messages)
+    if (JSON.stringify(messages).length > 5 * LONG.length) throw providerFailure('overflow', 'too long')
+    calls += 1
+    if (calls > 12) return answer('done')
+    const call = { call_id: `c${calls}`, name: 'read_file', input: { path: LONG } }
+    return says({ type: 'tool_call', call }, { type: 'stop', reason: 'tool_calls' })
+  })
+  const run = await runTurn(session, provider, { prompt: 'go' })
+  expect(run.status).toBe('completed')
+  expect(kindsOf(session).filter((kind) => kind === 'context.compacted').length).toBeGreaterThan(1)
+  expect(conversation(session)[0]?.content).toMatch(/What you are working on, word for word:\n\ngo$/)
+})
+
+describe('what the turn is about is kept word for word', () => {
+  test('though its message was left out', async () => {
+    let asked = 0
+    const given: ModelMessage[][] = []
+    const provider = model((request) => {
+      if (request.prompt.startsWith('Summarise')) return answer('only a gist')
+      asked += 1
+      given.push(request.messages())
+      if (asked === 5) throw providerFailure('overflow', 'too long')
+      if (asked > 5) return answer('done')
+      const call = { call_id: `c${asked}`, name: 'read_file', input: { path: LONG } }
+      return says({ type: 'tool_call', call }, { type: 'stop', reason: 'tool_calls' })
+    })
+    const run = await runTurn(session, provider, { prompt: 'rename every foo to bar' })
+    expect(run.status).toBe('completed')
+    expect(given[5]?.[0]?.content).toContain('only a gist')
+    expect(given[5]?.[0]?.content).toMatch(
+      /What you are working on, word for word:\n\nrename every foo to bar$/,
+    )
+    expect(JSON.stringify(given[5]?.slice(1))).not.toContain('rename every foo')
+  })
+
+  test('and not said twice where its message is kept', async () => {
+    for (const n of [1, 2, 3]) appendTurn(session, `question ${n}`, LONG)
+    const { provider, asked } = narrow(6000)
+    await runTurn(session, provider, { prompt: 'and now?' })
+    expect(JSON.stringify(asked.histories[1]).split('and now?')).toHaveLength(2)
+  })
+})
+
+describe('where there is no way to make it shorter', () => {
+  async function failsWhole(provider: ModelProvider): Promise<void> {
+    const run = await runTurn(session, provider, { prompt: 'and now?' })
+    expect(run).toMatchObject({ status: 'failed', error: { type: 'overflow' } })
+    expect(session.state.state).toBe('suspended')
+  }
+
+  test.each<[string, () => AsyncIterable<ModelEvent>]>([
+    [
+      'the summary fails',
+      () => {
+        throw providerFailure('overloaded', 'busy')
+      },
+    ],
+    ['the summary is empty', () => answer(' \n')],
+    [
+      'the summary is too long itself',
+      () => {
+        throw providerFailure('overflow', 'too long')
+      },
+    ],
+  ])('because %s, the full context is kept and the run fails', async (_, summarise) => {
+    for (const n of [1, 2, 3]) appendTurn(session, `question ${n}`, LONG)
+    await failsWhole(narrow(6000, summarise).provider)
+    expect(kindsOf(session)).not.toContain('context.compacted')
+    expect(conversation(session)).toHaveLength(7)
+  })
+
+  test('because there is but one message, the run fails without a summary', async () => {
+    const { provider, asked } = narrow(10)
+    await failsWhole(provider)
+    expect(asked.summaries).toEqual([])
+  })
+
+  test('because it is too long again, the run fails: it is compacted once', async () => {
+    for (const n of [1, 2, 3]) appendTurn(session, `question ${n}`, LONG)
+    const { provider, asked } = narrow(10)
+    await failsWhole(provider)
+    expect(asked.summaries).toHaveLength(1)
+    expect(kindsOf(session).filter((kind) => kind === 'context.compacted')).toHaveLength(1)
+  })
+})
+
+describe('a model that cannot summarise', () => {
+  const dropping = (charactersMax: number): ReturnType<typeof narrow> => {
+    const made = narrow(charactersMax)
+    return { ...made, provider: { ...made.provider, summarises: false } }
+  }
+
+  test('loses the beginning, by a rule that is said, without being asked', async () => {
+    for (const n of [1, 2, 3, 4]) appendTurn(session, `question ${n}`, LONG)
+    const { provider, asked } = dropping(8000)
+    expect((await runTurn(session, provider, { prompt: 'and now?' })).status).toBe('completed')
+    expect(asked.summaries).toEqual([])
+    const [first, ...rest] = asked.histories[1] as ModelMessage[]
+    expect(first?.content).toBe(
+      `[substrat] The first ${9 - rest.length} messages of this conversation were left out, because it became too long.`,
+    )
+  })
+
+  test('is told of all that was left out, also by an earlier compaction', async () => {
+    for (const n of [1, 2, 3, 4]) appendTurn(session, `question ${n}`, LONG)
+    await runTurn(session, dropping(8000).provider, { prompt: 'and now?' })
+    for (const n of [5, 6, 7]) appendTurn(session, `question ${n}`, LONG)
+    const all = [...session.records({ seq: 1, offset: 0 })].filter(({ kind }) =>
+      /^message\.(user|agent)$/.test(kind),
+    )
+    const { provider, asked } = dropping(8000)
+    await runTurn(session, provider, { prompt: 'and then?' })
+    const [first, ...rest] = asked.histories[1] as ModelMessage[]
+    expect(first?.content).toContain(`The first ${all.length + 1 - rest.length} messages`)
+  })
+
+  test('is still told how many of its responses came before, so that a scenario goes on where it was', async () => {
+    for (const n of [1, 2, 3, 4]) appendTurn(session, `question ${n}`, LONG)
+    const places: number[] = []
+    let isFirst = true
+    const provider: ModelProvider = {
+      ...model((request) => {
+        const given = request.messages().filter(({ role }) => role === 'assistant').length
+        places.push(request.responses_before + given)
+        if (!isFirst) return answer('done')
+        isFirst = false
+        throw providerFailure('overflow', 'too long')
+      }),
+      summarises: false,
+    }
+    await runTurn(session, provider)
+    expect(places).toEqual([4, 4])
+  })
+})
+
+function expectWhole(messages: ModelMessage[]): void {
+  for (const [index, message] of messages.entries()) {
+    if (message.role !== 'assistant') continue
+    const results = messages.slice(index + 1, index + 1 + message.tool_calls.length)
+    expect(results.map((result) => (result.role === 'tool' ? result.call_id : result.role))).toEqual(
+      message.tool_calls.map(({ call_id }) => call_id),
+    )
+  }
+}

@@ -1,0 +1,216 @@
+import { randomUUID } from 'node:crypto'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { limits } from '../../../src/limits.js'
+import type { CallRecord, NewRecord } from '../../../src/session/records.js'
+import type { Session } from '../../../src/session/session.js'
+import {
+  conversation,
+  exchanges,
+  openCalls,
+  promptOf,
+  recoveryNotice,
+} from '../../../src/turn/prompt/history.js'
+import {
+  appendTurn,
+  beginning,
+  newSession,
+  replied,
+  startedRun,
+  userMessage,
+} from '../../support/sessions.js'
+import { tempStore } from '../../support/temp.js'
+
+let session: Session
+
+beforeEach(async () => {
+  session = await newSession(tempStore())
+})
+
+test('a conversation is what was said, also by mail and through blobs, in order; without failures', () => {
+  const large = 'x'.repeat(limits.inlineBytesMax + 1)
+  appendTurn(session, 'one', large)
+  const failed: string = randomUUID()
+  session.append([
+    ...beginning(session, failed, 'two'),
+    { kind: 'run.failed', run_id: failed, error: { type: 'crashed', message: 'not for the model' } },
+  ])
+  const mailed: string = randomUUID()
+  session.append([
+    startedRun(mailed),
+    {
+      kind: 'mail.delivered',
+      run_id: mailed,
+      message_id: randomUUID(),
+      from: 'operator',
+      mail_kind: 'request',
+      content: 'three',
+      sent_at: '2026-01-01T00:00:00.000Z',
+    },
+  ])
+  expect(conversation(session)).toEqual([
+    { role: 'user', content: 'one' },
+    { role: 'assistant', content: large, tool_calls: [] },
+    { role: 'user', content: 'two' },
+    { role: 'user', content: 'three' },
+  ])
+  expect(promptOf(session)).toBe('three')
+})
+
+test('where nothing was asked there is no prompt', () => {
+  expect(promptOf(session)).toBe('')
+  expect(conversation(session)).toEqual([])
+})
+
+describe('a turn that the model refused', () => {
+  const refuse = (run: string, said?: string): NewRecord => ({
+    kind: 'run.failed',
+    run_id: run,
+    error: { type: 'refused', message: 'it will not' },
+    ...(said === undefined ? {} : { said }),
+  })
+  const told = (): string[] => conversation(session).map(({ role, content }) => `${role}: ${content}`)
+  let run: string
+
+  beforeEach(() => {
+    appendTurn(session, 'one', 'first')
+    run = randomUUID()
+    session.append([...beginning(session, run, 'how is it made?'), { kind: 'model.requested', run_id: run }])
+  })
+
+  test('is left out, from its question on, with what was said before it refused', () => {
+    session.append([refuse(run, 'To begin with')])
+    expect(told()).toEqual(['user: one', 'assistant: first'])
+    appendTurn(session, 'two', 'second')
+    expect(told()).toEqual(['user: one', 'assistant: first', 'user: two', 'assistant: second'])
+  })
+
+  test('is in, where somebody tries that very turn again; and out, where that is refused too', () => {
+    session.append([refuse(run)])
+    const again: string = randomUUID()
+    session.append([{ ...startedRun(again), origin: 'continuation', continues: run, auto: false }])
+    expect(told()).toEqual(['user: one', 'assistant: first', 'user: how is it made?'])
+    expect(promptOf(session)).toBe('how is it made?')
+    session.append([{ kind: 'model.requested', run_id: again }, refuse(again)])
+    expect(told()).toEqual(['user: one', 'assistant: first'])
+  })
+
+  test('leaves a notice of the tools that it had run, which a second try takes the place of', () => {
+    const calls: CallRecord[] = [{ call_id: 'a', name: 'shell', input: {} }]
+    session.append([
+      replied(run, 'looking'),
+      { kind: 'model.responded', run_id: run, stop: 'tool_calls', calls },
+    ])
+    session.append([
+      { kind: 'tool.finished', run_id: run, call_id: 'a', tool: 'shell', content: 'ok', is_error: false },
+    ])
+    session.append([{ kind: 'model.requested', run_id: run }, refuse(run)])
+    expect(told().slice(2)).toEqual([
+      expect.stringMatching(/^user: \[substrat\] .* after these tools had run: shell\./),
+    ])
+    const again: string = randomUUID()
+    session.append([{ ...startedRun(again), origin: 'continuation', continues: run, auto: false }])
+    expect(told().slice(2)).toEqual(['user: how is it made?', 'assistant: looking', 'tool: ok'])
+  })
+
+  test('that failed in another way is in', () => {
+    session.append([
+      { kind: 'run.failed', run_id: run, error: { type: 'invalid_response', message: 'no sense' } },
+    ])
+    expect(told()).toEqual(['user: one', 'assistant: first', 'user: how is it made?'])
+  })
+})
+
+describe('calls and their results', () => {
+  const run: string = randomUUID()
+  const call = (call_id: string): CallRecord => ({ call_id, name: 'shell', input: { command: call_id } })
+  const responded = (...calls: CallRecord[]): NewRecord => ({
+    kind: 'model.responded',
+    run_id: run,
+    stop: 'tool_calls',
+    calls,
+  })
+  const finished = (call_id: string, content = call_id): NewRecord => ({
+    kind: 'tool.finished',
+    run_id: run,
+    call_id,
+    tool: 'shell',
+    content,
+    is_error: false,
+  })
+  const notice: NewRecord = { kind: 'message.notice', run_id: run, content: 'interrupted', attempt: 1 }
+  const told = (): string[] =>
+    conversation(session).map((message) => (message.role === 'tool' ? message.call_id : message.content))
+
+  beforeEach(() => {
+    session.append([...beginning(session, run, 'go'), { kind: 'model.requested', run_id: run }])
+    session.append([replied(run, 'looking'), responded(call('a'), call('b'))])
+  })
+
+  test('are in the order of the calls, whichever was done first', () => {
+    session.append([finished('b'), finished('a')])
+    expect(told()).toEqual(['go', 'looking', 'a', 'b'])
+  })
+
+  test('are not parted by a notice or a message that came in between', () => {
+    session.append([finished('a'), notice, finished('b')])
+    expect(told()).toEqual(['go', 'looking', 'a', 'b', 'interrupted'])
+    const next: string = randomUUID()
+    session.append([{ kind: 'run.completed', run_id: run }, startedRun(next), userMessage(next, 'and?')])
+    expect(told()).toEqual(['go', 'looking', 'a', 'b', 'interrupted', 'and?'])
+  })
+
+  test('that are not there yet are said not to be, so that no history lacks one', () => {
+    session.append([finished('b')])
+    expect(conversation(session)).toMatchObject([
+      {},
+      { tool_calls: [{ call_id: 'a' }, { call_id: 'b' }] },
+      { role: 'tool', call_id: 'a', content: 'There is no result yet.', is_error: true },
+      { role: 'tool', call_id: 'b', content: 'b', is_error: false },
+    ])
+  })
+
+  test('of one response are not those of another with the same ids', () => {
+    session.append([finished('a', 'first'), finished('b'), { kind: 'model.requested', run_id: run }])
+    session.append([responded(call('a'))])
+    session.append([finished('a', 'second')])
+    const results = conversation(session).filter(({ role }) => role === 'tool')
+    expect(results.map(({ content }) => content)).toEqual(['first', 'b', 'second'])
+  })
+
+  test('belong to one exchange, a message to its own', () => {
+    session.append([finished('a'), finished('b'), notice])
+    expect(exchanges(session).map(({ messages, isPrompt }) => [messages.length, isPrompt])).toEqual([
+      [1, true],
+      [3, false],
+      [1, false],
+    ])
+  })
+
+  test('of the open run are found with their inputs, from the line or a blob', () => {
+    const input = { command: 'x'.repeat(limits.inlineBytesMax) }
+    const input_blob = session.writeBlob(Buffer.from(JSON.stringify(input)))
+    session.append([finished('a'), finished('b'), { kind: 'model.requested', run_id: run }])
+    session.append([responded(call('a'), { call_id: 'c', name: 'shell', input_blob })])
+    expect(openCalls(session)).toEqual([call('a'), { call_id: 'c', name: 'shell', input }])
+  })
+})
+
+test('a final response that was written before its reply, as logs were before there were tools, is one message', () => {
+  const run: string = randomUUID()
+  session.append([...beginning(session, run, 'hi'), { kind: 'model.requested', run_id: run }])
+  session.append([{ kind: 'model.responded', run_id: run, stop: 'end' }, replied(run, 'hello')])
+  expect(conversation(session)).toEqual([
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', content: 'hello', tool_calls: [] },
+  ])
+})
+
+test('a model is told that its turn was interrupted where it had begun to act, and not before', () => {
+  const run: string = randomUUID()
+  expect(recoveryNotice(session.state)).toBeNull()
+  session.append([...beginning(session, run, 'hi'), { kind: 'model.requested', run_id: run }])
+  expect(recoveryNotice(session.state)).toBeNull()
+  const calls = [{ call_id: 'a', name: 'shell', input: {} }]
+  session.append([{ kind: 'model.responded', run_id: run, stop: 'tool_calls', calls }])
+  expect(recoveryNotice(session.state)).toMatch(/^\[substrat\] .* interrupted/)
+})
