@@ -25,7 +25,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 /** As it is built for its package. */
 export const PLUGIN_FILE = join(folder, 'provider.mjs')
 execFileSync(process.execPath, [
-  join(REPOSITORY, 'plugins/model-http/build.mjs'),
+  join(REPOSITORY, 'plugins/shared/build.mjs'),
   join(REPOSITORY, 'plugins/provider-codex'),
   PLUGIN_FILE,
 ])

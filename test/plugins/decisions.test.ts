@@ -11,7 +11,7 @@ interface Part {
   decisionPrompt(answer: WaitAnswer): string
 }
 
-const { askedInput, Decisions, decisionPrompt } = await pluginPart<Part>('program-lines/src/decisions')
+const { askedInput, Decisions, decisionPrompt } = await pluginPart<Part>('shared/src/program/decisions')
 
 const ask = (input: JsonObject): WaitAsk => ({ call_id: 'n', tool: 'Edit', input: askedInput(input) })
 

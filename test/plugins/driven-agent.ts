@@ -36,7 +36,7 @@ export function builtPlugin(name: string): PluginFacts {
 function built(name: string): string {
   const file = join(folder, `${name}.mjs`)
   execFileSync(process.execPath, [
-    join(REPOSITORY, 'plugins/model-http/build.mjs'),
+    join(REPOSITORY, 'plugins/shared/build.mjs'),
     join(REPOSITORY, 'plugins', name),
     file,
   ])

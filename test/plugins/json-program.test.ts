@@ -13,7 +13,7 @@ interface JsonProgram {
 
 const { launchJsonProgram } = await pluginPart<{
   launchJsonProgram(host: AgentHost, command: object, options: { signal: AbortSignal }): Promise<JsonProgram>
-}>('program-lines/src/program')
+}>('shared/src/program/program')
 
 /** One that has exited. */
 async function exited() {

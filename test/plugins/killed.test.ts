@@ -12,7 +12,7 @@ interface Parts {
   exitFailure(program: string, exit: Exit, complaint: string, hasBegun: boolean): ProviderFailure
 }
 
-const { killerOf, wordsOfExit } = await pluginPart<Parts>('program-lines/src/exit')
+const { killerOf, wordsOfExit } = await pluginPart<Parts>('shared/src/program/exit')
 const { failureOfExit } = await pluginPart<Parts>('provider-claude-code/src/failure')
 const { exitFailure } = await pluginPart<Parts>('provider-codex/src/failure')
 

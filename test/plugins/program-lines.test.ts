@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { pluginPart } from './plugin-part.js'
 
-const part = <T>(name: string): Promise<T> => pluginPart<T>(`program-lines/src/${name}`)
+const part = <T>(name: string): Promise<T> => pluginPart<T>(`shared/src/program/${name}`)
 
 const { readLines } = await part<{
   readLines(pieces: AsyncIterable<Buffer>, bytesMax: number): AsyncIterable<string | undefined>

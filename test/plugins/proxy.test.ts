@@ -3,7 +3,7 @@ import { createServer, request as httpRequest, type IncomingMessage } from 'node
 import { type AddressInfo, connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { proxyFor } from '../../plugins/model-http/src/proxy.js'
+import { proxyFor } from '../../plugins/shared/src/model/proxy.js'
 import { certificate } from '../support/model-server/certificate.js'
 import { type ModelServer, startModelServer } from '../support/model-server/server.js'
 import { waitFor } from '../support/wait.js'

@@ -7,7 +7,7 @@ type Scrubber = (
   known: { url: URL; model: string | null },
   environment: Record<string, string>,
 ) => (text: string) => string
-const { scrubber } = await pluginPart<{ scrubber: Scrubber }>('model-http/src/secrets')
+const { scrubber } = await pluginPart<{ scrubber: Scrubber }>('shared/src/model/secrets')
 
 const scrub = (
   text: string,

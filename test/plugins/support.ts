@@ -41,7 +41,7 @@ delete process.env.SSL_CERT_FILE
 export async function buildPlugin(name: string): Promise<string> {
   const output = join(folder, `${name}.mjs`)
   await run(process.execPath, [
-    join(REPOSITORY, 'plugins/model-http/build.mjs'),
+    join(REPOSITORY, 'plugins/shared/build.mjs'),
     join(REPOSITORY, 'plugins', name),
     output,
   ])

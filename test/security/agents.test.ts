@@ -31,7 +31,7 @@ const WRONG = [
   'x'.repeat(1000),
 ]
 
-const { countOf } = await pluginPart<{ countOf(value: unknown): number }>('program-lines/src/json')
+const { countOf } = await pluginPart<{ countOf(value: unknown): number }>('shared/src/program/json')
 
 test.each([-5, 2 ** 53, 1e300, Number.POSITIVE_INFINITY, Number.NaN, '5', null])(
   '%j is no count of a program',

@@ -3,8 +3,8 @@
  * category, or, as they did before, as lists of their own.
  */
 import type { JsonObject } from 'substrat/provider'
-import { failure } from '../../model-http/src/failure.js'
-import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+import { failure } from '../../shared/src/failure.js'
+import { objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
 import type { Bounds, Connection } from './connection.js'
 import type { OpenSession } from './open.js'
 

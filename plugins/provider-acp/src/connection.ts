@@ -9,8 +9,8 @@
  */
 import type { AnyMessage, ErrorResponse } from '@agentclientprotocol/sdk'
 import type { JsonObject } from 'substrat/provider'
-import { objectOf, textOf } from '../../program-lines/src/json.js'
-import type { JsonProgram } from '../../program-lines/src/program.js'
+import { objectOf, textOf } from '../../shared/src/program/json.js'
+import type { JsonProgram } from '../../shared/src/program/program.js'
 
 /** What the agent says by itself. One with an id is a request, and wants an answer. */
 export interface Incoming {

@@ -1,15 +1,15 @@
 /** How an agent fails, as failures of the contract: what went wrong, and what to do about it. */
 import type { ProviderFailure } from 'substrat/provider'
-import { endedEarly, type FailureType, failure, isFailure } from '../../model-http/src/failure.js'
+import { endedEarly, type FailureType, failure, isFailure } from '../../shared/src/failure.js'
 import {
   type Exit,
   killerOf,
   SURE_EXIT_MS_MAX,
   soonExited,
   wordsOfExit,
-} from '../../program-lines/src/exit.js'
-import { failureOfText } from '../../program-lines/src/failure-text.js'
-import { objectsOf, textOf } from '../../program-lines/src/json.js'
+} from '../../shared/src/program/exit.js'
+import { failureOfText } from '../../shared/src/program/failure-text.js'
+import { objectsOf, textOf } from '../../shared/src/program/json.js'
 import { AgentEnded, AgentError, TimedOut } from './connection.js'
 
 // Of the protocol.

@@ -1,7 +1,7 @@
 /** `acp`: every agent that speaks the Agent Client Protocol over its stdin and stdout. */
 import type { AgentProvider } from 'substrat/provider'
-import { sessionsOf } from '../../program-lines/src/kept-session.js'
-import type { JsonProgram } from '../../program-lines/src/program.js'
+import { sessionsOf } from '../../shared/src/program/kept-session.js'
+import type { JsonProgram } from '../../shared/src/program/program.js'
 import { OPTIONS, readSettings } from './settings.js'
 import { decode, encode } from './state.js'
 import { playTurn } from './turn.js'

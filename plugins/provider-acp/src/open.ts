@@ -1,9 +1,9 @@
 /** From an agent that has just started to a session that can be prompted: new, or the one of an earlier turn. */
 import type { InitializeRequest, McpServerStdio, NewSessionRequest } from '@agentclientprotocol/sdk'
 import type { AgentHost, JsonObject, ProviderSettings } from 'substrat/provider'
-import { failure } from '../../model-http/src/failure.js'
-import { failureOfText } from '../../program-lines/src/failure-text.js'
-import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+import { failure } from '../../shared/src/failure.js'
+import { failureOfText } from '../../shared/src/program/failure-text.js'
+import { objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
 import { AgentError, type Bounds, type Connection } from './connection.js'
 
 const PROTOCOL_VERSION = 1

@@ -7,8 +7,8 @@
  */
 import type { PermissionOption, RequestPermissionResponse } from '@agentclientprotocol/sdk'
 import type { JsonObject, WaitAnswer, WaitAsk } from 'substrat/provider'
-import { askedInput, Decisions } from '../../program-lines/src/decisions.js'
-import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+import { askedInput, Decisions } from '../../shared/src/program/decisions.js'
+import { objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
 import { inputOf, type ToolCalls } from './tool-calls.js'
 
 /** The names of substrat's own tools, which people have in their `--allow`, as the protocol's kinds of tools. */

@@ -1,8 +1,8 @@
 /** A prompt and everything until its stop reason: what the agent says, uses, and asks for. */
 import type { ContentBlock } from '@agentclientprotocol/sdk'
 import type { AgentEvent, JsonObject } from 'substrat/provider'
-import { failure, refusedAfter } from '../../model-http/src/failure.js'
-import { countOf, objectOf, textOf } from '../../program-lines/src/json.js'
+import { failure, refusedAfter } from '../../shared/src/failure.js'
+import { countOf, objectOf, textOf } from '../../shared/src/program/json.js'
 import type { Connection, Incoming, RequestId } from './connection.js'
 import { CANCELLED, Permissions } from './permissions.js'
 import { Reply } from './reply.js'

@@ -1,6 +1,6 @@
 /** What an agent is configured with: options, read and checked without touching anything. */
 import type { ProviderSettings } from 'substrat/provider'
-import { failure } from '../../model-http/src/failure.js'
+import { failure } from '../../shared/src/failure.js'
 
 export const OPTIONS = {
   command: 'the shell command that runs the agent, speaking ACP over its stdin and stdout: opencode acp',

@@ -1,8 +1,8 @@
 /** What is kept of a conversation between turns. */
 import { createHash } from 'node:crypto'
-import { failure } from '../../model-http/src/failure.js'
-import { textOf } from '../../program-lines/src/json.js'
-import { decodeState, encodeState } from '../../program-lines/src/state.js'
+import { failure } from '../../shared/src/failure.js'
+import { textOf } from '../../shared/src/program/json.js'
+import { decodeState, encodeState } from '../../shared/src/program/state.js'
 
 export interface NativeState {
   session_id: string

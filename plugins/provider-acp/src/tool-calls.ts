@@ -5,7 +5,7 @@
  * at most once; of substrat's own tools neither, because substrat records them itself.
  */
 import type { AgentEvent, JsonObject } from 'substrat/provider'
-import { clipped, clippedInput, objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+import { clipped, clippedInput, objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
 
 /** What is known of a call so far. */
 export interface KnownCall {

@@ -1,12 +1,12 @@
 /** The events of the Messages API as events of the contract. */
 import type Anthropic from '@anthropic-ai/sdk'
 import type { ModelEvent, Usage } from 'substrat/provider'
-import { apiErrorOf } from '../../model-http/src/api-error.js'
-import { cutShort, streamFailure, type WireEvent } from '../../model-http/src/ask.js'
-import { refusal } from '../../model-http/src/refusal.js'
-import type { Endpoint } from '../../model-http/src/settings.js'
-import { ToolCalls } from '../../model-http/src/tool-calls.js'
-import { countOf, numberIn, objectIn, textIn, type Wire } from '../../model-http/src/wire.js'
+import { apiErrorOf } from '../../shared/src/model/api-error.js'
+import { cutShort, streamFailure, type WireEvent } from '../../shared/src/model/ask.js'
+import { refusal } from '../../shared/src/model/refusal.js'
+import type { Endpoint } from '../../shared/src/model/settings.js'
+import { ToolCalls } from '../../shared/src/model/tool-calls.js'
+import { countOf, numberIn, objectIn, textIn, type Wire } from '../../shared/src/model/wire.js'
 
 type Event = Wire<Anthropic.RawMessageStreamEvent> | { type: 'error' } | { type: 'ping' }
 

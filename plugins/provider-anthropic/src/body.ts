@@ -6,7 +6,7 @@
  */
 import type Anthropic from '@anthropic-ai/sdk'
 import type { ModelMessage, ModelRequest } from 'substrat/provider'
-import { isBlank, NOTHING, wireHistory } from '../../model-http/src/history.js'
+import { isBlank, NOTHING, wireHistory } from '../../shared/src/model/history.js'
 import type { Settings } from './settings.js'
 
 /** The SDK's types leave `temperature` out, because the newest models refuse it; older ones take it. */

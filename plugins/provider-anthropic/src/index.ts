@@ -1,7 +1,7 @@
 /** `anthropic`: the Messages API of Anthropic, and whatever speaks as it does. */
 import type { ModelProvider } from 'substrat/provider'
-import { ask, guarded } from '../../model-http/src/ask.js'
-import { scrubber } from '../../model-http/src/secrets.js'
+import { ask, guarded } from '../../shared/src/model/ask.js'
+import { scrubber } from '../../shared/src/model/secrets.js'
 import { isLast, readAnswer } from './answer.js'
 import { messagesBody } from './body.js'
 import { OPTIONS, readSettings } from './settings.js'

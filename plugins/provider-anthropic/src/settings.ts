@@ -1,7 +1,7 @@
 /** What the options and the environment say, or why that cannot work. */
 import type { ProviderSettings } from 'substrat/provider'
-import { failure } from '../../model-http/src/failure.js'
-import type { Environment } from '../../model-http/src/proxy.js'
+import { failure } from '../../shared/src/failure.js'
+import type { Environment } from '../../shared/src/model/proxy.js'
 import {
   apiKey,
   baseUrlOf,
@@ -12,7 +12,7 @@ import {
   oneOf,
   positiveInteger,
   temperatureOf,
-} from '../../model-http/src/settings.js'
+} from '../../shared/src/model/settings.js'
 
 export interface Settings {
   endpoint: Endpoint

@@ -1,6 +1,6 @@
 /** What claude says in the course of a turn, as events of ours. */
 import type { AgentEvent, JsonObject, Usage } from 'substrat/provider'
-import { clipped, clippedInput, countOf, objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+import { clipped, clippedInput, countOf, objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
 
 export class Events {
   /** Tools that have begun, by the id of their call; those of substrat, which it records itself, are not among them. */

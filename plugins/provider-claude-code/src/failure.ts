@@ -1,9 +1,9 @@
 /** Why a turn of claude failed. */
 import type { JsonObject, ProviderFailure } from 'substrat/provider'
-import { endedEarly, type FailureType, failure, refusedAfter } from '../../model-http/src/failure.js'
-import { type Exit, killerOf, wordsOfExit } from '../../program-lines/src/exit.js'
-import { failureOfText } from '../../program-lines/src/failure-text.js'
-import { countOf, objectOf, textOf } from '../../program-lines/src/json.js'
+import { endedEarly, type FailureType, failure, refusedAfter } from '../../shared/src/failure.js'
+import { type Exit, killerOf, wordsOfExit } from '../../shared/src/program/exit.js'
+import { failureOfText } from '../../shared/src/program/failure-text.js'
+import { countOf, objectOf, textOf } from '../../shared/src/program/json.js'
 
 /** What claude names the errors of the API, in its `error` beside a message. */
 const TYPE_OF_ERROR: Record<string, FailureType> = {

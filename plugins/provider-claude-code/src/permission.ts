@@ -8,8 +8,8 @@
  * tool; the question has a wait of its own after that.
  */
 import type { JsonObject, WaitAnswer, WaitAsk } from 'substrat/provider'
-import { askedInput, Decisions, decisionPrompt } from '../../program-lines/src/decisions.js'
-import { objectOf, textOf } from '../../program-lines/src/json.js'
+import { askedInput, Decisions, decisionPrompt } from '../../shared/src/program/decisions.js'
+import { objectOf, textOf } from '../../shared/src/program/json.js'
 
 /** Asks something of the person by itself, and no permission. */
 const QUESTION_TOOL = 'AskUserQuestion'

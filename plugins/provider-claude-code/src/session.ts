@@ -8,8 +8,8 @@ import type {
   TurnCallOptions,
   WaitAnswer,
 } from 'substrat/provider'
-import { failure } from '../../model-http/src/failure.js'
-import type { JsonProgram } from '../../program-lines/src/program.js'
+import { failure } from '../../shared/src/failure.js'
+import type { JsonProgram } from '../../shared/src/program/program.js'
 import { Permissions, promptOfAnswer } from './permission.js'
 import { readSettings } from './settings.js'
 import { type ClaudeState, encodeClaudeState } from './state.js'

@@ -1,7 +1,7 @@
 /** The options of this provider. */
 import type { ProviderSettings } from 'substrat/provider'
-import { failure } from '../../model-http/src/failure.js'
-import { wordsOf } from '../../program-lines/src/words.js'
+import { failure } from '../../shared/src/failure.js'
+import { wordsOf } from '../../shared/src/program/words.js'
 
 const PERMISSION_MODES = ['default', 'acceptEdits', 'plan', 'auto', 'dontAsk', 'bypassPermissions']
 

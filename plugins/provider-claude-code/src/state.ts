@@ -1,8 +1,8 @@
 /** What substrat keeps for the next turn, in its log. */
 
-import { failure } from '../../model-http/src/failure.js'
-import { textOf } from '../../program-lines/src/json.js'
-import { decodeState, encodeState } from '../../program-lines/src/state.js'
+import { failure } from '../../shared/src/failure.js'
+import { textOf } from '../../shared/src/program/json.js'
+import { decodeState, encodeState } from '../../shared/src/program/state.js'
 
 export interface ClaudeState {
   /** Claude's own session, and the name of its transcript. */

@@ -1,7 +1,7 @@
 /** One turn: claude started, its message given to it, what it says read to the `result`. */
 import type { AgentEvent, AgentHost, JsonObject, PrivateFile } from 'substrat/provider'
-import { objectOf, textOf } from '../../program-lines/src/json.js'
-import { type JsonProgram, launchJsonProgram } from '../../program-lines/src/program.js'
+import { objectOf, textOf } from '../../shared/src/program/json.js'
+import { type JsonProgram, launchJsonProgram } from '../../shared/src/program/program.js'
 import { commandOf } from './command.js'
 import { Events, usageOf } from './events.js'
 import {

@@ -1,9 +1,9 @@
 /** What codex says when a turn failed, as a failure of the contract. */
 import type { ProviderFailure } from 'substrat/provider'
-import { endedEarly, type FailureType, failure } from '../../model-http/src/failure.js'
-import { type Exit, killerOf, wordsOfExit } from '../../program-lines/src/exit.js'
-import { failureOfText } from '../../program-lines/src/failure-text.js'
-import { objectOf, textOf } from '../../program-lines/src/json.js'
+import { endedEarly, type FailureType, failure } from '../../shared/src/failure.js'
+import { type Exit, killerOf, wordsOfExit } from '../../shared/src/program/exit.js'
+import { failureOfText } from '../../shared/src/program/failure-text.js'
+import { objectOf, textOf } from '../../shared/src/program/json.js'
 
 /** What is codex's own way of saying it; the first that fits. Anything else is said as other programs say it. */
 const RULES: [type: FailureType, said: RegExp][] = [

@@ -5,7 +5,7 @@
  * does not let through fails, and it goes on without.
  */
 import type { AgentHost, AgentProvider, AgentSession, ProviderSettings } from 'substrat/provider'
-import { failure } from '../../model-http/src/failure.js'
+import { failure } from '../../shared/src/failure.js'
 import { turnOutcome } from './rollout.js'
 import { OPTIONS, readSettings } from './settings.js'
 import { encodeThread, type Thread, threadOf } from './thread.js'

@@ -1,6 +1,6 @@
 /** Items of codex that are uses of its tools, as events of the contract. */
 import type { AgentEvent, JsonObject } from 'substrat/provider'
-import { clipped, clippedInput, objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+import { clipped, clippedInput, objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
 
 interface ToolUse {
   tool: string

@@ -1,7 +1,7 @@
 /** Codex tries to reconnect for ever where there is no network: how long that may go on is for our clock to say. */
 import type { JsonObject } from 'substrat/provider'
-import { failure } from '../../model-http/src/failure.js'
-import { textOf } from '../../program-lines/src/json.js'
+import { failure } from '../../shared/src/failure.js'
+import { textOf } from '../../shared/src/program/json.js'
 
 export class OfflineClock {
   private readonly controller = new AbortController()

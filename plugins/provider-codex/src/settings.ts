@@ -1,7 +1,7 @@
 /** What the options say, or why that cannot work. */
 import type { ProviderSettings } from 'substrat/provider'
-import { failure } from '../../model-http/src/failure.js'
-import { wordsOf } from '../../program-lines/src/words.js'
+import { failure } from '../../shared/src/failure.js'
+import { wordsOf } from '../../shared/src/program/words.js'
 
 const SANDBOXES = ['read-only', 'workspace-write', 'danger-full-access'] as const
 export type Sandbox = (typeof SANDBOXES)[number]

@@ -1,6 +1,6 @@
 /** What substrat keeps of a thread of codex. */
-import { countOf, textOf } from '../../program-lines/src/json.js'
-import { decodeState, encodeState } from '../../program-lines/src/state.js'
+import { countOf, textOf } from '../../shared/src/program/json.js'
+import { decodeState, encodeState } from '../../shared/src/program/state.js'
 
 export interface Thread {
   id: string

@@ -12,10 +12,10 @@ import type {
   ProviderSettings,
   TurnCallOptions,
 } from 'substrat/provider'
-import { refusedAfter } from '../../model-http/src/failure.js'
-import { killerOf } from '../../program-lines/src/exit.js'
-import { countOf, objectOf, textOf } from '../../program-lines/src/json.js'
-import { type JsonProgram, launchJsonProgram } from '../../program-lines/src/program.js'
+import { refusedAfter } from '../../shared/src/failure.js'
+import { killerOf } from '../../shared/src/program/exit.js'
+import { countOf, objectOf, textOf } from '../../shared/src/program/json.js'
+import { type JsonProgram, launchJsonProgram } from '../../shared/src/program/program.js'
 import { commandOf, promptOf } from './command.js'
 import { codexFailure, exitFailure } from './failure.js'
 import { ToolUses } from './items.js'

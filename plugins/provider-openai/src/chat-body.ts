@@ -1,7 +1,7 @@
 /** The body of a request to Chat Completions, of OpenAI or of a server that speaks as it does. */
 import type OpenAI from 'openai'
 import type { ModelMessage, ModelRequest } from 'substrat/provider'
-import { isBlank, NOTHING } from '../../model-http/src/history.js'
+import { isBlank, NOTHING } from '../../shared/src/model/history.js'
 import { instructionsOf, openaiHistory, resultText } from './history.js'
 import type { Settings } from './settings.js'
 

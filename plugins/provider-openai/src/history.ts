@@ -1,6 +1,6 @@
 /** What both APIs of OpenAI need of a conversation. */
 import type { ModelMessage, ModelRequest } from 'substrat/provider'
-import { isBlank, wireHistory } from '../../model-http/src/history.js'
+import { isBlank, wireHistory } from '../../shared/src/model/history.js'
 
 // What Chat Completions takes.
 const ID_CHARACTERS_MAX = 40

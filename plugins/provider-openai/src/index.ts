@@ -1,7 +1,7 @@
 /** `openai`: models of OpenAI, and of every server that speaks one of its two APIs. */
 import type { ModelProvider } from 'substrat/provider'
-import { ask, guarded } from '../../model-http/src/ask.js'
-import { scrubber } from '../../model-http/src/secrets.js'
+import { ask, guarded } from '../../shared/src/model/ask.js'
+import { scrubber } from '../../shared/src/model/secrets.js'
 import { readChat } from './chat-answer.js'
 import { chatBody } from './chat-body.js'
 import { isLast, readResponses } from './responses-answer.js'

@@ -4,7 +4,7 @@
  */
 import type OpenAI from 'openai'
 import type { ModelMessage, ModelRequest } from 'substrat/provider'
-import { isBlank, NOTHING } from '../../model-http/src/history.js'
+import { isBlank, NOTHING } from '../../shared/src/model/history.js'
 import { instructionsOf, openaiHistory, resultText } from './history.js'
 import type { Settings } from './settings.js'
 

@@ -1,8 +1,8 @@
 /** What the options and the environment say, or why that cannot work. */
 import type OpenAI from 'openai'
 import type { ProviderSettings } from 'substrat/provider'
-import { failure } from '../../model-http/src/failure.js'
-import type { Environment } from '../../model-http/src/proxy.js'
+import { failure } from '../../shared/src/failure.js'
+import type { Environment } from '../../shared/src/model/proxy.js'
 import {
   apiKey,
   baseUrlOf,
@@ -13,7 +13,7 @@ import {
   oneOf,
   positiveInteger,
   temperatureOf,
-} from '../../model-http/src/settings.js'
+} from '../../shared/src/model/settings.js'
 
 type Effort = NonNullable<OpenAI.ReasoningEffort>
 

@@ -1,8 +1,8 @@
 /** What happens from the prompt until OpenCode is idle again: what it says, uses, asks for, and waits for. */
 import type { AgentEvent, JsonObject, ProviderFailure, WaitAsk } from 'substrat/provider'
-import { failure } from '../../model-http/src/failure.js'
-import { failureOfText } from '../../program-lines/src/failure-text.js'
-import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+import { failure } from '../../shared/src/failure.js'
+import { failureOfText } from '../../shared/src/program/failure-text.js'
+import { objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
 import { failureOfError, isOwnPart } from './messages.js'
 import { Permissions } from './permissions.js'
 import type { Server } from './server.js'

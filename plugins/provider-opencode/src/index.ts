@@ -1,6 +1,6 @@
 /** `opencode`: OpenCode over its own server, which says more than its ACP does: retries, tools, tokens, and its store. */
 import type { AgentProvider } from 'substrat/provider'
-import { sessionsOf } from '../../program-lines/src/kept-session.js'
+import { sessionsOf } from '../../shared/src/program/kept-session.js'
 import { inspectTurn } from './inspect.js'
 import { OPTIONS, readSettings } from './settings.js'
 import { decode, encode } from './state.js'

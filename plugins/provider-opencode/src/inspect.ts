@@ -1,7 +1,7 @@
 /** What OpenCode's own store has of a turn whose process died: `opencode export` reads it, and starts no agent. */
 import type { HeardOfTurn, Inspection, InspectOptions, JsonObject, ProviderSettings } from 'substrat/provider'
-import { Unheard } from '../../program-lines/src/heard.js'
-import { objectOf, objectsOf } from '../../program-lines/src/json.js'
+import { Unheard } from '../../shared/src/program/heard.js'
+import { objectOf, objectsOf } from '../../shared/src/program/json.js'
 import { outputOf } from './guarded.js'
 import { answerTo, isWhole, resultsIn } from './messages.js'
 import { readSettings } from './settings.js'

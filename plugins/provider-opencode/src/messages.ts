@@ -1,10 +1,10 @@
 /** A session's messages, as the API and the export have them: what the answer to a prompt is, and whether it is whole. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AgentEvent, JsonObject, ProviderFailure, Usage } from 'substrat/provider'
-import { type FailureType, failure, refusedAfter } from '../../model-http/src/failure.js'
-import { retryAfterMs } from '../../model-http/src/retry-after.js'
-import { failureOfText } from '../../program-lines/src/failure-text.js'
-import { countOf, objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
+import { type FailureType, failure, refusedAfter } from '../../shared/src/failure.js'
+import { retryAfterMs } from '../../shared/src/model/retry-after.js'
+import { failureOfText } from '../../shared/src/program/failure-text.js'
+import { countOf, objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
 
 export interface Answered {
   reply: string

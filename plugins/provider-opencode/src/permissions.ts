@@ -6,8 +6,8 @@
  * and a person is asked.
  */
 import type { JsonObject, WaitAnswer, WaitAsk } from 'substrat/provider'
-import { askedInput, Decisions } from '../../program-lines/src/decisions.js'
-import { objectOf, textOf } from '../../program-lines/src/json.js'
+import { askedInput, Decisions } from '../../shared/src/program/decisions.js'
+import { objectOf, textOf } from '../../shared/src/program/json.js'
 
 /** The names of substrat's own tools, which people have in their `--allow`, as the permissions of OpenCode. */
 const PERMISSIONS: Record<string, string> = {

@@ -7,11 +7,11 @@
 import { setMaxListeners } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import type { JsonObject } from 'substrat/provider'
-import { failure } from '../../model-http/src/failure.js'
-import { type Exit, soonExited } from '../../program-lines/src/exit.js'
-import { readLines } from '../../program-lines/src/framing.js'
-import { objectOf, textOf } from '../../program-lines/src/json.js'
-import { parseJson } from '../../program-lines/src/parse.js'
+import { failure } from '../../shared/src/failure.js'
+import { type Exit, soonExited } from '../../shared/src/program/exit.js'
+import { readLines } from '../../shared/src/program/framing.js'
+import { objectOf, textOf } from '../../shared/src/program/json.js'
+import { parseJson } from '../../shared/src/program/parse.js'
 
 const LINE_BYTES_MAX = 32 * 1024 * 1024
 /** Of an answer: the messages of a session are one. */

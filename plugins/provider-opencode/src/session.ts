@@ -1,6 +1,6 @@
 /** The session of a turn: new, or the one of an earlier turn, with substrat's tools beside its own. */
-import { failure } from '../../model-http/src/failure.js'
-import { objectOf, textOf } from '../../program-lines/src/json.js'
+import { failure } from '../../shared/src/failure.js'
+import { objectOf, textOf } from '../../shared/src/program/json.js'
 import { type Server, wordsOf } from './server.js'
 import { readSettings } from './settings.js'
 import { isSessionId } from './state.js'

@@ -8,10 +8,10 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AgentHost, KeptServer, LaunchCommand, LaunchedProgram } from 'substrat/provider'
-import { failure } from '../../model-http/src/failure.js'
-import { wordsOfExit } from '../../program-lines/src/exit.js'
-import { objectOf, textOf } from '../../program-lines/src/json.js'
-import { keepTail, QUIET_MS } from '../../program-lines/src/tail.js'
+import { failure } from '../../shared/src/failure.js'
+import { wordsOfExit } from '../../shared/src/program/exit.js'
+import { objectOf, textOf } from '../../shared/src/program/json.js'
+import { keepTail, QUIET_MS } from '../../shared/src/program/tail.js'
 import { complaintIn, Server, USER } from './server.js'
 
 const START_MS_MAX = 60_000

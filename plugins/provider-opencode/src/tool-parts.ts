@@ -1,6 +1,6 @@
 /** OpenCode's tool calls, as events for the log: each started and finished once; substrat's own are recorded by itself. */
 import type { AgentEvent, JsonObject } from 'substrat/provider'
-import { clipped, clippedInput, objectOf, textOf } from '../../program-lines/src/json.js'
+import { clipped, clippedInput, objectOf, textOf } from '../../shared/src/program/json.js'
 
 export class ToolParts {
   /** Names of the tools by their calls. */

@@ -6,11 +6,11 @@
  * the model said to that very prompt, and ended by itself; a turn that was stopped or parked is never answered.
  */
 import type { AgentEvent, JsonObject } from 'substrat/provider'
-import { endedEarly, failure, isFailure } from '../../model-http/src/failure.js'
-import { killerOf, SURE_EXIT_MS_MAX, wordsOfExit } from '../../program-lines/src/exit.js'
-import { failureOfText } from '../../program-lines/src/failure-text.js'
-import { objectOf, objectsOf, textOf } from '../../program-lines/src/json.js'
-import type { TurnWork as KeptTurnWork } from '../../program-lines/src/kept-session.js'
+import { endedEarly, failure, isFailure } from '../../shared/src/failure.js'
+import { killerOf, SURE_EXIT_MS_MAX, wordsOfExit } from '../../shared/src/program/exit.js'
+import { failureOfText } from '../../shared/src/program/failure-text.js'
+import { objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
+import type { TurnWork as KeptTurnWork } from '../../shared/src/program/kept-session.js'
 import { EventsEnded, Following } from './following.js'
 import { newMessageId } from './message-id.js'
 import { answerTo, endOf, failureOfError } from './messages.js'

@@ -20,7 +20,7 @@ const folder = mkdtempSync(join(tmpdir(), 'substrat-claude-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const file = join(folder, 'provider.mjs')
-const build = join(REPOSITORY, 'plugins/model-http/build.mjs')
+const build = join(REPOSITORY, 'plugins/shared/build.mjs')
 execFileSync(process.execPath, [build, join(REPOSITORY, 'plugins/provider-claude-code'), file])
 export const claude = ((await import(/* @vite-ignore */ file)) as { default: AgentProvider }).default
 

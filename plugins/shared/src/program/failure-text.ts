@@ -1,6 +1,6 @@
 /** What an agent program says in words when a turn failed, as a failure of the contract. The first rule that fits decides. */
 import type { ProviderFailure } from 'substrat/provider'
-import { type FailureType, failure } from '../../model-http/src/failure.js'
+import { type FailureType, failure } from '../failure.js'
 import { waitMs } from './wait-text.js'
 
 const MESSAGE_CHARACTERS_MAX = 1000

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { Agent, type ClientRequest, request as httpRequest, type RequestOptions } from 'node:http'
 import type { Agent as SecureAgent } from 'node:https'
 import { isIP, type Socket } from 'node:net'
-import { failure } from './failure.js'
+import { failure } from '../failure.js'
 import { bareHost, type Environment, proxyAuthorization, proxyFor } from './proxy.js'
 
 export interface Route {

@@ -6,7 +6,7 @@
  * names the host and none of the headers.
  */
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { failure, isFailure } from './failure.js'
+import { failure, isFailure } from '../failure.js'
 import type { Environment } from './proxy.js'
 import { type Route, refusedByProxy, routeTo } from './route.js'
 

@@ -1,7 +1,7 @@
 /** What an API reported as an error, as a failure of the contract. The first rule that fits decides. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ProviderFailure } from 'substrat/provider'
-import { type FailureType, failure } from './failure.js'
+import { type FailureType, failure } from '../failure.js'
 import { retryAfterMs } from './retry-after.js'
 
 export interface ApiError {

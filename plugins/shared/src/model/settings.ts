@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { ProviderSettings } from 'substrat/provider'
-import { failure } from './failure.js'
+import { failure } from '../failure.js'
 import type { Environment } from './proxy.js'
 
 /** Where requests go. */

@@ -1,8 +1,8 @@
 /** One streamed request: the JSON of its server-sent events, or the failure that the API reported. */
 import { createParser } from 'eventsource-parser'
 import type { ModelEvent } from 'substrat/provider'
+import { failure, isFailure } from '../failure.js'
 import { type ApiError, apiFailure, readApiError } from './api-error.js'
-import { failure, isFailure } from './failure.js'
 import { type Answer, post } from './post.js'
 import type { Environment } from './proxy.js'
 import type { Endpoint } from './settings.js'

@@ -1,5 +1,5 @@
 /** An option that has several words: a command and its arguments, or arguments to add. */
-import { failure } from '../../model-http/src/failure.js'
+import { failure } from '../failure.js'
 
 const WORD = /\s*((?:[^\s'"\\]|\\[\s\S]|'[^']*'|"(?:[^"\\]|\\[\s\S])*")+)/y
 const PART = /'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|\\([\s\S])|[^\s'"\\]+/g

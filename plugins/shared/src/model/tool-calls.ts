@@ -6,7 +6,7 @@
  * response fails as soon as it has more.
  */
 import type { JsonObject, ToolCall } from 'substrat/provider'
-import { failure } from './failure.js'
+import { failure } from '../failure.js'
 
 interface PartialCall {
   call_id: string

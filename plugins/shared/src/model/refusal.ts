@@ -1,6 +1,6 @@
 /** A model that will not answer, or whose provider stops it: an outcome of its own, which no retry changes. */
 import type { ProviderFailure } from 'substrat/provider'
-import { failure } from './failure.js'
+import { failure } from '../failure.js'
 import type { Endpoint } from './settings.js'
 
 /** `reason`: what the API calls it. What the model had said before is in the `text` events that came before. */

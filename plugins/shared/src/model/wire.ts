@@ -4,7 +4,7 @@
  * Invariant: a field that is missing or null is undefined, or empty; a field of another type than the API's is a failure of
  * type `invalid_response` that names it. So a reader never meets a value that it does not know.
  */
-import { failure } from './failure.js'
+import { failure } from '../failure.js'
 
 /**
  * A type of an SDK as it may really come: any field may be missing. The compiler then checks that a reader names fields
