@@ -7,7 +7,8 @@ import { coverage, describeViolation, headLine, moments, scenarioLine, summary }
 import type { Scenario } from './kill/scenario.js'
 import { SCENARIOS } from './kill/scenarios/all.js'
 import { whyNoStrace } from './kill/strace.js'
-import { pointsOf, type ScenarioReport, sweep } from './kill/sweep.js'
+import { pointsOf, sweep } from './kill/sweep.js'
+import type { ScenarioReport } from './kill/swept.js'
 import { Lab } from './support/lab.js'
 
 const { values } = parseArgs({

@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { builtinModules } from 'node:module'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { LAYERS } from './support/layers.js'
 
@@ -37,6 +37,15 @@ function importsOf(file: string): Import[] {
 
 const files = ['src', 'commands'].flatMap(sourcesIn)
 const imports = new Map(files.map((file) => [file, importsOf(file)]))
+const plugins = readdirSync(join(root, 'plugins')).filter((name) =>
+  existsSync(join(root, 'plugins', name, 'src')),
+)
+const pluginImports = importsIn(plugins.map((name) => `plugins/${name}/src`))
+const labImports = importsIn(['stress'])
+
+function importsIn(folders: string[]): Map<string, Import[]> {
+  return new Map(folders.flatMap(sourcesIn).map((file) => [file, importsOf(file)]))
+}
 
 function layerOf(file: string): number {
   // A folder within a layer is of that layer.
@@ -95,13 +104,85 @@ function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
 }
 
+/** `spawn` sends its prompt, and `terminate` cancels; the others share a rule or a few words. */
+const WITHIN_OPERATIONS = [
+  'configure spawn',
+  'deliver stuck',
+  'fork spawn',
+  'prune removable',
+  'recover recovered-words',
+  'remove removable',
+  'reply inbox',
+  'spawn send',
+  'terminate cancel',
+  'terminate stop-agent',
+  'wait look',
+  'wait stuck',
+]
+
+test('operations hardly import one another', () => {
+  const name = (file: string): string => basename(file, '.ts')
+  const isOperation = (file: string | undefined): file is string =>
+    file?.startsWith('src/operations/') === true
+  const found = [...imports].flatMap(([file, targets]) =>
+    targets.flatMap(({ file: target }) =>
+      isOperation(file) && isOperation(target) ? [`${name(file)} ${name(target)}`] : [],
+    ),
+  )
+  expect(found.sort()).toEqual(WITHIN_OPERATIONS)
+})
+
+describe('plugins', () => {
+  const named = [...pluginImports].flatMap(([file, found]) =>
+    found.map(({ file: target, specifier, isType }) => ({
+      file,
+      plugin: file.split('/')[1],
+      target,
+      specifier,
+      isType,
+    })),
+  )
+
+  test('are seen', () => {
+    expect(plugins).toContain('shared')
+    expect(named.length).toBeGreaterThan(200)
+  })
+
+  test('import their own files and those of plugins/shared, which imports none of theirs', () => {
+    const own = ({ plugin, target }: (typeof named)[number]): boolean =>
+      target === undefined ||
+      target.startsWith(`plugins/${plugin}/src/`) ||
+      target.startsWith('plugins/shared/src/')
+    expect(named.filter((found) => !own(found))).toEqual([])
+  })
+
+  test('have nothing of substrat but types', () => {
+    const substrat = named.filter(({ specifier }) => /^substrat(\/|$)/.test(specifier))
+    expect(substrat.length).toBeGreaterThan(10)
+    expect(substrat.filter(({ specifier, isType }) => specifier !== 'substrat/provider' || !isType)).toEqual(
+      [],
+    )
+  })
+})
+
+test('the laboratories import the product, test/support and themselves; the product imports neither', () => {
+  const strays = (graph: Map<string, Import[]>, allowed: RegExp): string[] =>
+    [...graph].flatMap(([file, found]) =>
+      found
+        .filter(({ file: target }) => target !== undefined && !allowed.test(target))
+        .map(({ file: target }) => `${file} imports ${target}`),
+    )
+  expect(strays(labImports, /^(src|commands|stress|test\/support)\//)).toEqual([])
+  expect(strays(imports, /^(src|commands)\/|^package\.json$/)).toEqual([])
+})
+
 test('the provider contract imports nothing that runs', () => {
   expect(importsOf('src/provider/contract.ts').filter(({ isType }) => !isType)).toEqual([])
 })
 
 describe('cycles', () => {
   test('there are none between files', () => {
-    expect(cyclesIn(imports)).toEqual([])
+    expect(cyclesIn(new Map([...imports, ...pluginImports, ...labImports]))).toEqual([])
   })
 
   test('would be found', () => {

@@ -8,7 +8,7 @@ import { goOn, ORDERS, type Order, RECOVER, rightAfter } from './contract.js'
 import { digestOfLeft } from './left.js'
 import { envOf, wordsOf } from './scenario.js'
 import { type KillPoint, recordPoints, runKilled } from './strace.js'
-import type { Sweep } from './sweep.js'
+import type { Sweep } from './swept.js'
 
 /** How long the programs that a kill leaves are waited for, where they end by themselves. */
 const PROGRAMS_MS_MAX = 5000

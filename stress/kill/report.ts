@@ -1,6 +1,6 @@
 /** What the sweep says at its end. */
 import { MOMENTS } from './named.js'
-import type { ScenarioReport, Violation } from './sweep.js'
+import type { ScenarioReport, Violation } from './swept.js'
 
 const COLUMNS = ['points', 'killed', 'states', 'recovery', 'states', 'violations', 'seconds']
 

@@ -3,71 +3,12 @@
  * contract has to hold. Nested: recovery is itself killed before each of its calls, and has to hold the same contract.
  */
 import type { Lab } from '../support/lab.js'
-import type { Order } from './contract.js'
 import { idsIn } from './left.js'
 import { namePoints } from './named.js'
 import { PointSweep } from './point-sweep.js'
 import { envOf, type Scenario, wordsOf } from './scenario.js'
 import { type KillPoint, recordPoints } from './strace.js'
-
-export interface SweepOptions {
-  /** Every k-th point; 1 for all. */
-  every: number
-  /** Only calls of these kinds. */
-  syscalls?: string[] | undefined
-  /** Recovery is swept from every k-th of the states that those kills left; 0 for never. */
-  nestedEvery: number
-  /** Recovery is killed only before calls of these kinds. */
-  nestedSyscalls?: string[] | undefined
-  /** Whether every kill is gone on with, also one that left what another has left. */
-  isUnmerged?: boolean
-  /** How many runs at once. */
-  jobs: number
-  /** Only this one, to replay a violation. */
-  point?: Pick<KillPoint, 'syscall' | 'n'> | undefined
-  nestedPoint?: Pick<KillPoint, 'syscall' | 'n'> | undefined
-  /** Leaves the homes in the lab. */
-  keep?: boolean
-}
-
-export interface Violation {
-  scenario: string
-  point: KillPoint
-  /** Where recovery was killed after that. */
-  nested: KillPoint | undefined
-  order: Order | undefined
-  broken: string
-}
-
-export interface ScenarioReport {
-  scenario: string
-  points: number
-  /** Runs that a kill ended; the others made fewer calls than the recorded one. */
-  killed: number
-  /** What those kills left, in kinds: each is gone on with in both orders. */
-  states: number
-  nestedPoints: number
-  nestedKilled: number
-  nestedStates: number
-  bySyscall: Record<string, number>
-  /** Kills at the six moments of docs/durability.md. */
-  named: Record<string, number>
-  violations: Violation[]
-  seconds: number
-}
-
-/** What the points of a scenario share. */
-export interface Sweep {
-  lab: Lab
-  scenario: Scenario
-  template: string
-  /** Ids that are the same in all runs. */
-  known: Set<string>
-  options: SweepOptions
-  report: ScenarioReport
-  /** The states that were gone on with, by their digest. */
-  seen: Set<string>
-}
+import type { ScenarioReport, Sweep, SweepOptions } from './swept.js'
 
 export async function sweep(lab: Lab, scenario: Scenario, options: SweepOptions): Promise<ScenarioReport> {
   const start = performance.now()

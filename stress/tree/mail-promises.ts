@@ -1,6 +1,6 @@
 /** What must hold of messages: delivered once, answered once, in the order of their sender. */
 import { OPERATOR } from '../../src/storage/mailboxes.js'
-import type { Broken, Home } from './oracle.js'
+import type { Broken, Home } from './home.js'
 import { type Arrival, grouped, type Seen } from './seen.js'
 import { callsOf, type Sent } from './sent.js'
 

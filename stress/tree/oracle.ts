@@ -5,22 +5,10 @@
 import { isInterrupted } from '../../src/session/status.js'
 import { processesWith } from '../../test/support/processes.js'
 import { audit } from '../support/home-view.js'
-import type { PlannedAgent } from './family.js'
+import type { Broken, Home } from './home.js'
 import { answeredOnce, deliveredOnce, firstInFirstOut } from './mail-promises.js'
 import type { Seen } from './seen.js'
-import type { Sent } from './sent.js'
-import type { Entry } from './storm.js'
 import { treeIsAsAcknowledged } from './tree-promises.js'
-
-export type Broken = Iterable<string>
-
-export interface Home {
-  home: string
-  seen: Seen
-  sent: Sent[]
-  ledger: Entry[]
-  family: PlannedAgent[]
-}
 
 export interface Verdict {
   violations: string[]

@@ -1,6 +1,6 @@
 /** What must hold of the tree: it is as those who made it were told, and has no orphans. */
 import { resolveAgent } from '../../src/tree/names.js'
-import type { Broken, Home } from './oracle.js'
+import type { Broken, Home } from './home.js'
 import { grouped, type Seen } from './seen.js'
 
 /** Also by one that was killed right afterwards. */

@@ -4,7 +4,8 @@ import { describeViolation } from '../../stress/kill/report.js'
 import type { Scenario } from '../../stress/kill/scenario.js'
 import { SCENARIOS } from '../../stress/kill/scenarios/all.js'
 import { whyNoStrace } from '../../stress/kill/strace.js'
-import { type ScenarioReport, type SweepOptions, sweep } from '../../stress/kill/sweep.js'
+import { sweep } from '../../stress/kill/sweep.js'
+import type { ScenarioReport, SweepOptions } from '../../stress/kill/swept.js'
 import { Lab } from '../../stress/support/lab.js'
 
 const why = whyNoStrace()

@@ -7,7 +7,7 @@ import type { Connection, Incoming, RequestId } from './connection.js'
 import { CANCELLED, Permissions } from './permissions.js'
 import { Reply } from './reply.js'
 import { ToolCalls } from './tool-calls.js'
-import type { TurnWork } from './turn.js'
+import type { TurnWork } from './work.js'
 
 /** Permissions that an agent asks for at once, for tools that it runs beside one another, are one wait. */
 const PARK_MS = 100

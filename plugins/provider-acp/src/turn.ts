@@ -7,23 +7,21 @@
 import { randomBytes } from 'node:crypto'
 import type { ContentBlock } from '@agentclientprotocol/sdk'
 import type { AgentEvent, JsonObject, ProviderSettings } from 'substrat/provider'
-import type { TurnWork as KeptTurnWork } from '../../shared/src/program/kept-session.js'
-import { type JsonProgram, launchJsonProgram } from '../../shared/src/program/program.js'
+import { launchJsonProgram } from '../../shared/src/program/program.js'
 import { choose } from './choices.js'
 import { type Bounds, Connection } from './connection.js'
 import { failureOf, type Known } from './failures.js'
 import { initialize, newSession, type OpenSession, restoreSession } from './open.js'
 import { Prompting } from './prompting.js'
 import { readSettings, type Settings } from './settings.js'
-import { encode, instructionsHash, type NativeState } from './state.js'
+import { encode, instructionsHash } from './state.js'
+import type { TurnWork } from './work.js'
 
 /** What an agent that was asked to cancel has for it before it is killed. */
 const ABORT_GRACE_MS = 1200
 /** For its exit, once its stdin is closed. */
 const EXIT_GRACE_MS = 1000
 const STOPPED_EXIT_GRACE_MS = 300
-
-export type TurnWork = KeptTurnWork<NativeState, JsonProgram>
 
 export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
   const { signal } = work.options

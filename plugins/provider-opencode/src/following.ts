@@ -7,7 +7,7 @@ import { failureOfError, isOwnPart } from './messages.js'
 import { Permissions } from './permissions.js'
 import type { Server } from './server.js'
 import { ToolParts } from './tool-parts.js'
-import type { TurnWork } from './turn.js'
+import type { TurnWork } from './work.js'
 
 /** Permissions that it asks for at once, for tools that it runs beside one another, are one wait. */
 const PARK_MS = 100

@@ -4,7 +4,7 @@ import { objectOf, textOf } from '../../shared/src/program/json.js'
 import { type Server, wordsOf } from './server.js'
 import { readSettings } from './settings.js'
 import { isSessionId } from './state.js'
-import type { TurnWork } from './turn.js'
+import type { TurnWork } from './work.js'
 
 /** As `--option permission=ask` has them; the last rule that fits decides. */
 const ASK = ['edit', 'bash', 'webfetch', 'websearch', 'task', 'external_directory'].map((permission) => ({

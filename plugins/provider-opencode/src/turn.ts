@@ -10,7 +10,6 @@ import { endedEarly, failure, isFailure } from '../../shared/src/failure.js'
 import { killerOf, SURE_EXIT_MS_MAX, wordsOfExit } from '../../shared/src/program/exit.js'
 import { failureOfText } from '../../shared/src/program/failure-text.js'
 import { objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
-import type { TurnWork as KeptTurnWork } from '../../shared/src/program/kept-session.js'
 import { EventsEnded, Following } from './following.js'
 import { newMessageId } from './message-id.js'
 import { answerTo, endOf, failureOfError } from './messages.js'
@@ -18,12 +17,11 @@ import { type Server, wordsOf } from './server.js'
 import { openSession } from './session.js'
 import { readSettings } from './settings.js'
 import { startServer } from './start.js'
-import { encode, type NativeState } from './state.js'
+import { encode } from './state.js'
+import type { TurnWork } from './work.js'
 
 /** What OpenCode has for an abort before its server is killed. */
 const ABORT_GRACE_MS = 1200
-
-export type TurnWork = KeptTurnWork<NativeState, Server>
 
 export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
   const { signal } = work.options

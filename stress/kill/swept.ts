@@ -1,0 +1,64 @@
+/** What the kill sweep is asked for, and what it finds. */
+import type { Lab } from '../support/lab.js'
+import type { Order } from './contract.js'
+import type { Scenario } from './scenario.js'
+import type { KillPoint } from './strace.js'
+
+export interface SweepOptions {
+  /** Every k-th point; 1 for all. */
+  every: number
+  /** Only calls of these kinds. */
+  syscalls?: string[] | undefined
+  /** Recovery is swept from every k-th of the states that those kills left; 0 for never. */
+  nestedEvery: number
+  /** Recovery is killed only before calls of these kinds. */
+  nestedSyscalls?: string[] | undefined
+  /** Whether every kill is gone on with, also one that left what another has left. */
+  isUnmerged?: boolean
+  /** How many runs at once. */
+  jobs: number
+  /** Only this one, to replay a violation. */
+  point?: Pick<KillPoint, 'syscall' | 'n'> | undefined
+  nestedPoint?: Pick<KillPoint, 'syscall' | 'n'> | undefined
+  /** Leaves the homes in the lab. */
+  keep?: boolean
+}
+
+export interface Violation {
+  scenario: string
+  point: KillPoint
+  /** Where recovery was killed after that. */
+  nested: KillPoint | undefined
+  order: Order | undefined
+  broken: string
+}
+
+export interface ScenarioReport {
+  scenario: string
+  points: number
+  /** Runs that a kill ended; the others made fewer calls than the recorded one. */
+  killed: number
+  /** What those kills left, in kinds: each is gone on with in both orders. */
+  states: number
+  nestedPoints: number
+  nestedKilled: number
+  nestedStates: number
+  bySyscall: Record<string, number>
+  /** Kills at the six moments of docs/durability.md. */
+  named: Record<string, number>
+  violations: Violation[]
+  seconds: number
+}
+
+/** What the points of a scenario share. */
+export interface Sweep {
+  lab: Lab
+  scenario: Scenario
+  template: string
+  /** Ids that are the same in all runs. */
+  known: Set<string>
+  options: SweepOptions
+  report: ScenarioReport
+  /** The states that were gone on with, by their digest. */
+  seen: Set<string>
+}
