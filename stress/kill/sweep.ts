@@ -22,7 +22,10 @@ export async function sweep(lab: Lab, scenario: Scenario, options: SweepOptions)
       known: idsIn(template),
       seen: new Set(),
     }
-    await inParallel(options.jobs, points, (point) => new PointSweep(shared, point).run())
+    await inParallel(options.jobs, points, async (point) => {
+      if (options.stops === true && report.violations.length > 0) return
+      await new PointSweep(shared, point).run()
+    })
     report.seconds = (performance.now() - start) / 1000
     return report
   } finally {
@@ -53,7 +56,7 @@ export async function pointsOf(lab: Lab, scenario: Scenario, template: string): 
   const { syscalls = [], argv, exit = 0 } = scenario
   const env = envOf(scenario, lab)
   // The first run of a command writes its compiled code to the cache, and those that are killed do not.
-  await onCopy(lab, scenario, template, (home) => lab.run(home, wordsOf(argv, home), { env }))
+  await onCopy(lab, scenario, template, (home) => lab.start(home, wordsOf(argv, home), { env }).ended)
   const { points, ended } = await onCopy(lab, scenario, template, (home) =>
     recordPoints(lab, home, { argv: wordsOf(argv, home), env, syscalls }),
   )

@@ -15,6 +15,8 @@ export interface SweepOptions {
   nestedSyscalls?: string[] | undefined
   /** Whether every kill is gone on with, also one that left what another has left. */
   isUnmerged?: boolean
+  /** Whether the first violation is enough: for a program that is broken, and must be caught. */
+  stops?: boolean
   /** How many runs at once. */
   jobs: number
   /** Only this one, to replay a violation. */

@@ -62,6 +62,9 @@ const COPIED = [
   'oclif.manifest.json',
 ]
 
+/** The program as it reads before it is made small: built once for all mutants. */
+let readable: string | undefined
+
 export class Lab {
   readonly cli: string
   readonly workspace: string
@@ -93,8 +96,8 @@ export class Lab {
     const bundle = join(this.root, 'cli/dist/substrat.cjs')
     if (mutate === undefined) cpSync(join(repository, 'dist/substrat.cjs'), bundle)
     else {
-      execFileSync(process.execPath, [join(repository, 'esbuild.config.mjs'), '--readable', bundle])
-      writeFileSync(bundle, mutate(readFileSync(bundle, 'utf8')))
+      readable ??= builtReadable(bundle)
+      writeFileSync(bundle, mutate(readable))
     }
     symlinkSync(join(repository, 'node_modules'), join(this.root, 'cli/node_modules'))
   }
@@ -217,6 +220,11 @@ export class Lab {
     const directory = join(this.root, 'user', 'cache', 'substrat')
     for (const name of readdirSync(directory)) utimesSync(join(directory, name), then, then)
   }
+}
+
+function builtReadable(bundle: string): string {
+  execFileSync(process.execPath, [join(repository, 'esbuild.config.mjs'), '--readable', bundle])
+  return readFileSync(bundle, 'utf8')
 }
 
 function gather(stream: NodeJS.ReadableStream): () => string {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { MUTANTS, mutate } from '../../stress/kill/mutants.js'
 import { describeViolation } from '../../stress/kill/report.js'
 import type { Scenario } from '../../stress/kill/scenario.js'
@@ -14,24 +14,25 @@ const unless = why === undefined ? '' : ` (skipped: ${why})`
 
 let lab: Lab
 
-afterEach(() => lab?.close())
-
 // `npm run stress:kill` sweeps every command and every call; this is a sample of the same, on each run of the tests.
 describe.skipIf(why !== undefined)(`commands killed before their system calls${unless}`, () => {
+  beforeAll(() => {
+    lab = Lab.open()
+  })
+  afterAll(() => lab.close())
+
   test.each([
     ['spawn-child-prompt', 24],
     ['send-mail-wait', 70],
     ['resume-approve', 20],
     ['recover', 90],
   ])('%s keeps the contract', async (name, every) => {
-    lab = Lab.open()
     const report = await sweepOf(name, { every, nestedEvery: 0, jobs: 2 })
     expect(report.killed).toBeGreaterThan(1)
     expect(report.violations.map(describeViolation)).toEqual([])
   })
 
   test('a recovery that is itself killed keeps the contract', async () => {
-    lab = Lab.open()
     const report = await sweepOf('send-key', {
       every: 1,
       nestedEvery: 1,
@@ -45,16 +46,20 @@ describe.skipIf(why !== undefined)(`commands killed before their system calls${u
 })
 
 describe.skipIf(why !== undefined)(`the sweep catches a program that is broken${unless}`, () => {
+  afterEach(() => lab.close())
+
   test.each(MUTANTS.map((mutant) => [mutant.name, mutant] as const))('%s', async (_, mutant) => {
     lab = Lab.open((bundle) => mutate(bundle, mutant))
     const { syscalls } = mutant
-    const { violations } = await sweepOf(mutant.scenario, { every: 1, syscalls, nestedEvery: 0, jobs: 2 })
+    const { violations } = await sweepOf(mutant.scenario, {
+      ...{ every: 1, syscalls, nestedEvery: 0, jobs: 2 },
+      stops: true,
+    })
     expect(violations).not.toEqual([])
   })
 })
 
 async function sweepOf(name: string, options: SweepOptions): Promise<ScenarioReport> {
-  await lab.warm()
   lab.runInProcess()
   return sweep(lab, SCENARIOS.find((scenario) => scenario.name === name) as Scenario, options)
 }
