@@ -108,8 +108,9 @@ export class Agent {
     return this.lab.start(this.home, argv, { env: this.env })
   }
 
+  /** To its end; without a process of its own where the lab does without. */
   run(...argv: string[]): Promise<Ended> {
-    return this.start(...argv).ended
+    return this.lab.run(this.home, argv, { env: this.env })
   }
 
   /** Killed when the condition holds. */

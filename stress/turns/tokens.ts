@@ -22,9 +22,9 @@ export async function racedTokens(lab: Lab, rounds: number, processes: number): 
     const parked = await agent.run('send', 'a', `round ${round}`, '--json')
     const { token } = JSON.parse(parked.stdout).wait
     const racing = Array.from({ length: processes }, (_, index) =>
-      agent.run('resume', 'a', '--token', token, index % 3 === 2 ? '--deny' : '--approve', '--json'),
+      agent.start('resume', 'a', '--token', token, index % 3 === 2 ? '--deny' : '--approve', '--json'),
     )
-    judge(report, agent, round, await Promise.all(racing))
+    judge(report, agent, round, await Promise.all(racing.map(({ ended }) => ended)))
   }
   return report
 }

@@ -1,6 +1,6 @@
 /** A sample of `npm run stress:turns`, on each run of the tests. */
 import { readFileSync } from 'node:fs'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { whyNoStrace } from '../../stress/kill/strace.js'
 import { Lab } from '../../stress/support/lab.js'
 import { killedConversation } from '../../stress/turns/conversation.js'
@@ -13,12 +13,11 @@ if (why !== undefined) console.log(`skipped: turns killed before they write (${w
 const unless = why === undefined ? '' : ` (skipped: ${why})`
 
 let lab: Lab
-beforeEach(async () => {
+beforeAll(() => {
   lab = Lab.open()
-  await lab.warm()
   lab.runInProcess()
 })
-afterEach(() => lab.close())
+afterAll(() => lab.close())
 
 describe.skipIf(why !== undefined)(`killed before they write${unless}`, () => {
   test('each row of the recovery table, and docs/recovery-transcripts.md says what comes of it', async () => {
