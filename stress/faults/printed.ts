@@ -46,13 +46,13 @@ interface Printed extends Ended {
   stderr: string
 }
 
-/** `every`: each k-th case. */
-export async function printed(lab: Lab, every = 1): Promise<Experiment> {
+/** `every`: each k-th case; `words`: only of commands that begin so. */
+export async function printed(lab: Lab, every = 1, words?: string[]): Promise<Experiment> {
   const report: Experiment = { name: 'stdout and stderr fail', cases: 0, exits: {}, broken: [] }
   const template = lab.newHome()
   await lab.do(template, 'spawn', '--name', 'a')
   let index = 0
-  for (const argv of COMMANDS) {
+  for (const argv of COMMANDS.filter(([word = '']) => words?.includes(word) ?? true)) {
     const usual = await run(lab, lab.copyHome(template), { argv })
     if (usual.calls === undefined) return { ...report, skipped: usual.stderr.trim() }
     for (const each of casesOf(argv, usual.calls)) {
