@@ -5,14 +5,14 @@ import { sample } from '../../stress/damage/sample.js'
 import { repository } from '../../stress/support/lab.js'
 
 /** Prime, so that it meets each kind of damage, and all of what is not about single bytes. */
-const STRIDE = 2999
+const STRIDE = 5003
 
 test('a damaged home answers as before, or says what is damaged', async () => {
   // Each run has another home and another sample. What fails says its seed, and how to run it again.
   const seed = Math.floor(Math.random() * 1_000_000)
   const { violations, count } = await sample(seed, STRIDE)
   expect(violations, `seed ${seed}`).toEqual([])
-  expect(count).toBeGreaterThan(50)
+  expect(count).toBeGreaterThan(40)
 })
 
 test('a program that looks at no checksum is caught', () => {
