@@ -1,8 +1,17 @@
 /** Keys that are older than what the state has of them: found in the index, and in the log where that is not to be trusted. */
 import { randomInt } from 'node:crypto'
-import { existsSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '../../src/limits.js'
 import { findKey } from '../../src/session/key-index.js'
 import { loadFrom } from '../../src/session/load.js'
@@ -12,6 +21,7 @@ import type { State } from '../../src/session/state.js'
 import { frame } from '../../src/storage/log/frame.js'
 import { FileStore, type LogReader } from '../../src/storage/store.js'
 import { appendKeyedTurns, keyedTurn } from '../support/aged.js'
+import { copyOf } from '../support/killed.js'
 import { isSync, recordOperations } from '../support/operations.js'
 import { newAgent, reopen } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
@@ -25,10 +35,15 @@ let id: string
 let path: string
 
 beforeEach(async () => {
-  store = tempStore()
-  id = await newAgent(store)
-  path = join(dirname(store.logPath(id)), 'keys')
+  const empty = tempStore()
+  use(empty, await newAgent(empty))
 })
+
+function use(home: FileStore, agentId: string): void {
+  store = home
+  id = agentId
+  path = join(dirname(store.logPath(id)), 'keys')
+}
 
 /** As another process sees it, which has gathered nothing yet. */
 function afresh(): FileStore {
@@ -127,13 +142,25 @@ describe('the index', () => {
 
 describe('no key counts as new where the index', () => {
   let older: Buffer
+  let directory: string
+  let made: FileStore
+  let madeId: string
 
-  beforeEach(async () => {
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'substrat-test-'))
+    made = FileStore.openForWrite(join(directory, 'home'))
+    use(made, await newAgent(made))
     appendKeyedTurns(store, id, names(MAX + 40))
     await turn('first')
     older = readFileSync(path)
     appendKeyedTurns(store, id, names(MAX + 40, 'second'))
     await turn('last')
+    madeId = id
+  })
+  afterAll(() => rmSync(directory, { recursive: true, force: true }))
+
+  beforeEach(() => {
+    use(copyOf(made), madeId)
   })
 
   const changed = (change: (bytes: Buffer) => Buffer | undefined) => () =>
