@@ -4,11 +4,11 @@ import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { coverage, describeViolation, headLine, moments, scenarioLine, summary } from './kill/report.js'
-import type { Scenario } from './kill/scenario.js'
-import { SCENARIOS } from './kill/scenarios/all.js'
 import { whyNoStrace } from './kill/strace.js'
 import { pointsOf, sweep } from './kill/sweep.js'
 import type { ScenarioReport } from './kill/swept.js'
+import { SCENARIOS } from './scenarios/all.js'
+import type { Scenario } from './scenarios/scenario.js'
 import { Lab } from './support/lab.js'
 
 const { values } = parseArgs({

@@ -1,12 +1,12 @@
 /** One kill point of one scenario: the kill, what it left, and how that goes on. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { processesWith } from '../../test/support/processes.js'
+import { goOn, ORDERS, type Order, RECOVER, rightAfter } from '../scenarios/contract.js'
+import { envOf, wordsOf } from '../scenarios/scenario.js'
 import { audit, HomeView } from '../support/home-view.js'
 import type { Ended } from '../support/lab.js'
 import { nothingRewritten } from '../support/promises.js'
-import { goOn, ORDERS, type Order, RECOVER, rightAfter } from './contract.js'
 import { digestOfLeft } from './left.js'
-import { envOf, wordsOf } from './scenario.js'
 import { type KillPoint, recordPoints, runKilled } from './strace.js'
 import type { Sweep } from './swept.js'
 

@@ -2,11 +2,12 @@
  * The kill sweep: each command is killed before each of its system calls that changes a file, and after each kill the
  * contract has to hold. Nested: recovery is itself killed before each of its calls, and has to hold the same contract.
  */
+
+import { envOf, type Scenario, wordsOf } from '../scenarios/scenario.js'
 import type { Lab } from '../support/lab.js'
 import { idsIn } from './left.js'
 import { namePoints } from './named.js'
 import { PointSweep } from './point-sweep.js'
-import { envOf, type Scenario, wordsOf } from './scenario.js'
 import { type KillPoint, recordPoints } from './strace.js'
 import type { ScenarioReport, Sweep, SweepOptions } from './swept.js'
 

@@ -1,7 +1,8 @@
 /** What the kill sweep is asked for, and what it finds. */
+
+import type { Order } from '../scenarios/contract.js'
+import type { Scenario } from '../scenarios/scenario.js'
 import type { Lab } from '../support/lab.js'
-import type { Order } from './contract.js'
-import type { Scenario } from './scenario.js'
 import type { KillPoint } from './strace.js'
 
 export interface SweepOptions {

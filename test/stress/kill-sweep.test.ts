@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { MUTANTS, mutate } from '../../stress/kill/mutants.js'
 import { describeViolation } from '../../stress/kill/report.js'
-import type { Scenario } from '../../stress/kill/scenario.js'
-import { SCENARIOS } from '../../stress/kill/scenarios/all.js'
 import { whyNoStrace } from '../../stress/kill/strace.js'
 import { sweep } from '../../stress/kill/sweep.js'
 import type { ScenarioReport, SweepOptions } from '../../stress/kill/swept.js'
+import { SCENARIOS } from '../../stress/scenarios/all.js'
+import type { Scenario } from '../../stress/scenarios/scenario.js'
 import { Lab } from '../../stress/support/lab.js'
 
 const why = whyNoStrace()

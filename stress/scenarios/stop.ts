@@ -1,10 +1,10 @@
 /** Agents brought to rest and turns cancelled: what was said to be so is so, and stays so. */
-import type { AgentSeen, HomeView } from '../../support/home-view.js'
-import { type Broken, replyIsKept, takenOnce, takenOnceOrNot } from '../../support/promises.js'
-import { untilAsked, withAgent, withRunningTurn, withSlowModel } from '../homes.js'
-import { leaveOpen } from '../left-open.js'
-import { exits } from '../promises.js'
-import type { Scenario } from '../scenario.js'
+import type { AgentSeen, HomeView } from '../support/home-view.js'
+import { type Broken, replyIsKept, takenOnce, takenOnceOrNot } from '../support/promises.js'
+import { untilAsked, withAgent, withRunningTurn, withSlowModel } from './homes.js'
+import { leaveOpen } from './left-open.js'
+import { exits } from './promises.js'
+import type { Scenario } from './scenario.js'
 
 export const STOP: Scenario[] = [
   suspendingAtRest(),

@@ -1,10 +1,10 @@
 /** Turns that call tools: each effect once, or nobody is told that it came about. */
-import type { HomeView } from '../../support/home-view.js'
-import { type Broken, replyIsKept, takenOnce } from '../../support/promises.js'
-import type { ScriptedEntry } from '../../turns/agent.js'
-import { calls, withScript } from '../homes.js'
-import { effect, effectsOf, effectsOnce, exits } from '../promises.js'
-import type { Scenario } from '../scenario.js'
+import type { HomeView } from '../support/home-view.js'
+import { type Broken, replyIsKept, takenOnce } from '../support/promises.js'
+import type { ScriptedEntry } from '../turns/agent.js'
+import { calls, withScript } from './homes.js'
+import { effect, effectsOf, effectsOnce, exits } from './promises.js'
+import type { Scenario } from './scenario.js'
 
 const SAYS: ScriptedEntry = { say: 'all done' }
 

@@ -1,11 +1,11 @@
 /** Settings of an agent and of the home: the old ones or the new ones, whole. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { HomeView } from '../../support/home-view.js'
-import type { Broken } from '../../support/promises.js'
-import { withAgent } from '../homes.js'
-import { exits } from '../promises.js'
-import type { Scenario } from '../scenario.js'
+import type { HomeView } from '../support/home-view.js'
+import type { Broken } from '../support/promises.js'
+import { withAgent } from './homes.js'
+import { exits } from './promises.js'
+import type { Scenario } from './scenario.js'
 
 export const SETTINGS: Scenario[] = [setting(), configuring()]
 

@@ -1,14 +1,14 @@
 /** Of an agent with very many keys none is taken twice: where the key index is written, is there already, or is gone. */
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { limits } from '../../../src/limits.js'
-import { lengthenLog, MESSAGE } from '../../bench/homes.js'
-import { conversation, type HomeView } from '../../support/home-view.js'
-import type { Lab } from '../../support/lab.js'
-import { type Broken, replyIsKept, takenOnce } from '../../support/promises.js'
-import { withAgent } from '../homes.js'
-import { exits } from '../promises.js'
-import type { Scenario } from '../scenario.js'
+import { limits } from '../../src/limits.js'
+import { lengthenLog, MESSAGE } from '../bench/homes.js'
+import { conversation, type HomeView } from '../support/home-view.js'
+import type { Lab } from '../support/lab.js'
+import { type Broken, replyIsKept, takenOnce } from '../support/promises.js'
+import { withAgent } from './homes.js'
+import { exits } from './promises.js'
+import type { Scenario } from './scenario.js'
 
 const RECORDS_OF_TURN = 8
 const MANY = 2 * limits.keysInStateMax

@@ -1,9 +1,9 @@
 /** An agent is there whole, with its name, its place in the tree and its first prompt, or not at all. */
-import type { Lab } from '../../support/lab.js'
-import { replyIsKept, takenOnceOrNot, UUID } from '../../support/promises.js'
-import { withAgent } from '../homes.js'
-import { exits } from '../promises.js'
-import type { Scenario } from '../scenario.js'
+import type { Lab } from '../support/lab.js'
+import { replyIsKept, takenOnceOrNot, UUID } from '../support/promises.js'
+import { withAgent } from './homes.js'
+import { exits } from './promises.js'
+import type { Scenario } from './scenario.js'
 
 export const SPAWN: Scenario[] = [
   {

@@ -1,11 +1,12 @@
 /** Every command that is swept, each with the home it starts from and what the contract says of it. */
-import type { Scenario } from '../scenario.js'
+
 import { DELIVER } from './deliver.js'
 import { END } from './end.js'
 import { INFERENCE } from './inference.js'
 import { KEYS } from './keys.js'
 import { MAIL } from './mail.js'
 import { RECOVER_ALL } from './recover.js'
+import type { Scenario } from './scenario.js'
 import { SEND } from './send.js'
 import { SETTINGS } from './settings.js'
 import { SPAWN } from './spawn.js'

@@ -1,13 +1,13 @@
 /** `recover` and `resume` on agents for each way to die, and what was asked of each is done once. */
-import { FileStore } from '../../../src/storage/store.js'
-import { resolveAgent } from '../../../src/tree/names.js'
-import { conversation, type HomeView } from '../../support/home-view.js'
-import type { Lab } from '../../support/lab.js'
-import { type Broken, nothingPending, replyIsKept, takenOnce } from '../../support/promises.js'
-import { scripted, withAgent, withFamily, withScript } from '../homes.js'
-import { leaveDeliveredAndPending, leaveOpen, type OpenRow, tear } from '../left-open.js'
-import { answeredByMail, effectsOf, exits } from '../promises.js'
-import type { Scenario } from '../scenario.js'
+import { FileStore } from '../../src/storage/store.js'
+import { resolveAgent } from '../../src/tree/names.js'
+import { conversation, type HomeView } from '../support/home-view.js'
+import type { Lab } from '../support/lab.js'
+import { type Broken, nothingPending, replyIsKept, takenOnce } from '../support/promises.js'
+import { scripted, withAgent, withFamily, withScript } from './homes.js'
+import { leaveDeliveredAndPending, leaveOpen, type OpenRow, tear } from './left-open.js'
+import { answeredByMail, effectsOf, exits } from './promises.js'
+import type { Scenario } from './scenario.js'
 
 export const RECOVER_ALL: Scenario[] = [
   recovering('recover', { B: 'exec', C: 'scripted', G: 'exec', J: 'exec' }, { torn: true }),

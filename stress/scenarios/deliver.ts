@@ -1,11 +1,11 @@
 /** What waits gets its turn, once, and whoever asked has the reply; so has the person, whose inbox is for taking. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { beside } from '../../support/lab.js'
-import { nothingPending, takenOnce, UUID } from '../../support/promises.js'
-import { Seen } from '../../tree/seen.js'
-import { calls, withFamily, withScript } from '../homes.js'
-import { answeredByMail, exits, notifiedOnce } from '../promises.js'
-import type { Scenario } from '../scenario.js'
+import { beside } from '../support/lab.js'
+import { nothingPending, takenOnce, UUID } from '../support/promises.js'
+import { Seen } from '../tree/seen.js'
+import { calls, withFamily, withScript } from './homes.js'
+import { answeredByMail, exits, notifiedOnce } from './promises.js'
+import type { Scenario } from './scenario.js'
 
 const TASK = { from: 'lead', to: 'kid', content: 'task', answer: 'kid did it' }
 

@@ -1,11 +1,11 @@
 /** Agents ended for good: what was said to be ended is, and whoever asked them is told once. */
-import type { HomeView } from '../../support/home-view.js'
-import type { Broken } from '../../support/promises.js'
-import { Seen } from '../../tree/seen.js'
-import { scripted, withAgent, withFamily, withRunningTurn } from '../homes.js'
-import { leaveOpen } from '../left-open.js'
-import { exits, idOf } from '../promises.js'
-import type { Scenario } from '../scenario.js'
+import type { HomeView } from '../support/home-view.js'
+import type { Broken } from '../support/promises.js'
+import { Seen } from '../tree/seen.js'
+import { scripted, withAgent, withFamily, withRunningTurn } from './homes.js'
+import { leaveOpen } from './left-open.js'
+import { exits, idOf } from './promises.js'
+import type { Scenario } from './scenario.js'
 
 export const END: Scenario[] = [
   terminating(),

@@ -1,12 +1,12 @@
 /** Killed while a model answers, piece by piece, over the loopback: it is asked again, and answers once. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Lab, repository } from '../../support/lab.js'
-import { LoopbackModel } from '../../support/model.js'
-import { replyIsKept, takenOnce } from '../../support/promises.js'
-import { exits } from '../promises.js'
-import type { Scenario } from '../scenario.js'
-import type { KillPoint } from '../strace.js'
+import type { KillPoint } from '../kill/strace.js'
+import { type Lab, repository } from '../support/lab.js'
+import { LoopbackModel } from '../support/model.js'
+import { replyIsKept, takenOnce } from '../support/promises.js'
+import { exits } from './promises.js'
+import type { Scenario } from './scenario.js'
 
 const MESSAGE =
   'what is so long that it comes in a dozen pieces, with time for a kill between any two of them'

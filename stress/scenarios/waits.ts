@@ -1,13 +1,13 @@
 /** Turns that park for a person, and the decisions about them: each is taken once, and its token is good once. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { HomeView } from '../../support/home-view.js'
-import { beside, type Ended, type Lab } from '../../support/lab.js'
-import { type Broken, replyIsKept, takenOnce } from '../../support/promises.js'
-import type { ScriptedEntry } from '../../turns/agent.js'
-import { calls, withScript } from '../homes.js'
-import { effect, effectsOf, effectsOnce, exits } from '../promises.js'
-import type { Scenario } from '../scenario.js'
+import type { HomeView } from '../support/home-view.js'
+import { beside, type Ended, type Lab } from '../support/lab.js'
+import { type Broken, replyIsKept, takenOnce } from '../support/promises.js'
+import type { ScriptedEntry } from '../turns/agent.js'
+import { calls, withScript } from './homes.js'
+import { effect, effectsOf, effectsOnce, exits } from './promises.js'
+import type { Scenario } from './scenario.js'
 
 const GO = ['send', 'a', '--key', 'k', 'go']
 const ASKS: ScriptedEntry[] = [calls(['shell', { command: effect() }]), { say: 'all done' }]

@@ -1,8 +1,9 @@
 /** What a scenario of the sweep is. */
+
+import type { KillPoint } from '../kill/strace.js'
 import type { HomeView } from '../support/home-view.js'
 import type { Ended, Lab } from '../support/lab.js'
 import type { Broken } from '../support/promises.js'
-import type { KillPoint } from './strace.js'
 
 /** Of a command, where they depend on the home, or on what the killed command has told. */
 export type Words = string[] | ((home: string, told?: Ended) => string[])

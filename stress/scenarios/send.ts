@@ -1,7 +1,7 @@
 /** A message is taken once and answered once; what was printed is in the log. */
-import { FileStore } from '../../../src/storage/store.js'
-import { resolveAgent } from '../../../src/tree/names.js'
-import type { HomeView } from '../../support/home-view.js'
+import { FileStore } from '../../src/storage/store.js'
+import { resolveAgent } from '../../src/tree/names.js'
+import type { HomeView } from '../support/home-view.js'
 import {
   type Broken,
   nothingPending,
@@ -10,11 +10,11 @@ import {
   takenOnceOrLeft,
   takenOnceOrNot,
   UUID,
-} from '../../support/promises.js'
-import { makeFlockHome, withAgent, withScript } from '../homes.js'
-import { leaveOpen } from '../left-open.js'
-import { answeredByMail, exits, notifiedOnce } from '../promises.js'
-import type { Scenario } from '../scenario.js'
+} from '../support/promises.js'
+import { makeFlockHome, withAgent, withScript } from './homes.js'
+import { leaveOpen } from './left-open.js'
+import { answeredByMail, exits, notifiedOnce } from './promises.js'
+import type { Scenario } from './scenario.js'
 
 const LARGE = 'large '.repeat(15_000)
 

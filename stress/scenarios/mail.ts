@@ -1,11 +1,11 @@
 /** Turns that write to other agents: delivered once, answered once, and the reply comes to whoever asked. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { HomeView } from '../../support/home-view.js'
-import { type Broken, nothingPending, replyIsKept, takenOnce } from '../../support/promises.js'
-import { calls, type FamilyScripts, withFamily } from '../homes.js'
-import { answeredByMail, exits, notifiedOnce } from '../promises.js'
-import type { Scenario } from '../scenario.js'
+import type { HomeView } from '../support/home-view.js'
+import { type Broken, nothingPending, replyIsKept, takenOnce } from '../support/promises.js'
+import { calls, type FamilyScripts, withFamily } from './homes.js'
+import { answeredByMail, exits, notifiedOnce } from './promises.js'
+import type { Scenario } from './scenario.js'
 
 const TASK = { from: 'lead', to: 'kid', content: 'task', answer: 'kid did it' }
 const KID = [{ say: TASK.answer }]

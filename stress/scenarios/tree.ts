@@ -1,9 +1,9 @@
 /** Gates, forks and removals: done or not done, and the tree is whole either way. */
-import type { HomeView } from '../../support/home-view.js'
-import { nothingPending } from '../../support/promises.js'
-import { scripted, withAgent, withFamily } from '../homes.js'
-import { answeredByMail, exits } from '../promises.js'
-import type { Scenario } from '../scenario.js'
+import type { HomeView } from '../support/home-view.js'
+import { nothingPending } from '../support/promises.js'
+import { scripted, withAgent, withFamily } from './homes.js'
+import { answeredByMail, exits } from './promises.js'
+import type { Scenario } from './scenario.js'
 
 const TASK = { from: 'lead', to: 'kid', content: 'task', answer: 'kid did it' }
 
