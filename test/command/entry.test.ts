@@ -7,7 +7,7 @@ import { waitFor } from '../support/wait.js'
 const ANSWER = `yield { type: 'text', text: 'done' }; yield { type: 'stop', reason: 'end' }`
 
 function houseWith(body: string): House {
-  const house = new House()
+  const house = House.ofProcesses()
   house.plugin('test', modelProvider(body))
   return house
 }

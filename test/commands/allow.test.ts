@@ -118,7 +118,7 @@ test('--max-steps bounds the requests of a turn: exit 9, and its calls have thei
 })
 
 test('what a tool prints has no key of the provider: its variables are withheld', async () => {
-  const house = new House({ CANARY_KEY: 'sk-canary', OTHER: 'kept' })
+  const house = House.ofProcesses({ CANARY_KEY: 'sk-canary', OTHER: 'kept' })
   house.plugin(
     'keyed',
     `export default {

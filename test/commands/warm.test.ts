@@ -60,7 +60,7 @@ describe.concurrent('a turn', () => {
   })
 
   test('goes on cold after its server hangs, which is killed', async () => {
-    const house = new WarmHouse()
+    const house = new WarmHouse({}, 'HEALTH_MS_MAX')
     const id = await house.agent('a', 'hangs later')
     const hung = house.server(id) as number
     expect((await house.ok('send', 'a', 'two')).stdout).toBe('echo: two\n')
@@ -80,7 +80,7 @@ describe.concurrent('a turn', () => {
   })
 
   test('goes on cold beside one that does not stop, which is killed', async () => {
-    const house = new WarmHouse()
+    const house = new WarmHouse({}, 'ABORT_MS_MAX')
     const id = await house.agent('a', 'is deaf to an abort')
     const deaf = house.server(id) as number
     await makeBusy(house, id)
@@ -179,7 +179,7 @@ describe.concurrent('nothing is left running', () => {
     rmSync(path.dirname(house.agentFile(id, 'lock')), { recursive: true })
     expect(isAlive(server as number)).toBe(true)
     await house.ok('recover', '--all')
-    expect(house.running()).toEqual([])
+    await waitFor(() => house.running().length === 0, 'the end of the server, which was killed')
     expect(readdirSync(path.join(house.home, 'servers')).filter((name) => name === id)).toEqual([])
   })
 })

@@ -47,7 +47,7 @@ describe.concurrent('a provider that', () => {
   test.each(failures)(
     '%s fails the turn with exit 9, and the session is good for the next',
     async (_, source, why) => {
-      const house = new House()
+      const house = source.includes('process.exit') ? House.ofProcesses() : new House()
       house.plugin('bad', source)
       const id = await house.spawn('a', '--provider', 'bad')
       const sent = await house.run(['send', 'a', 'hello'])
@@ -79,7 +79,7 @@ describe.concurrent('a provider that', () => {
   })
 
   test('is an agent that hangs is stopped at --turn-timeout with exit 12, and keeps no process', async () => {
-    const house = new House()
+    const house = House.ofProcesses()
     house.plugin('bad', agentThat(`setInterval(() => {}, 10); await new Promise(() => {})`))
     const id = await house.spawn('a', '--provider', 'bad')
     const sent = await house.run(['send', 'a', 'hello', '--turn-timeout', '50ms'])

@@ -37,6 +37,7 @@ const scratch = mkdtempSync(path.join(tmpdir(), 'substrat-cli-'))
 chmodSync(scratch, 0o755)
 const children = new Set<ChildProcess>()
 let houses = 0
+let modules = 0
 
 afterAll(() => {
   for (const child of children) child.kill('SIGKILL')
@@ -71,6 +72,8 @@ export class House {
   readonly workspace = path.join(this.root, 'workspace')
   readonly env: Record<string, string>
   protected isOfProcesses = false
+  private readonly pluginList = path.join(this.root, 'data', 'substrat', 'package.json')
+  private arePluginsOurs = false
 
   /** Where each command is a process: for agents that kill or look at the process that runs them. */
   static ofProcesses(env: Record<string, string> = {}): House {
@@ -120,7 +123,10 @@ export class House {
     const { stdin = '', cwd = this.workspace, uid, stdout, stderr } = options
     const env = { ...this.env, ...options.env }
     const isPlain = [uid, stdout, stderr].every((option) => option === undefined) && stdin !== 'open'
-    if (this.isOfProcesses || !isPlain || !program.runs(args, env)) return this.start(args, options).result
+    // What a test has installed or linked by a command is loaded as it is by a process.
+    const arePluginsOurs = this.arePluginsOurs || !existsSync(this.pluginList)
+    if (this.isOfProcesses || !isPlain || !arePluginsOurs || !program.runs(args, env))
+      return this.start(args, options).result
     return withJson(await program.run({ args, env, cwd, stdin }))
   }
 
@@ -182,21 +188,27 @@ export class House {
     return `scenario=${name}`
   }
 
-  /** A provider plugin, linked as `substrat plugins link` links it. `source` is its module. */
+  /**
+   * A provider plugin, linked as `substrat plugins link` links it. `source` is its module: in a house of processes where it
+   * uses `process` or `console`, or leaves something running.
+   */
   plugin(name: string, source: string): void {
     const root = path.join(this.root, name)
     mkdirSync(root, { recursive: true })
-    const substrat = { providers: { [name]: './index.js' } }
+    // This process loads a module of one name once.
+    const isFirst = !existsSync(path.join(root, 'index.js'))
+    const module = isFirst ? './index.js' : `./index-${++modules}.js`
+    const substrat = { providers: { [name]: module } }
     const oclif = { commands: './commands' }
     writeFileSync(
       path.join(root, 'package.json'),
       JSON.stringify({ name, version: '1.0.0', type: 'module', oclif, substrat }),
     )
-    writeFileSync(path.join(root, 'index.js'), source)
-    const data = path.join(this.root, 'data', 'substrat')
-    mkdirSync(data, { recursive: true })
+    writeFileSync(path.join(root, module), source)
+    mkdirSync(path.dirname(this.pluginList), { recursive: true })
     const plugins = [{ name, type: 'link', root }]
-    writeFileSync(path.join(data, 'package.json'), JSON.stringify({ oclif: { schema: 1, plugins } }))
+    writeFileSync(this.pluginList, JSON.stringify({ oclif: { schema: 1, plugins } }))
+    this.arePluginsOurs = true
   }
 
   agentFile(id: string, name: string): string {

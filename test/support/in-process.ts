@@ -8,7 +8,7 @@
 import childProcess from 'node:child_process'
 import { Console } from 'node:console'
 import { EventEmitter } from 'node:events'
-import nodeFs, { existsSync, readFileSync } from 'node:fs'
+import nodeFs, { readFileSync } from 'node:fs'
 import { createRequire, Module } from 'node:module'
 import os from 'node:os'
 import nodePath from 'node:path'
@@ -55,14 +55,12 @@ export class Program {
     }).runInThisContext()
   }
 
-  /** Whether the command is one of ours that needs no help from oclif: that would load the bundle by its name. */
+  /** Whether the command is one of ours, and not the one that has an entry of its own. */
   runs(args: string[], env: Record<string, string>): boolean {
     const [first = '', second] = args
     this.#commands ??= Object.keys(this.#load({ args, env, cwd: this.#root, stdin: '' }).bundle.COMMANDS)
     const isOurs = this.#commands.some((id) => id === first || id === `${first}:${second}`)
-    const isHelp = args.includes('--help') || args.includes('-h')
-    const plugins = nodePath.join(env.XDG_DATA_HOME ?? '', 'substrat', 'package.json')
-    return isOurs && first !== 'mcp' && !isHelp && env.DEBUG === undefined && !existsSync(plugins)
+    return isOurs && first !== 'mcp' && env.DEBUG === undefined
   }
 
   async run(world: World): Promise<Ended> {
@@ -95,6 +93,8 @@ export class Program {
     }
     const evaluate = this.#script.runInThisContext()
     evaluate(bundle.exports, own.require, bundle, file, nodePath.dirname(file), own.asProcess(), own.console)
+    // oclif loads the commands from this file by its name: it must get this instance, not a second one.
+    own.modules[file] = bundle.exports
     return { own, bundle: bundle.exports }
   }
 }
@@ -106,7 +106,8 @@ class VirtualProcess extends EventEmitter {
   readonly stdout = new Output()
   readonly stderr = new Output()
   readonly console = new Console(this.stdout, this.stderr)
-  private readonly modules: Record<string, unknown>
+  /** What `require` gives instead of what is there, by name. */
+  readonly modules: Record<string, unknown>
 
   constructor(
     private readonly world: World,
