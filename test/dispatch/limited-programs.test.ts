@@ -89,7 +89,7 @@ const CODEX: Program = {
 
 const ACP: Program = {
   provider: 'acp',
-  command: () => `${NODE} '${STAND_INS}/acp/agent.mjs' '${workspace}/acp'`,
+  command: () => `${NODE} '${STAND_INS}/acp/agent.cjs' '${workspace}/acp'`,
   message: LIMIT,
   asked() {
     const folder = join(workspace, 'acp')

@@ -115,8 +115,8 @@ test("other people's agents are plugins of their own, each of one file", async (
   const commands = {
     'claude-code': at('claude-code/stand-in.mjs'),
     codex: `${process.execPath} ${at('codex/stand-in.mjs')}`,
-    acp: `${process.execPath} ${at('acp/agent.mjs')} ${store}`,
-    opencode: `${process.execPath} ${at('opencode/opencode.mjs')} ${store}`,
+    acp: `${process.execPath} ${at('acp/agent.cjs')} ${store}`,
+    opencode: `${process.execPath} ${at('opencode/opencode.cjs')} ${store}`,
   }
   const names = Object.keys(commands)
   const packages = names.map((name) => path.join(repository, 'plugins', `provider-${name}`))

@@ -9,7 +9,7 @@ import { environment, processesWith } from './processes.js'
 
 const REPOSITORY = path.join(import.meta.dirname, '../..')
 const PROVIDER = readFileSync(path.join(REPOSITORY, 'plugins/provider-opencode/dist/index.js'), 'utf8')
-const STAND_IN = path.join(REPOSITORY, 'test/plugins/opencode/opencode.mjs')
+const STAND_IN = path.join(REPOSITORY, 'test/plugins/opencode/opencode.cjs')
 
 /** How long the plugin waits for answers that come at once. */
 const LIMITS = ['RELEASE_MS_MAX', 'HEALTH_MS_MAX', 'ABORT_MS_MAX'] as const

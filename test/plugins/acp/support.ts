@@ -7,7 +7,7 @@ export const acp = await builtProvider('provider-acp')
 
 export class Agent extends DrivenAgent {
   constructor(...habits: string[]) {
-    super(acp, join(import.meta.dirname, 'agent.mjs'), habits)
+    super(acp, join(import.meta.dirname, 'agent.cjs'), habits)
   }
 
   /** What the agent has stored of its session. */

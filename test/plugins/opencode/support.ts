@@ -7,7 +7,7 @@ export const opencode = await builtProvider('provider-opencode')
 
 export class OpenCode extends DrivenAgent {
   constructor(...habits: string[]) {
-    super(opencode, join(import.meta.dirname, 'opencode.mjs'), habits)
+    super(opencode, join(import.meta.dirname, 'opencode.cjs'), habits)
   }
 
   /** What it has stored of its session. */

@@ -1,12 +1,12 @@
 /**
- * Stands in for OpenCode: node opencode.mjs STORE [HABIT…] serve|export …, with the parts of its API that are used.
+ * Stands in for OpenCode: node opencode.cjs STORE [HABIT…] serve|export …, with the parts of its API that are used.
  *
  * Its sessions are files in STORE. A prompt that is a JSON list is what it does, step by step; any other is echoed. One
  * that gives a permission makes it ask again for what it asked before.
  */
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import path from 'node:path'
+const { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } = require('node:fs')
+const { createServer } = require('node:http')
+const path = require('node:path')
 
 const command = process.argv.findIndex((word, at) => at > 2 && ['serve', 'export'].includes(word))
 const [store, ...habits] = process.argv.slice(2, command)

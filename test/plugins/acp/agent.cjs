@@ -1,12 +1,12 @@
 /**
- * An agent that speaks ACP, for the tests, by hand: node agent.mjs STORE [HABIT…]
+ * An agent that speaks ACP, for the tests, by hand: node agent.cjs STORE [HABIT…]
  *
  * Its sessions are files in STORE. A prompt that is a JSON list is what it does, step by step; any other is echoed. One
  * that gives a permission makes it ask again for what it asked before.
  */
-import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
+const { spawn } = require('node:child_process')
+const { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } = require('node:fs')
+const path = require('node:path')
 
 const [store, ...habits] = process.argv.slice(2)
 const has = (habit) => habits.includes(habit)
