@@ -57,6 +57,9 @@ export class LoopbackModel {
   }
 }
 
+/** Plugins are those of a lab, not of a home. */
+const linkedIn = new WeakMap<Lab, Set<string>>()
+
 /** The plugin linked in the lab, and the flags of `spawn` that point it at the model. */
 export async function providerFlags(
   lab: Lab,
@@ -64,7 +67,10 @@ export async function providerFlags(
   provider: ModelProviderName,
   url: string,
 ): Promise<string[]> {
-  await lab.do(home, 'plugins', 'link', join(repository, `plugins/provider-${provider}`))
+  const plugin = join(repository, `plugins/provider-${provider}`)
+  const linked = linkedIn.get(lab) ?? new Set()
+  if (!linked.has(plugin)) await lab.do(home, 'plugins', 'link', plugin)
+  linkedIn.set(lab, linked.add(plugin))
   const base = provider === 'openai' ? `${url}/v1` : url
   const options = ['--option', `base_url=${base}`, ...(provider === 'openai' ? ['--option', 'api=chat'] : [])]
   return ['--provider', provider, '--model', 'loopback', ...options]

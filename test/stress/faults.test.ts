@@ -19,7 +19,7 @@ test('commands keep the contract whichever of their steps fails, once or from th
     const empty = lab.image()
     for (const name of ['send', 'send-wait', 'spawn-child', 'recover-tools-4', 'rebuild-log-gone']) {
       const scenario = SCENARIOS.find((each) => each.name === name) as FaultScenario
-      const { cases, violations } = await sweep(lab, empty, scenario, { every: 43, isRotated: false })
+      const { cases, violations } = await sweep(lab, empty, scenario, { every: 53, isRotated: false })
       expect(violations.map((violation) => describeViolation(violation))).toEqual([])
       expect(cases).toBeGreaterThan(8)
     }
