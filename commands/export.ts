@@ -2,8 +2,8 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { toMarkdown } from '../src/command/print/markdown.js'
+import { writeUserFile } from '../src/files/user-files.js'
 import { exportConversation } from '../src/operations/export.js'
-import { writeUserFile } from '../src/storage/outside/user-files.js'
 
 export default class Export extends BaseCommand {
   static override summary = 'Write the conversation as Markdown; with --json as an object.'

@@ -4,6 +4,7 @@ import { BaseCommand } from '../src/command/base.js'
 import { onlyWord } from '../src/command/input.js'
 import { inboxText } from '../src/command/print/mail-text.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
+import { OPERATOR } from '../src/format.js'
 import {
   checkMayLook,
   damagedError,
@@ -12,7 +13,6 @@ import {
   takeMessages,
   viewInbox,
 } from '../src/operations/inbox.js'
-import { OPERATOR } from '../src/storage/mailboxes.js'
 
 export default class Inbox extends BaseCommand {
   static override strict = false

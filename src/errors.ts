@@ -102,3 +102,11 @@ export function damagedConversation(what: string, { hint, facts = {} }: ErrorDet
 export function assert(condition: unknown, invariant: string): asserts condition {
   if (!condition) throw new SubstratError('UNEXPECTED', `invariant broken: ${invariant}`)
 }
+
+/** The error of the system by its name. libuv does not know that of a quota that is used up, and calls it UNKNOWN. */
+export function errnoName(error: unknown): string | undefined {
+  const { code, errno = 0 } = error as NodeJS.ErrnoException
+  if (code !== 'UNKNOWN') return code
+  const { EDQUOT } = process.getBuiltinModule('node:os').constants.errno
+  return -errno === EDQUOT ? 'EDQUOT' : code
+}

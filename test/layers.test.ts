@@ -78,16 +78,26 @@ test('every import within the repository leads to a file', () => {
         expect(statSync(join(root, target.file)).isFile(), `${file}: ${target.file}`).toBe(true)
 })
 
-test('only src/storage/disk/io.ts has node:fs', () => {
+test('only src/host/disk/io.ts has node:fs', () => {
   const users = [...imports].filter(([, found]) =>
     found.some(({ specifier }) => /^(node:)?fs(\/promises)?$/.test(specifier)),
   )
-  expect(users.map(([file]) => file)).toEqual(['src/storage/disk/io.ts'])
+  expect(users.map(([file]) => file)).toEqual(['src/host/disk/io.ts'])
+})
+
+test('no layer above storage imports a step on the disk', () => {
+  const above = [...imports].filter(([file]) => layerOf(file) > layerOf('src/storage/store.ts'))
+  const past = above.flatMap(([file, found]) =>
+    found
+      .filter(({ file: target }) => target?.startsWith('src/host/disk/'))
+      .map(({ file: target }) => `${file} imports ${target}`),
+  )
+  expect(past).toEqual([])
 })
 
 test('no layer above storage names a file of the home', () => {
   const names = /events\.jsonl|session\.json\b|home\.json|unclean\/|\.closing|\/inbox\//
-  const above = files.filter((file) => layerOf(file) > layerOf('src/storage/disk/io.ts'))
+  const above = files.filter((file) => layerOf(file) > layerOf('src/storage/store.ts'))
   const found = above.filter((file) => names.test(withoutComments(readFileSync(join(root, file), 'utf8'))))
   expect(found.filter((file) => !MESSAGES.includes(file))).toEqual([])
 })

@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../src/command/base.js'
 import { checkSettingKey, Settings } from '../../src/command/settings.js'
 import { refuseInTool } from '../../src/dispatch/caller.js'
-import { writeUserFile } from '../../src/storage/outside/user-files.js'
+import { writeUserFile } from '../../src/files/user-files.js'
 
 export default class ConfigSet extends BaseCommand {
   static override summary = 'Change a setting in config.json of the home.'

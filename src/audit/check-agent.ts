@@ -3,11 +3,11 @@
  * the state is one that a session can be at rest in. Beside a living writer nothing is found but what is damaged.
  */
 import { SubstratError } from '../errors.js'
+import { readClock } from '../host/identity.js'
 import { type Loaded, load, loadFrom } from '../session/load.js'
 import { decodeSnapshot, encodeSnapshot } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import { waitIsGood } from '../session/status.js'
-import { readClock } from '../storage/identity.js'
 import type { FileStore, LogReader } from '../storage/store.js'
 import { checkBeside } from './check-beside.js'
 import { checkKeys, checkKeysQuickly, type KeysSeen, keysSeen } from './check-keys.js'

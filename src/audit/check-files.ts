@@ -3,10 +3,7 @@
  * what writers that died have left. It needs no readable home.json.
  */
 import { clock } from '../clock.js'
-import { writerOf } from '../storage/disk/temporary.js'
-import { isTheirs } from '../storage/layout.js'
-import type { Entry, Unseen } from '../storage/survey.js'
-import type { Upkeep } from '../storage/upkeep.js'
+import type { Entry, Unseen, Upkeep } from '../storage/store.js'
 import { type Finding, type Found, foundIn } from './finding.js'
 
 /** A living writer's temporary file is younger, where its name does not say who that is; so is what a living spawn or removal has on its way. */
@@ -53,10 +50,10 @@ export function looseEntries(entries: Iterable<Entry | Unseen>): Map<string | nu
 }
 
 /** Whether somebody else may read it, or change what the owner has put there. */
-function isLoose({ standing, facts }: Entry): boolean {
+function isLoose({ standing, isTheirs, facts }: Entry): boolean {
   // The mode of a link says nothing, and what is not ours is said to be that.
   if (facts.kind === 'link' || standing === undefined) return false
-  return (facts.mode & (isTheirs(standing) ? OTHERS_WRITE : OTHERS)) !== 0
+  return (facts.mode & (isTheirs ? OTHERS_WRITE : OTHERS)) !== 0
 }
 
 /** One for all of an agent: a home that was copied without its modes is one mistake. */
@@ -87,30 +84,21 @@ const WORDS: Record<Entry['facts']['kind'], string> = {
   other: 'a FIFO or a device',
 }
 
-function checkStanding(
-  { path, standing, expectedKind, facts }: Entry,
-  upkeep: Upkeep | undefined,
-  found: Found,
-): void {
+function checkStanding(entry: Entry, upkeep: Upkeep | undefined, found: Found): void {
+  const { path, standing, facts } = entry
   const ageMs = clock.now() - facts.modifiedMs
   // What a link is, is said already.
   if (standing === undefined && facts.kind !== 'link')
     found('what stands in a home is of the format', 'it is none of ours', path)
   else if (standing === 'kept') found('what was set aside was looked at', 'it is kept for you', path)
-  else if (standing === 'leftover' && isLeft(path, expectedKind, ageMs, upkeep))
+  else if (standing === 'leftover' && isLeft(entry, ageMs, upkeep))
     found('a temporary file has its writer', 'whoever made it is gone', path)
   else if (standing === 'lock' && upkeep?.lifeOf(path) === 'none') sayStale(path, ageMs, upkeep, found)
 }
 
-function isLeft(
-  path: string,
-  kind: Entry['expectedKind'],
-  ageMs: number,
-  upkeep: Upkeep | undefined,
-): boolean {
-  const writer = kind === 'file' ? writerOf(path) : 'unknown'
+function isLeft({ path, expectedKind, writer }: Entry, ageMs: number, upkeep: Upkeep | undefined): boolean {
   if (writer !== 'unknown') return writer === 'dead'
-  if (kind === 'file') return ageMs > TEMPORARY_AGE_MS
+  if (expectedKind === 'file') return ageMs > TEMPORARY_AGE_MS
   return ageMs > ON_ITS_WAY_MS && upkeep?.isCradleAlive(path) !== true
 }
 

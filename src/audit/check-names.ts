@@ -1,6 +1,5 @@
 /** The indexes of names, looked at from their own side: what each entry says, and whether anybody is there. */
-import type { NameIndex } from '../storage/names.js'
-import type { FileStore } from '../storage/store.js'
+import type { FileStore, NameIndex } from '../storage/store.js'
 import { type Finding, type Found, foundIn, unlessUnreadable } from './finding.js'
 
 /** That of the roots, and those of the agents. */

@@ -2,9 +2,10 @@
  * Where providers come from: oclif's list of the user's plugins, which is written without a lock and not atomically, so that
  * a torn one makes all of them vanish; the plugins in it; and the providers that living agents name.
  */
+
+import { readUserFile } from '../files/user-files.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import type { State } from '../session/state.js'
-import { readUserFile } from '../storage/outside/user-files.js'
 import type { Found } from './finding.js'
 
 export interface PluginPlaces {

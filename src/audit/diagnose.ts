@@ -7,7 +7,7 @@
  */
 import { sleep } from '../clock.js'
 import type { State } from '../session/state.js'
-import type { FileStore, Holder } from '../storage/store.js'
+import { FileStore, type Holder } from '../storage/store.js'
 import { readForest } from '../tree/forest.js'
 import { checkAgent, checkAgentQuickly } from './check-agent.js'
 import { checkOwn } from './check-beside.js'
@@ -78,7 +78,7 @@ function sectionsOf(
     gather((findings) => checkOwn(store, findings)),
     gather((findings) => checkTree(store, findings, readForest(store))),
     gather((findings, ids) => checkIndexes(store, ids, findings)),
-    gather((findings) => checkFiles(store.upkeep.survey(), store.upkeep, findings)),
+    gather((findings) => checkFiles(FileStore.survey(store.root), store.upkeep, findings)),
   ]
 }
 

@@ -4,14 +4,13 @@
  */
 import { basename } from 'node:path'
 import { SubstratError } from '../errors.js'
+import { OPERATOR } from '../format.js'
 import { damagedMail, damagedOperatorMail } from '../mail/inbox.js'
 import { busy } from '../session/busy.js'
 import { openForRead } from '../session/open-for-read.js'
 import { openForAppend, type Session } from '../session/session.js'
-import { OPERATOR } from '../storage/mailboxes.js'
 import { parseMailFile } from '../storage/paths.js'
-import type { FileStore } from '../storage/store.js'
-import type { Entry } from '../storage/survey.js'
+import { type Entry, FileStore } from '../storage/store.js'
 import { mendIndex } from '../tree/children.js'
 import { readable } from '../tree/names.js'
 import { looseEntries } from './check-files.js'
@@ -184,7 +183,7 @@ class Known {
   }
 
   looseOf(agentId: string | null): Entry[] {
-    this.loose ??= looseEntries(this.store.upkeep.survey())
+    this.loose ??= looseEntries(FileStore.survey(this.store.root))
     return this.loose.get(agentId) ?? []
   }
 

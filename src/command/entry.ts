@@ -4,7 +4,7 @@ import { run } from '@oclif/core/run'
 import { settings } from '@oclif/core/settings'
 import packageJson from '../../package.json' with { type: 'json' }
 import { SubstratError } from '../errors.js'
-import { isThere } from '../storage/outside/user-files.js'
+import { isThere } from '../files/user-files.js'
 import type { BaseCommand } from './base.js'
 import { asSubstratError, errorJson, errorLine } from './output.js'
 import { OwnConfig } from './own-config.js'

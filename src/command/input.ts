@@ -1,8 +1,8 @@
 /** What a person gives: a message from the arguments and stdin, options, a workspace. */
 import { isUtf8 } from 'node:buffer'
 import { SubstratError } from '../errors.js'
+import { ownArguments } from '../host/processes.js'
 import { limits } from '../limits.js'
-import { readProc } from '../storage/disk/io.js'
 
 /**
  * stdin is read to its end for `-` (after a message it is appended, a blank line between) or when there is no message
@@ -34,7 +34,7 @@ function tooMany(word: string, hint: string): SubstratError {
 /** Node gives arguments that are no UTF-8 with replacement characters in them: what was meant is lost. */
 function refuseBadArguments(message: string | undefined): void {
   if (message === undefined || !message.includes('\ufffd')) return
-  const given = readProc('/proc/self/cmdline')
+  const given = ownArguments()
   if (given !== undefined && !isUtf8(given)) throw notUtf8('the message')
 }
 

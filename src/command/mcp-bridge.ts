@@ -6,8 +6,8 @@
 import { once } from 'node:events'
 import type { Duplex, Readable, Writable } from 'node:stream'
 import { EXIT_STATUS } from '../errors.js'
+import { connectTo } from '../files/socket.js'
 import { limits } from '../limits.js'
-import { connectTo } from '../storage/socket.js'
 import { errorLine, type Heard, hear, type Message } from '../turn/tools/json-rpc.js'
 import { linesOf } from '../turn/tools/lines.js'
 

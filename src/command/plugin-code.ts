@@ -5,7 +5,7 @@
  * such as /tmp, another user could put a package of that name.
  */
 import { dirname, isAbsolute, join } from 'node:path'
-import { isPlainFile, isThere, readUserFile } from '../storage/outside/user-files.js'
+import { isPlainFile, isThere, readUserFile } from '../files/user-files.js'
 
 /** Paths, also of what may not be there. Empty for a list that cannot be read: then nothing is loaded. */
 export function pluginCode(listPath: string): string[] {

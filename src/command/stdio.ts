@@ -5,9 +5,8 @@
  * that a result is never printed with a gap. A result that was not printed whole is a failure (STORAGE_FAILED), except
  * where its reader has gone away. A failed write to stderr changes nothing: the exit status says it all.
  */
-import { EXIT_STATUS, SubstratError } from '../errors.js'
-import { writeStream } from '../storage/disk/io.js'
-import { errnoName } from '../storage/disk/operation.js'
+import { EXIT_STATUS, errnoName, SubstratError } from '../errors.js'
+import { writeStream } from '../host/streams.js'
 import { errorLine, hasResultStatus } from './output.js'
 
 class Stdout {
@@ -66,11 +65,10 @@ function guard(stream: NodeJS.WriteStream, fd: number, onFailure: (errno: string
   let hasFailed = false
   // Node writes once, and takes a short write for a whole one: a disk that fills up would cut the result in silence.
   stream._write = (bytes: Uint8Array, _encoding, done) => {
-    try {
-      if (!hasFailed) writeStream(fd, bytes)
-    } catch (error) {
+    const errno = hasFailed ? undefined : writeStream(fd, bytes)
+    if (errno !== undefined) {
       hasFailed = true
-      onFailure(String(errnoName(error)))
+      onFailure(errno)
     }
     done()
   }

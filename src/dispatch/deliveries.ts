@@ -4,11 +4,11 @@
  * because a sender that found it locked has left its message to us.
  */
 import { SubstratError } from '../errors.js'
+import { OPERATOR } from '../format.js'
 import { limits } from '../limits.js'
 import { hasControls, hasDueMail } from '../mail/inbox.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
-import { OPERATOR } from '../storage/mailboxes.js'
 import type { Context, Deliveries } from './context.js'
 import { advance } from './go-on.js'
 import { runUntil } from './in-place.js'

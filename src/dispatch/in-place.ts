@@ -1,10 +1,10 @@
 /** Another agent's turns, for whoever waits for its answer: run here, where nobody else does it. */
 import { sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
+import { readClock } from '../host/identity.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import { isDue } from '../session/status.js'
-import { readClock } from '../storage/identity.js'
 import type { Context } from './context.js'
 import { advance } from './go-on.js'
 import { TurnBudget } from './turn-budget.js'

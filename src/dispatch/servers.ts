@@ -6,6 +6,7 @@
  * Invariants: one is stopped only with its agent's lock, which is never waited for: a lock that is held means in use. A mark
  * without a server is taken away only with that lock too.
  */
+
 import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
@@ -14,7 +15,7 @@ import { isElsewhere, isLiving, serverProcesses, stopServer } from '../provider/
 import { openForRead } from '../session/open-for-read.js'
 import { openForAppend, type Session } from '../session/session.js'
 import type { WarmServer } from '../session/state.js'
-import type { ServerMark } from '../storage/servers.js'
+import type { ServerMark } from '../storage/store.js'
 import type { Context } from './context.js'
 import { isOwed } from './owed.js'
 

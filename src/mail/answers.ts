@@ -7,12 +7,12 @@
  * for the errors of a turn that a later command continues.
  */
 import { SubstratError } from '../errors.js'
+import { OPERATOR } from '../format.js'
 import { isDeferred } from '../session/fold/mail.js'
 import { deriveId } from '../session/ids.js'
 import type { Session } from '../session/session.js'
 import type { Owed, State } from '../session/state.js'
 import { troubleOf } from '../session/trouble.js'
-import { OPERATOR } from '../storage/mailboxes.js'
 import type { FileStore } from '../storage/store.js'
 import { messagesIn } from './inbox.js'
 import { decodeMessage, type Message } from './message.js'

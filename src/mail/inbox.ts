@@ -6,6 +6,8 @@
  * that the log has is never delivered again (row K).
  */
 import { clock } from '../clock.js'
+import { OPERATOR } from '../format.js'
+import { type ClockReading, readClock } from '../host/identity.js'
 import { limits } from '../limits.js'
 import { isOver, isSetBack, rebasedEnd } from '../session/durations.js'
 import { forgetsDelivered } from '../session/fold/mail.js'
@@ -13,8 +15,6 @@ import { deriveId } from '../session/ids.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Reminder, State } from '../session/state.js'
-import { type ClockReading, readClock } from '../storage/identity.js'
-import { OPERATOR } from '../storage/mailboxes.js'
 import type { FileStore } from '../storage/store.js'
 import { decodeMessage, encodeMessage, type Message } from './message.js'
 

@@ -1,8 +1,9 @@
 /** A message between agents, or between the operator and an agent, as it waits in an inbox: one framed line. */
+
+import { isUuid } from '../format.js'
+import type { ClockReading } from '../host/identity.js'
 import { isReading, isTime, type WatchedStatus } from '../session/records.js'
-import type { ClockReading } from '../storage/identity.js'
 import { frame, unframe } from '../storage/log/frame.js'
-import { isUuid } from '../storage/paths.js'
 
 type MailKind = 'request' | 'response' | 'notification' | 'error'
 

@@ -23,12 +23,12 @@ import { decideTurn } from '../dispatch/turns.js'
 import { type TurnResult, viewTurn } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
+import { readClock } from '../host/identity.js'
 import type { Settled } from '../recovery/settle.js'
 import { readContinuedRun } from '../session/past-run.js'
 import type { Decision, NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run, State, TokenEntry, Wait } from '../session/state.js'
-import { readClock } from '../storage/identity.js'
 import {
   alreadyDecided,
   checkToken,

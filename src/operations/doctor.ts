@@ -14,9 +14,7 @@ import type { Context } from '../dispatch/context.js'
 import { wordOf } from '../dispatch/outcome.js'
 import { type ErrorCode, SubstratError, shellWord } from '../errors.js'
 import type { State } from '../session/state.js'
-import { HomePaths } from '../storage/paths.js'
 import { FileStore, type Holder } from '../storage/store.js'
-import { surveyHome } from '../storage/survey.js'
 
 export interface ToldFinding {
   verdict: Verdict
@@ -111,7 +109,7 @@ async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
   const looked = store === undefined ? namesAlone(root) : await diagnosed(store, options.all)
   const found = foundIn(looked.findings, null)
   // What the disk does not give is no damage: nobody shall move it away for that.
-  if (trouble?.code === 'CORRUPT') found('home.json is whole', trouble.message, new HomePaths(root).homeFile)
+  if (trouble?.code === 'CORRUPT') found('home.json is whole', trouble.message, FileStore.factsPath(root))
   else if (trouble !== undefined) unreadable(trouble, root, found)
   const { settingsTrouble, plugins } = options
   if (settingsTrouble?.code === 'STORAGE_FAILED') {
@@ -145,10 +143,10 @@ async function diagnosed(store: FileStore, isWhole: boolean): Promise<Diagnosis>
 /** Of a home without a home.json that can be read. */
 function namesAlone(root: string): Diagnosis {
   const findings: Finding[] = []
-  const entries = [...surveyHome(root)]
+  const entries = [...FileStore.survey(root)]
   checkFiles(entries, undefined, findings)
   const agents = new Set(entries.flatMap(({ agentId }) => agentId ?? []))
-  if (agents.size > 0 && !entries.some(({ path }) => path === new HomePaths(root).homeFile))
+  if (agents.size > 0 && !entries.some(({ path }) => path === FileStore.factsPath(root)))
     foundIn(findings, null)(
       'a home has its home.json',
       'it is missing: the next command that writes makes one',

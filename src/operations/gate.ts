@@ -5,10 +5,10 @@ import { readState } from '../dispatch/read-state.js'
 import { type AgentView, viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
+import { OPERATOR } from '../format.js'
+import { randomUuid } from '../host/random.js'
 import { post } from '../mail/post.js'
 import type { State } from '../session/state.js'
-import { randomUuid } from '../storage/disk/random.js'
-import { OPERATOR } from '../storage/mailboxes.js'
 import { checkIsChild } from '../tree/relations.js'
 
 export interface GatedAgent {

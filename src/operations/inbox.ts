@@ -2,9 +2,9 @@
 
 import { readState } from '../dispatch/read-state.js'
 import { SubstratError } from '../errors.js'
+import { OPERATOR } from '../format.js'
 import { damagedMail, damagedOperatorMail, inOperatorOrder, listWaiting, messagesIn } from '../mail/inbox.js'
 import type { Control, Message } from '../mail/message.js'
-import { OPERATOR } from '../storage/mailboxes.js'
 import type { FileStore } from '../storage/store.js'
 import { checkIsChild } from '../tree/relations.js'
 

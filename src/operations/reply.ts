@@ -5,10 +5,10 @@ import { withDrain } from '../dispatch/drain.js'
 import { nameOf, type Outcome } from '../dispatch/outcome.js'
 import { readState } from '../dispatch/read-state.js'
 import { viewTurn } from '../dispatch/view.js'
+import { OPERATOR } from '../format.js'
 import { replyId } from '../mail/answers.js'
 import { messagesIn } from '../mail/inbox.js'
 import { post } from '../mail/post.js'
-import { OPERATOR } from '../storage/mailboxes.js'
 import { noMessage } from './inbox.js'
 
 export interface Reply {

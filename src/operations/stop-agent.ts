@@ -9,11 +9,11 @@ import { nameOf, wordOf } from '../dispatch/outcome.js'
 import { type AgentView, viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
+import { bootId } from '../host/identity.js'
 import { stopServer } from '../provider/warm.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
-import { bootId } from '../storage/identity.js'
 import type { RequestVerb } from '../storage/store.js'
 
 /** With `hold`, nothing is delivered until `resume`. Throws TREE_RULES. */

@@ -5,7 +5,7 @@
 
 import { refuseInTool } from '../dispatch/caller.js'
 import { SubstratError, shellWord } from '../errors.js'
-import type { FileStore } from '../storage/store.js'
+import { FileStore } from '../storage/store.js'
 
 export interface Unlocked {
   /** The directories that were taken away. */
@@ -36,7 +36,7 @@ export function unlock(store: FileStore, { caller, agentId, isForced }: UnlockOp
 
 function lockDirectories(store: FileStore, agentId: string | null): string[] {
   const found: string[] = []
-  for (const entry of store.upkeep.survey())
+  for (const entry of FileStore.survey(store.root))
     if ('facts' in entry && entry.standing === 'lock' && (agentId === null || entry.agentId === agentId))
       found.push(entry.path)
   return found

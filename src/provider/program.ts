@@ -7,11 +7,11 @@
  * or of another home; it, and a turn that does not come to its end, kill also what has that mark outside of the group.
  */
 import { clock, sleep } from '../clock.js'
+import { ProgramFiles } from '../files/program-files.js'
+import { environmentOf, isExiting, ownIdentity, processGroup, processStartTime } from '../host/identity.js'
+import { isHome, processIds } from '../host/processes.js'
+import { randomUuid } from '../host/random.js'
 import type { ProcessGroup } from '../session/records.js'
-import { listDirectory, statIfThere } from '../storage/disk/io.js'
-import { randomUuid } from '../storage/disk/random.js'
-import { environmentOf, isExiting, ownIdentity, processGroup, processStartTime } from '../storage/identity.js'
-import { ProgramFiles } from '../storage/outside/program-files.js'
 import type { AgentHost, CallOptions, LaunchCommand, LaunchedProgram, McpStdioServer } from './contract.js'
 import { startGated } from './gate.js'
 import { type Mark, ofRun } from './mark.js'
@@ -112,7 +112,7 @@ export async function killStrays(group: ProcessGroup, mark: Mark): Promise<numbe
 }
 
 function straysOf({ start_time }: ProcessGroup, mark: Mark): number[] {
-  const pids = listDirectory('proc.list', '/proc').map(Number).filter(Number.isInteger)
+  const pids = processIds()
   return pids.filter(
     (pid) => pid !== process.pid && hasMark(pid, mark) && (processStartTime(pid) ?? 0) >= start_time,
   )
@@ -128,10 +128,9 @@ export function homeOf(pid: number, home: string): 'this' | 'another' | undefine
   // By its log too: in a turn somebody may work with a home of their own.
   if (its === home || environmentOf(pid, 'SUBSTRAT_LOG')?.startsWith(`${home}/`) === true) return 'this'
   if (its === undefined) return undefined
-  const [theirs, ours] = [its, home].map((path) => statIfThere('proc.home', path))
-  if (theirs === undefined) return undefined
-  // Also by a link, and mounted at another place.
-  return theirs.device === ours?.device && theirs.inode === ours.inode ? 'this' : 'another'
+  const isThis = isHome(its, home)
+  if (isThis === undefined) return undefined
+  return isThis ? 'this' : 'another'
 }
 
 export async function killMarked(group: ProcessGroup, mark: Mark, graceMs: number): Promise<KillOutcome> {
@@ -184,7 +183,7 @@ export async function killGroup(group: ProcessGroup, mark: Mark | undefined, gra
  */
 function membersOf(group: ProcessGroup, mark: Mark | undefined): number[] {
   if (!send(-group.process_group, 0) || (mark === undefined && isReused(group))) return []
-  const pids = listDirectory('proc.list', '/proc').map(Number).filter(Number.isInteger)
+  const pids = processIds()
   return pids.filter(
     (pid) =>
       processGroup(pid) === group.process_group &&

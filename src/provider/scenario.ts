@@ -2,8 +2,8 @@
 import { resolve } from 'node:path'
 import * as z from 'zod/mini'
 import { SubstratError } from '../errors.js'
+import { readUserFile } from '../files/user-files.js'
 import { PROVIDER_FAILURE_TYPES } from '../session/records.js'
-import { readUserFile } from '../storage/outside/user-files.js'
 import { providerFailure } from './failure.js'
 
 const milliseconds = z.int().check(z.nonnegative())

@@ -5,7 +5,7 @@
  * its place is derived from the history that it is given, so a restart goes on where it was.
  */
 import { resolve } from 'node:path'
-import { isThere } from '../storage/outside/user-files.js'
+import { isThere } from '../files/user-files.js'
 import type { CallOptions, ModelEvent, ModelProvider, ModelRequest } from './contract.js'
 import { providerFailure } from './failure.js'
 import type { Scenario, ScriptedResponse } from './scenario.js'

@@ -6,11 +6,11 @@
  * the same start of the kernel and in the same pid namespace, and no SUBSTRAT_SERVER or SUBSTRAT_HOME of another.
  */
 import { SessionStateError, shellWord } from '../errors.js'
+import { environmentOf, ownIdentity, processGroup, processStartTime } from '../host/identity.js'
+import { processIds } from '../host/processes.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { State, WarmServer } from '../session/state.js'
-import { listDirectory } from '../storage/disk/io.js'
-import { environmentOf, ownIdentity, processGroup, processStartTime } from '../storage/identity.js'
 import type { FileStore } from '../storage/store.js'
 import type { Mark } from './mark.js'
 import { homeOf, type KillOutcome, killGroup, killMarked, killStrays } from './program.js'
@@ -126,7 +126,7 @@ function isForeign({ group }: WarmServer): boolean {
 
 /** Processes, as far as they can be seen from here, of servers of this home. Those in which we run ourselves are in use. */
 export function serverProcesses(home: string): { pid: number; agentId: string }[] {
-  const pids = listDirectory('proc.list', '/proc').map(Number).filter(Number.isInteger)
+  const pids = processIds()
   return pids.flatMap((pid) => {
     const agentId = environmentOf(pid, 'SUBSTRAT_AGENT')
     const isServer = pid !== process.pid && environmentOf(pid, 'SUBSTRAT_SERVER') !== undefined

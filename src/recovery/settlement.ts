@@ -1,9 +1,9 @@
 /** What recovery records about an open run whose process is gone: row -> records, pure. `settle` carries it out. */
 import { assert } from '../errors.js'
+import { ownIdentity } from '../host/identity.js'
 import type { Interruption, NewRecord } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
 import type { Status } from '../session/status.js'
-import { ownIdentity } from '../storage/identity.js'
 import { overtaken } from '../turn/ask/program-calls.js'
 import { revoked } from '../turn/step/calls.js'
 import { completed, reply } from '../turn/step/records.js'

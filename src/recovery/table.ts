@@ -2,9 +2,10 @@
  * The recovery table (docs/recovery.md): what the log holds when its holder is gone, and what recovery does. Each row
  * says which crash leads to it. A run's phase names its row, and a phase without a row does not compile.
  */
+
+import type { ClockReading } from '../host/identity.js'
 import type { Run, State } from '../session/state.js'
 import { waitIsGood } from '../session/status.js'
-import type { ClockReading } from '../storage/identity.js'
 
 export type Row = 'A' | 'B' | 'C' | 'D' | 'E' | 'F' | 'G' | 'H' | 'H2' | 'I' | 'J'
 

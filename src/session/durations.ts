@@ -9,7 +9,7 @@
  * An end without a reading is a time that somebody named, or one of an older log: the wall clock alone decides.
  */
 import { clock } from '../clock.js'
-import { type ClockReading, readClock } from '../storage/identity.js'
+import { type ClockReading, readClock } from '../host/identity.js'
 
 /** When something is due: at a time that somebody named (no reading), or after a duration that began by that reading. */
 export interface DueTime {

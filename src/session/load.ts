@@ -1,6 +1,6 @@
 /** From the disk to a state: the snapshot where it can be trusted, and the log's tail behind it. */
 import { damagedConversation, SessionStateError, SubstratError } from '../errors.js'
-import { FORMAT } from '../storage/home.js'
+import { FORMAT } from '../format.js'
 import {
   type LogDamage,
   type LoggedRecord,

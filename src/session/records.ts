@@ -6,7 +6,7 @@
  * docs/format.md documents each kind and field, and test/docs/format-records.test.ts compares the page with the shapes below.
  */
 
-import type { ClockReading } from '../storage/identity.js'
+import type { ClockReading } from '../host/identity.js'
 import {
   blob,
   type Check,

@@ -1,6 +1,6 @@
 /** How the fields of records are checked: small predicates, combined in `records`. */
-import type { JsonValue } from '../storage/log/frame.js'
-import { isUuid } from '../storage/paths.js'
+import type { JsonValue } from '../format.js'
+import { isUuid } from '../format.js'
 
 /** Text of a message: in the line, or in a blob when it is over `limits.inlineBytesMax`. */
 export type Content = string | { blob: string; bytes: number }

@@ -5,9 +5,11 @@
  * that ends at `log_bytes` is there with `last_seq`, and what is before it, as far back as it is looked at, is whole: else
  * the whole log is read, and says where it is damaged. It may be lost without losing anything but time.
  */
+
 import { damagedConversation, type SubstratError } from '../errors.js'
+import type { JsonObject } from '../format.js'
 import { limits } from '../limits.js'
-import { frame, type JsonObject, unframe } from '../storage/log/frame.js'
+import { frame, unframe } from '../storage/log/frame.js'
 import { type LogReader, readRecordAt } from '../storage/log/log.js'
 import { isWholeBefore } from '../storage/log/tail.js'
 import type { KeyEntry, State } from './state.js'

@@ -1,5 +1,5 @@
 /** What the log says, folded (see `fold`): the types. */
-import type { ClockReading } from '../storage/identity.js'
+import type { ClockReading } from '../host/identity.js'
 import type {
   Content,
   Decision,

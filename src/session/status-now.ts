@@ -1,5 +1,5 @@
 /** The derived status of an agent as it is now. */
-import { type ClockReading, readClock } from '../storage/identity.js'
+import { type ClockReading, readClock } from '../host/identity.js'
 import type { FileStore } from '../storage/store.js'
 import type { State } from './state.js'
 import { deriveStatus, type Status } from './status.js'

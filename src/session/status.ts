@@ -2,8 +2,9 @@
  * The derived status (docs/commands.md, State and status). It is computed from the state, the clock and a look at the
  * lock, and never read back from disk.
  */
+
+import type { ClockReading } from '../host/identity.js'
 import { limits } from '../limits.js'
-import type { ClockReading } from '../storage/identity.js'
 import { isOver } from './durations.js'
 import type { Interruption } from './records.js'
 import type { State, Wait } from './state.js'

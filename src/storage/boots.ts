@@ -1,9 +1,9 @@
 /** Whether every agent was looked at under this start of the kernel, so that the markers tell all. Rebuildable: not synced. */
 
-import * as io from './disk/io.js'
-import { replace } from './disk/replace.js'
-import { isTemporaryName } from './disk/temporary.js'
-import { ownIdentity } from './identity.js'
+import * as io from '../host/disk/io.js'
+import { replace } from '../host/disk/replace.js'
+import { isTemporaryName } from '../host/disk/temporary.js'
+import { ownIdentity } from '../host/identity.js'
 import type { HomePaths } from './paths.js'
 
 export class Boots {

@@ -8,13 +8,12 @@
 import { basename, dirname } from 'node:path'
 import { clock } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
-import * as io from './disk/io.js'
-import { randomUuid } from './disk/random.js'
-import { createWhole } from './disk/replace.js'
+import { FORMAT } from '../format.js'
+import * as io from '../host/disk/io.js'
+import { createWhole } from '../host/disk/replace.js'
+import { randomUuid } from '../host/random.js'
 import { frame, unframe } from './log/frame.js'
 import type { HomePaths } from './paths.js'
-
-export const FORMAT = 1
 
 /** `ofd`: fcntl locks of the open file description. `flock`: flock(2). The two do not see each other. */
 export type LockKind = 'ofd' | 'flock'

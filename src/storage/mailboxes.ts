@@ -5,14 +5,12 @@
  * that a sender who repeats itself after a crash brings nothing twice.
  */
 import { dirname } from 'node:path'
-import { asideName } from './disk/aside.js'
-import * as io from './disk/io.js'
-import { replace } from './disk/replace.js'
+import { OPERATOR } from '../format.js'
+import * as io from '../host/disk/io.js'
+import { replace } from '../host/disk/replace.js'
+import { asideName } from './aside.js'
 import * as maildir from './maildir.js'
 import type { HomePaths } from './paths.js'
-
-/** The person at the machine, where an agent's id would stand for an agent. */
-export const OPERATOR = 'operator'
 
 export class Mailboxes {
   constructor(private readonly paths: HomePaths) {}

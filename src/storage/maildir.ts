@@ -6,10 +6,10 @@
  * forget an id only after `sync` (durability rule 9).
  */
 import { dirname } from 'node:path'
+import * as io from '../host/disk/io.js'
+import { createWhole } from '../host/disk/replace.js'
+import { writerOf } from '../host/disk/temporary.js'
 import { limits } from '../limits.js'
-import * as io from './disk/io.js'
-import { createWhole } from './disk/replace.js'
-import { writerOf } from './disk/temporary.js'
 import { isLeftover, parseMailFile, parseReturnedFile } from './paths.js'
 
 /** False where a message of that name is stored already. `beforeLink`: see `createWhole`. */

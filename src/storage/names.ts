@@ -6,13 +6,15 @@
  * by it. An entry may name an agent that never came to be, or is gone: its reader looks at the agent. An index without
  * `complete` has lost entries (it was deleted by hand) and a miss in it means nothing; nor does that of a damaged entry.
  */
+
 import { dirname } from 'node:path'
 import { assert, SubstratError } from '../errors.js'
-import * as io from './disk/io.js'
-import { replace } from './disk/replace.js'
+import { isUuid } from '../format.js'
+import * as io from '../host/disk/io.js'
+import { replace } from '../host/disk/replace.js'
 import { isHeld, type Lease, type LockSystem, waitForLease } from './locks/lease.js'
 import { frame, unframe } from './log/frame.js'
-import { isNameEntry, isUuid, type NameIndexPaths } from './paths.js'
+import { isNameEntry, type NameIndexPaths } from './paths.js'
 
 const LOCK_WAIT_MS = 10_000
 

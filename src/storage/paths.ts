@@ -6,10 +6,10 @@
  */
 import { join } from 'node:path'
 import { assert } from '../errors.js'
+import { foldName, isUuid } from '../format.js'
 import { sha256Hex } from '../hash.js'
-import { isTemporaryName } from './disk/temporary.js'
+import { isTemporaryName } from '../host/disk/temporary.js'
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const SHA256 = /^[0-9a-f]{64}$/
 const SPAWNING = /^\.spawn-/
 const REMOVED = /^\.removed-/
@@ -20,10 +20,6 @@ const REQUEST = /^(.{36})\.(suspend|terminate|cancel)$/
 let latestUuid: string | undefined
 
 export type RequestVerb = 'suspend' | 'terminate' | 'cancel'
-
-export function isUuid(text: string): boolean {
-  return UUID.test(text)
-}
 
 export class HomePaths {
   constructor(readonly root: string) {}
@@ -206,13 +202,8 @@ export class NameIndexPaths {
   }
 }
 
-/** Names that differ only in case or in Unicode composition are one name. */
-export function foldName(name: string): string {
-  return name.normalize('NFC').toLowerCase().normalize('NFC')
-}
-
 export function parseAgentDirectory(name: string): string | undefined {
-  return UUID.test(name) ? name : undefined
+  return isUuid(name) ? name : undefined
 }
 
 export function parseMarker(name: string): string | undefined {
@@ -232,13 +223,13 @@ export function isNameEntry(name: string): boolean {
 }
 
 export function isSocket(name: string): boolean {
-  return name.endsWith('.sock') && UUID.test(name.slice(0, -'.sock'.length))
+  return name.endsWith('.sock') && isUuid(name.slice(0, -'.sock'.length))
 }
 
 /** Whom the edge leads to. */
 export function parseWaitEdge(name: string): string | undefined {
   const [recipient = '', waiter = ''] = name.split('.')
-  return UUID.test(recipient) && UUID.test(waiter) ? recipient : undefined
+  return isUuid(recipient) && isUuid(waiter) ? recipient : undefined
 }
 
 function mailFile(messageId: string): string {
@@ -247,12 +238,12 @@ function mailFile(messageId: string): string {
 
 export function parseMailFile(name: string): string | undefined {
   const id = name.endsWith('.json') ? name.slice(0, -'.json'.length) : ''
-  return UUID.test(id) ? id : undefined
+  return isUuid(id) ? id : undefined
 }
 
 export function parseReturnedFile(name: string): string | undefined {
   const id = name.endsWith(RETURNED) ? name.slice(0, -RETURNED.length) : ''
-  return UUID.test(id) ? id : undefined
+  return isUuid(id) ? id : undefined
 }
 
 export function parseRequestFile(name: string): { runId: string; verb: RequestVerb } | undefined {
@@ -267,7 +258,7 @@ export function isLeftover(name: string): boolean {
 function uuid(id: string): string {
   // One agent has several files.
   if (id === latestUuid) return id
-  if (!UUID.test(id)) assert(false, `an id in a path is a uuid, not ${JSON.stringify(id)}`)
+  if (!isUuid(id)) assert(false, `an id in a path is a uuid, not ${JSON.stringify(id)}`)
   latestUuid = id
   return id
 }

@@ -2,7 +2,7 @@
  * What another process asks of the holder of an agent's lock: to stop its turn. A file names the run, so that a request
  * that comes too late stops no later one. Advisory, and nobody's truth: nothing of it is synced.
  */
-import * as io from './disk/io.js'
+import * as io from '../host/disk/io.js'
 import { type HomePaths, parseRequestFile, type RequestVerb } from './paths.js'
 
 export class Requests {

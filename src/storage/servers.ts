@@ -6,8 +6,8 @@
  * the list and its lock is touched only with the agent's lock held.
  */
 
-import * as io from './disk/io.js'
-import { replace } from './disk/replace.js'
+import * as io from '../host/disk/io.js'
+import { replace } from '../host/disk/replace.js'
 import { lockOpenFile } from './locks/kernel-lock.js'
 import { type Lease, type LockSystem, waitForLease } from './locks/lease.js'
 import { frame, unframe } from './log/frame.js'

@@ -7,11 +7,12 @@
 import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { SubstratError } from '../errors.js'
+import { ProgramFiles } from '../files/program-files.js'
 import { sha256Hex } from '../hash.js'
+import * as io from '../host/disk/io.js'
+import { createWhole, replace } from '../host/disk/replace.js'
+import { type Birth, createAgent } from './birth.js'
 import { Boots } from './boots.js'
-import { type Birth, createAgent } from './disk/birth.js'
-import * as io from './disk/io.js'
-import { createWhole, replace } from './disk/replace.js'
 import { type HomeFacts, makeHome, readHome } from './home.js'
 import { chooseLockKind } from './locks/kernel-lock.js'
 import {
@@ -31,15 +32,29 @@ import { checkOwner } from './log/log-owner.js'
 import { peek } from './log/peek.js'
 import { Mailboxes } from './mailboxes.js'
 import { NameIndex } from './names.js'
-import { ProgramFiles } from './outside/program-files.js'
 import { HomePaths, parseAgentDirectory, parseMarker, type RequestVerb } from './paths.js'
 import { Requests } from './requests.js'
-import { ServerFiles } from './servers.js'
+import { ServerFiles, type ServerMark } from './servers.js'
+import { type Entry, surveyHome, type Unseen } from './survey.js'
 import { sweepAgent, sweepHome } from './sweep.js'
 import { Upkeep } from './upkeep.js'
 import { WaitEdges } from './wait-edges.js'
 
-export type { BlobReference, Holder, KeyFile, Lease, LogReader, LogWriter, RequestVerb, SalvagedKeys }
+export type {
+  BlobReference,
+  Entry,
+  Holder,
+  KeyFile,
+  Lease,
+  LogReader,
+  LogWriter,
+  NameIndex,
+  RequestVerb,
+  SalvagedKeys,
+  ServerMark,
+  Unseen,
+  Upkeep,
+}
 
 export class FileStore {
   readonly mail: Mailboxes
@@ -76,6 +91,16 @@ export class FileStore {
   static openForWrite(root: string): FileStore {
     const paths = confinedPaths(root)
     return FileStore.of(paths, makeHome(paths, chooseLockKind))
+  }
+
+  /** Every name in a home, also where its home.json cannot be read. */
+  static survey(root: string): Generator<Entry | Unseen> {
+    return surveyHome(root)
+  }
+
+  /** Without it nothing else of a home is read. */
+  static factsPath(root: string): string {
+    return new HomePaths(root).homeFile
   }
 
   private static of(paths: HomePaths, facts: HomeFacts): FileStore {
@@ -139,7 +164,7 @@ export class FileStore {
     runId: string,
     onConnection: (connection: Duplex) => Promise<void>,
   ): Promise<{ close(): void }> {
-    const { serveSocket } = await import('./socket.js')
+    const { serveSocket } = await import('../files/socket.js')
     return serveSocket(this.socketPath(agentId, runId), onConnection)
   }
 

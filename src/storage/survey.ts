@@ -1,6 +1,7 @@
 /** Every name in a home, held against the layout: for the audit, which needs no readable home.json for it. */
-import * as io from './disk/io.js'
-import { type Expected, expectedIn, HOME_LAYOUT, type Standing } from './layout.js'
+import * as io from '../host/disk/io.js'
+import { writerOf } from '../host/disk/temporary.js'
+import { type Expected, expectedIn, HOME_LAYOUT, isTheirs, type Standing } from './layout.js'
 import { parseAgentDirectory } from './paths.js'
 
 export interface Entry {
@@ -10,6 +11,10 @@ export interface Entry {
   /** Undefined for what has no business there. */
   standing: Standing | undefined
   expectedKind: Expected['kind'] | undefined
+  /** Whether the owner has chosen who may read it: what others must not do is change it. */
+  isTheirs: boolean
+  /** Of a temporary file: whether the process lives that writes it. */
+  writer: ReturnType<typeof writerOf>
   facts: io.EntryFacts
 }
 
@@ -32,6 +37,8 @@ export function* surveyHome(root: string): Generator<Entry | Unseen> {
     agentId: null,
     standing: 'ours',
     expectedKind: 'directory',
+    isTheirs: false,
+    writer: 'unknown',
     facts: { kind, mode, owner, modifiedMs },
   }
   if (kind === 'directory') yield* within(home)
@@ -71,8 +78,20 @@ function lookAt(
 ): Entry | Unseen | undefined {
   try {
     const facts = io.lstatIfThere('survey.stat', path)
-    return facts && { path, agentId, standing: expected?.standing, expectedKind: expected?.kind, facts }
+    return facts && entryOf(path, agentId, expected, facts)
   } catch (error) {
     return { path, agentId, error }
   }
+}
+
+function entryOf(
+  path: string,
+  agentId: string | null,
+  expected: Expected | undefined,
+  facts: io.EntryFacts,
+): Entry {
+  const { standing, kind: expectedKind } = expected ?? {}
+  const isTemporary = standing === 'leftover' && expectedKind === 'file'
+  const writer = isTemporary ? writerOf(path) : 'unknown'
+  return { path, agentId, standing, expectedKind, isTheirs: isTheirs(standing), writer, facts }
 }

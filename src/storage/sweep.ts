@@ -1,7 +1,7 @@
 /** What writers that died have left: temps, cradles, sockets, agents that were being taken apart. None of it is anybody's. */
 import { clock } from '../clock.js'
-import { sweepCradles } from './disk/birth.js'
-import * as io from './disk/io.js'
+import * as io from '../host/disk/io.js'
+import { sweepCradles } from './birth.js'
 import type { LockSystem } from './locks/lease.js'
 import { sweepAbandoned, sweepLeftovers } from './maildir.js'
 import { type AgentPaths, type HomePaths, isRemovedLeftover, isSocket } from './paths.js'

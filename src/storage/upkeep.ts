@@ -1,11 +1,10 @@
 /** What the audit looks at, and `doctor --rebuild` and `unlock` put right, that no other part of the store needs. */
 import { clock } from '../clock.js'
-import { keepDamaged, replaceLog, type SetAside } from './disk/aside.js'
-import * as io from './disk/io.js'
-import { isTheirs } from './layout.js'
+import * as io from '../host/disk/io.js'
+import { keepDamaged, replaceLog, type SetAside } from './aside.js'
 import { type Holder, isHeld, type LockSystem, lockDirectory, readHolder } from './locks/lease.js'
 import { type HomePaths, isSpawnLeftover } from './paths.js'
-import { type Entry, surveyHome, type Unseen } from './survey.js'
+import type { Entry } from './survey.js'
 
 /** The holder of a lock directory touches it every 10 s. */
 const LOCK_DIRECTORY_FRESH_MS = 60_000
@@ -15,10 +14,6 @@ export class Upkeep {
     private readonly paths: HomePaths,
     private readonly locks: LockSystem,
   ) {}
-
-  survey(): Generator<Entry | Unseen> {
-    return surveyHome(this.paths.root)
-  }
 
   /** Whether a lock of this kernel is all that a lock is here, so that it cannot outlive its holder. */
   get isLocal(): boolean {
@@ -77,9 +72,9 @@ export class Upkeep {
   }
 
   /** To the modes of the format; what the owner has put there stays readable as it was. */
-  tighten({ path, standing, facts }: Entry): void {
+  tighten({ path, isTheirs, facts }: Entry): void {
     const mode = facts.kind === 'directory' ? 0o700 : 0o600
-    io.changeMode('mode.tighten', path, isTheirs(standing) ? facts.mode & ~0o022 : mode)
+    io.changeMode('mode.tighten', path, isTheirs ? facts.mode & ~0o022 : mode)
   }
 }
 

@@ -5,8 +5,8 @@
  * Invariant: an edge is there before its process looks for a cycle, so of two that would close one at least one sees it.
  */
 import { SubstratError } from '../errors.js'
-import * as io from './disk/io.js'
-import { randomUuid } from './disk/random.js'
+import * as io from '../host/disk/io.js'
+import { randomUuid } from '../host/random.js'
 import { isHeld, type Lease, type LockSystem, waitForLease } from './locks/lease.js'
 import { type HomePaths, parseWaitEdge } from './paths.js'
 

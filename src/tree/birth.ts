@@ -1,14 +1,13 @@
 /** A new agent: its name reserved, its directory renamed into place, its first prompt already in its log. */
 import { SubstratError, shellWord } from '../errors.js'
+import { foldName } from '../format.js'
 import { encodeBatch } from '../session/batch.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { NewRecord } from '../session/records.js'
 import { Session } from '../session/session.js'
 import { encodeSnapshot } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
-import type { NameIndex } from '../storage/names.js'
-import { foldName } from '../storage/paths.js'
-import type { FileStore } from '../storage/store.js'
+import type { FileStore, NameIndex } from '../storage/store.js'
 import { childrenOf, lockChildren, lockRoots } from './children.js'
 import { livingChild, livingRoot } from './names.js'
 

@@ -7,8 +7,7 @@
 import { SubstratError } from '../errors.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
-import type { NameIndex } from '../storage/names.js'
-import type { FileStore, Lease } from '../storage/store.js'
+import type { FileStore, Lease, NameIndex } from '../storage/store.js'
 import { firstParent } from './forest.js'
 import { readable } from './names.js'
 

@@ -1,6 +1,7 @@
 /** The first record of an agent. */
+
+import { FORMAT } from '../format.js'
 import type { NewRecord } from '../session/records.js'
-import { FORMAT } from '../storage/home.js'
 
 export interface AgentFacts {
   id: string

@@ -4,11 +4,11 @@
  * Invariant: a name is unique among living siblings.
  */
 import { SubstratError } from '../errors.js'
+import { foldName, isUuid } from '../format.js'
 import { limits } from '../limits.js'
 import { glance } from '../session/glance.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
-import { foldName, isUuid } from '../storage/paths.js'
 import type { FileStore } from '../storage/store.js'
 
 /** The name in the form that is stored. Throws USAGE for what cannot be one. */

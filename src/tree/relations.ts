@@ -1,8 +1,7 @@
 /** Who may talk to whom: one hop up, down or to the side. The operator may talk to anyone. */
 import { SubstratError } from '../errors.js'
+import { foldName, isUuid, OPERATOR } from '../format.js'
 import type { State } from '../session/state.js'
-import { OPERATOR } from '../storage/mailboxes.js'
-import { foldName, isUuid } from '../storage/paths.js'
 import type { FileStore } from '../storage/store.js'
 import { livingChildren } from './children.js'
 import { livingChild, readable, resolveAgent } from './names.js'

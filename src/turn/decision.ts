@@ -3,11 +3,11 @@ import { timingSafeEqual } from 'node:crypto'
 import { readableTime } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { sha256Hex } from '../hash.js'
+import type { ClockReading } from '../host/identity.js'
+import { random, randomUuid } from '../host/random.js'
 import { isOver } from '../session/durations.js'
 import type { Decision, NewRecord } from '../session/records.js'
 import type { State, TokenEntry } from '../session/state.js'
-import { random, randomUuid } from '../storage/disk/random.js'
-import type { ClockReading } from '../storage/identity.js'
 
 export interface MintedToken {
   token_id: string

@@ -1,8 +1,8 @@
 /** What the tree and its mail cost: single commands, one delivery of very many messages, and a home of very many agents. */
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { OPERATOR } from '../../src/format.js'
 import { post } from '../../src/mail/post.js'
-import { OPERATOR } from '../../src/storage/mailboxes.js'
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import type { Lab } from '../support/lab.js'

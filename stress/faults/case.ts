@@ -7,7 +7,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Operation } from '../../src/storage/disk/io.js'
+import type { Operation } from '../../src/host/disk/io.js'
 import type { Image } from '../machine/image.js'
 import type { LabEnded, MachineLab } from '../machine/lab.js'
 import type { OnStep } from '../machine/process.js'

@@ -3,9 +3,9 @@
  * a turn was cut short on its way are left out.
  */
 import { existsSync } from 'node:fs'
+import { OPERATOR } from '../../src/format.js'
 import { messagesIn } from '../../src/mail/inbox.js'
 import type { SessionRecord } from '../../src/session/records.js'
-import { OPERATOR } from '../../src/storage/mailboxes.js'
 import { FileStore } from '../../src/storage/store.js'
 import { type AgentSeen, HomeView } from '../support/home-view.js'
 

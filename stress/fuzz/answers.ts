@@ -1,6 +1,7 @@
 /** Every request is answered: once by its response, or by errors that say why not. */
+
+import { OPERATOR } from '../../src/format.js'
 import type { Message } from '../../src/mail/message.js'
-import { OPERATOR } from '../../src/storage/mailboxes.js'
 import type { AgentInWorld, Taken, World } from './world.js'
 
 export function* answered(world: World): Iterable<string> {

@@ -7,9 +7,9 @@
  */
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Operation } from '../../src/storage/disk/io.js'
-import { randomUuid } from '../../src/storage/disk/random.js'
-import { ownIdentity } from '../../src/storage/identity.js'
+import type { Operation } from '../../src/host/disk/io.js'
+import { ownIdentity } from '../../src/host/identity.js'
+import { randomUuid } from '../../src/host/random.js'
 import { Machine } from '../machine/machine.js'
 import { randomBy, withoutSyncs, withoutWatches } from '../machine/patches.js'
 import type { Fault, LabProcess } from '../machine/process.js'

@@ -1,9 +1,10 @@
 /** What must hold of a home at rest, after whatever was done to it: of what was told, delivered, answered and decided. */
+
+import { OPERATOR } from '../../src/format.js'
 import { limits } from '../../src/limits.js'
 import { isOver } from '../../src/session/durations.js'
 import { rebasedField } from '../../src/session/fold/clock.js'
 import type { SessionRecord } from '../../src/session/records.js'
-import { OPERATOR } from '../../src/storage/mailboxes.js'
 import { grouped } from '../tree/seen.js'
 import { acknowledged } from './acknowledged.js'
 import { answered } from './answers.js'

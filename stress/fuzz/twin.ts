@@ -5,7 +5,7 @@
  * which order the mail of different senders is taken; what an agent that is gone had taken by then. Of a command that was
  * cut short the twin does what the disk of the other shows of it.
  */
-import { OPERATOR } from '../../src/storage/mailboxes.js'
+import { OPERATOR } from '../../src/format.js'
 import type { Host } from './host.js'
 import { Person } from './person.js'
 import { recovered, settled } from './settle.js'

@@ -1,8 +1,9 @@
 /** A home as those see it who wrote to its agents: who is there, what each has taken, what came of it. */
+
+import { OPERATOR } from '../../src/format.js'
 import { decodeMessage, type Message } from '../../src/mail/message.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import { isInterrupted } from '../../src/session/status.js'
-import { OPERATOR } from '../../src/storage/mailboxes.js'
 import { FileStore } from '../../src/storage/store.js'
 import { type AgentSeen, HomeView } from '../support/home-view.js'
 import { idOf } from './program.js'

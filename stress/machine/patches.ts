@@ -4,8 +4,8 @@
  */
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { clock } from '../../src/clock.js'
-import { setFaultHook } from '../../src/storage/disk/io.js'
-import { random } from '../../src/storage/disk/random.js'
+import { setFaultHook } from '../../src/host/disk/io.js'
+import { random } from '../../src/host/random.js'
 import { Killed, type LabProcess, running, type SignalListener } from './process.js'
 
 const require = createRequire(import.meta.url)

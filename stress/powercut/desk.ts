@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { Operation } from '../../src/storage/disk/io.js'
+import type { Operation } from '../../src/host/disk/io.js'
 import { Machine } from '../machine/machine.js'
 import { withoutWatches } from '../machine/patches.js'
 import type { Ended, Fault, LabProcess, OnStep } from '../machine/process.js'

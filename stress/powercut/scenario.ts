@@ -1,5 +1,5 @@
 /** What a scenario is, and the words that several of them need. */
-import { OPERATOR } from '../../src/storage/mailboxes.js'
+import { OPERATOR } from '../../src/format.js'
 import { FileStore } from '../../src/storage/store.js'
 import type { Ended, OnStep } from '../machine/process.js'
 import type { HomeView } from '../support/home-view.js'

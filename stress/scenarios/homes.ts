@@ -1,10 +1,12 @@
 /** The homes that scenarios start from. */
+
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { FORMAT } from '../../src/format.js'
 import { openForRead } from '../../src/session/open-for-read.js'
-import { FORMAT, type HomeFacts } from '../../src/storage/home.js'
+import type { HomeFacts } from '../../src/storage/home.js'
 import { frame } from '../../src/storage/log/frame.js'
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'

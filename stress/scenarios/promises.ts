@@ -1,6 +1,6 @@
 /** What several scenarios promise, in words. */
 import { existsSync, readFileSync } from 'node:fs'
-import { OPERATOR } from '../../src/storage/mailboxes.js'
+import { OPERATOR } from '../../src/format.js'
 import { type AgentSeen, HomeView } from '../support/home-view.js'
 import { beside, type Ended } from '../support/lab.js'
 import type { Broken } from '../support/promises.js'

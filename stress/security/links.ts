@@ -4,7 +4,7 @@
  */
 import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { ownIdentity } from '../../src/storage/identity.js'
+import { ownIdentity } from '../../src/host/identity.js'
 import { makeHome } from '../damage/home.js'
 import type { MachineLab } from '../machine/lab.js'
 import { CANARY, Decoy } from './decoy.js'

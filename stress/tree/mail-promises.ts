@@ -1,5 +1,5 @@
 /** What must hold of messages: delivered once, answered once, in the order of their sender. */
-import { OPERATOR } from '../../src/storage/mailboxes.js'
+import { OPERATOR } from '../../src/format.js'
 import type { Broken, Home } from './home.js'
 import { type Arrival, grouped, type Seen } from './seen.js'
 import { callsOf, type Sent } from './sent.js'

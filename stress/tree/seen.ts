@@ -1,8 +1,9 @@
 /** A home of many agents as the oracle sees it: every log and every inbox. */
+
+import { OPERATOR } from '../../src/format.js'
 import { decodeMessage } from '../../src/mail/message.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import { isInterrupted } from '../../src/session/status.js'
-import { OPERATOR } from '../../src/storage/mailboxes.js'
 import { FileStore } from '../../src/storage/store.js'
 import { type AgentSeen, HomeView } from '../support/home-view.js'
 

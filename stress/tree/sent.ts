@@ -1,5 +1,5 @@
 /** What was sent, by commands and by the tools of agents, and what its sender was told. */
-import { OPERATOR } from '../../src/storage/mailboxes.js'
+import { OPERATOR } from '../../src/format.js'
 import type { AgentSeen } from '../support/home-view.js'
 import type { Seen } from './seen.js'
 import type { Entry } from './storm.js'

@@ -1,11 +1,11 @@
 /** The rows of the recovery table as logs that a crash can leave. Their transcripts are in test/cases. */
 import { randomUUID } from 'node:crypto'
+import { ownIdentity } from '../../src/host/identity.js'
 import type { Provider } from '../../src/provider/contract.js'
 import { type PluginFacts, ProviderRegistry } from '../../src/provider/registry.js'
 import { deriveId } from '../../src/session/ids.js'
 import type { NewRecord, ProcessGroup } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
-import { ownIdentity } from '../../src/storage/identity.js'
 
 import { beginning, replied } from '../support/sessions.js'
 import { agent, hang } from '../support/turns.js'

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { temporaryName, writerOf } from '../../src/storage/disk/temporary.js'
-import { ownIdentity } from '../../src/storage/identity.js'
+import { temporaryName, writerOf } from '../../src/host/disk/temporary.js'
+import { ownIdentity } from '../../src/host/identity.js'
 import {
   messageIdsIn,
   putMessage,

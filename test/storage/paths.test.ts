@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { join, resolve, sep } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { foldName, isUuid } from '../../src/format.js'
 import {
-  foldName,
   HomePaths,
   isSpawnLeftover,
-  isUuid,
   parseAgentDirectory,
   parseMailFile,
   parseMarker,

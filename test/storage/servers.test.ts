@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { expect, test } from 'vitest'
-import * as io from '../../src/storage/disk/io.js'
+import * as io from '../../src/host/disk/io.js'
 import { chooseLockKind, tryKernelLock } from '../../src/storage/locks/kernel-lock.js'
 import { withFaults } from '../support/faults.js'
 import { tempStore } from '../support/temp.js'

@@ -2,8 +2,9 @@
  * `send`, killed right before the n-th of its steps that change a file, or the first of that name; with 0 it ends by itself,
  * and says how many there were. Bundled and started by useScripts: node killed-send-child.mjs HOME AGENT KEY N
  */
+
+import { setFaultHook } from '../../src/host/disk/io.js'
 import { send } from '../../src/operations/send.js'
-import { setFaultHook } from '../../src/storage/disk/io.js'
 import { FileStore } from '../../src/storage/store.js'
 import { contextAt } from './contexts.js'
 

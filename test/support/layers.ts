@@ -1,6 +1,8 @@
 /** The layers of the code, lowest first. A layer imports only from itself and from those before it. */
 export const LAYERS = [
   'src',
+  'src/host',
+  'src/files',
   'src/storage',
   'src/session',
   'src/provider',

@@ -1,10 +1,10 @@
 /** Programs launched as a turn launches them, without a session. */
 import { randomUUID } from 'node:crypto'
 import { onTestFinished } from 'vitest'
+import { processGroup } from '../../src/host/identity.js'
 import type { AgentHost } from '../../src/provider/contract.js'
 import { createHost, killLeftGroup } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/session/records.js'
-import { processGroup } from '../../src/storage/identity.js'
 
 export interface RecordedHost {
   host: AgentHost

@@ -1,5 +1,5 @@
 /** What the clocks say at a time of a test. */
-import type { ClockReading } from '../../src/storage/identity.js'
+import type { ClockReading } from '../../src/host/identity.js'
 
 /** `uptimeMs`: of the boot `bootId`. By default the uptime says nothing: no time has gone by. */
 export function reading(at: string, uptimeMs = 0, bootId = 'test-boot'): ClockReading {

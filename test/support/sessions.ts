@@ -1,9 +1,9 @@
 /** Agents, made without the command line. */
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
+import { bootId } from '../../src/host/identity.js'
 import type { NewRecord } from '../../src/session/records.js'
 import { openForAppend, type Session } from '../../src/session/session.js'
-import { bootId } from '../../src/storage/identity.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { createAgent, type TreeBounds } from '../../src/tree/birth.js'
 import { completed, reply } from '../../src/turn/step/records.js'

@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { closeSync, existsSync, openSync } from 'node:fs'
+import { readIfThere, setFaultHook } from '../../src/host/disk/io.js'
 import { openForAppend } from '../../src/session/session.js'
-import { readIfThere, setFaultHook } from '../../src/storage/disk/io.js'
 import { isHeld, type Lease, type LockSystem, tryLease, waitForLease } from '../../src/storage/locks/lease.js'
 import { FileStore } from '../../src/storage/store.js'
 

@@ -1,5 +1,6 @@
 /** Turns of a session with a provider of the test's own, without the command line. */
 import { randomUUID } from 'node:crypto'
+import { bootId } from '../../src/host/identity.js'
 import type {
   AgentProvider,
   ModelEvent,
@@ -10,7 +11,6 @@ import type {
 import { settingsOf } from '../../src/recovery/settle.js'
 import type { Session } from '../../src/session/session.js'
 import type { Run } from '../../src/session/state.js'
-import { bootId } from '../../src/storage/identity.js'
 import { planRetry } from '../../src/turn/ask/retry.js'
 import { drive, type TurnPorts } from '../../src/turn/drive.js'
 import type { StopReason, ToolPolicy, TurnEvent } from '../../src/turn/step/turn-event.js'

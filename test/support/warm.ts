@@ -2,8 +2,8 @@
 import { readFileSync, statSync, utimesSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll } from 'vitest'
+import { processGroup } from '../../src/host/identity.js'
 import type { SessionRecord } from '../../src/session/records.js'
-import { processGroup } from '../../src/storage/identity.js'
 import { House, type Running } from './cli.js'
 import { environment, processesWith } from './processes.js'
 

@@ -1,5 +1,5 @@
 /** What `clock.set_back` does to the durations of a session: each is counted anew, by the clock as it is now. */
-import type { ClockReading } from '../../storage/identity.js'
+import type { ClockReading } from '../../host/identity.js'
 import { isSetBack, rebasedEnd } from '../durations.js'
 import type { Run, State } from '../state.js'
 

@@ -8,7 +8,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SubstratError } from '../../errors.js'
-import * as io from '../disk/io.js'
+import * as io from '../../host/disk/io.js'
 import type { LockKind } from '../home.js'
 
 export type LockSharing = 'exclusive' | 'shared'

@@ -7,9 +7,9 @@
  */
 import { clock, sleep } from '../../clock.js'
 import { SubstratError } from '../../errors.js'
-import * as io from '../disk/io.js'
+import * as io from '../../host/disk/io.js'
+import { bootId, hostName, ownIdentity } from '../../host/identity.js'
 import type { LockKind } from '../home.js'
-import { bootId, hostName, ownIdentity } from '../identity.js'
 import { tryKernelLock } from './kernel-lock.js'
 import { type LockedLog, tryLockLog } from './log-lock.js'
 

@@ -7,7 +7,7 @@
  * readers out (SMB). Readers take no lock and are kept waiting by none.
  */
 import { SubstratError } from '../../errors.js'
-import * as io from '../disk/io.js'
+import * as io from '../../host/disk/io.js'
 import type { LockKind } from '../home.js'
 import { tryLockNamed } from './kernel-lock.js'
 

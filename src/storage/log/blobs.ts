@@ -5,8 +5,8 @@
 import { dirname } from 'node:path'
 import { damagedConversation } from '../../errors.js'
 import { sha256Hex } from '../../hash.js'
-import * as io from '../disk/io.js'
-import { createWhole } from '../disk/replace.js'
+import * as io from '../../host/disk/io.js'
+import { createWhole } from '../../host/disk/replace.js'
 import type { AgentPaths } from '../paths.js'
 
 export interface BlobReference {

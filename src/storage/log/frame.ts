@@ -6,15 +6,7 @@
  * suffix: CRC-32 of the line's bytes before it. A framed line that does not check is damage, never skipped.
  */
 import { crc32 } from 'node:zlib'
-
-export type JsonValue =
-  | string
-  | number
-  | boolean
-  | null
-  | JsonValue[]
-  | { [key: string]: JsonValue | undefined }
-export type JsonObject = { [key: string]: JsonValue | undefined }
+import type { JsonObject } from '../../format.js'
 
 const SUFFIX = Buffer.from(',"crc":"00000000"}')
 export const SUFFIX_BYTES = SUFFIX.length

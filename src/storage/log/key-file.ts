@@ -11,10 +11,12 @@
  * knows of the agent's log, the size of the file follows from the head, and the CRC of a page begins with the CRC of the
  * head and the number of the page. What does not check is not used; where the log is damaged, each page counts that checks.
  */
+
 import { crc32 } from 'node:zlib'
-import * as io from '../disk/io.js'
-import { replace } from '../disk/replace.js'
-import { checksumOf, frame, type JsonObject, LF, unframe } from './frame.js'
+import type { JsonObject } from '../../format.js'
+import * as io from '../../host/disk/io.js'
+import { replace } from '../../host/disk/replace.js'
+import { checksumOf, frame, LF, unframe } from './frame.js'
 import { compareAt, ENTRY_BYTES, findEntry, type KeyPlace } from './key-entries.js'
 
 /** The last record of the log that the file knows. */

@@ -5,10 +5,12 @@
  * is not whole counts as not written. There is never an append while an earlier batch is unsynced, so only the last
  * batch can be torn; damage with a later batch behind it is corruption (durability rules 4 and 5).
  */
+
 import { damagedConversation, SubstratError } from '../../errors.js'
+import type { JsonObject } from '../../format.js'
+import * as io from '../../host/disk/io.js'
 import { limits } from '../../limits.js'
-import * as io from '../disk/io.js'
-import { checksumOf, damageOf, type JsonObject, LF, unframe } from './frame.js'
+import { checksumOf, damageOf, LF, unframe } from './frame.js'
 
 /** A record as it stands in the log, and where. */
 export interface LoggedRecord {

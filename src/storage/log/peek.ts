@@ -2,7 +2,7 @@
  * One look at the end of a file, for who looks at the files of very many agents: one read into memory that is used again
  * and again. What is larger than that, not there, or cannot be read, is for the reader that takes its time and says why.
  */
-import * as io from '../disk/io.js'
+import * as io from '../../host/disk/io.js'
 
 /** The snapshot of an agent that has as many keys, tokens and ids of mail as it can have is smaller. */
 const BYTES_MAX = 256 * 1024

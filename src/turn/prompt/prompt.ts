@@ -8,9 +8,9 @@
  * wherever links lead; in the home they may lead anywhere, because its owner made them.
  */
 import { dirname, join } from 'node:path'
+import { listFolders, pathIsThere, readTextFile } from '../../files/prompt-files.js'
 import { limits } from '../../limits.js'
 import type { PromptSource } from '../../session/records.js'
-import { listFolders, pathIsThere, readTextFile } from '../../storage/outside/prompt-files.js'
 
 export interface PromptPlaces {
   workspace: string

@@ -1,6 +1,7 @@
 /** `read_file`, `write_file`, `edit_file`: inside the workspace, wherever links lead. */
+
+import { readWorkspaceFile, writeWorkspaceFile } from '../../files/workspace.js'
 import { limits } from '../../limits.js'
-import { readWorkspaceFile, writeWorkspaceFile } from '../../storage/outside/workspace.js'
 import { type Tool, textField } from './tool.js'
 
 const path = { type: 'string', description: 'Path of the file, relative to the workspace.' }

@@ -4,24 +4,24 @@ import type { Mutant } from '../mutant.js'
 export const ACKNOWLEDGED: Mutant[] = [
   {
     name: 'fdatasync reaches no disk',
-    file: 'storage/disk/io.ts',
+    file: 'host/disk/io.ts',
     from: '() => fs.fdatasyncSync(file.fd)',
     to: '() => undefined',
-    suites: ['storage/disk/io'],
+    suites: ['host/disk/io'],
   },
   {
     name: 'fsync reaches no disk',
-    file: 'storage/disk/io.ts',
+    file: 'host/disk/io.ts',
     from: '() => fs.fsyncSync(file.fd)',
     to: '() => undefined',
-    suites: ['storage/disk/io'],
+    suites: ['host/disk/io'],
   },
   {
     name: 'the sync of a directory reaches no disk',
-    file: 'storage/disk/io.ts',
+    file: 'host/disk/io.ts',
     from: '      fs.fsyncSync(fd)\n',
     to: '',
-    suites: ['storage/disk/io'],
+    suites: ['host/disk/io'],
   },
   {
     name: 'an appended batch is not synced',
@@ -58,11 +58,11 @@ export const ACKNOWLEDGED: Mutant[] = [
   },
   {
     name: 'an agent is born with a record that names a blob that is not there yet',
-    file: 'storage/disk/birth.ts',
+    file: 'storage/birth.ts',
     from: `    for (const content of birth.blobs) writeBlob(cradle, content)
     writeNew('spawn.log', cradle.log, birth.log, { isSynced: true })`,
     to: `    writeNew('spawn.log', cradle.log, birth.log, { isSynced: true })`,
-    suites: ['storage/disk/birth'],
+    suites: ['storage/birth'],
   },
   {
     name: 'what is read without the lock is told before it is synced',
@@ -80,17 +80,17 @@ export const ACKNOWLEDGED: Mutant[] = [
   },
   {
     name: 'a file that replaces another, or is new, is not synced',
-    file: 'storage/disk/replace.ts',
+    file: 'host/disk/replace.ts',
     from: '    if (isSynced) io.fsync(`${point}.fsync`, file)\n',
     to: '',
-    suites: ['storage/disk/replace'],
+    suites: ['host/disk/replace'],
   },
   {
     name: 'the first records of an agent are not synced',
-    file: 'storage/disk/birth.ts',
+    file: 'storage/birth.ts',
     from: `writeNew('spawn.log', cradle.log, birth.log, { isSynced: true })`,
     to: `writeNew('spawn.log', cradle.log, birth.log, { isSynced: false })`,
-    suites: ['storage/disk/birth'],
+    suites: ['storage/birth'],
   },
   {
     name: 'the secret of a token is told before its record is synced',

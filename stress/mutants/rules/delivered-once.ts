@@ -102,10 +102,10 @@ export const DELIVERED_ONCE: Mutant[] = [
   },
   {
     name: 'a message of the same id takes the place of the stored one',
-    file: 'storage/disk/replace.ts',
+    file: 'host/disk/replace.ts',
     from: 'created = io.link(`${point}.link`, temp, path)',
     to: 'io.rename(`${point}.link`, temp, path)\n    created = true',
-    suites: ['storage/disk/replace', 'storage/maildir'],
+    suites: ['host/disk/replace', 'storage/maildir'],
   },
   {
     name: 'what the operator took is stored again',

@@ -128,10 +128,10 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'an agent is there before its marker',
-    file: 'storage/disk/birth.ts',
+    file: 'storage/birth.ts',
     from: `    io.close(io.open('marker.create', marker, 'create'))\n`,
     to: '',
-    suites: ['tree/birth', 'storage/disk/birth'],
+    suites: ['tree/birth', 'storage/birth'],
   },
   {
     name: 'a message is removed before its record is made',

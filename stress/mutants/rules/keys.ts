@@ -186,7 +186,7 @@ export const KEYS: Mutant[] = [
   },
   {
     name: 'the key index of a damaged log is not synced',
-    file: 'storage/disk/aside.ts',
+    file: 'storage/aside.ts',
     from: "    io.fsync('keys.fsync', keys)\n",
     to: '',
     suites: ['audit/lost-keys'],

@@ -125,10 +125,10 @@ export const LOCKS: Mutant[] = [
   },
   {
     name: 'the log of a new agent is not locked',
-    file: 'storage/disk/birth.ts',
+    file: 'storage/birth.ts',
     from: "typeof log === 'string' ? log : { ...log, path: agent.log }",
     to: "typeof log === 'string' ? log : (io.close(log), io.open('log.open', agent.log, 'write'))",
-    suites: ['storage/disk/birth'],
+    suites: ['storage/birth'],
   },
   {
     name: 'a home that is renamed while it is in use loses its locks',
@@ -217,33 +217,33 @@ export const LOCKS: Mutant[] = [
   },
   {
     name: 'a new agent is visible before it is locked',
-    file: 'storage/disk/birth.ts',
+    file: 'storage/birth.ts',
     from: `lock = tryKernelLock(locks.kind, cradle.unlocked, 'exclusive')
       if (lock !== undefined) io.rename`,
     to: `lock = io.open('spawn.open', cradle.unlocked, 'create')
       if (lock !== undefined) io.rename`,
-    suites: ['storage/disk/birth'],
+    suites: ['storage/birth'],
   },
   {
     name: 'a sweep takes the cradle of a spawn that lives',
-    file: 'storage/disk/birth.ts',
+    file: 'storage/birth.ts',
     from: `if (named !== undefined) return lockOpenFile(locks.kind, named, 'exclusive')`,
     to: 'if (named !== undefined) return named',
-    suites: ['storage/disk/birth'],
+    suites: ['storage/birth'],
   },
   {
     name: 'a sweep takes the cradle of a spawn that is about to lock it',
-    file: 'storage/disk/birth.ts',
+    file: 'storage/birth.ts',
     from: `    lock = tryKernelLock(locks.kind, cradle.unlocked, 'exclusive')\n  } catch`,
     to: `    lock = io.open('sweep.open', cradle.unlocked, 'create')\n  } catch`,
-    suites: ['storage/disk/birth'],
+    suites: ['storage/birth'],
   },
   {
     name: 'a sweep takes the cradle of a spawn that has just locked it',
-    file: 'storage/disk/birth.ts',
+    file: 'storage/birth.ts',
     from: "if (lock === undefined || io.statIfThere('sweep.stat', cradle.lock) === undefined) return lock",
     to: 'if (lock !== undefined || Number.isNaN(0)) return lock',
-    suites: ['storage/disk/birth'],
+    suites: ['storage/birth'],
   },
   {
     name: 'the temporary file of a writer that lives is swept by its age',
@@ -254,20 +254,20 @@ export const LOCKS: Mutant[] = [
   },
   {
     name: 'a writer whose temporary file was swept gives up',
-    file: 'storage/disk/replace.ts',
+    file: 'host/disk/replace.ts',
     from: 'if (sweeps === SWEEPS_MAX || !isOfSweptTemp(error)) throw error',
     to: 'throw error',
-    suites: ['storage/disk/replace'],
+    suites: ['host/disk/replace'],
   },
   {
     name: 'the lock of a new agent has its name before it is locked',
-    file: 'storage/disk/birth.ts',
+    file: 'storage/birth.ts',
     from: `      lock = tryKernelLock(locks.kind, cradle.unlocked, 'exclusive')
       if (lock`,
     to: `      io.close(io.open('lock.open', cradle.lock, 'create'))
       lock = tryKernelLock(locks.kind, cradle.unlocked, 'exclusive')
       if (lock`,
-    suites: ['storage/disk/birth'],
+    suites: ['storage/birth'],
   },
   {
     name: 'an index of names has no lock',

@@ -4,48 +4,48 @@ import type { Mutant } from '../mutant.js'
 export const NAMES_ON_DISK: Mutant[] = [
   {
     name: 'the name of what replaces another file is not synced',
-    file: 'storage/disk/replace.ts',
+    file: 'host/disk/replace.ts',
     from: '  if (options.durableName) io.syncDirectory(`${point}.sync_directory`, dirname(path))\n',
     to: '',
-    suites: ['storage/disk/replace'],
+    suites: ['host/disk/replace'],
   },
   {
     name: 'the name of a new file is not synced',
-    file: 'storage/disk/replace.ts',
+    file: 'host/disk/replace.ts',
     from: '  }\n  io.syncDirectory(`${point}.sync_directory`, dirname(path))\n  return created',
     to: '  }\n  return created',
-    suites: ['storage/disk/replace'],
+    suites: ['host/disk/replace'],
   },
   {
     name: 'a name that another made is not synced before it is relied on',
-    file: 'storage/disk/replace.ts',
+    file: 'host/disk/replace.ts',
     from: '  }\n  io.syncDirectory(`${point}.sync_directory`, dirname(path))\n  return created',
     to: '  }\n  if (created) io.syncDirectory(`${point}.sync_directory`, dirname(path))\n  return created',
-    suites: ['storage/disk/replace'],
+    suites: ['host/disk/replace'],
   },
   {
     name: 'what is in the directory of a new agent is not synced',
-    file: 'storage/disk/birth.ts',
+    file: 'storage/birth.ts',
     from: `    io.syncDirectory('spawn.sync_directory', cradle.root)\n`,
     to: '',
-    suites: ['storage/disk/birth'],
+    suites: ['storage/birth'],
   },
   {
     name: 'the rename of a new agent is not synced',
-    file: 'storage/disk/birth.ts',
+    file: 'storage/birth.ts',
     from: `    io.syncDirectory('spawn.sync_agents', paths.agents)\n`,
     to: '',
-    suites: ['storage/disk/birth'],
+    suites: ['storage/birth'],
   },
   {
     name: 'a new agent is synced after its rename, not before',
-    file: 'storage/disk/birth.ts',
+    file: 'storage/birth.ts',
     from: `    io.syncDirectory('spawn.sync_directory', cradle.root)
     birth.assertNameHeld?.()
     io.rename('spawn.rename', cradle.root, agent.root)`,
     to: `    io.rename('spawn.rename', cradle.root, agent.root)
     io.syncDirectory('spawn.sync_directory', agent.root)`,
-    suites: ['storage/disk/birth'],
+    suites: ['storage/birth'],
   },
   {
     name: 'a directory of blobs that is made again is not synced',
@@ -84,17 +84,17 @@ export const NAMES_ON_DISK: Mutant[] = [
   },
   {
     name: 'a damaged log is replaced before the disk has its other name',
-    file: 'storage/disk/aside.ts',
+    file: 'storage/aside.ts',
     from: `  io.syncDirectory('aside.sync_directory', agent.root)\n`,
     to: '',
     suites: ['audit/rebuild-log'],
   },
   {
     name: 'a log that replaces a damaged one has no durable name',
-    file: 'storage/disk/aside.ts',
+    file: 'storage/aside.ts',
     from: `replace('aside.log', agent.log, bytes, { durableName: true })`,
     to: `replace('aside.log', agent.log, bytes, { durableName: false })`,
-    suites: ['storage/disk/aside'],
+    suites: ['storage/aside'],
   },
   {
     name: 'the entry of a name has no durable name',
@@ -183,9 +183,9 @@ export const NAMES_ON_DISK: Mutant[] = [
   },
   {
     name: 'the name of a file of the user is not synced',
-    file: 'storage/outside/user-files.ts',
+    file: 'files/user-files.ts',
     from: 'syncName(replaceAt(path, Buffer.from(text), mode))',
     to: 'replaceAt(path, Buffer.from(text), mode)',
-    suites: ['storage/outside/user-files'],
+    suites: ['files/user-files'],
   },
 ]

@@ -40,14 +40,14 @@ export const NAMES: Mutant[] = [
   },
   {
     name: 'names that differ in case are two',
-    file: 'storage/paths.ts',
+    file: 'format.ts',
     from: `return name.normalize('NFC').toLowerCase().normalize('NFC')`,
     to: `return name.normalize('NFC')`,
     suites: ['tree/names'],
   },
   {
     name: 'names that differ in composition are two',
-    file: 'storage/paths.ts',
+    file: 'format.ts',
     from: `return name.normalize('NFC').toLowerCase().normalize('NFC')`,
     to: 'return name.toLowerCase()',
     suites: ['tree/names'],
@@ -106,7 +106,7 @@ export const NAMES: Mutant[] = [
   {
     name: 'an id in a path may be anything',
     file: 'storage/paths.ts',
-    from: '  if (!UUID.test(id)) assert(false, `an id in a path is a uuid, not ${JSON.stringify(id)}`)\n',
+    from: '  if (!isUuid(id)) assert(false, `an id in a path is a uuid, not ${JSON.stringify(id)}`)\n',
     to: '',
     suites: ['storage/paths', 'storage/mailboxes'],
   },

@@ -1,9 +1,9 @@
 /** The suite finds each way in which a provider may be careless with a server that it keeps. */
 import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
+import { processGroup } from '../../../src/host/identity.js'
 import { conformanceCases } from '../../../src/provider/conformance/conformance.js'
 import type { AgentHost, AgentProvider, ProviderSettings } from '../../../src/provider/contract.js'
-import { processGroup } from '../../../src/storage/identity.js'
 import { agent } from '../../support/turns.js'
 
 const [SERVES, REPLACES, STOPS] = [

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { bootId } from '../../../src/storage/identity.js'
+import { bootId } from '../../../src/host/identity.js'
 import {
   isHeld,
   isLocalType,

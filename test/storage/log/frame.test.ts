@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { frame, type JsonObject, LF, unframe } from '../../../src/storage/log/frame.js'
+import type { JsonObject } from '../../../src/format.js'
+import { frame, LF, unframe } from '../../../src/storage/log/frame.js'
 
 const jsonObject = fc
   .dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ stringUnit: 'binary' }), { minKeys: 1 })

@@ -3,8 +3,8 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { close, open } from '../../../src/host/disk/io.js'
 import { limits } from '../../../src/limits.js'
-import { close, open } from '../../../src/storage/disk/io.js'
 import { frame } from '../../../src/storage/log/frame.js'
 import {
   type LoggedRecord,

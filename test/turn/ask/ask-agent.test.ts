@@ -1,12 +1,12 @@
 /** What an agent's program does within its turn, and what it asks. */
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { bootId } from '../../../src/host/identity.js'
 import { limits } from '../../../src/limits.js'
 import type { AgentProvider, AgentSession, WaitAnswer } from '../../../src/provider/contract.js'
 import type { SessionRecord } from '../../../src/session/records.js'
 import type { Session } from '../../../src/session/session.js'
 import type { Run } from '../../../src/session/state.js'
-import { bootId } from '../../../src/storage/identity.js'
 import { newSession } from '../../support/sessions.js'
 import { tempStore } from '../../support/temp.js'
 import { agent, kindsOf, runTurn, type TurnFacts } from '../../support/turns.js'

@@ -1,9 +1,9 @@
 /** `spawn_agent`: a child, with what its parent may do or less. */
 import { posix } from 'node:path'
+import { isDirectory } from '../../../files/user-files.js'
+import { isInWorkspace } from '../../../files/workspace.js'
 import type { JsonObject } from '../../../provider/contract.js'
 import { deriveId } from '../../../session/ids.js'
-import { isDirectory } from '../../../storage/outside/user-files.js'
-import { isInWorkspace } from '../../../storage/outside/workspace.js'
 import { createAgent } from '../../../tree/birth.js'
 import { createdRecord } from '../../../tree/created.js'
 import { checkName } from '../../../tree/names.js'

@@ -4,8 +4,8 @@
  * followed even then. One in the middle of it would be, because Node has no openat(2).
  */
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import * as io from '../disk/io.js'
-import { replace } from '../disk/replace.js'
+import * as io from '../host/disk/io.js'
+import { replace } from '../host/disk/replace.js'
 
 /** Throws an Error in words for the model. */
 export function readWorkspaceFile(workspace: string, path: string, bytesMax: number): Buffer {

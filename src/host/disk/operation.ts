@@ -1,5 +1,5 @@
 /** One step that touches the disk, and its failure in words: what, where, and what to do about it. */
-import { SubstratError } from '../../errors.js'
+import { errnoName, SubstratError } from '../../errors.js'
 
 type OperationName =
   | 'open'
@@ -69,12 +69,4 @@ export function failure(operation: Operation, error: unknown): unknown {
     facts,
     cause: error,
   })
-}
-
-/** The error of the system by its name. libuv does not know that of a quota that is used up, and calls it UNKNOWN. */
-export function errnoName(error: unknown): string | undefined {
-  const { code, errno = 0 } = error as NodeJS.ErrnoException
-  if (code !== 'UNKNOWN') return code
-  const { EDQUOT } = process.getBuiltinModule('node:os').constants.errno
-  return -errno === EDQUOT ? 'EDQUOT' : code
 }

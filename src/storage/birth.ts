@@ -5,14 +5,14 @@
  * What is on disk if we die: before the rename a `.spawn-` directory whose lock nobody holds (swept); after it the agent.
  * The rename is acknowledged only after the sync of `agents/`.
  */
-import { clock, sleep } from '../../clock.js'
-import { assert, SubstratError } from '../../errors.js'
-import { lockOpenFile, tryKernelLock } from '../locks/kernel-lock.js'
-import { type Lease, type LockSystem, leaseFrom } from '../locks/lease.js'
-import { type LockedLog, tryLockLog } from '../locks/log-lock.js'
-import { writeBlob } from '../log/blobs.js'
-import { AgentPaths, type HomePaths, isSpawnLeftover } from '../paths.js'
-import * as io from './io.js'
+import { clock, sleep } from '../clock.js'
+import { assert, SubstratError } from '../errors.js'
+import * as io from '../host/disk/io.js'
+import { lockOpenFile, tryKernelLock } from './locks/kernel-lock.js'
+import { type Lease, type LockSystem, leaseFrom } from './locks/lease.js'
+import { type LockedLog, tryLockLog } from './locks/log-lock.js'
+import { writeBlob } from './log/blobs.js'
+import { AgentPaths, type HomePaths, isSpawnLeftover } from './paths.js'
 
 export interface Birth {
   agentId: string

@@ -7,8 +7,8 @@
  */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import * as io from '../disk/io.js'
-import { writeTemporary } from '../disk/replace.js'
+import * as io from '../host/disk/io.js'
+import { writeTemporary } from '../host/disk/replace.js'
 
 export interface PrivateFile {
   path: string

@@ -5,10 +5,10 @@
  * of the old one may stand beside the new one: it is refused, and replaced by the next rebuild.
  */
 import { basename } from 'node:path'
-import { clock } from '../../clock.js'
-import type { AgentPaths } from '../paths.js'
-import * as io from './io.js'
-import { replace } from './replace.js'
+import { clock } from '../clock.js'
+import * as io from '../host/disk/io.js'
+import { replace } from '../host/disk/replace.js'
+import type { AgentPaths } from './paths.js'
 
 export interface SetAside {
   /** The names under which the damaged files are kept, beside the new ones. */

@@ -5,9 +5,9 @@
  * What is on disk if we die: the old file, or the new one; and a temp beside it, which in the home is swept.
  */
 import { dirname } from 'node:path'
-import { SubstratError } from '../../errors.js'
-import * as io from '../disk/io.js'
-import { replace } from '../disk/replace.js'
+import { SubstratError } from '../errors.js'
+import * as io from '../host/disk/io.js'
+import { replace } from '../host/disk/replace.js'
 
 /** UTF-8 text. Throws where it cannot be read; the caller says what the file was for. */
 export function readUserFile(path: string): string {

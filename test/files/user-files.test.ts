@@ -16,10 +16,10 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { isDirectory, readUserFile, writeUserFile } from '../../../src/storage/outside/user-files.js'
-import { failing, withFaults } from '../../support/faults.js'
-import { recordOperations } from '../../support/operations.js'
-import { tempDirectory } from '../../support/temp.js'
+import { isDirectory, readUserFile, writeUserFile } from '../../src/files/user-files.js'
+import { failing, withFaults } from '../support/faults.js'
+import { recordOperations } from '../support/operations.js'
+import { tempDirectory } from '../support/temp.js'
 
 describe('a file of the user', () => {
   test('is made, and replaced whole with its mode kept', () => {

@@ -3,7 +3,7 @@ import fs, { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFil
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import * as io from '../../../src/storage/disk/io.js'
+import * as io from '../../../src/host/disk/io.js'
 import { failing, withFaults } from '../../support/faults.js'
 import { clearFaults } from '../../support/operations.js'
 import { Child, useChildren } from '../../support/storage-process.js'

@@ -6,7 +6,7 @@
 import { hostname, uptime } from 'node:os'
 import { clock } from '../clock.js'
 import { readLinkIfThere, readProc } from './disk/io.js'
-import { randomUuid } from './disk/random.js'
+import { randomUuid } from './random.js'
 
 export interface ProcessIdentity {
   /** Changes with each start of the kernel. */

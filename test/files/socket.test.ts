@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'nod
 import type { Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { connectTo, type ServedSocket, serveSocket } from '../../src/storage/socket.js'
+import { connectTo, type ServedSocket, serveSocket } from '../../src/files/socket.js'
 import { failing, withFaults } from '../support/faults.js'
 import { tempDirectory } from '../support/temp.js'
 import { waitFor } from '../support/wait.js'
@@ -99,7 +99,7 @@ describe('a socket in the home', () => {
     execFileSync(
       join(import.meta.dirname, '../../node_modules/.bin/esbuild'),
       [
-        join(import.meta.dirname, '../../src/storage/socket.ts'),
+        join(import.meta.dirname, '../../src/files/socket.ts'),
         '--bundle',
         '--platform=node',
         '--format=cjs',

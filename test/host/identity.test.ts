@@ -10,7 +10,7 @@ import {
   ownIdentity,
   processGroup,
   processStartTime,
-} from '../../src/storage/identity.js'
+} from '../../src/host/identity.js'
 import { readHolder } from '../../src/storage/locks/lease.js'
 import { Child, useChildren } from '../support/storage-process.js'
 import { tempDirectory } from '../support/temp.js'

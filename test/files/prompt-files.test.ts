@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { listFolders, pathIsThere, readTextFile } from '../../../src/storage/outside/prompt-files.js'
-import { failing, withFaults } from '../../support/faults.js'
-import { tempDirectory } from '../../support/temp.js'
+import { listFolders, pathIsThere, readTextFile } from '../../src/files/prompt-files.js'
+import { failing, withFaults } from '../support/faults.js'
+import { tempDirectory } from '../support/temp.js'
 
 let folder: string
 const at = (name: string): string => join(folder, name)

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
-import { Confinement } from '../../../src/storage/outside/confinement.js'
+import { Confinement } from '../../../src/host/disk/confinement.js'
 
 /** What stands under each name; nothing under any other. */
 let entries: Record<string, 'directory' | 'link'>

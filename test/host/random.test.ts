@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
-import { random, randomUuid } from '../../../src/storage/disk/random.js'
-import { isUuid } from '../../../src/storage/paths.js'
+import { isUuid } from '../../src/format.js'
+import { random, randomUuid } from '../../src/host/random.js'
 
 const { bytes } = random
 

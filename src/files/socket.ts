@@ -4,7 +4,7 @@
  */
 import { connect, createServer, type Socket } from 'node:net'
 import { basename, dirname } from 'node:path'
-import * as io from './disk/io.js'
+import * as io from '../host/disk/io.js'
 
 export interface ServedSocket {
   close(): void

@@ -1,10 +1,10 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { replaceLog } from '../../../src/storage/disk/aside.js'
-import { AgentPaths } from '../../../src/storage/paths.js'
-import { operationsOf, unsyncedAfter } from '../../support/operations.js'
-import { tempDirectory } from '../../support/temp.js'
+import { replaceLog } from '../../src/storage/aside.js'
+import { AgentPaths } from '../../src/storage/paths.js'
+import { operationsOf, unsyncedAfter } from '../support/operations.js'
+import { tempDirectory } from '../support/temp.js'
 
 test('what takes the place of a damaged log is on disk, its snapshot too: beside the old one records would be missing', () => {
   const agent = new AgentPaths(join(tempDirectory(), 'agent'))

@@ -1,5 +1,5 @@
 /** Random numbers, in one place so that the fuzzer can turn it. */
-import { readRandom } from './io.js'
+import { readRandom } from './disk/io.js'
 
 export const random = { bytes: readRandom }
 

@@ -8,7 +8,7 @@
  */
 import * as fs from 'node:fs'
 import { SubstratError } from '../../errors.js'
-import { Confinement } from '../outside/confinement.js'
+import { Confinement } from './confinement.js'
 import { failure, type OpenMode, type Operation } from './operation.js'
 
 export type { Operation }

@@ -13,9 +13,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { readWorkspaceFile, writeWorkspaceFile } from '../../../src/storage/outside/workspace.js'
-import { withFaults } from '../../support/faults.js'
-import { tempDirectory } from '../../support/temp.js'
+import { readWorkspaceFile, writeWorkspaceFile } from '../../src/files/workspace.js'
+import { withFaults } from '../support/faults.js'
+import { tempDirectory } from '../support/temp.js'
 
 const MAX = 1000
 let workspace: string

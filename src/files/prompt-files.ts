@@ -1,5 +1,5 @@
 /** Files that go into a prompt: the user's, read as far as they can be, and silently left out where they cannot. */
-import * as io from '../disk/io.js'
+import * as io from '../host/disk/io.js'
 import { isInside } from './workspace.js'
 
 export interface TextFile {
