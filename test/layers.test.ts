@@ -222,6 +222,14 @@ function cyclesIn(graph: Map<string, Import[]>): string[] {
   return [...found]
 }
 
+test('nobody relies on AbortSignal.timeout, which may never come (src/deadline.ts)', () => {
+  const code = [...imports.keys(), ...pluginImports.keys()]
+  const users = code.filter((file) =>
+    withoutComments(readFileSync(join(root, file), 'utf8')).includes('AbortSignal.timeout'),
+  )
+  expect(users).toEqual([])
+})
+
 test('built-in modules are imported with node:', () => {
   const bare = [...imports].flatMap(([file, found]) =>
     found

@@ -7,6 +7,7 @@
 import { setMaxListeners } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import type { JsonObject } from 'substrat/provider'
+import { deadline } from '../../shared/src/deadline.js'
 import { failure } from '../../shared/src/failure.js'
 import { type Exit, soonExited } from '../../shared/src/program/exit.js'
 import { readLines } from '../../shared/src/program/framing.js'
@@ -122,7 +123,7 @@ export class Server {
       method,
       auth: `${USER}:${this.handle.password}`,
       headers: { 'content-type': 'application/json' },
-      signal: timeoutMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      signal: timeoutMs === undefined ? signal : AbortSignal.any([signal, deadline(timeoutMs)]),
       // A connection that is kept would be met again by the next server, which may have the same port.
       agent: false as const,
     }
