@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { sleep } from '../src/clock.js'
 import { deadline } from '../src/deadline.js'
-import { pluginPart } from './plugins/support.js'
+import { pluginPart } from './plugins/plugin-part.js'
 
 const ofPlugins = await pluginPart<{ deadline: typeof deadline }>('shared/src/deadline')
 
