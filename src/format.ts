@@ -3,6 +3,9 @@
 /** The version of the format: `home.json` and the first record of each log have it. */
 export const FORMAT = 1
 
+/** A key is known by so many bytes of the SHA-256 of its NFC form. */
+export const KEY_HASH_BYTES = 16
+
 /** The user as a party to mail: stands where the id of an agent would. */
 export const OPERATOR = 'operator'
 

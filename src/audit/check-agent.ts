@@ -5,10 +5,10 @@
 import { SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import { type Loaded, load, loadFrom } from '../session/load.js'
-import { decodeSnapshot, encodeSnapshot } from '../session/snapshot.js'
+import { decodeSnapshot } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import { waitIsGood } from '../session/status.js'
-import type { FileStore, LogReader } from '../storage/store.js'
+import type { FileStore, LogReader, OpenedLog, Unframed } from '../storage/store.js'
 import { checkBeside } from './check-beside.js'
 import { checkKeys, checkKeysQuickly, type KeysSeen, keysSeen } from './check-keys.js'
 import { checkMailAtRest, checkPending } from './check-mail.js'
@@ -20,7 +20,7 @@ export function checkAgent(store: FileStore, agentId: string, findings: Finding[
   const found = foundIn(findings, agentId)
   return guarded(store, agentId, found, () => {
     // First: a snapshot that is newer than our view of the log would look as if records were missing.
-    const snapshot = store.readSnapshot(agentId)
+    const snapshot = store.snapshots.read(agentId)
     return withKeys(store, agentId, found, (keys, log) => {
       const whole = loadFrom(log, undefined)
       checkSnapshot(agentId, log, snapshot, whole, found)
@@ -36,7 +36,7 @@ export function checkAgent(store: FileStore, agentId: string, findings: Finding[
 export function checkAgentQuickly(store: FileStore, agentId: string, findings: Finding[]): State | undefined {
   const found = foundIn(findings, agentId)
   return guarded(store, agentId, found, () => {
-    const snapshot = store.readSnapshot(agentId)
+    const snapshot = store.snapshots.read(agentId)
     return withKeys(store, agentId, found, (keys, log) => {
       const { state, damage } = load(agentId, log, snapshot)
       sayWhatIsWrong(agentId, log, snapshot, found)
@@ -54,9 +54,9 @@ function withKeys(
   check: (keys: KeysSeen, log: LogReader) => State,
 ): State | undefined {
   const keys = keysSeen(store, agentId)
-  let log: ReturnType<FileStore['openLogForRead']>
+  let log: OpenedLog | undefined
   try {
-    log = store.openLogForRead(agentId)
+    log = store.logs.openForRead(agentId)
     return log === undefined ? missing(store, agentId, found) : check(keys, log)
   } finally {
     log?.close()
@@ -100,17 +100,17 @@ function checkTokens({ tokens, run }: State, found: Found): void {
 function checkSnapshot(
   agentId: string,
   log: LogReader,
-  snapshot: Buffer | undefined,
+  snapshot: Unframed,
   whole: Loaded,
   found: Found,
 ): void {
   const bySnapshot = load(agentId, log, snapshot).state
-  if (!encodeSnapshot(bySnapshot).equals(encodeSnapshot(whole.state)))
+  if (JSON.stringify(bySnapshot) !== JSON.stringify(whole.state))
     found('the snapshot is the fold of the log', `they differ at record ${bySnapshot.last_seq}`)
   sayWhatIsWrong(agentId, log, snapshot, found)
 }
 
-function sayWhatIsWrong(agentId: string, log: LogReader, snapshot: Buffer | undefined, found: Found): void {
+function sayWhatIsWrong(agentId: string, log: LogReader, snapshot: Unframed, found: Found): void {
   const { why } = decodeSnapshot(snapshot, agentId, log)
   if (why !== undefined) found('a snapshot is whole', why)
 }

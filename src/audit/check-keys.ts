@@ -1,7 +1,6 @@
 /** The key index of an agent: that it checks, that it is of this log, and that no key of the log is new to it. */
 import { isOf, keptKeysAt, placesInLog } from '../session/key-index.js'
 import type { State } from '../session/state.js'
-import { eachEntry, findEntry, forgetOld, mergeEntries } from '../storage/log/key-entries.js'
 import type { FileStore, KeyFile, LogReader } from '../storage/store.js'
 import type { Found } from './finding.js'
 
@@ -13,8 +12,8 @@ export interface KeysSeen {
 
 /** To be asked before the log is opened: a writer that goes on meanwhile must not seem to have written ahead of it. */
 export function keysSeen(store: FileStore, agentId: string): KeysSeen {
-  const isThere = store.hasKeys(agentId)
-  return { isThere, index: isThere ? store.openKeys(agentId) : undefined }
+  const isThere = store.keys.isThere(agentId)
+  return { isThere, index: isThere ? store.keys.open(agentId) : undefined }
 }
 
 /** One that is missing is no finding: it costs the next message with a key some time. Says whether it may be gone by. */
@@ -33,22 +32,16 @@ export function checkKeys(
   state: State,
   found: Found,
 ): void {
-  if (!checkKeysQuickly(seen, log, found)) return
-  const { end, entries } = { end: seen.index?.end.log_bytes ?? 0, entries: seen.index?.entries() }
-  if (entries === undefined) {
+  const { index } = seen
+  if (!checkKeysQuickly(seen, log, found) || index === undefined) return
+  const places = placesInLog(store, state.id, log, index.end.log_bytes)
+  const differences = index.differences(places, keptKeysAt(state))
+  if (differences === undefined) {
     found('a key index is whole', 'the checksum of a page is wrong')
     return
   }
-  const inLog = forgetOld(
-    mergeEntries(Buffer.alloc(0), placesInLog(store, state.id, log, end)),
-    keptKeysAt(state),
-  )
-  for (const [hash, { seq }] of eachEntry(inLog)) {
-    const place = findEntry(entries, Buffer.from(hash, 'hex'))
-    // One of an earlier version has no key by another form than the one that was recorded, and is made again when it is used.
-    if (place?.seq === seq || (place === undefined && seen.index?.isByForm === false)) continue
-    const says = place === undefined ? 'does not have it' : `leads to record ${place.seq}`
-    found('the key index has the keys of the log', `the key of record ${seq}: the index ${says}`)
-    return
-  }
+  const [first] = differences
+  if (first === undefined) return
+  const says = first.found === undefined ? 'does not have it' : `leads to record ${first.found.seq}`
+  found('the key index has the keys of the log', `the key of record ${first.expected.seq}: the index ${says}`)
 }

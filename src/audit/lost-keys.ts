@@ -3,9 +3,9 @@
  * new. A page that does not check loses its own keys alone, and of these only those that no record has.
  */
 import { SubstratError } from '../errors.js'
+import { KEY_HASH_BYTES } from '../format.js'
 import { keyHashesIn, placesInLog } from '../session/key-index.js'
 import type { SessionRecord } from '../session/records.js'
-import { compareAt, eachEntry, HASH_BYTES } from '../storage/log/key-entries.js'
 import type { FileStore, LogReader, SalvagedKeys } from '../storage/store.js'
 
 export type RebuiltRecord = SessionRecord & { kind: 'session.rebuilt' }
@@ -18,12 +18,12 @@ export class LostKeys {
     private readonly store: FileStore,
     private readonly agentId: string,
   ) {
-    this.index = store.salvageKeys(agentId)
+    this.index = store.keys.salvage(agentId)
   }
 
   /** By their hashes, latest last: those whose record is behind `seq`. */
   behind(seq: number): string[] {
-    const lost = [...eachEntry(this.index.entries)].filter(([, place]) => place.seq > seq)
+    const lost = [...this.index.places()].filter(([, place]) => place.seq > seq)
     return lost.sort(([, a], [, b]) => a.seq - b.seq).map(([hash]) => hash)
   }
 
@@ -33,7 +33,7 @@ export class LostKeys {
       return keyHashesIn(this.store, this.agentId, record)
     } catch (error) {
       if (!isDamage(error)) throw error
-      this.unreadable += (record.more_key_hashes?.bytes ?? 0) / HASH_BYTES
+      this.unreadable += (record.more_key_hashes?.bytes ?? 0) / KEY_HASH_BYTES
       return record.key_hashes ?? []
     }
   }
@@ -41,21 +41,12 @@ export class LostKeys {
   /** How many are known from nowhere, at most. `known`: the hash of each key that a record has, and the seq of that. */
   count(known: ReadonlyMap<string, number>): number {
     const hashes = [...known].filter(([, seq]) => seq <= this.index.last_seq).map(([hash]) => hash)
-    const inGaps = this.index.gaps.map(({ count, after, before }) => {
-      const found = hashes
-        .map((hash) => Buffer.from(hash, 'hex'))
-        .filter((hash) => {
-          const isAfter = after === undefined || compareAt(hash, after, 0) > 0
-          return isAfter && (before === undefined || compareAt(hash, before, 0) < 0)
-        })
-      return Math.max(0, count - found.length)
-    })
-    return inGaps.reduce((sum, count) => sum + count, this.unreadable)
+    return this.unreadable + this.index.lostBeside(hashes)
   }
 
   /** The keys of the whole part of the log, as `count` takes them. */
   knownTo(log: LogReader | undefined, to: number): Map<string, number> {
-    if (log === undefined || this.index.gaps.length === 0) return new Map()
+    if (log === undefined || !this.index.hasGaps) return new Map()
     try {
       const places = placesInLog(this.store, this.agentId, log, to)
       return new Map([...places].map(([hash, { seq }]) => [hash, seq]))

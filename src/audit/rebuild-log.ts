@@ -15,14 +15,14 @@ import { encodeBatch } from '../session/batch.js'
 import { busy } from '../session/busy.js'
 import { foldWholePart, load, loadFrom } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
-import { encodeSnapshot } from '../session/snapshot.js'
+import { snapshotAlone, snapshotOf } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import type { FileStore, Lease, LogReader } from '../storage/store.js'
 import { lockChildren, lockRoots } from '../tree/children.js'
 import { readable } from '../tree/names.js'
 import { revoked, withdrawn } from '../turn/step/calls.js'
 import { LostKeys } from './lost-keys.js'
-import { type Remains, remainsOf, snapshotAlone } from './remains.js'
+import { type Remains, remainsOf } from './remains.js'
 
 const SERVER_TERMINATE_MS = 1000
 
@@ -63,7 +63,7 @@ export async function rebuildLog(
 /** By what a command would say that opens it, or reads it from its beginning. A torn tail is none. */
 function isDamaged(store: FileStore, agentId: string): boolean {
   try {
-    const snapshot = store.readSnapshot(agentId)
+    const snapshot = store.snapshots.read(agentId)
     return withLog(store, agentId, (log) => {
       if (log === undefined) return true
       load(agentId, log, snapshot)
@@ -85,7 +85,7 @@ interface WholePart {
 }
 
 function wholePart(store: FileStore, agentId: string, log: LogReader | undefined): WholePart {
-  const snapshot = snapshotAlone(store.readSnapshot(agentId), agentId)
+  const snapshot = snapshotAlone(store.snapshots.read(agentId), agentId)
   const state = log === undefined ? undefined : foldWholePart(log)
   const base = state ?? snapshot
   if (base !== undefined) return { base, isLogged: state !== undefined, snapshot }
@@ -143,7 +143,7 @@ async function operate(
   const isOver = isLogged && base.state === 'terminated'
   const batch = encodeBatch(isLogged ? base : undefined, isOver ? [] : records)
   for (const blob of batch.blobs) store.writeBlob(agentId, blob)
-  store.upkeep.replaceLog(agentId, Buffer.concat([bytes, batch.bytes]), encodeSnapshot(batch.state))
+  store.upkeep.replaceLog(agentId, Buffer.concat([bytes, batch.bytes]), snapshotOf(batch.state))
   store.mark(agentId)
   return { state: batch.state, keysLost: remains.keysLost }
 }
@@ -222,7 +222,7 @@ function told({ path, state, lost, last_seq }: State, keysLost: number): string 
 }
 
 function withLog<T>(store: FileStore, agentId: string, use: (log: LogReader | undefined) => T): T {
-  const log = store.openLogForRead(agentId)
+  const log = store.logs.openForRead(agentId)
   try {
     return use(log)
   } finally {

@@ -2,14 +2,11 @@
  * `doctor --rebuild`: what can be made again is made again, each thing under the lock that its writers take. Nothing is deleted
  * but what nobody needs: entries that lead nowhere, and temporary files of writers that are gone.
  */
-import { basename } from 'node:path'
 import { SubstratError } from '../errors.js'
-import { OPERATOR } from '../format.js'
 import { damagedMail, damagedOperatorMail } from '../mail/inbox.js'
 import { busy } from '../session/busy.js'
 import { openForRead } from '../session/open-for-read.js'
 import { openForAppend, type Session } from '../session/session.js'
-import { parseMailFile } from '../storage/paths.js'
 import { type Entry, FileStore } from '../storage/store.js'
 import { mendIndex } from '../tree/children.js'
 import { readable } from '../tree/names.js'
@@ -73,9 +70,8 @@ const ACTIONS: Record<Rebuild, (patient: Patient) => Promise<string | undefined>
   async snapshot({ store, agentId, surgeon }) {
     const lease = await store.lockAgent(agentId as string, surgeon.command, 0)
     if (lease === undefined) throw busy(store, agentId as string)
-    // One that says nothing is made again from the whole log by whoever opens it.
     try {
-      store.writeSnapshot(agentId as string, Buffer.alloc(0))
+      store.snapshots.clear(agentId as string)
     } finally {
       await lease.release()
     }
@@ -161,10 +157,7 @@ async function underLock<T>(
 function setAside(store: FileStore, agentId: string | null): string[] {
   const state = agentId === null ? undefined : openForRead(store, agentId)?.state
   const damaged = state === undefined ? damagedOperatorMail(store) : damagedMail(store, state)
-  return damaged.flatMap((path) => {
-    const messageId = parseMailFile(basename(path))
-    return messageId === undefined ? [] : [store.mail.setAside(agentId ?? OPERATOR, messageId)]
-  })
+  return damaged.map((path) => store.mail.setAside(path))
 }
 
 /** Who is whose child, and what is open to others: read once, and only where something of it has to be mended. */

@@ -6,10 +6,8 @@
 import { limits } from '../limits.js'
 import { hashesOfKey } from '../session/key-index.js'
 import { type LostRequest, type NewRecord, type SessionRecord, wrongShape } from '../session/records.js'
-import { stateIn } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
-import { unframe } from '../storage/log/frame.js'
-import { type LogReader, salvage } from '../storage/log/log.js'
+import type { LogReader } from '../storage/store.js'
 import type { LostKeys } from './lost-keys.js'
 
 export interface Remains {
@@ -60,19 +58,11 @@ export function remainsOf(
   return bounded({ ...remains, keysLost: lostKeys.count(keySeqs) })
 }
 
-/** The snapshot as its bytes say, whatever the log is; undefined where it is not whole, or of another agent. */
-export function snapshotAlone(bytes: Buffer | undefined, agentId: string): State | undefined {
-  const line = bytes === undefined ? { damage: 'it is missing' } : unframe(bytes.subarray(0, -1))
-  if ('damage' in line) return undefined
-  const state = stateIn(line.object)
-  return state?.id === agentId ? state : undefined
-}
-
 function* recordsBehind(
   log: LogReader,
   { log_bytes, last_seq }: Pick<State, 'log_bytes' | 'last_seq'>,
 ): Generator<SessionRecord> {
-  for (const object of salvage(log, log_bytes)) {
+  for (const object of log.salvage(log_bytes)) {
     const record = object as unknown as SessionRecord
     if (wrongShape(object) === undefined && record.seq > last_seq) yield record
   }

@@ -160,7 +160,7 @@ const HEAD =
 const FOOT = '</conversation>'
 
 function readWords(store: FileStore, agentId: string, latest: LatestTurn): void {
-  const log = store.openLogForRead(agentId)
+  const log = store.logs.openForRead(agentId)
   if (log === undefined) return
   try {
     for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {

@@ -73,8 +73,8 @@ export function sendBack(store: FileStore, state: State, note: (text: string) =>
 }
 
 function messageToReturn(store: FileStore, agentId: string, messageId: string): Message | undefined {
-  const bytes = store.mail.readToReturn(agentId, messageId)
-  const message = bytes === undefined ? undefined : decodeMessage(bytes, messageId)
+  const stored = store.mail.readToReturn(agentId, messageId)
+  const message = stored === undefined ? undefined : decodeMessage(stored, messageId)
   return message?.to === agentId ? message : undefined
 }
 

@@ -16,7 +16,7 @@ import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Reminder, State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
-import { decodeMessage, encodeMessage, type Message } from './message.js'
+import { decodeMessage, type Message } from './message.js'
 
 /** A message that is to be delivered now. */
 export interface Delivery extends Message {
@@ -258,7 +258,7 @@ function rebaseDelay(store: FileStore, message: Message, now: ClockReading): voi
   const { to, message_id, not_before, clock } = message
   if (not_before === null || clock === null || !isSetBack(clock, now)) return
   const rebased = { ...message, not_before: rebasedEnd(not_before, clock, now), clock: now }
-  store.mail.replace(to, message_id, encodeMessage(rebased))
+  store.mail.replace(to, message_id, rebased)
 }
 
 /**
@@ -315,7 +315,7 @@ function controlRecord({ message_id, from, control }: Message): NewRecord {
 }
 
 function readMessage(store: FileStore, to: string, messageId: string): Message | undefined {
-  const bytes = store.mail.read(to, messageId)
-  const message = bytes === undefined ? undefined : decodeMessage(bytes, messageId)
+  const stored = store.mail.read(to, messageId)
+  const message = stored === undefined ? undefined : decodeMessage(stored, messageId)
   return message?.to === to ? message : undefined
 }

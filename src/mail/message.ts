@@ -3,7 +3,7 @@
 import { isUuid } from '../format.js'
 import type { ClockReading } from '../host/identity.js'
 import { isReading, isTime, type WatchedStatus } from '../session/records.js'
-import { frame, unframe } from '../storage/log/frame.js'
+import type { Unframed } from '../storage/store.js'
 
 type MailKind = 'request' | 'response' | 'notification' | 'error'
 
@@ -37,15 +37,10 @@ export interface Message {
   sequence: number
 }
 
-export function encodeMessage(message: Message): Buffer {
-  return frame(message)
-}
-
-/** Undefined where the bytes are no whole message, or another one than their name says. */
-export function decodeMessage(bytes: Buffer, messageId: string): Message | undefined {
-  const line = unframe(bytes.subarray(0, -1))
+/** Undefined where what is stored is no whole message, or another one than its name says. */
+export function decodeMessage(line: Unframed, messageId: string): Message | undefined {
   if ('damage' in line) return undefined
-  const { crc: _, ...stored } = line.object as unknown as Partial<Message> & { crc: string }
+  const stored = line.object as unknown as Partial<Message>
   // With the fields that the first messages did not have.
   const message = { ...LATER_FIELDS, from_path: stored.from, ...stored } as Message
   return message.message_id === messageId && isWhole(message) ? message : undefined

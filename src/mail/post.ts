@@ -11,10 +11,9 @@ import { limits } from '../limits.js'
 import { digestOf } from '../session/ids.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
-import { recordsWith } from '../storage/log/log.js'
 import type { FileStore } from '../storage/store.js'
 import { messagesIn } from './inbox.js'
-import { encodeMessage, type Message } from './message.js'
+import type { Message } from './message.js'
 
 export type Draft = Pick<Message, 'message_id' | 'from' | 'from_path' | 'to' | 'kind' | 'content'> &
   Partial<Pick<Message, 'reply_to' | 'control' | 'key' | 'not_before' | 'clock' | 'turn_timeout_ms'>>
@@ -71,10 +70,10 @@ function isKnown(store: FileStore, recipient: State, messageId: string, options:
 }
 
 function isInLog(store: FileStore, { id, log_bytes }: State, messageId: string): boolean {
-  const log = store.openLogForRead(id)
+  const log = store.logs.openForRead(id)
   if (log === undefined) return false
   try {
-    for (const record of recordsWith(log, `"message_id":"${messageId}"`, log_bytes))
+    for (const record of log.recordsWith(`"message_id":"${messageId}"`, log_bytes))
       if (record.message_id === messageId) return true
     return false
   } finally {
@@ -96,7 +95,7 @@ function put(store: FileStore, draft: Draft, beforeLink?: () => void): boolean {
     created_at: new Date(clock.now()).toISOString(),
     sequence: placeOf(store, draft),
   }
-  return store.mail.put(to, draft.message_id, encodeMessage(message), beforeLink)
+  return store.mail.put(to, draft.message_id, message, beforeLink)
 }
 
 /** Behind what its sender has there. */

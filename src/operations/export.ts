@@ -28,7 +28,7 @@ export function exportConversation(store: FileStore, agentId: string): Conversat
 }
 
 function* messagesOf(store: FileStore, agentId: string): Generator<ExportedMessage> {
-  const log = store.openLogForRead(agentId)
+  const log = store.logs.openForRead(agentId)
   if (log === undefined) return
   try {
     for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {

@@ -5,8 +5,7 @@ import { recordsFrom } from '../session/load.js'
 import type { SessionRecord } from '../session/records.js'
 import type { State } from '../session/state.js'
 import { statusNow } from '../session/status-now.js'
-import { LF, unframe } from '../storage/log/frame.js'
-import type { FileStore, LogReader } from '../storage/store.js'
+import type { FileStore } from '../storage/store.js'
 
 export interface LogRequest {
   agentId: string
@@ -55,7 +54,7 @@ function printFrom(
 ): Position {
   // Before the log: what is known to be written to its end is whole in it, or damaged.
   const settledBytes = readState(store, agentId).log_bytes
-  const log = store.openLogForRead(agentId)
+  const log = store.logs.openForRead(agentId)
   if (log === undefined) throw missingLog(store, agentId)
   try {
     if (log.size() <= from.offset) return from
@@ -71,42 +70,18 @@ function printFrom(
   }
 }
 
-const WINDOW_BYTES = 64 * 1024
-
-/** Where the last `count` records that count begin, found from the end. */
+/** Where the last `count` records that count begin, found from the end. Damage is reported by whoever reads on from there. */
 function startOfLast(store: FileStore, { agentId, counts }: LogRequest, count: number): Position {
-  const log = store.openLogForRead(agentId)
+  const log = store.logs.openForRead(agentId)
   if (log === undefined) return { seq: 1, offset: 0 }
   try {
-    for (let window = WINDOW_BYTES; ; window *= 4) {
-      const from = Math.max(0, log.size() - window)
-      const found = nthFromEnd(log, from, counts, count)
-      if (found !== undefined) return found
-      if (from === 0) return { seq: 1, offset: 0 }
+    let left = count
+    for (const { record, offset } of log.recordsFromEnd()) {
+      if (counts(record as unknown as SessionRecord)) left -= 1
+      if (left === 0) return { seq: record.seq as number, offset }
     }
+    return { seq: 1, offset: 0 }
   } finally {
     log.close()
   }
-}
-
-function nthFromEnd(
-  log: LogReader,
-  from: number,
-  counts: LogRequest['counts'],
-  count: number,
-): Position | undefined {
-  const bytes = log.read(from, log.size())
-  let left = count
-  let end = bytes.lastIndexOf(LF)
-  while (end > 0) {
-    const start = bytes.lastIndexOf(LF, end - 1) + 1
-    // It may begin before the window.
-    if (start === 0 && from > 0) return undefined
-    const line = unframe(bytes.subarray(start, end))
-    // A torn tail holds no records; damage before it is reported by whoever reads on from here.
-    if (!('damage' in line) && counts(line.object as unknown as SessionRecord)) left -= 1
-    if (!('damage' in line) && left === 0) return { seq: line.object.seq as number, offset: from + start }
-    end = start - 1
-  }
-  return undefined
 }

@@ -36,9 +36,9 @@ async function trySlot(
   store: FileStore,
   { slotsMax, command, lender }: SlotOptions,
 ): Promise<Lease | undefined> {
-  const lease = await store.trySlot(POOL, slotsMax, command)
+  const lease = await store.slots.tryTake(POOL, slotsMax, command)
   if (lease !== undefined || lender === undefined) return lease
-  return store.trySlot(`lent-${lender}`, 1, command)
+  return store.slots.tryTake(`lent-${lender}`, 1, command)
 }
 
 function noSlot({ slotsMax, waitMs }: SlotOptions): SubstratError {

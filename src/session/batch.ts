@@ -7,7 +7,7 @@ import { assert } from '../errors.js'
 import { sha256Hex } from '../hash.js'
 import { readClock } from '../host/identity.js'
 import { limits } from '../limits.js'
-import { frame } from '../storage/log/frame.js'
+import { BatchLines } from '../storage/store.js'
 import { fold } from './fold/fold.js'
 import { type Content, type NewRecord, type SessionRecord, wrongShape } from './records.js'
 import type { State } from './state.js'
@@ -28,7 +28,7 @@ export function encodeBatch(before: State | undefined, records: NewRecord[]): En
     batch: [first, first + records.length - 1] as [number, number],
   }
   const blobs: Buffer[] = []
-  const lines: Buffer[] = []
+  const lines = new BatchLines(before?.log_bytes ?? 0)
   let state = before
   const placed = records.map((record, index) => {
     // Its kind has its place before the fields of its own.
@@ -37,18 +37,15 @@ export function encodeBatch(before: State | undefined, records: NewRecord[]): En
     const whole = { seq: first + index, ts, kind: record.kind, batch, ...fields } as SessionRecord
     const wrong = wrongShape(whole)
     assert(wrong === undefined, `a record is of its kind's shape: ${whole.kind}, ${wrong}`)
-    const line = frame(whole)
+    const { offset, end } = lines.add(whole)
     assert(
-      line.length <= limits.lineBytesMax,
+      end - offset <= limits.lineBytesMax,
       `a line is at most ${limits.lineBytesMax} bytes: ${whole.kind}`,
     )
-    const offset = state?.log_bytes ?? 0
-    state = fold(state, whole, { seq: whole.seq, offset, end: offset + line.length })
-    lines.push(line)
+    state = fold(state, whole, { seq: whole.seq, offset, end })
     return whole
   })
-  const bytes = lines.length === 1 ? (lines[0] as Buffer) : Buffer.concat(lines)
-  return { bytes, records: placed, blobs, state: state as State }
+  return { bytes: lines.bytes, records: placed, blobs, state: state as State }
 }
 
 /** Where a duration begins or is judged, how the clocks stood is part of the record: `ts` never runs backwards, a clock may. */

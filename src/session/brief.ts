@@ -5,9 +5,8 @@
  *
  * Invariant: the derived status of a brief is that of the whole state.
  */
-import { damageOf, unframedText } from '../storage/log/frame.js'
 import type { FileStore } from '../storage/store.js'
-import { glance, isWholeLog } from './glance.js'
+import { glance } from './glance.js'
 import { SNAPSHOT_HEAD } from './snapshot.js'
 import type { State } from './state.js'
 
@@ -38,9 +37,9 @@ export type Brief = Pick<
 
 /** Undefined where there is no such agent. Of mail that was delivered it knows nothing: only where none waits. */
 export function briefly(store: FileStore, agentId: string): Brief | undefined {
-  const snapshot = store.peekSnapshot(agentId)
-  const brief = snapshot === undefined ? undefined : atRest(snapshot, agentId)
-  return brief !== undefined && isWholeLog(store, brief) ? brief : glance(store, agentId)
+  const text = store.snapshots.peek(agentId, SNAPSHOT_HEAD)
+  const brief = text === undefined ? undefined : atRest(text, agentId)
+  return brief !== undefined && store.snapshots.isEndOfLog(brief) ? brief : glance(store, agentId)
 }
 
 /** One with an escape in it is left to the parser. */
@@ -98,10 +97,7 @@ const GATE = { isGated: false, permits: 0 }
 const RECOVERY = { interruption: null, barren_attempts: 0, unanswered_requests: 0 }
 const NONE: never[] = []
 
-function atRest(snapshot: Buffer, agentId: string): Brief | undefined {
-  const line = snapshot.subarray(0, -1)
-  if (damageOf(line, SNAPSHOT_HEAD) !== undefined) return undefined
-  const text = unframedText(line, SNAPSHOT_HEAD)
+function atRest(text: string, agentId: string): Brief | undefined {
   // Not by endsWith, which compares letter by letter.
   const found = text.slice(-END.length) === END ? BEGINNING.exec(text) : null
   return found === null ? undefined : briefOf(found.slice(1), agentId)

@@ -13,17 +13,10 @@
  */
 import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
+import { KEY_HASH_BYTES } from '../format.js'
 import { sha256Hex } from '../hash.js'
 import { limits } from '../limits.js'
-import {
-  forgetOld,
-  HASH_BYTES,
-  type KeptKeys,
-  type KeyPlace,
-  mergeEntries,
-} from '../storage/log/key-entries.js'
-import { checksumAt, type LogReader } from '../storage/log/log.js'
-import type { FileStore, KeyFile } from '../storage/store.js'
+import type { FileStore, KeptKeys, KeyFile, KeyPlace, LogReader, OpenedLog } from '../storage/store.js'
 import { recordsFrom, recordsOfKinds } from './load.js'
 import type { SessionRecord } from './records.js'
 import type { KeyEntry, State } from './state.js'
@@ -52,9 +45,9 @@ function findForm(store: FileStore, state: State, key: string): KeyEntry | 'lost
   if (recent !== undefined || state.keys_since === 0) return recent
   // Before the log: a writer that goes on meanwhile must not seem to have written an index that is ahead of it.
   const file = openIndex(store, state.id)
-  let log: ReturnType<FileStore['openLogForRead']>
+  let log: OpenedLog | undefined
   try {
-    log = store.openLogForRead(state.id)
+    log = store.logs.openForRead(state.id)
     return log === undefined ? undefined : findOlder(store, log, { file, state }, key)
   } finally {
     log?.close()
@@ -82,7 +75,7 @@ export function placesInLog(
 /** All of it from the log, whatever it says. Under the agent's lock, when all of the log is synced. */
 export function rebuildKeyIndex(store: FileStore, log: LogReader, state: State): void {
   inMemory(store).delete(state.id)
-  write(store, log, state, mergeEntries(NO_ENTRIES, gathered(store, log, state)))
+  write(store, log, state, gathered(store, log, state))
   inMemory(store).delete(state.id)
 }
 
@@ -96,12 +89,12 @@ export function keptKeysAt({ updated_at }: State): KeptKeys {
 
 /** Whether the last record that the index knows is in this log. */
 export function isOf(log: LogReader, { end }: KeyFile): boolean {
-  return checksumAt(log, end.last_seq, end.last_offset, end.log_bytes) === end.record_crc
+  return log.checksumAt(end.last_seq, end.last_offset, end.log_bytes) === end.record_crc
 }
 
 /** By which a key of that form is found in the index. */
 export function hashOfKey(key: string): string {
-  return sha256Hex(key).slice(0, 2 * HASH_BYTES)
+  return sha256Hex(key).slice(0, 2 * KEY_HASH_BYTES)
 }
 
 /** By which the index has a key: as it was recorded, and by its NFC form, by which it is looked for. */
@@ -118,10 +111,8 @@ export function keyHashesIn(
 ): string[] {
   if (more_key_hashes === undefined) return key_hashes
   const hex = store.readBlob(agentId, more_key_hashes).toString('hex')
-  return [...key_hashes, ...(hex.match(new RegExp(`.{${2 * HASH_BYTES}}`, 'g')) ?? [])]
+  return [...key_hashes, ...(hex.match(new RegExp(`.{${2 * KEY_HASH_BYTES}}`, 'g')) ?? [])]
 }
-
-const NO_ENTRIES = Buffer.alloc(0)
 
 function writeWhereDue(store: FileStore, log: LogReader, state: State): void {
   const isGathered = inMemory(store).has(state.id)
@@ -136,12 +127,12 @@ function writeWhereDue(store: FileStore, log: LogReader, state: State): void {
     const isByForm = index?.isByForm !== false
     if (index !== undefined && isByForm && !isBehind && late.length < limits.keysLateMax) return
     const entries = index === undefined ? undefined : attempt(() => index.entries())
-    if (!isByForm) write(store, log, state, mergeEntries(NO_ENTRIES, gathered(store, log, state)))
+    if (!isByForm) write(store, log, state, gathered(store, log, state))
     else if (!isBehind && (index === undefined || entries !== undefined))
-      write(store, log, state, mergeEntries(entries ?? NO_ENTRIES, placesOf(late)))
+      write(store, log, state, placesOf(late), entries)
     else if (index !== undefined && entries !== undefined)
-      write(store, log, state, mergeEntries(entries, placesSince(store, log, index, state)))
-    else write(store, log, state, mergeEntries(NO_ENTRIES, gathered(store, log, state)))
+      write(store, log, state, placesSince(store, log, index, state), entries)
+    else write(store, log, state, gathered(store, log, state))
     inMemory(store).delete(state.id)
   } finally {
     file?.close()
@@ -205,7 +196,7 @@ function isHashIn(
   const more = store.readBlob(agentId, more_key_hashes)
   const bytes = Buffer.from(hash, 'hex')
   let at = more.indexOf(bytes)
-  while (at !== -1 && at % HASH_BYTES !== 0) at = more.indexOf(bytes, at + 1)
+  while (at !== -1 && at % KEY_HASH_BYTES !== 0) at = more.indexOf(bytes, at + 1)
   return at !== -1
 }
 
@@ -290,13 +281,19 @@ function placesOf(keys: KeyEntry[]): Map<string, KeyPlace> {
   )
 }
 
-function write(store: FileStore, log: LogReader, state: State, entries: Buffer): void {
+function write(
+  store: FileStore,
+  log: LogReader,
+  state: State,
+  added: Map<string, KeyPlace>,
+  known?: Buffer,
+): void {
   const { id, last_seq, last_offset, log_bytes } = state
-  const record_crc = checksumAt(log, last_seq, last_offset, log_bytes)
+  const record_crc = log.checksumAt(last_seq, last_offset, log_bytes)
   if (record_crc === undefined) return
-  store.writeKeys(
+  store.keys.write(
     { agent_id: id, last_seq, last_offset, log_bytes, record_crc },
-    forgetOld(entries, keptKeysAt(state)),
+    { known, added, kept: keptKeysAt(state) },
   )
 }
 
@@ -305,7 +302,7 @@ function minuteOf(time: string): number {
 }
 
 function openIndex(store: FileStore, agentId: string): KeyFile | undefined {
-  return attempt(() => store.openKeys(agentId))
+  return attempt(() => store.keys.open(agentId))
 }
 
 /** Undefined where the disk is in the way: what a cache says is in the log too. */

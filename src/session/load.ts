@@ -1,14 +1,7 @@
 /** From the disk to a state: the snapshot where it can be trusted, and the log's tail behind it. */
 import { damagedConversation, SessionStateError, SubstratError } from '../errors.js'
 import { FORMAT } from '../format.js'
-import {
-  type LogDamage,
-  type LoggedRecord,
-  type LogReader,
-  readRecordAt,
-  scanForKinds,
-  scanLog,
-} from '../storage/log/log.js'
+import type { LogDamage, LoggedRecord, LogReader, Unframed } from '../storage/store.js'
 import { fold } from './fold/fold.js'
 import { kindInWords, kindIsKnown, type SessionRecord, wrongShape } from './records.js'
 import { decodeSnapshot } from './snapshot.js'
@@ -30,12 +23,7 @@ export interface Loaded {
  *
  * Throws CORRUPT for damage that no crash leaves, UNKNOWN_FORMAT for what a newer program wrote.
  */
-export function load(
-  agentId: string,
-  log: LogReader,
-  snapshot: Buffer | undefined,
-  checkedBytes?: number,
-): Loaded {
+export function load(agentId: string, log: LogReader, snapshot: Unframed, checkedBytes?: number): Loaded {
   const { state, claimedBytes } = decodeSnapshot(snapshot, agentId, log, checkedBytes)
   const loaded = loadFrom(log, state)
   const { damage } = loaded
@@ -48,7 +36,7 @@ export function load(
 export function loadFrom(log: LogReader, snapshot: State | undefined): Loaded {
   let state = snapshot
   let lastBatchStart = snapshot?.log_bytes ?? 0
-  const scan = scanLog(log, { offset: snapshot?.log_bytes ?? 0, seq: (snapshot?.last_seq ?? 0) + 1 })
+  const scan = log.batches({ offset: snapshot?.log_bytes ?? 0, seq: (snapshot?.last_seq ?? 0) + 1 })
   let step = scan.next()
   for (; step.done !== true; step = scan.next()) {
     for (const logged of step.value) state = foldLogged(state, logged, log)
@@ -73,7 +61,7 @@ export function loadFrom(log: LogReader, snapshot: State | undefined): Loaded {
  */
 export function foldWholePart(log: LogReader): State | undefined {
   let state: State | undefined
-  const scan = scanLog(log, { offset: 0, seq: 1 })
+  const scan = log.batches({ offset: 0, seq: 1 })
   let step = scan.next()
   for (; step.done !== true; step = scan.next()) {
     let next = state
@@ -90,7 +78,7 @@ export function foldWholePart(log: LogReader): State | undefined {
 
 /** The record at a place that the state names. */
 export function recordAt(log: LogReader, at: Location): SessionRecord {
-  const record = readRecordAt(log, at.offset, at.end)
+  const record = log.recordAt(at.offset, at.end)
   if (record === undefined) throw corrupt(log, { ...at, reason: 'it does not check' })
   return checked({ ...at, record }, log)
 }
@@ -105,7 +93,7 @@ export function* recordsFrom(
   to = Number.POSITIVE_INFINITY,
   settledBytes = 0,
 ): Generator<{ record: SessionRecord; end: number }> {
-  const scan = scanLog(log, { offset: from.offset, seq: from.seq, isWithinBatch: true })
+  const scan = log.batches({ offset: from.offset, seq: from.seq, isWithinBatch: true })
   for (let step = scan.next(); ; step = scan.next()) {
     if (step.done === true) {
       const { damage } = step.value
@@ -120,14 +108,14 @@ export function* recordsFrom(
   }
 }
 
-/** The records of some kinds in `[from, to)`, all of which is known to be synced; see `scanForKinds`. */
+/** The records of some kinds in `[from, to)`, all of which is known to be synced. */
 export function* recordsOfKinds(
   log: LogReader,
   from: Pick<Location, 'seq' | 'offset'>,
   to: number,
   kinds: SessionRecord['kind'][],
 ): Generator<{ record: SessionRecord; offset: number }> {
-  const scan = scanForKinds(log, from, to, kinds)
+  const scan = log.recordsOfKinds(from, to, kinds)
   let step = scan.next()
   for (; step.done !== true; step = scan.next())
     yield { record: checked(step.value, log), offset: step.value.offset }

@@ -3,8 +3,8 @@ import { type Loaded, load } from './load.js'
 
 /** What is in the log now, complete batches only. Undefined where there is no such agent. */
 export function openForRead(store: FileStore, agentId: string): Loaded | undefined {
-  const snapshot = store.readSnapshot(agentId)
-  const log = store.openLogForRead(agentId)
+  const snapshot = store.snapshots.read(agentId)
+  const log = store.logs.openForRead(agentId)
   if (log === undefined) return undefined
   try {
     return load(agentId, log, snapshot)
@@ -19,6 +19,6 @@ export function openForRead(store: FileStore, agentId: string): Loaded | undefin
  */
 export function openDurable(store: FileStore, agentId: string): Loaded | undefined {
   const loaded = openForRead(store, agentId)
-  if (loaded !== undefined && loaded.state.log_bytes > loaded.snapshotBytes) store.syncLog(agentId)
+  if (loaded !== undefined && loaded.state.log_bytes > loaded.snapshotBytes) store.logs.sync(agentId)
   return loaded
 }

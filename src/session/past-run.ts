@@ -37,7 +37,7 @@ function findContinuation(
   from: Omit<KeyEntry, 'key'>,
   runId: string,
 ): Omit<KeyEntry, 'key'> | undefined {
-  const log = store.openLogForRead(agentId)
+  const log = store.logs.openForRead(agentId)
   if (log === undefined) return undefined
   try {
     let { offset } = from
@@ -53,7 +53,7 @@ function findContinuation(
 }
 
 export function readPastRun(store: FileStore, agentId: string, entry: Omit<KeyEntry, 'key'>): PastRun {
-  const log = store.openLogForRead(agentId)
+  const log = store.logs.openForRead(agentId)
   const run: PastRun = {
     run_id: '',
     status: 'open',

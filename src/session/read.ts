@@ -11,7 +11,7 @@ export function readText(store: FileStore, agentId: string, content: Content): s
 
 /** The record at a place that the state names; undefined where its log is gone. */
 export function readRecord(store: FileStore, agentId: string, at: Location): SessionRecord | undefined {
-  const log = store.openLogForRead(agentId)
+  const log = store.logs.openForRead(agentId)
   if (log === undefined) return undefined
   try {
     return recordAt(log, at)

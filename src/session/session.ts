@@ -13,7 +13,7 @@ import { rebuildKeyIndex, writeKeyIndex } from './key-index.js'
 import { load, recordAt, recordsFrom } from './load.js'
 import { readText } from './read.js'
 import type { Content, NewRecord, SessionRecord } from './records.js'
-import { encodeSnapshot } from './snapshot.js'
+import { snapshotOf } from './snapshot.js'
 import type { Location, State } from './state.js'
 
 export interface AppendOptions {
@@ -64,14 +64,15 @@ export class Session {
 
   /** A session whose lock is held and whose log may have a tail that a dead writer left (durability rules 4 and 5). */
   static repair(store: FileStore, agentId: string, lease: Lease): Session {
-    const log = store.openLogForAppend(agentId, lease)
+    const log = store.logs.openForAppend(agentId, lease)
     const { state, snapshotBytes, damage, settledBytes } = load(
       agentId,
       log,
-      store.readSnapshot(agentId),
+      store.snapshots.read(agentId),
       limits.logCheckedForAppendBytes,
     )
-    if (damage !== undefined) store.keepCutBytes(agentId, damage.offset, log.read(damage.offset, log.size()))
+    if (damage !== undefined)
+      store.logs.keepCutBytes(agentId, damage.offset, log.read(damage.offset, log.size()))
     lease.assertHeld()
     if (log.size() > settledBytes) log.settle(settledBytes, state.log_bytes)
     for (const { runId, verb } of store.requests.to(agentId)) {
@@ -171,7 +172,7 @@ export class Session {
       this.lease.assertHeld()
       if (this.current.keys !== this.openedKeys) writeKeyIndex(this.store, this.log, this.current)
       if (this.snapshotBytes !== this.current.log_bytes)
-        this.store.writeSnapshot(this.id, encodeSnapshot(this.current))
+        this.store.snapshots.write(this.id, snapshotOf(this.current))
       this.store.unmark(this.id, () => isOwed(this.current))
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error

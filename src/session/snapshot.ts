@@ -9,9 +9,7 @@
 import { damagedConversation, type SubstratError } from '../errors.js'
 import type { JsonObject } from '../format.js'
 import { limits } from '../limits.js'
-import { frame, unframe } from '../storage/log/frame.js'
-import { type LogReader, readRecordAt } from '../storage/log/log.js'
-import { isWholeBefore } from '../storage/log/tail.js'
+import type { LogReader, Unframed } from '../storage/store.js'
 import type { KeyEntry, State } from './state.js'
 
 /** The version of the fold that wrote it: a program that folds otherwise rebuilds. 2: calls, waits, tokens. 3: mail. 4, 5: programs that wait. 6: a bounded number of keys. 7: whether a program was launched. */
@@ -21,8 +19,9 @@ const ALL_KEYS_VERSION = 5
 /** Every snapshot begins with its version; the fields of the state are behind it. */
 export const SNAPSHOT_HEAD = `{"snapshot":${SNAPSHOT_VERSION},`
 
-export function encodeSnapshot(state: State): Buffer {
-  return frame({ snapshot: SNAPSHOT_VERSION, ...state })
+/** What the store writes as the snapshot of that state. */
+export function snapshotOf(state: State): object {
+  return { snapshot: SNAPSHOT_VERSION, ...state }
 }
 
 export interface DecodedSnapshot {
@@ -35,12 +34,11 @@ export interface DecodedSnapshot {
 }
 
 export function decodeSnapshot(
-  bytes: Buffer | undefined,
+  line: Unframed,
   agentId: string,
   log: LogReader,
   checkedBytes: number = limits.logCheckedForReadBytes,
 ): DecodedSnapshot {
-  const line = bytes === undefined ? { damage: 'it is missing' } : unframe(bytes.subarray(0, -1))
   if ('damage' in line) return { state: undefined, claimedBytes: 0, why: line.damage }
   const state = stateIn(line.object)
   if (state === undefined) return { state: undefined, claimedBytes: 0 }
@@ -54,7 +52,7 @@ export function decodeSnapshot(
   if (!places.every(Number.isSafeInteger))
     return { state: undefined, claimedBytes: 0, why: 'it names no place' }
   if (state.log_bytes > log.size()) throw aheadOfLog(state, log)
-  const last = readRecordAt(log, state.last_offset, state.log_bytes)
+  const last = log.recordAt(state.last_offset, state.log_bytes)
   const distrusted = (why: string): DecodedSnapshot => ({
     state: undefined,
     claimedBytes: state.log_bytes,
@@ -63,12 +61,12 @@ export function decodeSnapshot(
   if (last?.seq !== state.last_seq)
     return distrusted(`the log has no record ${state.last_seq} that ends at byte ${state.log_bytes}`)
   const synced = { end: state.log_bytes, lastSeq: state.last_seq, bytesMax: checkedBytes }
-  if (!isWholeBefore(log, synced)) return distrusted(`the log is damaged before byte ${state.log_bytes}`)
+  if (!log.isWholeBefore(synced)) return distrusted(`the log is damaged before byte ${state.log_bytes}`)
   return { state, claimedBytes: state.log_bytes }
 }
 
 /** Undefined where the program that wrote it folded otherwise. */
-export function stateIn({ snapshot, crc: _, ...state }: JsonObject): State | undefined {
+function stateIn({ snapshot, crc: _, ...state }: JsonObject): State | undefined {
   if (snapshot === SNAPSHOT_VERSION) return state as unknown as State
   return snapshot === ALL_KEYS_VERSION ? withLatestKeys(state as unknown as State) : undefined
 }
@@ -104,12 +102,10 @@ function completedRun(run: State['run']): object | null | undefined {
   )
 }
 
-/** What it says, not held against the log yet. */
-export function snapshotState(bytes: Buffer, agentId: string): State | undefined {
-  const line = unframe(bytes.subarray(0, -1), SNAPSHOT_HEAD)
-  if ('damage' in line) return undefined
-  const state = line.object as unknown as State
-  return state.id === agentId ? state : undefined
+/** What it says, not held against the log. Undefined where it is damaged, of another agent, or of an older version that does not say it. */
+export function snapshotAlone(line: Unframed, agentId: string): State | undefined {
+  const state = 'damage' in line ? undefined : stateIn(line.object)
+  return state?.id === agentId ? state : undefined
 }
 
 /**

@@ -8,6 +8,7 @@ import { basename } from 'node:path'
 import { clock } from '../clock.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
+import { frame } from './log/frame.js'
 import type { AgentPaths } from './paths.js'
 
 export interface SetAside {
@@ -28,10 +29,10 @@ export function keepDamaged(agent: AgentPaths): SetAside {
 }
 
 /** Durable when it returns. Under the agent's lock, after `keepDamaged`. */
-export function replaceLog(agent: AgentPaths, bytes: Buffer, snapshot: Buffer): void {
+export function replaceLog(agent: AgentPaths, bytes: Buffer, snapshot: object): void {
   replace('aside.log', agent.log, bytes, { durableName: true })
   // Beside the new log the old one is not as good: it says that records are missing.
-  replace('aside.snapshot', agent.snapshot, snapshot, { durableName: true })
+  replace('aside.snapshot', agent.snapshot, frame(snapshot), { durableName: true })
 }
 
 function syncKeys(path: string): void {

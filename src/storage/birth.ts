@@ -12,13 +12,14 @@ import { lockOpenFile, tryKernelLock } from './locks/kernel-lock.js'
 import { type Lease, type LockSystem, leaseFrom } from './locks/lease.js'
 import { type LockedLog, tryLockLog } from './locks/log-lock.js'
 import { writeBlob } from './log/blobs.js'
+import { frame } from './log/frame.js'
 import { AgentPaths, type HomePaths, isSpawnLeftover } from './paths.js'
 
 export interface Birth {
   agentId: string
   /** The first batch of the log, framed. */
   log: Buffer
-  snapshot: Buffer
+  snapshot: object
   /** Content that the first batch names. */
   blobs: Buffer[]
   command: string
@@ -49,7 +50,7 @@ export async function createAgent(paths: HomePaths, locks: LockSystem, birth: Bi
     // No step that can fail may come between the rename and the lease but the sync of its name.
     log = tryLockLog(locks, cradle.log)
     // A cache of the log: where a power cut spoils it, it is rebuilt.
-    writeNew('spawn.snapshot', cradle.snapshot, birth.snapshot, { isSynced: false })
+    writeNew('spawn.snapshot', cradle.snapshot, frame(birth.snapshot), { isSynced: false })
     io.syncDirectory('spawn.sync_directory', cradle.root)
     birth.assertNameHeld?.()
     io.rename('spawn.rename', cradle.root, agent.root)

@@ -12,8 +12,8 @@ import { FORMAT } from '../format.js'
 import * as io from '../host/disk/io.js'
 import { createWhole } from '../host/disk/replace.js'
 import { randomUuid } from '../host/random.js'
-import { frame, unframe } from './log/frame.js'
-import type { HomePaths } from './paths.js'
+import { frame, unframeFile } from './log/frame.js'
+import { type HomePaths, parseAgentDirectory } from './paths.js'
 
 /** `ofd`: fcntl locks of the open file description. `flock`: flock(2). The two do not see each other. */
 export type LockKind = 'ofd' | 'flock'
@@ -33,7 +33,7 @@ export function readHome(paths: HomePaths): HomeFacts | undefined {
   refuseClosed(paths, root, 0o500)
   const bytes = io.readIfThere('home.read', paths.homeFile)
   if (bytes === undefined) return undefined
-  const line = unframe(bytes.subarray(0, -1))
+  const line = unframeFile(bytes)
   if ('damage' in line) {
     throw new SubstratError('CORRUPT', `${paths.homeFile} is damaged: ${line.damage}`, {
       hint: `restore it from a backup, or set SUBSTRAT_HOME to another place`,
@@ -151,4 +151,14 @@ function checkHome(paths: HomePaths, facts: HomeFacts): HomeFacts {
     })
   }
   return facts
+}
+
+/** It is made first, so no crash leaves agents without it: to say that there are none would hide them. */
+export function refuseWithoutFacts(paths: HomePaths): void {
+  if (!io.listDirectory('agents.list', paths.agents).some((name) => parseAgentDirectory(name) !== undefined))
+    return
+  throw new SubstratError('CORRUPT', `${paths.homeFile} is missing, and the home has agents`, {
+    hint: 'restore it from a backup, or have it made again: substrat recover --all',
+    facts: { path: paths.homeFile },
+  })
 }

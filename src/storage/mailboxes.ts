@@ -9,6 +9,7 @@ import { OPERATOR } from '../format.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 import { asideName } from './aside.js'
+import { frame, type Unframed, unframeFile } from './log/frame.js'
 import * as maildir from './maildir.js'
 import type { HomePaths } from './paths.js'
 
@@ -16,14 +17,14 @@ export class Mailboxes {
   constructor(private readonly paths: HomePaths) {}
 
   /** Stored when it returns. False where a message of that id is stored, or was taken by the operator, already. */
-  put(to: string, messageId: string, bytes: Buffer, beforeLink?: () => void): boolean {
+  put(to: string, messageId: string, message: object, beforeLink?: () => void): boolean {
     if (to === OPERATOR && this.isTaken(messageId)) return false
-    return maildir.putMessage(this.pathOf(to, messageId), bytes, beforeLink)
+    return maildir.putMessage(this.pathOf(to, messageId), frame(message), beforeLink)
   }
 
   /** By who holds the agent, of a message that waits there: the old one or the new is there, whole, whenever we die. */
-  replace(to: string, messageId: string, bytes: Buffer): void {
-    replace('mail.replace', this.pathOf(to, messageId), bytes, { durableName: true })
+  replace(to: string, messageId: string, message: object): void {
+    replace('mail.replace', this.pathOf(to, messageId), frame(message), { durableName: true })
   }
 
   /** Also what is just being stored: whoever has begun to send is not passed over. */
@@ -35,9 +36,9 @@ export class Mailboxes {
     return maildir.messageIdsIn(to === OPERATOR ? this.paths.operatorInbox : this.paths.agent(to).inbox)
   }
 
-  /** Empty where it is too large to be a message. */
-  read(to: string, messageId: string): Buffer | undefined {
-    return maildir.readMessage(this.pathOf(to, messageId))
+  /** Damaged also where it is too large to be a message. Undefined where there is none. */
+  read(to: string, messageId: string): Unframed | undefined {
+    return readLine(this.pathOf(to, messageId))
   }
 
   /** May come back in a power cut until `syncRemovals`. False where it was gone already. */
@@ -62,8 +63,8 @@ export class Mailboxes {
     return maildir.returnedIdsIn(this.paths.agent(agentId).inbox)
   }
 
-  readToReturn(agentId: string, messageId: string): Buffer | undefined {
-    return maildir.readMessage(this.paths.agent(agentId).returnedMail(messageId))
+  readToReturn(agentId: string, messageId: string): Unframed | undefined {
+    return readLine(this.paths.agent(agentId).returnedMail(messageId))
   }
 
   /** Its sender has the answer. */
@@ -101,9 +102,8 @@ export class Mailboxes {
     return forgotten
   }
 
-  /** What is no message is kept beside the messages, under a name that is none of theirs. Says where. */
-  setAside(to: string, messageId: string): string {
-    const path = this.pathOf(to, messageId)
+  /** What is no message, by its `pathOf`, is kept beside the messages, under a name that is none of theirs. Says where. */
+  setAside(path: string): string {
     const aside = asideName(path)
     io.rename('mail.aside', path, aside)
     io.syncDirectory('mail.sync_aside', dirname(path))
@@ -113,4 +113,9 @@ export class Mailboxes {
   private isTaken(messageId: string): boolean {
     return io.statIfThere('mail.stat', this.paths.takenMail(messageId)) !== undefined
   }
+}
+
+function readLine(path: string): Unframed | undefined {
+  const bytes = maildir.readMessage(path)
+  return bytes && unframeFile(bytes)
 }

@@ -13,7 +13,7 @@ import { isUuid } from '../format.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 import { isHeld, type Lease, type LockSystem, waitForLease } from './locks/lease.js'
-import { frame, unframe } from './log/frame.js'
+import { frame, unframeFile } from './log/frame.js'
 import { isNameEntry, type NameIndexPaths } from './paths.js'
 
 const LOCK_WAIT_MS = 10_000
@@ -45,7 +45,7 @@ export class NameIndex {
   private read(path: string): string | undefined {
     const bytes = io.readIfThere('names.read', path)
     if (bytes === undefined) return undefined
-    const entry = unframe(bytes.subarray(0, -1))
+    const entry = unframeFile(bytes)
     const id = 'damage' in entry ? undefined : entry.object.agent_id
     return typeof id === 'string' && isUuid(id) ? id : undefined
   }

@@ -10,7 +10,7 @@ import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 import { lockOpenFile } from './locks/kernel-lock.js'
 import { type Lease, type LockSystem, waitForLease } from './locks/lease.js'
-import { frame, unframe } from './log/frame.js'
+import { frame, unframeFile } from './log/frame.js'
 import { type HomePaths, parseAgentDirectory } from './paths.js'
 
 const OUTPUT_BYTES_READ = 64 * 1024
@@ -68,7 +68,7 @@ export class ServerFiles {
   /** Undefined where there is none of that very server. */
   readHandle(agentId: string, serverId: string): Buffer | undefined {
     const bytes = io.readIfThere('server.handle', this.paths.agent(agentId).serverHandle)
-    const line = bytes === undefined ? { damage: 'it is missing' } : unframe(bytes.subarray(0, -1))
+    const line = bytes === undefined ? { damage: 'it is missing' } : unframeFile(bytes)
     if ('damage' in line || line.object.server_id !== serverId) return undefined
     return typeof line.object.handle === 'string' ? Buffer.from(line.object.handle, 'base64') : undefined
   }

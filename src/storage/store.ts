@@ -8,12 +8,11 @@ import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { SubstratError } from '../errors.js'
 import { ProgramFiles } from '../files/program-files.js'
-import { sha256Hex } from '../hash.js'
 import * as io from '../host/disk/io.js'
-import { createWhole, replace } from '../host/disk/replace.js'
 import { type Birth, createAgent } from './birth.js'
 import { Boots } from './boots.js'
-import { type HomeFacts, makeHome, readHome } from './home.js'
+import { type HomeFacts, makeHome, readHome, refuseWithoutFacts } from './home.js'
+import { KeyIndexes } from './keys.js'
 import { chooseLockKind } from './locks/kernel-lock.js'
 import {
   type Holder,
@@ -22,44 +21,40 @@ import {
   type Lease,
   type LockSystem,
   readHolder,
-  tryLease,
   waitForLease,
 } from './locks/lease.js'
 import { type BlobReference, readBlob, writeBlob } from './log/blobs.js'
-import { KeyFile, type KeyFileEnd, type SalvagedKeys, salvageKeyFile, writeKeyFile } from './log/key-file.js'
-import { type LogReader, LogWriter, openLogForRead } from './log/log.js'
-import { checkOwner } from './log/log-owner.js'
-import { peek } from './log/peek.js'
+import { Logs } from './logs.js'
 import { Mailboxes } from './mailboxes.js'
 import { NameIndex } from './names.js'
 import { HomePaths, parseAgentDirectory, parseMarker, type RequestVerb } from './paths.js'
 import { Requests } from './requests.js'
-import { ServerFiles, type ServerMark } from './servers.js'
+import { ServerFiles } from './servers.js'
+import { Slots } from './slots.js'
+import { Snapshots } from './snapshots.js'
 import { type Entry, surveyHome, type Unseen } from './survey.js'
 import { sweepAgent, sweepHome } from './sweep.js'
 import { Upkeep } from './upkeep.js'
 import { WaitEdges } from './wait-edges.js'
 
-export type {
-  BlobReference,
-  Entry,
-  Holder,
-  KeyFile,
-  Lease,
-  LogReader,
-  LogWriter,
-  NameIndex,
-  RequestVerb,
-  SalvagedKeys,
-  ServerMark,
-  Unseen,
-  Upkeep,
-}
+export { BatchLines } from './log/batch-lines.js'
+export type { Unframed } from './log/frame.js'
+export type { KeptKeys, KeyPlace } from './log/key-entries.js'
+export type { KeyFile, SalvagedKeys } from './log/key-file.js'
+export type { LogWriter, OpenedLog } from './log/log.js'
+export type { LogReader } from './log/reader.js'
+export type { LogDamage, LoggedRecord } from './log/scan.js'
+export type { ServerMark } from './servers.js'
+export type { BlobReference, Entry, Holder, Lease, NameIndex, RequestVerb, Unseen, Upkeep }
 
 export class FileStore {
+  readonly logs: Logs
+  readonly snapshots: Snapshots
+  readonly keys: KeyIndexes
   readonly mail: Mailboxes
   /** Who waits for whom. */
   readonly waits: WaitEdges
+  readonly slots: Slots
   readonly requests: Requests
   readonly boots: Boots
   /** Servers that are kept between turns. */
@@ -71,8 +66,12 @@ export class FileStore {
     private readonly facts: HomeFacts,
     private readonly locks: LockSystem,
   ) {
+    this.logs = new Logs(paths)
+    this.snapshots = new Snapshots(paths)
+    this.keys = new KeyIndexes(paths)
     this.mail = new Mailboxes(paths)
     this.waits = new WaitEdges(paths, locks)
+    this.slots = new Slots(paths, locks)
     this.requests = new Requests(paths)
     this.boots = new Boots(paths)
     this.servers = new ServerFiles(paths, locks)
@@ -176,71 +175,7 @@ export class FileStore {
     if (this.isMarked(agentId)) io.syncDirectory('agents.sync_directory', this.paths.agents)
   }
 
-  // Logs, snapshots, blobs
-
-  /** Undefined where there is none. Throws CORRUPT where it is the log of another agent. */
-  openLogForRead(agentId: string): (LogReader & { close(): void }) | undefined {
-    const log = openLogForRead(this.paths.agent(agentId).log)
-    return log === undefined ? undefined : ownLog(log, agentId)
-  }
-
-  /**
-   * Under the agent's lock, which is the log's too; it is closed by the lease. Throws CORRUPT where there is none, or it is
-   * the log of another agent.
-   */
-  openLogForAppend(agentId: string, { log }: Lease): LogWriter {
-    const writer = LogWriter.open(this.paths.agent(agentId).log, log)
-    checkOwner(writer, agentId)
-    return writer
-  }
-
-  /** For who acknowledges what it has read without the lock: the writer may not have synced it yet. */
-  syncLog(agentId: string): void {
-    const file = io.open('log.open', this.paths.agent(agentId).log, 'read')
-    try {
-      io.fdatasync('log.sync_read', file)
-    } finally {
-      io.close(file)
-    }
-  }
-
-  readSnapshot(agentId: string): Buffer | undefined {
-    return io.readIfThere('snapshot.read', this.paths.agent(agentId).snapshot)
-  }
-
-  /** Good until the next look at a file. Undefined also where it is large. */
-  peekSnapshot(agentId: string): Buffer | undefined {
-    return peek('snapshot.read', this.paths.agent(agentId).snapshot, 0)
-  }
-
-  /** From there to the end; as above. Whose log it is is not looked at. */
-  peekLog(agentId: string, from: number): Buffer | undefined {
-    return peek('log.read', this.paths.agent(agentId).log, from)
-  }
-
-  /** May be lost in a power cut: it is rebuilt from the log. */
-  writeSnapshot(agentId: string, bytes: Buffer): void {
-    replace('snapshot', this.paths.agent(agentId).snapshot, bytes, { durableName: false })
-  }
-
-  /** Undefined where there is none, or its head does not check. To be closed. */
-  openKeys(agentId: string): KeyFile | undefined {
-    return KeyFile.open(this.paths.agent(agentId).keys, agentId)
-  }
-
-  /** May be lost, or spoilt, in a power cut: it is rebuilt from the log. Under the agent's lock. */
-  writeKeys(end: KeyFileEnd, entries: Buffer): void {
-    writeKeyFile(this.paths.agent(end.agent_id).keys, end, entries)
-  }
-
-  /** What of it checks, whatever its log is. */
-  salvageKeys(agentId: string): SalvagedKeys {
-    return salvageKeyFile(this.paths.agent(agentId).keys, agentId)
-  }
-
-  hasKeys(agentId: string): boolean {
-    return io.statIfThere('keys.stat', this.paths.agent(agentId).keys) !== undefined
-  }
+  // Blobs
 
   writeBlob(agentId: string, content: Buffer): BlobReference {
     return writeBlob(this.paths.agent(agentId), content)
@@ -248,18 +183,6 @@ export class FileStore {
 
   readBlob(agentId: string, reference: BlobReference): Buffer {
     return readBlob(this.paths.agent(agentId), reference)
-  }
-
-  /** Keeps the bytes of a torn tail for a person to look at, as well as the disk permits. */
-  keepCutBytes(agentId: string, offset: number, bytes: Buffer): void {
-    const agent = this.paths.agent(agentId)
-    try {
-      io.mkdir('cut.mkdir', agent.cut)
-      const hash = sha256Hex(bytes)
-      createWhole('cut', agent.cutBytes(offset, hash), bytes)
-    } catch {
-      // They were never acknowledged; a full disk must not keep the log from being repaired.
-    }
   }
 
   // Locks
@@ -284,17 +207,6 @@ export class FileStore {
 
   agentHolder(agentId: string): Holder | undefined {
     return readHolder(this.paths.agent(agentId).lock)
-  }
-
-  /** Undefined where every slot of the pool is taken. */
-  async trySlot(pool: string, slots: number, command: string): Promise<Lease | undefined> {
-    io.mkdir('slot.mkdir', this.paths.slotPool(pool))
-    const first = process.pid % slots
-    for (let index = 0; index < slots; index++) {
-      const lease = await tryLease(this.locks, this.paths.slot(pool, (first + index) % slots), command)
-      if (lease !== undefined) return lease
-    }
-    return undefined
   }
 
   // Names
@@ -372,17 +284,6 @@ export class FileStore {
   }
 }
 
-/** Closed again where it is the log of another agent. */
-function ownLog<L extends LogReader & { close(): void }>(log: L, agentId: string): L {
-  try {
-    checkOwner(log, agentId)
-    return log
-  } catch (error) {
-    log.close()
-    throw error
-  }
-}
-
 /** What a home's owner keeps in it besides may be links: instructions, skills. What is ours may not. */
 function confinedPaths(root: string): HomePaths {
   const paths = new HomePaths(root)
@@ -395,15 +296,5 @@ export function agentGone(agentId: string): SubstratError {
   return new SubstratError('AGENT_NOT_FOUND', `agent ${agentId} was taken away meanwhile`, {
     hint: 'see which there are: substrat list --all',
     facts: { agent_id: agentId },
-  })
-}
-
-/** It is made first, so no crash leaves agents without it: to say that there are none would hide them. */
-function refuseWithoutFacts(paths: HomePaths): void {
-  if (!io.listDirectory('agents.list', paths.agents).some((name) => parseAgentDirectory(name) !== undefined))
-    return
-  throw new SubstratError('CORRUPT', `${paths.homeFile} is missing, and the home has agents`, {
-    hint: 'restore it from a backup, or have it made again: substrat recover --all',
-    facts: { path: paths.homeFile },
   })
 }

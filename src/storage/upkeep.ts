@@ -67,7 +67,7 @@ export class Upkeep {
   }
 
   /** Under the agent's lock. */
-  replaceLog(agentId: string, bytes: Buffer, snapshot: Buffer): void {
+  replaceLog(agentId: string, bytes: Buffer, snapshot: object): void {
     replaceLog(this.paths.agent(agentId), bytes, snapshot)
   }
 

@@ -5,7 +5,7 @@ import { encodeBatch } from '../session/batch.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { NewRecord } from '../session/records.js'
 import { Session } from '../session/session.js'
-import { encodeSnapshot } from '../session/snapshot.js'
+import { snapshotOf } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import type { FileStore, NameIndex } from '../storage/store.js'
 import { childrenOf, lockChildren, lockRoots } from './children.js'
@@ -61,7 +61,7 @@ async function born(
   const birth = {
     agentId: agent.id,
     log: bytes,
-    snapshot: encodeSnapshot(state),
+    snapshot: snapshotOf(state),
     blobs,
     command: agent.command,
     assertNameHeld,

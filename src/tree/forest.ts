@@ -8,7 +8,7 @@
 import { SubstratError } from '../errors.js'
 import { glance } from '../session/glance.js'
 import { recordsFrom } from '../session/load.js'
-import { snapshotState } from '../session/snapshot.js'
+import { snapshotAlone } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 
@@ -202,7 +202,7 @@ export function firstParent(store: FileStore, id: string): string | null {
 }
 
 function parentInLog(store: FileStore, id: string): string | null | undefined {
-  const log = store.openLogForRead(id)
+  const log = store.logs.openForRead(id)
   try {
     if (log === undefined) return undefined
     const [first] = recordsFrom(log, { seq: 1, offset: 0 })
@@ -213,8 +213,7 @@ function parentInLog(store: FileStore, id: string): string | null | undefined {
 }
 
 function parentInSnapshot(store: FileStore, id: string): string | null | undefined {
-  const snapshot = store.readSnapshot(id)
-  return snapshot === undefined ? undefined : snapshotState(snapshot, id)?.parent
+  return snapshotAlone(store.snapshots.read(id), id)?.parent
 }
 
 /** Undefined where it cannot be read. */

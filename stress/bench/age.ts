@@ -122,7 +122,7 @@ function foldRow(what: string, keyed: string, unkeyed: string, rounds: number): 
 
 function foldMs(home: string): number {
   const { store, id } = agentIn(home)
-  const log = store.openLogForRead(id) as LogReader & { close(): void }
+  const log = store.logs.openForRead(id) as LogReader & { close(): void }
   const begin = process.cpuUsage()
   loadFrom(log, undefined)
   const { user, system } = process.cpuUsage(begin)

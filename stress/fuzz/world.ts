@@ -80,8 +80,8 @@ export class World {
 
 function messagesOf(store: FileStore, to: string, ids: string[]): Message[] {
   return ids.flatMap((id) => {
-    const bytes = store.mail.read(to, id)
-    return (bytes === undefined ? undefined : decodeMessage(bytes, id)) ?? []
+    const line = store.mail.read(to, id)
+    return (line === undefined ? undefined : decodeMessage(line, id)) ?? []
   })
 }
 

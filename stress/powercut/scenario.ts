@@ -49,7 +49,7 @@ export function* exits(ended: Ended, status: number, stdout?: string): Broken {
 export function operatorMail({ home }: Desk): string[] {
   const store = FileStore.openForRead(home)
   const ids = store?.mail.ids(OPERATOR) ?? []
-  return ids.map((id) => store?.mail.read(OPERATOR, id)?.toString('utf8') ?? '')
+  return ids.map((id) => JSON.stringify(store?.mail.read(OPERATOR, id) ?? null))
 }
 
 /** The settings, as they are stored. */

@@ -6,7 +6,7 @@ import { openForRead } from '../../src/session/open-for-read.js'
 import { readRecordText } from '../../src/session/read.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore, type OpenedLog } from '../../src/storage/store.js'
 
 export interface AgentSeen {
   state: State
@@ -78,9 +78,9 @@ export function conversation({ records, text }: AgentSeen, content: string): Con
 }
 
 function see(store: FileStore, id: string): AgentSeen | undefined {
-  let log: ReturnType<FileStore['openLogForRead']>
+  let log: OpenedLog | undefined
   try {
-    log = store.openLogForRead(id)
+    log = store.logs.openForRead(id)
     if (log === undefined) return undefined
     const state = openForRead(store, id)?.state as State
     const records = [...recordsFrom(log, { seq: 1, offset: 0 })].map(({ record }) => record)

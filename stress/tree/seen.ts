@@ -104,8 +104,8 @@ function arrivalsIn({ state, records, text }: AgentSeen): Arrival[] {
 
 function arrivalsAtOperator(store: FileStore): Arrival[] {
   return store.mail.ids(OPERATOR).flatMap((id): Arrival[] => {
-    const bytes = store.mail.read(OPERATOR, id)
-    const message = bytes === undefined ? undefined : decodeMessage(bytes, id)
+    const line = store.mail.read(OPERATOR, id)
+    const message = line === undefined ? undefined : decodeMessage(line, id)
     if (message === undefined || message.kind === 'control') return []
     const { message_id, from, to, kind, reply_to, content } = message
     return [{ message_id, from, to, kind, reply_to, content, seq: 0, run_id: '', isDirect: false }]

@@ -5,9 +5,9 @@ import { beforeEach, expect, test } from 'vitest'
 import { checkAgent } from '../../src/audit/check-agent.js'
 import type { Finding } from '../../src/audit/finding.js'
 import { rebuildHome } from '../../src/audit/rebuild.js'
-import { mergeEntries } from '../../src/storage/log/key-entries.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { appendKeyedTurns, keyedTurn } from '../support/aged.js'
+import { EVERY_KEY } from '../support/keys.js'
 import { newAgent, reopen } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -57,9 +57,12 @@ test.each([
   [
     'of a log that has gone on otherwise',
     () => {
-      const index = store.openKeys(id)
+      const index = store.keys.open(id)
       const { end } = index as NonNullable<typeof index>
-      store.writeKeys({ ...end, record_crc: '00000000' }, index?.entries() as Buffer)
+      store.keys.write(
+        { ...end, record_crc: '00000000' },
+        { known: index?.entries(), added: new Map(), kept: EVERY_KEY },
+      )
       index?.close()
     },
   ],
@@ -74,13 +77,11 @@ test.each([
 })
 
 test('one that is whole and says otherwise than the log is damaged, and made again by --rebuild', async () => {
-  const index = store.openKeys(id)
+  const index = store.keys.open(id)
   const { end } = index as NonNullable<typeof index>
   index?.close()
-  store.writeKeys(
-    end,
-    mergeEntries(Buffer.alloc(0), new Map([['00'.repeat(16), { seq: 3, offset: 9, minute: 7 }]])),
-  )
+  const added = new Map([['00'.repeat(16), { seq: 3, offset: 9, minute: 7 }]])
+  store.keys.write(end, { added, kept: EVERY_KEY })
   expect(found()).toEqual(['the key index has the keys of the log'])
   await rebuildHome(store, check(), {
     command: 'test',

@@ -27,7 +27,7 @@ function found(isRecovered = true): string[] {
 /** An agent's first record says something else, and so does its snapshot: it is gone. */
 function forgeCreated(id: string, change: object): void {
   const log = store.logPath(id)
-  const reader = store.openLogForRead(id)
+  const reader = store.logs.openForRead(id)
   const [first = ''] = reader?.read(0, reader.size()).toString().split('\n') ?? []
   reader?.close()
   const { crc: _, ...record } = JSON.parse(first)

@@ -23,12 +23,12 @@ import { type Repair, rebuildHome } from '../../src/audit/rebuild.js'
 import { limits } from '../../src/limits.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import type { NewRecord } from '../../src/session/records.js'
-import { encodeSnapshot } from '../../src/session/snapshot.js'
 import type { State } from '../../src/session/state.js'
 import { HomePaths } from '../../src/storage/paths.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { forged, posted } from '../support/mail.js'
 import { appendTurn, beginning, newAgent, newSession, reopen, terminate } from '../support/sessions.js'
+import { encodeSnapshot } from '../support/snapshots.js'
 import { tempStore } from '../support/temp.js'
 
 let store: FileStore

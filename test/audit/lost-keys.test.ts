@@ -8,9 +8,9 @@ import { rebuildLog } from '../../src/audit/rebuild-log.js'
 import { findKey, hashOfKey, placesInLog } from '../../src/session/key-index.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import type { State } from '../../src/session/state.js'
-import { mergeEntries } from '../../src/storage/log/key-entries.js'
 import { FileStore } from '../../src/storage/store.js'
 import { appendKeyedTurns, keyedTurn } from '../support/aged.js'
+import { EVERY_KEY } from '../support/keys.js'
 import { isSync, recordOperations } from '../support/operations.js'
 import { newAgent, reopen } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
@@ -69,7 +69,7 @@ function keysOnPage({ index, keys }: Aged, page: number): Set<string> {
 function unknown({ store, id, keys }: Aged, from = keys): string[] {
   const next = FileStore.openForWrite(store.root)
   const state = openForRead(next, id)?.state as State
-  const log = next.openLogForRead(id)
+  const log = next.logs.openForRead(id)
   const places = placesInLog(next, id, log as NonNullable<typeof log>, state.log_bytes)
   log?.close()
   const isNew = from.filter((key) => !places.has(hashOfKey(key)))
@@ -89,13 +89,13 @@ function findings({ store, id }: Aged): string[] {
 /** As the index of a log that had so many keys more, all of them in its latter half. */
 function withMoreKeys({ store, id, keys }: Aged, count: number): string[] {
   const more = Array.from({ length: count }, (_, index) => `more ${index}`)
-  const index = store.openKeys(id)
+  const index = store.keys.open(id)
   const [end, entries] = [index?.end, index?.entries()]
   index?.close()
   if (end === undefined || entries === undefined) throw new Error('there is an index')
   const place = { seq: end.last_seq, offset: end.last_offset, minute: entries.readUInt32BE(28) }
   const places = new Map(more.map((key) => [hashOfKey(key), place]))
-  store.writeKeys(end, mergeEntries(entries, places))
+  store.keys.write(end, { known: entries, added: places, kept: EVERY_KEY })
   return [...keys, ...more]
 }
 

@@ -66,7 +66,7 @@ async function rebuild(id: string, home = store): Promise<State> {
 }
 
 function recordsOf(id: string): SessionRecord[] {
-  const log = store.openLogForRead(id)
+  const log = store.logs.openForRead(id)
   if (log === undefined) return []
   try {
     return [...recordsFrom(log, { seq: 1, offset: 0 })].map(({ record }) => record)

@@ -60,7 +60,7 @@ const statusOf = (store: FileStore, id: string): string => {
   return state === undefined ? 'none' : statusNow(store, state)
 }
 const turnsOf = (store: FileStore, id: string): number => {
-  const log = store.openLogForRead(id)
+  const log = store.logs.openForRead(id)
   const text = log?.read(0, log.size()).toString() ?? ''
   log?.close()
   return text.split('"kind":"run.completed"').length - 1

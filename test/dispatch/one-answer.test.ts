@@ -137,7 +137,7 @@ async function eachLeft(
 }
 
 function recordsOf(store: FileStore, agentId: string): SessionRecord[] {
-  const log = store.openLogForRead(agentId)
+  const log = store.logs.openForRead(agentId)
   if (log === undefined) return []
   try {
     return [...recordsFrom(log, { seq: 1, offset: 0 })].map(({ record }) => record)

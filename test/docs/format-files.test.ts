@@ -1,4 +1,5 @@
 /** docs/format.md has the paths that a home may contain, and the fields of the files other than the log. */
+
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,6 +8,7 @@ import { OPERATOR } from '../../src/format.js'
 import { post } from '../../src/mail/post.js'
 import { type Expected, HOME_LAYOUT } from '../../src/storage/layout.js'
 import type { FileStore } from '../../src/storage/store.js'
+import { EVERY_KEY } from '../support/keys.js'
 import { draft } from '../support/mail.js'
 import { namesBelow, tablesOf } from '../support/markdown.js'
 import { tempStore } from '../support/temp.js'
@@ -50,7 +52,7 @@ test('docs/format.md has the fields of the head of the key index', () => {
   const agent_id = randomUUID()
   const agent = agentIn(store, agent_id)
   const end = { agent_id, last_seq: 1, last_offset: 0, log_bytes: 1, record_crc: '00000000' }
-  store.writeKeys(end, Buffer.alloc(0))
+  store.keys.write(end, { added: new Map(), kept: EVERY_KEY })
   expect(namesBelow(tables, 'The key index')).toEqual([...namesIn(join(agent, 'keys')), 'crc'])
 })
 

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { encodeBatch } from '../../src/session/batch.js'
 import { type NewRecord, RECORD_SHAPES } from '../../src/session/records.js'
 import type { Check } from '../../src/session/shapes.js'
-import { encodeSnapshot } from '../../src/session/snapshot.js'
 import { namesBelow, tablesOf } from '../support/markdown.js'
+import { encodeSnapshot } from '../support/snapshots.js'
 
 type Fields = Readonly<Record<string, Check<unknown>>>
 

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { isOwed } from '../../src/dispatch/owed.js'
 import { bootId } from '../../src/host/identity.js'
 import { replyId, sendBack, sendOwed } from '../../src/mail/answers.js'
-import { encodeMessage, type Message } from '../../src/mail/message.js'
+import type { Message } from '../../src/mail/message.js'
 import { whyKept } from '../../src/operations/removable.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
@@ -319,7 +319,7 @@ describe('mail to one that is terminated', () => {
       stored(session.id, 'one', { from: sibling }),
       stored(session.id, 'two', { from: parent, kind: 'notification' }),
     ]
-    for (const mail of waits) store.mail.put(session.id, mail.message_id, encodeMessage(mail))
+    for (const mail of waits) store.mail.put(session.id, mail.message_id, mail)
     expect(sentBack().sort()).toEqual([sibling, parent].sort())
     expect(store.mail.ids(session.id)).toEqual([])
     expect(mailOf(store, sibling)).toMatchObject([

@@ -20,11 +20,11 @@ import {
   removeDelivered,
   syncBeforeForgetting,
 } from '../../src/mail/inbox.js'
-import { encodeMessage } from '../../src/mail/message.js'
 import type { Draft } from '../../src/mail/post.js'
 import { deriveId } from '../../src/session/ids.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
+import { frame } from '../../src/storage/log/frame.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { completed } from '../../src/turn/step/records.js'
 import { withFaults } from '../support/faults.js'
@@ -43,6 +43,8 @@ beforeEach(async () => {
 afterEach(() => void vi.restoreAllMocks())
 
 const put = (content: string, over: Partial<Draft> = {}): string => posted(store, session.id, content, over)
+/** As it is stored. */
+const messageIn = (id: string): object => (store.mail.read(session.id, id) as { object: object }).object
 const notification = (content: string, over: Partial<Draft> = {}): string =>
   put(content, { kind: 'notification', ...over })
 const contentsOf = (mails: Delivery[]): string[] => mails.map(({ content }) => content)
@@ -156,18 +158,18 @@ describe('mail is delivered first-in-first-out', () => {
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
         session = await newSession(store)
         const got: string[] = []
-        const files = new Map<string, Buffer>()
+        const files = new Map<string, object>()
         for (const [index, next] of steps.entries()) {
           if (next.do === 'post') {
             const id = put(`${next.from} ${index}`, { from: next.from, kind: next.kind })
-            files.set(id, store.mail.read(session.id, id) as Buffer)
+            files.set(id, messageIn(id))
           } else if (next.do === 'deliver') {
             const taken = nextMail(session)
             if (taken.some(({ kind }) => kind === 'request')) expect(taken).toHaveLength(1)
             got.push(...deliver(next))
           } else {
             // Unlinked files that were not synced away are back.
-            for (const [id, bytes] of files) store.mail.put(session.id, id, bytes)
+            for (const [id, message] of files) store.mail.put(session.id, id, message)
           }
         }
         got.push(...deliverAll())
@@ -383,9 +385,9 @@ describe('a message of control', () => {
 describe('an id', () => {
   test('that was delivered is never delivered again, though its file is back; then the file goes', () => {
     const id = put('hi')
-    const bytes = store.mail.read(session.id, id) as Buffer
+    const message = messageIn(id)
     deliver()
-    store.mail.put(session.id, id, bytes)
+    store.mail.put(session.id, id, message)
     expect(nextMail(session)).toEqual([])
     expect(hasDueMail(store, session.state)).toBe(false)
     expect(countPending(store, session.state)).toBe(0)
@@ -431,8 +433,8 @@ describe('damaged mail is kept, named, and not delivered:', () => {
     ['NUL bytes', (bytes) => Buffer.alloc(bytes.length)],
     ['NUL bytes at its end', (bytes) => Buffer.concat([bytes.subarray(0, -30), Buffer.alloc(30)])],
     ['no JSON', () => Buffer.from('hello\n')],
-    ['the mail of another id', () => encodeMessage(stored(session.id, 'x'))],
-    ['the mail of another agent', () => encodeMessage(stored(randomUUID(), 'x'))],
+    ['the mail of another id', () => frame(stored(session.id, 'x'))],
+    ['the mail of another agent', () => frame(stored(randomUUID(), 'x'))],
   ]
 
   test.each(DAMAGES)('%s', (_, damage) => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { decodeMessage, encodeMessage, type Message } from '../../src/mail/message.js'
-import { frame } from '../../src/storage/log/frame.js'
+import { decodeMessage, type Message } from '../../src/mail/message.js'
+import { frame, unframeFile } from '../../src/storage/log/frame.js'
 import { stored } from '../support/mail.js'
 
 const TO = randomUUID()
@@ -9,7 +9,7 @@ const AGENT = randomUUID()
 
 function decoded(over: object): Message | undefined {
   const message = { ...stored(TO, 'hi'), ...over } as Message
-  return decodeMessage(encodeMessage(message), message.message_id)
+  return decodeMessage(unframeFile(frame(message)), message.message_id)
 }
 
 describe('a message', () => {
@@ -28,11 +28,11 @@ describe('a message', () => {
 
   test.each(WHOLE)('%s is read as it was written', (_, over) => {
     const message = { ...stored(TO, 'hi'), ...over }
-    expect(decodeMessage(encodeMessage(message), message.message_id)).toEqual(message)
+    expect(decodeMessage(unframeFile(frame(message)), message.message_id)).toEqual(message)
   })
 
   test('is one line', () => {
-    const bytes = encodeMessage(stored(TO, 'a\nb\u2028c'))
+    const bytes = frame(stored(TO, 'a\nb\u2028c'))
     expect(bytes.filter((byte) => byte === 0x0a)).toHaveLength(1)
     expect(bytes.at(-1)).toBe(0x0a)
     expect(bytes.toString()).not.toContain('\u2028')
@@ -40,7 +40,7 @@ describe('a message', () => {
 
   test('of the first version has its sender for its path, and none of the later fields', () => {
     const { from_path: _, reply_to: __, control: ___, not_before: ____, ...old } = stored(TO, 'hi')
-    expect(decodeMessage(frame(old), old.message_id)).toEqual(stored(TO, 'hi', old))
+    expect(decodeMessage(unframeFile(frame(old)), old.message_id)).toEqual(stored(TO, 'hi', old))
   })
 
   test('of a later version keeps what this one does not know', () => {
@@ -85,7 +85,7 @@ describe('no message is', () => {
   })
 
   const message = stored(TO, 'hi')
-  const bytes = encodeMessage(message)
+  const bytes = frame(message)
   const SPOILED: [string, Buffer][] = [
     ['nothing', Buffer.alloc(0)],
     ['one byte', Buffer.from('\n')],
@@ -98,19 +98,19 @@ describe('no message is', () => {
   ]
 
   test.each(SPOILED)('%s', (_, spoiled) => {
-    expect(decodeMessage(spoiled, message.message_id)).toBeUndefined()
+    expect(decodeMessage(unframeFile(spoiled), message.message_id)).toBeUndefined()
   })
 
   test('one with any bit changed', () => {
     for (let at = 0; at < bytes.length - 1; at++) {
       const changed = Buffer.from(bytes)
       changed[at] = (changed[at] as number) ^ 1
-      expect(decodeMessage(changed, message.message_id), `byte ${at}`).toBeUndefined()
+      expect(decodeMessage(unframeFile(changed), message.message_id), `byte ${at}`).toBeUndefined()
     }
   })
 
   test('one of another id than its name says', () => {
-    expect(decodeMessage(bytes, randomUUID())).toBeUndefined()
+    expect(decodeMessage(unframeFile(bytes), randomUUID())).toBeUndefined()
   })
 
   function watch(how: object): object {

@@ -8,12 +8,13 @@ import { SubstratError } from '../../src/errors.js'
 import { bootId } from '../../src/host/identity.js'
 import { limits } from '../../src/limits.js'
 import { countPending, findPending, nextMail, removeDelivered } from '../../src/mail/inbox.js'
-import { encodeMessage } from '../../src/mail/message.js'
+import type { Message } from '../../src/mail/message.js'
 import { isClosed, post } from '../../src/mail/post.js'
 import { viewInbox } from '../../src/operations/inbox.js'
 import { digestOf } from '../../src/session/ids.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
+import { frame } from '../../src/storage/log/frame.js'
 import { FileStore } from '../../src/storage/store.js'
 import { completed } from '../../src/turn/step/records.js'
 import { failing, withFaults } from '../support/faults.js'
@@ -58,7 +59,7 @@ describe('a message', () => {
 
   test('behind a forged one that has the last place there is can be read', () => {
     const last = stored(session.id, 'x', { sequence: Number.MAX_SAFE_INTEGER })
-    store.mail.put(session.id, last.message_id, encodeMessage(last))
+    store.mail.put(session.id, last.message_id, last)
     const id = posted(store, session.id, 'hi')
     expect(findPending(store, session.state, id)?.content).toBe('hi')
   })
@@ -153,9 +154,9 @@ describe('a message', () => {
 
   test('stands behind what was delivered and is not removed yet', () => {
     posted(store, session.id, 'one')
-    const bytes = mailOf(store, session.id)[0]
+    const [first] = mailOf(store, session.id) as [Message]
     deliverAll()
-    store.mail.put(session.id, bytes?.message_id as string, encodeMessage(bytes as never))
+    store.mail.put(session.id, first.message_id, first)
     const second = posted(store, session.id, 'two')
     expect(findPending(store, session.state, second)?.sequence).toBe(2)
   })
@@ -240,7 +241,7 @@ describe('an id', () => {
 
     test('is not looked for by anybody else: a new id is new', async () => {
       await forgotten()
-      const read = vi.spyOn(store, 'openLogForRead')
+      const read = vi.spyOn(store.logs, 'openForRead')
       posted(store, session.id, 'hi')
       const reads = read.mock.calls.length
       posted(store, session.id, 'ho')
@@ -353,7 +354,7 @@ describe('a full inbox', () => {
   const fill = (): void => {
     for (let sequence = 1; sequence <= limits.inboxMessagesMax; sequence++) {
       const filler = stored(session.id, 'x', { sequence })
-      writeFileSync(store.mail.pathOf(session.id, filler.message_id), encodeMessage(filler))
+      writeFileSync(store.mail.pathOf(session.id, filler.message_id), frame(filler))
     }
   }
 

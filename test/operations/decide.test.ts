@@ -71,7 +71,7 @@ async function decided(
 const stateOf = ({ store, id }: Parked): State => openForRead(store, id)?.state as State
 const statusOf = (agent: Parked, tokenId = agent.tokenId): string | undefined =>
   stateOf(agent).tokens.find(({ token_id }) => token_id === tokenId)?.status
-const recordsOf = ({ store, id }: Parked): number => store.openLogForRead(id)?.size() ?? 0
+const recordsOf = ({ store, id }: Parked): number => store.logs.openForRead(id)?.size() ?? 0
 
 describe('a token', () => {
   test('is used once: the same decision again is told what came of it, and changes nothing', async () => {

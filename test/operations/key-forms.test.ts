@@ -13,11 +13,12 @@ import { findKey, hashOfKey } from '../../src/session/key-index.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import type { State } from '../../src/session/state.js'
 import { frame } from '../../src/storage/log/frame.js'
-import { eachEntry, mergeEntries } from '../../src/storage/log/key-entries.js'
+import { eachEntry } from '../../src/storage/log/key-entries.js'
 import { HomePaths } from '../../src/storage/paths.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { completed } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
+import { EVERY_KEY } from '../support/keys.js'
 import { newAgent, newSession, replied, startedRun, userMessage } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -107,19 +108,19 @@ describe('a key that an older version recorded in neither form', () => {
   test('is found also where the index is of that version, which knows it by no other form', async () => {
     const store = tempStore()
     const id = await withTurnOf(store, MIXED, limits.keysInStateMax + limits.keysLateMax)
-    const index = store.openKeys(id)
+    const index = store.keys.open(id)
     const [end, entries] = [index?.end, index?.entries()]
     index?.close()
     if (end === undefined || entries === undefined) throw new Error('there is an index')
     const own = hashOfKey(MIXED.normalize('NFC'))
     const older = [...eachEntry(entries)].filter(([hash]) => hash !== own)
-    store.writeKeys(end, mergeEntries(Buffer.alloc(0), new Map(older)))
+    store.keys.write(end, { added: new Map(older), kept: EVERY_KEY })
     const { keys } = new HomePaths(store.root).agent(id)
     const bytes = readFileSync(keys)
     writeFileSync(keys, ofEarlierVersion(bytes))
     expect(findKey(store, stateOf(store, id), MIXED.normalize('NFC'))).toMatchObject({ key: MIXED })
     expect(await sent(store, id, 'a new one')).toBe('echo: hi')
-    const again = store.openKeys(id)
+    const again = store.keys.open(id)
     expect(again?.isByForm).toBe(true)
     expect(again?.find(Buffer.from(own, 'hex'))?.place).toBeDefined()
     again?.close()

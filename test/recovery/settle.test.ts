@@ -35,7 +35,7 @@ beforeEach(() => {
 async function left({ provider, before, inbox = [] }: RecoveryCase): Promise<string> {
   const session = await newSession(store, { provider, workspace: '/w' })
   for (const batch of before(randomUUID(), session)) session.append(batch)
-  for (const id of inbox) store.mail.put(session.id, id, Buffer.from('x'))
+  for (const id of inbox) store.mail.put(session.id, id, { a: 'message' })
   await session.abandon()
   return session.id
 }

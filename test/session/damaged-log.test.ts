@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { readLog } from '../../src/operations/read-log.js'
 import { recordsFrom } from '../../src/session/load.js'
 import { openForRead } from '../../src/session/open-for-read.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore, OpenedLog } from '../../src/storage/store.js'
 import { appendTurn, newSession, reopen } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -63,7 +63,7 @@ describe('a reader', () => {
 
   test('of a part of the log does not take what is before the damage for all of that part', () => {
     flip(size() - 5000)
-    const log = store.openLogForRead(id) as NonNullable<ReturnType<FileStore['openLogForRead']>>
+    const log = store.logs.openForRead(id) as OpenedLog
     expect(() => [...recordsFrom(log, { seq: 1, offset: 0 })]).toThrow(/is damaged at byte \d+, record \d+/)
     log.close()
   })
@@ -71,7 +71,7 @@ describe('a reader', () => {
   test('who knows how much is written to its end takes no part of that for a torn tail', () => {
     const end = size()
     truncateSync(logPath, end - 10)
-    const log = store.openLogForRead(id) as NonNullable<ReturnType<FileStore['openLogForRead']>>
+    const log = store.logs.openForRead(id) as OpenedLog
     const all = (settled: number): number =>
       [...recordsFrom(log, { seq: 1, offset: 0 }, undefined, settled)].length
     expect(all(0)).toBeGreaterThan(100)

@@ -71,7 +71,7 @@ function toldOf(state: State): string[] {
   const lines = [
     `${path}: ${state.state}, ${state.run?.status}, ${deriveStatus(state, false, reading(NOW))} ${JSON.stringify(facts)}`,
   ]
-  const log = store.openLogForRead(id)
+  const log = store.logs.openForRead(id)
   for (const { record } of log === undefined ? [] : recordsFrom(log, { seq: 1, offset: 0 })) {
     const text = readRecordText(store, id, record).replaceAll('\n', ' ')
     const start = text.length > 60 ? `${text.slice(0, 60)}… (${text.length})` : text

@@ -54,7 +54,7 @@ function told(): string {
     lines.push(
       `${state.name}: ${state.state}, ${state.run?.status}, ${deriveStatus(state, false, reading(NOW))};${tokens}`,
     )
-    const log = store.openLogForRead(id)
+    const log = store.logs.openForRead(id)
     if (log === undefined) continue
     for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
       const text = readRecordText(store, id, record).replaceAll('\n', ' ')

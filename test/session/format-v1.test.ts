@@ -42,7 +42,7 @@ function stateOf(name: string): State {
 }
 
 function recordsOf(id: string): SessionRecord[] {
-  const log = store.openLogForRead(id)
+  const log = store.logs.openForRead(id)
   if (log === undefined) return []
   try {
     return [...recordsFrom(log, { seq: 1, offset: 0 })].map(({ record }) => record)

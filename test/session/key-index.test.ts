@@ -16,7 +16,6 @@ import { limits } from '../../src/limits.js'
 import { findKey } from '../../src/session/key-index.js'
 import { loadFrom } from '../../src/session/load.js'
 import { openForRead } from '../../src/session/open-for-read.js'
-import { encodeSnapshot } from '../../src/session/snapshot.js'
 import type { State } from '../../src/session/state.js'
 import { frame } from '../../src/storage/log/frame.js'
 import { FileStore, type LogReader } from '../../src/storage/store.js'
@@ -24,6 +23,7 @@ import { appendKeyedTurns, keyedTurn } from '../support/aged.js'
 import { copyOf } from '../support/killed.js'
 import { isSync, recordOperations } from '../support/operations.js'
 import { newAgent, reopen } from '../support/sessions.js'
+import { encodeSnapshot } from '../support/snapshots.js'
 import { tempStore } from '../support/temp.js'
 
 const MAX = limits.keysInStateMax
@@ -234,7 +234,7 @@ describe('a snapshot from before there was an index, which has all keys,', () =>
     const known = new Map(whole.keys.map((entry) => [entry.key, entry]))
     const keys = entries.sort((a, b) => a.seq - b.seq).map((entry) => known.get(entry.key) ?? entry)
     writeFileSync(join(dirname(path), 'session.json'), frame({ snapshot: 5, ...whole, keys, ...over }))
-    return loadFrom(store.openLogForRead(id) as LogReader, undefined).state
+    return loadFrom(store.logs.openForRead(id) as LogReader, undefined).state
   }
 
   test.each([

@@ -3,12 +3,13 @@ import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openForRead } from '../../src/session/open-for-read.js'
-import { encodeSnapshot, SNAPSHOT_VERSION } from '../../src/session/snapshot.js'
+import { SNAPSHOT_VERSION, snapshotOf } from '../../src/session/snapshot.js'
 import type { State } from '../../src/session/state.js'
 import { frame, unframe } from '../../src/storage/log/frame.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { withFaults } from '../support/faults.js'
 import { appendTurn, newSession, reopen } from '../support/sessions.js'
+import { encodeSnapshot } from '../support/snapshots.js'
 import { tempStore } from '../support/temp.js'
 
 let store: FileStore
@@ -143,7 +144,7 @@ test('a reader that meets a writer never takes its newer snapshot for lost recor
     if (!isReader) return undefined
     isWriting = true
     appendTurn(session, 'meanwhile', 'echo: meanwhile')
-    store.writeSnapshot(id, encodeSnapshot(session.state))
+    store.snapshots.write(id, snapshotOf(session.state))
     isWriting = false
     return undefined
   })

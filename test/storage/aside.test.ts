@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { replaceLog } from '../../src/storage/aside.js'
+import { frame } from '../../src/storage/log/frame.js'
 import { AgentPaths } from '../../src/storage/paths.js'
 import { operationsOf, unsyncedAfter } from '../support/operations.js'
 import { tempDirectory } from '../support/temp.js'
@@ -9,15 +10,15 @@ import { tempDirectory } from '../support/temp.js'
 test('what takes the place of a damaged log is on disk, its snapshot too: beside the old one records would be missing', () => {
   const agent = new AgentPaths(join(tempDirectory(), 'agent'))
   mkdirSync(agent.root)
-  const operations = operationsOf(() => replaceLog(agent, Buffer.from('log'), Buffer.from('snapshot')))
+  const operations = operationsOf(() => replaceLog(agent, Buffer.from('log'), { snapshot: 1 }))
   expect(unsyncedAfter(operations)).toEqual([])
-  expect(readFileSync(agent.snapshot, 'utf8')).toBe('snapshot')
+  expect(readFileSync(agent.snapshot)).toEqual(frame({ snapshot: 1 }))
 })
 
 test('its name is on disk before the snapshot is replaced: one that knows more than the log is damage', () => {
   const agent = new AgentPaths(join(tempDirectory(), 'agent'))
   mkdirSync(agent.root)
-  const operations = operationsOf(() => replaceLog(agent, Buffer.from('log'), Buffer.from('snapshot')))
+  const operations = operationsOf(() => replaceLog(agent, Buffer.from('log'), { snapshot: 1 }))
   const replacing = operations.findIndex(({ point }) => point === 'aside.snapshot.rename')
   const unsynced = unsyncedAfter(operations.slice(0, replacing))
   expect(unsynced.filter((what) => what.includes(agent.log))).toEqual([])

@@ -30,7 +30,7 @@ function newBirth(): Birth {
   return {
     agentId: randomUUID(),
     log: frame({ seq: 1, batch: [1, 1], kind: 'session.created' }),
-    snapshot: frame({ snapshot: 1 }),
+    snapshot: { snapshot: 1 },
     blobs: [Buffer.from('a long prompt')],
     command: 'test',
   }
@@ -39,7 +39,7 @@ function newBirth(): Birth {
 function expectWhole(paths: HomePaths, birth: Birth): void {
   const agent = paths.agent(birth.agentId)
   expect(readFileSync(agent.log)).toEqual(birth.log)
-  expect(readFileSync(agent.snapshot)).toEqual(birth.snapshot)
+  expect(readFileSync(agent.snapshot)).toEqual(frame(birth.snapshot))
   expect(readdirSync(agent.root).sort()).toEqual([
     'blobs',
     'children',

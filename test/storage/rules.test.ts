@@ -22,7 +22,7 @@ import { tempStore } from '../support/temp.js'
 
 useChildren()
 
-const MAIL = Buffer.from('{"a":"message"}\n')
+const MAIL = { a: 'message' }
 
 function pathsOf(store: FileStore): HomePaths {
   return new HomePaths(store.root)
@@ -105,11 +105,11 @@ describe('3: who relies on a name syncs its directory first', () => {
     const id = await restingAgent(store)
     const message = randomUUID()
     // What the dead process has left: a name, not synced.
-    store.writeBlob(id, MAIL)
-    writeFileSync(store.mail.pathOf(id, message), MAIL)
+    store.writeBlob(id, frame(MAIL))
+    writeFileSync(store.mail.pathOf(id, message), frame(MAIL))
     const synced = operationsOf(() => {
       store.mail.put(id, message, MAIL)
-      store.writeBlob(id, MAIL)
+      store.writeBlob(id, frame(MAIL))
       rmSync(pathsOf(store).boots, { recursive: true })
       FileStore.openForWrite(store.root)
     }).filter(({ name }) => name === 'sync_directory')
@@ -324,7 +324,7 @@ describe('9: an unlinked file may come back', () => {
     store.mail.put(id, message, MAIL)
     const removal = operationsOf(() => store.mail.remove(id, message))
     expect(removal.map(({ name }) => name)).toEqual(['unlink'])
-    writeFileSync(store.mail.pathOf(id, message), MAIL)
+    writeFileSync(store.mail.pathOf(id, message), frame(MAIL))
     expect(store.mail.ids(id)).toEqual([message])
     expect(store.mail.put(id, message, MAIL)).toBe(false)
     store.mail.remove(id, message)

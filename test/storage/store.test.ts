@@ -10,7 +10,7 @@ import { failing, withFaults } from '../support/faults.js'
 import { clearFaults, operationsOf } from '../support/operations.js'
 import { tempStore } from '../support/temp.js'
 
-const MAIL = Buffer.from('{"a":"message"}\n')
+const MAIL = { a: 'message' }
 
 function pathsOf(store: FileStore): HomePaths {
   return new HomePaths(store.root)
@@ -19,7 +19,7 @@ function pathsOf(store: FileStore): HomePaths {
 /** An agent without a holder. */
 async function newAgent(store: FileStore, agentId: string = randomUUID()): Promise<string> {
   const log = frame({ seq: 1, batch: [1, 1], kind: 'session.created' })
-  const birth = { agentId, log, snapshot: frame({ snapshot: 1 }), blobs: [], command: 'test' }
+  const birth = { agentId, log, snapshot: { snapshot: 1 }, blobs: [], command: 'test' }
   await (await store.createAgent(birth)).release()
   return agentId
 }
@@ -213,7 +213,7 @@ describe('requests to a holder', () => {
 describe('slots', () => {
   test('are as many as are asked for, and one is free again when it is released', async () => {
     const store = tempStore()
-    const take = () => store.trySlot('default', 3, 'test')
+    const take = () => store.slots.tryTake('default', 3, 'test')
     const leases = [await take(), await take(), await take()]
     expect(leases).not.toContain(undefined)
     expect(await take()).toBeUndefined()
@@ -265,8 +265,8 @@ describe('bytes that are cut from a log', () => {
   test('are kept whole beside it, under the place that they had, and once', async () => {
     const store = tempStore()
     const id = await newAgent(store)
-    store.keepCutBytes(id, 117, Buffer.from('half a line'))
-    store.keepCutBytes(id, 117, Buffer.from('half a line'))
+    store.logs.keepCutBytes(id, 117, Buffer.from('half a line'))
+    store.logs.keepCutBytes(id, 117, Buffer.from('half a line'))
     const { cut } = pathsOf(store).agent(id)
     const names = readdirSync(cut)
     expect(names).toEqual([expect.stringMatching(/^117-[0-9a-f]{16}$/)])
@@ -277,7 +277,7 @@ describe('bytes that are cut from a log', () => {
     const store = tempStore()
     const id = await newAgent(store)
     withFaults(failing('ENOSPC', ({ name }) => name === 'write' || name === 'mkdir'))
-    store.keepCutBytes(id, 117, Buffer.from('half a line'))
+    store.logs.keepCutBytes(id, 117, Buffer.from('half a line'))
   })
 })
 

@@ -1,6 +1,6 @@
 /** Messages between agents, posted and forged. */
 import { randomUUID } from 'node:crypto'
-import { encodeMessage, type Message } from '../../src/mail/message.js'
+import type { Message } from '../../src/mail/message.js'
 import { type Draft, post } from '../../src/mail/post.js'
 import { digestOf } from '../../src/session/ids.js'
 import type { NewRecord } from '../../src/session/records.js'
@@ -39,7 +39,7 @@ export function stored(to: string, content: string, over: Partial<Message> = {})
 /** Puts it into the inbox without a look at anything; its id. */
 export function forged(store: FileStore, to: string, content: string, over: object = {}): string {
   const message = { ...stored(to, content), ...over } as Message
-  store.mail.put(to, message.message_id, encodeMessage(message))
+  store.mail.put(to, message.message_id, message)
   return message.message_id
 }
 
@@ -59,7 +59,10 @@ export function deliveredRecord(
   }
 }
 
-/** Every message in the inbox, as its bytes say. */
+/** Every message in the inbox, as it is stored. */
 export function mailOf(store: FileStore, to: string): Message[] {
-  return store.mail.ids(to).map((id) => JSON.parse(String(store.mail.read(to, id))) as Message)
+  return store.mail.ids(to).map((id) => {
+    const line = store.mail.read(to, id) as { object: unknown }
+    return line.object as Message
+  })
 }

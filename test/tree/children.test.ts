@@ -62,7 +62,7 @@ describe('the children of an agent', () => {
     for (let n = 0; n < 5; n++) await newAgent(store, { name: `other ${n}` })
     const id = await child('a')
     const scan = vi.spyOn(store, 'agentIds')
-    const read = vi.spyOn(store, 'peekSnapshot')
+    const read = vi.spyOn(store.snapshots, 'peek')
     expect(livingChildren(store, top).map((agent) => agent.id)).toEqual([id])
     expect(scan).not.toHaveBeenCalled()
     expect(read.mock.calls.map(([agentId]) => agentId)).toEqual([id])

@@ -27,8 +27,11 @@ export function suffixOf(body: Buffer | string): string {
   return `,"crc":"${crc32(body).toString(16).padStart(8, '0')}"}`
 }
 
-/** The object of a line given without its LF, or why it is damaged. With `head`: the fields behind those first ones. */
-export function unframe(line: Buffer, head = '{'): { object: JsonObject } | { damage: string } {
+/** What a line says, or why it is damaged. */
+export type Unframed = { object: JsonObject } | { damage: string }
+
+/** The object of a line given without its LF. With `head`: the fields behind those first ones. */
+export function unframe(line: Buffer, head = '{'): Unframed {
   const damage = damageOf(line, head)
   if (damage !== undefined) return { damage }
   try {
@@ -36,6 +39,11 @@ export function unframe(line: Buffer, head = '{'): { object: JsonObject } | { da
   } catch {
     return { damage: 'it is not JSON' }
   }
+}
+
+/** The object of a file that is one line. */
+export function unframeFile(bytes: Buffer): Unframed {
+  return unframe(bytes.subarray(0, -1))
 }
 
 /** What is between that beginning and the checksum, of a line that is whole. */

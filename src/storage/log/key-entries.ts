@@ -1,4 +1,5 @@
 /** The entries of a key file as one buffer, sorted by hash: no object is made for each of many thousands. */
+import { KEY_HASH_BYTES } from '../../format.js'
 
 export interface KeyPlace {
   /** Of the record that says what became of the key. */
@@ -8,7 +9,6 @@ export interface KeyPlace {
   minute: number
 }
 
-export const HASH_BYTES = 16
 export const ENTRY_BYTES = 32
 const [SEQ_AT, OFFSET_AT, MINUTE_AT] = [16, 22, 28]
 
@@ -66,19 +66,19 @@ export function findEntry(entries: Buffer, hash: Buffer): KeyPlace | undefined {
 
 export function* eachEntry(entries: Buffer): Generator<[hash: string, place: KeyPlace]> {
   for (let at = 0; at < entries.length; at += ENTRY_BYTES) {
-    const hash = entries.subarray(at, at + HASH_BYTES)
+    const hash = entries.subarray(at, at + KEY_HASH_BYTES)
     yield [hash.toString('hex'), findEntry(entries.subarray(at, at + ENTRY_BYTES), hash) as KeyPlace]
   }
 }
 
 /** Negative where the hash comes before the entry at `at`. */
 export function compareAt(hash: Buffer, entries: Buffer, at: number): number {
-  return hash.compare(entries, at, at + HASH_BYTES, 0, HASH_BYTES)
+  return hash.compare(entries, at, at + KEY_HASH_BYTES, 0, KEY_HASH_BYTES)
 }
 
 function encodeEntry([hash, { seq, offset, minute }]: [string, KeyPlace]): Buffer {
   const entry = Buffer.alloc(ENTRY_BYTES)
-  entry.write(hash, 0, HASH_BYTES, 'hex')
+  entry.write(hash, 0, KEY_HASH_BYTES, 'hex')
   entry.writeUIntBE(seq, SEQ_AT, 6)
   entry.writeUIntBE(offset, OFFSET_AT, 6)
   entry.writeUInt32BE(minute, MINUTE_AT)

@@ -17,7 +17,16 @@ import type { JsonObject } from '../../format.js'
 import * as io from '../../host/disk/io.js'
 import { replace } from '../../host/disk/replace.js'
 import { checksumOf, frame, LF, unframe } from './frame.js'
-import { compareAt, ENTRY_BYTES, findEntry, type KeyPlace } from './key-entries.js'
+import {
+  compareAt,
+  ENTRY_BYTES,
+  eachEntry,
+  findEntry,
+  forgetOld,
+  type KeptKeys,
+  type KeyPlace,
+  mergeEntries,
+} from './key-entries.js'
 
 /** The last record of the log that the file knows. */
 export interface KeyFileEnd {
@@ -100,7 +109,23 @@ export class KeyFile {
     return { place: undefined }
   }
 
-  /** All of them, as `mergeEntries` takes them; undefined where a page does not check. */
+  /**
+   * Where it differs from what the log says: `places`, of which it has those that are kept. Undefined where a page does not
+   * check.
+   */
+  differences(places: ReadonlyMap<string, KeyPlace>, kept: KeptKeys): KeyDifference[] | undefined {
+    const entries = this.entries()
+    if (entries === undefined) return undefined
+    const expected = forgetOld(mergeEntries(Buffer.alloc(0), places), kept)
+    return [...eachEntry(expected)].flatMap(([hash, place]) => {
+      const found = findEntry(entries, Buffer.from(hash, 'hex'))
+      // One of an earlier version has no key by another form than the one that was recorded, and is made again when it is used.
+      const isMissed = found === undefined && this.isByForm
+      return isMissed || (found !== undefined && found.seq !== place.seq) ? [{ expected: place, found }] : []
+    })
+  }
+
+  /** All of them, as `KeyIndexes.write` takes them; undefined where a page does not check. */
   entries(): Buffer | undefined {
     const pages: Buffer[] = []
     for (let number = 0; number < pagesOf(this.count); number++) {
@@ -120,14 +145,44 @@ export class KeyFile {
   }
 }
 
+interface KeyDifference {
+  expected: KeyPlace
+  /** Undefined where the index does not have the key. */
+  found: KeyPlace | undefined
+}
+
 /** What is left of a key file. */
-export interface SalvagedKeys {
-  /** Of the pages that check. */
-  entries: Buffer
-  /** Pages in a row that do not. */
-  gaps: KeyGap[]
-  /** The last record that it knew; any, where its head does not say. */
-  last_seq: number
+export class SalvagedKeys {
+  constructor(
+    /** Of the pages that check. */
+    private readonly entries: Buffer,
+    /** Pages in a row that do not. */
+    private readonly gaps: KeyGap[],
+    /** The last record that it knew; any, where its head does not say. */
+    readonly last_seq: number,
+  ) {}
+
+  get hasGaps(): boolean {
+    return this.gaps.length > 0
+  }
+
+  /** The place of each key that is left, by the hash of the key in hex. */
+  places(): Generator<[hash: string, place: KeyPlace]> {
+    return eachEntry(this.entries)
+  }
+
+  /** How many keys are lost in the gaps, at most, of which `known`, hashes in hex, has none. */
+  lostBeside(known: string[]): number {
+    const hashes = known.map((hash) => Buffer.from(hash, 'hex'))
+    const counts = this.gaps.map(({ count, after, before }) => {
+      const found = hashes.filter((hash) => {
+        const isAfter = after === undefined || compareAt(hash, after, 0) > 0
+        return isAfter && (before === undefined || compareAt(hash, before, 0) < 0)
+      })
+      return Math.max(0, count - found.length)
+    })
+    return counts.reduce((sum, count) => sum + count, 0)
+  }
 }
 
 interface KeyGap {
@@ -175,7 +230,7 @@ function salvagePages(bytes: Buffer, headBytes: number, count: number, last_seq:
     }
     gap.count += Math.min(PAGE_ENTRIES, count - number * PAGE_ENTRIES)
   }
-  return { entries: Buffer.concat(pages), gaps, last_seq }
+  return new SalvagedKeys(Buffer.concat(pages), gaps, last_seq)
 }
 
 function isWhole(page: Buffer, number: number, headCrc: number): boolean {

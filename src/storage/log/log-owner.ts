@@ -7,7 +7,7 @@
 import { damagedConversation, type SubstratError } from '../../errors.js'
 import { limits } from '../../limits.js'
 import { LF, unframe } from './frame.js'
-import type { LogReader } from './log.js'
+import type { LogReader } from './reader.js'
 
 /** A first record that we wrote names its agent within these bytes. */
 const LOG_HEAD_BYTES = 256
@@ -22,6 +22,17 @@ export function checkOwner(log: LogReader, agentId: string): void {
   if (isHeadOf(log.read(0, LOG_HEAD_BYTES), agentId)) return
   const owner = ownerOf(log)
   if (owner !== undefined && owner !== agentId) throw foreign(log.path, owner)
+}
+
+/** The log, where it may be of that agent; else it is closed again. Throws as above. */
+export function ownLog<L extends LogReader & { close(): void }>(log: L, agentId: string): L {
+  try {
+    checkOwner(log, agentId)
+    return log
+  } catch (error) {
+    log.close()
+    throw error
+  }
 }
 
 /** Undefined where the first line is not whole: the reader of the records says where it is damaged. */

@@ -1,163 +1,18 @@
 /**
- * The append-only log of one agent, in batches.
+ * The append-only log of one agent, open to be appended to or to be read.
  *
- * Invariants: seq is dense from 1. A batch is atomic: its lines carry `batch: [first, last]`, and a trailing batch that
- * is not whole counts as not written. There is never an append while an earlier batch is unsynced, so only the last
- * batch can be torn; damage with a later batch behind it is corruption (durability rules 4 and 5).
+ * Invariant: nothing is appended while an earlier batch is unsynced (durability rules 4 and 5).
  */
-
 import { damagedConversation, SubstratError } from '../../errors.js'
-import type { JsonObject } from '../../format.js'
 import * as io from '../../host/disk/io.js'
-import { limits } from '../../limits.js'
-import { checksumOf, damageOf, LF, unframe } from './frame.js'
+import { LogReader } from './reader.js'
 
-/** A record as it stands in the log, and where. */
-export interface LoggedRecord {
-  record: JsonObject
-  seq: number
-  /** Byte range of its line, `end` behind the LF. */
-  offset: number
-  end: number
-}
-
-export interface LogDamage {
-  /** `torn`: the last batch alone, which counts as not written. `corrupt`: anything else. */
-  kind: 'torn' | 'corrupt'
-  /** Where the damaged batch begins, and the seq that its first record has or should have. */
-  offset: number
-  seq: number
-  reason: string
-}
-
-export interface ScanEnd {
-  /** Behind the last whole batch. */
-  end: number
-  lastSeq: number
-  damage: LogDamage | undefined
-}
-
-export interface LogReader {
-  readonly path: string
-  size(): number
-  read(from: number, to: number): Buffer
-}
-
-/** Where a scan begins: at the line of record `seq`. */
-export interface ScanStart {
-  offset: number
-  seq: number
-  /** Whether that record may stand in the middle of its batch; then the first batch is given from there on. */
-  isWithinBatch?: boolean
-}
-
-/**
- * Whole batches to the end of the log. Bytes that a living writer has not finished yet read as torn, which is what they
- * are.
- */
-export function* scanLog(reader: LogReader, start: ScanStart): Generator<LoggedRecord[], ScanEnd> {
-  const size = reader.size()
-  const from = start.offset
-  const firstSeq = start.seq
-  let batch: LoggedRecord[] = []
-  let batchStart = from
-  let batchFirst: number | undefined = start.isWithinBatch === true ? undefined : firstSeq
-  let expectedSeq = firstSeq
-  const torn = (reason: string): ScanEnd => {
-    const seq = batch[0]?.seq ?? expectedSeq
-    return { end: batchStart, lastSeq: seq - 1, damage: { kind: 'torn', offset: batchStart, seq, reason } }
-  }
-  for (const line of linesOf(reader, from, size)) {
-    const parsed = line.complete ? unframe(line.bytes) : { damage: 'its line has no end' }
-    const misplaced = 'damage' in parsed ? parsed.damage : misplacedIn(parsed.object, expectedSeq, batchFirst)
-    if (misplaced !== undefined) {
-      const end = torn(misplaced)
-      // A line that checks but does not belong here was written whole, so no crash put it there.
-      const isWhole = !('damage' in parsed)
-      if (isWhole || otherBatchFrom(reader, line.offset, size, batchFirst ?? expectedSeq))
-        end.damage = { ...(end.damage as LogDamage), kind: 'corrupt' }
-      return end
-    }
-    const { object } = parsed as { object: JsonObject }
-    const range = object.batch as [number, number]
-    batch.push({ record: object, seq: expectedSeq, offset: line.offset, end: line.end })
-    batchFirst = range[0]
-    if (range[1] === expectedSeq) {
-      yield batch
-      batch = []
-      batchStart = line.end
-      batchFirst = expectedSeq + 1
-    }
-    expectedSeq += 1
-  }
-  if (batch.length > 0) return torn('its batch is not whole')
-  return { end: batchStart, lastSeq: expectedSeq - 1, damage: undefined }
-}
-
-/** The record whose line ends at `end` and begins at `offset`; undefined where there is none that checks. */
-export function readRecordAt(reader: LogReader, offset: number, end: number): JsonObject | undefined {
-  if (offset < 0 || end <= offset || end > reader.size()) return undefined
-  const bytes = reader.read(offset, end)
-  if (bytes.at(-1) !== LF) return undefined
-  const line = unframe(bytes.subarray(0, -1))
-  return 'damage' in line ? undefined : line.object
-}
-
-/**
- * The records of some kinds in `[from, to)`, all of which is known to be synced. Every line on the way is held against its
- * checksum and its place, and no other record is parsed: that takes a tenth of the time of a scan.
- */
-export function* scanForKinds(
-  reader: LogReader,
-  from: ScanStart,
-  to: number,
-  kinds: string[],
-): Generator<LoggedRecord, LogDamage | undefined> {
-  const marks = kinds.map((kind) => Buffer.from(`"kind":"${kind}"`))
-  let { seq } = from
-  for (const { bytes, offset, end, complete } of linesOf(reader, from.offset, to)) {
-    const why = complete ? damageOf(bytes, recordHead(seq)) : 'its line has no end'
-    if (why !== undefined) return { kind: 'corrupt', offset, seq, reason: why }
-    if (marks.some((mark) => bytes.includes(mark))) {
-      const { object } = unframe(bytes) as { object: JsonObject }
-      if (kinds.includes(object.kind as string)) yield { record: object, seq, offset, end }
-    }
-    seq += 1
-  }
-  return undefined
-}
-
-/** The records before `to` whose lines have that text in them. No other line is looked at: what is before `to` is known to be whole. */
-export function* recordsWith(reader: LogReader, text: string, to: number): Generator<JsonObject> {
-  const mark = Buffer.from(text)
-  for (const { bytes } of linesOf(reader, 0, to)) {
-    const line = bytes.includes(mark) ? unframe(bytes) : { damage: 'it is another' }
-    if (!('damage' in line)) yield line.object
-  }
-}
-
-/** The checksum of record `seq`, whose line is at that place; undefined where it is not there. */
-export function checksumAt(reader: LogReader, seq: number, offset: number, end: number): string | undefined {
-  if (offset < 0 || end <= offset || end > reader.size()) return undefined
-  const bytes = reader.read(offset, end)
-  const line = bytes.subarray(0, -1)
-  const isThere = bytes.at(-1) === LF && damageOf(line, recordHead(seq)) === undefined
-  return isThere ? checksumOf(line) : undefined
-}
-
-/** Whatever records check from there on, in and between what is damaged. For who looks through what is lost. */
-export function* salvage(reader: LogReader, from: number): Generator<JsonObject> {
-  for (const line of linesOf(reader, from, reader.size())) {
-    const record = line.complete ? recordAtEndOf(line.bytes) : undefined
-    if (record !== undefined) yield record
-  }
-}
-
-export class LogWriter implements LogReader {
+export class LogWriter extends LogReader {
   private end: number
   private isBroken = false
 
   private constructor(private readonly file: io.OpenFile) {
+    super()
     this.end = io.sizeOf(file)
   }
 
@@ -244,88 +99,33 @@ export class LogWriter implements LogReader {
   }
 }
 
-export function openLogForRead(path: string): (LogReader & { close(): void }) | undefined {
+export function openLogForRead(path: string): OpenedLog | undefined {
   const file = io.openIfThere('log.open', path, 'read')
-  if (file === undefined) return undefined
-  // One size for the whole reading: a writer may append meanwhile.
-  const size = io.sizeOf(file)
-  return {
-    path,
-    size: () => size,
-    read: (from, to) => io.readRange('log.read', file, from, Math.min(to, size)),
-    close: () => io.close(file),
+  return file === undefined ? undefined : new OpenedLog(file)
+}
+
+export class OpenedLog extends LogReader {
+  /** One size for the whole reading: a writer may append meanwhile. */
+  private readonly end: number
+
+  constructor(private readonly file: io.OpenFile) {
+    super()
+    this.end = io.sizeOf(file)
   }
-}
 
-/** How the line of that record begins. */
-export function recordHead(seq: number): string {
-  return `${RECORD_START}${seq},`
-}
-
-function misplacedIn(
-  object: JsonObject,
-  expectedSeq: number,
-  batchFirst: number | undefined,
-): string | undefined {
-  const range = object.batch
-  if (object.seq !== expectedSeq)
-    return `its seq is ${typeof object.seq === 'number' ? object.seq : 'no number'}, not ${expectedSeq}`
-  if (!Array.isArray(range) || typeof range[0] !== 'number' || typeof range[1] !== 'number')
-    return 'it names no batch'
-  const [first, last] = range
-  if (first !== (batchFirst ?? first) || first > expectedSeq || last < expectedSeq)
-    return 'it belongs to another batch'
-  return undefined
-}
-
-/** Whether there is a record that checks, of another batch than the one that begins with `firstSeq`. */
-function otherBatchFrom(reader: LogReader, from: number, size: number, firstSeq: number): boolean {
-  for (const line of linesOf(reader, from, size)) {
-    const record = line.complete ? recordAtEndOf(line.bytes) : undefined
-    if (record !== undefined && (record.batch as [number, number] | undefined)?.[0] !== firstSeq) return true
+  get path(): string {
+    return this.file.path
   }
-  return false
-}
 
-/** The record that the line is, or that it ends with: where the LF between two is lost, the later one is still whole. */
-function recordAtEndOf(line: Buffer): JsonObject | undefined {
-  const parsed = unframe(line.subarray(Math.max(0, line.lastIndexOf(RECORD_START))))
-  return 'damage' in parsed ? undefined : parsed.object
-}
-
-interface Line {
-  bytes: Buffer
-  offset: number
-  end: number
-  complete: boolean
-}
-
-const CHUNK_BYTES = 1024 * 1024
-/** Every record begins so, and nothing within one does: in a string its quotes would be escaped. */
-const RECORD_START = '{"seq":'
-
-function* linesOf(reader: LogReader, from: number, size: number): Generator<Line> {
-  let carried: Buffer = Buffer.alloc(0)
-  let offset = from
-  for (let position = from; position < size; position += CHUNK_BYTES) {
-    const chunk = reader.read(position, Math.min(size, position + CHUNK_BYTES))
-    const bytes = carried.length === 0 ? chunk : Buffer.concat([carried, chunk])
-    let start = 0
-    for (let lf = bytes.indexOf(LF); lf !== -1; lf = bytes.indexOf(LF, start)) {
-      const end = offset + (lf + 1 - start)
-      yield { bytes: bytes.subarray(start, lf), offset, end, complete: true }
-      offset = end
-      start = lf + 1
-    }
-    carried = bytes.subarray(start)
-    // A run without LF that is longer than any line is damage whatever follows: of it, only what may be the beginning
-    // of a whole line is gathered.
-    if (carried.length > limits.lineBytesMax) {
-      const end = position + chunk.length - limits.lineBytesMax
-      yield { bytes: carried.subarray(0, 64), offset, end, complete: false }
-      offset = end
-      carried = carried.subarray(-limits.lineBytesMax)
-    }
+  size(): number {
+    return this.end
   }
-  if (carried.length > 0) yield { bytes: carried, offset, end: size, complete: false }
+
+  read(from: number, to: number): Buffer {
+    return io.readRange('log.read', this.file, from, Math.min(to, this.end))
+  }
+
+  close(): void {
+    io.close(this.file)
+  }
 }

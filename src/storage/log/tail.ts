@@ -1,6 +1,6 @@
 /** The end of a log, looked at again before anybody builds upon it: what is read often is not trusted for having been written. */
 import { SUFFIX_BYTES, suffixOf } from './frame.js'
-import { type LogReader, recordHead } from './log.js'
+import { type LogBytes, recordHead } from './scan.js'
 
 export interface SyncedEnd {
   /** Behind the last record that is known to be synced, and that record's seq. */
@@ -15,7 +15,7 @@ export interface SyncedEnd {
  * has compiled anything: so the text of all of them is made once, and held against what should stand there by calls that are
  * native. That takes a third of the time of `damageOf` for each.
  */
-export function isWholeBefore(log: LogReader, { end, lastSeq, bytesMax }: SyncedEnd): boolean {
+export function isWholeBefore(log: LogBytes, { end, lastSeq, bytesMax }: SyncedEnd): boolean {
   const from = Math.max(0, end - bytesMax)
   const bytes = log.read(from, end)
   const text = bytes.toString('latin1')

@@ -67,13 +67,13 @@ export const ACKNOWLEDGED: Mutant[] = [
   {
     name: 'what is read without the lock is told before it is synced',
     file: 'session/open-for-read.ts',
-    from: 'if (loaded !== undefined && loaded.state.log_bytes > loaded.snapshotBytes) store.syncLog(agentId)',
+    from: 'if (loaded !== undefined && loaded.state.log_bytes > loaded.snapshotBytes) store.logs.sync(agentId)',
     to: '',
     suites: ['storage/rules#is read without the lock'],
   },
   {
     name: 'the sync of who tells what another wrote is left out',
-    file: 'storage/store.ts',
+    file: 'storage/logs.ts',
     from: `      io.fdatasync('log.sync_read', file)\n`,
     to: '',
     suites: ['storage/rules#is read without the lock'],

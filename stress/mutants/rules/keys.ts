@@ -110,8 +110,8 @@ export const KEYS: Mutant[] = [
   {
     name: 'an index of another history of the log is used',
     file: 'session/key-index.ts',
-    from: 'return checksumAt(log, end.last_seq, end.last_offset, end.log_bytes) === end.record_crc',
-    to: 'return checksumAt(log, end.last_seq, end.last_offset, end.log_bytes) !== null',
+    from: 'return log.checksumAt(end.last_seq, end.last_offset, end.log_bytes) === end.record_crc',
+    to: 'return log.checksumAt(end.last_seq, end.last_offset, end.log_bytes) !== null',
     suites: ['session/key-index'],
   },
   {
@@ -173,8 +173,8 @@ export const KEYS: Mutant[] = [
   {
     name: 'a page of the key index that does not check loses the others',
     file: 'storage/log/key-file.ts',
-    from: 'return { entries: Buffer.concat(pages), gaps, last_seq }',
-    to: 'return { entries: gaps.length > 0 ? Buffer.alloc(0) : Buffer.concat(pages), gaps, last_seq }',
+    from: 'return new SalvagedKeys(Buffer.concat(pages), gaps, last_seq)',
+    to: 'return new SalvagedKeys(gaps.length > 0 ? Buffer.alloc(0) : Buffer.concat(pages), gaps, last_seq)',
     suites: ['audit/lost-keys'],
   },
   {

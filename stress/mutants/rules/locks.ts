@@ -328,7 +328,7 @@ export const LOCKS: Mutant[] = [
   },
   {
     name: 'there is one slot more than there are',
-    file: 'storage/store.ts',
+    file: 'storage/slots.ts',
     from: '(first + index) % slots)',
     to: '(first + index) % (slots + 1))',
     suites: ['storage/store', 'provider/slots'],

@@ -5,11 +5,11 @@ import { SessionStateError } from '../../../src/errors.js'
 import { limits } from '../../../src/limits.js'
 import { fold } from '../../../src/session/fold/fold.js'
 import type { NewRecord } from '../../../src/session/records.js'
-import { encodeSnapshot } from '../../../src/session/snapshot.js'
 import type { SessionState, State } from '../../../src/session/state.js'
 import { completed } from '../../../src/turn/step/records.js'
 import { foldAll, locationOf, placed, timeOf } from '../../support/folding.js'
 import { createdRecord, replied, startedRun, userMessage } from '../../support/sessions.js'
+import { encodeSnapshot } from '../../support/snapshots.js'
 
 const AGENT = randomUUID()
 const RUN: string = randomUUID()

@@ -6,15 +6,14 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { close, open } from '../../../src/host/disk/io.js'
 import { limits } from '../../../src/limits.js'
 import { frame } from '../../../src/storage/log/frame.js'
+import { LogWriter, openLogForRead } from '../../../src/storage/log/log.js'
 import {
+  type LogBytes,
   type LoggedRecord,
-  type LogReader,
-  LogWriter,
-  openLogForRead,
   readRecordAt,
   type ScanEnd,
   scanLog,
-} from '../../../src/storage/log/log.js'
+} from '../../../src/storage/log/scan.js'
 import { failing, withFaults } from '../../support/faults.js'
 import { clearFaults, operationsOf } from '../../support/operations.js'
 import { tempDirectory } from '../../support/temp.js'
@@ -35,11 +34,11 @@ function bytesOf(batches: Batches): Buffer {
   return Buffer.concat(batches.flat())
 }
 
-function readerOf(bytes: Buffer): LogReader {
-  return { path: 'the log', size: () => bytes.length, read: (from, to) => bytes.subarray(from, to) }
+function readerOf(bytes: Buffer): LogBytes {
+  return { size: () => bytes.length, read: (from, to) => bytes.subarray(from, to) }
 }
 
-function scan(reader: LogReader, start = { offset: 0, seq: 1 }): { batches: LoggedRecord[][]; end: ScanEnd } {
+function scan(reader: LogBytes, start = { offset: 0, seq: 1 }): { batches: LoggedRecord[][]; end: ScanEnd } {
   const batches: LoggedRecord[][] = []
   const scanning = scanLog(reader, start)
   let step = scanning.next()

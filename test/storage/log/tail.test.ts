@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { frame } from '../../../src/storage/log/frame.js'
-import type { LogReader } from '../../../src/storage/log/log.js'
+import type { LogBytes } from '../../../src/storage/log/scan.js'
 import { isWholeBefore } from '../../../src/storage/log/tail.js'
 
 const lines = [1, 2, 3, 4].map((seq) => frame({ seq, text: 'x'.repeat(50) }))
 const log = Buffer.concat(lines)
 
 function looksWhole(bytes: Buffer, { lastSeq = 4, bytesMax = 10_000, end = bytes.length } = {}): boolean {
-  const reader: LogReader = {
-    path: 'log',
+  const reader: LogBytes = {
     size: () => bytes.length,
     read: (from, to) => bytes.subarray(from, to),
   }

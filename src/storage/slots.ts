@@ -1,0 +1,22 @@
+/** Slots: each is the right to one provider call, and a lock. */
+import * as io from '../host/disk/io.js'
+import { type Lease, type LockSystem, tryLease } from './locks/lease.js'
+import type { HomePaths } from './paths.js'
+
+export class Slots {
+  constructor(
+    private readonly paths: HomePaths,
+    private readonly locks: LockSystem,
+  ) {}
+
+  /** Undefined where every slot of the pool is taken. */
+  async tryTake(pool: string, slots: number, command: string): Promise<Lease | undefined> {
+    io.mkdir('slot.mkdir', this.paths.slotPool(pool))
+    const first = process.pid % slots
+    for (let index = 0; index < slots; index++) {
+      const lease = await tryLease(this.locks, this.paths.slot(pool, (first + index) % slots), command)
+      if (lease !== undefined) return lease
+    }
+    return undefined
+  }
+}
