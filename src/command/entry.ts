@@ -5,9 +5,9 @@ import { settings } from '@oclif/core/settings'
 import packageJson from '../../package.json' with { type: 'json' }
 import { SubstratError } from '../errors.js'
 import { isThere } from '../files/user-files.js'
+import { OwnConfig } from '../start/own-config.js'
 import type { BaseCommand } from './base.js'
 import { asSubstratError, errorJson, errorLine } from './output.js'
-import { OwnConfig } from './own-config.js'
 import { pluginCode } from './plugin-code.js'
 import { guardStdio, stdout } from './stdio.js'
 

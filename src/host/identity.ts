@@ -5,8 +5,8 @@
  */
 import { hostname, uptime } from 'node:os'
 import { clock } from '../clock.js'
+import { randomUuid } from '../start/random.js'
 import { readLinkIfThere, readProc } from './disk/io.js'
-import { randomUuid } from './random.js'
 
 export interface ProcessIdentity {
   /** Changes with each start of the kernel. */

@@ -6,9 +6,9 @@ import { type AgentView, viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
-import { randomUuid } from '../host/random.js'
 import { post } from '../mail/post.js'
 import type { State } from '../session/state.js'
+import { randomUuid } from '../start/random.js'
 import { checkIsChild } from '../tree/relations.js'
 
 export interface GatedAgent {

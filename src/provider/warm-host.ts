@@ -8,11 +8,11 @@
  */
 import { SubstratError } from '../errors.js'
 import { ownIdentity } from '../host/identity.js'
-import { randomUuid } from '../host/random.js'
 import { limits } from '../limits.js'
 import type { ProcessGroup } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { WarmServer } from '../session/state.js'
+import { randomUuid } from '../start/random.js'
 import type { AgentHost, CallOptions, KeptServer, LaunchCommand, LaunchedServer } from './contract.js'
 import { providerFailure } from './failure.js'
 import { startGated } from './gate.js'

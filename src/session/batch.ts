@@ -4,9 +4,9 @@
  */
 import { timestampAfter } from '../clock.js'
 import { assert } from '../errors.js'
-import { sha256Hex } from '../hash.js'
 import { readClock } from '../host/identity.js'
 import { limits } from '../limits.js'
+import { sha256Hex } from '../start/hash.js'
 import { BatchLines } from '../storage/store.js'
 import { fold } from './fold/fold.js'
 import { type Content, type NewRecord, type SessionRecord, wrongShape } from './records.js'

@@ -1,5 +1,5 @@
 /** Ids that follow from others, so that doing a thing again after a crash names it the same. */
-import { sha256Hex } from '../hash.js'
+import { sha256Hex } from '../start/hash.js'
 
 /** A uuid (version 8, RFC 9562) from the sha256 of its parts. */
 export function deriveId(...parts: string[]): string {

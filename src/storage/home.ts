@@ -11,7 +11,7 @@ import { SubstratError, shellWord } from '../errors.js'
 import { FORMAT } from '../format.js'
 import * as io from '../host/disk/io.js'
 import { createWhole } from '../host/disk/replace.js'
-import { randomUuid } from '../host/random.js'
+import { randomUuid } from '../start/random.js'
 import { frame, unframeFile } from './log/frame.js'
 import { type HomePaths, parseAgentDirectory } from './paths.js'
 

@@ -1,7 +1,8 @@
 /** The logs of agents. */
-import { sha256Hex } from '../hash.js'
+
 import * as io from '../host/disk/io.js'
 import { createWhole } from '../host/disk/replace.js'
+import { sha256Hex } from '../start/hash.js'
 import type { Lease } from './locks/lease.js'
 import { LogWriter, type OpenedLog, openLogForRead } from './log/log.js'
 import { checkOwner, ownLog } from './log/log-owner.js'

@@ -7,8 +7,8 @@
 import { join } from 'node:path'
 import { assert } from '../errors.js'
 import { foldName, isUuid } from '../format.js'
-import { sha256Hex } from '../hash.js'
 import { isTemporaryName } from '../host/disk/temporary.js'
+import { sha256Hex } from '../start/hash.js'
 
 const SHA256 = /^[0-9a-f]{64}$/
 const SPAWNING = /^\.spawn-/

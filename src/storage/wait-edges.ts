@@ -6,7 +6,7 @@
  */
 import { SubstratError } from '../errors.js'
 import * as io from '../host/disk/io.js'
-import { randomUuid } from '../host/random.js'
+import { randomUuid } from '../start/random.js'
 import { isHeld, type Lease, type LockSystem, waitForLease } from './locks/lease.js'
 import { type HomePaths, parseWaitEdge } from './paths.js'
 

@@ -2,12 +2,12 @@
 import { timingSafeEqual } from 'node:crypto'
 import { readableTime } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
-import { sha256Hex } from '../hash.js'
 import type { ClockReading } from '../host/identity.js'
-import { random, randomUuid } from '../host/random.js'
 import { isOver } from '../session/durations.js'
 import type { Decision, NewRecord } from '../session/records.js'
 import type { State, TokenEntry } from '../session/state.js'
+import { sha256Hex } from '../start/hash.js'
+import { random, randomUuid } from '../start/random.js'
 
 export interface MintedToken {
   token_id: string

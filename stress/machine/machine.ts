@@ -8,7 +8,7 @@
 import { dirname, join } from 'node:path'
 import { clock } from '../../src/clock.js'
 import { ownIdentity } from '../../src/host/identity.js'
-import { randomUuid } from '../../src/host/random.js'
+import { randomUuid } from '../../src/start/random.js'
 import { runCommand } from './commands.js'
 import { closeDescriptor, install } from './patches.js'
 import { type Ended, LabProcess, type OnStep } from './process.js'

@@ -5,7 +5,7 @@
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { clock } from '../../src/clock.js'
 import { setFaultHook } from '../../src/host/disk/io.js'
-import { random } from '../../src/host/random.js'
+import { random } from '../../src/start/random.js'
 import { Killed, type LabProcess, running, type SignalListener } from './process.js'
 
 const require = createRequire(import.meta.url)

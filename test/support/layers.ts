@@ -1,5 +1,6 @@
 /** The layers of the code, lowest first. A layer imports only from itself and from those before it. */
 export const LAYERS = [
+  'src/start',
   'src',
   'src/host',
   'src/files',

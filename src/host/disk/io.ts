@@ -1,6 +1,7 @@
 /**
- * The only user of node:fs. Every step that touches the disk has a name (its fault point, such as `log.append`), and is
- * told to the fault hook before it happens: the crash laboratory counts, records, fails or cuts steps there.
+ * The only user of node:fs but for src/start, which touches no home. Every step that touches the disk has a name (its
+ * fault point, such as `log.append`), and is told to the fault hook before it happens: the crash laboratory counts,
+ * records, fails or cuts steps there.
  *
  * Invariants: a failed write or sync is an error, never a return value. A failed sync is SYNC_FAILED and is never
  * tried again (the kernel marks the pages clean, a second fsync may succeed with the data lost). Files are made 0600,
@@ -408,22 +409,6 @@ export function readProc(path: string): Buffer | undefined {
   } catch {
     return undefined
   }
-}
-
-/** From the kernel's generator, as node:crypto has them; loading that takes 2 ms of a start. */
-export function readRandom(size: number): Buffer {
-  const bytes = Buffer.allocUnsafe(size)
-  try {
-    const fd = fs.openSync('/dev/urandom', O_RDONLY)
-    try {
-      if (fs.readSync(fd, bytes, 0, size, null) === size) return bytes
-    } finally {
-      fs.closeSync(fd)
-    }
-  } catch {
-    // A system without that file has another way.
-  }
-  return process.getBuiltinModule('node:crypto').randomBytes(size)
 }
 
 /** Calls back on each change in the directory. Advisory: the caller looks for itself from time to time. */

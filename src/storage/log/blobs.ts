@@ -4,9 +4,9 @@
  */
 import { dirname } from 'node:path'
 import { damagedConversation } from '../../errors.js'
-import { sha256Hex } from '../../hash.js'
 import * as io from '../../host/disk/io.js'
 import { createWhole } from '../../host/disk/replace.js'
+import { sha256Hex } from '../../start/hash.js'
 import type { AgentPaths } from '../paths.js'
 
 export interface BlobReference {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { sha256Hex } from '../src/hash.js'
+import { sha256Hex } from '../../src/start/hash.js'
 
 const ofNode = (content: Uint8Array): string => createHash('sha256').update(content).digest('hex')
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { isUuid } from '../../src/format.js'
-import { random, randomUuid } from '../../src/host/random.js'
+import { random, randomUuid } from '../../src/start/random.js'
 
 const { bytes } = random
 
