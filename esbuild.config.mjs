@@ -1,10 +1,12 @@
 // Builds dist/substrat.cjs (oclif, every command and all they use, in one file), what is rarely used apart from it,
-// dist/conformance.js and oclif.manifest.json. One CommonJS file, because only that can start from V8's compiled code: see bin/run.js.
-import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+// dist/conformance.js and oclif.manifest.json. One CommonJS file, because only that can start from V8's compiled code: see src/start/code-cache.ts.
+import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { Plugin } from '@oclif/core'
 import { build } from 'esbuild'
+import { scriptSource } from './src/start/bundle-script.mjs'
+import { quickOclif } from './src/start/quick-oclif.mjs'
 
 const root = import.meta.dirname
 
@@ -18,15 +20,14 @@ const shared = {
   write: false,
 }
 
-/** As TypeScript writes one: its name is used for nothing but its members. */
-const IMPORT = /^const (?<name>\w+) = (?<module>(?:__import(?:Star|Default)\()?require\("[^"]+"\)\)?);$/gm
-
 /** With names and lines as they were written: for a lab that changes the program, and for a person who reads it. */
 const [readableFile] = process.argv[2] === '--readable' ? process.argv.slice(3) : []
 if (readableFile !== undefined) {
   writeFileSync(readableFile, await buildCli({ minify: false }))
   process.exit()
 }
+const start = await build({ ...shared, entryPoints: ['src/start/run.ts'], format: 'cjs' })
+replace('dist/start.cjs', start.outputFiles[0].text)
 // Half the bytes to read, and a third less to restore from V8's code: 2 ms of every start.
 replace('dist/substrat.cjs', await buildCli({ minify: true }))
 
@@ -85,47 +86,6 @@ function apart() {
   }
 }
 
-/**
- * What oclif does at every start in a way that costs milliseconds, done otherwise with the same result: a manifest read
- * through the thread pool, ids compared by the rules of a language (which V8 loads for it), a helper for Windows
- * loaded to learn that this is none. Fails where oclif has changed there.
- */
-function quickOclif() {
-  const changes = {
-    'util/fs.js': [
-      [`await (0, promises_1.readFile)(path, 'utf8')`, `(0, node_fs_1.readFileSync)(path, 'utf8')`],
-    ],
-    // Without DEBUG nothing of it is shown.
-    'logger.js': [
-      [
-        `(0, debug_1.default)(namespace)`,
-        `process.env.DEBUG ? (0, debug_1.default)(namespace) : Object.assign(() => {}, { enabled: false })`,
-      ],
-    ],
-    'config/plugin.js': [[`a.id.localeCompare(b.id)`, `(a.id < b.id ? -1 : 1)`]],
-    'util/os.js': [[`(await import('wsl-utils')).isWsl`, `(await import('is-wsl')).default`]],
-  }
-  return {
-    name: 'quick-oclif',
-    setup({ onLoad }) {
-      onLoad({ filter: /@oclif\/core\/lib\/.+\.js$/ }, ({ path: file }) => {
-        const [, name] = /@oclif\/core\/lib\/(.+)$/.exec(file)
-        const contents = (changes[name] ?? []).reduce(
-          (text, [before, after]) => {
-            if (!text.includes(before)) throw new Error(`${name} of @oclif/core is not as it was: ${before}`)
-            return text.replace(before, after)
-          },
-          readFileSync(file, 'utf8'),
-        )
-        return {
-          contents: contents.replaceAll(IMPORT, 'const $<name> = lazyBuiltin(() => $<module>);'),
-          loader: 'js',
-        }
-      })
-    },
-  }
-}
-
 /** One getter per file of commands/, so that a start evaluates the one command it runs. */
 function entrySource() {
   const getters = readdirSync(path.join(root, 'commands'), { recursive: true })
@@ -142,47 +102,6 @@ function entrySource() {
     `}`,
     `export const main = (root: string, starter: Starter) => start(root, COMMANDS, starter)`,
   ].join('\n')
-}
-
-/** The bundle as bin/run.js needs it. */
-function scriptSource(text) {
-  const prelude = [
-    `const bundleUrl = require('node:url').pathToFileURL(__filename).href`,
-    `const importModule = module.importModule ?? ((specifier) => import(specifier))`,
-    `const lazyBuiltin = ${lazyBuiltin}`,
-  ]
-  const body = text
-    // Libraries name at their top what they may never use; each of these costs a start a millisecond or more.
-    .replaceAll(
-      /\brequire\("((?:node:)?(?:child_process|crypto|readline|perf_hooks|net|worker_threads|stream\/promises|fs\/promises|string_decoder|tty|os|assert|zlib))"\)/g,
-      (_, name) => `lazyBuiltin(() => require(${JSON.stringify(name)}))`,
-    )
-    // In code that V8 restores, import() fails on Node 20 and warns later on: run.js lends its own.
-    .replaceAll(/(?<![.\w$])import\((?!\))/g, 'importModule(')
-    // Plain ASCII is read four times as fast. Only regular expressions hold anything else; esbuild escapes the rest.
-    .replaceAll(/[\u0080-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
-  return `${prelude.join('\n')}\n${body}`
-}
-
-/** A built-in module of Node that is loaded when the first of its members is asked for. Runs in the bundle. */
-function lazyBuiltin(load) {
-  let loaded
-  const target = () => {
-    loaded ??= load()
-    return loaded
-  }
-  return new Proxy(
-    {},
-    {
-      get: (_, name) => target()[name],
-      has: (_, name) => name in target(),
-      ownKeys: () => Reflect.ownKeys(target()),
-      getOwnPropertyDescriptor: (_, name) => {
-        const found = Reflect.getOwnPropertyDescriptor(target(), name)
-        return found && { ...found, configurable: true }
-      },
-    },
-  )
 }
 
 /** What oclif knows of the commands without loading them. */

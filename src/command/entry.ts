@@ -17,7 +17,7 @@ const pjson = packageJson as unknown as Interfaces.PJSON
 type Commands = Record<string, CommandClass>
 type CommandClass = { id: string; new (argv: string[], config: OwnConfig): BaseCommand }
 
-/** What bin/run.js knows before the bundle is there. */
+/** What src/start/run.ts knows before the bundle is there. */
 export interface Starter {
   /** Why the code that these files hold, or name, could be another user's: all reasons, as one sentence. */
   whyUntrusted(paths: string[]): string | undefined

@@ -11,7 +11,7 @@ import type { StopReason } from './step/turn-event.js'
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
 const SIGNALS: StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
-/** Without SIGHUP where `nohup`, or a shell, had it ignored when the command began (bin/run.js). */
+/** Without SIGHUP where `nohup`, or a shell, had it ignored when the command began (src/start/hangup.ts). */
 function stopSignals(): StopSignal[] {
   const isHangupIgnored = process.env.SUBSTRAT_HANGUP === 'ignored'
   return SIGNALS.filter((name) => name !== 'SIGHUP' || !isHangupIgnored)

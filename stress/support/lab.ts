@@ -56,6 +56,7 @@ const RUN_MS_MAX = 120_000
 const COPIED = [
   'bin/run.js',
   'bin/package.json',
+  'dist/start.cjs',
   'dist/mcp.cjs',
   'dist/mcp-server.js',
   'package.json',

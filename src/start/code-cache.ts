@@ -1,0 +1,125 @@
+/**
+ * Starts the bundle from V8's compiled code, kept in oclif's cache directory: compiling it anew takes 25 ms of every
+ * start.
+ *
+ * Invariants: code is used only with the very source it was made from, and only if it is whole (V8 compares the
+ * source's length, no more, and damaged code crashes the process); only if nobody else could have written it (a checksum
+ * is no signature); a cache that cannot be used costs time only.
+ */
+import { lstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { createRequire, Module } from 'node:module'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { Script } from 'node:vm'
+import { crc32 } from 'node:zlib'
+import { whyUntrusted } from './trust.js'
+
+/** What the bundle exports. */
+interface Bundle {
+  COMMANDS: Record<string, unknown>
+  main(root: string, starter: { whyUntrusted(files: string[]): string | undefined }): unknown
+}
+
+interface SavedCode {
+  code: Buffer
+  /** The commands whose functions are in it. */
+  commands: string[]
+  isDue: boolean
+}
+
+interface Run {
+  codeFile: string
+  source: Buffer
+  script: Script
+  saved: SavedCode | undefined
+  bundle: Bundle
+}
+
+const SAVED_WITHIN_MS = 10_000
+/** What a command does only with an agent of some age is then among it too. */
+const RENEWED_AFTER_MS = 24 * 60 * 60 * 1000
+
+export function loadBundle(file: string): Bundle {
+  const codeFile = codeFileFor(file)
+  const source = readFileSync(file)
+  const saved = readCode(codeFile, source)
+  const script = new Script(wrapped(source), {
+    filename: file,
+    ...(saved === undefined ? {} : { cachedData: saved.code }),
+  })
+  const module = Object.assign(new Module(file), {
+    filename: file,
+    importModule: (specifier: string) => import(specifier),
+  })
+  // oclif loads the commands from this file by its name: it must get this instance, not a second one.
+  const require = createRequire(file)
+  require.cache[file] = module as NodeJS.Module
+  script.runInThisContext()(module.exports, require, module, file, dirname(file))
+  module.loaded = true
+  const bundle = module.exports as Bundle
+  process.once('exit', (exitCode) => saveCode(exitCode, { codeFile, source, script, saved, bundle }))
+  return bundle
+}
+
+/** V8 takes no code that was made under other flags of its own. */
+function codeFileFor(file: string): string {
+  const made = crc32(JSON.stringify([file, process.execArgv, process.env.NODE_OPTIONS])).toString(16)
+  return join(cacheDir(), `${process.version}-${process.arch}-${made}.code`)
+}
+
+/** oclif's own rule, before oclif is there. */
+function cacheDir(): string {
+  const { SUBSTRAT_CACHE_DIR, XDG_CACHE_HOME } = process.env
+  const home = join(homedir(), process.platform === 'darwin' ? 'Library/Caches' : '.cache')
+  return SUBSTRAT_CACHE_DIR || join(XDG_CACHE_HOME || home, 'substrat')
+}
+
+/** Put together as bytes: V8 would make another text of texts, and collect garbage in the middle of the start for it. */
+function wrapped(source: Buffer): string {
+  const head = Buffer.from('(function (exports, require, module, __filename, __dirname) {')
+  return Buffer.concat([head, source, Buffer.from('\n})')]).toString('latin1')
+}
+
+function readCode(codeFile: string, source: Buffer): SavedCode | undefined {
+  try {
+    const stat = lstatSync(codeFile, { throwIfNoEntry: false })
+    if (stat === undefined) return undefined
+    const why = whyUntrusted([codeFile], { isOwn: true })
+    if (why !== undefined) {
+      console.error(`substrat: warning: the compiled code ${codeFile} is not used: ${why}`)
+      return undefined
+    }
+    const bytes = readFileSync(codeFile)
+    const end = bytes.indexOf('\n')
+    const header = JSON.parse(bytes.toString('utf8', 0, end))
+    const code = bytes.subarray(end + 1)
+    if (header.source !== crc32(source) || header.code !== crc32(code)) return undefined
+    return { code, commands: header.commands, isDue: Date.now() - stat.mtimeMs > RENEWED_AFTER_MS }
+  } catch {
+    return undefined
+  }
+}
+
+/** The code holds the functions that have run, so each command adds its own: the first time it ends well, and once a day. */
+function saveCode(exitCode: number, { codeFile, source, script, saved, bundle }: Run): void {
+  const known = script.cachedDataRejected ? [] : (saved?.commands ?? [])
+  const command = process.argv[2] ?? ''
+  const isOurs = Object.keys(bundle.COMMANDS).some((id) => id.split(':')[0] === command)
+  const isKnown = known.includes(command) && saved?.isDue === false
+  if (exitCode !== 0 || !isOurs || isKnown || process.argv.includes('--help')) return
+  // After a long run V8 has dropped the code of what ran at the start.
+  if (performance.now() > SAVED_WITHIN_MS) return
+  try {
+    // In another user's directory a link could lead what we write to any file of ours.
+    if (whyUntrusted([dirname(codeFile)], { isOwn: true }) !== undefined) return
+    process.umask(0o077)
+    const code = script.createCachedData()
+    const header = { source: crc32(source), code: crc32(code), commands: [...new Set([...known, command])] }
+    mkdirSync(dirname(codeFile), { recursive: true, mode: 0o700 })
+    // One temporary name for all: a killed writer leaves one file behind at most, and a mixed one fails its checksum.
+    writeFileSync(`${codeFile}.tmp`, Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), code]), {
+      mode: 0o600,
+    })
+    renameSync(`${codeFile}.tmp`, codeFile)
+  } catch {}
+}

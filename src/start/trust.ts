@@ -1,0 +1,59 @@
+/** Who could have written the code that a start is about to run. */
+import { lstatSync, realpathSync, type Stats } from 'node:fs'
+import { dirname } from 'node:path'
+
+/**
+ * Why the code that files hold, or name, could be another user's: each file, and each directory on the way to it, must
+ * belong to this user or to root, and nobody else may write there. `isOwn`: the file is this user's, and no link. All
+ * that is wrong, as one sentence; undefined where they can be trusted, and where nothing is there. A sticky directory
+ * keeps others from our entries.
+ */
+export function whyUntrusted(files: string[], { isOwn = false } = {}): string | undefined {
+  const self = process.geteuid?.()
+  if (self === undefined) return undefined
+  const foreign = new Map<number, string[]>()
+  const links: string[] = []
+  const writable: string[] = []
+  for (const at of new Set(files.flatMap((file) => [...wayTo(file), ...wayTo(realPath(file))]))) {
+    const stat = lstatSync(at, { throwIfNoEntry: false })
+    if (stat === undefined) continue
+    const isOwnFile = isOwn && files.includes(at)
+    const isOurs = stat.uid === self || (stat.uid === 0 && !isOwnFile)
+    if (!isOurs) foreign.set(stat.uid, [...(foreign.get(stat.uid) ?? []), at])
+    else if (stat.isSymbolicLink()) {
+      if (isOwnFile) links.push(at)
+    } else if (isOpenToOthers(stat, self)) writable.push(at)
+  }
+  const wrong = [...foreign].map(
+    ([uid, paths]) => `${listed(paths, 'belongs', 'belong')} to user ${uid}, and this runs as user ${self}`,
+  )
+  if (links.length > 0) wrong.push(listed(links, 'is a symbolic link', 'are symbolic links'))
+  if (writable.length > 0) wrong.push(`other users can write to ${writable.join(', ')} (chmod go-w)`)
+  return wrong.length === 0 ? undefined : wrong.join('; ')
+}
+
+function isOpenToOthers(stat: Stats, self: number): boolean {
+  const { uid, gid, mode } = stat
+  if (stat.isDirectory() && (mode & 0o1000) !== 0) return false
+  // A group of this user alone, as Debian gives each user, is nobody else: umask 002 goes with it.
+  const isPrivate = uid === self && gid === self && process.getegid?.() === self && self !== 0
+  return (mode & (isPrivate ? 0o002 : 0o022)) !== 0
+}
+
+function listed(paths: string[], one: string, several: string): string {
+  return `${paths.join(', ')} ${paths.length === 1 ? one : several}`
+}
+
+function wayTo(file: string): string[] {
+  const way = [file]
+  for (let at = file; at !== dirname(at); at = dirname(at)) way.push(dirname(at))
+  return way
+}
+
+function realPath(file: string): string {
+  try {
+    return realpathSync.native(file)
+  } catch {
+    return file
+  }
+}
