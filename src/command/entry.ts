@@ -5,17 +5,13 @@ import { settings } from '@oclif/core/settings'
 import packageJson from '../../package.json' with { type: 'json' }
 import { SubstratError } from '../errors.js'
 import { isThere } from '../files/user-files.js'
+import { type Commands, startOwn, withoutPlugins } from '../start/own-command.js'
 import { OwnConfig } from '../start/own-config.js'
-import type { BaseCommand } from './base.js'
 import { asSubstratError, errorJson, errorLine } from './output.js'
 import { pluginCode } from './plugin-code.js'
 import { guardStdio, stdout } from './stdio.js'
 
 const pjson = packageJson as unknown as Interfaces.PJSON
-
-/** Our own commands by their ids (`config:get`), each loaded when it is asked for. */
-type Commands = Record<string, CommandClass>
-type CommandClass = { id: string; new (argv: string[], config: OwnConfig): BaseCommand }
 
 /** What src/start/run.ts knows before the bundle is there. */
 export interface Starter {
@@ -33,9 +29,13 @@ export async function start(root: string, commands: Commands, starter: Starter):
   process.once('beforeExit', failUnfinished)
   process.removeAllListeners('warning').on('warning', warn)
   try {
-    refuseForeignPlugins(new OwnConfig(root, pjson).pluginList, starter)
-    if (!isOurs(commands, argv)) keepFromOthers()
-    await (startOwn(root, commands, argv) ?? run(argv, { root, pjson: pjsonFor(argv, commands) }))
+    const config = new OwnConfig(root, pjson)
+    const hasPlugins = isThere(config.pluginList)
+    if (hasPlugins) refuseForeignPlugins(config.pluginList, starter)
+    const isOwn = isOurs(commands, argv)
+    if (!isOwn) keepFromOthers()
+    await (startOwn(config, commands, argv, hasPlugins) ??
+      run(argv, { root, pjson: isOwn ? withoutPlugins(pjson) : pjson }))
   } catch (error) {
     fail(error, argv)
   }
@@ -101,36 +101,10 @@ function isOurs(commands: Commands, [first]: string[]): boolean {
 
 /** Plugins run in our process, with our rights: without them a command would do something else than it was told. */
 function refuseForeignPlugins(pluginList: string, { whyUntrusted }: Starter): void {
-  if (!isThere(pluginList)) return
   const why = whyUntrusted([pluginList, ...pluginCode(pluginList)])
   if (why === undefined) return
   throw new SubstratError('HOME_EXPOSED', `the plugins of ${pluginList} are not loaded: ${why}`, {
     hint: 'run as their owner, take the plugin out of that list, or set SUBSTRAT_DATA_DIR to a directory of your own, and install them there',
     facts: { path: pluginList },
   })
-}
-
-/** Undefined where oclif has to look: for help, for what is no command of ours, and where the user has plugins. */
-function startOwn(root: string, commands: Commands, argv: string[]): Promise<void> | undefined {
-  const [first = '', second] = argv
-  if (first === '--version' && argv.length === 1) return printVersion(root)
-  const id = [`${first}:${second}`, first].find((word) => word !== 'mcp' && Object.hasOwn(commands, word))
-  if (id === undefined || argv.includes('--help') || argv.includes('-h')) return undefined
-  const config = new OwnConfig(root, pjson)
-  if (isThere(config.pluginList)) return undefined
-  const command = commands[id] as CommandClass
-  command.id = id
-  return new command(argv.slice(id === first ? 1 : 2), config).start()
-}
-
-/** As oclif prints it. On Windows' Linux only oclif knows how it is called. */
-function printVersion(root: string): Promise<void> | undefined {
-  if (process.env.WSL_DISTRO_NAME !== undefined) return undefined
-  process.stdout.write(`${new OwnConfig(root, pjson).userAgent}\n`)
-  return Promise.resolve()
-}
-
-/** Our own commands need none of help, plugins and autocomplete; loading them takes 5 ms. User plugins stay. */
-function pjsonFor(argv: string[], commands: Commands): Interfaces.PJSON {
-  return isOurs(commands, argv) ? { ...pjson, oclif: { ...pjson.oclif, plugins: [] } } : pjson
 }
