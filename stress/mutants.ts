@@ -1,11 +1,12 @@
-// npm run stress:mutants -- [--only RULE|NAME]… [--jobs N] [--json FILE [--left]] [--markdown FILE]
+// npm run stress:mutants -- [--only RULE|NAME]… [--jobs N] [--json FILE [--left]] [--markdown FILE] | --learn
 // Takes out each barrier and each check in turn; the suites must notice. What FILE has of those that are not tried is kept;
-// with --left those are tried that have no good end in it.
+// with --left those are tried that have no good end in it. --learn adds what mutants/shapes.tsv does not have yet.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { MUTANTS } from './mutants/all.js'
 import { type Result, tryAll } from './mutants/campaign.js'
 import { isBad, line, markdown, summary } from './mutants/report.js'
+import { learnAll } from './mutants/shapes.js'
 
 const { values } = parseArgs({
   options: {
@@ -14,8 +15,14 @@ const { values } = parseArgs({
     json: { type: 'string' },
     left: { type: 'boolean', default: false },
     markdown: { type: 'string' },
+    learn: { type: 'boolean', default: false },
   },
 })
+
+if (values.learn) {
+  learnAll(MUTANTS)
+  process.exit(0)
+}
 
 const { only, json } = values
 const isMeant = (mutant: { rule: string; name: string }): boolean =>
@@ -48,5 +55,5 @@ await tryAll(chosen, Number(values.jobs), (result) => {
 const all = known()
 console.log(`\n${summary(all)}`)
 for (const result of all.filter(isBad)) console.log(line(result))
-if (values.markdown !== undefined) writeFileSync(values.markdown, markdown(all))
+if (values.markdown !== undefined) writeFileSync(values.markdown, markdown(all, MUTANTS))
 process.exit(all.some(isBad) ? 1 : 0)

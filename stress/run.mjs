@@ -39,7 +39,7 @@ await build({
     js: `import { createRequire as requireFrom } from 'node:module'\nconst require = requireFrom(${JSON.stringify(source)})`,
   },
   plugins: canary === undefined ? [] : [changing(canary)],
-  external: ['proper-lockfile', 'fs-native-extensions', 'typescript', 'vitest', 'esbuild'],
+  external: ['proper-lockfile', 'fs-native-extensions', 'oxc-parser', 'typescript', 'vitest', 'esbuild'],
 })
 await import(pathToFileURL(outfile).href)
 

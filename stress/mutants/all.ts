@@ -20,9 +20,7 @@ import { TRANSITIONS } from './rules/transitions.js'
 import { TREE } from './rules/tree.js'
 import { UNSYNCED } from './rules/unsynced.js'
 
-export interface RuleMutant extends Mutant {
-  rule: string
-}
+export type RuleMutant = Mutant & { rule: string }
 
 const BY_RULE: Record<string, Mutant[]> = {
   '1 acknowledged': ACKNOWLEDGED,

@@ -7,6 +7,8 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 import { type Mutant, mutated } from './mutant.js'
+import { sourcesIn } from './place.js'
+import { shapesOf } from './shapes.js'
 
 export async function bundleSuite(
   root: string,
@@ -36,14 +38,14 @@ export async function bundleSuite(
 
 /** Where the sources stand is where they say that they stand. */
 function changing(root: string, mutant: Mutant | undefined): Plugin {
-  const changed = mutant === undefined ? undefined : join(root, 'src', mutant.file)
+  const changed = mutant === undefined ? undefined : mutated(sourcesIn(root), mutant, shapesOf(mutant))
   return {
     name: 'mutant',
     setup({ onLoad }) {
       onLoad({ filter: /\.ts$/ }, ({ path }) => {
-        const source = readFileSync(path, 'utf8')
-        const text = mutant !== undefined && path === changed ? mutated(source, mutant) : source
-        const contents = text
+        const isChanged = changed !== undefined && path === join(root, 'src', changed.file)
+        const source = isChanged ? changed.source : readFileSync(path, 'utf8')
+        const contents = source
           .replaceAll(/(?<!')import\.meta\.dirname\b/g, JSON.stringify(dirname(path)))
           .replaceAll(/(?<!')import\.meta\.url\b/g, JSON.stringify(pathToFileURL(path).href))
         return { contents, loader: 'ts' }

@@ -17,6 +17,8 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { repository } from '../support/lab.js'
 import { type Mutant, mutated } from './mutant.js'
+import { sourcesIn } from './place.js'
+import { shapesOf } from './shapes.js'
 
 const LEFT_OUT = new Set(['.git', 'node_modules'])
 
@@ -46,9 +48,10 @@ export class Copy {
 
   /** The file that is changed. */
   apply(mutant: Mutant): string {
-    const path = join(this.root, 'src', mutant.file)
+    const { file, source } = mutated(sourcesIn(this.root), mutant, shapesOf(mutant))
+    const path = join(this.root, 'src', file)
     const original = readFileSync(path, 'utf8')
-    writeFileSync(path, mutated(original, mutant))
+    writeFileSync(path, source)
     this.changed = { path, original }
     this.isBuilt = false
     return path

@@ -1,13 +1,10 @@
-/** A mutant: the program with one barrier, check or order taken out, in one place of one source file. */
+/** A mutant is the program with one barrier, check or order taken out. It names no line of the source. */
+import { addressesIn, changed, type Edits } from './change.js'
+import { finder, findUnit, learnShapes, type Shapes, type Sources } from './place.js'
 
-export interface Mutant {
+interface Defect {
   /** What is broken, as a sentence. */
   name: string
-  /** In src/. */
-  file: string
-  /** The one place, and what stands there instead. */
-  from: string
-  to: string
   /**
    * The test files that are to notice, without `test/` and `.test.ts`; those that cost little first. Behind a `#` stands what
    * the titles of the tests must have, where one of them is enough and the others cost much.
@@ -17,10 +14,46 @@ export interface Mutant {
   equivalent?: string
 }
 
-/** Throws where the place is not there, or not once: then the mutant has to follow the program. */
-export function mutated(source: string, { name, file, from, to }: Mutant): string {
-  const parts = source.split(from)
-  if (parts.length !== 2)
-    throw new Error(`the mutant "${name}" finds its place in src/${file} ${parts.length - 1} times`)
-  return parts.join(to)
+/** Leaves out a step of io. */
+interface StepMutant extends Defect {
+  /** Its fault point, such as `log.sync`. */
+  step: string
+}
+
+/** Edits a function, a method or a constant. */
+export interface CodeMutant extends Defect {
+  /** `FILE UNIT`, as in `storage/log/log.ts LogWriter.append`; the file is in src/. */
+  place: string
+  edits: Edits
+}
+
+export type Mutant = StepMutant | CodeMutant
+
+/** The changed file of src/. Throws if the code at the mutant's place is gone or has another shape. */
+export function mutated(sources: Sources, mutant: Mutant, shapes: Shapes): { file: string; source: string } {
+  const { place, edits } = codeOf(mutant)
+  try {
+    const { file, source, unit } = findUnit(sources, place, shapes)
+    return { file, source: changed(source, unit.root, edits, finder(sources, place, shapes)) }
+  } catch (error) {
+    throw new Error(`the mutant "${mutant.name}": ${(error as Error).message}`)
+  }
+}
+
+/** The shapes of all code that the mutant addresses. */
+export function shapesFor(sources: Sources, mutant: Mutant, known: Shapes): Shapes {
+  const { place, edits } = codeOf(mutant)
+  return learnShapes(sources, place, addressesIn(edits), known)
+}
+
+const IO = 'host/disk/io.ts'
+
+function codeOf(mutant: Mutant): { place: string; edits: Edits } {
+  if ('place' in mutant) return mutant
+  // Every function of io calls `step`.
+  const point = `@call:1.arguments.0.object.@{${IO} sizeOf|property:1.key}`
+  return {
+    place: `${IO} step`,
+    edits: { 'try:1': `if (${point} === '${mutant.step}') return undefined as never\n@self` },
+  }
 }

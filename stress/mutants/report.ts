@@ -1,5 +1,6 @@
 /** What came of the mutants, as tables. */
 import type { Outcome, Result } from './campaign.js'
+import type { Mutant } from './mutant.js'
 
 /** An equivalent one that was noticed is none, and says so. */
 export function isBad({ outcome, why }: Result): boolean {
@@ -59,20 +60,23 @@ export function summary(results: Result[]): string {
   return [head, ...rows].join('\n')
 }
 
-export function markdown(results: Result[]): string {
+export function markdown(results: Result[], mutants: Mutant[]): string {
+  const places = new Map(mutants.map((mutant) => [mutant.name, placeOf(mutant)]))
   const totals = totalsOf(results).map(
     ({ rule, mutants, noticed, equivalent, bad }) =>
       `| ${rule} | ${mutants} | ${noticed} | ${equivalent} | ${bad} |`,
   )
   const rules = [...new Set(results.map(({ rule }) => rule))]
   const sections = rules.map((rule) => {
-    const rows = results.filter((result) => result.rule === rule).map(row)
-    return `## ${rule}\n\n| the program with this change | is noticed by | s |\n|---|---|---|\n${rows.join('\n')}\n`
+    const rows = results
+      .filter((result) => result.rule === rule)
+      .map((result) => row(result, places.get(result.name) ?? ''))
+    return `## ${rule}\n\n| the program with this change | its place | is noticed by | s |\n|---|---|---|---|\n${rows.join('\n')}\n`
   })
   return `# Mutants
 
 The program with one barrier, check or order taken out at a time, and the first test that notices. Made by
-\`npm run stress:mutants -- --markdown docs/mutants.md\`; see [durability](durability.md).
+\`npm run stress:mutants -- --markdown FILE\`; see [docs/mutants.md](../../docs/mutants.md).
 
 | rule | mutants | noticed | equivalent | not noticed |
 |---|---|---|---|---|
@@ -81,7 +85,14 @@ ${totals.join('\n')}
 ${sections.join('\n')}`
 }
 
-function row({ name, outcome, suite, title, why, seconds }: Result): string {
+function placeOf(mutant: Mutant): string {
+  if ('step' in mutant) return `step \`${mutant.step}\` left out`
+  return `\`${mutant.place}\` at ${Object.keys(mutant.edits)
+    .map((address) => `\`${address}\``)
+    .join(', ')}`
+}
+
+function row({ name, outcome, suite, title, why, seconds }: Result, place: string): string {
   const by = {
     noticed: `\`${suite}\`: ${title}`,
     equivalent: `nobody can notice: ${why}`,
@@ -89,7 +100,7 @@ function row({ name, outcome, suite, title, why, seconds }: Result): string {
     broken: '**it is no program**',
     timed_out: '**it hangs**',
   }[outcome]
-  return `| ${cell(name)} | ${cell(by)} | ${seconds.toFixed(1)} |`
+  return `| ${cell(name)} | ${place} | ${cell(by)} | ${seconds.toFixed(1)} |`
 }
 
 function cell(text: string): string {

@@ -1,20 +1,43 @@
 /** A sample of `npm run stress:mutants`, on each run of the tests: the mutants follow the program, and the run can tell. */
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { transform } from 'esbuild'
 import { describe, expect, test } from 'vitest'
 import { MUTANTS } from '../../stress/mutants/all.js'
-import { mutated } from '../../stress/mutants/mutant.js'
+import { REFERENCE } from '../../stress/mutants/change.js'
+import { type Mutant, mutated } from '../../stress/mutants/mutant.js'
+import { type Sources, sourcesIn } from '../../stress/mutants/place.js'
+import { shapesOf } from '../../stress/mutants/shapes.js'
+import { placesIn, programOf } from '../../stress/mutants/syntax.js'
 import { repository } from '../../stress/support/lab.js'
 
-const sources = new Map<string, string>()
+const sources = sourcesIn(repository)
 
-function sourceOf(file: string): string {
-  const source = sources.get(file) ?? readFileSync(join(repository, 'src', file), 'utf8')
-  sources.set(file, source)
-  return source
+function mutatedIn(program: Sources, mutant: Mutant): { file: string; source: string } {
+  return mutated(program, mutant, shapesOf(mutant))
+}
+
+/** Words of JavaScript and Node, and variables that a mutant declares itself. */
+const LANGUAGE =
+  /^(constructor|undefined|null|true|false|Infinity|Number|isNaN|String|Math|random|Promise|resolve|then|setTimeout|Buffer|alloc|length|slice|write|end|each|result|const|new|await|async|return|throw|try|catch|finally|if|else|for|of|in|typeof|void|this|as|n)$/
+/** Fields on disk, which keep their names. */
+const FIELD = /^([a-z]+(_[a-z]+)+|id|kind|type|at|key|digest)$/
+const SUFFIX = 'Renamed'
+
+/** The source with another name for every function, variable and property. */
+function renamed(source: string): string {
+  const ends = [...placesIn(programOf(source))].flatMap(({ node: { type, name, start } }) =>
+    type !== 'Identifier' || LANGUAGE.test(name as string) || FIELD.test(name as string)
+      ? []
+      : [start + (name as string).length],
+  )
+  const pieces = [...new Set([0, ...ends, source.length])].sort((a, b) => a - b)
+  return pieces
+    .map((end, index) => source.slice(pieces[index - 1] ?? 0, end))
+    .join(SUFFIX)
+    .slice(SUFFIX.length)
 }
 
 describe('each mutant', () => {
@@ -22,15 +45,59 @@ describe('each mutant', () => {
     expect(new Set(MUTANTS.map(({ name }) => name)).size).toBe(MUTANTS.length)
   })
 
-  test('finds its place once, and is still a program', async () => {
-    const changed = MUTANTS.map((mutant) => mutated(sourceOf(mutant.file), mutant))
-    await Promise.all(changed.map((source) => transform(source, { loader: 'ts' })))
-    expect(changed.length).toBeGreaterThan(300)
+  test('finds its place, and is still a program', async () => {
+    const changed = MUTANTS.map((mutant) => mutatedIn(sources, mutant))
+    await Promise.all(changed.map(({ source }) => transform(source, { loader: 'ts' })))
+    expect(changed.filter(({ file, source }) => source === sources.get(file))).toEqual([])
+    expect(changed.length).toBeGreaterThan(500)
+  })
+
+  test('has no name of the program in it', () => {
+    const edits = MUTANTS.flatMap((mutant) => ('edits' in mutant ? Object.values(mutant.edits) : []))
+    const texts = edits.filter((edit) => typeof edit === 'string')
+    const words = texts.flatMap(
+      (text) =>
+        text
+          .replaceAll(REFERENCE, '')
+          .replaceAll(/'[^']*'/g, '')
+          .match(/\b[a-zA-Z_]\w*/g) ?? [],
+    )
+    expect(words.filter((word) => !LANGUAGE.test(word) && !FIELD.test(word))).toEqual([])
+  })
+
+  test('is the same mutant when every name in the program is another', () => {
+    const program = new Map([...sources].map(([file, source]) => [file, renamed(source)]))
+    const others = MUTANTS.filter(
+      (mutant) =>
+        mutatedIn(program, mutant).source.replaceAll(SUFFIX, '') !== mutatedIn(sources, mutant).source,
+    )
+    expect(others.map(({ name }) => name)).toEqual([])
+  })
+
+  test('finds its place when every file is in another folder', () => {
+    const moved = new Map([...sources].map(([file, source]) => [`elsewhere/${file}`, source]))
+    for (const mutant of MUTANTS) {
+      const { file, source } = mutatedIn(sources, mutant)
+      expect(mutatedIn(moved, mutant)).toEqual({ file: `elsewhere/${file}`, source })
+    }
+  })
+
+  test('that leaves a step of the disk out leaves out one step', () => {
+    const program = [...sources.values()].join('\n')
+    const steps = MUTANTS.flatMap((mutant) => ('step' in mutant ? [mutant.step] : []))
+    expect(steps.filter((step) => program.split(`'${step}'`).length !== 2)).toEqual([])
   })
 
   test('has suites that are there', () => {
     const files = MUTANTS.flatMap(({ suites }) => suites.map((suite) => suite.split('#')[0]))
     expect(files.filter((file) => !existsSync(join(repository, 'test', `${file}.test.ts`)))).toEqual([])
+  })
+
+  test('is refused when the code at its place has changed', () => {
+    const mutant = MUTANTS.find(({ name }) => name === NOTICED) as Mutant
+    const { file, source } = mutatedIn(sources, mutant)
+    const program = new Map([...sources, [file, source]])
+    expect(() => mutatedIn(program, mutant)).toThrow(/has changed at .* correct the address/)
   })
 })
 

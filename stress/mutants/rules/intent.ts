@@ -4,207 +4,182 @@ import type { Mutant } from '../mutant.js'
 export const INTENT: Mutant[] = [
   {
     name: 'a program runs before its group is recorded',
-    file: 'provider/gate.ts',
-    from: '    record(group)\n',
-    to: `    ;(child.stdio[3] as unknown as NodeJS.WritableStream).write('\\n')\n    await new Promise((resolve) => setTimeout(resolve, 300))\n    record(group)\n`,
+    place: 'provider/gate.ts startGated',
+    edits: {
+      'expression:6':
+        ";(@as:1).write('\\n')\nawait new Promise((resolve) => setTimeout(resolve, 300))\n@self",
+    },
     suites: ['provider/program'],
   },
   {
     name: 'the gate of a program is no gate',
-    file: 'provider/gate.ts',
-    from: 'read -r _ <&3 || exit 125; exec 3<&-; exec',
-    to: 'exec 3<&-; exec',
+    place: 'provider/gate.ts GATE',
+    edits: { 'templateLiteral:1': ['read -r _ <&3 || exit 125; ', ''] },
     suites: ['provider/program'],
   },
   {
     name: 'the death of substrat opens the gate of a program',
-    file: 'provider/gate.ts',
-    from: 'read -r _ <&3 || exit 125; exec 3<&-',
-    to: 'read -r _ <&3; exec 3<&-',
+    place: 'provider/gate.ts GATE',
+    edits: { 'templateLiteral:1': [' || exit 125', ''] },
     suites: ['provider/program'],
   },
   {
     name: 'a program whose record cannot be written is let through',
-    file: 'provider/gate.ts',
-    from: `    child.kill('SIGKILL')\n    await exited\n    held?.release()\n    throw error`,
-    to: `    ;(child.stdio[3] as unknown as NodeJS.WritableStream).end('\\n')\n    throw error`,
+    place: 'provider/gate.ts startGated',
+    edits: {
+      'expression:7': '@empty:1\n@function:1.body.body.15',
+      'catchClause:1.body.body.1': '',
+      'catchClause:1.body.body.2': '',
+    },
     suites: ['provider/program'],
   },
   {
     name: 'the group of a program is not recorded',
-    file: 'turn/step/step.ts',
-    from: `return { records: [{ kind: 'provider.started', run_id, ...event.group }] }`,
-    to: 'return { records: [] }',
+    place: 'turn/step/step.ts step',
+    edits: { 'object:2': '' },
     suites: ['turn/step/step', 'turn/drive-agent'],
   },
   {
     name: 'the group of a tool is not recorded',
-    file: 'turn/drive.ts',
-    from: `          this.persist({ type: 'tool_launched', call_id: callId, group })\n`,
-    to: '',
+    place: 'turn/drive.ts Turn.runTool',
+    edits: { 'expression:3': '' },
     suites: ['turn/drive-tools#of a program is recorded'],
   },
   {
     name: 'the group of a tool server is not recorded',
-    file: 'turn/drive.ts',
-    from: `          this.persist({ type: 'server_launched', server, group })\n`,
-    to: '',
+    place: 'turn/drive.ts Turn.startServers',
+    edits: { 'expression:2': '' },
     suites: ['turn/drive-tools#of a tool server is run', 'commands/tools'],
   },
   {
     name: 'a model is asked without a record',
-    file: 'turn/step/records.ts',
-    from: `provider === 'model' ? [{ kind: 'model.requested', run_id }] : []`,
-    to: '[]',
+    place: 'turn/step/records.ts asking',
+    edits: { 'conditional:1': '[]' },
     suites: ['turn/step/step'],
   },
   {
     name: 'a model is asked before the records of its turn are made',
-    file: 'turn/drive.ts',
-    from: '    this.session.append(all)\n    return effect\n',
-    to: `    if (effect?.type === 'ask') setTimeout(() => this.session.append(all), 20)
-    else this.session.append(all)
-    return effect
-`,
+    place: 'turn/drive.ts Turn.persist',
+    edits: {
+      'expression:3': "if (@property:2.key?.type === 'ask') setTimeout(() => @expression, 20)\nelse @self",
+    },
     suites: ['turn/drive-model'],
   },
   {
     name: 'a tool of ours is run without a record',
-    file: 'turn/step/calls.ts',
-    from: `      records.push({ kind: 'tool.started', run_id, call_id, tool })\n`,
-    to: '      void 0\n',
+    place: 'turn/step/calls.ts proceed',
+    edits: { 'expression:2.expression': 'void 0' },
     suites: ['turn/drive-tools#of a program is recorded'],
   },
   {
     name: 'a call of a program is recorded once it is carried out',
-    file: 'turn/ask/program-calls.ts',
-    from: `    persist({ type: 'program_called', call: this.turn.stored(call) })
-    const { whole, ...outcome } = await this.resultOf(call, run, signal)`,
-    to: `    const { whole, ...outcome } = await this.resultOf(call, run, signal)
-    persist({ type: 'program_called', call: this.turn.stored(call) })`,
+    place: 'turn/ask/program-calls.ts ProgramCalls.call',
+    edits: { 'expression:1': '@variable:5', 'variable:5': '@expression:1' },
     suites: ['turn/ask/program-calls'],
   },
   {
     name: 'a program is let go before its reply is recorded',
-    file: 'turn/ask/ask-agent.ts',
-    from: `    storage.persist({ type: 'agent_replied', reply })
-    const state = await letGo(agent, 'suspend')`,
-    to: `    const state = await letGo(agent, 'suspend')
-    storage.persist({ type: 'agent_replied', reply })`,
+    place: 'turn/ask/ask-agent.ts askAgent',
+    edits: { 'expression:7': '@if:2.consequent.body.0', 'try:1.block.body.11': '@expression:7' },
     suites: ['turn/drive-agent'],
   },
   {
     name: 'what a program says of its state is recorded at its end alone',
-    file: 'turn/ask/ask-agent.ts',
-    from: `      this.storage.persist({ type: 'state_known', state: stored(event.state) })`,
-    to: '      stored(event.state)',
+    place: 'turn/ask/ask-agent.ts Heard.take',
+    edits: { 'expression:4.expression': '@arguments.0.properties.1.value' },
     suites: ['turn/drive-agent'],
   },
   {
     name: 'a kept server runs before it is recorded',
-    file: 'turn/step/step.ts',
-    from: `          { kind: 'server.kept', server_id, group },\n`,
-    to: '',
+    place: 'turn/step/step.ts step',
+    edits: { 'object:7': '' },
     suites: ['turn/drive-warm'],
   },
   {
     name: 'a turn begins before it has a slot',
-    file: 'turn/drive.ts',
-    from: `begins?.type === 'ask' ? await ports.takeSlot() : undefined`,
-    to: 'begins === null ? await ports.takeSlot() : undefined',
+    place: 'turn/drive.ts drive',
+    edits: { 'binary:1': '@left.expression.object === null' },
     suites: ['turn/drive-model'],
   },
   {
     name: 'an agent is there before its name leads to it',
-    file: 'tree/birth.ts',
-    from: `    index.reserve(name ?? id, id)
-    const path = above === undefined ? (name ?? id) : \`\${above.path}/\${name ?? id}\`
-    return await born(store, agent, path, () => lock.assertHeld())`,
-    to: `    const path = above === undefined ? (name ?? id) : \`\${above.path}/\${name ?? id}\`
-    const session = await born(store, agent, path, () => lock.assertHeld())
-    index.reserve(name ?? id, id)
-    return session`,
+    place: 'tree/birth.ts createAgent',
+    edits: {
+      'expression:1': '@variable:5\nconst result = @await:3\n@self\nreturn result',
+      'variable:5': '',
+      'return:2': '',
+    },
     suites: ['tree/birth', 'tree/birth-below', 'tree/names'],
   },
   {
     name: 'an agent is there before its marker',
-    file: 'storage/birth.ts',
-    from: `    io.close(io.open('marker.create', marker, 'create'))\n`,
-    to: '',
+    place: 'storage/birth.ts createAgent',
+    edits: { 'expression:3': '' },
     suites: ['tree/birth', 'storage/birth'],
   },
   {
     name: 'a message is removed before its record is made',
-    file: 'dispatch/go-on.ts',
-    from: '    noteTaken(ctx, session, messages)\n',
-    to: `    for (const { message_id } of messages) session.store.mail.remove(session.id, message_id)
-    noteTaken(ctx, session, messages)\n`,
+    place: 'dispatch/go-on.ts takeMail',
+    edits: {
+      'expression:4':
+        'for (const { @templateLiteral:1.expressions.0.property } of @expression.arguments.2) @call:6.callee(@call:6.arguments.0, @templateLiteral:1.expressions.0.property)\n@self',
+    },
     suites: ['dispatch/visit'],
   },
   {
     name: 'what was asked of an agent is removed before its record is made',
-    file: 'dispatch/visit.ts',
-    from: '    session.append(records)\n    removeDelivered(session)',
-    to: `    for (const record of records)
-      if ('message_id' in record) session.store.mail.remove(session.id, record.message_id)
-    session.append(records)`,
+    place: 'dispatch/visit.ts obey',
+    edits: {
+      'expression:2':
+        "for (const each of @expression.arguments.0)\nif ('message_id' in each)\n((@{mail/inbox.ts removeDelivered|function:1.params.0}, @{mail/inbox.ts removeDelivered|forOf:1.left.declarations.0.id}) => @{mail/inbox.ts removeDelivered|if:1.consequent.expression})(@expression.callee.object, each.message_id)\n@self",
+      'expression:3': '',
+    },
     suites: ['dispatch/visit'],
   },
   {
     name: 'answers count as sent before they are',
-    file: 'mail/answers.ts',
-    from: '  for (const owed of due) {\n    try {\n      post(',
-    to: `  session.append([{ kind: 'mail.answered' }])\n  for (const owed of due) {\n    try {\n      post(`,
+    place: 'mail/answers.ts sendOwed',
+    edits: { 'forOf:1': '@expression:5\n@self' },
     suites: ['mail/answers'],
   },
   {
     name: 'answers count as sent where one could not be',
-    file: 'mail/answers.ts',
-    from: '      else isAllSent = false\n',
-    to: '',
+    place: 'mail/answers.ts sendOwed',
+    edits: { 'if:3': 'if (@test)\n@consequent' },
     suites: ['mail/answers'],
   },
   {
     name: 'mail to a terminated agent is gone before it is answered',
-    file: 'mail/answers.ts',
-    from: `      if (tell(store, state, message, note)) told.push(message.from)
-      store.mail.removeReturned(state.id, id)`,
-    to: `      store.mail.removeReturned(state.id, id)
-      if (tell(store, state, message, note)) told.push(message.from)`,
+    place: 'mail/answers.ts sendBack',
+    edits: { 'if:3': '@expression:5', 'expression:5': '@if:3' },
     suites: ['mail/answers'],
   },
   {
     name: 'an agent is taken apart where it stands',
-    file: 'storage/store.ts',
-    from: `    io.rename('remove.aside', this.paths.agent(agentId).root, aside)\n`,
-    to: `    io.removeTree('remove.tree', this.paths.agent(agentId).root)\n`,
+    place: 'storage/store.ts FileStore.removeAgent',
+    edits: { 'call:2': "@call:5.callee('remove.tree', @arguments.1)" },
     suites: ['storage/store'],
   },
   {
     name: 'who waits looks for a cycle before its edge is there',
-    file: 'turn/tools/tree/correspondence.ts',
-    from: `  const edge = await session.store.waits.add(session.id, to, tree.command)
-  try {
-    checkNoCycle(session.store, session.id, to)
-`,
-    to: `  checkNoCycle(session.store, session.id, to)
-  const edge = await session.store.waits.add(session.id, to, tree.command)
-  try {
-`,
+    place: 'turn/tools/tree/correspondence.ts awaitReply',
+    edits: {
+      'variable:3':
+        '@expression:1\n@self\ntry {\n@variable:4\n@variable:5\n@variable:6\n@if:1\n@variable:7\n@variable:8\n@return:3\n} finally @try:1.finalizer',
+      'try:1': '',
+    },
     suites: ['turn/tools/await-reply'],
   },
   {
     name: 'a log is replaced before the damaged one is kept',
-    file: 'audit/rebuild-log.ts',
-    from: 'store.upkeep.keepDamaged(',
-    to: '((_: string) => ({ log: null, snapshot: null }))(',
+    place: 'audit/rebuild-log.ts operate',
+    edits: { 'logical:3': '@right' },
     suites: ['audit/rebuild-log'],
   },
   {
     name: 'a command acts on an effect that the pure step does not name',
-    file: 'turn/step/calls.ts',
-    from: `    if (kind === 'unknown') {`,
-    to: `    if (kind === ('none' as string)) {`,
+    place: 'turn/step/calls.ts proceed',
+    edits: { 'binary:2.right': "'none'" },
     suites: ['turn/drive-tools#of a tool that there is not'],
   },
 ]
