@@ -10,7 +10,8 @@ import { damagedConversation, type SubstratError } from '../errors.js'
 import type { JsonObject } from '../format.js'
 import { limits } from '../limits.js'
 import type { LogReader, Unframed } from '../storage/store.js'
-import type { KeyEntry, State } from './state.js'
+import { inLayout } from './snapshot-layout.js'
+import type { KeyEntry, Run, State } from './state.js'
 
 /** The version of the fold that wrote it: a program that folds otherwise rebuilds. 2: calls, waits, tokens. 3: mail. 4, 5: programs that wait. 6: a bounded number of keys. 7: whether a program was launched. */
 export const SNAPSHOT_VERSION = 7
@@ -21,7 +22,7 @@ export const SNAPSHOT_HEAD = `{"snapshot":${SNAPSHOT_VERSION},`
 
 /** What the store writes as the snapshot of that state. */
 export function snapshotOf(state: State): object {
-  return { snapshot: SNAPSHOT_VERSION, ...state }
+  return { snapshot: SNAPSHOT_VERSION, ...inLayout(state) }
 }
 
 export interface DecodedSnapshot {
@@ -78,16 +79,7 @@ function withLatestKeys(state: State): State | undefined {
   if (run === undefined) return undefined
   const keys = state.keys.slice(-limits.keysInStateMax)
   const keys_since = state.keys.length > keys.length ? (keys[0] as KeyEntry).seq : 0
-  // In the order of the fold, which is that of the bytes.
-  const fields = Object.entries(state).flatMap(([name, value]): [string, unknown][] =>
-    name === 'keys'
-      ? [
-          ['keys', keys],
-          ['keys_since', keys_since],
-        ]
-      : [[name, name === 'run' ? run : value]],
-  )
-  return Object.fromEntries(fields) as unknown as State
+  return { ...state, keys, keys_since, run: run as Run | null }
 }
 
 /** With the name of today for whether a program was launched: one that has completed without a model was. */

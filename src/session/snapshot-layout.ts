@@ -1,0 +1,111 @@
+/**
+ * The order of the fields in a snapshot, and how a snapshot of an agent at rest is read without parsing all of it.
+ *
+ * Invariant: what is written here is read here. A quote within a text is escaped, so that no text can pass for what
+ * follows it.
+ */
+import type { Run, State } from './state.js'
+
+/** A text with an escape in it is left to the parser. */
+const TEXT = '"[^"\\\\]*"'
+const NUMBER = '\\d+'
+const FLAG = 'true|false'
+const OBJECT = '\\{[^{}]*\\}'
+const NO_GATE = '\\{"isGated":false,"permits":0\\}'
+const ENDED = `\\{"run_id":${TEXT},"boot_id":${TEXT},"status":"(?:completed|failed|cancelled|interrupted)"`
+
+/** The form that a field has in an agent at rest. */
+interface Form {
+  form: string
+  /** Whether lists show it. */
+  isShown: boolean
+}
+
+const hidden = (form: string): Form => ({ form, isShown: false })
+const shown = (form: string): Form => ({ form, isShown: true })
+/** Behind the latest turn; not read one by one. */
+const later = null
+
+/** Every field of a state, in the order of the snapshot. */
+const LAYOUT: Record<keyof State, Form | null> = {
+  format: hidden(NUMBER),
+  id: shown(TEXT),
+  name: shown(`null|${TEXT}`),
+  title: hidden(`null|${TEXT}`),
+  parent: shown(`null|${TEXT}`),
+  path: shown(TEXT),
+  state: shown(TEXT),
+  hold: shown(FLAG),
+  gate: hidden(NO_GATE),
+  isPoked: hidden(FLAG),
+  metadata: hidden(OBJECT),
+  provider_name: shown(TEXT),
+  options: hidden(OBJECT),
+  model: shown(`null|${TEXT}`),
+  workspace: shown(TEXT),
+  instructions: hidden(`null|${TEXT}|${OBJECT}`),
+  allow: hidden('\\[[^\\][]*\\]'),
+  created_at: shown(TEXT),
+  updated_at: shown(TEXT),
+  suspended_at: hidden(`null|${TEXT}`),
+  provider_state: hidden(`null|${TEXT}`),
+  seed: hidden(`null|${OBJECT}`),
+  isSeedDue: hidden(FLAG),
+  last_seq: shown(NUMBER),
+  last_offset: shown(NUMBER),
+  log_bytes: shown(NUMBER),
+  context_offset: hidden(NUMBER),
+  context_seq: hidden(NUMBER),
+  compaction: hidden(`null|${OBJECT}`),
+  run: hidden(`null|${ENDED}`),
+  reply: later,
+  keys: later,
+  keys_since: later,
+  tokens: later,
+  delivered: later,
+  delivered_forgotten: later,
+  owes: later,
+  isDone: later,
+  reminders: later,
+  watchers: later,
+  recovery: later,
+  warm: later,
+  lost: later,
+}
+
+const NAMES = Object.keys(LAYOUT) as (keyof State)[]
+
+const BEGINNING = new RegExp(
+  `^${Object.entries(LAYOUT)
+    .flatMap(([name, of]) => (of === null ? [] : [`"${name}":(${of.isShown ? '' : '?:'}${of.form})`]))
+    .join(',')},`,
+)
+/** The last brace is that of `recovery`, so these are fields of the state itself. */
+const END =
+  ',"reminders":[],"watchers":[],"recovery":{"interruption":null,"barren_attempts":0,"unanswered_requests":0}'
+
+/** What a snapshot has of a state, field by field in their order; those that the state does not have are left out. */
+export function inLayout(state: State): object {
+  const fields: Partial<Record<keyof State, unknown>> = {}
+  for (const name of NAMES) if (state[name] !== undefined) fields[name] = state[name]
+  const { gate, run, recovery } = state
+  fields.gate = { isGated: gate.isGated, permits: gate.permits }
+  if (run !== null) fields.run = beginning(run)
+  const { interruption, barren_attempts, unanswered_requests } = recovery
+  fields.recovery = { interruption, barren_attempts, unanswered_requests }
+  return fields
+}
+
+function beginning({ run_id, boot_id, status, ...rest }: Run): object {
+  return { run_id, boot_id, status, ...rest }
+}
+
+/**
+ * The fields that lists show, in their order, from a snapshot without its head and its checksum. Undefined where the agent is not
+ * at rest, or a text has an escape in it. Parsed, not cut out: a piece of a text keeps all of it in memory.
+ */
+export function shownAtRest(text: string): unknown[] | undefined {
+  // Not by endsWith, which compares letter by letter.
+  const found = text.slice(-END.length) === END ? BEGINNING.exec(text) : null
+  return found === null ? undefined : JSON.parse(`[${found.slice(1).join(',')}]`)
+}

@@ -1,0 +1,41 @@
+/** One module writes the order of a snapshot's fields, and reads by it. */
+import { expect, test } from 'vitest'
+import { inLayout, shownAtRest } from '../../src/session/snapshot-layout.js'
+import type { State } from '../../src/session/state.js'
+import { newSession } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
+
+async function stateAtRest(): Promise<State> {
+  const session = await newSession(tempStore(), { name: 'a' })
+  const { state } = session
+  await session.close(() => false)
+  return state
+}
+
+/** As another program may have put it together. */
+function reversed<T extends object>(object: T): T {
+  return Object.fromEntries(Object.entries(object).reverse()) as T
+}
+
+const bodyOf = (state: State): string => JSON.stringify(inLayout(state)).slice(1, -1)
+
+test('the order in which a state was put together has no part in what is written', async () => {
+  const state = await stateAtRest()
+  const other = reversed({ ...state, gate: reversed(state.gate), recovery: reversed(state.recovery) })
+  expect(bodyOf(other)).toBe(bodyOf(state))
+  expect(shownAtRest(bodyOf(other))).toEqual(shownAtRest(bodyOf(state)))
+  expect(shownAtRest(bodyOf(other))?.slice(0, 2)).toEqual([state.id, 'a'])
+})
+
+test('the order of a run has none either', async () => {
+  const run = { status: 'completed', boot_id: 'b', run_id: 'r', steps: 1 } as unknown as State['run']
+  expect(bodyOf({ ...(await stateAtRest()), run })).toContain(
+    '"run":{"run_id":"r","boot_id":"b","status":"completed","steps":1}',
+  )
+})
+
+test('what is not at rest is left to the parser', async () => {
+  const state = await stateAtRest()
+  expect(shownAtRest(bodyOf({ ...state, gate: { isGated: true, permits: 0 } }))).toBeUndefined()
+  expect(shownAtRest(bodyOf({ ...state, name: 'a "b"' }))).toBeUndefined()
+})
