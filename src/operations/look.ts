@@ -5,8 +5,8 @@ import { missingLog, readState } from '../dispatch/read-state.js'
 import { type AgentView, type TurnResult, viewAgent, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { countPending, type MailIndex, whoHasMail } from '../mail/inbox.js'
-import { briefly } from '../session/brief.js'
-import { glance } from '../session/glance.js'
+import { peekBrief } from '../session/peek-brief.js'
+import { peekState } from '../session/peek-state.js'
 import { readMessageText, readText } from '../session/read.js'
 import type { WatchedStatus } from '../session/records.js'
 import type { SessionState, State } from '../session/state.js'
@@ -117,7 +117,7 @@ function waitingCommand({ run }: State, name: string): string {
 
 function listed(store: FileStore, id: string, hasMail: MailIndex): ListedAgent {
   try {
-    const state = hasMail(id) ? glance(store, id) : briefly(store, id)
+    const state = hasMail(id) ? peekState(store, id) : peekBrief(store, id)
     if (state === undefined) throw missingLog(store, id)
     return viewAgent(store, state, hasMail)
   } catch (error) {

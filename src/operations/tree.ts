@@ -3,8 +3,8 @@
 import { type AgentView, viewAgent } from '../dispatch/view.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { type MailIndex, whoHasMail } from '../mail/inbox.js'
-import { type Brief, briefly } from '../session/brief.js'
-import { glance } from '../session/glance.js'
+import { type Brief, peekBrief } from '../session/peek-brief.js'
+import { peekState } from '../session/peek-state.js'
 import type { FileStore } from '../storage/store.js'
 import { branchOf, type Forest, forestOf } from '../tree/forest.js'
 
@@ -35,7 +35,7 @@ export function viewTree(store: FileStore | undefined, { agentId, all }: TreeReq
   if (store === undefined) return { agents: [], stray: [] }
   const hasMail = whoHasMail(store)
   const look = (_: FileStore, id: string): Brief | undefined =>
-    hasMail(id) ? glance(store, id) : briefly(store, id)
+    hasMail(id) ? peekState(store, id) : peekBrief(store, id)
   const forest = agentId === undefined ? forestOf(store, look) : branchOf(store, agentId, all, look)
   const shown = new Set<string>()
   const nodeOf = (id: string): TreeNode | undefined => {

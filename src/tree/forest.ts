@@ -6,8 +6,8 @@
  * Invariant: each agent is in the forest once, as a root, below its parent, or as a stray.
  */
 import { SubstratError } from '../errors.js'
-import { glance } from '../session/glance.js'
 import { recordsFrom } from '../session/load.js'
+import { peekState } from '../session/peek-state.js'
 import { snapshotAlone } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
@@ -15,7 +15,7 @@ import type { FileStore } from '../storage/store.js'
 /** What a place in the tree takes. */
 type Kin = Pick<State, 'id' | 'parent' | 'path' | 'state' | 'created_at'>
 
-/** How an agent is looked at: `glance`, or less. */
+/** How an agent is read: `peekState`, or less. */
 type Look<A extends Kin> = (store: FileStore, agentId: string) => A | undefined
 
 export interface Forest<A extends Kin = State> {
@@ -31,7 +31,7 @@ export interface Forest<A extends Kin = State> {
 
 /** Every agent of the home. */
 export function readForest(store: FileStore): Forest {
-  return forestOf(store, glance)
+  return forestOf(store, peekState)
 }
 
 /** The same of less than their whole states. */
@@ -71,7 +71,7 @@ export function isBelow(store: FileStore, agent: State, ancestorId: string): boo
   for (
     let id = agent.parent;
     id !== null && !seen.has(id);
-    id = read(store, id, glance).state?.parent ?? null
+    id = read(store, id, peekState).state?.parent ?? null
   ) {
     if (id === ancestorId) return agent.id !== ancestorId
     seen.add(id)
@@ -84,7 +84,7 @@ function branchIds(store: FileStore, agentId: string): string[] | undefined {
   for (
     let id: string | null = agentId;
     id !== null && !ids.has(id);
-    id = read(store, id, glance).state?.parent ?? null
+    id = read(store, id, peekState).state?.parent ?? null
   )
     ids.add(id)
   const seen = new Set([agentId])

@@ -6,8 +6,8 @@
 import { SubstratError } from '../errors.js'
 import { foldName, isUuid } from '../format.js'
 import { limits } from '../limits.js'
-import { glance } from '../session/glance.js'
 import { openForRead } from '../session/open-for-read.js'
+import { peekState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 
@@ -109,7 +109,7 @@ function scanForName(store: FileStore, name: string): string[] {
 /** One agent whose log is damaged must not keep the others from being found. */
 export function readable(store: FileStore, id: string): State | undefined {
   try {
-    return glance(store, id)
+    return peekState(store, id)
   } catch (error) {
     if (error instanceof SubstratError) return undefined
     throw error

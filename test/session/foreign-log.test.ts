@@ -3,9 +3,9 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { clock } from '../../src/clock.js'
-import { briefly } from '../../src/session/brief.js'
-import { glance } from '../../src/session/glance.js'
 import { openForRead } from '../../src/session/open-for-read.js'
+import { peekBrief } from '../../src/session/peek-brief.js'
+import { peekState } from '../../src/session/peek-state.js'
 import { readRecord } from '../../src/session/read.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { checkChildless } from '../../src/tree/children.js'
@@ -52,7 +52,7 @@ function expectForeign(read: () => unknown): void {
 
 describe('the log of another agent is named', () => {
   test('by whoever reads the whole state, or a part of it', () => {
-    for (const look of [openForRead, glance, briefly]) expectForeign(() => look(store, mine))
+    for (const look of [openForRead, peekState, peekBrief]) expectForeign(() => look(store, mine))
   })
 
   test('by whoever reads a single record', () => {
@@ -82,7 +82,7 @@ describe('an agent with the log of another', () => {
     const childless = await newAgent(store, { name: 'childless' })
     for (const id of [parent, lead, childless])
       rmSync(join(dirname(store.logPath(id)), 'children'), { recursive: true, force: true })
-    const stateOf = (id: string) => openForRead(store, id)?.state as NonNullable<ReturnType<typeof glance>>
+    const stateOf = (id: string) => openForRead(store, id)?.state as NonNullable<ReturnType<typeof peekState>>
     expectForeign(() => checkChildless(store, stateOf(parent), 'terminate'))
     expect(() => checkChildless(store, stateOf(lead), 'terminate')).toThrow(
       expect.objectContaining({ code: 'HAS_CHILDREN' }),

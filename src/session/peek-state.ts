@@ -8,7 +8,7 @@ import { SNAPSHOT_HEAD } from './snapshot.js'
 import type { State } from './state.js'
 
 /** Undefined where there is no such agent. */
-export function glance(store: FileStore, agentId: string): State | undefined {
+export function peekState(store: FileStore, agentId: string): State | undefined {
   // In this order, as there: a writer that goes on meanwhile has only made the log longer.
   const text = store.snapshots.peek(agentId, SNAPSHOT_HEAD)
   const state = text === undefined ? undefined : stateFrom(text, agentId)

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { appendFileSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type Brief, briefly } from '../../src/session/brief.js'
-import { glance } from '../../src/session/glance.js'
 import { openForRead } from '../../src/session/open-for-read.js'
+import { type Brief, peekBrief } from '../../src/session/peek-brief.js'
+import { peekState } from '../../src/session/peek-state.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import type { State } from '../../src/session/state.js'
@@ -51,8 +51,8 @@ const NOW = '2026-11-20T10:00:00.000Z'
 /** Whatever of an agent is on disk, both ways of looking at it say what the whole log says. */
 function expectSame(id: string): void {
   const truth = openForRead(store, id)?.state as State
-  expect(glance(store, id)).toEqual(truth)
-  const brief = briefly(store, id) as Brief
+  expect(peekState(store, id)).toEqual(truth)
+  const brief = peekBrief(store, id) as Brief
   expect(shown(brief)).toEqual(shown(truth))
   expect(deriveStatus(brief, false, reading(NOW))).toBe(deriveStatus(truth, false, reading(NOW)))
 }
@@ -137,7 +137,7 @@ describe('a look at an agent says what its log says', () => {
     for (const bytes of [good, Buffer.alloc(0), Buffer.alloc(900), good.subarray(0, -9), late]) {
       writeFileSync(path, bytes)
       expect(openForRead(store, id)?.state.last_seq).toBe(session.state.last_seq)
-      expect(shown(briefly(store, id))).toEqual(shown(session.state))
+      expect(shown(peekBrief(store, id))).toEqual(shown(session.state))
     }
     rmSync(path)
     expectSame(id)
@@ -154,8 +154,8 @@ describe('a look refuses what any other reader refuses', () => {
   test('a log that is shorter than its snapshot', async () => {
     const id = await atRest()
     truncateSync(store.logPath(id), 300)
-    expect(() => briefly(store, id)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
-    expect(() => glance(store, id)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
+    expect(() => peekBrief(store, id)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
+    expect(() => peekState(store, id)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
   })
 
   test('a last record that does not check', async () => {
@@ -163,7 +163,7 @@ describe('a look refuses what any other reader refuses', () => {
     const log = readFileSync(store.logPath(id))
     log[log.length - 30] = (log[log.length - 30] as number) ^ 1
     writeFileSync(store.logPath(id), log)
-    expect(() => briefly(store, id)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
+    expect(() => peekBrief(store, id)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
   })
 
   test('a snapshot of another agent, or whose last record is another', async () => {
@@ -177,16 +177,16 @@ describe('a look refuses what any other reader refuses', () => {
   })
 
   test('no such agent is none', () => {
-    expect(briefly(store, randomUUID())).toBeUndefined()
-    expect(glance(store, randomUUID())).toBeUndefined()
+    expect(peekBrief(store, randomUUID())).toBeUndefined()
+    expect(peekState(store, randomUUID())).toBeUndefined()
   })
 })
 
 test('of an agent at rest two files are opened, whatever its log holds', async () => {
   const id = await atRest()
-  expect(opens(() => briefly(store, id))).toBe(2)
-  expect(opens(() => glance(store, id))).toBe(2)
+  expect(opens(() => peekBrief(store, id))).toBe(2)
+  expect(opens(() => peekState(store, id))).toBe(2)
   // Else the fields of a snapshot are no longer in the order that is looked for: see FIELDS.
-  expect(briefly(store, id)?.run).toBeNull()
-  expect(glance(store, id)?.run).not.toBeNull()
+  expect(peekBrief(store, id)?.run).toBeNull()
+  expect(peekState(store, id)?.run).not.toBeNull()
 })

@@ -1,12 +1,12 @@
 /**
  * What lists show of an agent, for very many of them: of one at rest the beginning and the end of its snapshot are
  * enough, and parsing the rest would take longer than reading it. Whatever is not exactly as of an agent at rest is
- * left to `glance`.
+ * left to `peekState`.
  *
  * Invariant: the derived status of a brief is that of the whole state.
  */
 import type { FileStore } from '../storage/store.js'
-import { glance } from './glance.js'
+import { peekState } from './peek-state.js'
 import { SNAPSHOT_HEAD } from './snapshot.js'
 import { shownAtRest } from './snapshot-layout.js'
 import type { State } from './state.js'
@@ -37,11 +37,11 @@ export type Brief = Pick<
 >
 
 /** Undefined where there is no such agent. Of mail that was delivered it knows nothing: only where none waits. */
-export function briefly(store: FileStore, agentId: string): Brief | undefined {
+export function peekBrief(store: FileStore, agentId: string): Brief | undefined {
   const text = store.snapshots.peek(agentId, SNAPSHOT_HEAD)
   const shown = text === undefined ? undefined : shownAtRest(text)
   const brief = shown === undefined ? undefined : briefOf(shown, agentId)
-  return brief !== undefined && store.snapshots.isEndOfLog(brief) ? brief : glance(store, agentId)
+  return brief !== undefined && store.snapshots.isEndOfLog(brief) ? brief : peekState(store, agentId)
 }
 
 const GATE = { isGated: false, permits: 0 }
