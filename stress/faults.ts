@@ -8,10 +8,10 @@ import { parseArgs } from 'node:util'
 import { nestedOf } from './faults/nested.js'
 import { EXPERIMENTS } from './faults/real.js'
 import { coverage, describeExperiment, summary, violationsInShort } from './faults/report.js'
-import { SCENARIOS } from './faults/scenarios.js'
 import { type ScenarioReport, type SweepOptions, sweep } from './faults/sweep.js'
 import { sweepTaken } from './faults/taken.js'
 import { MachineLab } from './machine/lab.js'
+import { scenariosOf } from './scenarios/all.js'
 import { Lab } from './support/lab.js'
 
 const { values } = parseArgs({
@@ -30,6 +30,7 @@ const { values } = parseArgs({
   },
 })
 
+const SCENARIOS = scenariosOf('faults')
 const words = values.scenarios?.split(',')
 const chosen = SCENARIOS.filter(({ name }) => words?.includes(name) ?? true)
 // As the report of that part names it, to be repeated.

@@ -5,9 +5,9 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { coverage, describeViolation, headLine, moments, scenarioLine, summary } from './kill/report.js'
 import { whyNoStrace } from './kill/strace.js'
-import { pointsOf, sweep } from './kill/sweep.js'
+import { pointsOf, prepared, sweep } from './kill/sweep.js'
 import type { ScenarioReport } from './kill/swept.js'
-import { SCENARIOS } from './scenarios/all.js'
+import { scenariosOf } from './scenarios/all.js'
 import type { Scenario } from './scenarios/scenario.js'
 import { Lab } from './support/lab.js'
 
@@ -37,6 +37,7 @@ if (why !== undefined) {
   console.log(`skipped: ${why}`)
   process.exit(0)
 }
+const SCENARIOS = scenariosOf('kill')
 const words = values.commands?.split(',')
 const chosen = SCENARIOS.filter(({ name }) => words?.some((word) => isOf(name, word)) ?? true)
 if (chosen.length === 0) {
@@ -89,10 +90,9 @@ function end(code: number): never {
 }
 
 async function listPoints(lab: Lab, scenario: Scenario): Promise<string[]> {
-  const template = lab.newHome()
-  const end = await scenario.prepare(lab, template)
-  const points = await pointsOf(lab, scenario, template)
-  end?.()
+  const template = await prepared(lab, scenario)
+  const points = await pointsOf(lab, template)
+  template.stage.end()
   return points.map(({ syscall, n, what, named = '' }) => `${scenario.name} ${syscall}:${n} ${what} ${named}`)
 }
 

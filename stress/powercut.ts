@@ -8,8 +8,8 @@ import { dropped, HARMLESS, syncPointsOf } from './powercut/drops.js'
 import { FILE_SYSTEMS } from './powercut/loop-disk.js'
 import { cutReally, type RealReport } from './powercut/real.js'
 import { describeCommand, describeDrop, describeReal, describeViolation, summary } from './powercut/report.js'
-import { SCENARIOS } from './powercut/scenarios.js'
 import { type SurveyReport, survey } from './powercut/survey.js'
+import { scenariosOf } from './scenarios/all.js'
 import { Lab } from './support/lab.js'
 
 const { values } = parseArgs({
@@ -36,7 +36,7 @@ const { values } = parseArgs({
 
 const seed = Number(values.seed)
 const words = values.scenarios?.split(',')
-const chosen = SCENARIOS.filter(({ name }) => words?.includes(name) ?? true)
+const chosen = scenariosOf('powercut').filter(({ name }) => words?.includes(name) ?? true)
 const desk = Desk.open()
 if (values.state !== undefined) desk.onEnd = (argv, ended) => console.log(describeCommand(argv, ended))
 try {

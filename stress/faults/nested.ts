@@ -2,20 +2,21 @@
 import type { Operation } from '../../src/host/disk/io.js'
 import type { Image } from '../machine/image.js'
 import type { MachineLab } from '../machine/lab.js'
+import { RECOVER } from '../scenarios/contract.js'
+import { type Scenario, wordsOf } from '../scenarios/scenario.js'
 import { changes } from './errors.js'
-import type { FaultScenario } from './scenario.js'
+import { prepared } from './sweep.js'
 
 /** `every`: of so many such steps one is killed before. */
 export async function nestedOf(
   lab: MachineLab,
   empty: Image,
-  scenario: FaultScenario,
+  scenario: Scenario,
   every: number,
-): Promise<FaultScenario[]> {
-  lab.restore(empty)
-  const { argv, meanwhile, restored } = await scenario.prepare(lab)
-  if (meanwhile !== undefined) return []
-  restored?.()
+): Promise<Scenario[]> {
+  if (scenario.meanwhile !== undefined) return []
+  const { argv, stage } = await prepared(lab, empty, scenario)
+  stage.end()
   const steps: Operation[] = []
   await lab.run(argv, (operation) => {
     steps.push(operation)
@@ -24,18 +25,20 @@ export async function nestedOf(
   const points = steps.map((step, index) => ({ step, n: index + 1 })).filter(({ step }) => changes(step))
   return points
     .filter((_, index) => index % every === every - 1)
-    .map(({ step, n }) => killed(scenario, n, step.point))
+    .map(({ step, n }) => killed(lab, scenario, n, step.point))
 }
 
-function killed(scenario: FaultScenario, n: number, point: string): FaultScenario {
+function killed(lab: MachineLab, scenario: Scenario, n: number, point: string): Scenario {
   return {
+    ...scenario,
     name: `${scenario.name}, killed before step ${n} (${point}), then on`,
-    async prepare(lab) {
-      const prepared = await scenario.prepare(lab)
-      prepared.restored?.()
+    argv: scenario.isDamaged === true ? scenario.argv : RECOVER,
+    async prepare(stage) {
+      const facts = (await scenario.prepare(stage)) ?? {}
+      scenario.restored?.(stage.home, facts)
       let count = 0
-      await lab.run(prepared.argv, () => (++count === n ? { kill: true } : undefined))
-      return prepared.isDamaged === true ? prepared : { ...prepared, argv: ['recover', '--all'] }
+      await lab.run(wordsOf(scenario.argv, facts), () => (++count === n ? { kill: true } : undefined))
+      return facts
     },
   }
 }

@@ -2,9 +2,13 @@
 import type { Operation } from '../../src/host/disk/io.js'
 import type { Image } from '../machine/image.js'
 import type { LabEnded, MachineLab } from '../machine/lab.js'
-import { type Baseline, Case, effectsOf, goOn, ORDERS, type Order, type Template } from './case.js'
+import { MachineStage } from '../machine/stage.js'
+import { ORDERS, type Order } from '../scenarios/contract.js'
+import { effectsOf } from '../scenarios/promises.js'
+import { envOf, type Scenario, wordsOf } from '../scenarios/scenario.js'
+import type { Answer } from '../scenarios/stage.js'
+import { type Baseline, Case, goOn, putBack, type Template } from './case.js'
 import { type Plan, plansAt } from './plans.js'
-import type { FaultScenario } from './scenario.js'
 import { viewOf } from './view.js'
 
 export interface SweepOptions {
@@ -42,13 +46,35 @@ export interface ScenarioReport {
 export async function sweep(
   lab: MachineLab,
   empty: Image,
-  scenario: FaultScenario,
+  scenario: Scenario,
   options: SweepOptions,
 ): Promise<ScenarioReport> {
   const start = performance.now()
+  const template = await prepared(lab, empty, scenario)
+  try {
+    return { ...(await swept(lab, template, options)), seconds: (performance.now() - start) / 1000 }
+  } finally {
+    template.stage.end()
+  }
+}
+
+/** Makes the home that each case starts from. */
+export async function prepared(lab: MachineLab, empty: Image, scenario: Scenario): Promise<Template> {
   lab.restore(empty)
-  const prepared = await scenario.prepare(lab)
-  const template = { prepared, image: lab.image() }
+  const stage = new MachineStage('faults', lab, envOf(scenario, lab.root))
+  const facts = (await scenario.prepare(stage)) ?? {}
+  scenario.restored?.(lab.home, facts)
+  const doctor = scenario.isDamaged === true ? await lab.run(['doctor', '--all']) : undefined
+  const [argv, next] = [scenario.argv, scenario.next.argv].map((words) => wordsOf(words, facts)) as [
+    string[],
+    string[],
+  ]
+  const damagedStatus = doctor?.status as number | undefined
+  return { scenario, stage, facts, argv, next, image: lab.image(), damagedStatus }
+}
+
+async function swept(lab: MachineLab, template: Template, options: SweepOptions): Promise<ScenarioReport> {
+  const { scenario } = template
   const baseline = await withoutFault(lab, template)
   const report: ScenarioReport = {
     scenario: scenario.name,
@@ -58,7 +84,7 @@ export async function sweep(
     violations: [],
     seconds: 0,
   }
-  for (const [index, plan] of chosen(baseline.steps, prepared.isKilled === true, options).entries()) {
+  for (const [index, plan] of chosen(baseline.steps, scenario.faults?.isKilled === true, options).entries()) {
     const order = ORDERS[index % ORDERS.length] as Order
     const run = new Case(lab, template, baseline, plan)
     await run.run(order)
@@ -76,7 +102,6 @@ export async function sweep(
         broken,
       })
   }
-  report.seconds = (performance.now() - start) / 1000
   return report
 }
 
@@ -110,7 +135,7 @@ async function withoutFault(lab: MachineLab, template: Template): Promise<Baseli
     const without = await endOf(lab, template, order, async () => undefined)
     const given = await endOf(lab, template, order, async () => {
       steps.length = 0
-      usual = await lab.run(template.prepared.argv, (operation) => {
+      usual = await lab.run(template.argv, (operation) => {
         steps.push({ ...operation })
         return undefined
       })
@@ -122,21 +147,24 @@ async function withoutFault(lab: MachineLab, template: Template): Promise<Baseli
       effects: Math.max(given.effects, without.effects),
     }
   }
+  const { name, exit = 0 } = template.scenario
+  // Else what meets the faults is a refusal.
+  if (![exit].flat().includes(usual?.status as number))
+    throw new Error(`${name} exits ${usual?.status}, not ${exit}: ${usual?.stderr}`)
   return { usual: usual as LabEnded, steps, ends }
 }
 
 async function endOf(
   lab: MachineLab,
-  { prepared, image }: Template,
+  template: Template,
   order: Order,
   given: () => Promise<void>,
-): Promise<{ view: string[]; status: LabEnded['status']; effects: number }> {
-  lab.restore(image)
-  prepared.restored?.()
-  const release = await prepared.meanwhile?.()
+): Promise<{ view: string[]; status: Answer['status']; effects: number }> {
+  putBack(lab, template)
+  const release = await template.scenario.meanwhile?.(template.stage)
   await given()
   await release?.()
-  const { broken, next } = await goOn(lab, prepared, order)
+  const { broken, next } = await goOn(template, order)
   if (broken.length > 0) throw new Error(`without any fault: ${broken.join('; ')}`)
-  return { view: viewOf(lab.home), status: next.status, effects: effectsOf(lab) }
+  return { view: viewOf(lab.home), status: next.status, effects: effectsOf(lab.home).length }
 }

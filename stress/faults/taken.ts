@@ -9,8 +9,9 @@
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LabEnded, MachineLab } from '../machine/lab.js'
+import { MachineStage } from '../machine/stage.js'
+import { withAgent } from '../scenarios/homes.js'
 import { audit, HomeView } from '../support/home-view.js'
-import { withAgent } from './scenario.js'
 import type { Violation } from './sweep.js'
 
 export interface TakenReport {
@@ -81,7 +82,7 @@ export async function sweepTaken(
 ): Promise<TakenReport> {
   const report: TakenReport = { cases: 0, exits: {}, violations: [] }
   lab.restore(lab.image())
-  await withAgent(lab, 'a')
+  await withAgent(new MachineStage('faults', lab))
   const image = lab.image()
   const points: string[] = []
   await lab.run(SEND, ({ point }) => void points.push(point))

@@ -50,6 +50,12 @@ export const MOMENTS: Moment[] = [
     after: ['rename', CRADLE, 1],
     upTo: ['write', TOLD, 2],
   },
+  {
+    // From the sync of the request to the model to the record of its response.
+    ...{ scenario: 'send-inference', name: 'in mid-inference' },
+    after: ['fdatasync', LOG, 1],
+    upTo: ['pwrite64', LOG, 2],
+  },
 ]
 
 /** The same points, with the moment that each is of. */

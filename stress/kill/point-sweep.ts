@@ -1,12 +1,12 @@
 /** One kill point of one scenario: the kill, what it left, and how that goes on. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { processesWith } from '../../test/support/processes.js'
-import { goOn, ORDERS, type Order, RECOVER, rightAfter } from '../scenarios/contract.js'
-import { envOf, wordsOf } from '../scenarios/scenario.js'
+import { type Crash, goOn, mayGo, ORDERS, type Order, RECOVER, rightAfter } from '../scenarios/contract.js'
 import { audit, HomeView } from '../support/home-view.js'
 import type { Ended } from '../support/lab.js'
-import { nothingRewritten } from '../support/promises.js'
+import { type Broken, nothingRewritten } from '../support/promises.js'
 import { digestOfLeft } from './left.js'
+import { answerOf } from './process-stage.js'
 import { type KillPoint, recordPoints, runKilled } from './strace.js'
 import type { Sweep } from './swept.js'
 
@@ -20,11 +20,12 @@ export class PointSweep {
   ) {}
 
   async run(): Promise<void> {
-    const { lab, scenario, report, options, template } = this.shared
-    const home = lab.copyHome(template)
+    const { lab, template, report, options } = this.shared
+    const home = lab.copyHome(template.stage.home)
     const told = await this.kill(home)
     if (told.signal === 'SIGKILL') this.count()
-    this.note(rightAfter(scenario, home, told, HomeView.read(template)))
+    this.note(rightAfter(this.crash(told, 1), home))
+    this.note(this.isOnlyLonger(template.stage.home, home))
     if (this.isNew(home, told, 1)) {
       report.states += 1
       // The first is that nothing has happened yet.
@@ -36,6 +37,16 @@ export class PointSweep {
     this.remove(home)
   }
 
+  private crash(told: Ended, crashes: number): Crash {
+    const { scenario, facts } = this.shared.template
+    return { scenario, facts, crashes, told: { ...answerOf(told), lab: 'kill' } }
+  }
+
+  private isOnlyLonger(before: string, after: string): Broken {
+    const { scenario } = this.shared.template
+    return nothingRewritten(HomeView.read(before), HomeView.read(after), mayGo(scenario, 'kill'))
+  }
+
   private count(): void {
     const { report } = this.shared
     const { syscall, named } = this.point
@@ -45,9 +56,9 @@ export class PointSweep {
   }
 
   private async kill(home: string): Promise<Ended> {
-    const { lab, scenario } = this.shared
-    const release = await scenario.meanwhile?.(lab, home)
-    const command = { argv: wordsOf(scenario.argv, home), env: envOf(scenario, lab) }
+    const { lab, template } = this.shared
+    const { scenario, stage, command } = template
+    const release = await scenario.meanwhile?.(stage.at(home))
     const told = await runKilled(lab, home, command, this.point)
     await release?.()
     if (scenario.programs === 'short') await programsOf(home)
@@ -56,8 +67,8 @@ export class PointSweep {
 
   /** Whether no other kill left the same: with programs that live on, each kill is one of its own. */
   private isNew(home: string, told: Ended, kills: number): boolean {
-    const { scenario, seen, known, options } = this.shared
-    if (scenario.programs === 'long' || options.isUnmerged === true) return true
+    const { template, seen, known, options } = this.shared
+    if (template.scenario.programs === 'long' || options.isUnmerged === true) return true
     const digest = `${kills} ${digestOfLeft(home, told, known)}`
     const isNew = !seen.has(digest)
     seen.add(digest)
@@ -65,19 +76,20 @@ export class PointSweep {
   }
 
   private async goOnInEachOrder(home: string, told: Ended, nested?: KillPoint): Promise<void> {
-    const { lab, scenario } = this.shared
+    const { lab, template } = this.shared
     for (const order of ORDERS) {
       const copy = lab.copyHome(home)
-      const kills = nested === undefined ? 1 : 2
-      this.note(await goOn(lab, scenario, copy, told, order, kills), { order, nested })
+      const crash = this.crash(told, nested === undefined ? 1 : 2)
+      this.note(await goOn(template.stage.at(copy), crash, order), { order, nested })
       this.remove(copy)
     }
   }
 
   private async sweepRecovery(home: string, told: Ended): Promise<void> {
-    const { lab, options, report, scenario } = this.shared
+    const { lab, options, report, template } = this.shared
+    const { scenario } = template
     const copy = lab.copyHome(home)
-    const command = { argv: RECOVER, env: envOf(scenario, lab) }
+    const command = { ...template.command, argv: RECOVER, syscalls: [] }
     const { points } = await recordPoints(lab, copy, command)
     this.remove(copy)
     const { nestedPoint, nestedSyscalls } = options
@@ -88,8 +100,8 @@ export class PointSweep {
       const ended = await runKilled(lab, again, command, nested)
       if (scenario.programs === 'short') await programsOf(again)
       if (ended.signal === 'SIGKILL') report.nestedKilled += 1
-      this.note(audit(again, false), { nested })
-      this.note(nothingRewritten(HomeView.read(home), HomeView.read(again), scenario.removes), { nested })
+      if (scenario.isDamaged !== true) this.note(audit(again, false), { nested })
+      this.note(this.isOnlyLonger(home, again), { nested })
       if (this.isNew(again, told, 2)) {
         report.nestedStates += 1
         await this.goOnInEachOrder(again, told, nested)

@@ -8,31 +8,36 @@ import type { Lab } from '../support/lab.js'
 import { idsIn } from './left.js'
 import { namePoints } from './named.js'
 import { PointSweep } from './point-sweep.js'
+import { ProcessStage } from './process-stage.js'
 import { type KillPoint, recordPoints } from './strace.js'
-import type { ScenarioReport, Sweep, SweepOptions } from './swept.js'
+import type { ScenarioReport, Sweep, SweepOptions, Template } from './swept.js'
 
 export async function sweep(lab: Lab, scenario: Scenario, options: SweepOptions): Promise<ScenarioReport> {
   const start = performance.now()
-  const template = lab.newHome()
-  const end = await scenario.prepare(lab, template)
+  const template = await prepared(lab, scenario)
+  const { home } = template.stage
   try {
-    const points = await choosePoints(lab, scenario, template, options)
+    const points = await choosePoints(lab, template, options)
     const report = newReport(scenario, points)
-    const shared: Sweep = {
-      ...{ lab, scenario, template, options, report },
-      known: idsIn(template),
-      seen: new Set(),
-    }
+    const shared: Sweep = { ...{ lab, template, options, report }, known: idsIn(home), seen: new Set() }
     await inParallel(options.jobs, points, async (point) => {
-      if (options.stops === true && report.violations.length > 0) return
-      await new PointSweep(shared, point).run()
+      if (options.stops !== true || report.violations.length === 0) await new PointSweep(shared, point).run()
     })
     report.seconds = (performance.now() - start) / 1000
     return report
   } finally {
-    end?.()
-    if (options.keep !== true) lab.removeHome(template)
+    template.stage.end()
+    if (options.keep !== true) lab.removeHome(home)
   }
+}
+
+/** Makes the home that each run starts from. */
+export async function prepared(lab: Lab, scenario: Scenario): Promise<Template> {
+  const env = envOf(scenario, lab.root)
+  const stage = new ProcessStage(lab, lab.newHome(), env)
+  const facts = (await scenario.prepare(stage)) ?? {}
+  const command = { argv: wordsOf(scenario.argv, facts), env, syscalls: scenario.kill?.syscalls ?? [] }
+  return { scenario, stage, facts, command }
 }
 
 function newReport({ name }: Scenario, points: KillPoint[]): ScenarioReport {
@@ -42,39 +47,36 @@ function newReport({ name }: Scenario, points: KillPoint[]): ScenarioReport {
 
 async function choosePoints(
   lab: Lab,
-  scenario: Scenario,
-  template: string,
+  template: Template,
   { every, syscalls, point }: SweepOptions,
 ): Promise<KillPoint[]> {
   if (point !== undefined) return [{ ...point, what: '' }]
-  const all = await pointsOf(lab, scenario, template)
+  const all = await pointsOf(lab, template)
   const chosen = all.filter(({ syscall }) => syscalls?.includes(syscall) ?? true)
   return chosen.filter((_, index) => index % every === 0)
 }
 
 /** Every kill point of the command, as one unharmed run has them. */
-export async function pointsOf(lab: Lab, scenario: Scenario, template: string): Promise<KillPoint[]> {
-  const { syscalls = [], argv, exit = 0 } = scenario
-  const env = envOf(scenario, lab)
+export async function pointsOf(lab: Lab, template: Template): Promise<KillPoint[]> {
+  const { name, exit = 0, kill } = template.scenario
+  const { command } = template
   // The first run of a command writes its compiled code to the cache, and those that are killed do not.
-  await onCopy(lab, scenario, template, (home) => lab.start(home, wordsOf(argv, home), { env }).ended)
-  const { points, ended } = await onCopy(lab, scenario, template, (home) =>
-    recordPoints(lab, home, { argv: wordsOf(argv, home), env, syscalls }),
-  )
+  await onCopy(lab, template, (home) => lab.start(home, command.argv, command).ended)
+  const { points, ended } = await onCopy(lab, template, (home) => recordPoints(lab, home, command))
   // Else all that is killed is a refusal.
   if (![exit].flat().includes(ended.code as number))
-    throw new Error(`${scenario.name} exits ${ended.code}, not ${exit}: ${ended.stderr}`)
-  return scenario.points?.(points) ?? namePoints(scenario.name, points)
+    throw new Error(`${name} exits ${ended.code}, not ${exit}: ${ended.stderr}`)
+  const named = namePoints(name, points)
+  return kill?.isMomentOnly === true ? named.filter((point) => point.named !== undefined) : named
 }
 
 async function onCopy<T>(
   lab: Lab,
-  scenario: Scenario,
-  template: string,
+  { scenario, stage }: Template,
   work: (home: string) => Promise<T>,
 ): Promise<T> {
-  const home = lab.copyHome(template)
-  const release = await scenario.meanwhile?.(lab, home)
+  const home = lab.copyHome(stage.home)
+  const release = await scenario.meanwhile?.(stage.at(home))
   const result = await work(home)
   await release?.()
   lab.removeHome(home)

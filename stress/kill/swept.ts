@@ -2,8 +2,10 @@
 
 import type { Order } from '../scenarios/contract.js'
 import type { Scenario } from '../scenarios/scenario.js'
+import type { Facts } from '../scenarios/stage.js'
 import type { Lab } from '../support/lab.js'
-import type { KillPoint } from './strace.js'
+import type { ProcessStage } from './process-stage.js'
+import type { Command, KillPoint } from './strace.js'
 
 export interface SweepOptions {
   /** Every k-th point; 1 for all. */
@@ -53,11 +55,19 @@ export interface ScenarioReport {
   seconds: number
 }
 
+/** A scenario with the home that each run starts from. */
+export interface Template {
+  scenario: Scenario
+  stage: ProcessStage
+  facts: Facts
+  /** Its command. */
+  command: Command
+}
+
 /** What the points of a scenario share. */
 export interface Sweep {
   lab: Lab
-  scenario: Scenario
-  template: string
+  template: Template
   /** Ids that are the same in all runs. */
   known: Set<string>
   options: SweepOptions

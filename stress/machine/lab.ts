@@ -1,5 +1,5 @@
 /** A machine with a home and a workspace of its own, in one temporary directory that is put back before each case. */
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Image } from './image.js'
@@ -63,6 +63,17 @@ export class MachineLab {
     const ended = await started.ended
     clearTimeout(timer)
     return { ...ended, isHung }
+  }
+
+  /** Runs code of the product as a process. */
+  act(work: () => Promise<void>): Promise<Ended> {
+    return this.machine.startWork(['act'], work).ended
+  }
+
+  /** Replaces a file, or removes it. */
+  put(path: string, bytes: Buffer | undefined): void {
+    if (bytes === undefined) rmSync(path)
+    else writeFileSync(path, bytes, { mode: 0o600 })
   }
 
   /** As `run`, for what must succeed: preparations. */

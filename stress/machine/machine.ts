@@ -25,11 +25,16 @@ export class Machine {
   }
 
   /** Starts `substrat ARGV`. `onStep` is asked before each step on the disk. */
-  start(argv: string[], onStep: OnStep = () => undefined): LabProcess {
-    const started = new LabProcess(argv, clock.now(), onStep, closeDescriptor)
+  start(argv: string[], onStep?: OnStep): LabProcess {
+    return this.startWork(argv, () => runCommand(argv), onStep)
+  }
+
+  /** Starts code of the product as a process. `name`: as it is shown. */
+  startWork(name: string[], work: () => Promise<void>, onStep: OnStep = () => undefined): LabProcess {
+    const started = new LabProcess(name, clock.now(), onStep, closeDescriptor)
     this.processes.add(started)
     void started.ended.then(() => this.processes.delete(started))
-    return started.start(() => runCommand(argv))
+    return started.start(work)
   }
 
   run(argv: string[], onStep?: OnStep): Promise<Ended> {

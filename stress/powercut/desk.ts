@@ -1,20 +1,12 @@
 /** Where scenarios are played: a machine, a disk of its own (a directory in memory where there is one) and a workspace. */
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Operation } from '../../src/host/disk/io.js'
 import { Machine } from '../machine/machine.js'
 import { withoutWatches } from '../machine/patches.js'
 import type { Ended, Fault, LabProcess, OnStep } from '../machine/process.js'
+import { beside } from '../support/lab.js'
 import { type Image, readImage, writeImage } from './image.js'
 
 /** Nothing that a scenario does takes a hundredth of it. */
@@ -34,7 +26,9 @@ export class Desk {
   /** Commands so far. */
   commands = 0
 
-  private constructor(private readonly root: string) {
+  private readonly cwd = process.cwd()
+
+  private constructor(readonly root: string) {
     this.disk = join(root, 'disk')
     this.home = join(this.disk, 'home')
     this.workspace = join(root, 'workspace')
@@ -50,6 +44,7 @@ export class Desk {
   }
 
   close(): void {
+    process.chdir(this.cwd)
     rmSync(this.root, { recursive: true, force: true })
   }
 
@@ -59,6 +54,13 @@ export class Desk {
       rmSync(directory, { recursive: true, force: true })
       mkdirSync(directory)
     }
+    this.enter()
+  }
+
+  /** Commands run in the workspace; what their tools note beside the home is a file there, and not on the disk. */
+  private enter(): void {
+    process.chdir(this.workspace)
+    symlinkSync(join(this.workspace, 'effects'), beside(this.home, 'effects'))
   }
 
   /** The disk is that image, under a new start of the kernel. */
@@ -66,20 +68,30 @@ export class Desk {
     this.machine.powerCut()
     writeImage(this.disk, disk)
     if (workspace !== undefined) writeImage(this.workspace, workspace)
+    this.enter()
   }
 
   image(): Image {
     return readImage(this.disk)
   }
 
-  start(argv: string[], onStep: OnStep = () => undefined): LabProcess {
+  start(argv: string[], onStep?: OnStep): LabProcess {
     this.commands += 1
-    return this.machine.start(argv, (operation, process) => {
+    return this.machine.start(argv, this.tracing(onStep))
+  }
+
+  /** Runs code of the product as a process. */
+  act(work: () => Promise<void>): Promise<Ended> {
+    return this.machine.startWork(['act'], work, this.tracing()).ended
+  }
+
+  private tracing(onStep: OnStep = () => undefined): OnStep {
+    return (operation, process) => {
       const fault = onStep(operation, process)
       const done = whatHappens(operation, fault)
       if (done !== undefined) this.onStep(done)
       return fault
-    })
+    }
   }
 
   async run(argv: string[], onStep?: OnStep): Promise<Ended> {
@@ -91,34 +103,26 @@ export class Desk {
     return ended
   }
 
-  /** As `run`, for what must succeed: preparations. */
-  async do(...argv: string[]): Promise<Ended> {
-    const ended = await this.run(argv)
-    if (ended.status !== 0)
-      throw new Error(`substrat ${argv.join(' ')} exited ${ended.status}: ${ended.stderr}`)
-    return ended
-  }
-
-  /** Other bytes stand in a file of the home, for good: no crash did that. */
-  spoil(path: string, offset: number, bytes: Buffer): void {
-    const fd = openSync(path, 'r+')
-    this.onStep({ point: 'spoil', name: 'write', path, offset, bytes })
-    writeSync(fd, bytes, 0, bytes.length, offset)
-    this.onStep({ point: 'spoil', name: 'fsync', path })
-    closeSync(fd)
-  }
-
-  /** A file of the home is gone, for good. */
-  lose(path: string): void {
-    this.onStep({ point: 'lose', name: 'unlink', path })
-    rmSync(path)
-    this.onStep({ point: 'lose', name: 'sync_directory', path: dirname(path) })
-  }
-
-  /** A scenario of the scripted provider, named by the option of an agent. */
-  script(name: string, responses: object[]): string[] {
-    writeFileSync(join(this.workspace, name), JSON.stringify({ responses }))
-    return ['--option', `scenario=${name}`]
+  /** Replaces a file of the home, or removes it, and syncs that. */
+  put(path: string, bytes: Buffer | undefined): void {
+    const note = (operation: Pick<Operation, 'name' | 'mode' | 'offset' | 'bytes'>, on = path): void =>
+      this.onStep({ point: 'put', path: on, ...operation })
+    if (bytes === undefined) {
+      note({ name: 'unlink' })
+      rmSync(path)
+    } else if (existsSync(path)) {
+      note({ name: 'truncate', offset: 0 })
+      truncateSync(path)
+    } else {
+      note({ name: 'open', mode: 'create' })
+      writeFileSync(path, '', { mode: 0o600 })
+    }
+    if (bytes !== undefined) {
+      note({ name: 'write', offset: 0, bytes })
+      writeFileSync(path, bytes, { flag: 'r+' })
+      note({ name: 'fsync' })
+    }
+    note({ name: 'sync_directory' }, dirname(path))
   }
 }
 

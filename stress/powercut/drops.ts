@@ -2,8 +2,9 @@
  * Each sync left out in turn: where a rule needs it the survey must find what breaks, and where none does it must find
  * nothing. So the survey is known to be able to fail.
  */
+import type { Scenario } from '../scenarios/scenario.js'
 import type { Desk } from './desk.js'
-import type { Scenario } from './scenario.js'
+
 import { type FoundViolation, survey } from './survey.js'
 
 /** Syncs that none of these commands comes to harm without, and why. */

@@ -4,15 +4,16 @@
  */
 import { SubstratError } from '../../src/errors.js'
 import { randomBy } from '../machine/patches.js'
-import type { LabProcess } from '../machine/process.js'
+import type { Order } from '../scenarios/contract.js'
+import type { Scenario } from '../scenarios/scenario.js'
 import { Random } from '../tree/random.js'
 import { type Choice, choicesOf } from './choices.js'
 import type { Desk } from './desk.js'
 import { Disk, type Pending } from './disk.js'
-import { digestOf, type Image, readImage } from './image.js'
-import { judge, type Order, RECOVER } from './judge.js'
-import type { Case, Scenario } from './scenario.js'
-import { type Told, Trace } from './trace.js'
+import { digestOf, type Image } from './image.js'
+import { judge, type Plan } from './judge.js'
+import { record, recordRecovery } from './record.js'
+import type { Told, Trace } from './trace.js'
 
 export interface SurveyOptions {
   seed: number
@@ -115,7 +116,7 @@ class Survey {
         await this.cutRecovery(plan, state)
       if (options.stopsEarly === true && report.violations.length > 0) break
     }
-    plan.end?.()
+    plan.stage.end()
     report.commands = desk.commands - commandsBefore
     report.seconds = (performance.now() - this.began) / 1000
     return report
@@ -160,11 +161,11 @@ class Survey {
     return Number(step) === done ? [choice.split('.').map(Number)] : []
   }
 
-  private async try(plan: Case, state: State): Promise<void> {
+  private async try(plan: Plan, state: State): Promise<void> {
     for (const { order, broken } of await this.judged(plan, state, 1)) this.note(state, { order, broken })
   }
 
-  private async judged(plan: Case, { image, told }: State, cuts: number): ReturnType<typeof judge> {
+  private async judged(plan: Plan, { image, told }: State, cuts: number): ReturnType<typeof judge> {
     try {
       return await judge(this.desk, plan, image, told, cuts)
     } catch (error) {
@@ -173,10 +174,11 @@ class Survey {
   }
 
   /** The recovery from that state is recorded, and cut. */
-  private async cutRecovery(plan: Case, state: State): Promise<void> {
+  private async cutRecovery(plan: Plan, state: State): Promise<void> {
     const { desk } = this
     desk.comeUp(state.image, state.told.workspace)
-    const { trace, last } = await recordRecovery(desk, plan, state.told)
+    plan.scenario.restored?.(desk.home, plan.facts)
+    const { trace, last } = await recordRecovery(desk, state.told)
     const all: State[] = []
     const disk = Disk.of(state.image)
     const seen = new Set<string>()
@@ -220,50 +222,6 @@ class Survey {
       ...found,
       nested: found.nested && { state: found.nested.name, lost: found.nested.lost },
     })
-  }
-}
-
-async function record(desk: Desk, scenario: Scenario): Promise<{ plan: Case; trace: Trace; last: Told }> {
-  let main: LabProcess | undefined
-  let plan: Case | undefined
-  let status: Told['status']
-  const told = (): Told => ({
-    stdout: main?.stdout ?? '',
-    stderr: main?.stderr ?? '',
-    status,
-    workspace: plan?.worksOutside === true ? readImage(desk.workspace) : undefined,
-  })
-  const trace = new Trace(desk.disk, told)
-  desk.onStep = trace.onStep
-  try {
-    plan = await scenario.begin(desk)
-    trace.preparedSteps = trace.steps.length
-    const others = await plan.meanwhile?.()
-    main = desk.start(plan.argv)
-    const ended = await main.ended
-    status = ended.status
-    await others?.()
-    trace.end()
-    plan.settle?.()
-    return { plan, trace, last: told() }
-  } finally {
-    desk.onStep = () => undefined
-  }
-}
-
-/** What the command had told stays told; of the recovery nobody reads what it prints. */
-async function recordRecovery(desk: Desk, plan: Case, before: Told): Promise<{ trace: Trace; last: Told }> {
-  const told = (): Told => ({
-    ...before,
-    workspace: plan.worksOutside === true ? readImage(desk.workspace) : undefined,
-  })
-  const trace = new Trace(desk.disk, told, false)
-  desk.onStep = trace.onStep
-  try {
-    await desk.run(RECOVER)
-    return { trace, last: told() }
-  } finally {
-    desk.onStep = () => undefined
   }
 }
 

@@ -6,17 +6,13 @@
  */
 import { relative } from 'node:path'
 import type { Operation } from '../../src/host/disk/io.js'
+import type { Told as ScenarioTold } from '../scenarios/scenario.js'
 import { Disk, type DiskStep } from './disk.js'
 import { differences, type Image, readImage } from './image.js'
 
-/** What the world knows at a time. */
-export interface Told {
-  stdout: string
-  stderr: string
-  /** Undefined until it has ended. */
-  status: number | 'killed' | undefined
-  /** What the turn did outside the home, where that matters. */
-  workspace: Image | undefined
+/** What the world knows at a time: what the command had printed, and what its turn did outside the home. */
+export interface Told extends ScenarioTold {
+  workspace: Image
 }
 
 export interface TracedStep {

@@ -1,21 +1,23 @@
-/** Every command that is swept, each with the home it starts from and what the contract says of it. */
+/** Every situation of the crash tests. */
 
 import { DELIVER } from './deliver.js'
 import { END } from './end.js'
 import { INFERENCE } from './inference.js'
 import { KEYS } from './keys.js'
 import { MAIL } from './mail.js'
+import { MENDING } from './mending.js'
 import { RECOVER_ALL } from './recover.js'
 import type { Scenario } from './scenario.js'
 import { SEND } from './send.js'
 import { SETTINGS } from './settings.js'
 import { SPAWN } from './spawn.js'
+import type { LabName } from './stage.js'
 import { STOP } from './stop.js'
 import { TOOLS } from './tools.js'
 import { TREE } from './tree.js'
 import { WAITS } from './waits.js'
 
-export const SCENARIOS: Scenario[] = [
+const SCENARIOS: Scenario[] = [
   ...SPAWN,
   ...SEND,
   ...KEYS,
@@ -29,4 +31,16 @@ export const SCENARIOS: Scenario[] = [
   ...END,
   ...TREE,
   ...SETTINGS,
+  ...MENDING,
 ]
+
+/** Those that the lab drives. */
+export function scenariosOf(lab: LabName): Scenario[] {
+  return SCENARIOS.filter(({ not }) => not?.[lab] === undefined)
+}
+
+export function scenarioOf(name: string): Scenario {
+  const found = SCENARIOS.find((scenario) => scenario.name === name)
+  if (found === undefined) throw new Error(`there is no scenario ${name}`)
+  return found
+}

@@ -1,10 +1,9 @@
-/** What waits gets its turn, once, and whoever asked has the reply; so has the person, whose inbox is for taking. */
-import { readFileSync, writeFileSync } from 'node:fs'
-import { beside } from '../support/lab.js'
+/** Each pending message gets one turn, and its reply arrives; the person takes replies from the inbox. */
+import { limits } from '../../src/limits.js'
 import { nothingPending, takenOnce, UUID } from '../support/promises.js'
 import { Seen } from '../tree/seen.js'
-import { calls, withFamily, withScript } from './homes.js'
-import { answeredByMail, exits, notifiedOnce } from './promises.js'
+import { calls, withAgent, withFamily, withScript } from './homes.js'
+import { answeredByMail, exits, notifiedOnce, operatorMail } from './promises.js'
 import type { Scenario } from './scenario.js'
 
 const TASK = { from: 'lead', to: 'kid', content: 'task', answer: 'kid did it' }
@@ -13,6 +12,7 @@ export const DELIVER: Scenario[] = [
   delivering('deliver', ['deliver', 'kid']),
   delivering('deliver-all', ['deliver', '--all']),
   delivering('wait', ['wait', 'kid']),
+  forgetting(),
   takingMail(),
   replying(),
 ]
@@ -21,12 +21,12 @@ function delivering(name: string, argv: string[]): Scenario {
   return {
     name,
     argv,
-    async prepare(lab, home) {
-      // Which of the two it takes first is left to chance.
-      await withFamily(lab, home, { kid: [{ say: TASK.answer }, { say: TASK.answer }] })
-      await lab.do(home, 'send', 'kid', '--from', 'lead', '--no-drain', TASK.content)
-      await lab.do(home, 'send', 'kid', '--kind', 'notification', '--no-drain', 'note')
-      await lab.do(home, 'send', 'lead', '--queue', '--no-drain', '--not-before', '1s', 'due')
+    async prepare(stage) {
+      // The order of the two messages of the kid is random.
+      await withFamily(stage, { kid: [{ say: TASK.answer }, { say: TASK.answer }] })
+      await stage.do('send', 'kid', '--from', 'lead', '--no-drain', TASK.content)
+      await stage.do('send', 'kid', '--kind', 'notification', '--no-drain', 'note')
+      await stage.do('send', 'lead', '--queue', '--no-drain', '--not-before', '1ms', 'due')
       return undefined
     },
     acknowledged: () => [],
@@ -41,47 +41,87 @@ function delivering(name: string, argv: string[]): Scenario {
   }
 }
 
-/** Who takes prints first: what was moved aside was shown. */
-function takingMail(): Scenario {
+/** The state remembers only the last few deliveries, so it forgets one while others are still to come. */
+function forgetting(): Scenario {
+  const texts = ['one', 'two', 'three', 'four']
+  const bounds = limits as { deliveredIdsKeptMin: number }
+  const argv = ['deliver', '--all']
   return {
-    name: 'inbox-take',
-    argv: ['inbox', '--take'],
-    async prepare(lab, home) {
-      await withScript(lab, home, [{ say: 'heard' }])
-      await lab.do(home, 'send', 'a', '--queue', 'hello')
+    name: 'deliver-forgetting',
+    not: { kill: 'the bound is a constant of the built program: only code within this process can lower it' },
+    argv,
+    async prepare(stage) {
+      const usual = limits.deliveredIdsKeptMin
+      stage.atEnd(() => {
+        bounds.deliveredIdsKeptMin = usual
+      })
+      bounds.deliveredIdsKeptMin = 1
+      await withAgent(stage)
+      for (const text of texts) await stage.do('send', 'a', '--queue', '--no-drain', text)
       return undefined
     },
     acknowledged: () => [],
-    next: {
-      argv: ['inbox', '--take'],
-      *check(ended, told) {
-        yield* exits(ended, 0)
-        if (!(told.stdout + ended.stdout).includes('heard')) yield 'a message that is taken was printed'
-      },
-    },
+    next: { argv, check: (ended) => exits(ended, 0) },
     *finally(home) {
-      const left = Seen.read(home.path).arrivals.filter(({ to }) => to === 'operator')
-      if (left.length > 0) yield 'what was taken does not come again'
+      for (const text of texts) yield* takenOnce(home.agent('a'), text, `echo: ${text}`)
+      yield* nothingPending(home)
     },
   }
 }
 
-/** To the request of a root. Where it was stored before the kill the request is not open any more. */
-function replying(): Scenario {
-  const argv = (home: string): string[] => {
-    const id = readFileSync(beside(home, 'request'), 'utf8')
-    return ['send', 'a', '--reply-to', id, 'the blue one']
+/** The command prints first: what was moved aside was shown. */
+function takingMail(): Scenario {
+  const argv = ['inbox', '--take']
+  return {
+    name: 'inbox-take',
+    argv,
+    async prepare(stage) {
+      await withAgent(stage)
+      await stage.do('send', 'a', '--queue', 'one')
+      // Its sender died behind the reply: recovery sends it again.
+      await stage.killedBefore('log.append', 3, ['send', 'a', '--queue', 'two'])
+      return undefined
+    },
+    *acknowledged({ stdout, status, isLater }, home) {
+      const left = operatorMail(home)
+      for (const text of ['one', 'two'])
+        if (isLater !== true && !stdout.includes(text) && !left.some((mail) => mail.includes(text)))
+          yield `the message ${text}, which was not shown, is in the inbox`
+      if (status === 0 && left.length > 0) yield `what was taken does not come again: ${left.length} messages`
+    },
+    next: {
+      argv,
+      *check(ended, told) {
+        yield* exits(ended, 0)
+        for (const text of ['one', 'two'])
+          if (!(told.stdout + ended.stdout).includes(text))
+            yield `a message that is taken was printed: ${text}`
+      },
+    },
+    *finally(home) {
+      if (operatorMail(home).length > 0) yield 'all was taken'
+    },
   }
+}
+
+/** To the request of a root. Where it was stored before the crash the request is not open any more. */
+function replying(): Scenario {
+  const argv: Scenario['argv'] = ({ request }) => [
+    'send',
+    'a',
+    '--reply-to',
+    request as string,
+    'the blue one',
+  ]
   return {
     name: 'send-reply',
     argv,
-    async prepare(lab, home) {
+    async prepare(stage) {
       const asks = calls(['send_message', { to: 'operator', content: 'which?' }])
-      await withScript(lab, home, [asks, { say: 'asked' }], '--allow', 'tree')
-      await lab.do(home, 'send', 'a', 'go')
-      const [id = ''] = UUID.exec(JSON.stringify(Seen.read(home).arrivals.at(-1))) ?? []
-      writeFileSync(beside(home, 'request'), id)
-      return undefined
+      await withScript(stage, [asks, { say: 'asked' }], '--allow', 'tree')
+      await stage.do('send', 'a', 'go')
+      const [request = ''] = UUID.exec(JSON.stringify(Seen.read(stage.home).arrivals.at(-1))) ?? []
+      return { request }
     },
     acknowledged: () => [],
     next: { argv, check: (ended) => exits(ended, [0, 3]) },

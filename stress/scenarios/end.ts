@@ -2,10 +2,17 @@
 import type { HomeView } from '../support/home-view.js'
 import type { Broken } from '../support/promises.js'
 import { Seen } from '../tree/seen.js'
-import { scripted, withAgent, withFamily, withRunningTurn } from './homes.js'
+import { leaveAsked, stateOf, withAgent, withFamily, withRunningTurn } from './homes.js'
 import { leaveOpen } from './left-open.js'
-import { exits, idOf } from './promises.js'
-import type { Scenario } from './scenario.js'
+import { exits, operatorMail } from './promises.js'
+import type { Act, Scenario } from './scenario.js'
+import type { Stage } from './stage.js'
+
+/** By its id: an agent that is terminated is found by its name no more. */
+const AGAIN: Act = {
+  argv: ({ id }) => ['terminate', id as string],
+  check: (ended) => exits(ended, 0),
+}
 
 export const END: Scenario[] = [
   terminating(),
@@ -13,6 +20,10 @@ export const END: Scenario[] = [
   terminatingWithMail(),
   terminatingAll(),
 ]
+
+function idOf({ home }: Stage, name: string): { id: string } {
+  return { id: stateOf(home, name).id }
+}
 
 function isTerminated(home: HomeView, name: string): boolean {
   return home.living(name).length === 0
@@ -28,15 +39,15 @@ function terminating(): Scenario {
   return {
     name: 'terminate',
     argv: ['terminate', 'a'],
-    async prepare(lab, home) {
-      await withAgent(lab, home)
-      await lab.do(home, 'suspend', 'a', '--hold')
-      await lab.do(home, 'send', 'a', '--if-busy', 'queue', 'queued')
-      await leaveOpen(home, 'a', 'C', { content: 'interrupted' })
-      return undefined
+    async prepare(stage) {
+      await withAgent(stage)
+      await stage.do('suspend', 'a', '--hold')
+      await stage.do('send', 'a', '--if-busy', 'queue', 'queued')
+      await leaveOpen(stage, 'a', 'C', { content: 'interrupted' })
+      return idOf(stage, 'a')
     },
     acknowledged: (told, home) => saidToBeTerminated(told.stdout, home, ['a']),
-    next: { argv: (home) => ['terminate', idOf(home, 'a')], check: (ended) => exits(ended, 0) },
+    next: AGAIN,
     *finally(home) {
       if (!isTerminated(home, 'a')) yield 'the agent is terminated'
       yield* errorOnce(home, 'operator', 'queued')
@@ -49,8 +60,12 @@ function terminatingARunningTurn(): Scenario {
     name: 'terminate-running',
     argv: ['terminate', 'a'],
     ...withRunningTurn,
+    async prepare(stage) {
+      await withRunningTurn.prepare(stage)
+      return idOf(stage, 'a')
+    },
     acknowledged: (told, home) => saidToBeTerminated(told.stdout, home, ['a']),
-    next: { argv: (home) => ['terminate', idOf(home, 'a')], check: (ended) => exits(ended, 0) },
+    next: AGAIN,
     *finally(home) {
       if (!isTerminated(home, 'a')) yield 'the agent is terminated'
       if (home.agent('a')?.state.run?.status === 'open') yield 'a terminated agent has no open turn'
@@ -63,13 +78,13 @@ function terminatingWithMail(): Scenario {
   return {
     name: 'terminate-mail',
     argv: ['terminate', 'kid'],
-    async prepare(lab, home) {
-      await withFamily(lab, home)
-      await lab.do(home, 'send', 'kid', '--from', 'lead', '--no-drain', 'task')
-      return undefined
+    async prepare(stage) {
+      await withFamily(stage)
+      await stage.do('send', 'kid', '--from', 'lead', '--no-drain', 'task')
+      return idOf(stage, 'kid')
     },
     acknowledged: (told, home) => saidToBeTerminated(told.stdout, home, ['kid']),
-    next: { argv: (home) => ['terminate', idOf(home, 'kid')], check: (ended) => exits(ended, 0) },
+    next: AGAIN,
     afterwards: [{ argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) }],
     *finally(home) {
       if (!isTerminated(home, 'kid')) yield 'the agent is terminated'
@@ -89,21 +104,25 @@ function terminatingAll(): Scenario {
   const names = ['lead', 'kid', 'other']
   return {
     name: 'terminate-recursive',
+    faults: { isForEach: true },
     argv: ['terminate', 'lead', '--recursive'],
-    async prepare(lab, home) {
-      await withFamily(lab, home)
-      await lab.do(home, 'spawn', '--parent', 'lead', '--name', 'other', ...scripted(lab, []))
-      await lab.do(home, 'send', 'kid', '--from', 'other', '--no-drain', 'task')
-      await leaveOpen(home, 'other', 'C', { content: 'interrupted' })
-      return undefined
+    async prepare(stage) {
+      await withFamily(stage)
+      await stage.do('spawn', '--parent', 'lead', '--name', 'other', ...stage.script([]))
+      await stage.do('send', 'kid', '--from', 'other', '--no-drain', 'task')
+      for (const name of ['lead', 'kid']) await stage.do('send', name, '--queue', '--no-drain', `to ${name}`)
+      await leaveAsked(stage, 'other', 'interrupted')
+      return idOf(stage, 'lead')
     },
     acknowledged: (told, home) => saidToBeTerminated(told.stdout, home, names),
     next: {
-      argv: (home) => ['terminate', idOf(home, 'lead'), '--recursive'],
+      argv: ({ id }) => ['terminate', id as string, '--recursive'],
       check: (ended) => exits(ended, 0),
     },
     *finally(home) {
       for (const name of names) if (!isTerminated(home, name)) yield `${name} is terminated`
+      const { size } = new Set(operatorMail(home))
+      if (size !== 2) yield `the operator has an answer to each of two requests, not ${size}`
     },
   }
 }

@@ -1,34 +1,48 @@
-/** Of an agent with very many keys none is taken twice: where the key index is written, is there already, or is gone. */
-import { readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+/** An agent with very many keys takes none twice: where its key index is first written, replaced, or gone. */
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { limits } from '../../src/limits.js'
-import { lengthenLog, MESSAGE } from '../bench/homes.js'
+import { FileStore } from '../../src/storage/store.js'
+import { MESSAGE, turnsBehind } from '../bench/homes.js'
 import { conversation, type HomeView } from '../support/home-view.js'
-import type { Lab } from '../support/lab.js'
 import { type Broken, replyIsKept, takenOnce } from '../support/promises.js'
-import { withAgent } from './homes.js'
+import { logOf, stateOf, withAgent } from './homes.js'
 import { exits } from './promises.js'
 import type { Scenario } from './scenario.js'
+import type { Stage } from './stage.js'
 
-const RECORDS_OF_TURN = 8
 const MANY = 2 * limits.keysInStateMax
 
 export const KEYS: Scenario[] = [
   // The turn that writes the index for the first time.
-  keyed('send-key-first-index', limits.keysLateMax),
+  keyed('send-key-first-index', async (stage) => {
+    await addTurns(stage, 'minute', limits.keysLateMax)
+    await stage.do('recover', '--all')
+  }),
+  // The oldest keys are in no state any more, and the turn replaces the index.
+  keyed('send-key-index', async (stage) => {
+    await addTurns(stage, 'minute', limits.keysInStateMax + 10)
+    await stage.do('send', 'a', '--key', 'latest', 'latest')
+    await addTurns(stage, 'late', limits.keysLateMax - 1)
+  }),
   // Most keys are in no state any more, and have to be found in the log.
-  keyed('send-key-gone-index', MANY, (home) => rmSync(indexIn(home))),
+  keyed('send-key-gone-index', async (stage) => {
+    await addTurns(stage, 'minute', MANY)
+    await stage.do('send', 'a', '--key', 'latest', 'latest')
+    await stage.do('recover', '--all')
+    stage.put(join(dirname(logOf(stage.home, 'a')), 'keys'), undefined)
+  }),
 ]
 
-function keyed(name: string, turns: number, then: (home: string) => void = () => undefined): Scenario {
+function keyed(name: string, prepare: (stage: Stage) => Promise<void>): Scenario {
   const argv = ['send', 'a', '--key', 'k', 'hello']
   const reply = 'echo: hello'
   return {
     name,
     argv,
-    prepare: async (lab, home) => {
-      await withKeys(lab, home, turns)
-      then(home)
+    prepare: async (stage) => {
+      await withAgent(stage)
+      await prepare(stage)
       return undefined
     },
     acknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'hello', reply),
@@ -46,26 +60,21 @@ function keyed(name: string, turns: number, then: (home: string) => void = () =>
   }
 }
 
-async function withKeys(lab: Lab, home: string, turns: number): Promise<void> {
-  await withAgent(lab, home)
-  lengthenLog(home, 'a', turns * RECORDS_OF_TURN, (turn) => `minute ${turn}`)
-  // The index of many is written by this one.
-  if (turns > limits.keysInStateMax) await lab.do(home, 'send', 'a', '--key', 'latest', 'latest')
-  await lab.do(home, 'recover', '--all')
+/** Turns with keys, behind the log, whose snapshot stays as it was. */
+function addTurns(stage: Stage, key: string, count: number): Promise<void> {
+  const keys = Array.from({ length: count }, (_, index) => `${key} ${index}`)
+  const log = logOf(stage.home, 'a')
+  stage.put(log, Buffer.concat([readFileSync(log), turnsBehind(stateOf(stage.home, 'a'), keys)]))
+  return stage.act(async () => FileStore.openForWrite(stage.home).mark(stateOf(stage.home, 'a').id))
 }
 
 function* noneTwice(home: HomeView): Broken {
   const agent = home.agent('a')
   if (agent === undefined) return
   const keys = agent.records.flatMap((record) =>
-    record.kind === 'run.started' && record.key?.startsWith('minute ') ? [record.key] : [],
+    record.kind === 'run.started' && /^(minute|late) /.test(record.key ?? '') ? [record.key] : [],
   )
   const twice = keys.filter((key, index) => keys.indexOf(key) !== index)
   if (twice.length > 0) yield `each key has one run, but ${twice.join(', ')} more`
   if (conversation(agent, MESSAGE).asked !== keys.length) yield 'each message is taken with its key'
-}
-
-function indexIn(home: string): string {
-  const agents = join(home, 'agents')
-  return join(agents, readdirSync(agents)[0] as string, 'keys')
 }

@@ -1,10 +1,9 @@
 /** Agents as killed processes leave them: with an open run of a row of the recovery table. */
 import { randomUUID } from 'node:crypto'
-import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { bootId, ownIdentity } from '../../src/host/identity.js'
 import { digestOf } from '../../src/session/ids.js'
-import { openForRead } from '../../src/session/open-for-read.js'
 import { openForAppend, type Session } from '../../src/session/session.js'
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
@@ -12,8 +11,9 @@ import { mintToken } from '../../src/turn/decision.js'
 import { reply } from '../../src/turn/step/records.js'
 import { step } from '../../src/turn/step/step.js'
 import type { RunRequest, ToolPolicy, TurnEvent } from '../../src/turn/step/turn-event.js'
-import type { Lab } from '../support/lab.js'
+import { logOf, stateOf } from './homes.js'
 import { effect } from './promises.js'
+import type { Stage } from './stage.js'
 
 const POLICY: ToolPolicy = { kindOf: (tool) => (tool === 'shell' ? 'program' : 'reads') }
 
@@ -27,12 +27,12 @@ export interface LeftOpen {
 }
 
 export async function leaveOpen(
-  home: string,
+  stage: Stage,
   name: string,
   row: OpenRow,
   { content, from }: LeftOpen,
 ): Promise<void> {
-  await leaveUnclean(home, name, (session) => {
+  await leaveUnclean(stage, name, (session) => {
     const happens = (event: TurnEvent): void => {
       session.append(step(session.state, event, POLICY).records)
     }
@@ -117,39 +117,38 @@ function resultOfShell(session: Session) {
 }
 
 /** The marker stays and no snapshot is written, as after a kill. */
-async function leaveUnclean(home: string, name: string, work: (session: Session) => void): Promise<void> {
-  const store = FileStore.openForWrite(home)
-  const session = await openForAppend(store, resolveAgent(store, name), { command: 'stress', waitMs: 0 })
-  work(session)
-  await session.abandon()
+function leaveUnclean(stage: Stage, name: string, work: (session: Session) => void): Promise<void> {
+  return stage.act(async () => {
+    const store = FileStore.openForWrite(stage.home)
+    const session = await openForAppend(store, resolveAgent(store, name), { command: 'stress', waitMs: 0 })
+    work(session)
+    await session.abandon()
+  })
 }
 
 /** Half a batch behind the last whole one. */
-export async function tear(home: string, name: string): Promise<void> {
-  const store = FileStore.openForRead(home) as FileStore
-  const id = resolveAgent(store, name)
-  await leaveUnclean(home, name, () => undefined)
-  const last = openForRead(store, id)?.state.last_seq ?? 0
-  const half = `{"seq":${last + 1},"ts":"2026-11-20T10:00:00.000Z","kind":"session.activated","batch":[${last + 1},`
-  appendFileSync(store.logPath(id), half)
+export async function tear(stage: Stage, name: string): Promise<void> {
+  await leaveUnclean(stage, name, () => undefined)
+  const next = stateOf(stage.home, name).last_seq + 1
+  const half = `{"seq":${next},"ts":"2026-11-20T10:00:00.000Z","kind":"session.activated","batch":[${next},`
+  const log = logOf(stage.home, name)
+  stage.put(log, Buffer.concat([readFileSync(log), Buffer.from(half)]))
 }
 
-/** Rows K and its neighbour: a message whose file outlived its delivery, and one that nobody has taken yet. */
-export async function leaveDeliveredAndPending(lab: Lab, home: string, name: string): Promise<void> {
-  const store = FileStore.openForRead(home) as FileStore
-  const id = resolveAgent(store, name)
+/** Rows K and its neighbour: a message whose file outlived its delivery, and one that no turn has taken yet. */
+export async function leaveDeliveredAndPending(stage: Stage, name: string): Promise<void> {
   const queue = async (text: string): Promise<void> => {
-    await lab.do(home, 'suspend', name, '--hold')
-    await lab.do(home, 'send', name, '--if-busy', 'queue', text)
+    await stage.do('suspend', name, '--hold')
+    await stage.do('send', name, '--if-busy', 'queue', text)
   }
   await queue('delivered')
-  const inbox = join(home, 'agents', id, 'inbox')
-  const [file] = readdirSync(inbox) as [string]
-  const bytes = readFileSync(join(inbox, file))
-  await lab.do(home, 'resume', name)
+  const inbox = join(dirname(logOf(stage.home, name)), 'inbox')
+  const file = join(inbox, (readdirSync(inbox) as [string])[0])
+  const bytes = readFileSync(file)
+  await stage.do('resume', name)
   await queue('pending')
-  await leaveUnclean(home, name, (session) => {
+  await leaveUnclean(stage, name, (session) => {
     session.append([{ kind: 'session.configured', hold: false }])
   })
-  writeFileSync(join(inbox, file), bytes)
+  stage.put(file, bytes)
 }

@@ -1,17 +1,19 @@
 /** What several scenarios promise, in words. */
 import { existsSync, readFileSync } from 'node:fs'
 import { OPERATOR } from '../../src/format.js'
-import { type AgentSeen, HomeView } from '../support/home-view.js'
-import { beside, type Ended } from '../support/lab.js'
-import type { Broken } from '../support/promises.js'
+import { FileStore } from '../../src/storage/store.js'
+import type { AgentSeen, HomeView } from '../support/home-view.js'
+import { beside } from '../support/lab.js'
+import { type Broken, UUID } from '../support/promises.js'
 import { Seen } from '../tree/seen.js'
+import type { Answer } from './stage.js'
 
-export function* exits(ended: Ended, codes: number | number[], stdout?: string): Broken {
+export function* exits({ status, ...said }: Answer, codes: number | number[], stdout?: string): Broken {
   const allowed = [codes].flat()
-  if (!allowed.includes(ended.code ?? -1))
-    yield `the next command exits ${allowed.join(' or ')}, not ${ended.code ?? ended.signal}: ${ended.stderr.trim()}`
-  else if (stdout !== undefined && ended.stdout !== stdout)
-    yield `the next command prints ${JSON.stringify(stdout)}, not ${JSON.stringify(ended.stdout.slice(0, 200))}`
+  if (!allowed.includes(status as number))
+    yield `the next command exits ${allowed.join(' or ')}, not ${status}: ${said.stderr.trim()}`
+  else if (stdout !== undefined && said.stdout !== stdout)
+    yield `the next command prints ${JSON.stringify(stdout.slice(0, 80))}, not ${JSON.stringify(said.stdout.slice(0, 200))}`
 }
 
 export interface Letter {
@@ -84,7 +86,17 @@ function resultsOf(agent: AgentSeen | undefined): { known: number; unknown: numb
   return count
 }
 
-/** Also of an agent that is terminated, whose name finds it no more. */
-export function idOf(home: string, name: string): string {
-  return HomeView.read(home).agent(name)?.state.id as string
+/** Messages in the inbox of the operator, as they are stored. */
+export function operatorMail({ path }: HomeView): string[] {
+  const store = FileStore.openForRead(path)
+  const ids = store?.mail.ids(OPERATOR) ?? []
+  return ids.map((id) => JSON.stringify(store?.mail.read(OPERATOR, id) ?? null))
+}
+
+/** The message that a command said it had put into the inbox of `a` is there, or in the log. */
+export function* queuedIsKept({ stderr }: Answer, home: HomeView): Broken {
+  const id = new RegExp(`queued as message (${UUID.source})`).exec(stderr)?.[1]
+  const agent = home.agent('a')
+  if (id !== undefined && agent?.pending.includes(id) !== true && !agent?.state.delivered.includes(id))
+    yield `the message ${id} was acknowledged and is in the inbox or in the log`
 }

@@ -1,55 +1,85 @@
-/** What a scenario of the sweep is. */
-
-import type { KillPoint } from '../kill/strace.js'
+/** A situation of the crash tests: a home, a command on it, and what holds whatever happens to that command. */
 import type { HomeView } from '../support/home-view.js'
-import type { Ended, Lab } from '../support/lab.js'
 import type { Broken } from '../support/promises.js'
+import type { Answer, Facts, LabName, Stage } from './stage.js'
 
-/** Of a command, where they depend on the home, or on what the killed command has told. */
-export type Words = string[] | ((home: string, told?: Ended) => string[])
+/** What the command that met the crash had printed by then. */
+export interface Told extends Answer {
+  /** A kill ends the command alone, a power cut also what goes on beside it. */
+  lab: LabName
+  /** Recovery, or the next command, has run since: what was told must still be true, but for what these change. */
+  isLater?: boolean
+}
+
+/** Arguments, also where they depend on the prepared home, or on what the command had printed. */
+export type Words = string[] | ((facts: Facts, told?: Told) => string[])
 
 export interface Act {
   argv: Words
-  check(ended: Ended, told: Ended, kills: number): Broken
+  /** `crashes`: 2 where recovery had a crash of its own. */
+  check(ended: Answer, told: Told, crashes: number): Broken
 }
 
 export interface Scenario {
-  /** As `--commands` names it; the word of its command comes first. */
+  /** The word of its command comes first. */
   name: string
+  /** Labs that leave it out, each with the reason. */
+  not?: Partial<Record<LabName, string>>
   argv: Words
-  env?: Record<string, string> | ((lab: Lab) => Record<string, string>)
-  /** Makes the home that each run starts from; nothing, where the command itself shall make it. Gives what ends it. */
-  prepare(lab: Lab, home: string): Promise<(() => void) | undefined>
-  /** What goes on meanwhile. The result is called when the command has ended, and waits for it. */
-  meanwhile?(lab: Lab, home: string): Promise<() => Promise<void>>
-  /** Besides the calls that change something: what its kill points are chosen from. */
-  syscalls?: string[]
-  points?(points: KillPoint[]): KillPoint[]
+  env?: Record<string, string> | ((root: string) => Record<string, string>)
+  /** Makes the home that each run starts from; nothing, where the command itself shall make it. */
+  prepare(stage: Stage): Promise<Facts | undefined>
+  /** Starts what goes on beside the command. The result waits for that, once the command has ended. */
+  meanwhile?(stage: Stage): Promise<() => Promise<unknown>>
   /**
-   * Tools or an agent's program are started: `short` ones end by themselves, and are waited for before anybody looks;
-   * `long` ones are still there when the next command comes.
+   * Tools or an agent's program are started: `short` ones end by themselves, and are waited for before the home is read;
+   * `long` ones still run when the next command comes.
    */
   programs?: 'short' | 'long'
-  /** How the command ends that nothing happens to; 0 where nothing is said. */
+  /** Exit of the command without a crash; 0 by default. */
   exit?: number | number[]
-  /** What the killed command told anybody is true. */
-  acknowledged(told: Ended, home: HomeView): Broken
-  /** The next command, which goes on without being told that something was killed. */
+  /** What the command had printed is true. */
+  acknowledged(told: Told, home: HomeView): Broken
+  /** The command that comes next, and does not know of the crash. */
   next: Act
-  /** How `recover --all` may exit besides 0 and 6: with 5 or 7 where a turn is to be left waiting. */
+  /** Exits of `recover --all` besides 0 and 6: 5 or 7 where it leaves a turn waiting. */
   recoverExits?: number[]
   /** What a person, or cron, does when the next command and `recover --all` have run, in either order. */
   afterwards?: Act[]
   /** Names of agents that it takes away with their logs. */
   removes?: string[]
-  /** At the very end. */
-  finally(home: HomeView, told: Ended): Broken
+  /** Holds when all of these have run. */
+  finally(home: HomeView, told: Told): Broken
+  /** The home is damaged until the next command has mended it: only then the rest of the contract holds. */
+  isDamaged?: boolean
+  /** Puts back what a copy of the home's bytes lacks: modes and times. */
+  restored?(home: string, facts: Facts): void
+  /** Holds at any time, also of a home that is damaged. */
+  always?(home: string, facts: Facts): Broken
+  kill?: KillExtras
+  faults?: FaultExtras
 }
 
-export function wordsOf(words: Words, home: string, told?: Ended): string[] {
-  return typeof words === 'function' ? words(home, told) : words
+interface KillExtras {
+  /** Calls that are kill points besides those that change something. */
+  syscalls?: string[]
+  /** Only the points of a moment that stress/kill/named.ts names. */
+  isMomentOnly?: boolean
 }
 
-export function envOf({ env = {} }: Scenario, lab: Lab): Record<string, string> {
-  return typeof env === 'function' ? env(lab) : env
+export interface FaultExtras {
+  /** It is about several agents, one after the other: a fault may leave it done for some of them. */
+  isForEach?: boolean
+  /** The command is also killed before each of its steps. */
+  isKilled?: boolean
+  /** Lines of the view that a fault may add: an answer that could not be waited for comes as a message. */
+  later?: RegExp
+}
+
+export function wordsOf(words: Words, facts: Facts, told?: Told): string[] {
+  return typeof words === 'function' ? words(facts, told) : words
+}
+
+export function envOf({ env = {} }: Scenario, root: string): Record<string, string> {
+  return typeof env === 'function' ? env(root) : env
 }

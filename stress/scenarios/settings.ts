@@ -2,15 +2,18 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HomeView } from '../support/home-view.js'
-import type { Broken } from '../support/promises.js'
-import { withAgent } from './homes.js'
+import { LARGE, withAgent } from './homes.js'
 import { exits } from './promises.js'
 import type { Scenario } from './scenario.js'
 
-export const SETTINGS: Scenario[] = [setting(), configuring()]
+export const SETTINGS: Scenario[] = [
+  setting(),
+  configuring('config-set', '2'),
+  configuring('config-set-first', undefined),
+]
 
 function setting(): Scenario {
-  const argv = ['set', 'a', '--title', 'new', '--model', 'other']
+  const argv = ['set', 'a', '--title', 'new', '--model', 'other', '--system', LARGE]
   const isSet = (home: HomeView): boolean => {
     const { title, model } = home.agent('a')?.state ?? {}
     return title === 'new' && model === 'other'
@@ -18,7 +21,7 @@ function setting(): Scenario {
   return {
     name: 'set',
     argv,
-    prepare: (lab, home) => withAgent(lab, home),
+    prepare: (stage) => withAgent(stage),
     *acknowledged(told, home) {
       if (/is changed/.test(told.stdout) && !isSet(home)) yield 'an agent that was said to be changed is'
     },
@@ -29,20 +32,23 @@ function setting(): Scenario {
   }
 }
 
-function configuring(): Scenario {
+/** `before`: the setting that is there already. */
+function configuring(name: string, before: string | undefined): Scenario {
   const argv = ['config', 'set', 'slots_max', '8']
   return {
-    name: 'config-set',
+    name,
     argv,
+    faults: { isKilled: true },
     // The file is written by a thread of a pool: it is always the same one.
     env: { UV_THREADPOOL_SIZE: '1' },
-    async prepare(lab, home) {
-      await withAgent(lab, home)
-      await lab.do(home, 'config', 'set', 'slots_max', '2')
+    async prepare(stage) {
+      await withAgent(stage)
+      if (before !== undefined) await stage.do('config', 'set', 'slots_max', before)
       return undefined
     },
     *acknowledged(told, home) {
-      yield* isWhole(home)
+      if (slotsIn(home) !== '8' && slotsIn(home) !== String(before))
+        yield `a setting is the old one or the new one, not ${slotsIn(home)}`
       if (/is 8/.test(told.stdout) && slotsIn(home) !== '8') yield 'a setting that was said to be so is'
     },
     next: { argv, check: (ended) => exits(ended, 0) },
@@ -50,11 +56,6 @@ function configuring(): Scenario {
       if (slotsIn(home) !== '8') yield 'the setting is changed'
     },
   }
-}
-
-function* isWhole(home: HomeView): Broken {
-  if (!['2', '8'].includes(slotsIn(home)))
-    yield `a setting is the old one or the new one, not ${slotsIn(home)}`
 }
 
 function slotsIn({ path }: HomeView): string {

@@ -1,9 +1,10 @@
 /** An agent is there whole, with its name, its place in the tree and its first prompt, or not at all. */
-import type { Lab } from '../support/lab.js'
-import { replyIsKept, takenOnceOrNot, UUID } from '../support/promises.js'
-import { withAgent } from './homes.js'
+import { dirname, join } from 'node:path'
+import { replyIsKept, takenOnce, takenOnceOrNot, UUID } from '../support/promises.js'
+import { LARGE, logOf, withAgent } from './homes.js'
 import { exits } from './promises.js'
-import type { Scenario } from './scenario.js'
+import type { Scenario, Told } from './scenario.js'
+import type { Stage } from './stage.js'
 
 export const SPAWN: Scenario[] = [
   {
@@ -16,18 +17,23 @@ export const SPAWN: Scenario[] = [
   spawning('spawn-prompt', ['--name', 'b', 'hello']),
   spawning('spawn-child', ['--parent', 'a', '--name', 'b']),
   spawning('spawn-child-prompt', ['--parent', 'a', '--name', 'b', 'hello']),
+  // The index of the names below the parent is made again first.
+  { ...spawning('spawn-child-index', ['--parent', 'a', '--name', 'b']), prepare: withoutIndex },
+  spawning('spawn-large', ['--parent', 'a', '--name', 'b', '--system', LARGE, LARGE]),
 ]
 
 function spawning(name: string, words: string[]): Scenario {
   const isNamed = words.includes('--name')
-  const prompt = words.at(-1) === 'hello' ? 'hello' : undefined
+  const prompt = ['hello', LARGE].find((text) => words.at(-1) === text)
   const parent = words.includes('--parent') ? ['--parent', 'a'] : []
+  const idIn = ({ stdout, stderr }: Told): string | undefined =>
+    UUID.exec(prompt === undefined ? stdout : stderr)?.[0]
   return {
     name,
     argv: ['spawn', ...words],
-    prepare: (lab: Lab, home: string) => withAgent(lab, home),
+    prepare: (stage) => withAgent(stage),
     *acknowledged(told, home) {
-      const id = UUID.exec(prompt === undefined ? told.stdout : told.stderr)?.[0]
+      const id = idIn(told)
       if (id === undefined) return
       const agent = home.agent(id)
       if (agent === undefined) yield `the agent ${id} was acknowledged and is on disk`
@@ -37,18 +43,26 @@ function spawning(name: string, words: string[]): Scenario {
       argv: isNamed ? ['spawn', ...parent, '--name', 'b', '--if-exists', 'use'] : ['spawn'],
       *check(ended, told) {
         yield* exits(ended, 0)
-        const before = UUID.exec(told.stdout + told.stderr)?.[0]
+        const before = idIn(told)
         if (isNamed && before !== undefined && ended.stdout.trim() !== before)
           yield `the name leads to the agent ${before} that was acknowledged, not to ${ended.stdout.trim()}`
       },
     },
-    *finally(home) {
+    *finally(home, told) {
       const named = home.living('b')
       if (isNamed && named.length !== 1) yield `one agent has the name, not ${named.length}`
       const above = parent.length === 0 ? null : home.agent('a')?.state.id
       if (isNamed && named[0]?.state.parent !== above)
         yield 'an agent is below the parent that it was born to'
-      if (prompt !== undefined) yield* takenOnceOrNot(named[0], prompt, `echo: ${prompt}`)
+      if (prompt === undefined) return
+      const taken = idIn(told) === undefined ? takenOnceOrNot : takenOnce
+      yield* taken(named[0], prompt, `echo: ${prompt}`)
     },
   }
+}
+
+async function withoutIndex(stage: Stage): Promise<undefined> {
+  await withAgent(stage)
+  await stage.do('spawn', '--parent', 'a', '--name', 'kid')
+  stage.put(join(dirname(logOf(stage.home, 'a')), 'children', 'complete'), undefined)
 }

@@ -20,6 +20,10 @@ export const TOOLS: Scenario[] = [
     {
       programs: 'long',
       always: (home) => effectsOnce(home, 'a'),
+      not: {
+        powercut: 'no program outlives a power cut; the disks are those of send-tool-shell',
+        faults: 'a command that meets a fault is not killed, and waits for its tool as in send-tool-shell',
+      },
     },
   ),
   calling('send-tool-write', [calls(['write_file', { path: 'written.txt', content: 'text' }]), SAYS]),
@@ -39,6 +43,18 @@ export const TOOLS: Scenario[] = [
     },
   ),
   calling(
+    'send-tool-twice',
+    [calls(['shell', { command: effect() }], ['shell', { command: effect('other') }]), SAYS],
+    {
+      programs: 'short',
+      *always(home) {
+        const effects = effectsOf(home.path)
+        for (const name of ['done', 'other'])
+          if (effects.filter((line) => line === name).length > 1) yield `the tool has its effect ${name} once`
+      },
+    },
+  ),
+  calling(
     'send-tool-child',
     [calls(['spawn_agent', { name: 'kid' }], ['remind_me', { content: 'later', delay_seconds: 3600 }]), SAYS],
     {
@@ -54,21 +70,29 @@ export const TOOLS: Scenario[] = [
 
 interface Calling {
   programs?: 'short' | 'long'
+  not?: Scenario['not']
   always?(home: HomeView): Broken
 }
 
 /** What is done to the outside and cut short is asked about: by the same key again, as by `resume`, it goes on. */
-function calling(name: string, responses: ScriptedEntry[], { programs, always }: Calling = {}): Scenario {
+function calling(
+  name: string,
+  responses: ScriptedEntry[],
+  { programs, always, not }: Calling = {},
+): Scenario {
   const argv = ['send', 'a', '--key', 'k', 'go']
   return {
     name,
     argv,
     ...(programs === undefined ? {} : { programs }),
-    prepare: (lab, home) => withScript(lab, home, responses, '--allow', 'all'),
+    ...(not === undefined ? {} : { not }),
+    prepare: (stage) => withScript(stage, responses, '--allow', 'all'),
     *acknowledged(told, home) {
       yield* replyIsKept(told, home.agent('a'), 'go', 'all done')
-      if (effectsOf(home.path).filter((line) => line === 'done').length > 1)
-        yield 'a tool has its effect once'
+      const effects = effectsOf(home.path).filter((line) => line === 'done').length
+      if (effects > 1) yield 'a tool has its effect once'
+      if (effects > 0 && home.agent('a')?.records.some(({ kind }) => kind === 'tool.started') !== true)
+        yield 'a tool that has run was recorded before it did'
     },
     next: { argv, check: (ended) => exits(ended, 0, 'all done\n') },
     *finally(home) {

@@ -1,7 +1,7 @@
 /** Gates, forks and removals: done or not done, and the tree is whole either way. */
 import type { HomeView } from '../support/home-view.js'
 import { nothingPending } from '../support/promises.js'
-import { scripted, withAgent, withFamily } from './homes.js'
+import { LARGE, withAgent, withFamily } from './homes.js'
 import { answeredByMail, exits } from './promises.js'
 import type { Scenario } from './scenario.js'
 
@@ -21,7 +21,7 @@ function gating(): Scenario {
   return {
     name: 'gate',
     argv: ['gate', 'a'],
-    prepare: (lab, home) => withAgent(lab, home),
+    prepare: (stage) => withAgent(stage),
     *acknowledged(told, home) {
       if (/is gated/.test(told.stdout) && !isGated(home)) yield 'an agent that was said to be gated is'
     },
@@ -38,10 +38,10 @@ function ungating(): Scenario {
   return {
     name: 'ungate',
     argv: ['ungate', 'kid'],
-    async prepare(lab, home) {
-      await withFamily(lab, home, { kid: [{ say: TASK.answer }] })
-      await lab.do(home, 'gate', 'kid')
-      await lab.do(home, 'send', 'kid', '--from', 'lead', TASK.content)
+    async prepare(stage) {
+      await withFamily(stage, { kid: [{ say: TASK.answer }] })
+      await stage.do('gate', 'kid')
+      await stage.do('send', 'kid', '--from', 'lead', TASK.content)
       return undefined
     },
     *acknowledged(told, home) {
@@ -62,7 +62,11 @@ function forking(): Scenario {
   return {
     name: 'fork',
     argv,
-    prepare: (lab, home) => withAgent(lab, home),
+    async prepare(stage) {
+      await withAgent(stage)
+      await stage.do('send', 'a', LARGE)
+      return undefined
+    },
     *acknowledged(told, home) {
       const id = told.stdout.trim()
       if (id !== '' && home.agent(id) === undefined) yield `the agent ${id} was acknowledged and is on disk`
@@ -86,12 +90,13 @@ function removing(name: string, argv: string[]): Scenario {
     name,
     argv,
     removes: removed,
-    async prepare(lab, home) {
-      await withAgent(lab, home)
-      await withFamily(lab, home)
-      await lab.do(home, 'spawn', '--name', 'stays', ...scripted(lab, []))
-      await lab.do(home, 'terminate', 'a')
-      await lab.do(home, 'terminate', 'lead', '--recursive')
+    faults: { isForEach: true },
+    async prepare(stage) {
+      await withAgent(stage)
+      await withFamily(stage)
+      await stage.do('spawn', '--name', 'stays', ...stage.script([]))
+      await stage.do('terminate', 'a')
+      await stage.do('terminate', 'lead', '--recursive')
       return undefined
     },
     *acknowledged(told, home) {

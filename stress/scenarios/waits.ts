@@ -1,13 +1,13 @@
 /** Turns that park for a person, and the decisions about them: each is taken once, and its token is good once. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HomeView } from '../support/home-view.js'
-import { beside, type Ended, type Lab } from '../support/lab.js'
 import { type Broken, replyIsKept, takenOnce } from '../support/promises.js'
 import type { ScriptedEntry } from '../turns/agent.js'
 import { calls, withScript } from './homes.js'
 import { effect, effectsOf, effectsOnce, exits } from './promises.js'
-import type { Scenario } from './scenario.js'
+import type { Scenario, Told } from './scenario.js'
+import type { Facts, Stage } from './stage.js'
 
 const GO = ['send', 'a', '--key', 'k', 'go']
 const ASKS: ScriptedEntry[] = [calls(['shell', { command: effect() }]), { say: 'all done' }]
@@ -22,21 +22,26 @@ export const WAITS: Scenario[] = [
   deciding('resume-input', QUESTION, ['--input', 'the blue one'], () => []),
   deciding('resume-result', ASKS, ['--result', 'result.txt'], refused),
   decidingAtTheMachine('approve', ASKS, ['approve', 'a'], WORKS),
+  decidingAtTheMachine(
+    'approve-token',
+    ASKS,
+    ({ token }) => ['approve', 'a', token?.split('_')[1] as string],
+    WORKS,
+  ),
   decidingAtTheMachine('deny', ASKS, ['deny', 'a'], refused),
   rotating(),
   superseding(),
 ]
 
-function park(lab: Lab, home: string, responses: ScriptedEntry[]): Promise<undefined> {
-  writeFileSync(join(lab.workspace, 'result.txt'), 'got by other means')
-  return withScript(lab, home, responses)
+function park(stage: Stage, responses: ScriptedEntry[]): Promise<undefined> {
+  writeFileSync(join(stage.workspace, 'result.txt'), 'got by other means')
+  return withScript(stage, responses)
 }
 
-async function parkWithToken(lab: Lab, home: string, responses: ScriptedEntry[]): Promise<undefined> {
-  await park(lab, home, responses)
-  const { stdout } = await lab.run(home, [...GO, '--json'])
-  writeFileSync(beside(home, 'token'), tokenIn(stdout) as string)
-  return undefined
+async function parkWithToken(stage: Stage, responses: ScriptedEntry[]): Promise<Facts> {
+  await park(stage, responses)
+  const { stdout } = await stage.run([...GO, '--json'])
+  return { token: tokenIn(stdout) as string }
 }
 
 function tokenIn(stdout: string): string | undefined {
@@ -61,15 +66,19 @@ function parking(name: string, responses: ScriptedEntry[]): Scenario {
     argv: [...GO, '--json'],
     exit: 5,
     programs: 'short',
-    prepare: (lab, home) => park(lab, home, responses),
+    prepare: (stage) => park(stage, responses),
     recoverExits: [5],
     *acknowledged(told, home) {
-      if (tokenIn(told.stdout) !== undefined && !isWaiting(home)) yield 'a turn that was said to wait does'
+      const token = tokenIn(told.stdout)
+      if (token === undefined) return
+      if (told.isLater !== true && !isWaiting(home)) yield 'a turn that was said to wait does'
+      if (home.agent('a')?.state.tokens.some(({ token_id }) => token.includes(token_id)) !== true)
+        yield 'a token that was told is on disk'
     },
     next: { argv: GO, check: (ended) => exits(ended, 5) },
     afterwards: [
       {
-        argv: (_home, told) => {
+        argv: (_facts, told) => {
           const token = tokenIn(told?.stdout ?? '')
           if (token !== undefined) return ['resume', 'a', '--token', token, ...decision]
           return isQuestion ? ['deny', 'a'] : ['approve', 'a']
@@ -92,16 +101,13 @@ function deciding(
   decision: string[],
   always: (home: HomeView) => Broken,
 ): Scenario {
-  const argv = (home: string): string[] => {
-    const token = readFileSync(beside(home, 'token'), 'utf8')
-    return ['resume', 'a', '--token', token, ...decision]
-  }
+  const argv: Scenario['argv'] = ({ token }) => ['resume', 'a', '--token', token as string, ...decision]
   return {
     name,
     argv,
     programs: 'short',
     recoverExits: [5],
-    prepare: (lab, home) => parkWithToken(lab, home, responses),
+    prepare: (stage) => parkWithToken(stage, responses),
     acknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'go', 'all done'),
     next: { argv, check: (ended) => exits(ended, 0, 'all done\n') },
     *finally(home) {
@@ -112,11 +118,11 @@ function deciding(
   }
 }
 
-/** Without a token. Where the decision was taken before the kill there is none to take any more. */
+/** By the person at the machine. Where the decision was taken before the kill there is none to take any more. */
 function decidingAtTheMachine(
   name: string,
   responses: ScriptedEntry[],
-  argv: string[],
+  argv: Scenario['argv'],
   always: (home: HomeView) => Broken,
 ): Scenario {
   return {
@@ -124,7 +130,7 @@ function decidingAtTheMachine(
     argv,
     programs: 'short',
     recoverExits: [5],
-    prepare: (lab, home) => park(lab, home, responses).then(() => parkedBy(lab, home)),
+    prepare: (stage) => parkWithToken(stage, responses),
     *acknowledged(told, home) {
       yield* replyIsKept(told, home.agent('a'), 'go', 'all done')
       if (/approved|denied/.test(told.stderr)) yield* consumedOnce(home)
@@ -139,27 +145,29 @@ function decidingAtTheMachine(
   }
 }
 
-async function parkedBy(lab: Lab, home: string): Promise<undefined> {
-  await lab.run(home, GO)
-  return undefined
-}
-
 function rotating(): Scenario {
-  const token = (told?: Ended): string | undefined => tokenIn(told?.stdout ?? '')
+  const token = (told?: Told): string | undefined => tokenIn(told?.stdout ?? '')
   return {
     name: 'token-rotate',
     argv: ['token', 'rotate', 'a'],
     programs: 'short',
     recoverExits: [5],
-    prepare: (lab, home) => parkWithToken(lab, home, ASKS),
+    prepare: (stage) => parkWithToken(stage, ASKS),
     *acknowledged(told, home) {
-      if (token(told) !== undefined && !isWaiting(home)) yield 'a turn that has a new token waits'
+      const id = token(told)?.slice(3, 39)
+      if (id === undefined) return
+      if (home.agent('a')?.state.tokens.some(({ token_id }) => token_id === id) !== true)
+        yield 'a token that was told is on disk'
+      if (told.isLater === true) return
+      const wait = home.agent('a')?.state.run?.wait
+      if (wait == null || wait.resume_token_id !== id)
+        yield `the turn waits for the token ${id} that was told`
     },
     next: { argv: ['show', 'a'], check: (ended) => exits(ended, 0) },
     afterwards: [
       {
         // What was shown last is good: the new one, or where the command died before it told one, whichever the log has.
-        argv: (_home, told) =>
+        argv: (_facts, told) =>
           token(told) === undefined
             ? ['approve', 'a']
             : ['resume', 'a', '--token', token(told) as string, '--approve'],
@@ -181,7 +189,7 @@ function superseding(): Scenario {
     name: 'send-supersede',
     argv,
     recoverExits: [5],
-    prepare: (lab, home) => park(lab, home, ASKS).then(() => parkedBy(lab, home)),
+    prepare: (stage) => parkWithToken(stage, ASKS),
     acknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'instead', 'all done'),
     next: { argv, check: (ended) => exits(ended, 0, 'all done\n') },
     *finally(home) {

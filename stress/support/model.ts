@@ -18,14 +18,14 @@ export class LoopbackModel {
     private readonly child: ChildProcess,
   ) {}
 
-  static async start(lab: Lab, scenario: Scenario): Promise<LoopbackModel> {
+  static async start(lab: Pick<Lab, 'root'>, scenario: Scenario): Promise<LoopbackModel> {
     const file = join(lab.root, 'model-scenario.json')
     writeFileSync(file, JSON.stringify(scenario))
     return LoopbackModel.serve(lab, 'test/support/model-server/main.ts', [file, '--end-with-stdin'])
   }
 
   /** A program of this repository that says where it is in its first line, and ends with its stdin. */
-  static async serve(lab: Lab, source: string, argv: string[]): Promise<LoopbackModel> {
+  static async serve(lab: Pick<Lab, 'root'>, source: string, argv: string[]): Promise<LoopbackModel> {
     const server = join(lab.root, 'model-server.mjs')
     // Asked for where this source is: it cannot be bundled itself.
     const { build } = require('esbuild') as typeof import('esbuild')

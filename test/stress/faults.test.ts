@@ -6,11 +6,10 @@ import { expect, test } from 'vitest'
 import { printed } from '../../stress/faults/printed.js'
 import { descriptors } from '../../stress/faults/real.js'
 import { describeViolation } from '../../stress/faults/report.js'
-import type { FaultScenario } from '../../stress/faults/scenario.js'
-import { SCENARIOS } from '../../stress/faults/scenarios.js'
 import { sweep } from '../../stress/faults/sweep.js'
 import { sweepTaken } from '../../stress/faults/taken.js'
 import { MachineLab } from '../../stress/machine/lab.js'
+import { scenarioOf } from '../../stress/scenarios/all.js'
 import { Lab, repository } from '../../stress/support/lab.js'
 
 test('commands keep the contract whichever of their steps fails, once or from then on', async () => {
@@ -18,8 +17,7 @@ test('commands keep the contract whichever of their steps fails, once or from th
   try {
     const empty = lab.image()
     for (const name of ['send', 'send-wait', 'spawn-child', 'recover-tools-4', 'rebuild-log-gone']) {
-      const scenario = SCENARIOS.find((each) => each.name === name) as FaultScenario
-      const { cases, violations } = await sweep(lab, empty, scenario, { every: 53, isRotated: false })
+      const { cases, violations } = await sweep(lab, empty, scenarioOf(name), { every: 53, isRotated: false })
       expect(violations.map((violation) => describeViolation(violation))).toEqual([])
       expect(cases).toBeGreaterThan(8)
     }

@@ -4,8 +4,7 @@ import { describeViolation } from '../../stress/kill/report.js'
 import { whyNoStrace } from '../../stress/kill/strace.js'
 import { sweep } from '../../stress/kill/sweep.js'
 import type { ScenarioReport, SweepOptions } from '../../stress/kill/swept.js'
-import { SCENARIOS } from '../../stress/scenarios/all.js'
-import type { Scenario } from '../../stress/scenarios/scenario.js'
+import { scenarioOf } from '../../stress/scenarios/all.js'
 import { Lab } from '../../stress/support/lab.js'
 
 const why = whyNoStrace()
@@ -61,5 +60,5 @@ describe.skipIf(why !== undefined)(`the sweep catches a program that is broken${
 
 async function sweepOf(name: string, options: SweepOptions): Promise<ScenarioReport> {
   lab.runInProcess()
-  return sweep(lab, SCENARIOS.find((scenario) => scenario.name === name) as Scenario, options)
+  return sweep(lab, scenarioOf(name), options)
 }

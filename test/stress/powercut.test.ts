@@ -6,10 +6,9 @@ import { Desk } from '../../stress/powercut/desk.js'
 import { Disk, type DiskStep } from '../../stress/powercut/disk.js'
 import { violationWithout } from '../../stress/powercut/drops.js'
 import { describeViolation } from '../../stress/powercut/report.js'
-import type { Scenario } from '../../stress/powercut/scenario.js'
-import { SCENARIOS } from '../../stress/powercut/scenarios.js'
 import { type SurveyReport, survey } from '../../stress/powercut/survey.js'
-import { Trace } from '../../stress/powercut/trace.js'
+import { type Told, Trace } from '../../stress/powercut/trace.js'
+import { scenarioOf } from '../../stress/scenarios/all.js'
 import { Random } from '../../stress/tree/random.js'
 import { tempDirectory } from '../support/temp.js'
 
@@ -29,7 +28,7 @@ describe('the power is cut under a command', () => {
   })
 
   test('send keeps the contract, also where the power is cut again in the recovery', async () => {
-    const report = await sampled('send-after-crash', { every: 20, nestedEvery: 8 })
+    const report = await sampled('send-after-kill', { every: 20, nestedEvery: 8 })
     expect(report.states).toBeGreaterThan(10)
     expect(report.nestedStates).toBeGreaterThan(0)
     expect(report.violations.map((violation) => describeViolation(violation, 1))).toEqual([])
@@ -67,16 +66,12 @@ describe('what a disk may hold', () => {
 
   test('a change that no step tells of is found', () => {
     const root = tempDirectory()
-    const told = { stdout: '', stderr: '', status: undefined, workspace: undefined }
+    const told: Told = { lab: 'powercut', stdout: '', stderr: '', status: undefined, workspace: new Map() }
     const trace = new Trace(root, () => told)
     writeFileSync(join(root, 'untold'), 'by whom?')
     expect(() => trace.end()).toThrow('changes that no step tells of: untold')
   })
 })
-
-function scenarioOf(name: string): Scenario {
-  return SCENARIOS.find((scenario) => scenario.name === name) as Scenario
-}
 
 function sampled(
   name: string,

@@ -1,0 +1,105 @@
+/** A scenario under real processes. */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Answer, Stage, Step } from '../scenarios/stage.js'
+import type { Ended, Lab } from '../support/lab.js'
+import { recordPoints, runKilled } from './strace.js'
+
+const LOG = /^agents\/<id>\/events\.jsonl$/
+
+/** The system call that each step begins with, and its file. */
+const CALLS: Record<Step, [syscall: RegExp, what: RegExp]> = {
+  'log.append': [/^pwrite64$/, LOG],
+  'log.sync': [/^fdatasync$/, LOG],
+  'mail.remove': [/^unlink/, /^agents\/<id>\/inbox\//],
+  'remove.tree': [/^(unlink|unlinkat|rmdir)$/, /^agents\/\.\w+-<id>/],
+  'spawn.rename': [/^rename/, /^agents\/\.spawn-<id>$/],
+  'spawn.sync_agents': [/^fsync$/, /^agents$/],
+}
+
+let scripts = 0
+
+export class ProcessStage implements Stage {
+  readonly lab = 'kill'
+  readonly root: string
+  readonly workspace: string
+  readonly thinkingMs = 1500
+
+  constructor(
+    private readonly processes: Lab,
+    readonly home: string,
+    private readonly env: Record<string, string>,
+    private readonly ends: (() => void)[] = [],
+  ) {
+    this.root = processes.root
+    this.workspace = processes.workspace
+  }
+
+  /** The same scenario on another home. */
+  at(home: string): ProcessStage {
+    return new ProcessStage(this.processes, home, this.env, this.ends)
+  }
+
+  async run(argv: string[]): Promise<Answer> {
+    return answerOf(await this.processes.run(this.home, argv, { env: this.env }))
+  }
+
+  async do(...argv: string[]): Promise<string> {
+    const { status, stdout, stderr } = await this.run(argv)
+    if (status !== 0) throw new Error(`substrat ${argv.join(' ')} exited ${status}: ${stderr}`)
+    return stdout.trim()
+  }
+
+  async killedBefore(step: Step, n: number, argv: string[]): Promise<void> {
+    const { processes, home, env } = this
+    // The first run of a command writes its compiled code to the cache, and those that are killed do not.
+    await this.onCopy((copy) => processes.start(copy, argv, { env }).ended)
+    const { points } = await this.onCopy((copy) => recordPoints(processes, copy, { argv, env }))
+    const [syscall, what] = CALLS[step]
+    const found = points.filter((point) => syscall.test(point.syscall) && what.test(point.what))[n - 1]
+    const killed = found && (await runKilled(processes, home, { argv, env }, found))
+    if (killed?.signal !== 'SIGKILL')
+      throw new Error(`substrat ${argv.join(' ')} has no ${n}. ${step} to die before`)
+  }
+
+  private async onCopy<T>(work: (copy: string) => Promise<T>): Promise<T> {
+    const copy = this.processes.copyHome(this.home)
+    const result = await work(copy)
+    this.processes.removeHome(copy)
+    return result
+  }
+
+  act(work: () => Promise<void>): Promise<void> {
+    return work()
+  }
+
+  script(responses: object[]): string[] {
+    scripts += 1
+    const directory = join(this.root, 'scripts')
+    mkdirSync(directory, { recursive: true })
+    const file = join(directory, `script-${scripts}.json`)
+    writeFileSync(file, JSON.stringify({ responses }))
+    return ['--option', `scenario=${file}`]
+  }
+
+  put(path: string, bytes: Buffer | undefined): void {
+    if (bytes === undefined) rmSync(path)
+    else writeFileSync(path, bytes, { mode: 0o600 })
+  }
+
+  boot(): void {
+    throw new Error('real processes cannot start the kernel again')
+  }
+
+  atEnd(work: () => void): void {
+    this.ends.push(work)
+  }
+
+  end(): void {
+    for (const work of this.ends.splice(0)) work()
+  }
+}
+
+export function answerOf({ code, signal, stdout, stderr }: Ended): Answer {
+  return { status: code ?? signal ?? undefined, stdout, stderr }
+}

@@ -1,0 +1,169 @@
+/** `doctor --rebuild` on homes with each thing that it makes again. */
+import { chmodSync, existsSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
+import { join } from 'node:path'
+import { audit, type HomeView } from '../support/home-view.js'
+import { type Broken, takenOnce } from '../support/promises.js'
+import { calls, logOf, stateOf, withAgent, withScript } from './homes.js'
+import { effect, exits } from './promises.js'
+import type { Scenario } from './scenario.js'
+import type { Stage } from './stage.js'
+
+const REBUILD = ['doctor', '--all', '--rebuild']
+const LOG = 'events.jsonl'
+const HOUR_MS = 3_600_000
+
+export const MENDING: Scenario[] = [
+  {
+    ...rebuilding('rebuild-log', threeTurns, (stage, folder) => spoil(stage, join(folder, LOG), 'damaged')),
+    finally: (home) => takenOnce(home.agent('a'), 'whole', 'echo: whole'),
+  },
+  rebuilding('rebuild-log-asked', withMailAndWait, (stage, folder) =>
+    spoil(stage, join(folder, LOG), 'may I'),
+  ),
+  rebuilding('rebuild-log-first', threeTurns, (stage, folder) =>
+    spoil(stage, join(folder, LOG), 'session.created'),
+  ),
+  rebuilding('rebuild-log-gone', threeTurns, (stage, folder) => stage.put(join(folder, LOG), undefined)),
+  rebuilding('rebuild-snapshot', threeTurns, (stage, folder) =>
+    spoil(stage, join(folder, 'session.json'), '"last_seq"'),
+  ),
+  rebuilding('rebuild-visit', torn, () => undefined),
+  rebuilding('rebuild-names', withKid, spoilNames),
+  rebuilding('rebuild-marker', withKid, (stage) => {
+    for (const file of filesIn(join(stage.home, 'unclean'))) stage.put(file, undefined)
+  }),
+  rebuilding('rebuild-mail', withKid, (stage) => {
+    for (const folder of foldersOf(stage.home))
+      for (const file of filesIn(join(folder, 'inbox'))) spoil(stage, file, 'for the')
+  }),
+  {
+    ...rebuilding('rebuild-sweep', withKid, (stage, folder) => {
+      for (const path of leftoversIn(stage.home, folder)) stage.put(path, Buffer.from('x'))
+    }),
+    restored: (home, { id }) => leftoversIn(home, folderOf(home, id)).forEach(makeOld),
+  },
+  {
+    ...rebuilding('rebuild-mode', withKid, () => undefined),
+    not: { powercut: 'modes are not in the model of the disk' },
+    restored(home, { id }) {
+      chmodSync(join(home, 'agents'), 0o755)
+      chmodSync(join(folderOf(home, id), LOG), 0o644)
+    },
+  },
+]
+
+function rebuilding(
+  name: string,
+  make: (stage: Stage) => Promise<void>,
+  damage: (stage: Stage, folder: string) => void,
+): Scenario {
+  return {
+    name,
+    argv: REBUILD,
+    isDamaged: true,
+    faults: { isKilled: true },
+    async prepare(stage) {
+      await make(stage)
+      const { id } = stateOf(stage.home, 'a')
+      damage(stage, join(stage.home, 'agents', id))
+      // A torn tail was acknowledged by no command.
+      return { id, logs: make === torn ? '[]' : JSON.stringify(textsOfLogs(stage.home)) }
+    },
+    *acknowledged({ status, isLater }, home) {
+      if (status === 0 && isLater !== true) yield* audit(home.path, false)
+    },
+    next: { argv: REBUILD, check: (ended) => exits(ended, 0) },
+    always: (home, { logs }) => areKept(home, JSON.parse(logs as string) as string[]),
+    finally: (_home: HomeView) => [],
+  }
+}
+
+/** Every log that was there is there, wherever it was put, or has only grown. */
+function* areKept(home: string, texts: string[]): Broken {
+  const logs = textsOfLogs(home)
+  for (const text of texts) {
+    const whole = text.slice(0, text.lastIndexOf('\n') + 1)
+    if (!logs.some((log) => log === text || log.startsWith(whole)))
+      yield `the ${text.length} bytes of a damaged log are kept`
+  }
+}
+
+function textsOfLogs(home: string): string[] {
+  const logs = foldersOf(home).flatMap((folder) =>
+    filesIn(folder).filter((file) => /\/events\.jsonl[^/]*$/.test(file)),
+  )
+  return logs.map((file) => readFileSync(file, 'latin1'))
+}
+
+async function threeTurns(stage: Stage): Promise<void> {
+  await withAgent(stage)
+  for (const text of ['whole', 'damaged', 'after']) await stage.do('send', 'a', text)
+}
+
+/** What is lost has asked others, was asked by mail, and waits for a person. */
+async function withMailAndWait(stage: Stage): Promise<void> {
+  const asks = calls(['send_message', { to: 'kid', content: 'a question' }])
+  const parks = { ...calls(['shell', { command: effect() }]), say: 'may I?' }
+  await withScript(stage, [asks, { say: 'asked' }, parks], '--allow', 'tree')
+  await stage.do('spawn', '--parent', 'a', '--name', 'kid')
+  await stage.do('send', 'a', 'first')
+  await stage.do('send', 'a', '--queue', '--no-drain', 'by mail')
+  await stage.run(['send', 'a', 'then'])
+}
+
+async function withKid(stage: Stage): Promise<void> {
+  await withAgent(stage)
+  await stage.do('spawn', '--parent', 'a', '--name', 'kid')
+  await stage.do('send', 'a/kid', '--queue', '--no-drain', 'for the kid')
+  await stage.do('send', 'a', '--kind', 'notification', '--no-drain', 'for the parent')
+}
+
+async function torn(stage: Stage): Promise<void> {
+  await withAgent(stage)
+  await stage.killedBefore('log.sync', 1, ['send', 'a', 'hello'])
+  const log = logOf(stage.home, 'a')
+  stage.put(log, readFileSync(log).subarray(0, -20))
+}
+
+/** The last place where it stands. */
+function spoil(stage: Stage, path: string, word: string): void {
+  const bytes = readFileSync(path)
+  const at = bytes.lastIndexOf(word)
+  if (at === -1) throw new Error(`${path} has no ${word}`)
+  bytes[at + 1] = (bytes[at + 1] as number) ^ 1
+  stage.put(path, bytes)
+}
+
+function spoilNames(stage: Stage, agent: string): void {
+  for (const folder of [join(stage.home, 'roots'), join(agent, 'children')])
+    for (const file of filesIn(folder)) if (/\/[0-9a-f]{64}$/.test(file)) stage.put(file, Buffer.from('x'))
+}
+
+function leftoversIn(home: string, folder: string): string[] {
+  return [
+    join(folder, 'session.json.1-1.tmp'),
+    join(home, 'roots', 'complete.1-1.tmp'),
+    join(home, 'home.json.1-1.tmp'),
+  ]
+}
+
+function makeOld(path: string): void {
+  const then = (Date.now() - HOUR_MS) / 1000
+  if (existsSync(path)) utimesSync(path, then, then)
+}
+
+function folderOf(home: string, id: string | undefined): string {
+  return join(home, 'agents', id as string)
+}
+
+/** Of agents that are there, and not about to be or to go. */
+function foldersOf(home: string): string[] {
+  const names = readdirSync(join(home, 'agents')).filter((name) => !name.startsWith('.'))
+  return names.map((name) => join(home, 'agents', name))
+}
+
+function filesIn(folder: string): string[] {
+  if (!existsSync(folder)) return []
+  const entries = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())
+  return entries.map(({ name }) => join(folder, name))
+}
