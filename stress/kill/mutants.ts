@@ -19,7 +19,7 @@ export const MUTANTS: Mutant[] = [
     scenario: 'spawn',
     syscalls: ['fsync'],
     // Not that of `fork`, which declares it there.
-    from: /(?<!const )\b\w+ = await createAgent\(\s*ctx\.store,/,
+    from: /(?<!const )\b\w+ = await createAgent\d*\(\s*ctx\.store,/,
     to: 'listener.onAgent({ id });\n  $&',
   },
   {
