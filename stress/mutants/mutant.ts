@@ -6,11 +6,11 @@ interface Defect {
   /** What is broken, as a sentence. */
   name: string
   /**
-   * The test files that are to notice, without `test/` and `.test.ts`; those that cost little first. Behind a `#` stands what
-   * the titles of the tests must have, where one of them is enough and the others cost much.
+   * Test files that must notice it, without `test/` and `.test.ts`, cheapest first. Words after a `#` choose tests by their
+   * title, if one test is enough and the others are slow.
    */
   suites: string[]
-  /** Why nobody can notice: then it is tried no less, and must not be noticed. */
+  /** Why no test can notice it. It is tried too, and must not be noticed. */
   equivalent?: string
 }
 

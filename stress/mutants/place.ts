@@ -17,7 +17,7 @@ interface Found {
   unit: Unit
 }
 
-/** Maps a place or an address to `SHAPE AROUND K/N`: the Kth of N units or nodes with that shape, and what is around it. */
+/** Maps a place or an address to `SHAPE AROUND K/N`: the Kth of N units or nodes with that shape, and its neighbours. */
 export type Shapes = Record<string, string>
 
 export function sourcesIn(root: string): Sources {
@@ -143,7 +143,7 @@ function ranked(all: string[], index: number): string {
   return `${own} ${all.slice(0, index + 1).filter(alike).length}/${all.filter(alike).length}`
 }
 
-/** If another code of this shape was added or removed, what is around it decides. */
+/** If code of this shape was added or removed, the neighbours decide. Undefined if they do not. */
 function pick<T>(all: Map<T, string>, ranking: string): T | undefined {
   const [shape, around, rank = ''] = ranking.split(' ')
   const [k, n] = rank.split('/').map(Number) as [number, number]
