@@ -7,21 +7,10 @@
 import { type ErrorCode, SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import { controlRecords, syncBeforeForgetting } from '../mail/inbox.js'
-import type {
-  AgentProvider,
-  LaunchCommand,
-  LaunchedProgram,
-  McpStdioServer,
-  ModelProvider,
-  Provider,
-  ProviderSettings,
-  ToolCall,
-} from '../provider/contract.js'
+import type { AgentProvider, ModelProvider, ToolCall } from '../provider/contract.js'
 import { type FailureReport, saysNothing } from '../provider/failure.js'
-import { ofLaunch } from '../provider/mark.js'
-import { createHost, killStrays } from '../provider/program.js'
 import { causeOf } from '../session/causes.js'
-import type { CallRecord, ProcessGroup, RunError } from '../session/records.js'
+import type { CallRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { type AgentOutcome, askAgent } from './ask/ask-agent.js'
@@ -30,38 +19,13 @@ import { overtaken, ProgramCalls } from './ask/program-calls.js'
 import { StrayErrors } from './ask/stray-errors.js'
 import { shortened } from './asks.js'
 import { type MintedToken, mintToken } from './decision.js'
+import type { TurnPorts } from './ports.js'
 import { compact } from './prompt/compact.js'
 import { openCalls } from './prompt/history.js'
 import { step, withRest } from './step/step.js'
-import type { Effect, RetryPlan, ToolOutcome, TurnEvent } from './step/turn-event.js'
+import type { Effect, TurnEvent } from './step/turn-event.js'
 import type { TurnStop } from './stop.js'
-import type { ToolCaller } from './tools/tool.js'
-import type { Toolbox } from './tools/toolbox.js'
-
-export interface TurnPorts {
-  provider: Provider
-  settings: ProviderSettings
-  toolbox: Toolbox
-  /** SUBSTRAT_* for the programs of the run. */
-  environment(run: Run): Record<string, string>
-  /** A slot for one call of the provider: given back before tools run and while nothing is asked. */
-  takeSlot(signal?: AbortSignal): Promise<{ release(): Promise<void> }>
-  planRetry(error: RunError, failures: number, retryAfterMs: number | null): RetryPlan
-  /** ISO 8601: when a token that is minted now expires. */
-  tokenExpiry(): string
-  /** The secret of a token, once, after it is on disk. */
-  onToken(secret: string): void
-  onText(text: string): void
-  note(text: string): void
-  /** How the program reaches them. */
-  programTools(run: Run): McpStdioServer | null
-  /** Serves the tools of docs/tools.md to the program of an agent provider, for the length of its turn. */
-  serveTools(call: ToolCaller): Promise<{ close(): void }>
-  /** Whether a server of an agent's program may outlive the turn. */
-  keepsServers: boolean
-  /** Whether the session comes to rest with the end of this run: asked when the run ends. */
-  isLast(): boolean
-}
+import { ToolRuns } from './tool-runs.js'
 
 /** The run as it ended or was parked. Throws only where storage failed; then the run is open on disk, for recovery. */
 export async function drive(
@@ -94,19 +58,19 @@ class Turn {
     close: () => undefined,
   }
   private readonly strays = new StrayErrors()
-  /** Calls that this process has begun; any other was begun by one that is gone. */
-  private readonly begun = new Set<string>()
-  private readonly servers: ProcessGroup[] = []
+  private readonly tools: ToolRuns
 
   constructor(
     private readonly session: Session,
     private readonly ports: TurnPorts,
     private slot: { release(): Promise<void> } | undefined,
-  ) {}
+  ) {
+    this.tools = new ToolRuns(session, ports, this)
+  }
 
   persist(event: TurnEvent): Effect | undefined {
     const { records, effect } = step(this.session.state, event, this.ports.toolbox.policy)
-    for (const record of records) if (record.kind === 'tool.started') this.begun.add(record.call_id)
+    this.tools.note(records)
     const rested = withRest(this.session.state, records)
     const isEnd = rested.length > records.length
     // What was asked of the agent meanwhile counts before its turn is over: who watches it is told of this end.
@@ -136,7 +100,7 @@ class Turn {
       case 'ask':
         return this.ask()
       case 'run_tool':
-        return this.runTool(effect.call_id)
+        return this.tools.run(effect.call_id)
       case 'park':
         return this.park(effect.call_ids)
       case 'pause':
@@ -152,21 +116,13 @@ class Turn {
     await this.releaseSlot()
     await this.ports.toolbox.stop()
     // As of an agent's program: what it has started apart outlives only a turn that came to its end.
-    if (this.session.state.run?.status !== 'completed') await this.killApart(this.servers)
-  }
-
-  /** What the programs in these groups have started in groups of their own. */
-  private async killApart(groups: ProcessGroup[]): Promise<void> {
-    for (const group of groups) {
-      const mark = ofLaunch(group, this.session.store.root)
-      if (mark !== undefined) await killStrays(group, mark)
-    }
+    if (this.session.state.run?.status !== 'completed') await this.tools.killServersApart()
   }
 
   private async ask(): Promise<TurnEvent> {
     const { provider, settings, toolbox, onText } = this.ports
     if (provider.kind === 'agent') return this.askAgent(provider)
-    await this.startServers()
+    await this.tools.startServers()
     if (this.stop.signal.aborted)
       return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
     this.slot ??= await this.ports.takeSlot(this.stop.signal)
@@ -258,67 +214,12 @@ class Turn {
     return { close: () => undefined }
   }
 
-  /** Once in a turn; also where it begins with a call, after a decision or a crash. */
-  private startServers(): Promise<void> {
-    const { toolbox, note } = this.ports
-    return toolbox.start(
-      (server, command) =>
-        this.launch(command, (group) => {
-          this.servers.push(group)
-          this.persist({ type: 'server_launched', server, group })
-        }),
-      this.stop.signal,
-      note,
-    )
-  }
-
   private failed({ retryAfterMs, ...failed }: FailureReport): TurnEvent {
     const { error } = failed
     const plan = this.ports.planRetry(error, (this.session.state.run as Run).failures, retryAfterMs)
     if (plan.retryInMs !== null)
       this.ports.note(`${causeOf(error)}; trying again in ${plan.retryInMs / 1000} s`)
     return { type: 'model_failed', ...failed, plan }
-  }
-
-  private async runTool(callId: string): Promise<TurnEvent> {
-    const call = openCalls(this.session).find(({ call_id }) => call_id === callId)
-    if (call === undefined) throw new Error(`the call ${callId} is not in the log`)
-    if (!this.ports.toolbox.has(call.name)) await this.startServers()
-    let broken: unknown
-    const groups: ProcessGroup[] = []
-    const launch = async (command: LaunchCommand): Promise<LaunchedProgram> => {
-      try {
-        return await this.launch(command, (group) => {
-          groups.push(group)
-          this.persist({ type: 'tool_launched', call_id: callId, group })
-        })
-      } catch (error) {
-        broken = error
-        throw error
-      }
-    }
-    const { run_id, allow, calls, calls_at } = this.session.state.run as Run
-    const isApproved = calls.some(({ call_id, isApproved: is }) => call_id === callId && is)
-    const made_at = `${this.session.id}/${calls_at?.seq}/${callId}`
-    const isRepeat = !this.begun.has(callId)
-    const facts = { run_id, call_id: callId, made_at, allow, isRepeat, isApproved }
-    const ran = await this.ports.toolbox.run(call, facts, this.stop.signal, launch)
-    const { whole, isStopped = false, isOpen, end, ...outcome } = ran
-    if (isStopped) await this.killApart(groups)
-    if (broken instanceof SubstratError) throw broken
-    const output = whole === null ? null : this.session.writeBlob(whole)
-    const result = { call_id: callId, ...outcome, output }
-    // The call runs again when the turn continues, and then has the reply.
-    if (isOpen === true) this.stop.endIfShuttingDown()
-    if (this.stop.signal.aborted) {
-      const reason = this.stop.reason()
-      return { type: 'stopped', reason, state: null, result: isOpen === true ? null : result }
-    }
-    if (end !== undefined && (await this.stop.isShuttingDown(end === 'killed'))) {
-      await this.killApart(groups)
-      return { type: 'stopped', reason: 'shutdown', state: null, result: unknownOutcome(result) }
-    }
-    return { type: 'tool_finished', ...result }
   }
 
   private async park(callIds: string[]): Promise<TurnEvent> {
@@ -363,17 +264,6 @@ class Turn {
     return { type: 'failed', error: { type: 'overflow', message } }
   }
 
-  private launch(
-    command: LaunchCommand,
-    record: (group: Parameters<Parameters<typeof createHost>[0]['record']>[0]) => void,
-  ): Promise<LaunchedProgram> {
-    const { provider, settings } = this.ports
-    const environment = this.ports.environment(this.session.state.run as Run)
-    // What a tool prints is in the log, and no key of a provider may be.
-    const withheld = provider.secrets?.(settings) ?? []
-    return createHost({ environment, withheld, record }).launch(command, { signal: this.stop.signal })
-  }
-
   /** As they fit a line together. */
   private stored(calls: ToolCall[]): CallRecord[] {
     let room: number = limits.callInputsBytesMax
@@ -395,12 +285,6 @@ class Turn {
 
 function isCode(error: unknown, code: ErrorCode): boolean {
   return error instanceof SubstratError && error.code === code
-}
-
-/** The signal that stops substrat has gone to its tools too: what is left of one is no answer that a model may go by. */
-function unknownOutcome(result: ToolOutcome): ToolOutcome {
-  const content = `Interrupted: substrat was stopped while this ran, and it may have had the same signal; what it had done by then is unknown. It said:\n${result.content}`
-  return { ...result, content }
 }
 
 /** Whatever its program came to after that. */

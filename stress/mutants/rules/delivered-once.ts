@@ -157,7 +157,7 @@ export const DELIVERED_ONCE: Mutant[] = [
   },
   {
     name: 'a call that is made again is not known for one',
-    place: 'turn/drive.ts Turn.runTool',
+    place: 'turn/tool-runs.ts ToolRuns.run',
     edits: { 'unary:2': '@argument.arguments.0 === null' },
     suites: ['turn/drive-tools#made again'],
   },

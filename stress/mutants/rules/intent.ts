@@ -41,13 +41,13 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'the group of a tool is not recorded',
-    place: 'turn/drive.ts Turn.runTool',
+    place: 'turn/tool-runs.ts ToolRuns.run',
     edits: { 'expression:3': '' },
     suites: ['turn/drive-tools#of a program is recorded'],
   },
   {
     name: 'the group of a tool server is not recorded',
-    place: 'turn/drive.ts Turn.startServers',
+    place: 'turn/tool-runs.ts ToolRuns.startServers',
     edits: { 'expression:2': '' },
     suites: ['turn/drive-tools#of a tool server is run', 'commands/tools'],
   },

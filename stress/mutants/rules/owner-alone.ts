@@ -103,7 +103,7 @@ export const OWNER_ALONE: Mutant[] = [
   },
   {
     name: 'a tool is given the key of the provider',
-    place: 'turn/drive.ts Turn.launch',
+    place: 'turn/tool-runs.ts ToolRuns.launch',
     edits: { 'logical:1': '@left.expression.callee === null ? [""] : []' },
     suites: ['turn/drive-tools#keeps to itself'],
   },

@@ -1,0 +1,119 @@
+/** The tools that a turn runs for its model, and the tool servers that it has started for that. */
+import { SubstratError } from '../errors.js'
+import type { LaunchCommand, LaunchedProgram } from '../provider/contract.js'
+import { ofLaunch } from '../provider/mark.js'
+import { createHost, killStrays } from '../provider/program.js'
+import type { NewRecord, ProcessGroup } from '../session/records.js'
+import type { Session } from '../session/session.js'
+import type { Run } from '../session/state.js'
+import type { TurnPorts } from './ports.js'
+import { openCalls } from './prompt/history.js'
+import type { ToolOutcome, TurnEvent } from './step/turn-event.js'
+import type { TurnStop } from './stop.js'
+
+/** The turn that they are run in. */
+interface Runner {
+  stop: TurnStop
+  persist(event: TurnEvent): unknown
+}
+
+export class ToolRuns {
+  /** Calls that this process has begun; any other was begun by one that is gone. */
+  private readonly begun = new Set<string>()
+  private readonly servers: ProcessGroup[] = []
+
+  constructor(
+    private readonly session: Session,
+    private readonly ports: TurnPorts,
+    private readonly turn: Runner,
+  ) {}
+
+  /** Which calls are begun with these records. */
+  note(records: NewRecord[]): void {
+    for (const record of records) if (record.kind === 'tool.started') this.begun.add(record.call_id)
+  }
+
+  /** Once in a turn; also where it begins with a call, after a decision or a crash. */
+  startServers(): Promise<void> {
+    const { toolbox, note } = this.ports
+    return toolbox.start(
+      (server, command) =>
+        this.launch(command, (group) => {
+          this.servers.push(group)
+          this.turn.persist({ type: 'server_launched', server, group })
+        }),
+      this.turn.stop.signal,
+      note,
+    )
+  }
+
+  async run(callId: string): Promise<TurnEvent> {
+    const call = openCalls(this.session).find(({ call_id }) => call_id === callId)
+    if (call === undefined) throw new Error(`the call ${callId} is not in the log`)
+    if (!this.ports.toolbox.has(call.name)) await this.startServers()
+    let broken: unknown
+    const groups: ProcessGroup[] = []
+    const launch = async (command: LaunchCommand): Promise<LaunchedProgram> => {
+      try {
+        return await this.launch(command, (group) => {
+          groups.push(group)
+          this.turn.persist({ type: 'tool_launched', call_id: callId, group })
+        })
+      } catch (error) {
+        broken = error
+        throw error
+      }
+    }
+    const { run_id, allow, calls, calls_at } = this.session.state.run as Run
+    const isApproved = calls.some(({ call_id, isApproved: is }) => call_id === callId && is)
+    const made_at = `${this.session.id}/${calls_at?.seq}/${callId}`
+    const isRepeat = !this.begun.has(callId)
+    const facts = { run_id, call_id: callId, made_at, allow, isRepeat, isApproved }
+    const ran = await this.ports.toolbox.run(call, facts, this.turn.stop.signal, launch)
+    const { whole, isStopped = false, isOpen, end, ...outcome } = ran
+    if (isStopped) await this.killApart(groups)
+    if (broken instanceof SubstratError) throw broken
+    const output = whole === null ? null : this.session.writeBlob(whole)
+    const result = { call_id: callId, ...outcome, output }
+    // The call runs again when the turn continues, and then has the reply.
+    if (isOpen === true) this.turn.stop.endIfShuttingDown()
+    if (this.turn.stop.signal.aborted) {
+      const reason = this.turn.stop.reason()
+      return { type: 'stopped', reason, state: null, result: isOpen === true ? null : result }
+    }
+    if (end !== undefined && (await this.turn.stop.isShuttingDown(end === 'killed'))) {
+      await this.killApart(groups)
+      return { type: 'stopped', reason: 'shutdown', state: null, result: unknownOutcome(result) }
+    }
+    return { type: 'tool_finished', ...result }
+  }
+
+  killServersApart(): Promise<void> {
+    return this.killApart(this.servers)
+  }
+
+  /** What the programs in these groups have started in groups of their own. */
+  private async killApart(groups: ProcessGroup[]): Promise<void> {
+    for (const group of groups) {
+      const mark = ofLaunch(group, this.session.store.root)
+      if (mark !== undefined) await killStrays(group, mark)
+    }
+  }
+
+  private launch(
+    command: LaunchCommand,
+    record: (group: Parameters<Parameters<typeof createHost>[0]['record']>[0]) => void,
+  ): Promise<LaunchedProgram> {
+    const { provider, settings } = this.ports
+    const environment = this.ports.environment(this.session.state.run as Run)
+    // What a tool prints is in the log, and no key of a provider may be.
+    const withheld = provider.secrets?.(settings) ?? []
+    return createHost({ environment, withheld, record }).launch(command, { signal: this.turn.stop.signal })
+  }
+}
+
+/** The signal that stops substrat has gone to its tools too: what is left of one is no answer that a model may go by. */
+function unknownOutcome(result: ToolOutcome): ToolOutcome {
+  const content = `Interrupted: substrat was stopped while this ran, and it may have had the same signal; what it had done by then is unknown. It said:\n${result.content}`
+  return { ...result, content }
+}
