@@ -40,14 +40,16 @@ export async function goOn(ctx: Context, session: Session, options: GoOnOptions)
   // Its parent, or a person, has asked for it since.
   const { isPoked } = state
   const auto = options.auto && !isPoked
-  if (isPoked && state.run?.status !== 'open' && !isUnfinished(state)) return tryAgain(ctx, session, isLast)
+  if (isPoked && state.run?.status !== 'open' && state.state !== 'terminated' && !isUnfinished(state))
+    return tryAgain(ctx, session, isLast)
   if (!(auto ? state.run?.status === 'open' || isInterrupted(state) : isUnfinished(state)))
     return { outcome: 'nothing' }
   const { run: found } = state
   if (found?.status === 'open' && found.wait !== null && !isDue(found.wait, readClock()))
     return { outcome: 'waiting', run: found }
   if (auto && options.settled.hasStranger) return { outcome: 'stranger' }
-  const whyNot = reasonToLeave(ctx, session, auto)
+  // A poke asks for more than the bound allows, but a person's hold and a gate stand above it.
+  const whyNot = reasonToLeave(ctx, session, { isAsked: !options.auto, isPoked })
   if (whyNot !== undefined) {
     if (state.run?.status === 'open') session.append(interrupted(state.run))
     return { outcome: whyNot }
@@ -62,7 +64,7 @@ export async function goOn(ctx: Context, session: Session, options: GoOnOptions)
 
 /** The prompt of a turn that failed or was cancelled, once more. */
 async function tryAgain(ctx: Context, session: Session, isLast: () => boolean): Promise<WentOn> {
-  const whyNot = reasonToLeave(ctx, session, true)
+  const whyNot = reasonToLeave(ctx, session, { isAsked: false, isPoked: false })
   if (whyNot !== undefined) return { outcome: whyNot }
   ctx.reporter.note(`trying the turn of ${session.state.path} again`)
   return { outcome: 'ran', run: await continueTurn(ctx, session, false, { isLast }) }
@@ -71,11 +73,12 @@ async function tryAgain(ctx: Context, session: Session, isLast: () => boolean): 
 function reasonToLeave(
   ctx: Context,
   { state }: Session,
-  auto: boolean,
+  { isAsked, isPoked }: { isAsked: boolean; isPoked: boolean },
 ): 'stopped' | 'held' | 'exhausted' | undefined {
   if (ctx.shutdown.requested !== undefined) return 'stopped'
-  if (!auto) return undefined
+  if (isAsked) return undefined
   if (state.hold || isShut(state)) return 'held'
+  if (isPoked) return undefined
   return isExhausted(state) ? 'exhausted' : undefined
 }
 
