@@ -9,6 +9,7 @@ import { limits } from '../limits.js'
 import { hasControls, hasDueMail } from '../mail/inbox.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
+import { isBesideProgram } from '../session/status.js'
 import type { Context, Deliveries } from './context.js'
 import { advance } from './go-on.js'
 import { runUntil } from './in-place.js'
@@ -137,7 +138,8 @@ class CommandDeliveries implements Deliveries {
     const state = this.stateOf(agentId)
     if (state === undefined || state.state === 'terminated') return false
     try {
-      return (canTake(state) && (state.isPoked || hasDueMail(store, state))) || hasControls(store, state)
+      const takesTurn = state.isPoked || (!isBesideProgram(state) && hasDueMail(store, state))
+      return (canTake(state) && takesTurn) || hasControls(store, state)
     } catch (error) {
       // What cannot be looked at may be owed: the visit says what is wrong with it.
       if (error instanceof SubstratError) return true

@@ -7,7 +7,7 @@ import { interrupted } from '../recovery/settlement.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
-import { isDue, isExhausted, isInterrupted, isUnfinished } from '../session/status.js'
+import { isBesideProgram, isDue, isExhausted, isInterrupted, isUnfinished } from '../session/status.js'
 import { isTaken, launchedRun } from './answered.js'
 import type { Context } from './context.js'
 import { failureOf, nameOf, wasStopped } from './outcome.js'
@@ -161,11 +161,13 @@ export function nothingWaits(ctx: Context, session: Session): boolean {
 }
 
 function mayBegin(ctx: Context, session: Session): boolean {
-  const { state, hold, run, recovery } = session.state
-  // Beside a program that may still run nothing is begun by itself.
-  const isBeside = recovery.interruption?.reason === 'program_alive'
+  const { state, hold, run } = session.state
   const isFree =
-    !hold && !isBeside && !isShut(session.state) && state !== 'terminated' && run?.status !== 'open'
+    !hold &&
+    !isBesideProgram(session.state) &&
+    !isShut(session.state) &&
+    state !== 'terminated' &&
+    run?.status !== 'open'
   return ctx.shutdown.requested === undefined && isFree
 }
 

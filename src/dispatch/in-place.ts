@@ -4,7 +4,7 @@ import { SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
-import { isDue } from '../session/status.js'
+import { isBesideProgram, isDue } from '../session/status.js'
 import type { Context } from './context.js'
 import { advance } from './go-on.js'
 import { TurnBudget } from './turn-budget.js'
@@ -62,6 +62,7 @@ function whyNoTurn(state: State | undefined): string | undefined {
   if (state === undefined || state.state === 'terminated') return 'it is terminated'
   if (state.hold) return 'it is on hold'
   if (state.gate.isGated && state.gate.permits === 0) return 'it is gated'
+  if (isBesideProgram(state)) return 'a program of its latest turn may still run'
   const wait = state.run?.status === 'open' ? state.run.wait : null
   if (wait === null) return undefined
   if (wait.kind !== 'not_before') return `it waits for ${wait.kind === 'input' ? 'an answer' : 'approval'}`

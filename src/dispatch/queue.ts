@@ -6,7 +6,7 @@ import { post } from '../mail/post.js'
 import { digestOf } from '../session/ids.js'
 import { openDurable, openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
-import { isUnfinished } from '../session/status.js'
+import { isBesideProgram, isUnfinished } from '../session/status.js'
 import { randomUuid } from '../start/random.js'
 import { answeredInLog, isOwnTurn, keyConflict, nextIdOfKey } from './answered.js'
 import type { Context } from './context.js'
@@ -45,6 +45,7 @@ function when(state: State, notBefore: SendRequest['notBefore']): string {
   if (notBefore !== null) return `at ${readableTime(notBefore.at)}, with the next substrat deliver --all`
   if (state.hold) return 'once it is resumed'
   if (state.gate.isGated) return 'once it is let'
+  if (isBesideProgram(state)) return 'once it is resumed'
   if (state.run?.status !== 'open') return 'in a turn of its own'
   return state.run.wait === null ? 'after the turn that it is in' : 'after the turn that waits'
 }

@@ -5,6 +5,7 @@ import { failureOf, nameOf, wordOf } from '../dispatch/outcome.js'
 import { SubstratError } from '../errors.js'
 import { hasDueMail } from '../mail/inbox.js'
 import type { State } from '../session/state.js'
+import { isBesideProgram } from '../session/status.js'
 
 /** Undefined where a turn may begin, or nothing waits that is due. */
 export function whyStuck(ctx: Context, state: State): SubstratError | undefined {
@@ -23,5 +24,5 @@ export function whyStuck(ctx: Context, state: State): SubstratError | undefined 
       hint: `let it take them: substrat ungate ${word}`,
       facts,
     })
-  return undefined
+  return run !== null && isBesideProgram(state) ? failureOf(agent, run, undefined) : undefined
 }

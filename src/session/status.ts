@@ -71,6 +71,11 @@ export function needsPerson(state: State): boolean {
   return isInterrupted(state) ? isExhausted(state) : NEEDS_PERSON.includes(reason)
 }
 
+/** Whether a program of the latest turn may still run, so that no turn is started beside it before a person decides. */
+export function isBesideProgram({ recovery }: Pick<State, 'recovery'>): boolean {
+  return recovery.interruption?.reason === 'program_alive'
+}
+
 /** Whether a person's `resume` has something to go on with: also what a person's `suspend` stopped. */
 export function isUnfinished(state: State): boolean {
   if (state.state === 'terminated') return false
