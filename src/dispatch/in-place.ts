@@ -60,11 +60,11 @@ async function tryTurn(ctx: Context, agentId: string): Promise<number | undefine
 
 function whyNoTurn(state: State | undefined): string | undefined {
   if (state === undefined || state.state === 'terminated') return 'it is terminated'
+  const wait = state.run?.status === 'open' ? state.run.wait : null
+  if (wait !== null && wait.kind !== 'not_before')
+    return `it waits for ${wait.kind === 'input' ? 'an answer' : 'approval'}`
+  if (wait !== null && !isDue(wait, readClock())) return `it goes on at ${wait.not_before}`
   if (state.hold) return 'it is on hold'
   if (state.gate.isGated && state.gate.permits === 0) return 'it is gated'
-  if (isBesideProgram(state)) return 'a program of its latest turn may still run'
-  const wait = state.run?.status === 'open' ? state.run.wait : null
-  if (wait === null) return undefined
-  if (wait.kind !== 'not_before') return `it waits for ${wait.kind === 'input' ? 'an answer' : 'approval'}`
-  return isDue(wait, readClock()) ? undefined : `it goes on at ${wait.not_before}`
+  return isBesideProgram(state) ? 'a program of its latest turn may still run' : undefined
 }

@@ -43,11 +43,12 @@ export function queue(ctx: Context, request: SendRequest): Outcome {
 
 function when(state: State, notBefore: SendRequest['notBefore']): string {
   if (notBefore !== null) return `at ${readableTime(notBefore.at)}, with the next substrat deliver --all`
+  const isOpen = state.run?.status === 'open'
+  if (isOpen && state.run?.wait !== null) return 'after the turn that waits'
   if (state.hold) return 'once it is resumed'
-  if (state.gate.isGated) return 'once it is let'
+  if (state.gate.isGated && state.gate.permits === 0) return 'once it is let'
   if (isBesideProgram(state)) return 'once it is resumed'
-  if (state.run?.status !== 'open') return 'in a turn of its own'
-  return state.run.wait === null ? 'after the turn that it is in' : 'after the turn that waits'
+  return isOpen ? 'after the turn that it is in' : 'in a turn of its own'
 }
 
 /** The message is in the log already, and its turn is not over. */

@@ -103,8 +103,9 @@ function nextCommand(store: FileStore, state: State, holder: Holder | null): str
   if (state.state === 'terminated') return null
   if (statusNow(store, state) === 'running') return `substrat log ${name} --follow`
   if (statusNow(store, state) === 'waiting') return waitingCommand(state, name)
+  if (state.hold) return `substrat resume ${name}`
   if (state.gate.isGated && state.gate.permits === 0) return `substrat ungate ${name}`
-  if (state.hold || isUnfinished(state)) return `substrat resume ${name}`
+  if (isUnfinished(state)) return `substrat resume ${name}`
   if (countPending(store, state) > 0 && holder === null) return `substrat resume ${name}`
   return `substrat send ${name} '…'`
 }

@@ -132,15 +132,15 @@ function answeredBefore(ctx: Context, request: SendRequest): Outcome | undefined
 
 function refuseClosed(state: State): void {
   if (state.state === 'terminated') throw terminated(state)
-  if (state.gate.isGated && state.gate.permits === 0) {
-    throw new SubstratError('GATED', `${nameOf(state)} is gated: it takes no turn until it is let`, {
-      hint: `let it: substrat ungate ${wordOf(state)}; or leave the message for then: --queue`,
+  if (state.hold) {
+    throw new SubstratError('ON_HOLD', `${nameOf(state)} is on hold: it takes no turn until it is resumed`, {
+      hint: `let it go on: substrat resume ${wordOf(state)}; or leave the message for then: --if-busy queue`,
       facts: { agent_id: state.id },
     })
   }
-  if (!state.hold) return
-  throw new SubstratError('ON_HOLD', `${nameOf(state)} is on hold: it takes no turn until it is resumed`, {
-    hint: `let it go on: substrat resume ${wordOf(state)}; or leave the message for then: --if-busy queue`,
+  if (!state.gate.isGated || state.gate.permits > 0) return
+  throw new SubstratError('GATED', `${nameOf(state)} is gated: it takes no turn until it is let`, {
+    hint: `let it: substrat ungate ${wordOf(state)}; or leave the message for then: --queue`,
     facts: { agent_id: state.id },
   })
 }
