@@ -9,11 +9,11 @@ import { limits } from '../limits.js'
 import { hasControls, hasDueMail } from '../mail/inbox.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
-import { isBesideProgram } from '../session/status.js'
 import type { Context, Deliveries } from './context.js'
 import { advance } from './go-on.js'
 import { runUntil } from './in-place.js'
 import { TurnBudget } from './turn-budget.js'
+import { type Turn, turnObstacle } from './turn-obstacle.js'
 import { visit } from './visit.js'
 
 /** How long a holder that has no turn, such as `set`, is waited for: it does not look at the inbox after itself. */
@@ -138,8 +138,9 @@ class CommandDeliveries implements Deliveries {
     const state = this.stateOf(agentId)
     if (state === undefined || state.state === 'terminated') return false
     try {
-      const takesTurn = state.isPoked || (!isBesideProgram(state) && hasDueMail(store, state))
-      return (canTake(state) && takesTurn) || hasControls(store, state)
+      const may = (turn: Turn): boolean => turnObstacle(state, turn) === undefined
+      const isTurnOwed = (state.isPoked && may('poke')) || (may('mail') && hasDueMail(store, state))
+      return isTurnOwed || hasControls(store, state)
     } catch (error) {
       // What cannot be looked at may be owed: the visit says what is wrong with it.
       if (error instanceof SubstratError) return true
@@ -162,9 +163,4 @@ export function withDeliveries(parts: Omit<Context, 'deliveries'>, isOn: boolean
   const ctx = parts as Context
   ctx.deliveries = new CommandDeliveries(ctx, isOn)
   return ctx
-}
-
-function canTake({ hold, gate, run }: State): boolean {
-  const isParked = run?.status === 'open' && run.wait !== null
-  return !hold && !isParked && (!gate.isGated || gate.permits > 0)
 }

@@ -1,17 +1,17 @@
 /** Going on with what was interrupted, and taking what waits in the inbox. */
 import { readableTime } from '../clock.js'
-import { readClock } from '../host/identity.js'
 import { type Delivery, damagedMail, hasDueMail, nextMail, removeDelivered } from '../mail/inbox.js'
 import type { Settled } from '../recovery/settle.js'
 import { interrupted } from '../recovery/settlement.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
-import type { Run, State } from '../session/state.js'
-import { isBesideProgram, isDue, isExhausted, isInterrupted, isUnfinished } from '../session/status.js'
+import type { Run } from '../session/state.js'
+import { isInterrupted, isUnfinished } from '../session/status.js'
 import { isTaken, launchedRun } from './answered.js'
 import type { Context } from './context.js'
 import { failureOf, nameOf, wasStopped } from './outcome.js'
 import type { TurnBudget } from './turn-budget.js'
+import { type Obstacle, turnObstacle } from './turn-obstacle.js'
 import { continueTurn, resumeTurn, startTurn } from './turns.js'
 import { obey } from './visit.js'
 
@@ -40,16 +40,14 @@ export async function goOn(ctx: Context, session: Session, options: GoOnOptions)
   // Its parent, or a person, has asked for it since.
   const { isPoked } = state
   const auto = options.auto && !isPoked
-  if (isPoked && state.run?.status !== 'open' && state.state !== 'terminated' && !isUnfinished(state))
-    return tryAgain(ctx, session, isLast)
+  if (isPoked && state.run?.status !== 'open' && !isUnfinished(state)) return tryAgain(ctx, session, isLast)
   if (!(auto ? state.run?.status === 'open' || isInterrupted(state) : isUnfinished(state)))
     return { outcome: 'nothing' }
   const { run: found } = state
-  if (found?.status === 'open' && found.wait !== null && !isDue(found.wait, readClock()))
-    return { outcome: 'waiting', run: found }
+  const obstacle = turnObstacle(state, !options.auto ? 'resume' : isPoked ? 'poke' : 'continuation')
+  if (obstacle?.kind === 'wait') return { outcome: 'waiting', run: found as Run }
   if (auto && options.settled.hasStranger) return { outcome: 'stranger' }
-  // A poke asks for more than the bound allows, but a person's hold and a gate stand above it.
-  const whyNot = reasonToLeave(ctx, session, { isAsked: !options.auto, isPoked })
+  const whyNot = reasonToLeave(ctx, obstacle)
   if (whyNot !== undefined) {
     if (state.run?.status === 'open') session.append(interrupted(state.run))
     return { outcome: whyNot }
@@ -64,7 +62,7 @@ export async function goOn(ctx: Context, session: Session, options: GoOnOptions)
 
 /** The prompt of a turn that failed or was cancelled, once more. */
 async function tryAgain(ctx: Context, session: Session, isLast: () => boolean): Promise<WentOn> {
-  const whyNot = reasonToLeave(ctx, session, { isAsked: false, isPoked: false })
+  const whyNot = reasonToLeave(ctx, turnObstacle(session.state, 'continuation'))
   if (whyNot !== undefined) return { outcome: whyNot }
   ctx.reporter.note(`trying the turn of ${session.state.path} again`)
   return { outcome: 'ran', run: await continueTurn(ctx, session, false, { isLast }) }
@@ -72,14 +70,11 @@ async function tryAgain(ctx: Context, session: Session, isLast: () => boolean): 
 
 function reasonToLeave(
   ctx: Context,
-  { state }: Session,
-  { isAsked, isPoked }: { isAsked: boolean; isPoked: boolean },
+  obstacle: Obstacle | undefined,
 ): 'stopped' | 'held' | 'exhausted' | undefined {
   if (ctx.shutdown.requested !== undefined) return 'stopped'
-  if (isAsked) return undefined
-  if (state.hold || isShut(state)) return 'held'
-  if (isPoked) return undefined
-  return isExhausted(state) ? 'exhausted' : undefined
+  if (obstacle === undefined) return undefined
+  return obstacle.kind === 'exhausted' ? 'exhausted' : 'held'
 }
 
 /** All that an agent has to do by itself: what was interrupted, then what waits. Says how many turns that was. */
@@ -160,18 +155,7 @@ export function nothingWaits(ctx: Context, session: Session): boolean {
   return !mayBegin(ctx, session) || !hasDueMail(ctx.store, session.state)
 }
 
-function mayBegin(ctx: Context, session: Session): boolean {
-  const { state, hold, run } = session.state
-  const isFree =
-    !hold &&
-    !isBesideProgram(session.state) &&
-    !isShut(session.state) &&
-    state !== 'terminated' &&
-    run?.status !== 'open'
-  return ctx.shutdown.requested === undefined && isFree
-}
-
-/** A gated agent takes no turn but a permitted one. */
-function isShut({ gate }: State): boolean {
-  return gate.isGated && gate.permits === 0
+function mayBegin({ shutdown }: Context, { state }: Session): boolean {
+  const isFree = state.run?.status !== 'open' && turnObstacle(state, 'mail') === undefined
+  return shutdown.requested === undefined && isFree
 }

@@ -3,11 +3,12 @@ import { sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import { openForRead } from '../session/open-for-read.js'
-import type { State } from '../session/state.js'
-import { isBesideProgram, isDue } from '../session/status.js'
+import type { State, Wait } from '../session/state.js'
+import { isDue } from '../session/status.js'
 import type { Context } from './context.js'
 import { advance } from './go-on.js'
 import { TurnBudget } from './turn-budget.js'
+import { turnObstacle } from './turn-obstacle.js'
 import { visit } from './visit.js'
 
 const PAUSE_MS_MAX = 100
@@ -59,12 +60,23 @@ async function tryTurn(ctx: Context, agentId: string): Promise<number | undefine
 }
 
 function whyNoTurn(state: State | undefined): string | undefined {
-  if (state === undefined || state.state === 'terminated') return 'it is terminated'
-  const wait = state.run?.status === 'open' ? state.run.wait : null
-  if (wait !== null && wait.kind !== 'not_before')
-    return `it waits for ${wait.kind === 'input' ? 'an answer' : 'approval'}`
-  if (wait !== null && !isDue(wait, readClock())) return `it goes on at ${wait.not_before}`
-  if (state.hold) return 'it is on hold'
-  if (state.gate.isGated && state.gate.permits === 0) return 'it is gated'
-  return isBesideProgram(state) ? 'a program of its latest turn may still run' : undefined
+  const obstacle = state === undefined ? undefined : turnObstacle(state, 'mail')
+  if (state === undefined || obstacle?.kind === 'terminated') return 'it is terminated'
+  switch (obstacle?.kind) {
+    case 'wait':
+      return whyParked(obstacle.wait)
+    case 'hold':
+    case 'gate':
+      return `it is ${obstacle.is}`
+    case 'program':
+      return 'a program of its latest turn may still run'
+    default:
+      return undefined
+  }
+}
+
+/** Undefined where its time has come since. */
+function whyParked(wait: Wait): string | undefined {
+  if (wait.kind !== 'not_before') return `it waits for ${wait.kind === 'input' ? 'an answer' : 'approval'}`
+  return isDue(wait, readClock()) ? undefined : `it goes on at ${wait.not_before}`
 }

@@ -8,10 +8,11 @@ import { readRecordText } from '../session/read.js'
 import type { FailureType } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run, State, Wait } from '../session/state.js'
-import { isExhausted, isInterrupted } from '../session/status.js'
+import { isInterrupted } from '../session/status.js'
 import { troubleOf, WHY_STOPPED } from '../session/trouble.js'
 import type { StopSignal } from '../turn/stop.js'
 import type { Context } from './context.js'
+import { decisionCommands, turnObstacle } from './turn-obstacle.js'
 import { type TurnResult, viewEndedRun } from './view.js'
 
 export interface Outcome {
@@ -104,12 +105,17 @@ export function failureOfLatest(
 
 /** Of an agent whose latest turn is interrupted; undefined where the next command that may continue it does. */
 export function whyNotContinued(state: State): string | undefined {
-  const { hold, gate, run } = state
-  if (!isInterrupted(state)) return `not continued before a person decides: ${troubleOf(run as Run)}`
-  if (isExhausted(state))
-    return `not continued: ${limits.barrenAttemptsMax} attempts to continue it came to nothing`
-  if (hold) return 'not continued: the agent is on hold'
-  return gate.isGated && gate.permits === 0 ? 'not continued: the agent is gated' : undefined
+  if (!isInterrupted(state)) return `not continued before a person decides: ${troubleOf(state.run as Run)}`
+  const obstacle = turnObstacle(state, 'continuation')
+  switch (obstacle?.kind) {
+    case 'exhausted':
+      return `not continued: ${limits.barrenAttemptsMax} attempts to continue it came to nothing`
+    case 'hold':
+    case 'gate':
+      return `not continued: the agent is ${obstacle.is}`
+    default:
+      return undefined
+  }
 }
 
 /** A parked run is no failure, and no success yet. */
@@ -129,16 +135,6 @@ function waitingFor(agent: string, wait: Wait, facts: { agent: string; run_id: s
     hint: decisionCommands(word, wait),
     facts: { ...facts, token_id: wait.resume_token_id, deadline_at: wait.deadline_at },
   })
-}
-
-/** What a person at the machine runs about what is waited for: each of them is taken, whoever asks. */
-export function decisionCommands(word: string, { kind }: Wait): string {
-  return kind === 'input' ? answerCommand(word) : `substrat approve ${word}, or substrat deny ${word}`
-}
-
-/** A person at the machine has no token, and gets one by rotation. */
-export function answerCommand(word: string): string {
-  return `substrat token rotate ${word} | substrat resume ${word} --token - --input '…'`
 }
 
 const CODE_OF_FAILURE: Partial<Record<FailureType, ErrorCode>> = {

@@ -6,12 +6,13 @@ import { post } from '../mail/post.js'
 import { digestOf } from '../session/ids.js'
 import { openDurable, openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
-import { isBesideProgram, isUnfinished } from '../session/status.js'
+import { isUnfinished } from '../session/status.js'
 import { randomUuid } from '../start/random.js'
 import { answeredInLog, isOwnTurn, keyConflict, nextIdOfKey } from './answered.js'
 import type { Context } from './context.js'
 import { nameOf, type Outcome } from './outcome.js'
 import type { SendRequest } from './send-request.js'
+import { turnObstacle } from './turn-obstacle.js'
 import { viewTurn } from './view.js'
 
 /** Stored when it returns; whoever holds the agent takes it after the turn that it is in. */
@@ -43,12 +44,18 @@ export function queue(ctx: Context, request: SendRequest): Outcome {
 
 function when(state: State, notBefore: SendRequest['notBefore']): string {
   if (notBefore !== null) return `at ${readableTime(notBefore.at)}, with the next substrat deliver --all`
-  const isOpen = state.run?.status === 'open'
-  if (isOpen && state.run?.wait !== null) return 'after the turn that waits'
-  if (state.hold) return 'once it is resumed'
-  if (state.gate.isGated && state.gate.permits === 0) return 'once it is let'
-  if (isBesideProgram(state)) return 'once it is resumed'
-  return isOpen ? 'after the turn that it is in' : 'in a turn of its own'
+  const obstacle = turnObstacle(state, 'mail')
+  switch (obstacle?.kind) {
+    case 'wait':
+      return 'after the turn that waits'
+    case 'hold':
+    case 'gate':
+      return `once it is ${obstacle.until}`
+    case 'program':
+      return 'once it is resumed'
+    default:
+      return state.run?.status === 'open' ? 'after the turn that it is in' : 'in a turn of its own'
+  }
 }
 
 /** The message is in the log already, and its turn is not over. */

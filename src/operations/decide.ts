@@ -10,15 +10,8 @@ import { refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { withDrain } from '../dispatch/drain.js'
 import { goOn, nothingWaits, takeMail } from '../dispatch/go-on.js'
-import {
-  decisionCommands,
-  failureOf,
-  nameOf,
-  type Outcome,
-  outcomeOf,
-  wasStopped,
-  wordOf,
-} from '../dispatch/outcome.js'
+import { failureOf, nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from '../dispatch/outcome.js'
+import { decisionCommands } from '../dispatch/turn-obstacle.js'
 import { decideTurn } from '../dispatch/turns.js'
 import { type TurnResult, viewTurn } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'

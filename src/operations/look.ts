@@ -1,7 +1,8 @@
 /** Looking at agents without their locks: `list`, `show`. Writes nothing. */
 
-import { answerCommand, wordOf } from '../dispatch/outcome.js'
+import { wordOf } from '../dispatch/outcome.js'
 import { missingLog, readState } from '../dispatch/read-state.js'
+import { turnObstacle } from '../dispatch/turn-obstacle.js'
 import { type AgentView, type TurnResult, viewAgent, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { countPending, type MailIndex, whoHasMail } from '../mail/inbox.js'
@@ -100,20 +101,12 @@ function whyUnfinished(store: FileStore, state: State): string | null {
 
 function nextCommand(store: FileStore, state: State, holder: Holder | null): string | null {
   const name = wordOf(state)
-  if (state.state === 'terminated') return null
-  if (statusNow(store, state) === 'running') return `substrat log ${name} --follow`
-  if (statusNow(store, state) === 'waiting') return waitingCommand(state, name)
-  if (state.hold) return `substrat resume ${name}`
-  if (state.gate.isGated && state.gate.permits === 0) return `substrat ungate ${name}`
-  if (isUnfinished(state)) return `substrat resume ${name}`
-  if (countPending(store, state) > 0 && holder === null) return `substrat resume ${name}`
-  return `substrat send ${name} '…'`
-}
-
-function waitingCommand({ run }: State, name: string): string {
-  const kind = run?.wait?.kind
-  if (kind === 'not_before') return `substrat resume ${name}`
-  return kind === 'input' ? answerCommand(name) : `substrat approve ${name}`
+  const status = statusNow(store, state)
+  if (status === 'running') return `substrat log ${name} --follow`
+  const obstacle = turnObstacle(state, status === 'waiting' ? 'mail' : 'message')
+  if (obstacle !== undefined) return obstacle.next
+  const isPending = holder === null && countPending(store, state) > 0
+  return isUnfinished(state) || isPending ? `substrat resume ${name}` : `substrat send ${name} '…'`
 }
 
 function listed(store: FileStore, id: string, hasMail: MailIndex): ListedAgent {

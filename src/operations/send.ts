@@ -5,6 +5,7 @@ import { goOn, nothingWaits, takeMail } from '../dispatch/go-on.js'
 import { nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from '../dispatch/outcome.js'
 import { queue } from '../dispatch/queue.js'
 import type { SendRequest } from '../dispatch/send-request.js'
+import { type Closed, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { startTurn } from '../dispatch/turns.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
@@ -13,7 +14,7 @@ import { digestOf } from '../session/ids.js'
 import { openDurable } from '../session/open-for-read.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
-import { isInterrupted } from '../session/status.js'
+import { isBesideProgram, isInterrupted } from '../session/status.js'
 import { troubleOf } from '../session/trouble.js'
 import type { StopSignal } from '../turn/stop.js'
 
@@ -71,7 +72,7 @@ async function converse(
   // what is tried by itself it does with `--retry`, for a loop in a script is no person.
   const isOwn = isOwnTurn(session.state, request)
   const { interruption } = session.state.recovery
-  const isBeside = settled.hasStranger || interruption?.reason === 'program_alive'
+  const isBeside = settled.hasStranger || isBesideProgram(session.state)
   const isLeftToPerson = interruption !== null && !isInterrupted(session.state) && !isBeside
   const auto = !(isOwn && (isLeftToPerson || request.retry))
   const wentOn = await goOn(ctx, session, { auto, settled, isLast: () => false })
@@ -131,16 +132,17 @@ function answeredBefore(ctx: Context, request: SendRequest): Outcome | undefined
 }
 
 function refuseClosed(state: State): void {
-  if (state.state === 'terminated') throw terminated(state)
-  if (state.hold) {
-    throw new SubstratError('ON_HOLD', `${nameOf(state)} is on hold: it takes no turn until it is resumed`, {
-      hint: `let it go on: substrat resume ${wordOf(state)}; or leave the message for then: --if-busy queue`,
-      facts: { agent_id: state.id },
-    })
-  }
-  if (!state.gate.isGated || state.gate.permits > 0) return
-  throw new SubstratError('GATED', `${nameOf(state)} is gated: it takes no turn until it is let`, {
-    hint: `let it: substrat ungate ${wordOf(state)}; or leave the message for then: --queue`,
+  const obstacle = turnObstacle(state, 'message')
+  if (obstacle?.kind === 'terminated') throw terminated(state)
+  if (obstacle?.kind === 'hold' || obstacle?.kind === 'gate') throw closed(state, obstacle)
+}
+
+const LEAD = { hold: 'let it go on', gate: 'let it' }
+const LEAVE = { hold: '--if-busy queue', gate: '--queue' }
+
+function closed(state: State, { kind, code, is, until, next }: Closed): SubstratError {
+  return new SubstratError(code, `${nameOf(state)} is ${is}: it takes no turn until it is ${until}`, {
+    hint: `${LEAD[kind]}: ${next}; or leave the message for then: ${LEAVE[kind]}`,
     facts: { agent_id: state.id },
   })
 }

@@ -166,9 +166,9 @@ export const MAIL: Mutant[] = [
   },
   {
     name: 'a gated agent takes a turn without a permit',
-    place: 'dispatch/go-on.ts isShut',
+    place: 'dispatch/turn-obstacle.ts isGatedShut',
     edits: { 'binary:1': '@left < 0' },
-    suites: ['dispatch/deliveries'],
+    suites: ['dispatch/turn-obstacle', 'dispatch/deliveries'],
   },
   {
     name: 'a permit lets a gated agent take any number of turns',

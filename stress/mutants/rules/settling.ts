@@ -230,9 +230,9 @@ export const SETTLING: Mutant[] = [
   },
   {
     name: 'an interrupted turn is gone on with for ever',
-    place: 'dispatch/go-on.ts reasonToLeave',
-    edits: { 'conditional:1': 'undefined' },
-    suites: ['dispatch/recovering'],
+    place: 'dispatch/turn-obstacle.ts turnObstacle',
+    edits: { 'if:3': '' },
+    suites: ['dispatch/turn-obstacle', 'dispatch/recovering'],
   },
   {
     name: 'attempts in vain are not counted',
@@ -248,9 +248,9 @@ export const SETTLING: Mutant[] = [
   },
   {
     name: 'an agent on hold goes on by itself',
-    place: 'dispatch/go-on.ts reasonToLeave',
-    edits: { 'if:3': '' },
-    suites: ['dispatch/recovering'],
+    place: 'dispatch/turn-obstacle.ts turnObstacle',
+    edits: { 'if:5': '' },
+    suites: ['dispatch/turn-obstacle', 'dispatch/recovering'],
   },
   {
     name: 'an error is sent for a turn that has its reply yet to come',
