@@ -21,9 +21,9 @@ function mutatedIn(program: Sources, mutant: Mutant): { file: string; source: st
 
 /** Words of JavaScript and Node, and variables that a mutant declares itself. */
 const LANGUAGE =
-  /^(constructor|undefined|null|true|false|Infinity|Number|isNaN|String|Math|random|Promise|resolve|then|setTimeout|Buffer|alloc|length|slice|write|end|each|result|const|new|await|async|return|throw|try|catch|finally|if|else|for|of|in|typeof|void|this|as|n)$/
+  /^(constructor|undefined|null|true|false|Infinity|Number|isNaN|String|Math|random|Promise|resolve|then|setTimeout|Buffer|alloc|length|slice|write|end|each|result|const|new|await|async|return|throw|try|catch|finally|if|else|for|of|in|typeof|void|this|as)$/
 /** Fields on disk, which keep their names. */
-const FIELD = /^([a-z]+(_[a-z]+)+|id|kind|type|at|key|digest)$/
+const FIELD = /^(message_id|kind)$/
 const SUFFIX = 'Renamed'
 
 /** The source with another name for every function, variable and property. */

@@ -221,7 +221,7 @@ export const DAMAGE: Mutant[] = [
   {
     name: 'a line may be of any length',
     place: 'session/batch.ts encodeBatch',
-    edits: { 'binary:6': 'end > @left.right' },
+    edits: { 'binary:6': '@left.left > @left.right' },
     suites: ['session/session'],
   },
   {

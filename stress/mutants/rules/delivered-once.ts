@@ -11,7 +11,7 @@ export const DELIVERED_ONCE: Mutant[] = [
   {
     name: 'a file of delivered mail that is back is pending',
     place: 'mail/inbox.ts pendingIds',
-    edits: { 'unary:1': 'id !== @call:1.arguments.0' },
+    edits: { 'unary:1': '@argument.arguments.0 !== @call:1.arguments.0' },
     suites: ['mail/inbox'],
   },
   {
@@ -23,7 +23,7 @@ export const DELIVERED_ONCE: Mutant[] = [
   {
     name: 'delivered mail stays in the inbox',
     place: 'mail/inbox.ts removeDelivered',
-    edits: { 'if:1': 'void id' },
+    edits: { 'if:1': 'void @test.arguments.0' },
     suites: ['mail/inbox', 'recovery/settle'],
   },
   {
@@ -128,7 +128,7 @@ export const DELIVERED_ONCE: Mutant[] = [
   {
     name: 'two troubles with one request are one',
     place: 'mail/answers.ts idOf',
-    edits: { 'call:2': '@callee(kind, @arguments.3, @arguments.4)' },
+    edits: { 'call:2': '@callee(@arguments.2, @arguments.3, @arguments.4)' },
     suites: ['mail/answers'],
   },
   {

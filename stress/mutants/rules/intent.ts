@@ -61,7 +61,8 @@ export const INTENT: Mutant[] = [
     name: 'a model is asked before the records of its turn are made',
     place: 'turn/drive.ts Turn.persist',
     edits: {
-      'expression:3': "if (@property:2.key?.type === 'ask') setTimeout(() => @expression, 20)\nelse @self",
+      'expression:3':
+        "if (@property:2.key?.@{turn/drive.ts drive|binary:1.left.expression.property} === 'ask') setTimeout(() => @expression, 20)\nelse @self",
     },
     suites: ['turn/drive-model'],
   },

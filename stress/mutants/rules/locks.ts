@@ -5,7 +5,7 @@ export const LOCKS: Mutant[] = [
   {
     name: 'a lock is never taken',
     place: 'storage/locks/kernel-lock.ts lockOpenFile',
-    edits: { 'conditional:1': 'kind !== null && @consequent.arguments.1 !== null' },
+    edits: { 'conditional:1': '@test.left !== null && @consequent.arguments.1 !== null' },
     suites: ['storage/locks/lease'],
   },
   {
@@ -341,7 +341,9 @@ export const LOCKS: Mutant[] = [
   {
     name: 'a cycle of three is none',
     place: 'turn/tools/tree/correspondence.ts checkNoCycle',
-    edits: { 'expression:2': 'if (id === @function:1.params.2) @self' },
+    edits: {
+      'expression:2': 'if (@expression.arguments.0.argument.arguments.0 === @function:1.params.2) @self',
+    },
     suites: ['storage/wait-edges'],
   },
 ]

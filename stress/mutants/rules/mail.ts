@@ -161,7 +161,7 @@ export const MAIL: Mutant[] = [
   {
     name: 'answers to answers have no end',
     place: 'mail/answers.ts isAnswerable',
-    edits: { 'logical:1': "kind !== 'control'" },
+    edits: { 'logical:1': "@left.left !== 'control'" },
     suites: ['mail/answers'],
   },
   {

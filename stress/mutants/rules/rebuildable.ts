@@ -59,7 +59,7 @@ export const REBUILDABLE: Mutant[] = [
   {
     name: 'an index is called complete while an agent cannot be read',
     place: 'tree/children.ts rebuild',
-    edits: { 'binary:1.left': 'id' },
+    edits: { 'binary:1.left': '@variableDeclarator:2.id' },
     suites: ['tree/children', 'tree/names'],
   },
   {

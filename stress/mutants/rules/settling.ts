@@ -255,7 +255,7 @@ export const SETTLING: Mutant[] = [
   {
     name: 'an error is sent for a turn that has its reply yet to come',
     place: 'session/fold/mail.ts isDeferred',
-    edits: { 'logical:2': 'kind === @right.left' },
+    edits: { 'logical:2': '@left.left === @right.left' },
     suites: ['session/fold/mail'],
   },
   {

@@ -51,7 +51,7 @@ export const TOKENS: Mutant[] = [
   {
     name: 'a token is good for a moment after its time',
     place: 'session/durations.ts isOver',
-    edits: { 'binary:1': 'end < @right' },
+    edits: { 'binary:1': '@left < @right' },
     suites: ['turn/decision'],
   },
   {

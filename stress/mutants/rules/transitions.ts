@@ -157,7 +157,7 @@ export const TRANSITIONS: Mutant[] = [
   {
     name: 'a tool runs that nobody has allowed',
     place: 'turn/step/calls.ts isFree',
-    edits: { 'logical:1': 'kind !== null' },
+    edits: { 'logical:1': '@left.left.left.left !== null' },
     suites: ['turn/drive-tools#parks the run'],
   },
   {
