@@ -1,5 +1,6 @@
 /** The key index of an agent: that it checks, that it is of this log, and that no key of the log is new to it. */
-import { isOf, keptKeysAt, placesInLog } from '../session/key-index.js'
+import { isOf, keptKeysAt } from '../session/key-index.js'
+import { placesInLog } from '../session/key-places.js'
 import type { State } from '../session/state.js'
 import type { FileStore, KeyFile, LogReader } from '../storage/store.js'
 import type { Found } from './finding.js'

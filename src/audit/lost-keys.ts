@@ -4,7 +4,8 @@
  */
 import { SubstratError } from '../errors.js'
 import { KEY_HASH_BYTES } from '../format.js'
-import { keyHashesIn, placesInLog } from '../session/key-index.js'
+import { keyHashesIn } from '../session/key-hashes.js'
+import { placesInLog } from '../session/key-places.js'
 import type { SessionRecord } from '../session/records.js'
 import type { FileStore, LogReader, SalvagedKeys } from '../storage/store.js'
 

@@ -1,6 +1,7 @@
 /** Going on with what was interrupted, and taking what waits in the inbox. */
 import { readableTime } from '../clock.js'
-import { type Delivery, damagedMail, hasDueMail, nextMail, removeDelivered } from '../mail/inbox.js'
+import { damagedMail, hasDueMail, nextMail, removeDelivered } from '../mail/inbox.js'
+import type { Delivery } from '../mail/message.js'
 import type { Settled } from '../recovery/settle.js'
 import { interrupted } from '../recovery/settlement.js'
 import type { NewRecord } from '../session/records.js'

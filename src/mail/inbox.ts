@@ -1,27 +1,14 @@
-/**
- * The inbox of an agent: what waits for a turn of its own.
- *
- * Invariants: a message is stored whole and synced before its sender is told so. It is delivered when its record is in
- * the recipient's log, and by nothing else; the file is removed afterwards, and may come back in a power cut, so an id
- * that the log has is never delivered again (row K).
- */
-import { clock } from '../clock.js'
 import { OPERATOR } from '../format.js'
 import { type ClockReading, readClock } from '../host/identity.js'
 import { limits } from '../limits.js'
 import { isOver, isSetBack, rebasedEnd } from '../session/durations.js'
 import { forgetsDelivered } from '../session/fold/mail.js'
-import { deriveId } from '../session/ids.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
-import type { Reminder, State } from '../session/state.js'
+import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
-import { decodeMessage, type Message } from './message.js'
-
-/** A message that is to be delivered now. */
-export interface Delivery extends Message {
-  reminder_id?: string
-}
+import { type Delivery, decodeMessage, type Message } from './message.js'
+import { dueReminders, isRinging } from './reminders.js'
 
 type Recipient = Pick<State, 'id' | 'delivered'>
 
@@ -259,42 +246,6 @@ function rebaseDelay(store: FileStore, message: Message, now: ClockReading): voi
   if (not_before === null || clock === null || !isSetBack(clock, now)) return
   const rebased = { ...message, not_before: rebasedEnd(not_before, clock, now), clock: now }
   store.mail.replace(to, message_id, rebased)
-}
-
-/**
- * One that repeats rings once in a command: if it came again before its turn was over, the command would have no end, and
- * each turn costs money.
- */
-function isRinging({ due_at, every_ms, clock: began }: Reminder, now: ClockReading): boolean {
-  return isOver(due_at, began, now) && (every_ms === null || due_at <= new Date(clock.beganAt).toISOString())
-}
-
-function dueReminders(session: Session, now: ClockReading): Delivery[] {
-  const due = session.state.reminders.filter((reminder) => isRinging(reminder, now))
-  return due.map((reminder) => reminderMail(session, reminder))
-}
-
-/** Its id follows from its time, so that a crash cannot make two of it. */
-function reminderMail(session: Session, { reminder_id, due_at, content }: Reminder): Delivery {
-  const { state } = session
-  return {
-    message_id: deriveId(reminder_id, due_at),
-    from: state.id,
-    from_path: state.path,
-    to: state.id,
-    kind: 'notification',
-    reply_to: null,
-    content: session.text(content),
-    control: null,
-    key: null,
-    digest: '',
-    not_before: null,
-    clock: null,
-    turn_timeout_ms: null,
-    created_at: due_at,
-    sequence: 0,
-    reminder_id,
-  }
 }
 
 function controlRecord({ message_id, from, control }: Message): NewRecord {

@@ -81,3 +81,8 @@ function isControl(control: Control | null, from: string): boolean {
     on.every((status) => STATUSES.includes(status))
   )
 }
+
+/** A message that is to be delivered now. */
+export interface Delivery extends Message {
+  reminder_id?: string
+}

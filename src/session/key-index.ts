@@ -13,11 +13,11 @@
  */
 import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
-import { KEY_HASH_BYTES } from '../format.js'
 import { limits } from '../limits.js'
-import { sha256Hex } from '../start/hash.js'
 import type { FileStore, KeptKeys, KeyFile, KeyPlace, LogReader, OpenedLog } from '../storage/store.js'
-import { recordsFrom, recordsOfKinds } from './load.js'
+import { hashOfKey, isHashIn, isSameKey } from './key-hashes.js'
+import { gathered, inMemory, minuteOf, placesOf, placesSince } from './key-places.js'
+import { recordsFrom } from './load.js'
 import type { SessionRecord } from './records.js'
 import type { KeyEntry, State } from './state.js'
 
@@ -33,11 +33,6 @@ export function findKey(store: FileStore, state: State, key: string): KeyEntry |
   const found = [...forms].map((form) => findForm(store, state, form))
   const entries = found.filter((entry) => entry !== undefined && entry !== 'lost')
   return entries.sort((a, b) => b.seq - a.seq)[0] ?? found.find((entry) => entry === 'lost')
-}
-
-/** Whether both stand for the same text. */
-export function isSameKey(a: string, b: string): boolean {
-  return a === b || a.normalize('NFC') === b.normalize('NFC')
 }
 
 function findForm(store: FileStore, state: State, key: string): KeyEntry | 'lost' | undefined {
@@ -60,18 +55,6 @@ export function writeKeyIndex(store: FileStore, log: LogReader, state: State): v
   attempt(() => writeWhereDue(store, log, state))
 }
 
-/** Every key of the log by its hash, as the index is to have them: where its latest run begins. */
-export function placesInLog(
-  store: FileStore,
-  agentId: string,
-  log: LogReader,
-  to: number,
-): Map<string, KeyPlace> {
-  const places = new Map<string, KeyPlace>()
-  gather(places, log, { seq: 1, offset: 0 }, to, hashesFrom(store, agentId))
-  return places
-}
-
 /** All of it from the log, whatever it says. Under the agent's lock, when all of the log is synced. */
 export function rebuildKeyIndex(store: FileStore, log: LogReader, state: State): void {
   inMemory(store).delete(state.id)
@@ -90,28 +73,6 @@ export function keptKeysAt({ updated_at }: State): KeptKeys {
 /** Whether the last record that the index knows is in this log. */
 export function isOf(log: LogReader, { end }: KeyFile): boolean {
   return log.checksumAt(end.last_seq, end.last_offset, end.log_bytes) === end.record_crc
-}
-
-/** By which a key of that form is found in the index. */
-export function hashOfKey(key: string): string {
-  return sha256Hex(key).slice(0, 2 * KEY_HASH_BYTES)
-}
-
-/** By which the index has a key: as it was recorded, and by its NFC form, by which it is looked for. */
-export function hashesOfKey(key: string): string[] {
-  const normal = key.normalize('NFC')
-  return normal === key ? [hashOfKey(key)] : [hashOfKey(key), hashOfKey(normal)]
-}
-
-/** What `session.rebuilt` says of keys by their hashes alone. */
-export function keyHashesIn(
-  store: FileStore,
-  agentId: string,
-  { key_hashes = [], more_key_hashes }: Rebuilt,
-): string[] {
-  if (more_key_hashes === undefined) return key_hashes
-  const hex = store.readBlob(agentId, more_key_hashes).toString('hex')
-  return [...key_hashes, ...(hex.match(new RegExp(`.{${2 * KEY_HASH_BYTES}}`, 'g')) ?? [])]
 }
 
 function writeWhereDue(store: FileStore, log: LogReader, state: State): void {
@@ -184,22 +145,6 @@ function fateAt(
   return isHashIn(store, id, record, hashOfKey(key)) ? 'lost' : undefined
 }
 
-/** Without a list of all of them, which may be very many. */
-function isHashIn(
-  store: FileStore,
-  agentId: string,
-  { key_hashes = [], more_key_hashes }: Rebuilt,
-  hash: string,
-): boolean {
-  if (key_hashes.includes(hash)) return true
-  if (more_key_hashes === undefined) return false
-  const more = store.readBlob(agentId, more_key_hashes)
-  const bytes = Buffer.from(hash, 'hex')
-  let at = more.indexOf(bytes)
-  while (at !== -1 && at % KEY_HASH_BYTES !== 0) at = more.indexOf(bytes, at + 1)
-  return at !== -1
-}
-
 /** Undefined where there is none, or it does not check: the log is read then, and says where it is damaged. */
 function recordAtPlace(log: LogReader, place: KeyPlace): SessionRecord | undefined {
   try {
@@ -208,77 +153,6 @@ function recordAtPlace(log: LogReader, place: KeyPlace): SessionRecord | undefin
     if (!(error instanceof SubstratError && error.code === 'CORRUPT')) throw error
   }
   return undefined
-}
-
-interface Gathered {
-  places: Map<string, KeyPlace>
-  last_seq: number
-  log_bytes: number
-}
-
-/** What was gathered from a whole log by this process, until it is written: a send asks twice, and writes once. */
-const gatheredByStore = new WeakMap<FileStore, Map<string, Gathered>>()
-
-function inMemory(store: FileStore): Map<string, Gathered> {
-  const known = gatheredByStore.get(store) ?? new Map<string, Gathered>()
-  gatheredByStore.set(store, known)
-  return known
-}
-
-function gathered(
-  store: FileStore,
-  log: LogReader,
-  { id, last_seq, log_bytes }: State,
-): Map<string, KeyPlace> {
-  const known = inMemory(store).get(id) ?? { places: new Map(), last_seq: 0, log_bytes: 0 }
-  if (known.last_seq < last_seq) {
-    const from = { seq: known.last_seq + 1, offset: known.log_bytes }
-    gather(known.places, log, from, log_bytes, hashesFrom(store, id))
-    inMemory(store).set(id, { places: known.places, last_seq, log_bytes })
-  }
-  return known.places
-}
-
-function placesSince(
-  store: FileStore,
-  log: LogReader,
-  { end }: KeyFile,
-  { id, log_bytes }: State,
-): Map<string, KeyPlace> {
-  const places = new Map<string, KeyPlace>()
-  gather(places, log, { seq: end.last_seq + 1, offset: end.log_bytes }, log_bytes, hashesFrom(store, id))
-  return places
-}
-
-type Rebuilt = Pick<SessionRecord & { kind: 'session.rebuilt' }, 'key_hashes' | 'more_key_hashes'>
-
-function hashesFrom(store: FileStore, agentId: string): (record: Rebuilt) => string[] {
-  return (record) => keyHashesIn(store, agentId, record)
-}
-
-function gather(
-  places: Map<string, KeyPlace>,
-  log: LogReader,
-  from: { seq: number; offset: number },
-  to: number,
-  hashesIn: (record: Rebuilt) => string[],
-): void {
-  for (const { record, offset } of recordsOfKinds(log, from, to, ['run.started', 'session.rebuilt'])) {
-    const place = { seq: record.seq, offset, minute: minuteOf(record.ts) }
-    const keys = record.kind === 'run.started' && record.key !== undefined ? [record.key] : []
-    if (record.kind === 'session.rebuilt') keys.push(...record.keys)
-    for (const hash of keys.flatMap(hashesOfKey)) places.set(hash, place)
-    if (record.kind !== 'session.rebuilt') continue
-    for (const hash of hashesIn(record)) places.set(hash, place)
-  }
-}
-
-function placesOf(keys: KeyEntry[]): Map<string, KeyPlace> {
-  return new Map(
-    keys.flatMap(({ key, seq, offset, started_at }) =>
-      hashesOfKey(key).map((hash) => [hash, { seq, offset, minute: minuteOf(started_at) }] as const),
-    ),
-  )
 }
 
 function write(
@@ -295,10 +169,6 @@ function write(
     { agent_id: id, last_seq, last_offset, log_bytes, record_crc },
     { known, added, kept: keptKeysAt(state) },
   )
-}
-
-function minuteOf(time: string): number {
-  return Math.floor(Date.parse(time) / MINUTE_MS)
 }
 
 function openIndex(store: FileStore, agentId: string): KeyFile | undefined {

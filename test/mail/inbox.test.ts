@@ -9,7 +9,6 @@ import { limits } from '../../src/limits.js'
 import {
   controlRecords,
   countPending,
-  type Delivery,
   damagedMail,
   findPending,
   hasDueMail,
@@ -20,6 +19,7 @@ import {
   removeDelivered,
   syncBeforeForgetting,
 } from '../../src/mail/inbox.js'
+import type { Delivery } from '../../src/mail/message.js'
 import type { Draft } from '../../src/mail/post.js'
 import { deriveId } from '../../src/session/ids.js'
 import type { NewRecord } from '../../src/session/records.js'

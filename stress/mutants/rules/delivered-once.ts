@@ -139,13 +139,13 @@ export const DELIVERED_ONCE: Mutant[] = [
   },
   {
     name: 'a reminder has another id each time that it is looked at',
-    place: 'mail/inbox.ts reminderMail',
+    place: 'mail/reminders.ts reminderMail',
     edits: { 'call:1.arguments.1': 'String(Math.random())' },
     suites: ['mail/inbox'],
   },
   {
     name: 'a reminder rings by one id for ever',
-    place: 'mail/inbox.ts reminderMail',
+    place: 'mail/reminders.ts reminderMail',
     edits: { 'call:1.arguments.1': '' },
     suites: ['mail/inbox'],
   },

@@ -142,7 +142,7 @@ export const KEYS: Mutant[] = [
   },
   {
     name: 'a key is in the index by the form alone in which it was recorded',
-    place: 'session/key-index.ts hashesOfKey',
+    place: 'session/key-hashes.ts hashesOfKey',
     edits: { 'call:4': '' },
     suites: ['operations/key-forms'],
   },

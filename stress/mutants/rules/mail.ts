@@ -58,13 +58,13 @@ export const MAIL: Mutant[] = [
   },
   {
     name: 'a reminder that repeats rings without end in a command',
-    place: 'mail/inbox.ts isRinging',
+    place: 'mail/reminders.ts isRinging',
     edits: { 'logical:2': '@left.left !== undefined' },
     suites: ['mail/inbox'],
   },
   {
     name: 'a reminder rings before its time',
-    place: 'mail/inbox.ts isRinging',
+    place: 'mail/reminders.ts isRinging',
     edits: { 'logical:1': '@right' },
     suites: ['mail/inbox'],
   },

@@ -1,0 +1,92 @@
+/** Where in a log the latest run of each key begins, gathered from the log itself. */
+import type { FileStore, KeyFile, KeyPlace, LogReader } from '../storage/store.js'
+import { hashesOfKey, keyHashesIn, type Rebuilt } from './key-hashes.js'
+import { recordsOfKinds } from './load.js'
+import type { KeyEntry, State } from './state.js'
+
+const MINUTE_MS = 60_000
+
+/** Every key of the log by its hash, as the index is to have them: where its latest run begins. */
+export function placesInLog(
+  store: FileStore,
+  agentId: string,
+  log: LogReader,
+  to: number,
+): Map<string, KeyPlace> {
+  const places = new Map<string, KeyPlace>()
+  gather(places, log, { seq: 1, offset: 0 }, to, hashesFrom(store, agentId))
+  return places
+}
+
+interface Gathered {
+  places: Map<string, KeyPlace>
+  last_seq: number
+  log_bytes: number
+}
+
+/** What was gathered from a whole log by this process, until it is written: a send asks twice, and writes once. */
+const gatheredByStore = new WeakMap<FileStore, Map<string, Gathered>>()
+
+export function inMemory(store: FileStore): Map<string, Gathered> {
+  const known = gatheredByStore.get(store) ?? new Map<string, Gathered>()
+  gatheredByStore.set(store, known)
+  return known
+}
+
+export function gathered(
+  store: FileStore,
+  log: LogReader,
+  { id, last_seq, log_bytes }: State,
+): Map<string, KeyPlace> {
+  const known = inMemory(store).get(id) ?? { places: new Map(), last_seq: 0, log_bytes: 0 }
+  if (known.last_seq < last_seq) {
+    const from = { seq: known.last_seq + 1, offset: known.log_bytes }
+    gather(known.places, log, from, log_bytes, hashesFrom(store, id))
+    inMemory(store).set(id, { places: known.places, last_seq, log_bytes })
+  }
+  return known.places
+}
+
+export function placesSince(
+  store: FileStore,
+  log: LogReader,
+  { end }: KeyFile,
+  { id, log_bytes }: State,
+): Map<string, KeyPlace> {
+  const places = new Map<string, KeyPlace>()
+  gather(places, log, { seq: end.last_seq + 1, offset: end.log_bytes }, log_bytes, hashesFrom(store, id))
+  return places
+}
+
+function hashesFrom(store: FileStore, agentId: string): (record: Rebuilt) => string[] {
+  return (record) => keyHashesIn(store, agentId, record)
+}
+
+function gather(
+  places: Map<string, KeyPlace>,
+  log: LogReader,
+  from: { seq: number; offset: number },
+  to: number,
+  hashesIn: (record: Rebuilt) => string[],
+): void {
+  for (const { record, offset } of recordsOfKinds(log, from, to, ['run.started', 'session.rebuilt'])) {
+    const place = { seq: record.seq, offset, minute: minuteOf(record.ts) }
+    const keys = record.kind === 'run.started' && record.key !== undefined ? [record.key] : []
+    if (record.kind === 'session.rebuilt') keys.push(...record.keys)
+    for (const hash of keys.flatMap(hashesOfKey)) places.set(hash, place)
+    if (record.kind !== 'session.rebuilt') continue
+    for (const hash of hashesIn(record)) places.set(hash, place)
+  }
+}
+
+export function placesOf(keys: KeyEntry[]): Map<string, KeyPlace> {
+  return new Map(
+    keys.flatMap(({ key, seq, offset, started_at }) =>
+      hashesOfKey(key).map((hash) => [hash, { seq, offset, minute: minuteOf(started_at) }] as const),
+    ),
+  )
+}
+
+export function minuteOf(time: string): number {
+  return Math.floor(Date.parse(time) / MINUTE_MS)
+}
