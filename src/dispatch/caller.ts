@@ -2,7 +2,7 @@
 import { SubstratError } from '../errors.js'
 import type { FileStore } from '../storage/store.js'
 import { isBelow } from '../tree/forest.js'
-import { checkNoCycle } from '../turn/tools/tree/correspondence.js'
+import { beginWait } from '../tree/waits.js'
 import type { Context } from './context.js'
 import { readState } from './read-state.js'
 
@@ -33,12 +33,5 @@ export function checkReach(store: FileStore, caller: string | null, agentId: str
 export async function holdUpCaller(ctx: Context, agentId: string): Promise<{ release(): Promise<void> }> {
   const { store, caller, command } = ctx
   if (caller === null) return { release: async () => undefined }
-  const edge = await store.waits.add(caller, agentId, command)
-  try {
-    checkNoCycle(store, caller, agentId)
-    return edge
-  } catch (error) {
-    await edge.release()
-    throw error
-  }
+  return beginWait(store, caller, agentId, command)
 }

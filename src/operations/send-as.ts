@@ -19,7 +19,8 @@ import type { State } from '../session/state.js'
 import { isToContinue } from '../session/status.js'
 import { randomUuid } from '../start/random.js'
 import { checkMayWrite } from '../tree/relations.js'
-import { checkNoCycle, replyIn } from '../turn/tools/tree/correspondence.js'
+import { beginWait } from '../tree/waits.js'
+import { replyIn } from '../turn/tools/tree/correspondence.js'
 
 /**
  * A request from a tool is waited for, and its reply is the outcome. What is queued, asks for no reply or is sent by a
@@ -121,9 +122,8 @@ async function converse(
   request: SendRequest,
   onOutcome: (outcome: Outcome) => void,
 ): Promise<void> {
-  const edge = await ctx.store.waits.add(from.id, to.id, ctx.command)
+  const edge = await beginWait(ctx.store, from.id, to.id, ctx.command)
   try {
-    checkNoCycle(ctx.store, from.id, to.id)
     // That the turn was interrupted is no reply where it is gone on with.
     const earlier = isToContinue(to) ? ctx.store.mail.ids(from.id) : []
     const messageId = store(ctx, from, to, request)

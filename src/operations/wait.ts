@@ -15,8 +15,7 @@ import { openDurable, openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import { isDue, isInterrupted, waitIsGood } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
-import type { FileStore } from '../storage/store.js'
-import { checkNoCycle } from '../turn/tools/tree/correspondence.js'
+import { beginWait, type WaitEdge } from '../tree/waits.js'
 import type { ListedAgent } from './look.js'
 import { whyStuck } from './stuck.js'
 
@@ -62,22 +61,17 @@ export async function waitForAgents(
 }
 
 /** Whoever waits in a tool of an agent makes that agent wait: no two may wait for one another. */
-async function edgesOf({ store, caller, command }: Context, agentIds: string[]): Promise<Edge[]> {
-  const edges: Edge[] = []
+async function edgesOf({ store, caller, command }: Context, agentIds: string[]): Promise<WaitEdge[]> {
+  const edges: WaitEdge[] = []
   if (caller === null) return edges
   try {
-    for (const agentId of agentIds) {
-      edges.push(await store.waits.add(caller, agentId, command))
-      checkNoCycle(store, caller, agentId)
-    }
+    for (const agentId of agentIds) edges.push(await beginWait(store, caller, agentId, command))
     return edges
   } catch (error) {
     for (const edge of edges) await edge.release()
     throw error
   }
 }
-
-type Edge = Awaited<ReturnType<FileStore['waits']['add']>>
 
 const PAUSE_MS_MAX = 100
 

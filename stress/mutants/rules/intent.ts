@@ -163,12 +163,8 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'who waits looks for a cycle before its edge is there',
-    place: 'turn/tools/tree/correspondence.ts awaitReply',
-    edits: {
-      'variable:3':
-        '@expression:1\n@self\ntry {\n@variable:4\n@variable:5\n@variable:6\n@if:1\n@variable:7\n@variable:8\n@return:3\n} finally @try:1.finalizer',
-      'try:1': '',
-    },
+    place: 'tree/waits.ts beginWait',
+    edits: { 'variable:1': '@expression:1\n@self', 'expression:1': '' },
     suites: ['turn/tools/await-reply'],
   },
   {

@@ -334,13 +334,13 @@ export const LOCKS: Mutant[] = [
   },
   {
     name: 'of two that would wait for one another none is refused',
-    place: 'turn/tools/tree/correspondence.ts checkNoCycle',
+    place: 'tree/waits.ts checkNoCycle',
     edits: { 'binary:2.right': 'null' },
     suites: ['storage/wait-edges'],
   },
   {
     name: 'a cycle of three is none',
-    place: 'turn/tools/tree/correspondence.ts checkNoCycle',
+    place: 'tree/waits.ts checkNoCycle',
     edits: {
       'expression:2': 'if (@expression.arguments.0.argument.arguments.0 === @function:1.params.2) @self',
     },

@@ -1,6 +1,5 @@
 /** What the tools that write to other agents have in common: whom they mean, what they send, and the wait for a reply. */
 import { parseTime } from '../../../clock.js'
-import { SubstratError } from '../../../errors.js'
 import { OPERATOR } from '../../../format.js'
 import { messagesIn } from '../../../mail/inbox.js'
 import type { Message } from '../../../mail/message.js'
@@ -12,6 +11,7 @@ import { openForRead } from '../../../session/open-for-read.js'
 import type { State } from '../../../session/state.js'
 import type { FileStore } from '../../../storage/store.js'
 import { checkIsChild, checkMayWrite, resolveRelative } from '../../../tree/relations.js'
+import { beginWait } from '../../../tree/waits.js'
 import { optionalSeconds, optionalText, type ToolAnswer, type ToolContext, textField } from '../tool.js'
 
 /** The agent, or the operator, that `to` names, where the caller may write to it. */
@@ -63,16 +63,12 @@ export function timeOf(input: JsonObject): DueTime | null {
   return { at: time, clock: null }
 }
 
-/**
- * Waits in place for the reply to a request. The edge is on disk before anybody is waited for, so that of those who would
- * wait for one another at least one is refused.
- */
+/** Waits in place for the reply to a request. Throws DEADLOCK before it is sent. */
 export async function awaitReply(context: ToolContext, to: string, send: () => string): Promise<ToolAnswer> {
   const { tree, signal } = context
   const { session } = tree
-  const edge = await session.store.waits.add(session.id, to, tree.command)
+  const edge = await beginWait(session.store, session.id, to, tree.command)
   try {
-    checkNoCycle(session.store, session.id, to)
     const requestId = send()
     let reply: Message | undefined
     const whyNot = await tree.runUntil(
@@ -104,27 +100,6 @@ export function earlierReply(context: ToolContext): ToolAnswer | undefined {
       return answerWith(context, message)
   }
   return undefined
-}
-
-/** Throws DEADLOCK where whoever is to be waited for waits, by way of however many others, for the waiter. */
-export function checkNoCycle(store: FileStore, waiterId: string, to: string): void {
-  const seen = new Set<string>()
-  const next = [to]
-  for (let id = next.pop(); id !== undefined; id = next.pop()) {
-    if (id === waiterId) {
-      throw new SubstratError(
-        'DEADLOCK',
-        'that would be a deadlock: the other one waits for this agent already',
-        {
-          hint: 'send it without waiting: its reply comes as a message',
-          facts: { agent_id: waiterId, to },
-        },
-      )
-    }
-    if (seen.has(id)) continue
-    seen.add(id)
-    next.push(...store.waits.of(id))
-  }
 }
 
 /** The response, or the error, to a request, where it is in the inbox; none of `earlier`. */
