@@ -106,8 +106,12 @@ async function runBatch(suites: Suites, batch: Open[], round: number): Promise<[
 }
 
 async function certain(suites: Suites, trial: Trial, run: Run): Promise<Run> {
-  // A machine that does other work too may be too slow for a test: alone it shows.
-  if (run.verdict === 'timed_out') return (await suites.runTogether([trial]))[0] as Run
+  // A test may time out because the machine is busy. One that times out again alone waits for what the mutant prevents: the
+  // unchanged program has passed it.
+  if (run.verdict === 'timed_out') {
+    const [again] = (await suites.runTogether([trial])) as [Run]
+    return again.verdict === 'timed_out' && again.title !== null ? { ...again, verdict: 'failed' } : again
+  }
   // Their processes are made of the sources as they stand on disk.
   return run.verdict === 'passed' && startsSources(trial.suite) ? suites.runInCopy(trial, false) : run
 }

@@ -25,7 +25,7 @@ export interface Trial {
 /** Trials that take longer than this hang: vitest is begun anew then. */
 const RUN_MS_MAX = 300_000
 /** Of a test: a machine that does other work too must not be taken for a test that noticed. */
-const TEST_MS_MAX = 120_000
+const TEST_MS_MAX = 60_000
 
 export class Suites {
   private vitest: Vitest | undefined
