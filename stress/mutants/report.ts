@@ -1,6 +1,7 @@
 /** What came of the mutants, as tables. */
+
+import type { RuleMutant } from './all.js'
 import type { Outcome, Result } from './campaign.js'
-import type { Mutant } from './mutant.js'
 
 /** An equivalent one that was noticed is none, and says so. */
 export function isBad({ outcome, why }: Result): boolean {
@@ -60,23 +61,27 @@ export function summary(results: Result[]): string {
   return [head, ...rows].join('\n')
 }
 
-export function markdown(results: Result[], mutants: Mutant[]): string {
-  const places = new Map(mutants.map((mutant) => [mutant.name, placeOf(mutant)]))
+/** All mutants; those that have no result with the tests that must notice. */
+export function markdown(results: Result[], mutants: RuleMutant[]): string {
+  const byName = new Map(results.map((result) => [result.name, result]))
   const totals = totalsOf(results).map(
     ({ rule, mutants, noticed, equivalent, bad }) =>
       `| ${rule} | ${mutants} | ${noticed} | ${equivalent} | ${bad} |`,
   )
-  const rules = [...new Set(results.map(({ rule }) => rule))]
+  const rules = [...new Set(mutants.map(({ rule }) => rule))]
   const sections = rules.map((rule) => {
-    const rows = results
-      .filter((result) => result.rule === rule)
-      .map((result) => row(result, places.get(result.name) ?? ''))
-    return `## ${rule}\n\n| the program with this change | its place | is noticed by | s |\n|---|---|---|---|\n${rows.join('\n')}\n`
+    const rows = mutants
+      .filter((mutant) => mutant.rule === rule)
+      .map((mutant) => row(mutant, byName.get(mutant.name)))
+    return `## ${rule}\n\n| the defect | its place | is noticed by | s |\n|---|---|---|---|\n${rows.join('\n')}\n`
   })
   return `# Mutants
 
-The program with one barrier, check or order taken out at a time, and the first test that notices. Made by
-\`npm run stress:mutants -- --markdown FILE\`; see [docs/mutants.md](../../docs/mutants.md).
+Each mutant is the program with one barrier, check or order taken out. The table names its place and the first test that
+notices it. Without a time it was not tried in this run, and the table names the tests that must notice it.
+\`npm run stress:mutants -- --json FILE --markdown stress/results/mutants.md\` makes this page.
+
+Tried in this run:
 
 | rule | mutants | noticed | equivalent | not noticed |
 |---|---|---|---|---|
@@ -85,22 +90,28 @@ ${totals.join('\n')}
 ${sections.join('\n')}`
 }
 
-function placeOf(mutant: Mutant): string {
+function placeOf(mutant: RuleMutant): string {
   if ('step' in mutant) return `step \`${mutant.step}\` left out`
   return `\`${mutant.place}\` at ${Object.keys(mutant.edits)
     .map((address) => `\`${address}\``)
     .join(', ')}`
 }
 
-function row({ name, outcome, suite, title, why, seconds }: Result, place: string): string {
-  const by = {
-    noticed: `\`${suite}\`: ${title}`,
-    equivalent: `nobody can notice: ${why}`,
-    survived: '**nobody**',
-    broken: '**it is no program**',
+function row(mutant: RuleMutant, result: Result | undefined): string {
+  const seconds = result === undefined ? '' : result.seconds.toFixed(1)
+  return `| ${cell(mutant.name)} | ${placeOf(mutant)} | ${cell(noticerOf(mutant, result))} | ${seconds} |`
+}
+
+function noticerOf({ suites, equivalent }: RuleMutant, result: Result | undefined): string {
+  if (equivalent !== undefined) return `no test can: ${equivalent}`
+  if (result === undefined) return suites.map((suite) => `\`${suite}\``).join(', ')
+  return {
+    noticed: `\`${result.suite}\`: ${result.title}`,
+    equivalent: '',
+    survived: '**no test**',
+    broken: '**it does not run**',
     timed_out: '**it hangs**',
-  }[outcome]
-  return `| ${cell(name)} | ${place} | ${cell(by)} | ${seconds.toFixed(1)} |`
+  }[result.outcome]
 }
 
 function cell(text: string): string {
