@@ -11,7 +11,6 @@ import { within } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { isDirectory } from '../files/user-files.js'
 import { bootId } from '../host/identity.js'
-import { deriveId } from '../session/ids.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
@@ -20,6 +19,8 @@ import { randomUuid } from '../start/random.js'
 import { createAgent } from '../tree/birth.js'
 import { type AgentFacts, createdRecord } from '../tree/created.js'
 import { checkName, livingChild, livingRoot } from '../tree/names.js'
+import { runStarted } from '../turn/step/records.js'
+import type { RunRequest } from '../turn/step/turn-event.js'
 import { send } from './send.js'
 
 export interface SpawnRequest {
@@ -141,21 +142,17 @@ function firstRecords(facts: AgentFacts, request: SpawnRequest, allow: string[])
   const { provider, model, options, prompt, turnTimeoutMs } = request
   const created = createdRecord(facts)
   if (prompt === null) return [created]
-  const run_id = randomUuid()
-  const turn = {
-    ...(turnTimeoutMs === null ? {} : { turn_timeout_ms: turnTimeoutMs }),
-    ...(allow.length === 0 ? {} : { allow }),
+  const unborn = { state: 'created' as const, provider_name: provider, model, options }
+  const run: RunRequest = {
+    run_id: randomUuid(),
+    boot_id: bootId(),
+    prompt: { origin: 'operator', content: prompt },
+    key: null,
+    digest: null,
+    turn_timeout_ms: turnTimeoutMs,
+    allow,
+    steps_max: null,
+    sources: [],
   }
-  return [
-    created,
-    { kind: 'session.activated', boot_id: bootId() },
-    { kind: 'run.started', run_id, boot_id: bootId(), origin: 'operator', provider, model, options, ...turn },
-    {
-      kind: 'message.user',
-      message_id: deriveId(run_id, 'prompt'),
-      run_id,
-      content: prompt,
-      origin: 'operator',
-    },
-  ]
+  return [created, ...runStarted(unborn, run)]
 }

@@ -4,7 +4,8 @@ import type { ErrorDetail, NewRecord, PromptSource, RunError, Usage } from '../.
 import type { Run, State } from '../../session/state.js'
 import type { ProviderKind, RunRequest, Step } from './turn-event.js'
 
-export function runStarted(state: State, request: RunRequest): NewRecord[] {
+/** How every run begins: its batch, behind what makes the session active. `state` may be of an agent that is not born yet. */
+export function runStarted(state: Runnable, request: RunRequest): NewRecord[] {
   const { run_id, boot_id, prompt, sources } = request
   const records: NewRecord[] = []
   if (state.state !== 'active') records.push({ kind: 'session.activated', boot_id })
@@ -26,6 +27,8 @@ export function runStarted(state: State, request: RunRequest): NewRecord[] {
   })
   return [...records, ...assembled(run_id, sources), ...promptRecords(run_id, prompt)]
 }
+
+type Runnable = Pick<State, 'state' | 'provider_name' | 'model' | 'options'>
 
 function promptRecords(run_id: string, prompt: RunRequest['prompt']): NewRecord[] {
   if (prompt.origin === 'mail')
