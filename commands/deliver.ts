@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { duration } from '../src/command/flags.js'
-import { deliveredLine } from '../src/command/print/mail-text.js'
+import { deliveredLine } from '../src/command/print/result-line.js'
 import { deliver, namedAgents } from '../src/operations/deliver.js'
 
 export default class Deliver extends BaseCommand {
@@ -28,10 +28,8 @@ export default class Deliver extends BaseCommand {
     const { argv, flags } = await this.parse(Deliver)
     const agentIds = namedAgents(argv as string[], flags.all, (word) => this.resolveForWrite(word))
     const ctx = this.context({ isLenient: true, waitMs: flags.timeout })
-    await deliver(ctx, { all: flags.all, agentIds }, (delivered, failure) => {
-      if (this.jsonEnabled()) this.printJsonLine(delivered)
-      else this.print(deliveredLine(delivered))
-      if (failure !== undefined) this.fail(failure, false)
-    })
+    await deliver(ctx, { all: flags.all, agentIds }, (delivered, failure) =>
+      this.printResult(delivered, deliveredLine(delivered), failure),
+    )
   }
 }

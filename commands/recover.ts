@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { duration } from '../src/command/flags.js'
-import { agentLine } from '../src/command/print/recovered.js'
+import { recoveredLine } from '../src/command/print/result-line.js'
 import { recover } from '../src/operations/recover.js'
 
 export default class Recover extends BaseCommand {
@@ -34,10 +34,8 @@ export default class Recover extends BaseCommand {
     // What it sends for a turn that it marks opens no turn elsewhere either, where nothing is to go on.
     const drains = flags.continue !== 'none'
     const ctx = this.context({ isLenient: true, waitMs: flags.timeout, drains })
-    await recover(ctx, words, flags.continue, (recovered, failure, words) => {
-      if (this.jsonEnabled()) this.printJsonLine(recovered)
-      else this.print(agentLine(recovered, words))
-      if (failure !== undefined) this.fail(failure, false)
-    })
+    await recover(ctx, words, flags.continue, (recovered, failure, words) =>
+      this.printResult(recovered, recoveredLine(recovered, words), failure),
+    )
   }
 }

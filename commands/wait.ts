@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { drain, duration } from '../src/command/flags.js'
-import { waitedText } from '../src/command/print/mail-text.js'
+import { waitedText } from '../src/command/print/result-line.js'
 import { waitForAgents } from '../src/operations/wait.js'
 
 export default class Wait extends BaseCommand {
@@ -40,9 +40,7 @@ export default class Wait extends BaseCommand {
     const ctx = this.context({ isLenient: true })
     await waitForAgents(ctx, request, (waited, failure) => {
       if (waited.wait !== null && 'path' in waited.agent) this.reportWait(waited.wait, waited.agent.id)
-      if (this.jsonEnabled()) this.printJsonLine(waited)
-      else if (waited.reply !== null) this.print(waitedText(waited, agentIds))
-      if (failure !== undefined) this.fail(failure, false)
+      this.printResult(waited, waited.reply === null ? null : waitedText(waited, agentIds), failure)
     })
   }
 }

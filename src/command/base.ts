@@ -11,6 +11,7 @@ import type { Context, Deliveries } from '../dispatch/context.js'
 import { withDeliveries } from '../dispatch/deliveries.js'
 import type { Outcome } from '../dispatch/outcome.js'
 import { readState } from '../dispatch/read-state.js'
+import type { ResultEnd } from '../dispatch/result-end.js'
 import type { WaitView } from '../dispatch/view.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { isUuid, OPERATOR } from '../format.js'
@@ -242,6 +243,13 @@ export abstract class BaseCommand extends Command {
   protected printEach(object: object, text: string, isOneOfSeveral: boolean): void {
     if (isOneOfSeveral && this.jsonEnabled()) this.printJsonLine(object)
     else this.printObject(object, text)
+  }
+
+  /** Of each agent that a command visits, as it is done: its line, and why its exit status is not 0. No text: only with `--json`. */
+  protected printResult(object: ResultEnd, text: string | null, failure: SubstratError | undefined): void {
+    if (this.jsonEnabled()) this.printJsonLine(object)
+    else if (text !== null) this.print(text)
+    if (failure !== undefined) this.fail(failure, false)
   }
 
   protected printJson(value: unknown): void {

@@ -7,6 +7,7 @@ import type { Context, Visited } from '../dispatch/context.js'
 import { failureOfLatest } from '../dispatch/outcome.js'
 import { eachOwed, forgetUnborn, markAgain } from '../dispatch/owed.js'
 import { readState } from '../dispatch/read-state.js'
+import { type ResultEnd, resultEnd } from '../dispatch/result-end.js'
 import { boundServers } from '../dispatch/servers.js'
 import { TurnBudget } from '../dispatch/turn-budget.js'
 import { type RunView, viewRun } from '../dispatch/view.js'
@@ -17,7 +18,7 @@ import { isInterrupted, type Status } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import { whyStuck } from './stuck.js'
 
-export interface DeliveredAgent {
+export interface DeliveredAgent extends ResultEnd {
   agent: string
   path: string | null
   /** How many it was given. */
@@ -27,8 +28,6 @@ export interface DeliveredAgent {
   inbox: number
   /** The latest. */
   run: RunView | null
-  exit: number
-  error: { code: string; message: string; hint: string | null } | null
 }
 
 export interface DeliverRequest {
@@ -125,10 +124,6 @@ function unreadable(agent: string, turns: number, error: SubstratError): Deliver
   return told({ agent, path: null, turns, status: 'corrupt', inbox: 0, run: null }, error)
 }
 
-function told(facts: Omit<DeliveredAgent, 'exit' | 'error'>, failure: SubstratError | undefined): Delivered {
-  const error =
-    failure === undefined
-      ? null
-      : { code: failure.code, message: failure.message, hint: failure.hint ?? null }
-  return { delivered: { ...facts, exit: failure?.exitStatus ?? 0, error }, failure }
+function told(facts: Omit<DeliveredAgent, keyof ResultEnd>, failure: SubstratError | undefined): Delivered {
+  return { delivered: { ...facts, ...resultEnd(failure) }, failure }
 }

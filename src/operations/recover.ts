@@ -7,6 +7,7 @@ import type { Context } from '../dispatch/context.js'
 import { advance } from '../dispatch/go-on.js'
 import { failureOfLatest, wasStopped } from '../dispatch/outcome.js'
 import { eachOwed, forgetUnborn, markAgain } from '../dispatch/owed.js'
+import { type ResultEnd, resultEnd } from '../dispatch/result-end.js'
 import { stopAllServers } from '../dispatch/servers.js'
 import { TurnBudget } from '../dispatch/turn-budget.js'
 import { type RunView, viewRun } from '../dispatch/view.js'
@@ -26,7 +27,7 @@ import { wordsOf } from './recovered-words.js'
 
 export type ContinuePolicy = 'roots' | 'all' | 'none'
 
-export interface RecoveredAgent {
+export interface RecoveredAgent extends ResultEnd {
   agent: string
   name: string | null
   /** The row of the recovery table that was found, and that row in words. */
@@ -35,8 +36,6 @@ export interface RecoveredAgent {
   /** `held`: another process has it. `failed`: see the error. */
   outcome: 'clean' | 'marked' | 'continued' | 'held' | 'failed'
   run: RunView | null
-  exit: number
-  error: { code: string; message: string; hint: string | null } | null
 }
 
 export interface RecoverWords {
@@ -197,14 +196,10 @@ function stateIn(ctx: Context, agentId: string): State | undefined {
 }
 
 function told(
-  facts: Omit<RecoveredAgent, 'found' | 'exit' | 'error'>,
+  facts: Omit<RecoveredAgent, 'found' | keyof ResultEnd>,
   failure: SubstratError | undefined,
   words: string,
 ): Recovered {
   const found = facts.row === null ? 'not looked at' : RECOVERY_TABLE[facts.row].found
-  const error =
-    failure === undefined
-      ? null
-      : { code: failure.code, message: failure.message, hint: failure.hint ?? null }
-  return { recovered: { ...facts, found, exit: failure?.exitStatus ?? 0, error }, failure, words }
+  return { recovered: { ...facts, found, ...resultEnd(failure) }, failure, words }
 }

@@ -7,6 +7,7 @@ import { deadline } from '../deadline.js'
 import type { Context, Visited } from '../dispatch/context.js'
 import { failureOfLatest, nameOf, wordOf } from '../dispatch/outcome.js'
 import { missingLog } from '../dispatch/read-state.js'
+import { type ResultEnd, resultEnd } from '../dispatch/result-end.js'
 import { TurnBudget } from '../dispatch/turn-budget.js'
 import { type TurnResult, viewEndedRun, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
@@ -28,10 +29,8 @@ export interface WaitRequest {
   timeoutMs: number | null
 }
 
-export interface WaitedAgent extends Omit<TurnResult, 'agent'> {
+export interface WaitedAgent extends Omit<TurnResult, 'agent'>, ResultEnd {
   agent: ListedAgent
-  exit: number
-  error: { code: string; message: string; hint: string | null } | null
 }
 
 export type WaitListener = (waited: WaitedAgent, failure: SubstratError | undefined) => void
@@ -211,13 +210,8 @@ class Watch {
   }
 
   private tell(agentId: string, { state, failure }: Rest, onAgent: WaitListener): void {
-    const error =
-      failure === undefined
-        ? null
-        : { code: failure.code, message: failure.message, hint: failure.hint ?? null }
-    const exit = failure?.exitStatus ?? 0
     const view = state === undefined ? unreadable(agentId, failure as SubstratError) : this.viewOf(state)
-    onAgent({ ...view, exit, error }, failure)
+    onAgent({ ...view, ...resultEnd(failure) }, failure)
   }
 
   private viewOf(state: State): TurnResult {
@@ -226,7 +220,7 @@ class Watch {
   }
 }
 
-function unreadable(agentId: string, { code, message }: SubstratError): Omit<WaitedAgent, 'exit' | 'error'> {
+function unreadable(agentId: string, { code, message }: SubstratError): Omit<WaitedAgent, keyof ResultEnd> {
   const agent: ListedAgent = { id: agentId, status: 'corrupt', error: { code, message } }
   return { agent, run: null, reply: null, wait: null }
 }
