@@ -1,6 +1,7 @@
 export interface Clock {
   /** The wall clock. Milliseconds since the epoch. */
   now(): number
+  /** Milliseconds since some moment of this process, whatever is done to the wall clock. */
   monotonic(): number
   /** When this process, which is one command, began. */
   beganAt: number
@@ -9,13 +10,7 @@ export interface Clock {
 }
 
 /** In one place so that a test or the fuzzer can turn it. */
-export const clock: Clock = { now: () => Date.now(), monotonic, beganAt: Date.now() }
-
-/** Milliseconds since some moment, whatever is done to the clock. Asking for the global `performance` loads its module. */
-function monotonic(): number {
-  const [seconds, nanoseconds] = process.hrtime()
-  return seconds * 1000 + nanoseconds / 1e6
-}
+export const clock: Clock = { now: () => Date.now(), monotonic: () => performance.now(), beganAt: Date.now() }
 
 /** ISO 8601 of the later of the clock and `floor`: a clock that was set back never makes a log run backwards. */
 export function timestampAfter(floor: string | undefined): string {

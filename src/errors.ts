@@ -2,6 +2,8 @@
  * The one error class. Its code is from a closed list; the exit status of a code is decided here and nowhere else.
  * `message` says what, where and who; `hint` is the next command to run; `facts` are for programs (`--json`).
  */
+import { constants } from 'node:os'
+
 export const EXIT_STATUS = {
   UNEXPECTED: 1,
   USAGE: 2,
@@ -107,6 +109,6 @@ export function assert(condition: unknown, invariant: string): asserts condition
 export function errnoName(error: unknown): string | undefined {
   const { code, errno = 0 } = error as NodeJS.ErrnoException
   if (code !== 'UNKNOWN') return code
-  const { EDQUOT } = process.getBuiltinModule('node:os').constants.errno
+  const { EDQUOT } = constants.errno
   return -errno === EDQUOT ? 'EDQUOT' : code
 }

@@ -8,7 +8,7 @@ import { resolve } from 'node:path'
 import { isThere } from '../files/user-files.js'
 import type { CallOptions, ModelEvent, ModelProvider, ModelRequest } from './contract.js'
 import { providerFailure } from './failure.js'
-import type { Scenario, ScriptedResponse } from './scenario.js'
+import { loadScenario, type ScriptedResponse } from './scenario.js'
 
 /** How often it looks whether the file of `after_file` is there. */
 const LOOK_MS = 20
@@ -35,12 +35,6 @@ export const scripted: ModelProvider = {
     }
     yield* respond(request, entry)
   },
-}
-
-/** Whoever has no scenario need not pay for reading one: the check of its form takes 1.5 ms to load. */
-async function loadScenario(path: string, workspace: string): Promise<Scenario> {
-  const scenario = await import('./scenario.js')
-  return scenario.loadScenario(path, workspace)
 }
 
 async function entryFor(request: ModelRequest, scenario: string): Promise<ScriptedResponse | undefined> {

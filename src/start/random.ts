@@ -1,4 +1,5 @@
 /** Random numbers, in one place so that the fuzzer can turn it. */
+import { randomBytes } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
 
 export const random = { bytes: readRandom }
@@ -25,5 +26,5 @@ function readRandom(size: number): Buffer {
   } catch {
     // A system without that file has another way.
   }
-  return process.getBuiltinModule('node:crypto').randomBytes(size)
+  return randomBytes(size)
 }

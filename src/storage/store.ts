@@ -8,6 +8,7 @@ import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { SubstratError } from '../errors.js'
 import { ProgramFiles } from '../files/program-files.js'
+import { serveSocket } from '../files/socket.js'
 import * as io from '../host/disk/io.js'
 import { type Birth, createAgent } from './birth.js'
 import { Boots } from './boots.js'
@@ -158,12 +159,11 @@ export class FileStore {
     return this.paths.agent(agentId).socket(runId)
   }
 
-  async serveSocket(
+  serveSocket(
     agentId: string,
     runId: string,
     onConnection: (connection: Duplex) => Promise<void>,
   ): Promise<{ close(): void }> {
-    const { serveSocket } = await import('../files/socket.js')
     return serveSocket(this.socketPath(agentId, runId), onConnection)
   }
 

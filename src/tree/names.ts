@@ -138,16 +138,13 @@ function isAlive(store: FileStore, id: string): boolean {
   return state !== undefined && state !== 'terminated'
 }
 
-/** Most names are: to compile what knows all of Unicode takes half a millisecond. */
-const PLAIN = /^[ -~]*$/
-
 function whyNoName(name: string): string | undefined {
   if (name.trim() === '') return 'it is empty'
   if (name !== name.trim()) return 'it begins or ends with a space'
   if ([...name].length > limits.nameCharactersMax)
     return `it is longer than ${limits.nameCharactersMax} characters`
   if (name.includes('/')) return 'it has a slash'
-  if (!PLAIN.test(name) && /\p{C}|[\u2028\u2029]/u.test(name)) return 'it has a control character'
+  if (/\p{C}|[\u2028\u2029]/u.test(name)) return 'it has a control character'
   if (name.startsWith('-')) return 'it begins with a dash'
   if (isUuid(name.toLowerCase())) return 'it is a uuid'
   if (foldName(name) === 'operator') return 'it is the word for the person at the machine'

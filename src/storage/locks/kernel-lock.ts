@@ -4,6 +4,7 @@
  *
  * Its kind is a property of the home, because `ofd` and `flock` locks do not see each other.
  */
+import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -144,7 +145,6 @@ function tryOfd(file: io.OpenFile, sharing: LockSharing): boolean {
 
 /** flock(1) locks the description that it inherits; the lock stays with us when it exits. */
 function tryFlock(file: io.OpenFile, sharing: LockSharing): boolean {
-  const { spawnSync } = process.getBuiltinModule('node:child_process')
   const flag = sharing === 'exclusive' ? '-x' : '-s'
   const done = spawnSync('flock', ['-n', '-E', '99', flag, '3'], {
     stdio: ['ignore', 'ignore', 'ignore', file.fd],
@@ -158,7 +158,6 @@ function tryFlock(file: io.OpenFile, sharing: LockSharing): boolean {
 }
 
 function flockThere(): boolean {
-  const { spawnSync } = process.getBuiltinModule('node:child_process')
   return spawnSync('flock', ['--version'], { stdio: 'ignore' }).status === 0
 }
 
