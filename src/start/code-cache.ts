@@ -43,7 +43,9 @@ export function loadBundle(file: string): Bundle {
   const codeFile = codeFileFor(file)
   const source = readFileSync(file)
   const saved = readCode(codeFile, source)
-  const script = new Script(wrapped(source), {
+  // The build writes plain ASCII, which Node decodes fastest as Latin-1.
+  const text = source.toString('latin1')
+  const script = new Script(`(function (exports, require, module, __filename, __dirname) {${text}\n})`, {
     filename: file,
     ...(saved === undefined ? {} : { cachedData: saved.code }),
   })
@@ -72,12 +74,6 @@ function cacheDir(): string {
   const { SUBSTRAT_CACHE_DIR, XDG_CACHE_HOME } = process.env
   const home = join(homedir(), process.platform === 'darwin' ? 'Library/Caches' : '.cache')
   return SUBSTRAT_CACHE_DIR || join(XDG_CACHE_HOME || home, 'substrat')
-}
-
-/** Put together as bytes: V8 would make another text of texts, and collect garbage in the middle of the start for it. */
-function wrapped(source: Buffer): string {
-  const head = Buffer.from('(function (exports, require, module, __filename, __dirname) {')
-  return Buffer.concat([head, source, Buffer.from('\n})')]).toString('latin1')
 }
 
 function readCode(codeFile: string, source: Buffer): SavedCode | undefined {
