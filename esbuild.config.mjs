@@ -1,11 +1,13 @@
 // Builds dist/substrat.cjs (oclif, every command and all they use, in one file), what is rarely used apart from it,
 // dist/conformance.js and oclif.manifest.json. One CommonJS file, because only that can start from V8's compiled code: see src/start/code-cache.ts.
-import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { Plugin } from '@oclif/core'
 import { build } from 'esbuild'
+import { apart } from './src/start/apart.mjs'
 import { scriptSource } from './src/start/bundle-script.mjs'
+import { entrySource } from './src/start/entry-source.mjs'
 import { quickOclif } from './src/start/quick-oclif.mjs'
 
 const root = import.meta.dirname
@@ -51,7 +53,7 @@ async function buildCli(options) {
   const cli = await build({
     ...shared,
     ...options,
-    stdin: { contents: entrySource(), resolveDir: root, sourcefile: 'entry.ts', loader: 'ts' },
+    stdin: { contents: entrySource(root), resolveDir: root, sourcefile: 'entry.ts', loader: 'ts' },
     format: 'cjs',
     // A native addon finds its binary beside itself; oclif asks for TypeScript only in plugins under development.
     external: ['fs-native-extensions', 'typescript'],
@@ -65,43 +67,6 @@ async function buildCli(options) {
 async function buildModule(entry, file) {
   const { outputFiles } = await build({ ...asModule, entryPoints: [entry] })
   replace(file, outputFiles[0].text)
-}
-
-/**
- * Leaves out of the bundle what is large and for few: tool servers, and agents' programs that call tools. By paths that
- * hold from bin/ and from dist/.
- */
-function apart() {
-  const files = {
-    '@modelcontextprotocol/sdk/client/index.js': '../dist/mcp-client.js',
-    './mcp-server.js': '../dist/mcp-server.js',
-  }
-  return {
-    name: 'apart',
-    setup({ onResolve }) {
-      onResolve({ filter: /mcp-server\.js$|client\/index\.js$/ }, ({ path: wanted }) =>
-        Object.hasOwn(files, wanted) ? { path: files[wanted], external: true } : undefined,
-      )
-    },
-  }
-}
-
-/** One getter per file of commands/, so that a start evaluates the one command it runs. */
-function entrySource() {
-  const getters = readdirSync(path.join(root, 'commands'), { recursive: true })
-    .filter((file) => file.endsWith('.ts'))
-    .sort()
-    .map((file) => file.slice(0, -'.ts'.length).split(path.sep))
-    .map(
-      (parts) => `get '${parts.join(':')}'() { return require('./commands/${parts.join('/')}.ts').default },`,
-    )
-  return [
-    `import { type Starter, start } from './src/command/entry.ts'`,
-    `export const COMMANDS = {`,
-    ...getters,
-    `}`,
-    `export const main = (root: string, starter: Starter) => start(root, COMMANDS, starter)`,
-  ].join('\n')
 }
 
 /** What oclif knows of the commands without loading them. */
