@@ -30,7 +30,7 @@ if (readableFile !== undefined) {
 }
 const start = await build({ ...shared, entryPoints: ['src/start/run.ts'], format: 'cjs' })
 replace('dist/start.cjs', start.outputFiles[0].text)
-// Half the bytes to read, and a third less to restore from V8's code: 2 ms of every start.
+// Half the bytes to read, and a third less to restore from V8's code.
 replace('dist/substrat.cjs', await buildCli({ minify: true }))
 
 // Whoever uses these has this package and need not have what it was built from. cross-spawn and ajv call require.

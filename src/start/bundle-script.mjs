@@ -8,7 +8,7 @@ export function scriptSource(text) {
     `const lazyBuiltin = ${lazyBuiltin}`,
   ]
   const body = text
-    // Libraries name at their top what they may never use; each of these costs a start a millisecond or more.
+    // Libraries name at their top what they may never use.
     .replaceAll(
       /\brequire\("((?:node:)?(?:child_process|crypto|readline|perf_hooks|net|worker_threads|stream\/promises|fs\/promises|string_decoder|tty|os|assert|zlib))"\)/g,
       (_, name) => `lazyBuiltin(() => require(${JSON.stringify(name)}))`,

@@ -1,5 +1,5 @@
 /**
- * Starts the bundle from V8's compiled code, kept in oclif's cache directory: compiling it anew takes 25 ms of every
+ * Starts the bundle from V8's compiled code, kept in oclif's cache directory. Compiling the bundle would take most of a
  * start.
  *
  * Invariants: code is used only with the very source it was made from, and only if it is whole (V8 compares the

@@ -1,11 +1,11 @@
 /**
- * sha256, in hex. Loading node:crypto takes 2 ms of a start, more than hashing what a command names: what is short is
- * hashed without it. The same hash either way; a test compares them.
+ * sha256, in hex. Short content is hashed without node:crypto, because loading that takes longer than the hashing. Both
+ * ways give the same hash; a test compares them.
  */
 import { createHash } from 'node:crypto'
 import { sha256 } from '@noble/hashes/sha2.js'
 
-/** Above this the time goes into the hashing itself. */
+/** Above this, most of the time goes into the hashing itself. The build loads node:crypto only when it is called. */
 const SHORT_BYTES_MAX = 16 * 1024
 
 export function sha256Hex(content: string | Uint8Array): string {

@@ -34,7 +34,7 @@ function printVersion(config: OwnConfig): Promise<void> | undefined {
   return Promise.resolve()
 }
 
-/** Our own commands need none of help, plugins and autocomplete; loading them takes 5 ms. User plugins stay. */
+/** Our own commands need none of help, plugins and autocomplete of oclif. User plugins stay. */
 export function withoutPlugins(pjson: Interfaces.PJSON): Interfaces.PJSON {
   return { ...pjson, oclif: { ...pjson.oclif, plugins: [] } }
 }

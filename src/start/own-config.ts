@@ -1,6 +1,6 @@
 /**
- * oclif's configuration for a command of ours where no plugin has a say: what `Config.load` finds out without the
- * manifest of commands and without looking for plugins. To load those takes 8 ms of a start.
+ * oclif's configuration for a command of ours, for a user without plugins: what `Config.load` finds out, without the
+ * manifest of commands and without the search for plugins.
  */
 import { homedir } from 'node:os'
 import { join } from 'node:path'

@@ -13,7 +13,7 @@ export function randomUuid(): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
 }
 
-/** From the kernel's generator, as node:crypto has them; loading that takes 2 ms of a start. */
+/** From the kernel's generator, where node:crypto has them from too. Loading that would cost more than the read. */
 function readRandom(size: number): Buffer {
   const bytes = Buffer.allocUnsafe(size)
   try {

@@ -91,8 +91,8 @@ const PREBUILT = join(
 )
 
 /**
- * The add-on in the nearest node_modules that has it, opened by its path: the resolver of that package takes 10 ms of each
- * command, Node's own way to the file 0.6, this 0.2 (measured).
+ * The add-on in the nearest node_modules that has it, opened by its path. The resolver of that package is slow
+ * (src/start/README.md).
  */
 function openPrebuilt(): OfdTryLock | undefined {
   for (let at = fileURLToPath(import.meta.url); at !== dirname(at); ) {
