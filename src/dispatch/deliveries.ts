@@ -10,11 +10,10 @@ import { hasControls, hasDueMail } from '../mail/inbox.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import type { Context, Deliveries } from './context.js'
-import { advance } from './go-on.js'
+import { visitAndAdvance } from './go-on.js'
 import { runUntil } from './in-place.js'
 import { TurnBudget } from './turn-budget.js'
 import { type Turn, turnObstacle } from './turn-obstacle.js'
-import { visit } from './visit.js'
 
 /** How long a holder that has no turn, such as `set`, is waited for: it does not look at the inbox after itself. */
 const SHORT_HOLD_MS = 2000
@@ -112,9 +111,8 @@ class CommandDeliveries implements Deliveries {
   private async deliver(agentId: string): Promise<void> {
     const waitMs = this.hasTurn(agentId) ? 0 : SHORT_HOLD_MS
     try {
-      const turns = await visit(this.ctx, agentId, { waitMs, goesOn: true }, (session, settled) =>
-        advance(this.ctx, session, settled, new TurnBudget(TURNS_AT_ONCE, this.budget)),
-      )
+      const budget = new TurnBudget(TURNS_AT_ONCE, this.budget)
+      const turns = await visitAndAdvance(this.ctx, agentId, { waitMs, budget })
       this.onVisited?.(agentId, { turns, isHeld: false, error: undefined })
       // The last turn of the command may have gone to another.
       if (this.budget.left <= 0) this.left.add(agentId)

@@ -3,13 +3,13 @@
  * that of the command's own turn: what fails behind its outcome, in the turns of messages, is only said.
  */
 import type { Context } from './context.js'
-import type { Outcome } from './outcome.js'
+import type { OnOutcome, Outcome } from './outcome.js'
 
 export async function withDrain(
   ctx: Context,
   agentId: string,
-  onOutcome: (outcome: Outcome) => void,
-  work: (onOutcome: (outcome: Outcome) => void) => Promise<void>,
+  onOutcome: OnOutcome,
+  work: (onOutcome: OnOutcome) => Promise<void>,
 ): Promise<void> {
   let told: Outcome | undefined
   try {

@@ -14,7 +14,7 @@ import { failureOf, nameOf, wasStopped } from './outcome.js'
 import type { TurnBudget } from './turn-budget.js'
 import { type Obstacle, turnObstacle } from './turn-obstacle.js'
 import { continueTurn, resumeTurn, startTurn } from './turns.js'
-import { obey } from './visit.js'
+import { obey, visit } from './visit.js'
 
 /**
  * `exhausted`: it stopped going on by itself; a person's `resume` tries again, a person's message goes past it.
@@ -76,6 +76,17 @@ function reasonToLeave(
   if (ctx.shutdown.requested !== undefined) return 'stopped'
   if (obstacle === undefined) return undefined
   return obstacle.kind === 'exhausted' ? 'exhausted' : 'held'
+}
+
+/** A visit for all that an agent has to do by itself. Throws LOCKED where another process has it for longer. */
+export function visitAndAdvance(
+  ctx: Context,
+  agentId: string,
+  { waitMs, budget }: { waitMs: number; budget: TurnBudget },
+): Promise<number> {
+  return visit(ctx, agentId, { waitMs, goesOn: true }, (session, settled) =>
+    advance(ctx, session, settled, budget),
+  )
 }
 
 /** All that an agent has to do by itself: what was interrupted, then what waits. Says how many turns that was. */

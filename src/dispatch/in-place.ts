@@ -6,10 +6,9 @@ import { openForRead } from '../session/open-for-read.js'
 import type { State, Wait } from '../session/state.js'
 import { isDue } from '../session/status.js'
 import type { Context } from './context.js'
-import { advance } from './go-on.js'
+import { visitAndAdvance } from './go-on.js'
 import { TurnBudget } from './turn-budget.js'
 import { turnObstacle } from './turn-obstacle.js'
-import { visit } from './visit.js'
 
 const PAUSE_MS_MAX = 100
 
@@ -50,9 +49,7 @@ function unlessStopped<T>(turn: Promise<T>, signal: AbortSignal): Promise<T | un
 /** How many turns it took, one at most; undefined where another process has it; else what went wrong. */
 async function tryTurn(ctx: Context, agentId: string): Promise<number | undefined | string> {
   try {
-    return await visit(ctx, agentId, { waitMs: 0, goesOn: true }, (session, settled) =>
-      advance(ctx, session, settled, new TurnBudget(1)),
-    )
+    return await visitAndAdvance(ctx, agentId, { waitMs: 0, budget: new TurnBudget(1) })
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error
     return error.code === 'LOCKED' ? undefined : error.message

@@ -22,6 +22,8 @@ export interface Outcome {
   wasStopped?: boolean
 }
 
+export type OnOutcome = (outcome: Outcome) => void
+
 /** Of a run that has just ended in this process. */
 export function outcomeOf(ctx: Context, session: Session, run: Run): Outcome {
   const said =

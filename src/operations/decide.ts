@@ -8,9 +8,9 @@ import { clock } from '../clock.js'
 import { askText } from '../dispatch/ask-text.js'
 import { refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
-import { withDrain } from '../dispatch/drain.js'
-import { goOn, nothingWaits, takeMail } from '../dispatch/go-on.js'
-import { failureOf, nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from '../dispatch/outcome.js'
+import { goOn, nothingWaits } from '../dispatch/go-on.js'
+import { failureOf, nameOf, type OnOutcome, type Outcome, outcomeOf, wordOf } from '../dispatch/outcome.js'
+import { runOwnTurn, visitAndDrain } from '../dispatch/own-turn.js'
 import { decisionCommands } from '../dispatch/turn-obstacle.js'
 import { decideTurn } from '../dispatch/turns.js'
 import { type TurnResult, viewTurn } from '../dispatch/view.js'
@@ -44,16 +44,10 @@ export interface DecisionRequest {
 }
 
 /** `onOutcome` is called once, when the run has ended or is parked again. */
-export async function decide(
-  ctx: Context,
-  request: DecisionRequest,
-  onOutcome: (outcome: Outcome) => void,
-): Promise<void> {
+export async function decide(ctx: Context, request: DecisionRequest, onOutcome: OnOutcome): Promise<void> {
   refuseInTool(ctx.caller, 'decide what an agent is asked')
-  await withDrain(ctx, request.agentId, onOutcome, (told) =>
-    visit(ctx, request.agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, (session, settled) =>
-      decideIn(ctx, session, settled, request, told),
-    ),
+  await visitAndDrain(ctx, request.agentId, onOutcome, (session, settled, told) =>
+    decideIn(ctx, session, settled, request, told),
   )
 }
 
@@ -62,7 +56,7 @@ async function decideIn(
   session: Session,
   settled: Settled,
   request: DecisionRequest,
-  onOutcome: (outcome: Outcome) => void,
+  onOutcome: OnOutcome,
 ): Promise<void> {
   const entry = request.token === null ? undefined : findToken(session.state, request.token)
   if (entry?.status === 'consumed')
@@ -85,9 +79,7 @@ async function decideIn(
       : { records: [], token_id: entry.token_id }
   const digest = digestDecision(decision, text)
   const decided = { token_id, decision, digest, rotation, ...given(session, request) }
-  const run = await decideTurn(ctx, session, decided, asks, { isLast: () => nothingWaits(ctx, session) })
-  onOutcome(outcomeOf(ctx, session, run))
-  if (!wasStopped(run)) await takeMail(ctx, session, ctx.deliveries.budget)
+  await runOwnTurn(ctx, session, onOutcome, (options) => decideTurn(ctx, session, decided, asks, options))
 }
 
 /** A result is as large for the model as one that a tool gave. */

@@ -2,7 +2,7 @@
 
 import type { Context } from '../dispatch/context.js'
 import { withDrain } from '../dispatch/drain.js'
-import { nameOf, type Outcome } from '../dispatch/outcome.js'
+import { nameOf, type OnOutcome } from '../dispatch/outcome.js'
 import { readState } from '../dispatch/read-state.js'
 import { viewTurn } from '../dispatch/view.js'
 import { OPERATOR } from '../format.js'
@@ -25,7 +25,7 @@ export interface Reply {
 export async function reply(
   ctx: Context,
   { agentId, replyTo, content }: Reply,
-  onOutcome: (outcome: Outcome) => void,
+  onOutcome: OnOutcome,
 ): Promise<void> {
   const { store } = ctx
   await withDrain(ctx, agentId, onOutcome, async (told) => {

@@ -2,13 +2,12 @@
 
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
-import { withDrain } from '../dispatch/drain.js'
 import { goOn, nothingWaits, takeMail, type WentOn } from '../dispatch/go-on.js'
-import { nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from '../dispatch/outcome.js'
+import { nameOf, type OnOutcome, wordOf } from '../dispatch/outcome.js'
+import { runOwnTurn, visitAndDrain } from '../dispatch/own-turn.js'
 import { seed } from '../dispatch/seed.js'
 import { continueTurn } from '../dispatch/turns.js'
 import { viewTurn } from '../dispatch/view.js'
-import { visit } from '../dispatch/visit.js'
 import { SessionStateError } from '../errors.js'
 import type { Provider } from '../provider/contract.js'
 import { mustStopServer } from '../provider/warm.js'
@@ -27,13 +26,11 @@ export async function resume(
   ctx: Context,
   agentId: string,
   { reseed }: ResumeOptions,
-  onOutcome: (outcome: Outcome) => void,
+  onOutcome: OnOutcome,
 ): Promise<void> {
   checkReach(ctx.store, ctx.caller, agentId, 'resume')
-  await withDrain(ctx, agentId, onOutcome, (told) =>
-    visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, (session, settled) =>
-      resumeSession(ctx, session, settled, reseed, told),
-    ),
+  await visitAndDrain(ctx, agentId, onOutcome, (session, settled, told) =>
+    resumeSession(ctx, session, settled, reseed, told),
   )
 }
 
@@ -42,7 +39,7 @@ async function resumeSession(
   session: Session,
   settled: Settled,
   reseed: boolean,
-  onOutcome: (outcome: Outcome) => void,
+  onOutcome: OnOutcome,
 ): Promise<void> {
   refuseTerminated(session)
   const provider = await ctx.providers.check(session.state.provider_name, settingsOf(session))
@@ -57,11 +54,10 @@ async function resumeSession(
   const wentOn = reseed
     ? await goOnSeeded(ctx, session, settled, isLast)
     : await goOn(ctx, session, { auto: false, settled, isLast })
-  const hasOutcome = wentOn.outcome === 'ran' || wentOn.outcome === 'waiting'
-  if (hasOutcome) onOutcome(outcomeOf(ctx, session, wentOn.run))
-  if (wentOn.outcome === 'ran' && wasStopped(wentOn.run)) return
+  if (wentOn.outcome === 'ran' || wentOn.outcome === 'waiting')
+    return runOwnTurn(ctx, session, onOutcome, async () => wentOn.run)
   await takeMail(ctx, session, ctx.deliveries.budget)
-  if (!hasOutcome) onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
+  onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
 }
 
 /** What failed for that reason is tried again. */

@@ -2,43 +2,33 @@
 
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
-import { withDrain } from '../dispatch/drain.js'
-import { goOn, nothingWaits, takeMail } from '../dispatch/go-on.js'
-import { nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from '../dispatch/outcome.js'
-import { continueTurn } from '../dispatch/turns.js'
-import { visit } from '../dispatch/visit.js'
+import { goOn } from '../dispatch/go-on.js'
+import { nameOf, type OnOutcome, wordOf } from '../dispatch/outcome.js'
+import { runOwnTurn, visitAndDrain } from '../dispatch/own-turn.js'
+import { continueTurn, type TurnOptions } from '../dispatch/turns.js'
 import { SessionStateError } from '../errors.js'
 import type { Settled } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
-import type { State } from '../session/state.js'
+import type { Run, State } from '../session/state.js'
 
-export async function retry(
-  ctx: Context,
-  agentId: string,
-  onOutcome: (outcome: Outcome) => void,
-): Promise<void> {
+export async function retry(ctx: Context, agentId: string, onOutcome: OnOutcome): Promise<void> {
   checkReach(ctx.store, ctx.caller, agentId, 'retry')
-  await withDrain(ctx, agentId, onOutcome, (told) =>
-    visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, (session, settled) =>
-      retryIn(ctx, session, settled, told),
-    ),
+  await visitAndDrain(ctx, agentId, onOutcome, (session, settled, told) =>
+    runOwnTurn(ctx, session, told, (options) => runAgain(ctx, session, settled, options)),
   )
 }
 
-async function retryIn(
+async function runAgain(
   ctx: Context,
   session: Session,
   settled: Settled,
-  onOutcome: (outcome: Outcome) => void,
-): Promise<void> {
-  const isLast = (): boolean => nothingWaits(ctx, session)
+  options: TurnOptions,
+): Promise<Run> {
   // What was interrupted is gone on with, which is the same wish.
-  const wentOn = await goOn(ctx, session, { auto: false, settled, isLast })
-  const hasRun = wentOn.outcome === 'ran' || wentOn.outcome === 'waiting'
-  if (!hasRun) refuseWithoutFailure(session.state)
-  const run = hasRun ? wentOn.run : await continueTurn(ctx, session, false, { isLast })
-  onOutcome(outcomeOf(ctx, session, run))
-  if (!wasStopped(run)) await takeMail(ctx, session, ctx.deliveries.budget)
+  const wentOn = await goOn(ctx, session, { auto: false, settled, ...options })
+  if (wentOn.outcome === 'ran' || wentOn.outcome === 'waiting') return wentOn.run
+  refuseWithoutFailure(session.state)
+  return continueTurn(ctx, session, false, options)
 }
 
 function refuseWithoutFailure(state: State): void {

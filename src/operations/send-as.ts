@@ -5,7 +5,7 @@
 import { deadline } from '../deadline.js'
 import { answeredInLog, idOfKey, isOwnTurn, keyConflict, nextIdOfKey } from '../dispatch/answered.js'
 import type { Context } from '../dispatch/context.js'
-import { nameOf, type Outcome, wordOf } from '../dispatch/outcome.js'
+import { nameOf, type OnOutcome, type Outcome, wordOf } from '../dispatch/outcome.js'
 import { readState } from '../dispatch/read-state.js'
 import type { SendRequest } from '../dispatch/send-request.js'
 import { viewTurn } from '../dispatch/view.js'
@@ -30,7 +30,7 @@ export async function sendAs(
   ctx: Context,
   senderId: string,
   request: SendRequest,
-  onOutcome: (outcome: Outcome) => void,
+  onOutcome: OnOutcome,
 ): Promise<void> {
   const from = readState(ctx.store, senderId)
   const to = readState(ctx.store, request.agentId)
@@ -120,7 +120,7 @@ async function converse(
   from: State,
   to: State,
   request: SendRequest,
-  onOutcome: (outcome: Outcome) => void,
+  onOutcome: OnOutcome,
 ): Promise<void> {
   const edge = await beginWait(ctx.store, from.id, to.id, ctx.command)
   try {

@@ -1,8 +1,9 @@
 import { answeredInLog, isOwnTurn, launchedRun } from '../dispatch/answered.js'
 import type { Context } from '../dispatch/context.js'
 import { withDrain } from '../dispatch/drain.js'
-import { goOn, nothingWaits, takeMail } from '../dispatch/go-on.js'
-import { nameOf, type Outcome, outcomeOf, wasStopped, wordOf } from '../dispatch/outcome.js'
+import { goOn } from '../dispatch/go-on.js'
+import { nameOf, type OnOutcome, type Outcome, outcomeOf, wordOf } from '../dispatch/outcome.js'
+import { runOwnTurn } from '../dispatch/own-turn.js'
 import { queue } from '../dispatch/queue.js'
 import type { SendRequest } from '../dispatch/send-request.js'
 import { type Closed, turnObstacle } from '../dispatch/turn-obstacle.js'
@@ -19,11 +20,7 @@ import { troubleOf } from '../session/trouble.js'
 import type { StopSignal } from '../turn/stop.js'
 
 /** `onOutcome` is called once, when the message's own run has ended (or is stored for later); mail is drained after it. */
-export async function send(
-  ctx: Context,
-  request: SendRequest,
-  onOutcome: (outcome: Outcome) => void,
-): Promise<void> {
+export async function send(ctx: Context, request: SendRequest, onOutcome: OnOutcome): Promise<void> {
   const answered = answeredBefore(ctx, request)
   if (answered !== undefined) {
     onOutcome(answered)
@@ -36,11 +33,7 @@ export async function send(
   })
 }
 
-async function converseOrQueue(
-  ctx: Context,
-  request: SendRequest,
-  onOutcome: (outcome: Outcome) => void,
-): Promise<void> {
+async function converseOrQueue(ctx: Context, request: SendRequest, onOutcome: OnOutcome): Promise<void> {
   const waitMs = request.ifBusy === 'wait' ? ctx.bounds.waitMs : 0
   let hasBegun = false
   let isLeft = false
@@ -65,7 +58,7 @@ async function converse(
   session: Session,
   settled: Settled,
   request: SendRequest,
-  onOutcome: (outcome: Outcome) => void,
+  onOutcome: OnOutcome,
 ): Promise<'left' | undefined> {
   refuseClosed(session.state)
   // A key that is sent again asks for its own turn, as `resume` does: also where a person has to say so. Past the bound of
@@ -99,22 +92,16 @@ async function converse(
   if (requested !== undefined) throw notBegun(session.state, requested)
   refuseClosed(session.state)
   const { content, key, turnTimeoutMs } = request
-  const run = await startTurn(
-    ctx,
-    session,
-    {
-      prompt: { origin: 'operator', content },
-      key,
-      digest: key === null ? null : digestOf(content),
-      turn_timeout_ms: turnTimeoutMs,
-      steps_max: request.stepsMax,
-      allow: request.allow,
-      repeats: launchedRun(ctx.store, session.state, key),
-    },
-    { isLast: () => nothingWaits(ctx, session) },
-  )
-  onOutcome(outcomeOf(ctx, session, run))
-  if (!wasStopped(run)) await takeMail(ctx, session, ctx.deliveries.budget)
+  const turn = {
+    prompt: { origin: 'operator' as const, content },
+    key,
+    digest: key === null ? null : digestOf(content),
+    turn_timeout_ms: turnTimeoutMs,
+    steps_max: request.stepsMax,
+    allow: request.allow,
+    repeats: launchedRun(ctx.store, session.state, key),
+  }
+  await runOwnTurn(ctx, session, onOutcome, (options) => startTurn(ctx, session, turn, options))
 }
 
 /** The exit status and the wait are those of the run that waits; that run is not this message's. */

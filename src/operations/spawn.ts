@@ -3,8 +3,8 @@
 import { checkReach, holdUpCaller } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { withDrain } from '../dispatch/drain.js'
-import { nothingWaits, takeMail } from '../dispatch/go-on.js'
-import { type Outcome, outcomeOf, wasStopped } from '../dispatch/outcome.js'
+import type { Outcome } from '../dispatch/outcome.js'
+import { runOwnTurn } from '../dispatch/own-turn.js'
 import { allowedTools, firstTurn } from '../dispatch/turns.js'
 import { viewTurn } from '../dispatch/view.js'
 import { within } from '../dispatch/visit.js'
@@ -84,9 +84,7 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
     within(ctx, session, true, async () => {
       if (request.prompt === null)
         return onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
-      const run = await firstTurn(ctx, session, { isLast: () => nothingWaits(ctx, session) })
-      onOutcome(outcomeOf(ctx, session, run))
-      if (!wasStopped(run)) await takeMail(ctx, session, ctx.deliveries.budget)
+      await runOwnTurn(ctx, session, onOutcome, (options) => firstTurn(ctx, session, options))
     }),
   ).finally(() => wait.release())
 }
