@@ -11,7 +11,7 @@ const TASK = { from: 'lead', to: 'kid', content: 'task', answer: 'kid did it' }
 export const DELIVER: Scenario[] = [
   delivering('deliver', ['deliver', 'kid']),
   delivering('deliver-all', ['deliver', '--all']),
-  delivering('wait', ['wait', 'kid']),
+  delivering('wait', ['wait', 'lead', 'kid']),
   forgetting(),
   takingMail(),
   replying(),

@@ -19,6 +19,7 @@ export const END: Scenario[] = [
   terminatingARunningTurn(),
   terminatingWithMail(),
   terminatingAll(),
+  terminatingAFamily(),
 ]
 
 function idOf({ home }: Stage, name: string): { id: string } {
@@ -104,7 +105,10 @@ function terminatingAll(): Scenario {
   const names = ['lead', 'kid', 'other']
   return {
     name: 'terminate-recursive',
-    faults: { isForEach: true },
+    not: {
+      faults:
+        'a fault between two agents lets those that are left take the mail about the first: right, and in neither history',
+    },
     argv: ['terminate', 'lead', '--recursive'],
     async prepare(stage) {
       await withFamily(stage)
@@ -121,10 +125,39 @@ function terminatingAll(): Scenario {
     },
     *finally(home) {
       for (const name of names) if (!isTerminated(home, name)) yield `${name} is terminated`
-      const { size } = new Set(operatorMail(home))
-      if (size !== 2) yield `the operator has an answer to each of two requests, not ${size}`
+      yield* bothAnswered(home)
     },
   }
+}
+
+/** Its mail is answered, each request once. */
+function terminatingAFamily(): Scenario {
+  const names = ['lead', 'kid']
+  return {
+    name: 'terminate-family',
+    faults: { isForEach: true },
+    argv: ['terminate', 'lead', '--recursive'],
+    async prepare(stage) {
+      await withFamily(stage)
+      for (const name of names) await stage.do('send', name, '--queue', '--no-drain', `to ${name}`)
+      return idOf(stage, 'lead')
+    },
+    acknowledged: (told, home) => saidToBeTerminated(told.stdout, home, names),
+    next: {
+      argv: ({ id }) => ['terminate', id as string, '--recursive'],
+      check: (ended) => exits(ended, 0),
+    },
+    *finally(home) {
+      for (const name of names) if (!isTerminated(home, name)) yield `${name} is terminated`
+      yield* bothAnswered(home)
+    },
+  }
+}
+
+/** By an error, or by a reply where recovery gave the request its turn first. */
+function* bothAnswered(home: HomeView): Broken {
+  const { size } = new Set(operatorMail(home))
+  if (size !== 2) yield `the operator has an answer to each of two requests, not ${size}`
 }
 
 function* errorOnce(home: HomeView, to: string, content: string): Broken {

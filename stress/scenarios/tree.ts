@@ -17,15 +17,20 @@ export const TREE: Scenario[] = [
 ]
 
 function gating(): Scenario {
-  const isGated = (home: HomeView): boolean => home.agent('a')?.state.gate.isGated === true
+  const argv = ['gate', 'kid']
+  const isGated = (home: HomeView): boolean => home.agent('kid')?.state.gate.isGated === true
   return {
     name: 'gate',
-    argv: ['gate', 'a'],
-    prepare: (stage) => withAgent(stage),
+    argv,
+    async prepare(stage) {
+      await withFamily(stage)
+      await stage.do('send', 'kid', 'earlier')
+      return undefined
+    },
     *acknowledged(told, home) {
       if (/is gated/.test(told.stdout) && !isGated(home)) yield 'an agent that was said to be gated is'
     },
-    next: { argv: ['gate', 'a'], check: (ended) => exits(ended, 0) },
+    next: { argv, check: (ended) => exits(ended, 0) },
     *finally(home) {
       if (!isGated(home)) yield 'the agent is gated'
       yield* nothingPending(home)
