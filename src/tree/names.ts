@@ -87,23 +87,55 @@ function childNamed(store: FileStore, parentId: string, name: string): string | 
 /** The living one of that name; else any that had it. */
 function lookThrough(store: FileStore, name: string, isMeant: (agent: State) => boolean): string | undefined {
   const wanted = foldName(name)
+  const scan = new Scan(store)
   let dead: string | undefined
-  for (const id of store.agentIds()) {
-    const agent = readable(store, id)
-    if (agent === undefined || foldName(agent.name ?? agent.id) !== wanted || !isMeant(agent)) continue
-    if (agent.state !== 'terminated') return id
-    dead = id
+  for (const agent of scan.agents()) {
+    if (foldName(agent.name ?? agent.id) !== wanted || !isMeant(agent)) continue
+    if (agent.state !== 'terminated') return agent.id
+    dead = agent.id
   }
+  scan.assertWhole()
   return dead
 }
 
 /** Living agents of that name, wherever in the tree. */
 function scanForName(store: FileStore, name: string): string[] {
   const wanted = foldName(name)
-  return store.agentIds().filter((id) => {
-    const agent = readable(store, id)
-    return agent?.name != null && agent.state !== 'terminated' && foldName(agent.name) === wanted
-  })
+  const scan = new Scan(store)
+  const found = [...scan.agents()]
+    .filter((agent) => agent.name !== null && agent.state !== 'terminated' && foldName(agent.name) === wanted)
+    .map(({ id }) => id)
+  if (found.length === 0) scan.assertWhole()
+  return found
+}
+
+/** Every agent that can be read: one whose log is damaged, or that the disk does not give, does not hide the others. */
+class Scan {
+  private failure: SubstratError | undefined
+
+  constructor(private readonly store: FileStore) {}
+
+  *agents(): Iterable<State> {
+    for (const id of this.store.agentIds()) {
+      const agent = this.read(id)
+      if (agent !== undefined) yield agent
+    }
+  }
+
+  /** Throws where the disk failed: an agent that was not read may be the one that was looked for. */
+  assertWhole(): void {
+    if (this.failure !== undefined) throw this.failure
+  }
+
+  private read(id: string): State | undefined {
+    try {
+      return peekState(this.store, id)
+    } catch (error) {
+      if (!(error instanceof SubstratError)) throw error
+      if (error.code === 'STORAGE_FAILED') this.failure ??= error
+      return undefined
+    }
+  }
 }
 
 /** One agent whose log is damaged must not keep the others from being found. */

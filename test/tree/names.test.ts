@@ -7,6 +7,7 @@ import type { FileStore } from '../../src/storage/store.js'
 import { createAgent } from '../../src/tree/birth.js'
 import { lockRoots } from '../../src/tree/children.js'
 import { checkName, livingChild, livingRoot, resolveAgent } from '../../src/tree/names.js'
+import { failing, withFaults } from '../support/faults.js'
 import { rewriteBirth } from '../support/forged.js'
 import { createdRecord, newSession, TREE_BOUNDS, terminate as terminated } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
@@ -365,6 +366,15 @@ describe('a bare name that is no root’s', () => {
     expect(resolveAgent(store, 'deep')).toBe(root)
     await terminate(session.id)
     expect(resolveAgent(store, 'deep')).toBe(root)
+  })
+
+  test('is a failure of storage, and not of the name, while the disk does not give an agent', async () => {
+    const parent = await spawned('lead')
+    const session = await newSession(store, { name: 'kid', parent })
+    await session.close(() => false)
+    withFaults(failing('EMFILE', ({ point, path }) => point === 'log.read' && path.includes(session.id)))
+    expect(resolveAgent(store, 'lead')).toBe(parent)
+    expect(() => resolveAgent(store, 'kid')).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
   })
 
   test('of several is ambiguous, with their ids', async () => {

@@ -78,6 +78,18 @@ export const NAMES: Mutant[] = [
     suites: ['tree/names', 'tree/children'],
   },
   {
+    name: 'one damaged log keeps a bare name from being looked for',
+    place: 'tree/names.ts Scan.read',
+    edits: { 'if:1': 'throw error' },
+    suites: ['tree/names'],
+  },
+  {
+    name: 'an agent that the disk does not give is one that is not there',
+    place: 'tree/names.ts Scan.assertWhole',
+    edits: { 'if:1': '' },
+    suites: ['tree/names'],
+  },
+  {
     name: 'the name of one that is gone takes that of its follower with it',
     place: 'tree/children.ts forgetName',
     edits: { 'if:3': '@consequent' },
