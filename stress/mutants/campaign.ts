@@ -106,14 +106,16 @@ async function runBatch(suites: Suites, batch: Open[], round: number): Promise<[
 }
 
 async function certain(suites: Suites, trial: Trial, run: Run): Promise<Run> {
+  // Some suites start processes from the sources on disk.
+  const isOnDisk = startsSources(trial.suite)
+  const alone = async (): Promise<Run> =>
+    isOnDisk ? suites.runInCopy(trial, false) : ((await suites.runTogether([trial]))[0] as Run)
+  const first = run.verdict === 'passed' && isOnDisk ? await alone() : run
+  if (first.verdict !== 'timed_out') return first
   // A test may time out because the machine is busy. One that times out again alone waits for what the mutant prevents: the
   // unchanged program has passed it.
-  if (run.verdict === 'timed_out') {
-    const [again] = (await suites.runTogether([trial])) as [Run]
-    return again.verdict === 'timed_out' && again.title !== null ? { ...again, verdict: 'failed' } : again
-  }
-  // Their processes are made of the sources as they stand on disk.
-  return run.verdict === 'passed' && startsSources(trial.suite) ? suites.runInCopy(trial, false) : run
+  const again = await alone()
+  return again.verdict === 'timed_out' && again.title !== null ? { ...again, verdict: 'failed' } : again
 }
 
 async function oneByOne(suites: Suites, trials: Trial[], isBuilt: boolean): Promise<Run[]> {
