@@ -80,7 +80,7 @@ export const NAMES: Mutant[] = [
   {
     name: 'one damaged log keeps a bare name from being looked for',
     place: 'tree/names.ts Scan.read',
-    edits: { 'if:1': 'throw error' },
+    edits: { 'if:1': 'throw @catchClause:1.param' },
     suites: ['tree/names'],
   },
   {
