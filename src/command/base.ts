@@ -135,7 +135,7 @@ export abstract class BaseCommand extends Command {
       caller: this.caller,
       command: this.commandLine,
     }
-    const ctx = withDeliveries(parts, options.drains !== false)
+    const ctx = withDeliveries(parts, { isOn: options.drains !== false })
     this.deliveries = ctx.deliveries
     return ctx
   }

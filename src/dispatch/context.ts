@@ -59,13 +59,23 @@ export interface Visited {
   error: SubstratError | undefined
 }
 
+/** How a command delivers the mail that it causes. */
+export interface DeliveryPolicy {
+  /** Whether mail is delivered at all (`--no-drain`). */
+  isOn: boolean
+  /** Turns for mail. */
+  turnsMax: number
+  onVisited: ((agentId: string, visited: Visited) => void) | undefined
+  /** Whether nobody is begun with before `idle`. */
+  isPaused: boolean
+}
+
 /** Who else gets a turn, for the mail that the command causes. */
 export interface Deliveries {
   /** Turns for mail that may still be begun. */
-  budget: TurnBudget
-  onVisited: ((agentId: string, visited: Visited) => void) | undefined
-  /** While it is, nobody is begun with. */
-  isPaused: boolean
+  readonly budget: TurnBudget
+  /** The context for a part of the command that has a policy of its own. `idle` of this one waits for that too. */
+  under(policy: Partial<DeliveryPolicy>, changes?: Partial<Omit<Context, 'deliveries'>>): Context
   /** Mail was stored for the agent, or something else asks for a turn of it. */
   wake(agentId: string): void
   /**
@@ -88,16 +98,16 @@ export interface Deliveries {
 }
 
 export interface Context {
-  store: FileStore
-  providers: ProviderRegistry
-  bounds: Bounds
-  tools: ToolRules
-  warm: Warmth
-  reporter: Reporter
-  shutdown: Shutdown
-  deliveries: Deliveries
+  readonly store: FileStore
+  readonly providers: ProviderRegistry
+  readonly bounds: Readonly<Bounds>
+  readonly tools: Readonly<ToolRules>
+  readonly warm: Readonly<Warmth>
+  readonly reporter: Reporter
+  readonly shutdown: Shutdown
+  readonly deliveries: Deliveries
   /** The agent in whose tool this command runs; null for a person. */
-  caller: string | null
+  readonly caller: string | null
   /** What the lock file says of us: `substrat send`. */
-  command: string
+  readonly command: string
 }

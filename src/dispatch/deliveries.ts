@@ -9,7 +9,9 @@ import { limits } from '../limits.js'
 import { hasControls, hasDueMail } from '../mail/inbox.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
-import type { Context, Deliveries } from './context.js'
+
+import type { Context, Deliveries, DeliveryPolicy } from './context.js'
+
 import { visitAndAdvance } from './go-on.js'
 import { runUntil } from './in-place.js'
 import { TurnBudget } from './turn-budget.js'
@@ -21,9 +23,11 @@ const SHORT_HOLD_MS = 2000
 const TURNS_AT_ONCE = 10
 
 class CommandDeliveries implements Deliveries {
-  budget = new TurnBudget(limits.turnsDrainedMax)
-  onVisited: Deliveries['onVisited']
-  isPaused = false
+  readonly ctx: Context
+  readonly budget: TurnBudget
+  private isPaused: boolean
+  /** Those of the parts of the command, see `under`. */
+  private readonly parts: Deliveries[] = []
   private readonly waiting = new Set<string>()
   private readonly active = new Map<string, Promise<void>>()
   private readonly joined = new Set<Promise<void>>()
@@ -32,14 +36,23 @@ class CommandDeliveries implements Deliveries {
   /** What was left undone, for the note at the end. */
   private readonly left = new Set<string>()
 
-  /** `isOn`: whether mail is delivered at all (`--no-drain`). */
   constructor(
-    private readonly ctx: Context,
-    private readonly isOn: boolean,
-  ) {}
+    command: Omit<Context, 'deliveries'>,
+    private readonly policy: DeliveryPolicy,
+  ) {
+    this.ctx = { ...command, deliveries: this }
+    this.budget = new TurnBudget(policy.turnsMax)
+    this.isPaused = policy.isPaused
+  }
+
+  under(policy: Partial<DeliveryPolicy>, changes: Partial<Omit<Context, 'deliveries'>> = {}): Context {
+    const { ctx } = new CommandDeliveries({ ...this.ctx, ...changes }, { ...this.policy, ...policy })
+    this.parts.push(ctx.deliveries)
+    return ctx
+  }
 
   wake(agentId: string): void {
-    if (this.isOn && agentId !== OPERATOR) this.take(agentId)
+    if (this.policy.isOn && agentId !== OPERATOR) this.take(agentId)
   }
 
   lookAgain(agentId: string): void {
@@ -69,6 +82,7 @@ class CommandDeliveries implements Deliveries {
   }
 
   async idle(): Promise<void> {
+    for (const part of this.parts) await part.idle()
     this.isPaused = false
     this.begin()
     while (this.active.size + this.joined.size > 0)
@@ -113,14 +127,14 @@ class CommandDeliveries implements Deliveries {
     try {
       const budget = new TurnBudget(TURNS_AT_ONCE, this.budget)
       const turns = await visitAndAdvance(this.ctx, agentId, { waitMs, budget })
-      this.onVisited?.(agentId, { turns, isHeld: false, error: undefined })
+      this.policy.onVisited?.(agentId, { turns, isHeld: false, error: undefined })
       // The last turn of the command may have gone to another.
       if (this.budget.left <= 0) this.left.add(agentId)
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
       // Who waits for the agent in whose tool we are has a turn, too.
       const isHeld = ['LOCKED', 'DEADLOCK'].includes(error.code)
-      this.onVisited?.(agentId, { turns: 0, isHeld, error: isHeld ? undefined : error })
+      this.policy.onVisited?.(agentId, { turns: 0, isHeld, error: isHeld ? undefined : error })
       if (!isHeld) this.ctx.reporter.note(`messages may still wait for agent ${agentId}: ${error.message}`)
       // Whoever has a turn there now looks at the inbox after it.
       else if (!this.hasTurn(agentId)) this.left.add(agentId)
@@ -157,8 +171,10 @@ class CommandDeliveries implements Deliveries {
 }
 
 /** The context of a command, with what delivers the mail that it causes. */
-export function withDeliveries(parts: Omit<Context, 'deliveries'>, isOn: boolean): Context {
-  const ctx = parts as Context
-  ctx.deliveries = new CommandDeliveries(ctx, isOn)
-  return ctx
+export function withDeliveries(
+  parts: Omit<Context, 'deliveries'>,
+  policy: Pick<DeliveryPolicy, 'isOn'> & Partial<DeliveryPolicy>,
+): Context {
+  const usual = { turnsMax: limits.turnsDrainedMax, onVisited: undefined, isPaused: false }
+  return new CommandDeliveries(parts, { ...usual, ...policy }).ctx
 }

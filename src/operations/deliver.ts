@@ -9,7 +9,6 @@ import { eachOwed, forgetUnborn, markAgain } from '../dispatch/owed.js'
 import { readState } from '../dispatch/read-state.js'
 import { type ResultEnd, resultEnd } from '../dispatch/result-end.js'
 import { boundServers } from '../dispatch/servers.js'
-import { TurnBudget } from '../dispatch/turn-budget.js'
 import { type RunView, viewRun } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { countPending } from '../mail/inbox.js'
@@ -40,13 +39,15 @@ export type DeliverListener = (delivered: DeliveredAgent, failure: SubstratError
 
 /** Calls back at the end: with the named agents, in order, or those that were owed something; then with those that their turns wrote to. */
 export async function deliver(
-  ctx: Context,
+  command: Context,
   { all, agentIds }: DeliverRequest,
   onAgent: DeliverListener,
 ): Promise<void> {
   const visits = new Map<string, Visited>()
-  ctx.deliveries.budget = new TurnBudget(Number.POSITIVE_INFINITY)
-  ctx.deliveries.onVisited = (agentId, visited) => visits.set(agentId, together(visits.get(agentId), visited))
+  const ctx = command.deliveries.under({
+    turnsMax: Number.POSITIVE_INFINITY,
+    onVisited: (agentId, visited) => visits.set(agentId, together(visits.get(agentId), visited)),
+  })
   let told = 0
   const work = async (ids: string[]): Promise<boolean> => {
     for (const id of ids) {

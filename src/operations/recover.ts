@@ -54,7 +54,7 @@ export type RecoverListener = (
 
 /** Calls back with each agent as it is done, in order; up to the slots they run side by side. */
 export async function recover(
-  ctx: Context,
+  command: Context,
   words: RecoverWords,
   policy: ContinuePolicy,
   onAgent: RecoverListener,
@@ -64,8 +64,8 @@ export async function recover(
       hint: 'substrat recover --all',
     })
   }
-  // Nothing is left running after it.
-  ctx.warm.keeps = false
+  // Each agent is looked at before mail that this causes gives any of them a turn. Nothing is left running after it.
+  const ctx = command.deliveries.under({ isPaused: true }, { warm: { ...command.warm, keeps: false } })
   if (!words.all)
     return visitEach(
       ctx,
@@ -102,8 +102,6 @@ async function visitEach(
       }
     }
   }
-  // Each is looked at before mail that this causes gives any of them a turn.
-  ctx.deliveries.isPaused = true
   await Promise.all(Array.from({ length: Math.min(ctx.bounds.slotsMax, ids.length) }, worker))
   await ctx.deliveries.idle()
 }

@@ -27,9 +27,9 @@ export async function terminate(
 ): Promise<void> {
   checkReach(ctx.store, ctx.caller, agentId, 'terminate')
   // An error that a child's end sends up must not begin a turn of a parent that is about to end.
-  ctx.deliveries.isPaused = true
-  if (isRecursive) await terminateAll(ctx, agentId, onTerminated)
-  else onTerminated(await terminateOne(ctx, agentId))
+  const paused = ctx.deliveries.under({ isPaused: true })
+  if (isRecursive) await terminateAll(paused, agentId, onTerminated)
+  else onTerminated(await terminateOne(paused, agentId))
 }
 
 /** Rounds that found the same agents again. */

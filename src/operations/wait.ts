@@ -8,7 +8,6 @@ import type { Context, Visited } from '../dispatch/context.js'
 import { failureOfLatest, nameOf, wordOf } from '../dispatch/outcome.js'
 import { missingLog } from '../dispatch/read-state.js'
 import { type ResultEnd, resultEnd } from '../dispatch/result-end.js'
-import { TurnBudget } from '../dispatch/turn-budget.js'
 import { type TurnResult, viewEndedRun, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
@@ -48,11 +47,12 @@ export async function waitForAgents(
   try {
     const watch = new Watch(ctx, request)
     const told = await watch.untilRest(signal, onAgent)
+    const { deliveries } = watch.ctx
     if (signal.aborted) {
-      ctx.deliveries.stop()
+      deliveries.stop()
       ctx.shutdown.expire()
     }
-    await ctx.deliveries.idle()
+    await deliveries.idle()
     for (const agentId of agentIds.slice(told)) watch.giveUp(agentId, onAgent)
   } finally {
     for (const edge of edges) await edge.release()
@@ -84,14 +84,17 @@ class Watch {
   /** The latest visit of this process to each, and how far its log was then. */
   private readonly visits = new Map<string, Visited & { seq: number | undefined }>()
 
+  readonly ctx: Context
+
   constructor(
-    private readonly ctx: Context,
+    ctx: Context,
     private readonly request: WaitRequest,
   ) {
     ctx.shutdown.listen()
-    ctx.deliveries.budget = new TurnBudget(Number.POSITIVE_INFINITY)
-    ctx.deliveries.onVisited = (agentId, visited) =>
-      this.visits.set(agentId, { ...visited, seq: this.seqOf(agentId) })
+    this.ctx = ctx.deliveries.under({
+      turnsMax: Number.POSITIVE_INFINITY,
+      onVisited: (agentId, visited) => this.visits.set(agentId, { ...visited, seq: this.seqOf(agentId) }),
+    })
   }
 
   /** Says how many it has told. */

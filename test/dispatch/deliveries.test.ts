@@ -25,11 +25,10 @@ async function slowAgent(store: FileStore, workspace = tempDirectory()): Promise
 
 test('turns side by side spend from one budget, and an agent that came too late for it is named', async () => {
   const store = tempStore()
-  const { ctx, notes } = contextAt(store, { bounds })
+  const { ctx, notes } = contextAt(store, { bounds, turnsMax: 1 })
   const workspace = tempDirectory()
   const ids = [await slowAgent(store, workspace), await slowAgent(store, workspace)]
   for (const id of ids) posted(store, id, 'hi')
-  ctx.deliveries.budget = new TurnBudget(1)
   for (const id of ids) ctx.deliveries.wake(id)
   await waitFor(() => ids.some((id) => stateOf(store, id).run?.status === 'open'), 'the one turn')
   writeFileSync(path.join(workspace, 'go'), '')

@@ -99,9 +99,8 @@ const ACP: Program = {
 }
 
 function command(): Context {
-  const { ctx } = contextAt(store, { plugins, bounds: { slotsMax: 4, turnTimeoutMs: 3_600_000 } })
-  ctx.tools.allow = ['tree']
-  return ctx
+  const own = { slotsMax: 4, turnTimeoutMs: 3_600_000 }
+  return contextAt(store, { plugins, bounds: own, allow: ['tree'] }).ctx
 }
 
 function agentOf(program: Program, facts: AgentFacts = {}): Promise<string> {

@@ -26,9 +26,7 @@ import { tempDirectory, tempStore } from '../support/temp.js'
 
 /** Whose tools need nobody's approval. */
 function context(store: FileStore, drains = true): Context {
-  const { ctx } = contextAt(store, { bounds, drains })
-  ctx.tools.allow = ['tree']
-  return ctx
+  return contextAt(store, { bounds, drains, allow: ['tree'] }).ctx
 }
 
 const bounds = { slotsMax: 4, waitMs: 3_600_000, turnTimeoutMs: 3_600_000 }

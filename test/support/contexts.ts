@@ -10,6 +10,10 @@ export interface ContextFacts {
   bounds?: Partial<Context['bounds']>
   /** Whether mail is delivered at all. */
   drains?: boolean
+  /** Turns for mail. */
+  turnsMax?: number
+  /** Tools that may change things without being asked about. */
+  allow?: string[]
   caller?: string | null
   plugins?: PluginFacts[]
 }
@@ -31,7 +35,7 @@ export function contextAt(store: FileStore, facts: ContextFacts = {}): { ctx: Co
       ...TREE_BOUNDS,
       ...facts.bounds,
     },
-    tools: { allow: [], servers: {}, unknownTool: 'stop' as const },
+    tools: { allow: facts.allow ?? [], servers: {}, unknownTool: 'stop' as const },
     warm: { max: 0, keeps: false },
     reporter: { record: quiet, text: quiet, token: quiet, note },
     // No signal is waited for.
@@ -39,5 +43,6 @@ export function contextAt(store: FileStore, facts: ContextFacts = {}): { ctx: Co
     caller: facts.caller ?? null,
     command: 'test',
   }
-  return { ctx: withDeliveries(parts, facts.drains ?? true), notes }
+  const { drains: isOn = true, turnsMax } = facts
+  return { ctx: withDeliveries(parts, { isOn, ...(turnsMax === undefined ? {} : { turnsMax }) }), notes }
 }
