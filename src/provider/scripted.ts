@@ -8,7 +8,7 @@ import { resolve } from 'node:path'
 import { isThere } from '../files/user-files.js'
 import type { CallOptions, ModelEvent, ModelProvider, ModelRequest } from './contract.js'
 import { providerFailure } from './failure.js'
-import { loadScenario, type ScriptedResponse } from './scenario.js'
+import type { Scenario, ScriptedResponse } from './scenario.js'
 
 /** How often it looks whether the file of `after_file` is there. */
 const LOOK_MS = 20
@@ -35,6 +35,12 @@ export const scripted: ModelProvider = {
     }
     yield* respond(request, entry)
   },
+}
+
+/** Without a scenario, a turn does not load zod, which checks its form (src/start/README.md). */
+async function loadScenario(path: string, workspace: string): Promise<Scenario> {
+  const scenario = await import('./scenario.js')
+  return scenario.loadScenario(path, workspace)
 }
 
 async function entryFor(request: ModelRequest, scenario: string): Promise<ScriptedResponse | undefined> {
