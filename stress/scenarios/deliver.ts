@@ -2,6 +2,7 @@
 import { limits } from '../../src/limits.js'
 import { nothingPending, takenOnce, UUID } from '../support/promises.js'
 import { Seen } from '../tree/seen.js'
+import type { ScriptedEntry } from '../turns/agent.js'
 import { calls, withAgent, withFamily, withScript } from './homes.js'
 import { answeredByMail, exits, notifiedOnce, operatorMail } from './promises.js'
 import type { Scenario } from './scenario.js'
@@ -11,19 +12,25 @@ const TASK = { from: 'lead', to: 'kid', content: 'task', answer: 'kid did it' }
 export const DELIVER: Scenario[] = [
   delivering('deliver', ['deliver', 'kid']),
   delivering('deliver-all', ['deliver', '--all']),
-  delivering('wait', ['wait', 'lead', 'kid']),
+  delivering(
+    'wait',
+    ['wait', 'lead', 'kid'],
+    [calls(['send_message', { to: 'kid', content: 'more' }]), { say: 'asked' }],
+  ),
   forgetting(),
   takingMail(),
   replying(),
 ]
 
-function delivering(name: string, argv: string[]): Scenario {
+/** `lead`: what the model of the parent says. */
+function delivering(name: string, argv: string[], lead: ScriptedEntry[] = []): Scenario {
   return {
     name,
     argv,
     async prepare(stage) {
-      // The order of the two messages of the kid is random.
-      await withFamily(stage, { kid: [{ say: TASK.answer }, { say: TASK.answer }] })
+      // The order of the messages of the kid is random.
+      const kid = Array.from({ length: 4 }, () => ({ say: TASK.answer }))
+      await withFamily(stage, { lead, kid })
       await stage.do('send', 'kid', '--from', 'lead', '--no-drain', TASK.content)
       await stage.do('send', 'kid', '--kind', 'notification', '--no-drain', 'note')
       await stage.do('send', 'lead', '--queue', '--no-drain', '--not-before', '1ms', 'due')
