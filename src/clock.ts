@@ -1,7 +1,7 @@
 export interface Clock {
   /** The wall clock. Milliseconds since the epoch. */
   now(): number
-  /** Milliseconds since some moment of this process, whatever is done to the wall clock. */
+  /** Milliseconds since some moment, whatever is done to the wall clock. */
   monotonic(): number
   /** When this process, which is one command, began. */
   beganAt: number
@@ -10,7 +10,13 @@ export interface Clock {
 }
 
 /** In one place so that a test or the fuzzer can turn it. */
-export const clock: Clock = { now: () => Date.now(), monotonic: () => performance.now(), beganAt: Date.now() }
+export const clock: Clock = { now: () => Date.now(), monotonic, beganAt: Date.now() }
+
+/** The global `performance` would load its module (src/start/README.md). */
+function monotonic(): number {
+  const [seconds, nanoseconds] = process.hrtime()
+  return seconds * 1000 + nanoseconds / 1e6
+}
 
 /** ISO 8601 of the later of the clock and `floor`: a clock that was set back never makes a log run backwards. */
 export function timestampAfter(floor: string | undefined): string {
