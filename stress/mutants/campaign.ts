@@ -106,15 +106,18 @@ async function runBatch(suites: Suites, batch: Open[], round: number): Promise<[
 }
 
 async function certain(suites: Suites, trial: Trial, run: Run): Promise<Run> {
+  if (run.verdict === 'timed_out') return hanging((await suites.runTogether([trial]))[0] as Run)
   // Some suites start processes from the sources on disk.
-  const isOnDisk = startsSources(trial.suite)
-  const alone = async (): Promise<Run> =>
-    isOnDisk ? suites.runInCopy(trial, false) : ((await suites.runTogether([trial]))[0] as Run)
-  const first = run.verdict === 'passed' && isOnDisk ? await alone() : run
-  if (first.verdict !== 'timed_out') return first
-  // A test may time out because the machine is busy. One that times out again alone waits for what the mutant prevents: the
-  // unchanged program has passed it.
-  const again = await alone()
+  if (run.verdict !== 'passed' || !startsSources(trial.suite)) return run
+  const first = await suites.runInCopy(trial, false)
+  return first.verdict === 'timed_out' ? hanging(await suites.runInCopy(trial, false)) : first
+}
+
+/**
+ * A test may time out because the machine is busy. One that times out twice waits for what the mutant prevents: the unchanged
+ * program has passed it.
+ */
+function hanging(again: Run): Run {
   return again.verdict === 'timed_out' && again.title !== null ? { ...again, verdict: 'failed' } : again
 }
 
