@@ -8,7 +8,7 @@ import { agent, call, mails, of, type Response, results } from '../support/tool-
 
 const scripts = useScripts('killed-send-child.ts')
 /** Every so many steps; all of them with KILL_EVERY=1, and that one alone with KILL_AT=n. */
-const EVERY = Number(process.env.KILL_EVERY ?? 19)
+const EVERY = Number(process.env.KILL_EVERY ?? 29)
 const AT = Number(process.env.KILL_AT ?? 0)
 /** Whether recovery or the same command is the first to go on: both in turn, unless KILL_FIRST says which. */
 const FIRST = process.env.KILL_FIRST
@@ -132,7 +132,7 @@ describe('one message, one child, one reminder', () => {
       expect(of(house, a, 'reminder.set'), at).toHaveLength(1)
       expect(of(house, a, 'message.agent').map(({ content }) => content)[0], at).toBe('a is done')
     })
-    expect(count).toBeGreaterThan(AT === 0 ? 15 : 0)
+    expect(count).toBeGreaterThan(AT === 0 ? 10 : 0)
   })
 })
 
