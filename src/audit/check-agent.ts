@@ -5,7 +5,7 @@
 import { SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import { type Loaded, load, loadFrom } from '../session/load.js'
-import { decodeSnapshot } from '../session/snapshot.js'
+import { decodeSnapshot, snapshotOf } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import { waitIsGood } from '../session/status.js'
 import type { FileStore, LogReader, OpenedLog, Unframed } from '../storage/store.js'
@@ -105,7 +105,8 @@ function checkSnapshot(
   found: Found,
 ): void {
   const bySnapshot = load(agentId, log, snapshot).state
-  if (JSON.stringify(bySnapshot) !== JSON.stringify(whole.state))
+  const [known, folded] = [bySnapshot, whole.state].map((state) => JSON.stringify(snapshotOf(state)))
+  if (known !== folded)
     found('the snapshot is the fold of the log', `they differ at record ${bySnapshot.last_seq}`)
   sayWhatIsWrong(agentId, log, snapshot, found)
 }

@@ -23,7 +23,9 @@ import { type Repair, rebuildHome } from '../../src/audit/rebuild.js'
 import { limits } from '../../src/limits.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import type { NewRecord } from '../../src/session/records.js'
+import { SNAPSHOT_VERSION } from '../../src/session/snapshot.js'
 import type { State } from '../../src/session/state.js'
+import { frame } from '../../src/storage/log/frame.js'
 import { HomePaths } from '../../src/storage/paths.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { forged, posted } from '../support/mail.js'
@@ -57,6 +59,14 @@ async function rebuilt(): Promise<Repair[]> {
 function stateOf(id: string): State {
   return openForRead(store, id)?.state as State
 }
+
+test('a snapshot whose fields are in another order than the fold has them is no finding', async () => {
+  const { keys_since, ...rest } = stateOf(lead)
+  // As of a snapshot that was converted, or of an agent that lost its server and has another.
+  const other = { snapshot: SNAPSHOT_VERSION, ...rest, keys_since }
+  writeFileSync(paths.agent(lead).snapshot, frame(other))
+  expect(await found()).toEqual([])
+})
 
 function blobOf(id: string): string {
   const { blobs } = paths.agent(id)
