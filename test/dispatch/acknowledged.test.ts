@@ -17,28 +17,14 @@ import { completed } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
 import { mailOf } from '../support/mail.js'
 import { clearFaults, recordOperations } from '../support/operations.js'
+import { sendRequest } from '../support/send-request.js'
 import { newAgent, newSession, reopen, replied, startedRun, userMessage } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
 const bounds = { slotsMax: 4, waitMs: 3_600_000, turnTimeoutMs: 3_600_000 }
 
-function request(agentId: string, over: Partial<SendRequest> = {}): SendRequest {
-  return {
-    agentId,
-    content: 'hi',
-    key: 'k',
-    retry: false,
-    ifBusy: 'wait',
-    turnTimeoutMs: null,
-    ifWaiting: 'supersede',
-    allow: [],
-    stepsMax: null,
-    isQueued: false,
-    kind: 'request',
-    notBefore: null,
-    ...over,
-  }
-}
+const request = (agentId: string, over: Partial<SendRequest> = {}): SendRequest =>
+  sendRequest(agentId, { key: 'k', ...over })
 
 /** An agent that has had the message of the key, and whose process died before it wrote a snapshot. */
 async function answeredAgent(store: FileStore, end = answered): Promise<string> {

@@ -16,7 +16,8 @@ import { statusNow } from '../../src/session/status-now.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { mintToken } from '../../src/turn/decision.js'
 import { contextAt } from '../support/contexts.js'
-import { withFaults } from '../support/faults.js'
+import { killedAt } from '../support/killed.js'
+import { sendRequest } from '../support/send-request.js'
 import { beginning, newAgent, newSession } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -120,20 +121,7 @@ async function withLogAhead(store: FileStore): Promise<string> {
 
 function delayed(store: FileStore, id: string): void {
   const { ctx } = contextAt(store)
-  queue(ctx, {
-    agentId: id,
-    content: 'later',
-    key: null,
-    retry: false,
-    ifBusy: 'queue',
-    turnTimeoutMs: null,
-    ifWaiting: 'queue',
-    allow: [],
-    stepsMax: null,
-    isQueued: true,
-    kind: 'request',
-    notBefore: dueAfter(2 * HOUR),
-  })
+  queue(ctx, sendRequest(id, { isQueued: true, notBefore: dueAfter(2 * HOUR) }))
 }
 
 async function denied(store: FileStore, id: string, token: string): Promise<string> {
@@ -274,18 +262,11 @@ test('killed at any step of counting a delay anew, the message is there once, wi
     delayed(store, id)
     setClock(0)
     restart()
-    let left = step
-    withFaults((operation) => {
-      if (!operation.point.startsWith('mail.replace')) return undefined
-      left -= 1
-      if (left <= 0) throw new Error('killed')
-      return undefined
-    })
-    const isKilled = await recovered(store).then(
-      () => false,
-      () => true,
+    const isKilled = await killedAt(
+      step,
+      () => recovered(store),
+      ({ point }) => point.startsWith('mail.replace'),
     )
-    withFaults(() => undefined)
     await recovered(store)
     expect([store.mail.ids(id).length, turnsOf(store, id)]).toEqual([1, 0])
     pass(2 * HOUR)

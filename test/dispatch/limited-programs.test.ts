@@ -20,6 +20,7 @@ import type { Run } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { builtPlugin } from '../plugins/driven-agent.js'
 import { contextAt } from '../support/contexts.js'
+import { sendRequest } from '../support/send-request.js'
 import { type AgentFacts, newAgent } from '../support/sessions.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
 
@@ -126,21 +127,7 @@ async function told(
 }
 
 function sent(agentId: string, content: string, over: Partial<SendRequest> = {}): Promise<Outcome> {
-  const request: SendRequest = {
-    agentId,
-    content,
-    key: 'k',
-    retry: false,
-    ifBusy: 'fail',
-    turnTimeoutMs: null,
-    ifWaiting: 'fail',
-    allow: [],
-    stepsMax: null,
-    isQueued: false,
-    kind: 'request',
-    notBefore: null,
-    ...over,
-  }
+  const request = sendRequest(agentId, { content, key: 'k', ifBusy: 'fail', ifWaiting: 'fail', ...over })
   return told((ctx, tell) => send(ctx, request, tell))
 }
 

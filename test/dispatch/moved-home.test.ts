@@ -14,6 +14,7 @@ import type { SessionRecord } from '../../src/session/records.js'
 import type { Location } from '../../src/session/state.js'
 import { FileStore } from '../../src/storage/store.js'
 import { contextAt } from '../support/contexts.js'
+import { sendRequest } from '../support/send-request.js'
 import { newAgent } from '../support/sessions.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
 
@@ -44,23 +45,7 @@ async function sentWhileMoved(
     renameSync(store.root, to)
   }
   const told: Outcome[] = []
-  const request = {
-    agentId: id,
-    content: 'hi',
-    key: null,
-    retry: false,
-    ifBusy: 'wait',
-    turnTimeoutMs: null,
-  } as const
-  const more = {
-    ifWaiting: 'supersede',
-    allow,
-    stepsMax: null,
-    isQueued: false,
-    kind: 'request',
-    notBefore: null,
-  } as const
-  const error = await send(ctx, { ...request, ...more }, (outcome) => told.push(outcome)).catch(
+  const error = await send(ctx, sendRequest(id, { allow }), (outcome) => told.push(outcome)).catch(
     (thrown) => thrown,
   )
   return { told, error, moved: FileStore.openForWrite(to), id, before: store.root }

@@ -6,7 +6,6 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Context } from '../../src/dispatch/context.js'
-import type { SendRequest } from '../../src/dispatch/send-request.js'
 import { visit } from '../../src/dispatch/visit.js'
 import type { Operation } from '../../src/host/disk/io.js'
 import { deliver } from '../../src/operations/deliver.js'
@@ -21,6 +20,7 @@ import type { FileStore } from '../../src/storage/store.js'
 import { contextAt } from '../support/contexts.js'
 import { copyOf, killedAt } from '../support/killed.js'
 import { mailOf } from '../support/mail.js'
+import { sendRequest } from '../support/send-request.js'
 import { newAgent } from '../support/sessions.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
 
@@ -53,22 +53,8 @@ async function sent(
   content: string,
   ctx: Context = context(store),
 ): Promise<void> {
-  const request: SendRequest = {
-    agentId,
-    content,
-    key: 'k',
-    retry: false,
-    ifBusy: 'wait',
-    turnTimeoutMs: null,
-    ifWaiting: 'supersede',
-    allow: [],
-    stepsMax: null,
-    isQueued: false,
-    kind: 'request',
-    notBefore: null,
-  }
   try {
-    await send(ctx, request, () => undefined)
+    await send(ctx, sendRequest(agentId, { content, key: 'k' }), () => undefined)
   } finally {
     await ctx.deliveries.idle()
   }

@@ -15,6 +15,7 @@ import type { SessionRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { contextAt } from '../support/contexts.js'
+import { sendRequest } from '../support/send-request.js'
 import { newAgent } from '../support/sessions.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
 
@@ -53,24 +54,6 @@ function command(): Context {
   return ctx
 }
 
-function request(over: Partial<SendRequest> = {}): SendRequest {
-  return {
-    agentId: id,
-    content: 'build it',
-    key: 'k',
-    retry: false,
-    ifBusy: 'fail',
-    turnTimeoutMs: null,
-    ifWaiting: 'fail',
-    allow: [],
-    stepsMax: null,
-    isQueued: false,
-    kind: 'request',
-    notBefore: null,
-    ...over,
-  }
-}
-
 /** The outcome that the command tells. */
 async function outcomeOf(
   act: (ctx: Context, told: (outcome: Outcome) => void) => Promise<void>,
@@ -83,7 +66,10 @@ async function outcomeOf(
 }
 
 const sent = (over: Partial<SendRequest> = {}): Promise<Outcome> =>
-  outcomeOf((ctx, told) => send(ctx, request(over), told))
+  outcomeOf((ctx, told) => {
+    const asked = { content: 'build it', key: 'k', ifBusy: 'fail', ifWaiting: 'fail' } as const
+    return send(ctx, sendRequest(id, { ...asked, ...over }), told)
+  })
 
 async function recovered(): Promise<RecoveredAgent[]> {
   const found: RecoveredAgent[] = []

@@ -23,6 +23,7 @@ import { completed } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
 import { copyOf } from '../support/killed.js'
 import { posted } from '../support/mail.js'
+import { sendRequest } from '../support/send-request.js'
 import { newSession, replied, startedRun, userMessage } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -146,27 +147,12 @@ async function outcomes(
 const ofOutcome = ({ result, failure }: Outcome): unknown =>
   `${result.run?.status ?? 'no run'}, ${said(failure)}`
 
-const message = (agentId: string, over: Partial<SendRequest> = {}): SendRequest => ({
-  agentId,
-  content: 'new',
-  key: null,
-  retry: false,
-  ifBusy: 'fail',
-  turnTimeoutMs: null,
-  ifWaiting: 'fail',
-  allow: [],
-  stepsMax: null,
-  isQueued: false,
-  kind: 'request',
-  notBefore: null,
-  ...over,
-})
-
 const sending =
   (over: Partial<SendRequest>): Answer =>
   ({ store, id }) => {
     const { ctx, notes } = contextAt(store, { drains: false })
-    return outcomes((tell) => send(ctx, message(id, over), (outcome) => tell(ofOutcome(outcome))), notes)
+    const request = sendRequest(id, { content: 'new', ifBusy: 'fail', ifWaiting: 'fail', ...over })
+    return outcomes((tell) => send(ctx, request, (outcome) => tell(ofOutcome(outcome))), notes)
   }
 
 const waiting =

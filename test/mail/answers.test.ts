@@ -12,6 +12,7 @@ import type { Session } from '../../src/session/session.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { completed } from '../../src/turn/step/records.js'
 import { failing, withFaults } from '../support/faults.js'
+import { killedAt } from '../support/killed.js'
 import { deliveredRecord, forged, mailOf, posted, stored } from '../support/mail.js'
 import {
   newAgent,
@@ -200,20 +201,7 @@ describe('once, also where it is sent again', () => {
       session = await newSession(store, { name: `a${at}`, parent })
       const request = randomUUID()
       ran(requestOf(receiver, request), failing3)
-      let left = at
-      let died = false
-      withFaults(() => {
-        left -= 1
-        if (left > 0) return undefined
-        died = true
-        throw new Error('killed')
-      })
-      try {
-        send()
-      } catch (error) {
-        if ((error as Error).message !== 'killed') throw error
-      }
-      withFaults(() => undefined)
+      const died = await killedAt(at, async () => send())
       const { id } = session
       await session.abandon()
       session = await reopen(store, id)
@@ -357,23 +345,10 @@ describe('mail to one that is terminated', () => {
     expect(mailOf(store, sibling)).toEqual([])
   })
 
-  test('is answered once, whichever step the process dies at', () => {
+  test('is answered once, whichever step the process dies at', async () => {
     for (let at = 1; ; at++) {
       const id = forged(store, session.id, 'hi', { from: sibling })
-      let left = at
-      let died = false
-      withFaults(() => {
-        left -= 1
-        if (left > 0) return undefined
-        died = true
-        throw new Error('killed')
-      })
-      try {
-        sentBack()
-      } catch (error) {
-        if ((error as Error).message !== 'killed') throw error
-      }
-      withFaults(() => undefined)
+      const died = await killedAt(at, async () => sentBack())
       sentBack()
       const answers = mailOf(store, sibling).filter(({ reply_to }) => reply_to === id)
       expect(answers, `killed at step ${at}`).toHaveLength(1)

@@ -10,6 +10,7 @@ import type { State } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { mintToken } from '../../src/turn/decision.js'
 import { contextAt } from '../support/contexts.js'
+import { sendRequest } from '../support/send-request.js'
 import { beginning, newSession } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -124,15 +125,7 @@ describe('a token', () => {
   test('of a turn that a message takes the place of is worthless', async () => {
     const agent = await parked()
     const { ctx } = contextAt(agent.store, { bounds })
-    const message = {
-      content: 'hi',
-      key: null,
-      retry: false,
-      ifBusy: 'wait',
-      ifWaiting: 'supersede',
-    } as const
-    const rest = { turnTimeoutMs: null, stepsMax: null, isQueued: false, notBefore: null }
-    await send(ctx, { agentId: agent.id, kind: 'request', allow: [], ...message, ...rest }, () => undefined)
+    await send(ctx, sendRequest(agent.id), () => undefined)
     expect([stateOf(agent).run?.status, statusOf(agent)]).toEqual(['completed', 'revoked'])
   })
 })

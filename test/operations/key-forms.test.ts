@@ -5,7 +5,6 @@ import { crc32 } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { checkKey } from '../../src/command/input.js'
 import { isOwnTurn } from '../../src/dispatch/answered.js'
-import type { SendRequest } from '../../src/dispatch/send-request.js'
 import { limits } from '../../src/limits.js'
 import { send } from '../../src/operations/send.js'
 import { digestOf } from '../../src/session/ids.js'
@@ -20,6 +19,7 @@ import type { FileStore } from '../../src/storage/store.js'
 import { completed } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
 import { EVERY_KEY } from '../support/keys.js'
+import { sendRequest } from '../support/send-request.js'
 import { newAgent, newSession, replied, startedRun, userMessage } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -31,20 +31,7 @@ const bounds = { slotsMax: 4, waitMs: 3_600_000, turnTimeoutMs: 3_600_000 }
 const stateOf = (store: FileStore, id: string): State => openForRead(store, id)?.state as State
 
 async function sent(store: FileStore, agentId: string, key: string | null): Promise<string | null> {
-  const request: SendRequest = {
-    agentId,
-    content: 'hi',
-    key,
-    retry: false,
-    ifBusy: 'wait',
-    turnTimeoutMs: null,
-    ifWaiting: 'supersede',
-    allow: [],
-    stepsMax: null,
-    isQueued: false,
-    kind: 'request',
-    notBefore: null,
-  }
+  const request = sendRequest(agentId, { key })
   const replies: (string | null)[] = []
   await send(contextAt(store, { bounds }).ctx, request, ({ result }) => replies.push(result.reply))
   return replies[0] ?? null

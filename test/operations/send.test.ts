@@ -2,13 +2,13 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { SendRequest } from '../../src/dispatch/send-request.js'
 import { send } from '../../src/operations/send.js'
 import { House } from '../support/cli.js'
 import { contextAt } from '../support/contexts.js'
 import { withFaults } from '../support/faults.js'
 import { Gate } from '../support/gate.js'
 import { isAlive, watchersOf } from '../support/processes.js'
+import { sendRequest } from '../support/send-request.js'
 import { newSession } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 import { waitFor } from '../support/wait.js'
@@ -238,17 +238,8 @@ test('a message that is queued while its recipient is terminated is not acknowle
     return undefined
   })
   const { ctx } = contextAt(store)
-  const asked = {
-    ifBusy: 'queue',
-    ifWaiting: 'supersede',
-    allow: [],
-    stepsMax: null,
-    isQueued: false,
-    kind: 'request',
-    notBefore: null,
-  } satisfies Partial<SendRequest>
-  const request = { content: 'hi', key: null, retry: false, turnTimeoutMs: null, ...asked }
-  await expect(send(ctx, { agentId: session.id, ...request }, () => undefined)).rejects.toMatchObject({
+  const request = sendRequest(session.id, { ifBusy: 'queue' })
+  await expect(send(ctx, request, () => undefined)).rejects.toMatchObject({
     code: 'UNDELIVERABLE',
     message: 'nothing was sent to a: it is terminated: it takes no more messages',
   })

@@ -16,7 +16,7 @@ import type { FileStore } from '../../src/storage/store.js'
 import { recoveryNotice } from '../../src/turn/prompt/history.js'
 import { step } from '../../src/turn/step/step.js'
 import type { Effect, ProviderKind, TurnEvent } from '../../src/turn/step/turn-event.js'
-import { withFaults } from '../support/faults.js'
+import { killedAt } from '../support/killed.js'
 import { isSync } from '../support/operations.js'
 import { beginning, newSession, reopen } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
@@ -109,7 +109,7 @@ describe('killed at any step, as often as there are steps, settling ends as if i
     const id = await left(recovery)
     let killed = 0
     for (let step = 1; ; step++) {
-      if (!(await diesAt(step, () => visit(id, recovery)))) break
+      if (!(await killedAt(step, () => visit(id, recovery)))) break
       killed += 1
     }
     expect(killed).toBeGreaterThan(3)
@@ -122,7 +122,7 @@ describe('killed at any step, as often as there are steps, settling ends as if i
     for (let step = 1; ; step++) {
       const id = await left(recovery)
       // What a kill before a step that changes nothing leaves, one before the next that does leaves too.
-      const isKilled = await diesAt(step, () => visit(id, recovery), changes)
+      const isKilled = await killedAt(step, () => visit(id, recovery), changes)
       const { after } = await visit(id, recovery)
       expect(
         after.map(({ kind }) => kind),
@@ -230,30 +230,6 @@ test('a reply of the provider that is too large is no reply', async () => {
   const { after } = await visit(await left(recovery), { ...recovery, inspect })
   expect(after.map(({ kind }) => kind)).not.toContain('message.agent')
 })
-
-/** Whether `act` came as far as the n-th of those steps of storage; it dies there, and nothing of it happens after. */
-async function diesAt(
-  n: number,
-  act: () => Promise<unknown>,
-  counts: (operation: Operation) => boolean = () => true,
-): Promise<boolean> {
-  let left = n
-  withFaults((operation) => {
-    if (left > 0 && !counts(operation)) return undefined
-    left -= 1
-    if (left <= 0) throw new Error('killed')
-    return undefined
-  })
-  try {
-    await act()
-    return false
-  } catch (error) {
-    if ((error as Error).message !== 'killed') throw error
-    return true
-  } finally {
-    withFaults(() => undefined)
-  }
-}
 
 function changes(operation: Operation): boolean {
   return operation.name !== 'read' && operation.mode !== 'read' && !isSync(operation)

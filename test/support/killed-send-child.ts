@@ -7,6 +7,7 @@ import { setFaultHook } from '../../src/host/disk/io.js'
 import { send } from '../../src/operations/send.js'
 import { FileStore } from '../../src/storage/store.js'
 import { contextAt } from './contexts.js'
+import { sendRequest } from './send-request.js'
 
 const [home = '', agentId = '', key = '', n = '0'] = process.argv.slice(2)
 const READS = ['open', 'read']
@@ -28,19 +29,6 @@ setFaultHook(({ name, point }) => {
   if (steps === Number(n) || point === n) process.kill(process.pid, 'SIGKILL')
   return undefined
 })
-const request = {
-  agentId,
-  content: 'go',
-  key,
-  retry: false,
-  ifBusy: 'wait' as const,
-  turnTimeoutMs: null,
-  ifWaiting: 'fail' as const,
-  allow: [],
-  stepsMax: null,
-  isQueued: false,
-  kind: 'request' as const,
-  notBefore: null,
-}
+const request = sendRequest(agentId, { content: 'go', key, ifWaiting: 'fail' })
 await send(ctx, request, () => undefined)
 console.log(steps)

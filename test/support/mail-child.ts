@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { send } from '../../src/operations/send.js'
 import { FileStore } from '../../src/storage/store.js'
 import { contextAt } from './contexts.js'
+import { sendRequest } from './send-request.js'
 
 const [root] = process.argv.slice(2) as [string]
 const store = FileStore.openForWrite(root)
@@ -15,24 +16,9 @@ for await (const line of createInterface({ input: process.stdin })) {
   const end = performance.now() + Number(pauseUs) / 1000
   while (performance.now() < end);
   const { ctx } = contextAt(store, { bounds: { slotsMax: 4, waitMs: 3_600_000, turnTimeoutMs: 3_600_000 } })
-  await send(
-    ctx,
-    {
-      agentId,
-      content: how === 'queue' ? 'queued' : 'said',
-      key: null,
-      retry: false,
-      ifBusy: 'wait',
-      turnTimeoutMs: null,
-      ifWaiting: 'supersede',
-      allow: [],
-      stepsMax: null,
-      isQueued: how === 'queue',
-      kind: 'request',
-      notBefore: null,
-    },
-    () => undefined,
-  )
+  const isQueued = how === 'queue'
+  const request = sendRequest(agentId, { content: isQueued ? 'queued' : 'said', isQueued })
+  await send(ctx, request, () => undefined)
   ctx.shutdown.close()
   process.stdout.write('done\n')
 }

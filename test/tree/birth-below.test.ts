@@ -11,6 +11,7 @@ import { livingChildren, lockChildren } from '../../src/tree/children.js'
 import { completed } from '../../src/turn/step/records.js'
 import { countLockTries, failing, withFaults } from '../support/faults.js'
 import { childrenDirectory } from '../support/forged.js'
+import { killedAt } from '../support/killed.js'
 import { clearFaults, recordOperations } from '../support/operations.js'
 import {
   createdRecord,
@@ -244,21 +245,7 @@ test('killed at any step a birth below another leaves a child whole, or none, an
     store = tempStore()
     top = await newAgent(store, { name: 'top' })
     const agent = below(top, 'a')
-    let left = step
-    let died = false
-    withFaults(() => {
-      left -= 1
-      if (left > 0) return undefined
-      died = true
-      throw new Error('killed')
-    })
-    try {
-      await (await createAgent(store, agent, TREE_BOUNDS)).abandon()
-    } catch (error) {
-      if ((error as Error).message !== 'killed') throw error
-    } finally {
-      withFaults(() => undefined)
-    }
+    const died = await killedAt(step, async () => (await createAgent(store, agent, TREE_BOUNDS)).abandon())
     const { state } = openForRead(store, agent.id) ?? {}
     if (state === undefined) {
       const now = vi.spyOn(clock, 'now').mockReturnValue(Date.now() + 3_600_000)

@@ -12,6 +12,7 @@ import { openForRead } from '../../src/session/open-for-read.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { createAgent, type NewAgent } from '../../src/tree/birth.js'
 import { failing, withFaults } from '../support/faults.js'
+import { killedAt } from '../support/killed.js'
 import { createdRecord, startedRun, TREE_BOUNDS, userMessage } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -54,7 +55,7 @@ describe('killed at any step', () => {
     for (let step = 1; ; step++) {
       store = tempStore()
       const agent = born()
-      const died = await killedAt(step, agent)
+      const died = await killedAt(step, async () => (await createAgent(store, agent, TREE_BOUNDS)).abandon())
       const { state } = openForRead(store, agent.id) ?? {}
       if (state === undefined) {
         sweepLater()
@@ -128,25 +129,4 @@ function sweepLater(): void {
   const now = vi.spyOn(clock, 'now').mockReturnValue(Date.now() + 3_600_000)
   store.sweepHome()
   now.mockRestore()
-}
-
-/** Whether it came as far as its n-th step; nothing of it happens after. */
-async function killedAt(n: number, agent: NewAgent): Promise<boolean> {
-  let left = n
-  let died = false
-  withFaults(() => {
-    left -= 1
-    if (left > 0) return undefined
-    died = true
-    throw new Error('killed')
-  })
-  try {
-    const session = await createAgent(store, agent, TREE_BOUNDS)
-    await session.abandon()
-  } catch (error) {
-    if ((error as Error).message !== 'killed') throw error
-  } finally {
-    withFaults(() => undefined)
-  }
-  return died
 }

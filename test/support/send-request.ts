@@ -1,0 +1,20 @@
+import type { SendRequest } from '../../src/dispatch/send-request.js'
+
+/** A request without a key, with the defaults of the command `send`. */
+export function sendRequest(agentId: string, over: Partial<SendRequest> = {}): SendRequest {
+  return {
+    agentId,
+    content: 'hi',
+    key: null,
+    retry: false,
+    ifBusy: 'wait',
+    turnTimeoutMs: null,
+    ifWaiting: 'supersede',
+    allow: [],
+    stepsMax: null,
+    isQueued: false,
+    kind: 'request',
+    notBefore: null,
+    ...over,
+  }
+}
