@@ -7,7 +7,7 @@ import { decide } from '../src/operations/decide.js'
 import { resume } from '../src/operations/resume.js'
 
 const decision = ['approve', 'deny', 'input', 'result']
-const others = (name: string): string[] => decision.filter((other) => other !== name)
+const otherDecisions = (name: string): string[] => decision.filter((other) => other !== name)
 
 export default class Resume extends BaseCommand {
   static override summary =
@@ -27,12 +27,15 @@ A turn that waits needs its token (or SUBSTRAT_TOKEN) and a decision. The same d
   }
   static override flags = {
     token: Flags.string({ description: 'resume token; - reads it from stdin', env: 'SUBSTRAT_TOKEN' }),
-    approve: Flags.boolean({ description: 'run what is asked', exclusive: others('approve') }),
-    deny: Flags.boolean({ description: 'do not run it; the model is told', exclusive: others('deny') }),
-    input: Flags.string({ description: 'the answer to its question', exclusive: others('input') }),
+    approve: Flags.boolean({ description: 'run what is asked', exclusive: otherDecisions('approve') }),
+    deny: Flags.boolean({
+      description: 'do not run it; the model is told',
+      exclusive: otherDecisions('deny'),
+    }),
+    input: Flags.string({ description: 'the answer to its question', exclusive: otherDecisions('input') }),
     result: Flags.string({
       description: 'file with the result of the call, got by other means',
-      exclusive: others('result'),
+      exclusive: otherDecisions('result'),
     }),
     reason: Flags.string({ description: 'why it is denied', dependsOn: ['deny'] }),
     reseed: Flags.boolean({

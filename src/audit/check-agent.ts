@@ -13,12 +13,12 @@ import { checkBeside } from './check-beside.js'
 import { checkKeys, checkKeysQuickly, type KeysSeen, keysSeen } from './check-keys.js'
 import { checkMailAtRest, checkPending } from './check-mail.js'
 import { checkRecords } from './check-records.js'
-import { type Finding, type Found, foundIn, unreadable } from './finding.js'
+import { type Finding, type Found, foundIn, reportUnreadable } from './finding.js'
 
 /** Its whole log, to the last byte; its state, where it can be read. */
 export function checkAgent(store: FileStore, agentId: string, findings: Finding[]): State | undefined {
   const found = foundIn(findings, agentId)
-  return guarded(store, agentId, found, () => {
+  return checkGuarded(store, agentId, found, () => {
     // First: a snapshot that is newer than our view of the log would look as if records were missing.
     const snapshot = store.snapshots.read(agentId)
     return withKeys(store, agentId, found, (keys, log) => {
@@ -35,7 +35,7 @@ export function checkAgent(store: FileStore, agentId: string, findings: Finding[
 /** What commands go by: the snapshot and what is behind it. */
 export function checkAgentQuickly(store: FileStore, agentId: string, findings: Finding[]): State | undefined {
   const found = foundIn(findings, agentId)
-  return guarded(store, agentId, found, () => {
+  return checkGuarded(store, agentId, found, () => {
     const snapshot = store.snapshots.read(agentId)
     return withKeys(store, agentId, found, (keys, log) => {
       const { state, damage } = load(agentId, log, snapshot)
@@ -57,7 +57,7 @@ function withKeys(
   let log: OpenedLog | undefined
   try {
     log = store.logs.openForRead(agentId)
-    return log === undefined ? missing(store, agentId, found) : check(keys, log)
+    return log === undefined ? reportMissingLog(store, agentId, found) : check(keys, log)
   } finally {
     log?.close()
     keys.index?.close()
@@ -116,7 +116,7 @@ function sayWhatIsWrong(agentId: string, log: LogReader, snapshot: Unframed, fou
   if (why !== undefined) found('a snapshot is whole', why)
 }
 
-function missing(store: FileStore, agentId: string, found: Found): undefined {
+function reportMissingLog(store: FileStore, agentId: string, found: Found): undefined {
   // Or the agent was taken away since it was listed.
   if (store.hasAgent(agentId))
     found('an agent that exists has its log', 'it is missing', store.logPath(agentId))
@@ -124,7 +124,7 @@ function missing(store: FileStore, agentId: string, found: Found): undefined {
 }
 
 /** Whatever is wrong with one agent is a finding, and keeps no other from being looked at. */
-function guarded<T>(
+function checkGuarded<T>(
   store: FileStore,
   agentId: string,
   found: Found,
@@ -138,7 +138,7 @@ function guarded<T>(
     const code = error instanceof SubstratError ? error.code : 'CORRUPT'
     if (code === 'UNKNOWN_FORMAT') found('a log is of a known format', messageOf(error), path)
     else if (code === 'CORRUPT') found('a log is whole up to its last batch', messageOf(error), path)
-    else unreadable(error, path, found)
+    else reportUnreadable(error, path, found)
     return undefined
   }
 }

@@ -6,7 +6,7 @@ import { type Finding, type Found, foundIn, unlessUnreadable } from './finding.j
 
 export function checkBeside(store: FileStore, state: State, found: Found): void {
   const openRun = state.run?.status === 'open' ? state.run.run_id : undefined
-  for (const { runId, verb } of store.requests.to(state.id)) {
+  for (const { runId, verb } of store.requests.requestsTo(state.id)) {
     // A holder takes them away when its run is over, or the next one does.
     if (runId !== openRun && !store.isAgentHeld(state.id))
       found(

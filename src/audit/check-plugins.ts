@@ -39,7 +39,7 @@ export async function checkPlugins(
 }
 
 function installedIn(listPath: string, found: Found): string[] {
-  const unreadable = (why: string): string[] => {
+  const reportUnreadable = (why: string): string[] => {
     found('the list of plugins can be read', why, listPath)
     return []
   }
@@ -48,14 +48,14 @@ function installedIn(listPath: string, found: Found): string[] {
     text = readUserFile(listPath)
   } catch (error) {
     const { facts, message } = error as { facts?: { errno?: unknown }; message: string }
-    return facts?.errno === 'ENOENT' ? [] : unreadable(message)
+    return facts?.errno === 'ENOENT' ? [] : reportUnreadable(message)
   }
   try {
     const list = JSON.parse(text) as { oclif?: { plugins?: unknown } } | null
     const plugins = list?.oclif?.plugins ?? []
-    if (!Array.isArray(plugins)) return unreadable('its plugins are no list')
+    if (!Array.isArray(plugins)) return reportUnreadable('its plugins are no list')
     return plugins.map((plugin: { name?: unknown } | null) => String(plugin?.name))
   } catch (error) {
-    return unreadable(`it is no JSON: ${(error as Error).message}`)
+    return reportUnreadable(`it is no JSON: ${(error as Error).message}`)
   }
 }

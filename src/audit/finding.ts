@@ -22,7 +22,7 @@ export function foundIn(findings: Finding[], agentId: string | null): Found {
 }
 
 /** What is in the way of a look is a finding too, and the look goes on elsewhere. */
-export function unreadable(error: unknown, path: string, found: Found): void {
+export function reportUnreadable(error: unknown, path: string, found: Found): void {
   // A link is found by its name, once: that nothing behind it is read needs no saying.
   if (error instanceof SubstratError && error.code === 'HOME_EXPOSED') return
   const { message } = error as Error
@@ -34,6 +34,6 @@ export function unlessUnreadable(path: string, found: Found, look: () => void): 
   try {
     look()
   } catch (error) {
-    unreadable(error, path, found)
+    reportUnreadable(error, path, found)
   }
 }

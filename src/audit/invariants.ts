@@ -31,7 +31,7 @@ const LOOK = 'ls -la {path}'
 const OR_REBUILD = 'restore {path} from a backup; or go on with what is whole of it: {rebuild}'
 const BACKUP = 'restore {path} from a backup'
 
-const damaged = (rest: Pick<Row, 'rebuild' | 'remedy' | 'ended'>): Row => ({
+const damagedRow = (rest: Pick<Row, 'rebuild' | 'remedy' | 'ended'>): Row => ({
   verdict: 'damaged',
   left: 'never',
   code: 'CORRUPT',
@@ -58,27 +58,27 @@ const everAfter = (verdict: Verdict, rest: Pick<Row, 'rebuild' | 'remedy'>): Row
 
 const ROWS = {
   // The log.
-  'a log is whole up to its last batch': damaged({ rebuild: 'log', remedy: OR_REBUILD }),
-  'an agent that exists has its log': damaged({ rebuild: 'log', remedy: OR_REBUILD }),
+  'a log is whole up to its last batch': damagedRow({ rebuild: 'log', remedy: OR_REBUILD }),
+  'an agent that exists has its log': damagedRow({ rebuild: 'log', remedy: OR_REBUILD }),
   'a log is of a known format': needsYou('UNKNOWN_FORMAT', {
     remedy: 'use the version of substrat that wrote it, or a newer one',
   }),
-  'a message is delivered, or obeyed, at most once': damaged({ remedy: 'substrat log {agent}' }),
-  'a blob that a record names is there, and whole': damaged({ remedy: BACKUP }),
-  'the snapshot is the fold of the log': damaged({ rebuild: 'snapshot' }),
-  'a token that can be used is that of the open wait': damaged({ remedy: 'substrat show {agent}' }),
+  'a message is delivered, or obeyed, at most once': damagedRow({ remedy: 'substrat log {agent}' }),
+  'a blob that a record names is there, and whole': damagedRow({ remedy: BACKUP }),
+  'the snapshot is the fold of the log': damagedRow({ rebuild: 'snapshot' }),
+  'a token that can be used is that of the open wait': damagedRow({ remedy: 'substrat show {agent}' }),
   // A power cut, where the file system wrote the name before the bytes; nothing but time is lost.
   'a snapshot is whole': everAfter('repairs_itself', { rebuild: 'snapshot' }),
   // A power cut: the index is not synced. The next message with a key makes it again.
   'a key index is whole': everAfter('repairs_itself', { rebuild: 'keys' }),
-  'the key index has the keys of the log': damaged({ rebuild: 'keys' }),
+  'the key index has the keys of the log': damagedRow({ rebuild: 'keys' }),
   // A kill between the blob and the record that would have named it.
   'a blob is named by a record': everAfter('harmless', {}),
   'a torn tail is cut by the first writer': { ...untilRecovery(), rebuild: 'visit' },
   'no session is active without a holder': untilRecovery(),
   'what a run waits for can still come': untilRecovery(),
   // Mail.
-  'what is in an inbox is a message': damaged({ rebuild: 'mail' }),
+  'what is in an inbox is a message': damagedRow({ rebuild: 'mail' }),
   'delivered mail is not in the inbox': untilRecovery(),
   'what ended turns owe is sent': untilRecovery(),
   'what was asked of an agent is obeyed': untilRecovery(),
@@ -89,12 +89,12 @@ const ROWS = {
   },
   'a marker is of an agent': untilRecovery(RECOVER),
   // The tree.
-  "an agent's parent is there, and lives as long as it": damaged({
+  "an agent's parent is there, and lives as long as it": damagedRow({
     remedy: 'substrat terminate {id} --recursive',
     ended: 'substrat remove {id} --recursive',
   }),
-  "an agent's path is its parent's and its name": damaged({ remedy: 'substrat log {agent}' }),
-  'a living name leads to its agent': damaged({ rebuild: 'index' }),
+  "an agent's path is its parent's and its name": damagedRow({ remedy: 'substrat log {agent}' }),
+  'a living name leads to its agent': damagedRow({ rebuild: 'index' }),
   // Somebody deleted it, or a power cut took the empty file: it is built again, and nothing trusts it until then.
   'an index of names is complete': everAfter('repairs_itself', { rebuild: 'index' }),
   'an entry of an index is whole': { ...everAfter('harmless', { rebuild: 'index' }), left: 'never' },
@@ -117,10 +117,10 @@ const ROWS = {
   'a home is open to its owner alone': needsYou('HOME_EXPOSED', { rebuild: 'mode' }),
   'everything in a home is of one owner': needsYou('HOME_EXPOSED', { remedy: LOOK }),
   'no link stands in a home': needsYou('HOME_EXPOSED', { remedy: LOOK }),
-  'a name of the format is of its kind': damaged({ remedy: LOOK }),
+  'a name of the format is of its kind': damagedRow({ remedy: LOOK }),
   'everything in a home can be read': needsYou('STORAGE_FAILED', { remedy: LOOK }),
   // It holds no more than an id and the kind of the locks.
-  'home.json is whole': damaged({
+  'home.json is whole': damagedRow({
     remedy: `${BACKUP}; or, while no substrat runs: mv {path} {path}.damaged && ${RECOVER}`,
   }),
   'a home has its home.json': everAfter('repairs_itself', { remedy: RECOVER }),

@@ -23,7 +23,7 @@ export class LostKeys {
   }
 
   /** By their hashes, latest last: those whose record is behind `seq`. */
-  behind(seq: number): string[] {
+  hashesAfter(seq: number): string[] {
     const lost = [...this.index.places()].filter(([, place]) => place.seq > seq)
     return lost.sort(([, a], [, b]) => a.seq - b.seq).map(([hash]) => hash)
   }

@@ -12,15 +12,15 @@ import { SubstratError } from '../errors.js'
 import { killServer } from '../provider/warm.js'
 import { killPrograms } from '../recovery/settle.js'
 import { encodeBatch } from '../session/batch.js'
-import { busy } from '../session/busy.js'
+import { busyError } from '../session/busy.js'
 import { foldWholePart, load, loadFrom } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
 import { snapshotAlone, snapshotOf } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import type { FileStore, Lease, LogReader } from '../storage/store.js'
 import { lockChildren, lockRoots } from '../tree/children.js'
-import { readable } from '../tree/names.js'
-import { revoked, withdrawn } from '../turn/step/calls.js'
+import { readableState } from '../tree/names.js'
+import { revokedRecords, withdrawnRecords } from '../turn/step/calls.js'
 import { LostKeys } from './lost-keys.js'
 import { type Remains, remainsOf } from './remains.js'
 
@@ -44,14 +44,14 @@ export async function rebuildLog(
       : await lockChildren(store, base.parent, surgeon.command)
   try {
     const lease = await store.lockAgent(agentId, surgeon.command, 0)
-    if (lease === undefined) throw busy(store, agentId)
+    if (lease === undefined) throw busyError(store, agentId)
     try {
       if (!isDamaged(store, agentId)) return undefined
       const mayLive = isFree(store, base, index.lookUp(base.name ?? base.id))
       const { state, keysLost } = await operate(store, agentId, mayLive, { ...surgeon, lease })
       if (state.state !== 'terminated' && (state.parent !== null || state.name !== null))
         index.reserve(state.name ?? state.id, state.id)
-      return told(state, keysLost)
+      return rebuildSentence(state, keysLost)
     } finally {
       await lease.release()
     }
@@ -99,7 +99,7 @@ function wholePart(store: FileStore, agentId: string, log: LogReader | undefined
 /** No other living agent has its name, and its parent lives: else it was terminated, and the record of that is lost. */
 function isFree(store: FileStore, { id, parent }: State, owner: string | undefined): boolean {
   const isLiving = (other: string): boolean =>
-    (readable(store, other)?.state ?? 'terminated') !== 'terminated'
+    (readableState(store, other)?.state ?? 'terminated') !== 'terminated'
   if (owner !== undefined && owner !== id && isLiving(owner)) return false
   return parent === null || isLiving(parent)
 }
@@ -134,7 +134,7 @@ async function operate(
   lease.assertHeld()
   const kept = store.upkeep.keepDamaged(agentId).log ?? 'nothing'
   const records = [
-    ...(isLogged ? atRest(base) : [created(base)]),
+    ...(isLogged ? atRest(base) : [createdRecord(base)]),
     ...remains.settings,
     rebuiltRecord(store, agentId, kept, remains),
     ...(mayLive && !remains.isTerminated ? [] : [{ kind: 'session.terminated' } satisfies NewRecord]),
@@ -154,8 +154,8 @@ function atRest(state: State): NewRecord[] {
   const end: NewRecord[] =
     run?.status === 'open'
       ? [
-          ...revoked(state, run, 'ended'),
-          ...withdrawn(run, 'the log was damaged'),
+          ...revokedRecords(state, run, 'ended'),
+          ...withdrawnRecords(run, 'the log was damaged'),
           { kind: 'run.cancelled', run_id: run.run_id, reason: 'log_damaged' },
         ]
       : []
@@ -168,7 +168,7 @@ function atRest(state: State): NewRecord[] {
   ]
 }
 
-function created(state: State): NewRecord {
+function createdRecord(state: State): NewRecord {
   const { id, format, name, parent, path, instructions, provider_name, options, model, workspace, allow } =
     state
   return {
@@ -211,7 +211,7 @@ function rebuiltRecord(
   }
 }
 
-function told({ path, state, lost, last_seq }: State, keysLost: number): string {
+function rebuildSentence({ path, state, lost, last_seq }: State, keysLost: number): string {
   const kept = lost?.kept.at(-1) ?? 'nothing'
   const outcome = state === 'terminated' ? 'it is terminated' : 'it is on hold until it is resumed'
   const keys =

@@ -4,12 +4,12 @@
  */
 import { SubstratError } from '../errors.js'
 import { damagedMail, damagedOperatorMail } from '../mail/inbox.js'
-import { busy } from '../session/busy.js'
+import { busyError } from '../session/busy.js'
 import { openForRead } from '../session/open-for-read.js'
 import { openForAppend, type Session } from '../session/session.js'
 import { type Entry, FileStore } from '../storage/store.js'
 import { mendIndex } from '../tree/children.js'
-import { readable } from '../tree/names.js'
+import { readableState } from '../tree/names.js'
 import { looseEntries } from './check-files.js'
 import type { Finding } from './finding.js'
 import { INVARIANTS, type Rebuild } from './invariants.js'
@@ -69,7 +69,7 @@ const ACTIONS: Record<Rebuild, (patient: Patient) => Promise<string | undefined>
   log: ({ store, agentId, surgeon }) => rebuildLog(store, agentId as string, surgeon),
   async snapshot({ store, agentId, surgeon }) {
     const lease = await store.lockAgent(agentId as string, surgeon.command, 0)
-    if (lease === undefined) throw busy(store, agentId as string)
+    if (lease === undefined) throw busyError(store, agentId as string)
     try {
       store.snapshots.clear(agentId as string)
     } finally {
@@ -100,7 +100,7 @@ const ACTIONS: Record<Rebuild, (patient: Patient) => Promise<string | undefined>
   },
   /** That of its children, and the one that it stands in itself. */
   async index({ store, agentId, surgeon, known }) {
-    const own = agentId === null ? undefined : readable(store, agentId)
+    const own = agentId === null ? undefined : readableState(store, agentId)
     const parents = own === undefined ? [agentId] : [agentId, own.parent]
     for (const parent of parents) {
       if (known.mended.has(parent)) continue
@@ -146,7 +146,7 @@ async function underLock<T>(
   act: () => T,
 ): Promise<T> {
   const lease = await store.lockAgent(agentId, command, 0)
-  if (lease === undefined) throw busy(store, agentId)
+  if (lease === undefined) throw busyError(store, agentId)
   try {
     return act()
   } finally {
@@ -183,7 +183,7 @@ class Known {
   private read(): Map<string | null, string[]> {
     const children = new Map<string | null, string[]>()
     for (const id of this.store.agentIds()) {
-      const agent = readable(this.store, id)
+      const agent = readableState(this.store, id)
       if (agent === undefined) this.isEveryAgentRead = false
       else pushTo(children, agent.parent, id)
     }

@@ -41,7 +41,7 @@ export function remainsOf(
     delivered: [...(known?.delivered ?? [])],
     requests: known?.run?.status === 'open' ? [...known.run.requests] : [],
     keys: (known?.keys ?? []).filter(({ seq }) => seq > whole.last_seq).map(({ key }) => key),
-    key_hashes: lostKeys.behind(whole.last_seq),
+    key_hashes: lostKeys.hashesAfter(whole.last_seq),
     keysLost: 0,
     settings: known === undefined ? [] : settingsOf(known),
     isTerminated: known?.state === 'terminated',
@@ -55,7 +55,7 @@ export function remainsOf(
       remains.key_hashes.push(hash)
     }
   }
-  return bounded({ ...remains, keysLost: lostKeys.count(keySeqs) })
+  return boundedRemains({ ...remains, keysLost: lostKeys.count(keySeqs) })
 }
 
 function* recordsBehind(
@@ -100,7 +100,7 @@ function settingsOf(state: State): NewRecord[] {
   ]
 }
 
-function bounded(remains: Remains): Remains {
+function boundedRemains(remains: Remains): Remains {
   const delivered = [...new Set(remains.delivered)].slice(-2 * limits.deliveredIdsKeptMin)
   const requests = [...new Map(remains.requests.map((request) => [request.message_id, request])).values()]
   const keys: string[] = []

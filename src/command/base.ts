@@ -200,7 +200,7 @@ export abstract class BaseCommand extends Command {
 
   /** The reply or the object, once; and why the exit status is not 0. */
   protected report({ result, failure }: Outcome): void {
-    this.reporter?.done()
+    this.reporter?.clearSpinner()
     if (result.wait !== null) this.reportWait(result.wait, result.agent.id)
     stdout.keepRemedy(whereResultIs(result))
     if (failure === undefined || hasResult(failure.code)) {
@@ -273,7 +273,7 @@ export abstract class BaseCommand extends Command {
 
   /** Sets the exit status, and says why. The first failure of a command is its exit status. */
   protected fail(error: SubstratError, printsJson = true): void {
-    this.reporter?.done()
+    this.reporter?.clearSpinner()
     process.exitCode ??= error.exitStatus
     // The one line will say that the result could not be printed, and where it is.
     if (stdout.failure !== undefined && hasResult(error.code)) return
@@ -293,7 +293,7 @@ export abstract class BaseCommand extends Command {
   /** From here on a signal ends the process as it would any other; the entry ends it once the output is read. */
   protected override async finally(): Promise<void> {
     // Also of a command that has no turn of its own: what it has caused is not left half-way.
-    await this.deliveries?.idle()
+    await this.deliveries?.untilIdle()
     this.reporter?.noteSecrets()
     this.shutdown?.close()
   }

@@ -40,15 +40,15 @@ export async function start(root: string, commands: Commands, starter: Starter):
     fail(error, argv)
   }
   process.off('beforeExit', failUnfinished)
-  await written(process.stdout)
+  await flush(process.stdout)
   stdout.finish()
-  await written(process.stderr)
+  await flush(process.stderr)
   // What a provider has left running (a timer, a connection, a turn that takes no notice of its end) keeps no process.
   process.exit()
 }
 
 /** Settles when the reader has taken all of it, however slow it is, or is gone: exit would throw away what is in a pipe's queue. */
-function written(stream: NodeJS.WriteStream): Promise<void> {
+function flush(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => {
     stream.write('', () => resolve())
   })

@@ -31,13 +31,13 @@ async function bridge(socket: string | undefined, input: Readable, output: Writa
   const holder = socket === undefined ? undefined : await connectTo(socket)
   if (holder === undefined) {
     const why = socket === undefined ? NO_TURN : OVER
-    return Promise.race([refuse(why, input, output), closed(output)])
+    return Promise.race([refuse(why, input, output), closeOf(output)])
   }
   const open = new OpenRequests()
   holder.on('error', () => undefined)
-  const gone = closed(holder)
+  const gone = closeOf(holder)
   void ask(holder, input, output, open).catch(() => holder.destroy())
-  await Promise.race([answer(holder, output, open).catch(() => undefined), closed(output)])
+  await Promise.race([answer(holder, output, open).catch(() => undefined), closeOf(output)])
   holder.destroy()
   await gone
   for (const id of open.ids()) output.write(errorLine(id, UNREACHABLE, OVER))
@@ -52,40 +52,40 @@ const OVER =
 const UNREACHABLE = -32000
 
 /** However it comes to that. */
-function closed(stream: Duplex | Writable): Promise<void> {
+function closeOf(stream: Duplex | Writable): Promise<void> {
   return new Promise((resolve) => stream.once('close', () => resolve()))
 }
 
 async function ask(holder: Duplex, input: Readable, output: Writable, open: OpenRequests): Promise<void> {
   for await (const line of linesOf(input, limits.mcpLineBytesMax)) {
     const heard = hear(line)
-    if (heard.kind === 'refused') await written(output, heard.answer)
+    if (heard.kind === 'refused') await writeTo(output, heard.answer)
     if (heard.kind !== 'message') continue
-    open.asked(heard)
-    await written(holder, line.bytes)
+    open.openRequest(heard)
+    await writeTo(holder, line.bytes)
   }
   // Who asks once and closes its end still gets what it asked for.
-  await open.answered()
+  await open.untilAnswered()
   holder.end()
 }
 
 async function answer(holder: Duplex, output: Writable, open: OpenRequests): Promise<void> {
   for await (const { bytes } of linesOf(holder)) {
-    open.answers(bytes)
-    await written(output, bytes)
+    open.closeAnswered(bytes)
+    await writeTo(output, bytes)
   }
 }
 
 async function refuse(why: string, input: Readable, output: Writable): Promise<void> {
   for await (const line of linesOf(input, limits.mcpLineBytesMax)) {
     const heard = hear(line)
-    if (heard.kind === 'refused') await written(output, heard.answer)
+    if (heard.kind === 'refused') await writeTo(output, heard.answer)
     if (heard.kind === 'message' && heard.id !== undefined)
-      await written(output, errorLine(heard.id, UNREACHABLE, why))
+      await writeTo(output, errorLine(heard.id, UNREACHABLE, why))
   }
 }
 
-async function written(output: Writable, bytes: string | Buffer): Promise<void> {
+async function writeTo(output: Writable, bytes: string | Buffer): Promise<void> {
   if (!output.write(bytes)) await once(output, 'drain')
 }
 
@@ -94,19 +94,19 @@ class OpenRequests {
   private readonly open = new Set<string>()
   private onNone: (() => void) | undefined
 
-  asked({ id, message }: Extract<Heard, { kind: 'message' }>): void {
+  openRequest({ id, message }: Extract<Heard, { kind: 'message' }>): void {
     if (id !== undefined) this.open.add(id)
     // One that is taken back is not answered.
     else if (message.method === 'notifications/cancelled')
       this.close((message.params as { requestId?: unknown } | undefined)?.requestId)
   }
 
-  answers(line: Buffer): void {
-    const message = parsed(line)
+  closeAnswered(line: Buffer): void {
+    const message = parsedMessage(line)
     if (message !== undefined && message.method === undefined) this.close(message.id)
   }
 
-  answered(): Promise<void> {
+  untilAnswered(): Promise<void> {
     return new Promise((resolve) => {
       this.onNone = resolve
       this.tell()
@@ -128,7 +128,7 @@ class OpenRequests {
 }
 
 /** Of the holder, whose lines are our own. */
-function parsed(line: Buffer): Message | undefined {
+function parsedMessage(line: Buffer): Message | undefined {
   try {
     const value: unknown = JSON.parse(line.toString('utf8'))
     return typeof value === 'object' && value !== null ? value : undefined

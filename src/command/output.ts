@@ -59,14 +59,16 @@ export function errorJson(error: SubstratError): { error: Record<string, unknown
 
 export function errorLine(error: SubstratError): string {
   const line =
-    error.hint === undefined ? bounded(error.message) : `${bounded(error.message)} (${bounded(error.hint)})`
+    error.hint === undefined
+      ? boundedSentence(error.message)
+      : `${boundedSentence(error.message)} (${boundedSentence(error.hint)})`
   return `substrat: ${oneLine(line)}`
 }
 
 /** A word of any length may be repeated in a sentence; with `--json` all of it is there. */
 const SENTENCE_CHARACTERS_MAX = 4000
 
-function bounded(sentence: string): string {
+function boundedSentence(sentence: string): string {
   return sentence.length <= SENTENCE_CHARACTERS_MAX
     ? sentence
     : `${sentence.slice(0, SENTENCE_CHARACTERS_MAX)}…`
@@ -90,10 +92,10 @@ const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u
 
 /** For a terminal: what would steer it is shown, not obeyed. For a pipe the text is exact. */
 export function forPerson(text: string, stream: { isTTY?: boolean }): string {
-  return stream.isTTY === true ? text.replace(STEERING, visible) : text
+  return stream.isTTY === true ? text.replace(STEERING, visibleCode) : text
 }
 
-function visible(character: string): string {
+function visibleCode(character: string): string {
   const code = character.charCodeAt(0).toString(16)
   return code.length > 2 ? `\\u${code}` : `\\x${code.padStart(2, '0')}`
 }

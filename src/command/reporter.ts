@@ -20,7 +20,7 @@ export class ConsoleReporter implements Reporter {
     if (this.options.isStream) process.stdout.write(`${JSON.stringify({ agent: agentId, ...record })}\n`)
     if (record.kind === 'run.started' || record.kind === 'run.resumed') this.spin()
     if (record.kind.startsWith('run.') && record.kind !== 'run.started' && record.kind !== 'run.resumed')
-      this.done()
+      this.clearSpinner()
   }
 
   text(content: string, agentId: string, runId: string): void {
@@ -49,12 +49,12 @@ export class ConsoleReporter implements Reporter {
 
   note(text: string): void {
     const wasSpinning = this.spinner !== undefined
-    this.done()
+    this.clearSpinner()
     process.stderr.write(`substrat: ${forPerson(text, process.stderr)}\n`)
     if (wasSpinning) this.spin()
   }
 
-  done(): void {
+  clearSpinner(): void {
     if (this.spinner === undefined) return
     clearInterval(this.spinner)
     this.spinner = undefined

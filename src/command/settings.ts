@@ -222,10 +222,10 @@ function parseConfig(store: FileStore): ConfigFile {
   try {
     config = JSON.parse(bytes.toString('utf8'))
   } catch (error) {
-    throw invalid(store.configPath, `it is not JSON: ${(error as Error).message}`, hint)
+    throw invalidConfigError(store.configPath, `it is not JSON: ${(error as Error).message}`, hint)
   }
   if (typeof config === 'object' && config !== null && !Array.isArray(config)) return config as ConfigFile
-  throw invalid(store.configPath, 'it is no JSON object', hint)
+  throw invalidConfigError(store.configPath, 'it is no JSON object', hint)
 }
 
 function checkConfig(config: ConfigFile, path: string): Partial<Record<SettingKey, string>> {
@@ -233,7 +233,7 @@ function checkConfig(config: ConfigFile, path: string): Partial<Record<SettingKe
   for (const [key, value] of Object.entries(config)) {
     if (!isSettingKey(key)) {
       const hint = `take it out of that file; the keys are ${Object.keys(SETTINGS).join(', ')}`
-      throw invalid(path, `${JSON.stringify(key)} is no setting`, hint)
+      throw invalidConfigError(path, `${JSON.stringify(key)} is no setting`, hint)
     }
     const text = typeof value === 'number' ? String(value) : isObject(value) ? JSON.stringify(value) : value
     checkValue(key, text, path)
@@ -250,9 +250,9 @@ function checkValue(
 ): asserts value is string {
   const { kind } = SETTINGS[key]
   if (typeof value === 'string' && isGood(kind, value)) return
-  throw invalid(where, `${key} is ${JSON.stringify(value)}, not ${EXPECTED[kind]}`, hint)
+  throw invalidConfigError(where, `${key} is ${JSON.stringify(value)}, not ${EXPECTED[kind]}`, hint)
 }
 
-function invalid(where: string, why: string, hint: string): SubstratError {
+function invalidConfigError(where: string, why: string, hint: string): SubstratError {
   return new SubstratError('CONFIG_INVALID', `${where} cannot be used: ${why}`, { hint, facts: { where } })
 }

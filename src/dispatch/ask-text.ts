@@ -3,10 +3,10 @@ export function askText({ tool, input }: { tool: string; input: { [key: string]:
   const fields = Object.entries(input)
   const [only] = fields
   if (fields.length === 1 && typeof only?.[1] === 'string') return `${tool}: ${only[1]}`
-  return `${tool}: ${fields.map(([field, value]) => `${field}=${plain(value)}`).join(' ')}`.trimEnd()
+  return `${tool}: ${fields.map(([field, value]) => `${field}=${quotedWord(value)}`).join(' ')}`.trimEnd()
 }
 
 /** A word as it is; what has spaces or lines in it is quoted, so that it is seen where it ends. */
-function plain(value: unknown): string {
+function quotedWord(value: unknown): string {
   return typeof value === 'string' && /^[^\s"]+$/.test(value) ? value : JSON.stringify(value)
 }

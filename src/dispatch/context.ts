@@ -66,7 +66,7 @@ export interface DeliveryPolicy {
   /** Turns for mail. */
   turnsMax: number
   onVisited: ((agentId: string, visited: Visited) => void) | undefined
-  /** Whether nobody is begun with before `idle`. */
+  /** Whether nobody is begun with before `untilIdle`. */
   isPaused: boolean
 }
 
@@ -74,8 +74,8 @@ export interface DeliveryPolicy {
 export interface Deliveries {
   /** Turns for mail that may still be begun. */
   readonly budget: TurnBudget
-  /** The context for a part of the command that has a policy of its own. `idle` of this one waits for that too. */
-  under(policy: Partial<DeliveryPolicy>, changes?: Partial<Omit<Context, 'deliveries'>>): Context
+  /** The context for a part of the command that has a policy of its own. `untilIdle` of this one waits for that too. */
+  contextUnder(policy: Partial<DeliveryPolicy>, changes?: Partial<Omit<Context, 'deliveries'>>): Context
   /** Mail was stored for the agent, or something else asks for a turn of it. */
   wake(agentId: string): void
   /**
@@ -94,7 +94,7 @@ export interface Deliveries {
   /** Begins nothing more. */
   stop(): void
   /** Settles when nothing is under way any more; says what was left. */
-  idle(): Promise<void>
+  untilIdle(): Promise<void>
 }
 
 export interface Context {

@@ -26,7 +26,7 @@ class CommandDeliveries implements Deliveries {
   readonly ctx: Context
   readonly budget: TurnBudget
   private isPaused: boolean
-  /** Those of the parts of the command, see `under`. */
+  /** Those of the parts of the command, see `contextUnder`. */
   private readonly parts: Deliveries[] = []
   private readonly waiting = new Set<string>()
   private readonly active = new Map<string, Promise<void>>()
@@ -45,7 +45,7 @@ class CommandDeliveries implements Deliveries {
     this.isPaused = policy.isPaused
   }
 
-  under(policy: Partial<DeliveryPolicy>, changes: Partial<Omit<Context, 'deliveries'>> = {}): Context {
+  contextUnder(policy: Partial<DeliveryPolicy>, changes: Partial<Omit<Context, 'deliveries'>> = {}): Context {
     const { ctx } = new CommandDeliveries({ ...this.ctx, ...changes }, { ...this.policy, ...policy })
     this.parts.push(ctx.deliveries)
     return ctx
@@ -81,8 +81,8 @@ class CommandDeliveries implements Deliveries {
     this.begin()
   }
 
-  async idle(): Promise<void> {
-    for (const part of this.parts) await part.idle()
+  async untilIdle(): Promise<void> {
+    for (const part of this.parts) await part.untilIdle()
     this.isPaused = false
     this.begin()
     while (this.active.size + this.joined.size > 0)
@@ -150,8 +150,8 @@ class CommandDeliveries implements Deliveries {
     const state = this.stateOf(agentId)
     if (state === undefined || state.state === 'terminated') return false
     try {
-      const may = (turn: Turn): boolean => turnObstacle(state, turn) === undefined
-      const isTurnOwed = (state.isPoked && may('poke')) || (may('mail') && hasDueMail(store, state))
+      const mayTake = (turn: Turn): boolean => turnObstacle(state, turn) === undefined
+      const isTurnOwed = (state.isPoked && mayTake('poke')) || (mayTake('mail') && hasDueMail(store, state))
       return isTurnOwed || hasControls(store, state)
     } catch (error) {
       // What cannot be looked at may be owed: the visit says what is wrong with it.

@@ -23,7 +23,7 @@ export async function withDrain(
     if (told === undefined) throw error
     ctx.reporter.note(`messages may still wait for agent ${agentId}: ${(error as Error).message}`)
   } finally {
-    await ctx.deliveries.idle()
+    await ctx.deliveries.untilIdle()
   }
 }
 

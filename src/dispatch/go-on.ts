@@ -3,7 +3,7 @@ import { readableTime } from '../clock.js'
 import { damagedMail, hasDueMail, nextMail, removeDelivered } from '../mail/inbox.js'
 import type { Delivery } from '../mail/message.js'
 import type { Settled } from '../recovery/settle.js'
-import { interrupted } from '../recovery/settlement.js'
+import { interruptedRecords } from '../recovery/settlement.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
@@ -14,7 +14,7 @@ import { failureOf, nameOf, wasStopped } from './outcome.js'
 import type { TurnBudget } from './turn-budget.js'
 import { type Obstacle, turnObstacle } from './turn-obstacle.js'
 import { continueTurn, resumeTurn, startTurn } from './turns.js'
-import { obey, visit } from './visit.js'
+import { applyControls, visit } from './visit.js'
 
 /**
  * `exhausted`: it stopped going on by itself; a person's `resume` tries again, a person's message goes past it.
@@ -50,7 +50,7 @@ export async function goOn(ctx: Context, session: Session, options: GoOnOptions)
   if (auto && options.settled.hasStranger) return { outcome: 'stranger' }
   const whyNot = reasonToLeave(ctx, obstacle)
   if (whyNot !== undefined) {
-    if (state.run?.status === 'open') session.append(interrupted(state.run))
+    if (state.run?.status === 'open') session.append(interruptedRecords(state.run))
     return { outcome: whyNot }
   }
   const isOpen = state.run?.status === 'open'
@@ -107,7 +107,7 @@ export async function advance(
 export async function takeMail(ctx: Context, session: Session, budget: TurnBudget): Promise<number> {
   let turns = 0
   while (budget.left > 0) {
-    obey(session)
+    applyControls(session)
     if (!mayBegin(ctx, session)) break
     const messages = nextMail(session)
     const [first] = messages
@@ -126,7 +126,7 @@ export async function takeMail(ctx: Context, session: Session, budget: TurnBudge
     const run = await startTurn(
       ctx,
       session,
-      { prompt: { origin: 'mail', mails: messages.map(delivered) }, ...request },
+      { prompt: { origin: 'mail', mails: messages.map(deliveredFields) }, ...request },
       {
         isLast: () => budget.left <= 0 || nothingWaits(ctx, session),
       },
@@ -142,7 +142,9 @@ export async function takeMail(ctx: Context, session: Session, budget: TurnBudge
   return turns
 }
 
-function delivered(message: Delivery): Omit<NewRecord<'mail.delivered'>, 'kind' | 'run_id' | 'call_id'> {
+function deliveredFields(
+  message: Delivery,
+): Omit<NewRecord<'mail.delivered'>, 'kind' | 'run_id' | 'call_id'> {
   const { message_id, from, from_path, kind, reply_to, content, created_at, reminder_id } = message
   return {
     message_id,

@@ -40,9 +40,9 @@ export async function runUntil(
 /** A turn that has begun goes on to its end, whether or not somebody still waits for it. */
 function unlessStopped<T>(turn: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
-    const stopped = (): void => resolve(undefined)
-    signal.addEventListener('abort', stopped, { once: true })
-    turn.then(resolve, reject).finally(() => signal.removeEventListener('abort', stopped))
+    const onStop = (): void => resolve(undefined)
+    signal.addEventListener('abort', onStop, { once: true })
+    turn.then(resolve, reject).finally(() => signal.removeEventListener('abort', onStop))
   })
 }
 

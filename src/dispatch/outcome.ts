@@ -69,7 +69,7 @@ export function failureOf(
     case 'completed':
       return undefined
     case 'failed':
-      return failed(agent, run, facts, said)
+      return failedRunError(agent, run, facts, said)
     case 'cancelled':
       return run.reason === 'turn_timeout'
         ? new SubstratError('TIMED_OUT', `the turn of ${agent} was stopped: ${troubleOf(run)}`, {
@@ -146,7 +146,7 @@ const CODE_OF_FAILURE: Partial<Record<FailureType, ErrorCode>> = {
   busy: 'LOCKED',
 }
 
-function failed(
+function failedRunError(
   agent: string,
   run: Run | PastRun,
   facts: { agent: string; run_id: string },

@@ -38,11 +38,13 @@ export function queue(ctx: Context, request: SendRequest): Outcome {
   })
   const stored = isNew ? undefined : findPending(store, state, messageId)
   if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(state, request)
-  ctx.reporter.note(`queued as message ${messageId}: ${nameOf(state)} takes it ${when(state, notBefore)}`)
+  ctx.reporter.note(
+    `queued as message ${messageId}: ${nameOf(state)} takes it ${whenDelivered(state, notBefore)}`,
+  )
   return { result: viewTurn(store, state, null, null) }
 }
 
-function when(state: State, notBefore: SendRequest['notBefore']): string {
+function whenDelivered(state: State, notBefore: SendRequest['notBefore']): string {
   if (notBefore !== null) return `at ${readableTime(notBefore.at)}, with the next substrat deliver --all`
   const obstacle = turnObstacle(state, 'mail')
   switch (obstacle?.kind) {

@@ -12,7 +12,7 @@ import type { Session } from '../session/session.js'
 import type { Location } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import { refusedNotice } from '../turn/prompt/history.js'
-import { capped } from '../turn/tools/toolbox.js'
+import { cappedResult } from '../turn/tools/toolbox.js'
 
 /** `goesOn`: with the latest turn, whose prompt is told after it. */
 export interface SeedOptions {
@@ -172,7 +172,7 @@ function readWords(store: FileStore, agentId: string, latest: LatestTurn): void 
       const words = `${who}: ${readText(store, agentId, record.content)}`
       const isEarlier = record.kind === 'session.seeded'
       const runId = 'run_id' in record ? record.run_id : undefined
-      latest.add({ words: isEarlier ? words : fitting(words), runId, isEarlier })
+      latest.add({ words: isEarlier ? words : fittingText(words), runId, isEarlier })
     }
   } finally {
     log.close()
@@ -180,8 +180,10 @@ function readWords(store: FileStore, agentId: string, latest: LatestTurn): void 
 }
 
 /** One that alone is too long is there with its beginning and its end. */
-function fitting(words: string): string {
-  return Buffer.byteLength(words) <= limits.seedBytesMax ? words : capped(Buffer.from(words), false).content
+function fittingText(words: string): string {
+  return Buffer.byteLength(words) <= limits.seedBytesMax
+    ? words
+    : cappedResult(Buffer.from(words), false).content
 }
 
 function speakerOf(record: SessionRecord, agentId: string): string | undefined {

@@ -39,7 +39,7 @@ export async function boundServers(ctx: Context, max = ctx.warm.max): Promise<vo
       let count = living.length
       for (const mark of living) {
         if (count <= max && !isIdle(mark)) continue
-        if (await stopped(ctx, mark.agentId)) count -= 1
+        if (await stopServerOf(ctx, mark.agentId)) count -= 1
       }
     } finally {
       await lease?.release()
@@ -68,7 +68,7 @@ async function isCounted(ctx: Context, agentId: string): Promise<boolean> {
   if (isHere(ctx, known)) return true
   if (known !== undefined && isElsewhere(ctx.store, agentId, known)) return false
   // It may be about to be started: then its lock is held.
-  await visited(ctx, agentId, async (session) => {
+  await withFreeSession(ctx, agentId, async (session) => {
     const { warm } = session.state
     if (isHere(ctx, warm)) return
     if (await stopServer(session, (text) => ctx.reporter.note(text))) ctx.store.servers.forget(agentId)
@@ -90,16 +90,16 @@ function warmOf({ store }: Context, agentId: string): WarmServer | undefined {
 }
 
 /** False where it is in use, or runs on. One that has ended meanwhile, by itself or by its agent, is gone as well. */
-async function stopped(ctx: Context, agentId: string): Promise<boolean> {
+async function stopServerOf(ctx: Context, agentId: string): Promise<boolean> {
   let isStopped = false
-  await visited(ctx, agentId, async (session) => {
+  await withFreeSession(ctx, agentId, async (session) => {
     isStopped = await stopServer(session, (text) => ctx.reporter.note(text))
   })
   return isStopped
 }
 
 /** Nothing where somebody holds it, or it cannot be opened. */
-async function visited(
+async function withFreeSession(
   ctx: Context,
   agentId: string,
   work: (session: Session) => Promise<void>,

@@ -122,13 +122,13 @@ async function runTurn(
   const provider = await ctx.providers.check(session.state.provider_name, settings)
   // From the first record on, so that no signal finds a turn that nobody ends.
   ctx.shutdown.listen()
-  const run = await driven(ctx, session, provider, settings, first, options)
+  const run = await driveRun(ctx, session, provider, settings, first, options)
   // Who asked is told before this agent does anything else.
   await settleAccounts(ctx, session, false)
   return run
 }
 
-async function driven(
+async function driveRun(
   ctx: Context,
   session: Session,
   provider: Provider,

@@ -33,13 +33,13 @@ export async function visit<T>(
 ): Promise<T> {
   const wait = await holdUpCaller(ctx, agentId)
   try {
-    return await visited(ctx, agentId, options, work)
+    return await withSession(ctx, agentId, options, work)
   } finally {
     await wait.release()
   }
 }
 
-async function visited<T>(
+async function withSession<T>(
   ctx: Context,
   agentId: string,
   options: VisitOptions,
@@ -47,7 +47,7 @@ async function visited<T>(
 ): Promise<T> {
   const session = await openForAppend(ctx.store, agentId, { command: ctx.command, waitMs: options.waitMs })
   const looksAgain = options.goesOn && options.endsRun !== true
-  return within(ctx, session, looksAgain, async () => {
+  return finishAfter(ctx, session, looksAgain, async () => {
     const note = (text: string): void => ctx.reporter.note(text)
     const { policy } = toolboxOf(ctx, session)
     const { providers, tools } = ctx
@@ -63,13 +63,13 @@ async function visited<T>(
     // What a dead process owed goes out before anything new is done, but for the errors of a turn that is gone on with.
     if (!options.goesOn || !isInterrupted(session.state)) await settleAccounts(ctx, session, true)
     // What was asked of the agent holds for what is done now.
-    obey(session)
+    applyControls(session)
     return work(session, settled)
   })
 }
 
 /** Carries out what needs no turn. */
-export function obey(session: Session): void {
+export function applyControls(session: Session): void {
   if (session.state.state === 'terminated') return
   for (let records = controlRecords(session); records.length > 0; records = controlRecords(session)) {
     syncBeforeForgetting(session, records.length)
@@ -82,7 +82,7 @@ export function obey(session: Session): void {
  * The work and the clean end of a session that is open already. `looksAgain`: at the inbox, after a turn and the release
  * of the lock, unless somebody has stopped that turn and wants the agent at rest.
  */
-export async function within<T>(
+export async function finishAfter<T>(
   ctx: Context,
   session: Session,
   looksAgain: boolean,

@@ -25,22 +25,22 @@ function replaceAt(path: string, bytes: Buffer, mode: number): string {
     const found = io.realPathIfThere('user_file.realpath', path)
     // Of /dev/stdout, too, where the file that it leads to was removed.
     if (found === undefined && io.lstatIfThere('user_file.lstat', path)?.kind === 'link')
-      throw unwritable(path, 'it is a link that leads to no file')
+      throw unwritableError(path, 'it is a link that leads to no file')
     const real = found ?? path
     // Not `real`: a pipe that a link of /proc leads to has no path.
     const facts = io.statIfThere('user_file.stat', path)
     // A device, such as /dev/null, would be gone, and a plain file in its place.
-    if (facts !== undefined && facts.kind !== 'file') throw unwritable(path, 'it is no plain file')
+    if (facts !== undefined && facts.kind !== 'file') throw unwritableError(path, 'it is no plain file')
     replace('user_file', real, bytes, { durableName: false, like: facts ?? { mode } })
     return real
   } catch (error) {
     if (!(error instanceof SubstratError) || error.cause === undefined) throw error
     // Without the temporary file, which is nobody's business; one that could not be synced has never had the name.
-    throw unwritable(path, (error.cause as Error).message.replace(/, \w+( '.*')?$/, ''), error)
+    throw unwritableError(path, (error.cause as Error).message.replace(/, \w+( '.*')?$/, ''), error)
   }
 }
 
-function unwritable(path: string, why: string, cause?: SubstratError): SubstratError {
+function unwritableError(path: string, why: string, cause?: SubstratError): SubstratError {
   return new SubstratError('STORAGE_FAILED', `cannot write ${path}: ${why}`, {
     hint:
       cause === undefined

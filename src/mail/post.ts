@@ -33,14 +33,14 @@ export function post(store: FileStore, draft: Draft, options: PostOptions = {}):
   const before = agentOf(store, to)
   // First: it may have been taken, and its recipient terminated since.
   if (before !== undefined && isKnown(store, before, message_id, options)) return false
-  if (before === undefined || before.state === 'terminated') throw undeliverable(store, draft)
+  if (before === undefined || before.state === 'terminated') throw undeliverableError(store, draft)
   if (isBounded(draft)) checkRoom(store, before, message_id)
   store.syncNameOf(to)
   // While it is being stored and after: see `FileStore.unmark`.
   const isNew = put(store, draft, () => store.mark(to))
   store.mark(to)
   // Whoever terminates looks at the inbox after its record is there: one of us two sees the other.
-  if (isNew && isClosed(store, to) && takeBack(store, draft)) throw undeliverable(store, draft)
+  if (isNew && isClosed(store, to) && takeBack(store, draft)) throw undeliverableError(store, draft)
   return isNew
 }
 
@@ -141,7 +141,7 @@ function checkRoom(store: FileStore, recipient: State, messageId: string): void 
   })
 }
 
-function undeliverable(store: FileStore, { to }: Draft): SubstratError {
+function undeliverableError(store: FileStore, { to }: Draft): SubstratError {
   const state = agentOf(store, to)
   const [who, why] =
     state === undefined

@@ -18,7 +18,7 @@ import { isUnfinished } from '../session/status.js'
 import { randomUuid } from '../start/random.js'
 import { livingBelow } from '../tree/children.js'
 import { isBelow } from '../tree/forest.js'
-import { revoked, withdrawn } from '../turn/step/calls.js'
+import { revokedRecords, withdrawnRecords } from '../turn/step/calls.js'
 import { runStarted } from '../turn/step/records.js'
 
 export interface CancelledAgent {
@@ -65,8 +65,8 @@ export function cancelRecords(state: State, reason: NewRecord<'run.cancelled'>['
   if (run?.status !== 'open') return []
   const why = reason === 'terminated' ? 'the agent was terminated' : 'the turn was cancelled'
   return [
-    ...revoked(state, run, 'ended'),
-    ...withdrawn(run, why),
+    ...revokedRecords(state, run, 'ended'),
+    ...withdrawnRecords(run, why),
     { kind: 'run.cancelled', run_id: run.run_id, reason },
   ]
 }
@@ -88,7 +88,7 @@ function endOfInterrupted(state: State): NewRecord[] {
     steps_max: null,
     sources: [],
   })
-  const left = withdrawn({ ...run, run_id }, 'the turn was cancelled')
+  const left = withdrawnRecords({ ...run, run_id }, 'the turn was cancelled')
   return [...begun, ...left, { kind: 'run.cancelled', run_id, reason: 'cancelled' }]
 }
 

@@ -30,7 +30,7 @@ import {
   findToken,
   mintToken,
 } from '../turn/decision.js'
-import { capped } from '../turn/tools/toolbox.js'
+import { cappedResult } from '../turn/tools/toolbox.js'
 
 export interface DecisionRequest {
   agentId: string
@@ -78,14 +78,14 @@ async function decideIn(
       ? rotationOf(session, wait, wait.deadline_at as string)
       : { records: [], token_id: entry.token_id }
   const digest = digestDecision(decision, text)
-  const decided = { token_id, decision, digest, rotation, ...given(session, request) }
+  const decided = { token_id, decision, digest, rotation, ...givenText(session, request) }
   await runOwnTurn(ctx, session, onOutcome, (options) => decideTurn(ctx, session, decided, asks, options))
 }
 
 /** A result is as large for the model as one that a tool gave. */
-function given(session: Session, { decision, text }: DecisionRequest): Pick<Decided, 'text' | 'output'> {
+function givenText(session: Session, { decision, text }: DecisionRequest): Pick<Decided, 'text' | 'output'> {
   if (decision !== 'result') return { text }
-  const { content, whole } = capped(Buffer.from(text), false)
+  const { content, whole } = cappedResult(Buffer.from(text), false)
   return { text: content, ...(whole === null ? {} : { output: session.writeBlob(whole) }) }
 }
 

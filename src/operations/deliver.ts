@@ -44,9 +44,9 @@ export async function deliver(
   onAgent: DeliverListener,
 ): Promise<void> {
   const visits = new Map<string, Visited>()
-  const ctx = command.deliveries.under({
+  const ctx = command.deliveries.contextUnder({
     turnsMax: Number.POSITIVE_INFINITY,
-    onVisited: (agentId, visited) => visits.set(agentId, together(visits.get(agentId), visited)),
+    onVisited: (agentId, visited) => visits.set(agentId, sumOf(visits.get(agentId), visited)),
   })
   let told = 0
   const work = async (ids: string[]): Promise<boolean> => {
@@ -54,11 +54,13 @@ export async function deliver(
       if (ctx.store.hasAgent(id)) ctx.deliveries.wake(id)
       else forgetUnborn(ctx, id)
     }
-    await ctx.deliveries.idle()
+    await ctx.deliveries.untilIdle()
     for (const id of new Set([...ids, ...visits.keys()])) {
       const visited = visits.get(id)
       if (visited?.error !== undefined) markAgain(ctx, id)
-      const delivered = ctx.store.hasAgent(id) ? look(ctx, id, visited, agentIds.includes(id)) : undefined
+      const delivered = ctx.store.hasAgent(id)
+        ? deliveredAgent(ctx, id, visited, agentIds.includes(id))
+        : undefined
       if (delivered === undefined) continue
       onAgent(delivered.delivered, delivered.failure)
       told += 1
@@ -80,7 +82,7 @@ export function namedAgents(words: string[], all: boolean, resolve: (word: strin
   return [...new Set(words.map(resolve))]
 }
 
-function together(before: Visited | undefined, { turns, isHeld, error }: Visited): Visited {
+function sumOf(before: Visited | undefined, { turns, isHeld, error }: Visited): Visited {
   return { turns: (before?.turns ?? 0) + turns, isHeld, error: error ?? before?.error }
 }
 
@@ -90,7 +92,7 @@ interface Delivered {
 }
 
 /** Undefined where there is nothing to say of one that nobody named. */
-function look(
+function deliveredAgent(
   ctx: Context,
   agentId: string,
   visited: Visited | undefined,
@@ -102,7 +104,7 @@ function look(
     state = readState(ctx.store, agentId)
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error
-    return unreadable(agentId, turns, visited?.error ?? error)
+    return unreadableAgent(agentId, turns, visited?.error ?? error)
   }
   const { path, run } = state
   const inbox = state.state === 'terminated' ? 0 : countPending(ctx.store, state)
@@ -115,16 +117,19 @@ function look(
     ? undefined
     : (visited?.error ?? ofRun ?? (isNamed ? whyStuck(ctx, state) : undefined))
   if (!isNamed && turns === 0 && inbox === 0 && failure === undefined && !isHeld) return undefined
-  return told(
+  return deliveredResult(
     { agent: agentId, path, turns, status: statusNow(ctx.store, state), inbox, run: run && viewRun(run) },
     failure,
   )
 }
 
-function unreadable(agent: string, turns: number, error: SubstratError): Delivered {
-  return told({ agent, path: null, turns, status: 'corrupt', inbox: 0, run: null }, error)
+function unreadableAgent(agent: string, turns: number, error: SubstratError): Delivered {
+  return deliveredResult({ agent, path: null, turns, status: 'corrupt', inbox: 0, run: null }, error)
 }
 
-function told(facts: Omit<DeliveredAgent, keyof ResultEnd>, failure: SubstratError | undefined): Delivered {
+function deliveredResult(
+  facts: Omit<DeliveredAgent, keyof ResultEnd>,
+  failure: SubstratError | undefined,
+): Delivered {
   return { delivered: { ...facts, ...resultEnd(failure) }, failure }
 }

@@ -6,7 +6,7 @@
 import { checkFiles } from '../audit/check-files.js'
 import { checkPlugins, type PluginPlaces } from '../audit/check-plugins.js'
 import { type Diagnosis, diagnose } from '../audit/diagnose.js'
-import { type Finding, foundIn, unreadable } from '../audit/finding.js'
+import { type Finding, foundIn, reportUnreadable } from '../audit/finding.js'
 import { INVARIANTS, VERDICTS, type Verdict } from '../audit/invariants.js'
 import { rebuildHome } from '../audit/rebuild.js'
 import { refuseInTool } from '../dispatch/caller.js'
@@ -106,14 +106,14 @@ interface Looked extends Diagnosis {
 
 async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
   const { store, trouble } = openLeniently(root)
-  const looked = store === undefined ? namesAlone(root) : await diagnosed(store, options.all)
+  const looked = store === undefined ? namesAlone(root) : await diagnosisOf(store, options.all)
   const found = foundIn(looked.findings, null)
   // What the disk does not give is no damage: nobody shall move it away for that.
   if (trouble?.code === 'CORRUPT') found('home.json is whole', trouble.message, FileStore.factsPath(root))
-  else if (trouble !== undefined) unreadable(trouble, root, found)
+  else if (trouble !== undefined) reportUnreadable(trouble, root, found)
   const { settingsTrouble, plugins } = options
   if (settingsTrouble?.code === 'STORAGE_FAILED') {
-    if (trouble === undefined) unreadable(settingsTrouble, root, found)
+    if (trouble === undefined) reportUnreadable(settingsTrouble, root, found)
   } else if (settingsTrouble !== undefined) found('the settings can be used', settingsTrouble.message)
   await checkPlugins(plugins, looked.states.values(), found)
   return { ...looked, isUnreadable: trouble !== undefined }
@@ -130,12 +130,12 @@ function openLeniently(root: string): { store?: FileStore | undefined; trouble?:
 }
 
 /** Where not even the agents can be listed, the names say why. */
-async function diagnosed(store: FileStore, isWhole: boolean): Promise<Diagnosis> {
+async function diagnosisOf(store: FileStore, isWhole: boolean): Promise<Diagnosis> {
   try {
     return await diagnose(store, isWhole)
   } catch (error) {
     const looked = namesAlone(store.root)
-    unreadable(error, store.root, foundIn(looked.findings, null))
+    reportUnreadable(error, store.root, foundIn(looked.findings, null))
     return looked
   }
 }

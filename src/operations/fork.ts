@@ -6,7 +6,7 @@ import { wordOf } from '../dispatch/outcome.js'
 import { readState } from '../dispatch/read-state.js'
 import { conversationText } from '../dispatch/seed.js'
 import { type TurnResult, viewTurn } from '../dispatch/view.js'
-import { within } from '../dispatch/visit.js'
+import { finishAfter } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { readText } from '../session/read.js'
 import type { NewRecord } from '../session/records.js'
@@ -65,5 +65,5 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
     },
     ctx.bounds,
   )
-  return within(ctx, session, true, async () => viewTurn(ctx.store, session.state, null, null))
+  return finishAfter(ctx, session, true, async () => viewTurn(ctx.store, session.state, null, null))
 }

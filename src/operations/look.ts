@@ -44,7 +44,7 @@ export function listAgents(store: FileStore | undefined, filter: ListFilter): Li
   if (store === undefined) return []
   const ids = store.agentIds()
   const hasMail = whoHasMail(store)
-  const agents = ids.map((id) => listed(store, id, hasMail))
+  const agents = ids.map((id) => listedAgent(store, id, hasMail))
   return agents.filter((agent) => matches(agent, filter)).sort(byBirth)
 }
 
@@ -109,7 +109,7 @@ function nextCommand(store: FileStore, state: State, holder: Holder | null): str
   return isUnfinished(state) || isPending ? `substrat resume ${name}` : `substrat send ${name} '…'`
 }
 
-function listed(store: FileStore, id: string, hasMail: MailIndex): ListedAgent {
+function listedAgent(store: FileStore, id: string, hasMail: MailIndex): ListedAgent {
   try {
     const state = hasMail(id) ? peekState(store, id) : peekBrief(store, id)
     if (state === undefined) throw missingLog(store, id)

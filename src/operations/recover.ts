@@ -65,7 +65,7 @@ export async function recover(
     })
   }
   // Each agent is looked at before mail that this causes gives any of them a turn. Nothing is left running after it.
-  const ctx = command.deliveries.under({ isPaused: true }, { warm: { ...command.warm, keeps: false } })
+  const ctx = command.deliveries.contextUnder({ isPaused: true }, { warm: { ...command.warm, keeps: false } })
   if (!words.all)
     return visitEach(
       ctx,
@@ -103,7 +103,7 @@ async function visitEach(
     }
   }
   await Promise.all(Array.from({ length: Math.min(ctx.bounds.slotsMax, ids.length) }, worker))
-  await ctx.deliveries.idle()
+  await ctx.deliveries.untilIdle()
 }
 
 interface Recovered {
@@ -129,7 +129,7 @@ async function recoverOne(ctx: Context, agentId: string, goesOn: boolean): Promi
     const failure = outcome === 'held' ? undefined : error
     const words = outcome === 'held' ? 'held by a living process' : 'cannot be recovered'
     const facts = { agent: agentId, name: nameIn(ctx, agentId), row: null, outcome, run: null } as const
-    return told(facts, failure, words)
+    return recoveredResult(facts, failure, words)
   }
 }
 
@@ -157,7 +157,7 @@ async function recoverSession(
     outcome,
     run: run === null ? null : viewRun(run),
   } as const
-  return { ...told(facts, failure, wordsOf(state, settled.row, outcome)), isStopped }
+  return { ...recoveredResult(facts, failure, wordsOf(state, settled.row, outcome)), isStopped }
 }
 
 /**
@@ -177,7 +177,7 @@ function isLeft(ctx: Context, agentId: string): boolean {
 function neverBorn(ctx: Context, agentId: string): Recovered {
   forgetUnborn(ctx, agentId)
   const facts = { agent: agentId, name: null, row: 'A', outcome: 'clean', run: null } as const
-  return told(facts, undefined, 'nothing to do')
+  return recoveredResult(facts, undefined, 'nothing to do')
 }
 
 function nameIn(ctx: Context, agentId: string): string | null {
@@ -193,7 +193,7 @@ function stateIn(ctx: Context, agentId: string): State | undefined {
   }
 }
 
-function told(
+function recoveredResult(
   facts: Omit<RecoveredAgent, 'found' | keyof ResultEnd>,
   failure: SubstratError | undefined,
   words: string,

@@ -10,12 +10,12 @@ export function wordsOf(state: State, row: Row, outcome: 'clean' | 'marked' | 'c
   const { run } = state
   if (outcome === 'clean' || run === null) return 'nothing to do'
   if (outcome === 'continued') return `went on, ${endOf(run)}`
-  if (run.status === 'completed') return finished(state, row)
+  if (run.status === 'completed') return finishedSentence(state, row)
   if (run.status !== 'interrupted') return endOf(run)
   return `interrupted, and ${whyNotContinued(state) ?? 'left for the next command to continue'}`
 }
 
-function finished({ provider_name }: State, row: Row): string {
+function finishedSentence({ provider_name }: State, row: Row): string {
   return row === 'J'
     ? `${provider_name} had finished; its reply was recovered`
     : 'the reply was stored already; its turn is closed now'

@@ -74,7 +74,7 @@ export async function takeAway(ctx: Context, state: State): Promise<void> {
     if (!store.hasAgent(state.id)) return
     const now = openForRead(store, state.id)?.state
     const keep = now === undefined ? undefined : whyKept(store, now)
-    if (keep !== undefined) throw kept(state, keep)
+    if (keep !== undefined) throw keptError(state, keep)
     lease.assertHeld()
     store.removeAgent(state.id)
   } finally {
@@ -87,6 +87,6 @@ export function isGone(error: unknown): boolean {
   return error instanceof SubstratError && error.code === 'AGENT_NOT_FOUND'
 }
 
-export function kept(state: State, { code, why, hint }: Keep): SubstratError {
+export function keptError(state: State, { code, why, hint }: Keep): SubstratError {
   return new SubstratError(code, `${state.path} stays: ${why}`, { hint, facts: { agent_id: state.id } })
 }

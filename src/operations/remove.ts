@@ -12,7 +12,7 @@ import { type AgentView, viewAgent } from '../dispatch/view.js'
 import type { State } from '../session/state.js'
 import { forgetName } from '../tree/children.js'
 import { lowestFirst, readForest } from '../tree/forest.js'
-import { isGone, type Keep, kept, settleTerminated, takeAway, whyKept, whyKeptFor } from './removable.js'
+import { isGone, type Keep, keptError, settleTerminated, takeAway, whyKept, whyKeptFor } from './removable.js'
 
 /** Calls back with each agent once it is gone. Where one of them has to stay, nothing is taken away. */
 export async function remove(
@@ -28,7 +28,7 @@ export async function remove(
   const states = ids.map((id) => forest.agents.get(id) ?? readState(store, id))
   for (const state of states) {
     const keep = (await whyKeptNow(ctx, state)) ?? whyKeptFor(forest, state.id, (id) => ids.includes(id))
-    if (keep !== undefined) throw kept(state, keep)
+    if (keep !== undefined) throw keptError(state, keep)
   }
   for (const state of states) {
     const view = viewAgent(store, state)

@@ -40,13 +40,13 @@ export async function sendAs(
     onOutcome(answered)
     return
   }
-  if (from.state === 'terminated') throw over(from)
+  if (from.state === 'terminated') throw terminatedSenderError(from)
   try {
     const isLeft = request.isQueued || request.kind !== 'request' || request.notBefore !== null
     if (isLeft || ctx.caller !== senderId) onOutcome(leave(ctx, from, to, request))
     else await converse(ctx, from, to, request, onOutcome)
   } finally {
-    await ctx.deliveries.idle()
+    await ctx.deliveries.untilIdle()
   }
 }
 
@@ -58,7 +58,7 @@ function leave(ctx: Context, from: State, to: State, request: SendRequest): Outc
 }
 
 /** Nobody would be there to take the reply. */
-function over(from: State): SubstratError {
+function terminatedSenderError(from: State): SubstratError {
   return new SubstratError('SESSION_STATE', `${from.path} is terminated: it sends no more messages`, {
     hint: 'see which agents live: substrat tree',
     facts: { agent_id: from.id, state: from.state },

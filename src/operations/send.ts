@@ -120,21 +120,21 @@ function answeredBefore(ctx: Context, request: SendRequest): Outcome | undefined
 
 function refuseClosed(state: State): void {
   const obstacle = turnObstacle(state, 'message')
-  if (obstacle?.kind === 'terminated') throw terminated(state)
-  if (obstacle?.kind === 'hold' || obstacle?.kind === 'gate') throw closed(state, obstacle)
+  if (obstacle?.kind === 'terminated') throw terminatedError(state)
+  if (obstacle?.kind === 'hold' || obstacle?.kind === 'gate') throw closedError(state, obstacle)
 }
 
 const LEAD = { hold: 'let it go on', gate: 'let it' }
 const LEAVE = { hold: '--if-busy queue', gate: '--queue' }
 
-function closed(state: State, { kind, code, is, until, next }: Closed): SubstratError {
+function closedError(state: State, { kind, code, is, until, next }: Closed): SubstratError {
   return new SubstratError(code, `${nameOf(state)} is ${is}: it takes no turn until it is ${until}`, {
     hint: `${LEAD[kind]}: ${next}; or leave the message for then: ${LEAVE[kind]}`,
     facts: { agent_id: state.id },
   })
 }
 
-function terminated(state: State): SubstratError {
+function terminatedError(state: State): SubstratError {
   return new SessionStateError(`${nameOf(state)} is terminated: it takes no more messages`, {
     hint: `read what it said: substrat log ${wordOf(state)}; or start another: substrat spawn`,
     facts: { agent_id: state.id, state: state.state },

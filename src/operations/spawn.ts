@@ -7,7 +7,7 @@ import type { Outcome } from '../dispatch/outcome.js'
 import { runOwnTurn } from '../dispatch/own-turn.js'
 import { allowedTools, firstTurn } from '../dispatch/turns.js'
 import { viewTurn } from '../dispatch/view.js'
-import { within } from '../dispatch/visit.js'
+import { finishAfter } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { isDirectory } from '../files/user-files.js'
 import { bootId } from '../host/identity.js'
@@ -81,7 +81,7 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
   for (const record of session.records({ seq: 1, offset: 0 })) ctx.reporter.record(record, id)
   const wait = await holdUpCaller(ctx, id)
   await withDrain(ctx, id, listener.onOutcome, (onOutcome) =>
-    within(ctx, session, true, async () => {
+    finishAfter(ctx, session, true, async () => {
       if (request.prompt === null)
         return onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
       await runOwnTurn(ctx, session, onOutcome, (options) => firstTurn(ctx, session, options))

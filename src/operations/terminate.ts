@@ -27,7 +27,7 @@ export async function terminate(
 ): Promise<void> {
   checkReach(ctx.store, ctx.caller, agentId, 'terminate')
   // An error that a child's end sends up must not begin a turn of a parent that is about to end.
-  const paused = ctx.deliveries.under({ isPaused: true })
+  const paused = ctx.deliveries.contextUnder({ isPaused: true })
   if (isRecursive) await terminateAll(paused, agentId, onTerminated)
   else onTerminated(await terminateOne(paused, agentId))
 }

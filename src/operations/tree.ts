@@ -34,9 +34,9 @@ export interface TreeRequest {
 export function viewTree(store: FileStore | undefined, { agentId, all }: TreeRequest): TreeView {
   if (store === undefined) return { agents: [], stray: [] }
   const hasMail = whoHasMail(store)
-  const look = (_: FileStore, id: string): Brief | undefined =>
+  const peekAt = (_: FileStore, id: string): Brief | undefined =>
     hasMail(id) ? peekState(store, id) : peekBrief(store, id)
-  const forest = agentId === undefined ? forestOf(store, look) : branchOf(store, agentId, all, look)
+  const forest = agentId === undefined ? forestOf(store, peekAt) : branchOf(store, agentId, all, peekAt)
   const shown = new Set<string>()
   const nodeOf = (id: string): TreeNode | undefined => {
     const state = forest.agents.get(id)

@@ -52,7 +52,7 @@ export async function waitForAgents(
       deliveries.stop()
       ctx.shutdown.expire()
     }
-    await deliveries.idle()
+    await deliveries.untilIdle()
     for (const agentId of agentIds.slice(told)) watch.giveUp(agentId, onAgent)
   } finally {
     for (const edge of edges) await edge.release()
@@ -91,7 +91,7 @@ class Watch {
     private readonly request: WaitRequest,
   ) {
     ctx.shutdown.listen()
-    this.ctx = ctx.deliveries.under({
+    this.ctx = ctx.deliveries.contextUnder({
       turnsMax: Number.POSITIVE_INFINITY,
       onVisited: (agentId, visited) => this.visits.set(agentId, { ...visited, seq: this.seqOf(agentId) }),
     })
@@ -104,7 +104,7 @@ class Watch {
     let told = 0
     for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, PAUSE_MS_MAX)) {
       for (const agentId of agentIds) {
-        const rest = rests.has(agentId) ? undefined : this.look(agentId, !signal.aborted)
+        const rest = rests.has(agentId) ? undefined : this.restAt(agentId, !signal.aborted)
         if (rest !== undefined) rests.set(agentId, rest)
       }
       for (let id = agentIds[told]; id !== undefined && rests.has(id); id = agentIds[++told])
@@ -116,7 +116,7 @@ class Watch {
 
   /** The turns that ran here have ended, or were stopped. */
   giveUp(agentId: string, onAgent: WaitListener): void {
-    const rest = this.look(agentId, false)
+    const rest = this.restAt(agentId, false)
     if (rest !== undefined) {
       this.tell(agentId, rest, onAgent)
       return
@@ -126,7 +126,7 @@ class Watch {
   }
 
   /** Undefined while somebody works on it, or will. */
-  private look(agentId: string, begins: boolean): Rest | undefined {
+  private restAt(agentId: string, begins: boolean): Rest | undefined {
     try {
       const state = openForRead(this.ctx.store, agentId)?.state
       if (state === undefined) throw missingLog(this.ctx.store, agentId)
@@ -213,7 +213,7 @@ class Watch {
   }
 
   private tell(agentId: string, { state, failure }: Rest, onAgent: WaitListener): void {
-    const view = state === undefined ? unreadable(agentId, failure as SubstratError) : this.viewOf(state)
+    const view = state === undefined ? unreadableAgent(agentId, failure as SubstratError) : this.viewOf(state)
     onAgent({ ...view, ...resultEnd(failure) }, failure)
   }
 
@@ -223,7 +223,10 @@ class Watch {
   }
 }
 
-function unreadable(agentId: string, { code, message }: SubstratError): Omit<WaitedAgent, keyof ResultEnd> {
+function unreadableAgent(
+  agentId: string,
+  { code, message }: SubstratError,
+): Omit<WaitedAgent, keyof ResultEnd> {
   const agent: ListedAgent = { id: agentId, status: 'corrupt', error: { code, message } }
   return { agent, run: null, reply: null, wait: null }
 }

@@ -86,7 +86,7 @@ async function* runTurn(program: LaunchedProgram, prompt: string): AsyncIterable
   }
   const { code, signal } = await program.exited
   if (code !== 0) {
-    await errors.settled()
+    await errors.untilSettled()
     throw failedExit(code, signal, errors.text())
   }
   yield { type: 'done', reply: decode(Buffer.concat(pieces)) }
@@ -101,7 +101,10 @@ async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
   })
   for (let latePieces = 0; ; ) {
     const next = iterator.next()
-    const result = await Promise.race([next, exited.then(() => (latePieces === 0 ? quiet() : look()))])
+    const result = await Promise.race([
+      next,
+      exited.then(() => (latePieces === 0 ? untilQuiet() : lookOnce())),
+    ])
     if (result === 'quiet' || latePieces > LATE_PIECES_MAX) {
       // What is still to come is nobody's reply; the rejected read of a stream that we destroy is not an error either.
       next.catch(() => undefined)
@@ -115,19 +118,19 @@ async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
 }
 
 /** The pause, and then one look at the pipes: a process that was itself held up may find its timers due before its input. */
-async function quiet(): Promise<'quiet'> {
+async function untilQuiet(): Promise<'quiet'> {
   await new Promise((resolve) => setTimeout(resolve, QUIET_MS).unref())
-  return look()
+  return lookOnce()
 }
 
-function look(): Promise<'quiet'> {
+function lookOnce(): Promise<'quiet'> {
   return new Promise((resolve) => {
     setImmediate(() => setImmediate(resolve, 'quiet'))
   })
 }
 
-/** `settled`: all that was written before that call is read, as the exit may be told before it. */
-function keepTail(stream: NodeJS.ReadableStream): { text(): string; settled(): Promise<void> } {
+/** `untilSettled`: all that was written before that call is read, as the exit may be told before it. */
+function keepTail(stream: NodeJS.ReadableStream): { text(): string; untilSettled(): Promise<void> } {
   let kept = Buffer.alloc(0)
   let bytes = 0
   stream.on('data', (piece: Buffer) => {
@@ -145,11 +148,11 @@ function keepTail(stream: NodeJS.ReadableStream): { text(): string; settled(): P
   })
   return {
     text: () => kept.toString('utf8').trim(),
-    async settled() {
+    async untilSettled() {
       const end = clock.monotonic() + DRAIN_MS
       for (let before = -1; !isOver && before !== bytes && clock.monotonic() < end; ) {
         before = bytes
-        await Promise.race([over, quiet()])
+        await Promise.race([over, untilQuiet()])
       }
     },
   }

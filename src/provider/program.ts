@@ -45,7 +45,10 @@ async function launch(
   command: LaunchCommand,
   options: CallOptions,
 ): Promise<LaunchedProgram> {
-  const environment = { ...without([...(context.withheld ?? []), ...OTHERS]), ...context.environment }
+  const environment = {
+    ...environmentWithout([...(context.withheld ?? []), ...OTHERS]),
+    ...context.environment,
+  }
   const mark: Mark = { variable: 'SUBSTRAT_LAUNCH', value: randomUuid() }
   const start = { environment, mark, output: 'pipe' as const }
   const { child, group, exited, leash } = await startGated(command, start, options, context.record)
@@ -72,7 +75,7 @@ async function launch(
  */
 const OTHERS = ['SUBSTRAT_TOKEN', 'SUBSTRAT_SERVER', 'SUBSTRAT_LAUNCH']
 
-export function without(names: string[]): Record<string, undefined> {
+export function environmentWithout(names: string[]): Record<string, undefined> {
   return Object.fromEntries(names.map((name) => [name, undefined]))
 }
 

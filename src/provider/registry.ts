@@ -48,14 +48,15 @@ export class ProviderRegistry {
 
   /** Throws PROVIDER_NOT_FOUND, or PROVIDER_MISCONFIGURED where what is there is no provider. */
   async load(name: string): Promise<Provider> {
-    const found = BUILT_IN.find((entry) => entry.name === name) ?? this.only(name)
+    const found = BUILT_IN.find((entry) => entry.name === name) ?? this.onlyEntry(name)
     let provider: Provider
     try {
       provider = await inTime(found.load(), LOAD_MS_MAX, `it did not load within ${LOAD_MS_MAX / 1000} s`)
     } catch (error) {
-      throw broken(found, `it cannot be loaded: ${describeFailure(error).message}`, error)
+      throw brokenProviderError(found, `it cannot be loaded: ${describeFailure(error).message}`, error)
     }
-    if (!isProvider(provider)) throw broken(found, 'its default export is no provider', undefined)
+    if (!isProvider(provider))
+      throw brokenProviderError(found, 'its default export is no provider', undefined)
     return provider
   }
 
@@ -81,12 +82,12 @@ export class ProviderRegistry {
     return provider
   }
 
-  private only(name: string): ProviderEntry {
+  private onlyEntry(name: string): ProviderEntry {
     const found = this.list().filter((entry) => entry.name === name)
     if (found.length === 1) return found[0] as ProviderEntry
     const [first, second] = found
     if (first !== undefined && second !== undefined) {
-      throw broken(
+      throw brokenProviderError(
         first,
         `the plugin ${second.plugin} offers it too`,
         undefined,
@@ -128,7 +129,12 @@ function isProvider(value: unknown): value is Provider {
   )
 }
 
-function broken(entry: ProviderEntry, why: string, cause: unknown, hint?: string): SubstratError {
+function brokenProviderError(
+  entry: ProviderEntry,
+  why: string,
+  cause: unknown,
+  hint?: string,
+): SubstratError {
   return new SubstratError(
     'PROVIDER_MISCONFIGURED',
     `the provider ${entry.name} of ${entry.plugin} cannot be used: ${why}`,

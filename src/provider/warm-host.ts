@@ -18,7 +18,7 @@ import { providerFailure } from './failure.js'
 import { startGated } from './gate.js'
 import { type Leash, leash } from './leash.js'
 import type { Mark } from './mark.js'
-import { without } from './program.js'
+import { environmentWithout } from './program.js'
 import { besideServer, endServer, isLiving } from './warm.js'
 
 export interface WarmContext {
@@ -53,7 +53,7 @@ export class WarmHost {
   async open(): Promise<Pick<AgentHost, 'launchServer' | 'server'>> {
     // Without /proc nothing tells later whether a server lives, or what is to be killed of it.
     const isOn = this.context.isOn && ownIdentity().start_time > 0
-    const server = isOn ? this.kept() : undefined
+    const server = isOn ? this.keptServer() : undefined
     if (server === undefined) await this.mustStop()
     const launchServer = isOn ? this.launch.bind(this) : null
     return { launchServer, server: server ?? null }
@@ -77,7 +77,7 @@ export class WarmHost {
     }
   }
 
-  private kept(): KeptServer | undefined {
+  private keptServer(): KeptServer | undefined {
     const { store, id, state } = this.session
     const { warm } = state
     if (warm === undefined || !isLiving(store.root, warm)) return undefined
@@ -105,7 +105,7 @@ export class WarmHost {
     // Not of the run: it serves later ones too.
     const { SUBSTRAT_RUN: _, SUBSTRAT_SOCKET: __, ...lasting } = context.environment
     const environment = {
-      ...without(['SUBSTRAT_TOKEN', 'SUBSTRAT_RUN', 'SUBSTRAT_SOCKET', 'SUBSTRAT_LAUNCH']),
+      ...environmentWithout(['SUBSTRAT_TOKEN', 'SUBSTRAT_RUN', 'SUBSTRAT_SOCKET', 'SUBSTRAT_LAUNCH']),
       ...lasting,
     }
     servers.mark(session.id)

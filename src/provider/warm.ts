@@ -37,7 +37,7 @@ const REMARKS: Record<'foreign' | 'alive', string> = {
 }
 
 function forgetServer(session: Session): void {
-  session.append(stopped(session.state))
+  session.append(stoppedRecords(session.state))
   session.store.servers.forget(session.id)
 }
 
@@ -46,12 +46,12 @@ function forgetServer(session: Session): void {
  * own place ends it. It is forgotten with the agent and not before, or the next turn of one that lives on is begun beside it.
  */
 export function endSession(session: Session, records: NewRecord[]): void {
-  const forgets = stopped(session.state)
+  const forgets = stoppedRecords(session.state)
   session.append([...records, ...forgets, { kind: 'session.terminated' }])
   if (forgets.length > 0) session.store.servers.forget(session.id)
 }
 
-function stopped({ warm }: State): NewRecord[] {
+function stoppedRecords({ warm }: State): NewRecord[] {
   return warm === undefined ? [] : [{ kind: 'server.stopped', server_id: warm.server_id }]
 }
 

@@ -22,7 +22,7 @@ import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import type { ToolPolicy } from '../turn/step/turn-event.js'
 import { heardOf } from './heard.js'
-import { rested, settlement } from './settlement.js'
+import { restRecords, settlement } from './settlement.js'
 import { diagnose, type Row } from './table.js'
 
 /**
@@ -67,7 +67,7 @@ export async function settle(session: Session, options: SettleOptions): Promise<
   const { policy, unknownTool, goesOn } = options
   const finished = row === 'J' && !hasStranger ? await finishedReply(session, options) : undefined
   session.append(settlement(session.state, row, { policy, unknownTool, goesOn, hasStranger, finished }))
-  session.append(rested(session.state))
+  session.append(restRecords(session.state))
   return { row, hasStranger }
 }
 
@@ -140,7 +140,7 @@ async function finishedReply(session: Session, options: SettleOptions): Promise<
   try {
     const provider = await providers.load(provider_name)
     assert(provider.kind === 'agent', 'a run that launched a program is of an agent provider')
-    const inspection = await inspected(session, provider, options)
+    const inspection = await inspectProgram(session, provider, options)
     if (inspection.outcome !== 'finished' || typeof inspection.reply !== 'string') return undefined
     if (Buffer.byteLength(inspection.reply) > limits.replyBytesMax)
       throw new Error(`its reply is larger than ${limits.replyBytesMax} bytes`)
@@ -157,7 +157,7 @@ async function finishedReply(session: Session, options: SettleOptions): Promise<
  * A store that does not answer in time says nothing: nothing is recorded, and the next command asks again. Interrupted is
  * the turn then only for a command that does not go on with it.
  */
-async function inspected(
+async function inspectProgram(
   session: Session,
   provider: AgentProvider,
   { waitMs = INSPECT_MS_MAX, goesOn, givesUp = false, note }: SettleOptions,

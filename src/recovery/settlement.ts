@@ -4,9 +4,9 @@ import { ownIdentity } from '../host/identity.js'
 import type { Interruption, NewRecord } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
 import type { Status } from '../session/status.js'
-import { overtaken } from '../turn/ask/program-calls.js'
-import { revoked } from '../turn/step/calls.js'
-import { completed, reply } from '../turn/step/records.js'
+import { overtakenRecords } from '../turn/ask/program-calls.js'
+import { revokedRecords } from '../turn/step/calls.js'
+import { completedRecord, reply } from '../turn/step/records.js'
 import { isRepeatable, type ToolPolicy } from '../turn/step/turn-event.js'
 import { RECOVERY_TABLE, type Row } from './table.js'
 
@@ -28,36 +28,42 @@ export function settlement(state: State, row: Row, facts: SettlementFacts): NewR
   const run = openRun(state)
   switch (action) {
     case 'close':
-      return [...overtaken(run, UNKNOWN_OUTCOME), completed(run.run_id, run.usage, run.terminates)]
+      return [
+        ...overtakenRecords(run, UNKNOWN_OUTCOME),
+        completedRecord(run.run_id, run.usage, run.terminates),
+      ]
     case 'inspect':
       return [
-        ...overtaken(run, UNKNOWN_OUTCOME),
+        ...overtakenRecords(run, UNKNOWN_OUTCOME),
         ...(facts.finished === undefined
           ? interruptedBy(run, facts)
-          : [reply(run, facts.finished), completed(run.run_id, null)]),
+          : [reply(run, facts.finished), completedRecord(run.run_id, null)]),
       ]
     case 'settle_tools':
       return settledTools(run, facts)
     case 'expire':
-      return [...revoked(state, run, 'expired'), ...interruption(run, 'wait_timeout', 'interrupted_waiting')]
+      return [
+        ...revokedRecords(state, run, 'expired'),
+        ...interruption(run, 'wait_timeout', 'interrupted_waiting'),
+      ]
     case 'go_on':
       return facts.goesOn && !facts.hasStranger ? [] : interruptedBy(run, facts)
   }
 }
 
 /** A session without a turn is at rest, also while its run waits. */
-export function rested({ state, run }: State): NewRecord[] {
+export function restRecords({ state, run }: State): NewRecord[] {
   const isAtWork = run?.status === 'open' && run.wait === null
   return state === 'active' && !isAtWork ? [{ kind: 'session.suspended', reason: 'recovery' }] : []
 }
 
 /** Beside a program that may still run nothing goes on by itself, in this visit or a later one: the record says so. */
 function interruptedBy(run: Run, { hasStranger }: SettlementFacts): NewRecord[] {
-  return hasStranger ? interruption(run, 'program_alive', 'interrupted_startup') : interrupted(run)
+  return hasStranger ? interruption(run, 'program_alive', 'interrupted_startup') : interruptedRecords(run)
 }
 
 /** Ends the open run as interrupted by the death of its process. */
-export function interrupted(run: Run): NewRecord[] {
+export function interruptedRecords(run: Run): NewRecord[] {
   const diedWith = run.boot_id.split('/')[0]
   const reason = diedWith === ownIdentity().kernel_boot_id ? 'process_exit' : 'process_restart'
   return interruption(run, reason, 'interrupted_startup')

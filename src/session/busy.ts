@@ -4,7 +4,7 @@ import { SubstratError, shellWord } from '../errors.js'
 import type { FileStore, Holder } from '../storage/store.js'
 import { openForRead } from './open-for-read.js'
 
-export function busy(store: FileStore, agentId: string): SubstratError {
+export function busyError(store: FileStore, agentId: string): SubstratError {
   const holder = store.agentHolder(agentId)
   const agent = nameIn(store, agentId)
   return new SubstratError('LOCKED', `agent ${agent} is busy: held by ${describeHolder(holder)}`, {

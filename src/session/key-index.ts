@@ -16,7 +16,7 @@ import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import type { FileStore, KeptKeys, KeyFile, KeyPlace, LogReader, OpenedLog } from '../storage/store.js'
 import { hashOfKey, isHashIn, isSameKey } from './key-hashes.js'
-import { gathered, inMemory, minuteOf, placesOf, placesSince } from './key-places.js'
+import { gatherKeys, inMemory, minuteOf, placesOf, placesSince } from './key-places.js'
 import { recordsFrom } from './load.js'
 import type { SessionRecord } from './records.js'
 import type { KeyEntry, State } from './state.js'
@@ -58,7 +58,7 @@ export function writeKeyIndex(store: FileStore, log: LogReader, state: State): v
 /** All of it from the log, whatever it says. Under the agent's lock, when all of the log is synced. */
 export function rebuildKeyIndex(store: FileStore, log: LogReader, state: State): void {
   inMemory(store).delete(state.id)
-  write(store, log, state, gathered(store, log, state))
+  write(store, log, state, gatherKeys(store, log, state))
   inMemory(store).delete(state.id)
 }
 
@@ -88,12 +88,12 @@ function writeWhereDue(store: FileStore, log: LogReader, state: State): void {
     const isByForm = index?.isByForm !== false
     if (index !== undefined && isByForm && !isBehind && late.length < limits.keysLateMax) return
     const entries = index === undefined ? undefined : attempt(() => index.entries())
-    if (!isByForm) write(store, log, state, gathered(store, log, state))
+    if (!isByForm) write(store, log, state, gatherKeys(store, log, state))
     else if (!isBehind && (index === undefined || entries !== undefined))
       write(store, log, state, placesOf(late), entries)
     else if (index !== undefined && entries !== undefined)
       write(store, log, state, placesSince(store, log, index, state), entries)
-    else write(store, log, state, gathered(store, log, state))
+    else write(store, log, state, gatherKeys(store, log, state))
     inMemory(store).delete(state.id)
   } finally {
     file?.close()
@@ -113,7 +113,7 @@ function findOlder(
     const fate = found.place === undefined ? undefined : fateAt(store, log, state, found.place, key)
     if (fate !== undefined) return fate
   }
-  const place = gathered(store, log, state).get(hash)
+  const place = gatherKeys(store, log, state).get(hash)
   return place === undefined ? undefined : fateAt(store, log, state, place, key)
 }
 

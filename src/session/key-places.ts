@@ -33,7 +33,7 @@ export function inMemory(store: FileStore): Map<string, Gathered> {
   return known
 }
 
-export function gathered(
+export function gatherKeys(
   store: FileStore,
   log: LogReader,
   { id, last_seq, log_bytes }: State,

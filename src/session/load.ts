@@ -28,7 +28,7 @@ export function load(agentId: string, log: LogReader, snapshot: Unframed, checke
   const loaded = loadFrom(log, state)
   const { damage } = loaded
   // A snapshot is written after its records were synced: what is damaged below its end was acknowledged.
-  if (damage !== undefined && damage.offset < claimedBytes) throw corrupt(log, damage)
+  if (damage !== undefined && damage.offset < claimedBytes) throw corruptError(log, damage)
   return loaded
 }
 
@@ -44,7 +44,7 @@ export function loadFrom(log: LogReader, snapshot: State | undefined): Loaded {
   }
   const { damage } = step.value
   if (damage?.kind === 'corrupt' || state === undefined) {
-    throw corrupt(log, damage ?? { offset: 0, seq: 1, reason: 'it is empty' })
+    throw corruptError(log, damage ?? { offset: 0, seq: 1, reason: 'it is empty' })
   }
   const snapshotBytes = snapshot?.log_bytes ?? -1
   return {
@@ -79,8 +79,8 @@ export function foldWholePart(log: LogReader): State | undefined {
 /** The record at a place that the state names. */
 export function recordAt(log: LogReader, at: Location): SessionRecord {
   const record = log.recordAt(at.offset, at.end)
-  if (record === undefined) throw corrupt(log, { ...at, reason: 'it does not check' })
-  return checked({ ...at, record }, log)
+  if (record === undefined) throw corruptError(log, { ...at, reason: 'it does not check' })
+  return checkRecord({ ...at, record }, log)
 }
 
 /**
@@ -98,12 +98,12 @@ export function* recordsFrom(
     if (step.done === true) {
       const { damage } = step.value
       if (damage !== undefined && (damage.kind === 'corrupt' || damage.offset < settledBytes))
-        throw corrupt(log, damage)
+        throw corruptError(log, damage)
       return
     }
     for (const logged of step.value) {
       if (logged.offset >= to) return
-      yield { record: checked(logged, log), end: logged.end }
+      yield { record: checkRecord(logged, log), end: logged.end }
     }
   }
 }
@@ -118,11 +118,11 @@ export function* recordsOfKinds(
   const scan = log.recordsOfKinds(from, to, kinds)
   let step = scan.next()
   for (; step.done !== true; step = scan.next())
-    yield { record: checked(step.value, log), offset: step.value.offset }
-  if (step.value !== undefined) throw corrupt(log, step.value)
+    yield { record: checkRecord(step.value, log), offset: step.value.offset }
+  if (step.value !== undefined) throw corruptError(log, step.value)
 }
 
-function corrupt(log: LogReader, at: { offset: number; seq: number; reason: string }): SubstratError {
+function corruptError(log: LogReader, at: { offset: number; seq: number; reason: string }): SubstratError {
   return damagedConversation(`${log.path} is damaged at byte ${at.offset}, record ${at.seq}: ${at.reason}`, {
     hint: 'restore the file from a backup (what is before that byte is whole)',
     facts: { path: log.path, offset: at.offset, seq: at.seq },
@@ -130,7 +130,7 @@ function corrupt(log: LogReader, at: { offset: number; seq: number; reason: stri
 }
 
 function foldLogged(state: State | undefined, logged: LoggedRecord, log: LogReader): State {
-  const record = checked(logged, log)
+  const record = checkRecord(logged, log)
   if (record.kind === 'session.created' && record.format !== FORMAT)
     throw unknownTo(log, logged, `format ${record.format}`)
   try {
@@ -138,17 +138,17 @@ function foldLogged(state: State | undefined, logged: LoggedRecord, log: LogRead
     const { seq, offset, end } = logged
     return fold(state, record, { seq, offset, end })
   } catch (error) {
-    if (error instanceof SessionStateError) throw corrupt(log, { ...logged, reason: error.message })
+    if (error instanceof SessionStateError) throw corruptError(log, { ...logged, reason: error.message })
     throw error
   }
 }
 
-function checked(logged: LoggedRecord, log: LogReader): SessionRecord {
+function checkRecord(logged: LoggedRecord, log: LogReader): SessionRecord {
   const wrong = wrongShape(logged.record)
   if (wrong === undefined) return logged.record as unknown as SessionRecord
   if (!kindIsKnown(logged.record.kind))
     throw unknownTo(log, logged, `kind ${kindInWords(logged.record.kind)}`)
-  throw corrupt(log, { ...logged, reason: wrong })
+  throw corruptError(log, { ...logged, reason: wrong })
 }
 
 function unknownTo(log: LogReader, at: { offset: number; seq: number }, what: string): SubstratError {

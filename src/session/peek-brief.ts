@@ -52,25 +52,25 @@ const NONE: never[] = []
 function briefOf(shown: unknown[], agentId: string): Brief | undefined {
   let at = 0
   // biome-ignore lint/suspicious/noExplicitAny: the layout has the form of each.
-  const next = (): any => shown[at++]
-  if (next() !== agentId) return undefined
+  const nextShown = (): any => shown[at++]
+  if (nextShown() !== agentId) return undefined
   // Written out: an object that is put together field by field takes longer than all before it.
   return {
     id: agentId,
-    name: next(),
-    parent: next(),
-    path: next(),
-    state: next(),
-    hold: next(),
+    name: nextShown(),
+    parent: nextShown(),
+    path: nextShown(),
+    state: nextShown(),
+    hold: nextShown(),
     gate: GATE,
-    provider_name: next(),
-    model: next(),
-    workspace: again(next()),
-    created_at: next(),
-    updated_at: next(),
-    last_seq: next(),
-    last_offset: next(),
-    log_bytes: next(),
+    provider_name: nextShown(),
+    model: nextShown(),
+    workspace: patternOnce(nextShown()),
+    created_at: nextShown(),
+    updated_at: nextShown(),
+    last_seq: nextShown(),
+    last_offset: nextShown(),
+    log_bytes: nextShown(),
     run: null,
     tokens: NONE,
     delivered: NONE,
@@ -82,7 +82,7 @@ function briefOf(shown: unknown[], agentId: string): Brief | undefined {
 let latest = ''
 
 /** Very many agents have the same one: it is kept once. */
-function again(text: string): string {
+function patternOnce(text: string): string {
   if (text !== latest) latest = text
   return latest
 }

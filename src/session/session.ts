@@ -8,7 +8,7 @@ import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import type { BlobReference, FileStore, Lease, LogWriter } from '../storage/store.js'
 import { encodeBatch } from './batch.js'
-import { busy } from './busy.js'
+import { busyError } from './busy.js'
 import { rebuildKeyIndex, writeKeyIndex } from './key-index.js'
 import { load, recordAt, recordsFrom } from './load.js'
 import { readText } from './read.js'
@@ -31,7 +31,7 @@ export async function openForAppend(
   options: AppendOptions,
 ): Promise<Session> {
   const lease = await store.lockAgent(agentId, options.command, options.waitMs, options.signal)
-  if (lease === undefined) throw busy(store, agentId)
+  if (lease === undefined) throw busyError(store, agentId)
   try {
     store.syncNameOf(agentId)
     // Where the marker cannot be made, nothing starts (durability rule 7).
@@ -75,7 +75,7 @@ export class Session {
       store.logs.keepCutBytes(agentId, damage.offset, log.read(damage.offset, log.size()))
     lease.assertHeld()
     if (log.size() > settledBytes) log.settle(settledBytes, state.log_bytes)
-    for (const { runId, verb } of store.requests.to(agentId)) {
+    for (const { runId, verb } of store.requests.requestsTo(agentId)) {
       if (runId !== state.run?.run_id || state.run.status !== 'open')
         store.requests.remove(agentId, runId, verb)
     }

@@ -54,15 +54,16 @@ export function decodeSnapshot(
     return { state: undefined, claimedBytes: 0, why: 'it names no place' }
   if (state.log_bytes > log.size()) throw aheadOfLog(state, log)
   const last = log.recordAt(state.last_offset, state.log_bytes)
-  const distrusted = (why: string): DecodedSnapshot => ({
+  const distrustedSnapshot = (why: string): DecodedSnapshot => ({
     state: undefined,
     claimedBytes: state.log_bytes,
     why,
   })
   if (last?.seq !== state.last_seq)
-    return distrusted(`the log has no record ${state.last_seq} that ends at byte ${state.log_bytes}`)
+    return distrustedSnapshot(`the log has no record ${state.last_seq} that ends at byte ${state.log_bytes}`)
   const synced = { end: state.log_bytes, lastSeq: state.last_seq, bytesMax: checkedBytes }
-  if (!log.isWholeBefore(synced)) return distrusted(`the log is damaged before byte ${state.log_bytes}`)
+  if (!log.isWholeBefore(synced))
+    return distrustedSnapshot(`the log is damaged before byte ${state.log_bytes}`)
   return { state, claimedBytes: state.log_bytes }
 }
 

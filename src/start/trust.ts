@@ -25,9 +25,10 @@ export function whyUntrusted(files: string[], { isOwn = false } = {}): string | 
     } else if (isOpenToOthers(stat, self)) writable.push(at)
   }
   const wrong = [...foreign].map(
-    ([uid, paths]) => `${listed(paths, 'belongs', 'belong')} to user ${uid}, and this runs as user ${self}`,
+    ([uid, paths]) =>
+      `${joinedList(paths, 'belongs', 'belong')} to user ${uid}, and this runs as user ${self}`,
   )
-  if (links.length > 0) wrong.push(listed(links, 'is a symbolic link', 'are symbolic links'))
+  if (links.length > 0) wrong.push(joinedList(links, 'is a symbolic link', 'are symbolic links'))
   if (writable.length > 0) wrong.push(`other users can write to ${writable.join(', ')} (chmod go-w)`)
   return wrong.length === 0 ? undefined : wrong.join('; ')
 }
@@ -40,7 +41,7 @@ function isOpenToOthers(stat: Stats, self: number): boolean {
   return (mode & (isPrivate ? 0o002 : 0o022)) !== 0
 }
 
-function listed(paths: string[], one: string, several: string): string {
+function joinedList(paths: string[], one: string, several: string): string {
   return `${paths.join(', ')} ${paths.length === 1 ? one : several}`
 }
 

@@ -29,7 +29,7 @@ export interface HomeFacts {
 export function readHome(paths: HomePaths): HomeFacts | undefined {
   const root = io.statIfThere('home.stat', paths.root)
   if (root === undefined) return undefined
-  if (root.kind !== 'directory') throw unusable(paths, 'is not a directory')
+  if (root.kind !== 'directory') throw unusableError(paths, 'is not a directory')
   refuseClosed(paths, root, 0o500)
   const bytes = io.readIfThere('home.read', paths.homeFile)
   if (bytes === undefined) return undefined
@@ -68,7 +68,7 @@ export function makeHome(paths: HomePaths, chooseLockKind: () => LockKind): Home
   io.mkdir('home.ready', paths.boots)
   const facts = readHome(paths)
   if (facts !== undefined) return facts
-  throw unusable(paths, 'was moved or removed while it was being opened')
+  throw unusableError(paths, 'was moved or removed while it was being opened')
 }
 
 function directoriesOf(paths: HomePaths): string[] {
@@ -100,7 +100,7 @@ function refuseForeign(paths: HomePaths): void {
   const self = process.getuid?.()
   if (root === undefined || self === undefined) return
   const { owner } = root
-  if (owner !== self) throw unusable(paths, `belongs to user ${owner}, and this runs as user ${self}`)
+  if (owner !== self) throw unusableError(paths, `belongs to user ${owner}, and this runs as user ${self}`)
   refuseClosed(paths, root, 0o700)
 }
 
@@ -126,7 +126,7 @@ function makeAbove(directory: string): void {
   io.syncDirectory('home.sync_directory', dirname(directory))
 }
 
-function unusable(paths: HomePaths, why: string): SubstratError {
+function unusableError(paths: HomePaths, why: string): SubstratError {
   return new SubstratError('HOME_UNUSABLE', `the home ${paths.root} ${why}`, {
     hint: 'set SUBSTRAT_HOME to a directory of your own',
     facts: { path: paths.root },

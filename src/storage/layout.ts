@@ -42,15 +42,15 @@ function directory(...names: [RegExp, Expected][]): ExpectedDirectory {
   return { kind: 'directory', standing: 'ours', names }
 }
 
-function only(pattern: string): RegExp {
+function wholeMatch(pattern: string): RegExp {
   return new RegExp(`^${pattern}$`)
 }
 
 const INDEX = directory(...LOCK, TEMPORARY, [/^complete$/, FILE], [/^[0-9a-f]{64}$/, FILE])
 const MAILDIR = directory(
   TEMPORARY,
-  [only(`${UUID}\\.(json|returned)`), FILE],
-  [only(`${UUID}\\.json\\.damaged-.*`), KEPT_FILE],
+  [wholeMatch(`${UUID}\\.(json|returned)`), FILE],
+  [wholeMatch(`${UUID}\\.json\\.damaged-.*`), KEPT_FILE],
 )
 
 const AGENT = directory(
@@ -58,12 +58,15 @@ const AGENT = directory(
   TEMPORARY,
   [/^(events\.jsonl|session\.json|keys|server\.json|server\.out)$/, FILE],
   [/^(events\.jsonl|session\.json)\.damaged-/, KEPT_FILE],
-  [only(`${UUID}\\.sock`), SOCKET],
+  [wholeMatch(`${UUID}\\.sock`), SOCKET],
   [/^inbox$/, MAILDIR],
   [/^blobs$/, directory(TEMPORARY, [/^[0-9a-f]{64}$/, FILE])],
   [/^children$/, INDEX],
-  [/^requests$/, directory([only(`${UUID}\\.(suspend|terminate|cancel)`), FILE])],
-  [/^waits$/, directory([only(`${UUID}\\.${UUID}`), FILE], [only(`${UUID}\\.${UUID}\\.d`), LOCK_DIRECTORY])],
+  [/^requests$/, directory([wholeMatch(`${UUID}\\.(suspend|terminate|cancel)`), FILE])],
+  [
+    /^waits$/,
+    directory([wholeMatch(`${UUID}\\.${UUID}`), FILE], [wholeMatch(`${UUID}\\.${UUID}\\.d`), LOCK_DIRECTORY]),
+  ],
   [/^cut$/, directory(TEMPORARY, [/^\d+-[0-9a-f]{16}$/, KEPT_FILE])],
 )
 
@@ -73,16 +76,19 @@ export const HOME_LAYOUT = directory(
   TEMPORARY,
   [/^home\.json$/, FILE],
   [/^config\.json$/, { kind: 'file', standing: 'settings' }],
-  [/^agents$/, directory([only(UUID), AGENT], [only(`\\.(spawn|removed)-${UUID}`), LEFT_DIRECTORY])],
+  [
+    /^agents$/,
+    directory([wholeMatch(UUID), AGENT], [wholeMatch(`\\.(spawn|removed)-${UUID}`), LEFT_DIRECTORY]),
+  ],
   [/^roots$/, INDEX],
   [/^operator$/, directory([/^(inbox|taken)$/, MAILDIR])],
-  [/^unclean$/, directory([only(`${UUID}(\\.closing)?`), FILE])],
+  [/^unclean$/, directory([wholeMatch(`${UUID}(\\.closing)?`), FILE])],
   [/^boots$/, directory(TEMPORARY, [/^[0-9a-zA-Z-]{1,64}$/, FILE])],
   [
     /^slots$/,
     directory([/^[a-z][a-z0-9-]{0,63}$/, directory([/^\d+$/, FILE], [/^\d+\.d$/, LOCK_DIRECTORY])]),
   ],
-  [/^servers$/, directory(...LOCK, [only(UUID), FILE])],
+  [/^servers$/, directory(...LOCK, [wholeMatch(UUID), FILE])],
   // AGENTS.md, identity.md, memory.md, skills/: whatever the owner wants there.
   USERS,
 )

@@ -98,7 +98,7 @@ export class HomePaths {
     return new AgentPaths(join(this.agents, `.spawn-${uuid(agentId)}`))
   }
   /** Where an agent is before its directory is taken apart. */
-  removed(agentId: string): string {
+  removedPath(agentId: string): string {
     return join(this.agents, `.removed-${uuid(agentId)}`)
   }
   rootNames(): NameIndexPaths {

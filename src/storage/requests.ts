@@ -14,7 +14,7 @@ export class Requests {
     io.close(io.open('request.put', agent.request(runId, verb), 'create'))
   }
 
-  to(agentId: string): { runId: string; verb: RequestVerb }[] {
+  requestsTo(agentId: string): { runId: string; verb: RequestVerb }[] {
     return io
       .listDirectory('request.list', this.paths.agent(agentId).requests)
       .map(parseRequestFile)

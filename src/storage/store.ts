@@ -84,13 +84,13 @@ export class FileStore {
     const paths = confinedPaths(root)
     const facts = readHome(paths)
     if (facts === undefined) refuseWithoutFacts(paths)
-    return facts === undefined ? undefined : FileStore.of(paths, facts)
+    return facts === undefined ? undefined : FileStore.create(paths, facts)
   }
 
   /** Makes the home where it is missing. */
   static openForWrite(root: string): FileStore {
     const paths = confinedPaths(root)
-    return FileStore.of(paths, makeHome(paths, chooseLockKind))
+    return FileStore.create(paths, makeHome(paths, chooseLockKind))
   }
 
   /** Every name in a home, also where its home.json cannot be read. */
@@ -103,7 +103,7 @@ export class FileStore {
     return new HomePaths(root).homeFile
   }
 
-  private static of(paths: HomePaths, facts: HomeFacts): FileStore {
+  private static create(paths: HomePaths, facts: HomeFacts): FileStore {
     const isLocal = isLocalType(io.fileSystemType(paths.root))
     return new FileStore(paths, facts, { kind: facts.lock, isLocal })
   }
@@ -140,7 +140,7 @@ export class FileStore {
 
   /** Gone when it returns, or, where we die, aside until the next sweep: never there by half. Under its lock. */
   removeAgent(agentId: string): void {
-    const aside = this.paths.removed(agentId)
+    const aside = this.paths.removedPath(agentId)
     io.rename('remove.aside', this.paths.agent(agentId).root, aside)
     io.syncDirectory('remove.sync_agents', this.paths.agents)
     io.removeTree('remove.tree', aside)

@@ -41,7 +41,7 @@ export function* surveyHome(root: string): Generator<Entry | Unseen> {
     writer: 'unknown',
     facts: { kind, mode, owner, modifiedMs },
   }
-  if (kind === 'directory') yield* within(home)
+  if (kind === 'directory') yield* entriesWithin(home)
 }
 
 interface Place {
@@ -50,7 +50,7 @@ interface Place {
   expected: Expected
 }
 
-function* within({ path: directory, agentId, expected }: Place): Generator<Entry | Unseen> {
+function* entriesWithin({ path: directory, agentId, expected }: Place): Generator<Entry | Unseen> {
   if (expected.kind !== 'directory' || expected.names === undefined) return
   let names: string[]
   try {
@@ -67,7 +67,7 @@ function* within({ path: directory, agentId, expected }: Place): Generator<Entry
     if (entry === undefined) continue
     yield entry
     if (found !== undefined && 'facts' in entry && entry.facts.kind === 'directory')
-      yield* within({ path, agentId: owner, expected: found })
+      yield* entriesWithin({ path, agentId: owner, expected: found })
   }
 }
 

@@ -35,7 +35,7 @@ export class WaitEdges {
   }
 
   /** Whom living processes of the agent wait for. */
-  of(agentId: string): string[] {
+  edgesOf(agentId: string): string[] {
     return [...new Set(this.edges(agentId).flatMap(({ path, to }) => (isHeld(this.locks, path) ? [to] : [])))]
   }
 

@@ -34,7 +34,7 @@ export interface NewAgent {
  */
 export async function createAgent(store: FileStore, agent: NewAgent, bounds: TreeBounds): Promise<Session> {
   const { id, name, parent, command } = agent
-  if (parent === null && name === null) return born(store, agent, id)
+  if (parent === null && name === null) return giveBirth(store, agent, id)
   if (parent !== null && name !== null && foldName(name) === 'parent') throw meansParent(name)
   const { index, lock } =
     parent === null ? await lockRoots(store, command) : await lockChildren(store, parent, command)
@@ -45,13 +45,13 @@ export async function createAgent(store: FileStore, agent: NewAgent, bounds: Tre
     if (owner !== undefined && name !== null) throw nameTaken(name, owner, above)
     index.reserve(name ?? id, id)
     const path = above === undefined ? (name ?? id) : `${above.path}/${name ?? id}`
-    return await born(store, agent, path, () => lock.assertHeld())
+    return await giveBirth(store, agent, path, () => lock.assertHeld())
   } finally {
     await lock.release()
   }
 }
 
-async function born(
+async function giveBirth(
   store: FileStore,
   agent: NewAgent,
   path: string,
@@ -91,9 +91,9 @@ function checkParent(store: FileStore, parentId: string, index: NameIndex, bound
   // Who relies on a name that another process made syncs it first (durability rule 3).
   store.syncNameOf(parentId)
   if (parent.path.split('/').length >= bounds.depthMax)
-    throw full(parent, `the tree is ${bounds.depthMax} levels deep there already`, 'depth_max')
+    throw fullTreeError(parent, `the tree is ${bounds.depthMax} levels deep there already`, 'depth_max')
   if (index.count() >= bounds.childrenMax && forgetDead(store, parent, index) >= bounds.childrenMax)
-    throw full(parent, `it has ${bounds.childrenMax} living children already`, 'children_max')
+    throw fullTreeError(parent, `it has ${bounds.childrenMax} living children already`, 'children_max')
   return parent
 }
 
@@ -105,7 +105,7 @@ function forgetDead(store: FileStore, parent: State, index: NameIndex): number {
   return children.length - dead.length
 }
 
-function full(parent: State, why: string, setting: string): SubstratError {
+function fullTreeError(parent: State, why: string, setting: string): SubstratError {
   return new SubstratError('TREE_FULL', `nothing was born below ${parent.path}: ${why}`, {
     hint: `allow more: substrat config set ${setting} <n>; or end what is done: substrat terminate <agent>`,
     facts: { agent_id: parent.id, setting },

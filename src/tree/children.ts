@@ -9,7 +9,7 @@ import { openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import type { FileStore, Lease, NameIndex } from '../storage/store.js'
 import { firstParent } from './forest.js'
-import { readable } from './names.js'
+import { readableState } from './names.js'
 
 /** Those that live, and can be read, in the order of their birth. */
 export function livingChildren(store: FileStore, parentId: string): State[] {
@@ -20,7 +20,7 @@ export function livingChildren(store: FileStore, parentId: string): State[] {
 export function childrenOf(store: FileStore, parentId: string): State[] {
   const ids = store.childNames(parentId).ids() ?? store.agentIds()
   return ids
-    .map((id) => (store.hasAgent(id) ? readable(store, id) : undefined))
+    .map((id) => (store.hasAgent(id) ? readableState(store, id) : undefined))
     .filter((agent): agent is State => agent?.parent === parentId)
     .sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
 }
@@ -87,7 +87,7 @@ export async function mendIndex(
   try {
     for (const { path, agentId } of index.entries())
       if (agentId === undefined || !store.hasAgent(agentId)) index.discard(path)
-    for (const agent of candidates.map((id) => readable(store, id))) {
+    for (const agent of candidates.map((id) => readableState(store, id))) {
       if (agent === undefined || agent.state === 'terminated' || agent.parent !== parentId) continue
       const name = agent.name ?? (parentId === null ? undefined : agent.id)
       if (name !== undefined && index.lookUp(name) !== agent.id) index.reserve(name, agent.id)
@@ -177,7 +177,7 @@ function rebuild(
 ): void {
   let isWhole = true
   for (const id of ids) {
-    const agent = readable(store, id)
+    const agent = readableState(store, id)
     isWhole &&= agent !== undefined
     if (agent !== undefined && isChild(agent) && agent.state !== 'terminated')
       index.reserve(agent.name ?? agent.id, id)

@@ -114,7 +114,7 @@ function plant<A extends Kin>(store: FileStore, ids: string[], look: Look<A>): F
   }
   for (const state of [...agents.values()]) nameStray(store, { agents, strays }, state, look)
   for (const id of inCycles(agents)) strays.set(id, 'its parents go round in a cycle')
-  return { agents, strays, ...hung(agents, strays, parents) }
+  return { agents, strays, ...linkKin(agents, strays, parents) }
 }
 
 /** Reads no lock, so what looks wrong may only be new: it is looked at again, the parent first. */
@@ -157,7 +157,7 @@ function inCycles(agents: Map<string, Kin>): string[] {
   return found
 }
 
-function hung(
+function linkKin(
   agents: Map<string, Kin>,
   strays: Map<string, string>,
   parents: Map<string, string>,

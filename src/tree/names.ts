@@ -16,7 +16,7 @@ export function checkName(name: string): string {
   const normal = name.normalize('NFC')
   const why = whyNoName(normal)
   if (why === undefined) return normal
-  throw new SubstratError('USAGE', `${shown(name)} cannot be the name of an agent: ${why}`, {
+  throw new SubstratError('USAGE', `${shownWord(name)} cannot be the name of an agent: ${why}`, {
     hint: `a name has 1 to ${limits.nameCharactersMax} characters, no slash, no control character, and is no uuid`,
   })
 }
@@ -38,7 +38,7 @@ export function resolveAgent(store: FileStore | undefined, word: string): string
   if (found !== undefined) return found
   const named = isName ? scanForName(store, word) : []
   if (named.length === 1) return named[0] as string
-  throw named.length === 0 ? notFound(word) : ambiguous(`${shown(word)} is the name`, named)
+  throw named.length === 0 ? notFound(word) : ambiguous(`${shownWord(word)} is the name`, named)
 }
 
 /** The living child that has the name. */
@@ -139,7 +139,7 @@ class Scan {
 }
 
 /** One agent whose log is damaged must not keep the others from being found. */
-export function readable(store: FileStore, id: string): State | undefined {
+export function readableState(store: FileStore, id: string): State | undefined {
   try {
     return peekState(store, id)
   } catch (error) {
@@ -154,7 +154,7 @@ const CANDIDATES_SHOWN = 5
 function findByPrefix(store: FileStore, word: string, prefix: string): string | undefined {
   const found = PREFIX.test(prefix) ? store.agentIds().filter((id) => id.startsWith(prefix)) : []
   if (found.length < 2) return found[0]
-  throw ambiguous(`${shown(word)} is the beginning of the id`, found)
+  throw ambiguous(`${shownWord(word)} is the beginning of the id`, found)
 }
 
 function ambiguous(what: string, found: string[]): SubstratError {
@@ -184,14 +184,14 @@ function whyNoName(name: string): string | undefined {
 }
 
 function notFound(word: string): SubstratError {
-  return new SubstratError('AGENT_NOT_FOUND', `there is no agent ${shown(word)}`, {
+  return new SubstratError('AGENT_NOT_FOUND', `there is no agent ${shownWord(word)}`, {
     hint: 'see which there are: substrat list --all',
     facts: { agent: word.slice(0, 200) },
   })
 }
 
 /** As JSON writes it, with nothing in it that steers a terminal (JSON leaves C1 controls as they are), and not too long. */
-function shown(word: string): string {
+function shownWord(word: string): string {
   const json = JSON.stringify(word.length > 80 ? `${word.slice(0, 80)}…` : word)
   return json.replace(/[\p{C}\u2028\u2029]/gu, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`)
 }

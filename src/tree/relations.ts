@@ -4,7 +4,7 @@ import { foldName, isUuid, OPERATOR } from '../format.js'
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import { livingChildren } from './children.js'
-import { livingChild, readable, resolveAgent } from './names.js'
+import { livingChild, readableState, resolveAgent } from './names.js'
 
 export type Relation = 'parent' | 'child' | 'sibling'
 
@@ -26,13 +26,13 @@ export function checkMayWrite(from: State, to: State): Relation {
       : from.parent === null && to.parent === null
         ? 'two roots do not write to one another'
         : 'only its parent, its children and its siblings are in reach'
-  throw refused(`${from.path} may not write to ${to.path}: ${why}`, from, to)
+  throw treeRulesError(`${from.path} may not write to ${to.path}: ${why}`, from, to)
 }
 
 /** Throws TREE_RULES where it is not the other's direct parent. */
 export function checkIsChild(from: State, to: State, verb: string): void {
   if (to.parent === from.id && to.id !== from.id) return
-  throw refused(`${from.path} may not ${verb} ${to.path}: that is no child of its own`, from, to)
+  throw treeRulesError(`${from.path} may not ${verb} ${to.path}: that is no child of its own`, from, to)
 }
 
 /**
@@ -48,7 +48,7 @@ export function resolveRelative(store: FileStore, from: State, word: string): st
   if (from.parent !== null) {
     const sibling = livingChild(store, from.parent, word)
     if (sibling !== undefined) return sibling
-    const parent = readable(store, from.parent)
+    const parent = readableState(store, from.parent)
     if (parent?.name != null && foldName(parent.name) === foldName(word)) return parent.id
   }
   return resolveAgent(store, word)
@@ -56,7 +56,7 @@ export function resolveRelative(store: FileStore, from: State, word: string): st
 
 /** Living agents that it may write to, itself left out. */
 export function relativesOf(store: FileStore, agent: State): { relation: Relation; state: State }[] {
-  const parent = agent.parent === null ? undefined : readable(store, agent.parent)
+  const parent = agent.parent === null ? undefined : readableState(store, agent.parent)
   const siblings = agent.parent === null ? [] : livingChildren(store, agent.parent)
   return [
     ...(parent === undefined ? [] : [{ relation: 'parent' as const, state: parent }]),
@@ -65,7 +65,7 @@ export function relativesOf(store: FileStore, agent: State): { relation: Relatio
   ]
 }
 
-function refused(message: string, from: State, to: State): SubstratError {
+function treeRulesError(message: string, from: State, to: State): SubstratError {
   return new SubstratError('TREE_RULES', message, {
     hint: 'see who is what to whom: substrat tree',
     facts: { agent_id: from.id, to: to.id },

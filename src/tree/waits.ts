@@ -45,6 +45,6 @@ export function checkNoCycle(store: FileStore, waiterId: string, to: string): vo
     }
     if (seen.has(id)) continue
     seen.add(id)
-    next.push(...store.waits.of(id))
+    next.push(...store.waits.edgesOf(id))
   }
 }

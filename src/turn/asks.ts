@@ -1,17 +1,17 @@
 /** What a person is asked about, as it fits. */
 
 /** What a person is asked about must fit a line of the log, with the others; the whole input is in the call. */
-export function shortened(input: Record<string, unknown>, room: number): Record<string, unknown> {
+export function shortenedInput(input: Record<string, unknown>, room: number): Record<string, unknown> {
   const whole = JSON.stringify(input)
   if (whole.length <= room) return input
   const fields = Object.entries(input)
   const each = Math.floor(room / fields.length)
   const names = fields.reduce((sum, [name]) => sum + name.length, 0)
-  if (names > room / 2 || each < ASK_CHARACTERS_MIN) return { input: cut(whole, room) }
+  if (names > room / 2 || each < ASK_CHARACTERS_MIN) return { input: cutText(whole, room) }
   return Object.fromEntries(
     fields.map(([name, value]) => {
       const text = typeof value === 'string' ? value : JSON.stringify(value)
-      return [name, text.length <= each ? value : cut(text, each)]
+      return [name, text.length <= each ? value : cutText(text, each)]
     }),
   )
 }
@@ -19,6 +19,6 @@ export function shortened(input: Record<string, unknown>, room: number): Record<
 /** Below this a piece of a field says nothing. */
 const ASK_CHARACTERS_MIN = 100
 
-function cut(text: string, characters: number): string {
+function cutText(text: string, characters: number): string {
   return `${text.slice(0, characters)}… (${text.length} characters)`
 }

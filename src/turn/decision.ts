@@ -45,12 +45,20 @@ const TOKEN = /^st_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 export function findToken(state: State, secret: string): TokenEntry {
   const tokenId = TOKEN.exec(secret.trim())?.[1]
   if (tokenId === undefined)
-    throw refused('TOKEN_MALFORMED', 'that is no resume token: it is not of the form st_<id>_<secret>', state)
+    throw refusedTokenError(
+      'TOKEN_MALFORMED',
+      'that is no resume token: it is not of the form st_<id>_<secret>',
+      state,
+    )
   const entry = state.tokens.find(({ token_id }) => token_id === tokenId)
   const isOurs =
     entry !== undefined && timingSafeEqual(Buffer.from(entry.hash), Buffer.from(hashOf(secret.trim())))
   if (!isOurs)
-    throw refused('TOKEN_FOREIGN', `that token is not one of agent ${state.name ?? state.id}`, state)
+    throw refusedTokenError(
+      'TOKEN_FOREIGN',
+      `that token is not one of agent ${state.name ?? state.id}`,
+      state,
+    )
   return entry
 }
 
@@ -58,14 +66,14 @@ export function findToken(state: State, secret: string): TokenEntry {
 export function checkToken(state: State, entry: TokenEntry, now: ClockReading): void {
   if (entry.status === 'revoked') {
     const code = entry.reason === 'expired' ? 'TOKEN_EXPIRED' : 'TOKEN_REVOKED'
-    throw refused(
+    throw refusedTokenError(
       code,
       `the token ${entry.token_id} is no longer good: ${REVOKED[entry.reason ?? ''] ?? 'it was revoked'}`,
       state,
     )
   }
   if (entry.status === 'minted' && isOver(entry.expires_at, entry.clock, now)) {
-    throw refused(
+    throw refusedTokenError(
       'TOKEN_EXPIRED',
       `the token ${entry.token_id} expired at ${readableTime(entry.expires_at)}`,
       state,
@@ -74,7 +82,7 @@ export function checkToken(state: State, entry: TokenEntry, now: ClockReading): 
 }
 
 export function alreadyDecided(state: State, entry: TokenEntry): SubstratError {
-  return refused(
+  return refusedTokenError(
     'TOKEN_CONSUMED',
     `the token ${entry.token_id} was used already, with another decision (${entry.decision})`,
     state,
@@ -90,7 +98,7 @@ const REVOKED: Record<string, string> = {
 
 type TokenCode = 'TOKEN_MALFORMED' | 'TOKEN_FOREIGN' | 'TOKEN_EXPIRED' | 'TOKEN_REVOKED' | 'TOKEN_CONSUMED'
 
-function refused(code: TokenCode, message: string, state: State): SubstratError {
+function refusedTokenError(code: TokenCode, message: string, state: State): SubstratError {
   const name = shellWord(state.name ?? state.id)
   return new SubstratError(code, message, {
     hint: `see what it waits for: substrat show ${name}; a new token: substrat token rotate ${name}`,

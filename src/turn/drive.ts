@@ -15,9 +15,9 @@ import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { type AgentOutcome, askAgent } from './ask/ask-agent.js'
 import { askModel } from './ask/ask-model.js'
-import { overtaken, ProgramCalls } from './ask/program-calls.js'
+import { overtakenRecords, ProgramCalls } from './ask/program-calls.js'
 import { StrayErrors } from './ask/stray-errors.js'
-import { shortened } from './asks.js'
+import { shortenedInput } from './asks.js'
 import { type MintedToken, mintToken } from './decision.js'
 import type { TurnPorts } from './ports.js'
 import { compact } from './prompt/compact.js'
@@ -74,7 +74,7 @@ class Turn {
     const rested = withRest(this.session.state, records)
     const isEnd = rested.length > records.length
     // What was asked of the agent meanwhile counts before its turn is over: who watches it is told of this end.
-    const before = isEnd ? [...controlRecords(this.session), ...overtaken(this.session.state.run)] : []
+    const before = isEnd ? [...controlRecords(this.session), ...overtakenRecords(this.session.state.run)] : []
     const all = [...before, ...(isEnd && this.ports.isLast() ? rested : records)]
     // Controls, and replies that are the results of calls.
     const ids = all.filter(({ kind }) => kind === 'mail.delivered' || kind.startsWith('agent.')).length
@@ -135,11 +135,11 @@ class Turn {
       // Whatever its model was reached by may have had the signal too; and nothing is asked again after one.
       if (saysNothing(asked.error) && (await this.stop.isShuttingDown(false)))
         return { type: 'stopped', reason: 'shutdown', state: null, result: null }
-      return this.failed(asked)
+      return this.failedEvent(asked)
     }
     const { reply, stop, usage, calls } = asked.answer
     if (stop === 'length') this.ports.note('the response reached its token limit: it is cut off there')
-    return { type: 'model_responded', reply, stop, usage, calls: this.stored(calls) }
+    return { type: 'model_responded', reply, stop, usage, calls: this.callRecords(calls) }
   }
 
   private async askAgent(provider: AgentProvider): Promise<TurnEvent> {
@@ -150,7 +150,7 @@ class Turn {
       signal: this.stop.signal,
       endIfShuttingDown: () => this.stop.endIfShuttingDown(),
       persist: (event) => void this.persist(event),
-      stored: (call) => this.stored([call])[0] as CallRecord,
+      stored: (call) => this.callRecords([call])[0] as CallRecord,
       lendSlot: () => this.releaseSlot(),
       takeSlotBack: async () => {
         this.slot ??= await this.ports.takeSlot(this.stop.signal)
@@ -170,11 +170,11 @@ class Turn {
         // An agent that is done has said its last words by `complete`.
         persist: (event) =>
           void (event.type === 'agent_replied' && calls.isDone ? undefined : this.persist(event)),
-        stored: (call) => this.stored([call])[0] as CallRecord,
+        callRecord: (call) => this.callRecords([call])[0] as CallRecord,
         onText,
         note,
       })
-      return calls.isDone ? done(asked) : this.cameTo(asked)
+      return calls.isDone ? doneEvent(asked) : this.cameTo(asked)
     } finally {
       calls.close()
       served.close()
@@ -214,7 +214,7 @@ class Turn {
     return { close: () => undefined }
   }
 
-  private failed({ retryAfterMs, ...failed }: FailureReport): TurnEvent {
+  private failedEvent({ retryAfterMs, ...failed }: FailureReport): TurnEvent {
     const { error } = failed
     const plan = this.ports.planRetry(error, (this.session.state.run as Run).failures, retryAfterMs)
     if (plan.retryInMs !== null)
@@ -228,7 +228,7 @@ class Turn {
     const asks = asked.map(({ call_id, name, input }) => ({
       call_id,
       tool: name,
-      input: shortened(input, room),
+      input: shortenedInput(input, room),
     }))
     return { type: 'parked', token: this.newToken(), asks }
   }
@@ -236,15 +236,15 @@ class Turn {
   private pause(ms: number): Promise<TurnEvent> {
     const { signal } = this.stop
     return new Promise((resolve) => {
-      const stopped = (): void => {
+      const onStop = (): void => {
         clearTimeout(timer)
         resolve({ type: 'stopped', reason: this.stop.reason(), state: null, result: null })
       }
       const timer = setTimeout(() => {
-        signal.removeEventListener('abort', stopped)
+        signal.removeEventListener('abort', onStop)
         resolve({ type: 'retry' })
       }, ms)
-      signal.addEventListener('abort', stopped, { once: true })
+      signal.addEventListener('abort', onStop, { once: true })
     })
   }
 
@@ -265,7 +265,7 @@ class Turn {
   }
 
   /** As they fit a line together. */
-  private stored(calls: ToolCall[]): CallRecord[] {
+  private callRecords(calls: ToolCall[]): CallRecord[] {
     let room: number = limits.callInputsBytesMax
     return calls.map(({ call_id, name, input }) => {
       const bytes = Buffer.from(JSON.stringify(input))
@@ -288,7 +288,7 @@ function isCode(error: unknown, code: ErrorCode): boolean {
 }
 
 /** Whatever its program came to after that. */
-function done(asked: AgentOutcome): TurnEvent {
+function doneEvent(asked: AgentOutcome): TurnEvent {
   const state = 'state' in asked ? asked.state : null
   const usage = 'usage' in asked ? (asked.usage ?? null) : null
   return { type: 'released', state, usage, terminates: true }

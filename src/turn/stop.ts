@@ -55,13 +55,13 @@ export class Shutdown {
     if (this.requested !== undefined) return true
     const { signal } = this.asked
     await new Promise<void>((resolve) => {
-      const done = (): void => {
+      const onDone = (): void => {
         clearTimeout(timer)
-        signal.removeEventListener('abort', done)
+        signal.removeEventListener('abort', onDone)
         resolve()
       }
-      const timer = setTimeout(done, this.pauseMs)
-      signal.addEventListener('abort', done)
+      const timer = setTimeout(onDone, this.pauseMs)
+      signal.addEventListener('abort', onDone)
     })
     return this.requested !== undefined
   }
@@ -140,7 +140,7 @@ export function watchForStop(
     reason = why
     stopped.abort()
   }
-  const look = (): void => {
+  const checkRequests = (): void => {
     for (const { runId, verb } of requestsTo(store, run.agentId)) {
       if (runId === run.runId) stop(REASON_OF[verb])
     }
@@ -150,10 +150,10 @@ export function watchForStop(
   shutdown.turnsInFlight += 1
   if (shutdown.signal.aborted) onShutdown()
   shutdown.signal.addEventListener('abort', onShutdown)
-  const watcher = store.requests.watch(run.agentId, look)
-  const timer = setInterval(look, LOOK_MS)
+  const watcher = store.requests.watch(run.agentId, checkRequests)
+  const timer = setInterval(checkRequests, LOOK_MS)
   const timeout = run.turnTimeoutMs === null ? undefined : setTimeout(stop, run.turnTimeoutMs, 'turn_timeout')
-  look()
+  checkRequests()
   return {
     signal: stopped.signal,
     reason: () => reason,
@@ -173,9 +173,9 @@ export function watchForStop(
 }
 
 /** Requests are advisory: a directory that cannot be read now is read at the next look, and breaks no turn. */
-function requestsTo(store: FileStore, agentId: string): ReturnType<FileStore['requests']['to']> {
+function requestsTo(store: FileStore, agentId: string): ReturnType<FileStore['requests']['requestsTo']> {
   try {
-    return store.requests.to(agentId)
+    return store.requests.requestsTo(agentId)
   } catch {
     return []
   }

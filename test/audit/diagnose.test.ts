@@ -259,7 +259,7 @@ const CASES: Case[] = [
   [
     'an agent that was being taken apart',
     () => {
-      const root = paths.removed(randomUUID())
+      const root = paths.removedPath(randomUUID())
       mkdirSync(root, { mode: 0o700 })
       age(root)
     },

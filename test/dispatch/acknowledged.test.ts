@@ -13,7 +13,7 @@ import { digestOf } from '../../src/session/ids.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { FileStore } from '../../src/storage/store.js'
-import { completed } from '../../src/turn/step/records.js'
+import { completedRecord } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
 import { mailOf } from '../support/mail.js'
 import { clearFaults, recordOperations } from '../support/operations.js'
@@ -41,7 +41,7 @@ async function answeredAgent(store: FileStore, end = answered): Promise<string> 
 }
 
 function answered(run: string): NewRecord[] {
-  return [replied(run, 'the answer'), completed(run, null)]
+  return [replied(run, 'the answer'), completedRecord(run, null)]
 }
 
 async function sent(store: FileStore, message: SendRequest): Promise<Outcome> {
@@ -252,7 +252,7 @@ function timesAsked(store: FileStore, id: string): number {
 async function delivered(store: FileStore, id: string): Promise<void> {
   const { ctx } = contextAt(store, { bounds })
   ctx.deliveries.wake(id)
-  await ctx.deliveries.idle()
+  await ctx.deliveries.untilIdle()
 }
 
 describe('a key whose turn was cut short', () => {

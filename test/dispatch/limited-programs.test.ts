@@ -122,7 +122,7 @@ async function told(
   await act(ctx, (result) => {
     outcome = result
   })
-  await ctx.deliveries.idle()
+  await ctx.deliveries.untilIdle()
   return outcome as Outcome
 }
 

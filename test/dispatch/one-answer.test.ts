@@ -56,7 +56,7 @@ async function sent(
   try {
     await send(ctx, sendRequest(agentId, { content, key: 'k' }), () => undefined)
   } finally {
-    await ctx.deliveries.idle()
+    await ctx.deliveries.untilIdle()
   }
 }
 

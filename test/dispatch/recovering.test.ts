@@ -10,7 +10,7 @@ import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import type { State } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/store.js'
-import { completed } from '../../src/turn/step/records.js'
+import { completedRecord } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
 import { deliveredRecord, mailOf, posted } from '../support/mail.js'
 import { type AgentFacts, beginning, newAgent, newSession, startedRun } from '../support/sessions.js'
@@ -200,7 +200,7 @@ describe('after a new start of the kernel', () => {
 describe('an agent is owed another visit', () => {
   const owing = (_: Session, run: string): NewRecord[][] => [
     [{ kind: 'session.activated', boot_id: 'b' }, startedRun(run), deliveredRecord(run)],
-    [completed(run, null), { kind: 'session.suspended', reason: 'idle' }],
+    [completedRecord(run, null), { kind: 'session.suspended', reason: 'idle' }],
   ]
   const failed = (session: Session, run: string): NewRecord[][] => [
     beginning(session, run, 'hi'),

@@ -7,7 +7,7 @@ import { serverProcesses } from '../../src/provider/warm.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import type { WarmServer } from '../../src/session/state.js'
 import { FileStore } from '../../src/storage/store.js'
-import { completed } from '../../src/turn/step/records.js'
+import { completedRecord } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
 import { killedAt } from '../support/killed.js'
 import { beginning, newAgent, reopen } from '../support/sessions.js'
@@ -104,7 +104,7 @@ describe('of an agent that is done, one in another pid namespace', () => {
     const { warm } = session.state as { warm: WarmServer }
     session.append([{ kind: 'server.kept', ...warm, group: { ...warm.group, pid_namespace: '1' } }])
     const run_id = randomUUID()
-    session.append([...beginning(session, run_id, 'hi'), completed(run_id, null, true)])
+    session.append([...beginning(session, run_id, 'hi'), completedRecord(run_id, null, true)])
     await settleAccounts(contextAt(store).ctx, session, true)
     await session.close(() => false)
     expect(session.state.state).toBe(hasChild ? 'active' : 'terminated')

@@ -19,7 +19,7 @@ import { waitForAgents } from '../../src/operations/wait.js'
 import type { Interruption, NewRecord } from '../../src/session/records.js'
 import { openForAppend } from '../../src/session/session.js'
 import type { FileStore } from '../../src/storage/store.js'
-import { completed } from '../../src/turn/step/records.js'
+import { completedRecord } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
 import { copyOf } from '../support/killed.js'
 import { posted } from '../support/mail.js'
@@ -70,7 +70,7 @@ const failed: NewRecord[] = [
 
 const TURNS: [string, NewRecord[]][] = [
   ['no turn yet', []],
-  ['a turn that completed', [...begun, replied(RUN, 'done'), completed(RUN, null)]],
+  ['a turn that completed', [...begun, replied(RUN, 'done'), completedRecord(RUN, null)]],
   ['a turn that failed', failed],
   ['a turn that failed, poked', [...failed, poked]],
   ['a cancelled turn', [...begun, { kind: 'run.cancelled', run_id: RUN, reason: 'cancelled' }]],

@@ -8,7 +8,7 @@ import { openForRead } from '../../src/session/open-for-read.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/store.js'
-import { completed } from '../../src/turn/step/records.js'
+import { completedRecord } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
 import { deliveredRecord, posted } from '../support/mail.js'
 import { clearFaults, type Recorded, recordOperations } from '../support/operations.js'
@@ -41,7 +41,7 @@ describe('what waits in an inbox leaves it', () => {
     posted(store, id, 'hi', over)
     const operations = recordOperations()
     ctx.deliveries.wake(id)
-    await ctx.deliveries.idle()
+    await ctx.deliveries.untilIdle()
     clearFaults()
     const { durable, removed } = orderOf(operations, kind)
     expect(durable).toBeGreaterThan(0)
@@ -56,7 +56,7 @@ async function fullOfIds(store: FileStore): Promise<string> {
   const run = randomUUID()
   const taken = Array.from({ length: 2000 }, () => deliveredRecord(run, { mail_kind: 'notification' }))
   session.append([{ kind: 'session.activated', boot_id: 'b' }, startedRun(run), ...taken])
-  session.append([completed(run, null), { kind: 'session.suspended', reason: 'idle' }])
+  session.append([completedRecord(run, null), { kind: 'session.suspended', reason: 'idle' }])
   await session.close(() => false)
   return session.id
 }
@@ -72,7 +72,7 @@ describe('ids are forgotten only once the removal of their files is on disk', ()
     posted(store, id, 'hi', over)
     const operations = recordOperations()
     ctx.deliveries.wake(id)
-    await ctx.deliveries.idle()
+    await ctx.deliveries.untilIdle()
     clearFaults()
     const synced = operations.findIndex(({ point }) => point === 'mail.sync_removals')
     expect(synced).toBeGreaterThanOrEqual(0)
@@ -112,7 +112,7 @@ test('what was asked of an agent holds for what the visit does', async () => {
 
 /** The end of a run that answers a request of the operator. */
 function answering(run: string): NewRecord[] {
-  return [replied(run, 'the answer'), completed(run, null)]
+  return [replied(run, 'the answer'), completedRecord(run, null)]
 }
 
 describe('what a run owes is sent', () => {
@@ -158,7 +158,7 @@ describe('an agent that said that it is done', () => {
     await visit(ctx, id, { waitMs: 0, goesOn: false }, async (session) => {
       const run = randomUUID()
       session.append(beginning(session, run, 'go'))
-      session.append([replied(run, 'done'), completed(run, null, true)])
+      session.append([replied(run, 'done'), completedRecord(run, null, true)])
     })
     expect(stateOf(store, id).state).toBe(state)
   })

@@ -10,7 +10,7 @@ import { whyKept } from '../../src/operations/removable.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import type { FileStore } from '../../src/storage/store.js'
-import { completed } from '../../src/turn/step/records.js'
+import { completedRecord } from '../../src/turn/step/records.js'
 import { failing, withFaults } from '../support/faults.js'
 import { killedAt } from '../support/killed.js'
 import { deliveredRecord, forged, mailOf, posted, stored } from '../support/mail.js'
@@ -54,7 +54,7 @@ function ran(prompt: (run: string) => NewRecord, end?: (run: string) => NewRecor
     ...activated,
     startedRun(run),
     prompt(run),
-    ...(ending === undefined ? [replied(run, 'hello'), completed(run, null)] : [ending]),
+    ...(ending === undefined ? [replied(run, 'hello'), completedRecord(run, null)] : [ending]),
   ])
   return run
 }
@@ -160,7 +160,7 @@ describe('what ended turns owe is sent', () => {
   })
 
   test('empty, where nothing was said', () => {
-    ran(requestOf(sibling), (run) => completed(run, null))
+    ran(requestOf(sibling), (run) => completedRecord(run, null))
     send()
     expect(mailOf(store, sibling)).toMatchObject([{ kind: 'response', content: '' }])
   })
@@ -173,7 +173,7 @@ describe('what ended turns owe is sent', () => {
       startedRun(run),
       deliveredRecord(run, { from: sibling }),
       replied(run, large),
-      completed(run, null),
+      completedRecord(run, null),
     ])
     send()
     expect(mailOf(store, sibling).map(({ content }) => content.length)).toEqual([large.length])
@@ -186,7 +186,7 @@ describe('what ended turns owe is sent', () => {
       startedRun(run),
       userMessage(run, 'hi'),
       replied(run, 'that is all'),
-      completed(run, null, true),
+      completedRecord(run, null, true),
     ])
     send()
     expect(mailOf(store, parent)).toMatchObject([{ kind: 'notification', content: 'that is all' }])
@@ -227,7 +227,7 @@ describe('once, also where it is sent again', () => {
     session.append([
       { ...startedRun(continued), origin: 'continuation', continues: run },
       replied(continued, 'again'),
-      completed(continued, null),
+      completedRecord(continued, null),
     ])
     send()
     expect(mailOf(store, sibling).map(({ content }) => content)).toEqual(['hello'])

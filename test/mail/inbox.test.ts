@@ -26,7 +26,7 @@ import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import { frame } from '../../src/storage/log/frame.js'
 import type { FileStore } from '../../src/storage/store.js'
-import { completed } from '../../src/turn/step/records.js'
+import { completedRecord } from '../../src/turn/step/records.js'
 import { withFaults } from '../support/faults.js'
 import { deliveredRecord, forged, posted, stored } from '../support/mail.js'
 import { newSession, startedRun } from '../support/sessions.js'
@@ -69,7 +69,7 @@ function deliver(options: { isRemoved: boolean } = { isRemoved: true }): string[
         ...(reminder_id === undefined ? {} : { reminder_id }),
       }),
     ),
-    completed(run, null),
+    completedRecord(run, null),
   ])
   if (options.isRemoved) removeDelivered(session)
   return contentsOf(mails)

@@ -16,7 +16,7 @@ import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import { frame } from '../../src/storage/log/frame.js'
 import { FileStore } from '../../src/storage/store.js'
-import { completed } from '../../src/turn/step/records.js'
+import { completedRecord } from '../../src/turn/step/records.js'
 import { failing, withFaults } from '../support/faults.js'
 import { deliveredRecord, draft, forged, mailOf, posted, stored } from '../support/mail.js'
 import { newAgent, newSession, reopen, startedRun, terminate } from '../support/sessions.js'
@@ -47,7 +47,7 @@ function deliverAll(): void {
     const activated: NewRecord[] =
       session.state.state === 'active' ? [] : [{ kind: 'session.activated', boot_id: bootId() }]
     const delivered = mails.map(({ message_id }) => deliveredRecord(run, { message_id }))
-    session.append([...activated, startedRun(run), ...delivered, completed(run, null)])
+    session.append([...activated, startedRun(run), ...delivered, completedRecord(run, null)])
     removeDelivered(session)
   }
 }

@@ -16,7 +16,7 @@ import { frame } from '../../src/storage/log/frame.js'
 import { eachEntry } from '../../src/storage/log/key-entries.js'
 import { HomePaths } from '../../src/storage/paths.js'
 import type { FileStore } from '../../src/storage/store.js'
-import { completed } from '../../src/turn/step/records.js'
+import { completedRecord } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
 import { EVERY_KEY } from '../support/keys.js'
 import { sendRequest } from '../support/send-request.js'
@@ -44,7 +44,12 @@ async function withTurnOf(store: FileStore, key: string, others = 0): Promise<st
   for (const each of [key, ...Array.from({ length: others }, (_, n) => `other ${n}`)]) {
     const run: string = randomUUID()
     const begun = { ...startedRun(run, each), digest: digestOf('hi') }
-    session.append([begun, userMessage(run, 'hi'), replied(run, `reply of ${each}`), completed(run, null)])
+    session.append([
+      begun,
+      userMessage(run, 'hi'),
+      replied(run, `reply of ${each}`),
+      completedRecord(run, null),
+    ])
   }
   session.append([{ kind: 'session.suspended', reason: 'idle' }])
   await session.close(() => false)
@@ -135,7 +140,7 @@ test('of two runs that an older version took for two keys the latest counts', as
   session.append([{ kind: 'session.activated', boot_id: 'b' }])
   for (const key of [DECOMPOSED, COMPOSED]) {
     const run: string = randomUUID()
-    session.append([startedRun(run, key), userMessage(run, 'hi'), completed(run, null)])
+    session.append([startedRun(run, key), userMessage(run, 'hi'), completedRecord(run, null)])
   }
   await session.close(() => false)
   for (const key of KEYS)

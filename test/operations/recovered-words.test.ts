@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { wordsOf } from '../../src/operations/recovered-words.js'
 import type { NewRecord } from '../../src/session/records.js'
-import { completed } from '../../src/turn/step/records.js'
+import { completedRecord } from '../../src/turn/step/records.js'
 import { foldAll } from '../support/folding.js'
 import { createdRecord, replied, startedRun, userMessage } from '../support/sessions.js'
 
@@ -14,7 +14,7 @@ const begun: NewRecord[] = [
   startedRun(RUN),
   userMessage(RUN, 'hi'),
 ]
-const done: NewRecord[] = [...begun, replied(RUN, 'the reply'), completed(RUN, null)]
+const done: NewRecord[] = [...begun, replied(RUN, 'the reply'), completedRecord(RUN, null)]
 const cut = (reason: NewRecord<'run.interrupted'>['reason']): NewRecord[] => [
   ...begun,
   { kind: 'run.interrupted', run_id: RUN, reason },

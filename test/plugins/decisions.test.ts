@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { limits } from '../../src/limits.js'
 import type { JsonObject, WaitAnswer, WaitAsk } from '../../src/provider/contract.js'
-import { shortened } from '../../src/turn/asks.js'
+import { shortenedInput } from '../../src/turn/asks.js'
 import { pluginPart } from './plugin-part.js'
 
 interface Part {
@@ -18,7 +18,7 @@ const ask = (input: JsonObject): WaitAsk => ({ call_id: 'n', tool: 'Edit', input
 /** As it comes from the log, which has the asks of one wait cut to fit a line together. */
 function approval(inputs: JsonObject[]): WaitAnswer {
   const room = Math.floor(limits.asksCharactersMax / inputs.length)
-  const asks = inputs.map(ask).map((each) => ({ ...each, input: shortened(each.input, room) }))
+  const asks = inputs.map(ask).map((each) => ({ ...each, input: shortenedInput(each.input, room) }))
   return { decision: 'approve', text: '', asks }
 }
 

@@ -150,7 +150,7 @@ describe('the frozen home of the tree is written to', () => {
     expect(mailOf(store, id).map(({ kind, from_path }) => [kind, from_path])).toEqual([
       ['error', 'waiting/slow'],
     ])
-    expect(store.waits.of(id)).toEqual([])
+    expect(store.waits.edgesOf(id)).toEqual([])
   })
 
   test('what waits is delivered next, what waits for its time at its time', async () => {

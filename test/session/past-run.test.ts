@@ -6,7 +6,7 @@ import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import type { KeyEntry } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/store.js'
-import { completed } from '../../src/turn/step/records.js'
+import { completedRecord } from '../../src/turn/step/records.js'
 import { newSession, replied, startedRun } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -43,7 +43,7 @@ describe('a run is read back from its place in the log', () => {
   const ENDS: [NewRecord[], object][] = [
     [[], { ...nothing, status: 'open' }],
     [
-      [replied(RUN, large), completed(RUN, { input_tokens: 1, output_tokens: 2 })],
+      [replied(RUN, large), completedRecord(RUN, { input_tokens: 1, output_tokens: 2 })],
       { ...nothing, status: 'completed', reply: large, usage: { input_tokens: 1, output_tokens: 2 } },
     ],
     [[{ kind: 'run.failed', run_id: RUN, error }], { ...nothing, status: 'failed', error }],
@@ -70,7 +70,7 @@ test('a run that was open when its key was looked up is read to its own end, not
   session.append([
     { ...startedRun(next, 'k2'), digest: 'other' },
     replied(next, 'of the next'),
-    completed(next, null),
+    completedRecord(next, null),
   ])
   expect(outcome(seenOpen)).toEqual({ ...nothing, status: 'failed', error })
 })

@@ -485,7 +485,7 @@ describe('repair', () => {
     store.requests.put(session.id, randomUUID(), 'terminate')
     await died()
     session = await reopen(store, session.id)
-    expect(store.requests.to(session.id)).toEqual([{ runId: run, verb: 'suspend' }])
+    expect(store.requests.requestsTo(session.id)).toEqual([{ runId: run, verb: 'suspend' }])
   })
 
   test.skipIf(process.platform !== 'linux')(

@@ -10,7 +10,7 @@ import {
   type Status,
   waitIsGood,
 } from '../../src/session/status.js'
-import { completed } from '../../src/turn/step/records.js'
+import { completedRecord } from '../../src/turn/step/records.js'
 import { foldAll, timeOf } from '../support/folding.js'
 import { reading } from '../support/readings.js'
 import { createdRecord, startedRun } from '../support/sessions.js'
@@ -55,7 +55,7 @@ const resumed: NewRecord = { kind: 'run.resumed', run_id: RUN, boot_id: 'b', aut
 const ROWS: [string, NewRecord[], Status, Status][] = [
   ['no run', born, 'idle', 'idle'],
   ['an open run', running, 'running', 'interrupted_startup'],
-  ['a run that completed', [...running, completed(RUN, null)], 'idle', 'idle'],
+  ['a run that completed', [...running, completedRecord(RUN, null)], 'idle', 'idle'],
   [
     'a run that failed',
     [...running, { kind: 'run.failed', run_id: RUN, error: { type: 'crashed', message: 'm' } }],
@@ -125,7 +125,7 @@ const ROWS: [string, NewRecord[], Status, Status][] = [
   ],
   [
     'an interrupted run, and a later one that completed',
-    [...ended('process_exit'), startedRun(LATER), completed(LATER, null)],
+    [...ended('process_exit'), startedRun(LATER), completedRecord(LATER, null)],
     'idle',
     'idle',
   ],

@@ -185,10 +185,10 @@ describe('requests to a holder', () => {
     store.requests.put(id, run, 'suspend')
     store.requests.put(id, run, 'terminate')
     writeFileSync(join(pathsOf(store).agent(id).requests, `${'-'.repeat(36)}.suspend`), '')
-    expect(store.requests.to(id)).toHaveLength(2)
+    expect(store.requests.requestsTo(id)).toHaveLength(2)
     store.requests.remove(id, run, 'terminate')
     store.requests.remove(id, run, 'terminate')
-    expect(store.requests.to(id)).toEqual([{ runId: run, verb: 'suspend' }])
+    expect(store.requests.requestsTo(id)).toEqual([{ runId: run, verb: 'suspend' }])
   })
 
   test('are noticed by who watches', async () => {

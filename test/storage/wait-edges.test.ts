@@ -29,24 +29,24 @@ const add = (from: string, to: string) => edges.add(from, to, 'test')
 
 describe('an edge', () => {
   test('stands from when it is added until it is released', async () => {
-    expect(edges.of(a)).toEqual([])
+    expect(edges.edgesOf(a)).toEqual([])
     const edge = await add(a, b)
-    expect(edges.of(a)).toEqual([b])
-    expect(edges.of(b)).toEqual([])
+    expect(edges.edgesOf(a)).toEqual([b])
+    expect(edges.edgesOf(b)).toEqual([])
     await edge.release()
-    expect(edges.of(a)).toEqual([])
+    expect(edges.edgesOf(a)).toEqual([])
     expect(readdirSync(pathsOf(a).waits)).toEqual([])
   })
 
   test('is one of several: who waits twice for the same waits until both are over', async () => {
     const [first, second, other] = [await add(a, b), await add(a, b), await add(a, c)]
-    expect(edges.of(a).sort()).toEqual([b, c].sort())
+    expect(edges.edgesOf(a).sort()).toEqual([b, c].sort())
     await first.release()
-    expect(edges.of(a).sort()).toEqual([b, c].sort())
+    expect(edges.edgesOf(a).sort()).toEqual([b, c].sort())
     await second.release()
-    expect(edges.of(a)).toEqual([c])
+    expect(edges.edgesOf(a)).toEqual([c])
     await other.release()
-    expect(edges.of(a)).toEqual([])
+    expect(edges.edgesOf(a)).toEqual([])
   })
 
   test('does not outlive the process that waits, however that dies', async () => {
@@ -54,11 +54,11 @@ describe('an edge', () => {
     const path = pathsOf(a).waitEdge(b, randomUUID())
     mkdirSync(pathsOf(a).waits)
     expect(await child.ask({ do: 'try', system, path })).toBe(true)
-    expect(edges.of(a)).toEqual([b])
+    expect(edges.edgesOf(a)).toEqual([b])
     edges.sweep(a)
-    expect(edges.of(a)).toEqual([b])
+    expect(edges.edgesOf(a)).toEqual([b])
     await child.kill()
-    expect(edges.of(a)).toEqual([])
+    expect(edges.edgesOf(a)).toEqual([])
     expect(existsSync(path)).toBe(true)
     edges.sweep(a)
     expect(existsSync(path)).toBe(false)
@@ -67,14 +67,14 @@ describe('an edge', () => {
   test('is not made where the disk fails, and the error says so', async () => {
     withFaults(failing('ENOSPC', ({ point }) => point === 'edge.mkdir'))
     await expect(add(a, b)).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
-    expect(edges.of(a)).toEqual([])
+    expect(edges.edgesOf(a)).toEqual([])
   })
 
   test('leads to an agent: what is named otherwise is none, and is left alone', async () => {
     mkdirSync(pathsOf(a).waits)
     for (const name of ['notes.txt', randomUUID(), `${b}.x`, `x.${b}`, `${b}..`, '.'.repeat(73)])
       writeFileSync(`${pathsOf(a).waits}/${name}`, '')
-    expect(edges.of(a)).toEqual([])
+    expect(edges.edgesOf(a)).toEqual([])
     edges.sweep(a)
     expect(readdirSync(pathsOf(a).waits)).toHaveLength(6)
     for (const to of ['operator', '../../x', ''])

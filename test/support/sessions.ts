@@ -6,7 +6,7 @@ import type { NewRecord } from '../../src/session/records.js'
 import { openForAppend, type Session } from '../../src/session/session.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { createAgent, type TreeBounds } from '../../src/tree/birth.js'
-import { completed, reply } from '../../src/turn/step/records.js'
+import { completedRecord, reply } from '../../src/turn/step/records.js'
 
 export interface AgentFacts {
   name?: string | null
@@ -103,7 +103,7 @@ export function appendTurn(session: Session, content: string, answer: string): s
   session.append([
     replied(runId, answer),
     { kind: 'model.responded', run_id: runId, stop: 'end' },
-    completed(runId, null),
+    completedRecord(runId, null),
     { kind: 'session.suspended', reason: 'idle' },
   ])
   return runId

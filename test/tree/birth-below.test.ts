@@ -8,7 +8,7 @@ import { openForRead } from '../../src/session/open-for-read.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { createAgent, type NewAgent } from '../../src/tree/birth.js'
 import { livingChildren, lockChildren } from '../../src/tree/children.js'
-import { completed } from '../../src/turn/step/records.js'
+import { completedRecord } from '../../src/turn/step/records.js'
 import { countLockTries, failing, withFaults } from '../support/faults.js'
 import { childrenDirectory } from '../support/forged.js'
 import { killedAt } from '../support/killed.js'
@@ -175,7 +175,7 @@ describe('nothing is born', () => {
       { kind: 'session.activated', boot_id: bootId() },
       startedRun(run),
       userMessage(run, 'x'),
-      completed(run, null, true),
+      completedRecord(run, null, true),
     ])
     await session.close(() => true)
     await expect(born(below(top, 'a'))).rejects.toMatchObject(REFUSED)

@@ -2,14 +2,14 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
 import type { ModelMessage } from '../../src/provider/contract.js'
-import { interrupted, rested, settlement } from '../../src/recovery/settlement.js'
+import { interruptedRecords, restRecords, settlement } from '../../src/recovery/settlement.js'
 import { diagnose, type Row } from '../../src/recovery/table.js'
 import type { Ask, CallRecord, Decision, NewRecord, SessionRecord } from '../../src/session/records.js'
 import type { Call, Run, State } from '../../src/session/state.js'
 import { isDue, isInterrupted, waitIsGood } from '../../src/session/status.js'
 import type { MintedToken } from '../../src/turn/decision.js'
 import { conversation, exchanges, type Readable } from '../../src/turn/prompt/history.js'
-import { revoked, withdrawn } from '../../src/turn/step/calls.js'
+import { revokedRecords, withdrawnRecords } from '../../src/turn/step/calls.js'
 import { step, withRest } from '../../src/turn/step/step.js'
 import type {
   Effect,
@@ -71,7 +71,7 @@ export class World {
     this.effect = undefined
     this.settle(false, 'stop', undefined)
     this.cancel()
-    this.append(rested(this.state))
+    this.append(restRecords(this.state))
   }
 
   get open(): Run | undefined {
@@ -363,7 +363,7 @@ export class World {
     const reply = word.includes('had finished') ? 'x' : undefined
     this.settle(goesOn, word.includes('continue') ? 'continue' : 'stop', reply)
     if (flag) return
-    this.append(rested(this.state))
+    this.append(restRecords(this.state))
     if (word.includes('a message')) this.message()
     else if (word.includes('cancel')) this.cancel()
     else if (goesOn) this.goOn()
@@ -390,7 +390,7 @@ export class World {
   /** A person's, to an agent whose turn does not go on by itself any more. */
   private message(): void {
     const run = this.open
-    if (run !== undefined && run.wait === null) this.append(interrupted(run))
+    if (run !== undefined && run.wait === null) this.append(interruptedRecords(run))
     if (this.provider !== undefined) this.persist(this.beginning('', undefined, false))
   }
 
@@ -398,8 +398,8 @@ export class World {
     const run = this.open
     if (run === undefined) return
     this.append([
-      ...revoked(this.state, run, 'ended'),
-      ...withdrawn(run, 'the turn was cancelled'),
+      ...revokedRecords(this.state, run, 'ended'),
+      ...withdrawnRecords(run, 'the turn was cancelled'),
       { kind: 'run.cancelled', run_id: run.run_id, reason: 'cancelled' },
     ])
   }

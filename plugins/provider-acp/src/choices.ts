@@ -53,7 +53,7 @@ function optionOf(offer: JsonObject, what: string): Choice | undefined {
   )
   return {
     current: textOf(option.currentValue),
-    values: named(entries, 'value'),
+    values: namedChoices(entries, 'value'),
     method: 'session/set_config_option',
     params: (value) => ({ configId: option.id, value }),
   }
@@ -64,7 +64,7 @@ function modesOf(offer: JsonObject): Choice | undefined {
   if (modes === undefined) return undefined
   return {
     current: textOf(modes.currentModeId),
-    values: named(objectsOf(modes.availableModes), 'id'),
+    values: namedChoices(objectsOf(modes.availableModes), 'id'),
     method: 'session/set_mode',
     params: (modeId) => ({ modeId }),
   }
@@ -75,13 +75,13 @@ function modelsOf(offer: JsonObject): Choice | undefined {
   if (models === undefined) return undefined
   return {
     current: textOf(models.currentModelId),
-    values: named(objectsOf(models.availableModels), 'modelId'),
+    values: namedChoices(objectsOf(models.availableModels), 'modelId'),
     method: 'session/set_model',
     params: (modelId) => ({ modelId }),
   }
 }
 
-function named(entries: JsonObject[], key: string): { value: string; name: string }[] {
+function namedChoices(entries: JsonObject[], key: string): { value: string; name: string }[] {
   return entries.flatMap((entry) => {
     const value = textOf(entry[key])
     return value === undefined ? [] : [{ value, name: textOf(entry.name) ?? value }]

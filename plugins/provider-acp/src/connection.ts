@@ -43,10 +43,10 @@ export class Connection {
     this.write({ jsonrpc: '2.0', id, method, params })
     for (;;) {
       const next = this.messages.next()
-      const result = await (bounds === undefined ? next : within(next, method, bounds))
+      const result = await (bounds === undefined ? next : answerWithin(next, method, bounds))
       if (result.done === true) throw new AgentEnded(method)
       const message = result.value
-      if (typeof message.method === 'string') yield incoming(message.method, message)
+      if (typeof message.method === 'string') yield incomingOf(message.method, message)
       else if (message.id === id) return answerIn(message)
     }
   }
@@ -106,7 +106,7 @@ export class TimedOut extends Error {
   }
 }
 
-function incoming(method: string, { id, params }: JsonObject): Incoming {
+function incomingOf(method: string, { id, params }: JsonObject): Incoming {
   const isRequest = typeof id === 'string' || typeof id === 'number'
   return { id: isRequest ? id : undefined, method, params: objectOf(params) ?? {} }
 }
@@ -125,7 +125,11 @@ function answerIn({ error, result }: JsonObject): JsonObject {
   )
 }
 
-async function within<T>(promise: Promise<T>, method: string, { timeoutMs, signal }: Bounds): Promise<T> {
+async function answerWithin<T>(
+  promise: Promise<T>,
+  method: string,
+  { timeoutMs, signal }: Bounds,
+): Promise<T> {
   let stop = (): void => undefined
   let timer: NodeJS.Timeout | undefined
   const over = new Promise<never>((_, reject) => {

@@ -28,8 +28,8 @@ export interface Known {
 
 export async function failureOf(thrown: unknown, known: Known): Promise<unknown> {
   if (isFailure(thrown)) return thrown
-  if (thrown instanceof AgentError) return refused(thrown, known)
-  if (thrown instanceof AgentEnded) return ended(thrown, known)
+  if (thrown instanceof AgentError) return refusedFailure(thrown, known)
+  if (thrown instanceof AgentEnded) return endedFailure(thrown, known)
   if (thrown instanceof TimedOut) {
     const complaint = await known.complaint()
     return failure(
@@ -41,10 +41,13 @@ export async function failureOf(thrown: unknown, known: Known): Promise<unknown>
   return thrown
 }
 
-function refused({ code, message, kind }: AgentError, { command, authMethods }: Known): ProviderFailure {
+function refusedFailure(
+  { code, message, kind }: AgentError,
+  { command, authMethods }: Known,
+): ProviderFailure {
   const told = failureOfText(`the agent (${command}) says: ${message}`)
   const type = code === AUTH_REQUIRED ? 'authentication' : (TYPE_OF_KIND[kind] ?? told.failure.type)
-  if (type === 'authentication') return unauthenticated(message, command, authMethods)
+  if (type === 'authentication') return loginFailure(message, command, authMethods)
   return type === told.failure.type ? told : failure(type, told.message)
 }
 
@@ -55,7 +58,7 @@ const TYPE_OF_KIND: Record<string, FailureType> = {
   ContentFilterError: 'refused',
 }
 
-function unauthenticated(message: string, command: string, authMethods: unknown): ProviderFailure {
+function loginFailure(message: string, command: string, authMethods: unknown): ProviderFailure {
   const ways = objectsOf(authMethods)
     .map(({ name, id, description }) => {
       const title = textOf(name) ?? textOf(id) ?? ''
@@ -69,7 +72,7 @@ function unauthenticated(message: string, command: string, authMethods: unknown)
   )
 }
 
-async function ended({ method }: AgentEnded, known: Known): Promise<ProviderFailure> {
+async function endedFailure({ method }: AgentEnded, known: Known): Promise<ProviderFailure> {
   const exit = await soonExited(known.exited, SURE_EXIT_MS_MAX)
   const how = exit === undefined ? 'closed its stdout' : wordsOfExit(exit)
   const complaint = await known.complaint()

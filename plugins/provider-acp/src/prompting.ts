@@ -133,7 +133,7 @@ export class Prompting {
     }
     if (stopReason === 'end_turn' || stopReason === 'max_tokens')
       return { type: 'done', reply: this.reply.text }
-    throw unfinished(stopReason, this.reply.text)
+    throw unfinishedError(stopReason, this.reply.text)
   }
 }
 
@@ -150,7 +150,7 @@ function isAboutPrompt({ params }: Incoming): boolean {
   return !OF_SESSION.includes(textOf(objectOf(params.update)?.sessionUpdate) ?? '')
 }
 
-function unfinished(stopReason: unknown, said: string): Error {
+function unfinishedError(stopReason: unknown, said: string): Error {
   switch (stopReason) {
     case 'refusal':
       return refusedAfter(said, 'the agent says refusal, and keeps nothing of this prompt')

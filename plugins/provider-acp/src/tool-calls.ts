@@ -5,7 +5,7 @@
  * at most once; of substrat's own tools neither, because substrat records them itself.
  */
 import type { AgentEvent, JsonObject } from 'substrat/provider'
-import { clipped, clippedInput, objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
+import { clippedInput, clippedText, objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
 
 /** What is known of a call so far. */
 export interface KnownCall {
@@ -46,7 +46,7 @@ export class ToolCalls {
     this.known.delete(call_id)
     this.over.add(call_id)
     if (isOwn) return
-    const output = clipped(outputOf(update))
+    const output = clippedText(outputOf(update))
     yield { type: 'tool_finished', call_id, tool: call.tool, output, is_error: status === 'failed' }
   }
 

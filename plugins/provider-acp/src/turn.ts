@@ -29,7 +29,7 @@ export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
   let prompting: Prompting | undefined
   const program = await launchJsonProgram(
     work.host,
-    { argv: ['/bin/sh', '-c', chosen.command], env: locked(), cwd: work.settings.workspace },
+    { argv: ['/bin/sh', '-c', chosen.command], env: lockedEnvironment(), cwd: work.settings.workspace },
     { signal, onAbort: () => prompting?.cancel(), abortGraceMs: ABORT_GRACE_MS },
   )
   work.onProgram(program)
@@ -68,7 +68,7 @@ export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
 }
 
 /** `opencode acp` listens on 127.0.0.1, and lets in every user of the machine who does not need a password. */
-function locked(): Record<string, string> {
+function lockedEnvironment(): Record<string, string> {
   const name = 'OPENCODE_SERVER_PASSWORD'
   return { [name]: process.env[name] || randomBytes(24).toString('base64url') }
 }

@@ -21,7 +21,7 @@ const EARLIER = '(What was said before this is left out.)'
 
 export function messagesBody(request: ModelRequest, settings: Settings): Body {
   const history = wireHistory(request.messages(), { idCharactersMax: ID_CHARACTERS_MAX })
-  const messages = merged(history)
+  const messages = mergedMessages(history)
   if (settings.isCached) markForCache(messages)
   return {
     model: settings.model,
@@ -34,7 +34,7 @@ export function messagesBody(request: ModelRequest, settings: Settings): Body {
   }
 }
 
-function merged(history: ModelMessage[]): Message[] {
+function mergedMessages(history: ModelMessage[]): Message[] {
   const messages: Message[] = []
   for (const message of history) {
     const role = message.role === 'assistant' ? 'assistant' : 'user'

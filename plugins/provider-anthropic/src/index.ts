@@ -1,6 +1,6 @@
 /** `anthropic`: the Messages API of Anthropic, and whatever speaks as it does. */
 import type { ModelProvider } from 'substrat/provider'
-import { ask, guarded } from '../../shared/src/model/ask.js'
+import { ask, guardedEvents } from '../../shared/src/model/ask.js'
 import { scrubber } from '../../shared/src/model/secrets.js'
 import { isLast, readAnswer } from './answer.js'
 import { messagesBody } from './body.js'
@@ -33,7 +33,7 @@ const provider: ModelProvider = {
       isLast,
     })
     const scrub = scrubber(key, { url: endpoint.url, model }, environment)
-    yield* guarded(readAnswer(events, endpoint), signal, scrub)
+    yield* guardedEvents(readAnswer(events, endpoint), signal, scrub)
   },
 }
 

@@ -1,6 +1,13 @@
 /** What claude says in the course of a turn, as events of ours. */
 import type { AgentEvent, JsonObject, Usage } from 'substrat/provider'
-import { clipped, clippedInput, countOf, objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
+import {
+  clippedInput,
+  clippedText,
+  countOf,
+  objectOf,
+  objectsOf,
+  textOf,
+} from '../../shared/src/program/json.js'
 
 export class Events {
   /** Tools that have begun, by the id of their call; those of substrat, which it records itself, are not among them. */
@@ -16,7 +23,7 @@ export class Events {
     this.ownTools = server === undefined ? undefined : `mcp__${server}__`
   }
 
-  of(message: JsonObject): AgentEvent[] {
+  eventsOf(message: JsonObject): AgentEvent[] {
     switch (message.type) {
       case 'stream_event':
         return this.ofPiece(message)
@@ -32,7 +39,7 @@ export class Events {
   }
 
   /** Calls that have not ended, when the turn has. */
-  unfinished(output: string): AgentEvent[] {
+  unfinishedEvents(output: string): AgentEvent[] {
     return [...this.tools].map(([call_id, tool]) => {
       this.tools.delete(call_id)
       return { type: 'tool_finished', call_id, tool, output, is_error: true }
@@ -83,7 +90,7 @@ export class Events {
       const tool = call_id === undefined ? undefined : this.tools.get(call_id)
       if (call_id === undefined || tool === undefined) return []
       this.tools.delete(call_id)
-      const output = clipped(outputOf(block.content))
+      const output = clippedText(outputOf(block.content))
       return [{ type: 'tool_finished', call_id, tool, output, is_error: block.is_error === true }]
     })
   }

@@ -21,7 +21,7 @@ export function openSession(kept: ClaudeState, settings: ProviderSettings, host:
   const stopped = new AbortController()
   let program: JsonProgram | undefined
   let state = kept
-  const saved = (): AgentEvent => ({ type: 'state', state: encodeClaudeState(state) })
+  const stateEvent = (): AgentEvent => ({ type: 'state', state: encodeClaudeState(state) })
 
   async function* turn(
     prompt: string,
@@ -37,7 +37,7 @@ export function openSession(kept: ClaudeState, settings: ProviderSettings, host:
     const permissions = new Permissions(options.allow ?? [], decided)
     state = { ...state, promptId, isBegun: resumes }
     // Before the program is there: a crash from here on finds the transcript by it.
-    yield saved()
+    yield stateEvent()
     const { sessionId } = state
     yield* runTurn({
       settings: readSettings(settings),
@@ -53,12 +53,12 @@ export function openSession(kept: ClaudeState, settings: ProviderSettings, host:
       },
       onSession(other) {
         state = { ...state, sessionId: other }
-        return [saved()]
+        return [stateEvent()]
       },
       onAnswer() {
         if (state.isBegun) return []
         state = { ...state, isBegun: true }
-        return [saved()]
+        return [stateEvent()]
       },
       async replyInStore() {
         const inspection = await inspectTranscript(state, process.env)

@@ -53,7 +53,7 @@ export async function inspectTranscript(
     for await (const line of readLines(createReadStream(path), LINE_BYTES_MAX)) {
       // Most of a long transcript is before the turn.
       if (line === undefined || (!hasBegun && !line.includes(promptId))) continue
-      const entry = parsed(line)
+      const entry = parsedLine(line)
       if (entry === undefined) continue
       if (entry.uuid === promptId) hasBegun = true
       else if (hasBegun) {
@@ -129,7 +129,7 @@ function afterEntry(before: Reply | undefined, entry: JsonObject): Reply | undef
   }
 }
 
-function parsed(line: string): JsonObject | undefined {
+function parsedLine(line: string): JsonObject | undefined {
   try {
     return objectOf(parseJson(line))
   } catch {

@@ -119,7 +119,7 @@ class Reading {
       message.subtype === 'init' &&
       isSessionId(sessionId) &&
       sessionId !== this.turn.sessionId
-    const said = this.events.of(message)
+    const said = this.events.eventsOf(message)
     this.hear(message, said)
     return [
       ...(isOther ? this.turn.onSession(sessionId) : []),
@@ -146,7 +146,7 @@ class Reading {
       yield* this.wait()
       return
     }
-    yield* this.events.unfinished('it did not end within the turn')
+    yield* this.events.unfinishedEvents('it did not end within the turn')
     if (result.is_error === true) throw failureOfResult(result, this.signs)
     const failed = failureOfEnd(result, this.signs)
     if (failed !== undefined) throw failed
@@ -160,7 +160,7 @@ class Reading {
     }
     const exit = await this.program.exited
     const reply = await this.turn.replyInStore()
-    yield* this.events.unfinished('the program ended before it')
+    yield* this.events.unfinishedEvents('the program ended before it')
     if (reply === undefined)
       throw failureOfExit(exit, await this.program.complaint(), this.turn.settings.command, this.signs)
     yield { type: 'done', reply }
@@ -168,7 +168,7 @@ class Reading {
 
   private *wait(): Iterable<AgentEvent> {
     const { kind, asks } = this.turn.permissions
-    yield* this.events.unfinished('not run: it waits for a person')
+    yield* this.events.unfinishedEvents('not run: it waits for a person')
     yield { type: 'wait', kind, asks }
   }
 

@@ -1,6 +1,6 @@
 /** The command line of a turn. */
 import type { LaunchCommand, McpStdioServer, ProviderSettings } from 'substrat/provider'
-import { directly } from './native.js'
+import { directLaunch } from './native.js'
 import type { Sandbox, Settings } from './settings.js'
 
 export interface TurnCommand {
@@ -44,7 +44,7 @@ export function commandOf({ settings, own, threadId, allow, tools }: TurnCommand
     ...(threadId === null ? [] : ['resume', threadId]),
     '-',
   ]
-  const { command, env } = directly(own.command, settings.workspace, process.env)
+  const { command, env } = directLaunch(own.command, settings.workspace, process.env)
   return {
     argv: ['/bin/sh', '-c', ANNOUNCED, 'sh', ...command, ...words],
     cwd: settings.workspace,

@@ -1,6 +1,6 @@
 /** Items of codex that are uses of its tools, as events of the contract. */
 import type { AgentEvent, JsonObject } from 'substrat/provider'
-import { clipped, clippedInput, objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
+import { clippedInput, clippedText, objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
 
 interface ToolUse {
   tool: string
@@ -27,7 +27,7 @@ export class ToolUses {
     }
     if (event === 'started') return
     this.open.delete(call_id)
-    yield { type: 'tool_finished', call_id, tool, output: clipped(output), is_error: isError }
+    yield { type: 'tool_finished', call_id, tool, output: clippedText(output), is_error: isError }
   }
 
   /** Commands that codex left in the background, and ends when it exits. */

@@ -15,7 +15,7 @@ export interface Launch {
 type Environment = Record<string, string | undefined>
 
 /** As it is, where it is not that launcher, or where what it launches is not found: it says itself what is wrong. */
-export function directly(
+export function directLaunch(
   command: [string, ...string[]],
   workspace: string,
   environment: Environment,

@@ -46,7 +46,7 @@ export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
   const own = readSettings(turn.settings)
   const { signal, allow } = turn.options
   const reader = new TurnReader(turn)
-  if (turn.thread !== undefined) yield reader.know(await measured(turn.thread))
+  if (turn.thread !== undefined) yield reader.know(await measureRollout(turn.thread))
   const offline = new OfflineClock(own.offlineTimeoutMs)
   const { settings, host } = turn
   const command = commandOf({ settings, own, threadId: turn.thread?.id ?? null, allow, tools: host.tools })
@@ -72,7 +72,7 @@ export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
   }
 }
 
-async function measured(thread: Thread): Promise<Thread> {
+async function measureRollout(thread: Thread): Promise<Thread> {
   return { ...thread, rolloutBytes: await rolloutBytes(thread.id, process.env) }
 }
 
@@ -124,7 +124,7 @@ class TurnReader {
         break
       case 'thread.started':
         this.hasBegun = true
-        yield* this.started(textOf(message.thread_id))
+        yield* this.startEvents(textOf(message.thread_id))
         break
       case 'item.started':
       case 'item.updated':
@@ -174,7 +174,7 @@ class TurnReader {
   }
 
   /** A thread that is gone on with has its id already. */
-  private *started(id: string | undefined): Iterable<AgentEvent> {
+  private *startEvents(id: string | undefined): Iterable<AgentEvent> {
     if (!isThreadId(id) || id === this.thread?.id) return
     yield this.know({ id, rolloutBytes: 0, inputTokens: 0, outputTokens: 0 })
   }

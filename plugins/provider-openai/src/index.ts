@@ -1,6 +1,6 @@
 /** `openai`: models of OpenAI, and of every server that speaks one of its two APIs. */
 import type { ModelProvider } from 'substrat/provider'
-import { ask, guarded } from '../../shared/src/model/ask.js'
+import { ask, guardedEvents } from '../../shared/src/model/ask.js'
 import { scrubber } from '../../shared/src/model/secrets.js'
 import { readChat } from './chat-answer.js'
 import { chatBody } from './chat-body.js'
@@ -40,7 +40,7 @@ const provider: ModelProvider = {
       isLast: api.isLast,
     })
     const scrub = scrubber(key, { url: endpoint.url, model }, environment)
-    yield* guarded(api.read(events, endpoint), signal, scrub)
+    yield* guardedEvents(api.read(events, endpoint), signal, scrub)
   },
 }
 

@@ -61,7 +61,7 @@ export class Following {
   }
 
   /** Ends when OpenCode is idle, after it had the prompt. */
-  async *until(events: AsyncIterable<JsonObject>): AsyncGenerator<AgentEvent, void> {
+  async *untilIdle(events: AsyncIterable<JsonObject>): AsyncGenerator<AgentEvent, void> {
     try {
       for await (const { type, properties } of events) {
         const { sessionID, ...facts } = objectOf(properties) ?? {}
@@ -164,10 +164,10 @@ export class Following {
   /** A server that cannot be reached is seen by the end of its events. */
   private post(path: string, body: object): void {
     this.untaken += 1
-    const taken = (): void => {
+    const onTaken = (): void => {
       this.untaken -= 1
     }
-    this.server.ask('POST', path, body).then(taken, taken)
+    this.server.ask('POST', path, body).then(onTaken, onTaken)
   }
 }
 

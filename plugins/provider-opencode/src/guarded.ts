@@ -53,13 +53,13 @@ export function outputOf(command: string, cwd: string, signal?: AbortSignal): Pr
     child.on('error', settle)
     child.on('exit', (code, killer) => {
       // What it left running may hold its output open.
-      const whole = (): void => {
+      const settleWhole = (): void => {
         if (code === 0) settle(Buffer.concat(pieces).toString('utf8'))
         else if (killer === null && (code ?? 0) <= 128) settle('')
         else settle(new Error(`${command} was killed${killer === null ? '' : ` by ${killer}`}`))
       }
-      if (stdout?.destroyed !== false) whole()
-      else stdout.once('close', whole)
+      if (stdout?.destroyed !== false) settleWhole()
+      else stdout.once('close', settleWhole)
     })
   })
 }

@@ -19,7 +19,7 @@ export async function inspectTurn(
   if (message_id === null) return { outcome: 'unknown' }
   const { command } = readSettings(settings)
   const text = await outputOf(`${command} export ${session_id}`, settings.workspace, options?.signal)
-  const messages = objectsOf(objectOf(parsed(text))?.messages)
+  const messages = objectsOf(objectOf(parsedText(text))?.messages)
   if (messages.length === 0) return { outcome: 'unknown' }
   const answer = answerTo(messages, message_id)
   const isFinished = answer !== undefined && isWhole(answer) && !answer.isCalling
@@ -38,7 +38,7 @@ function neededUs(messages: JsonObject[], promptId: string, heard: HeardOfTurn |
   return unheard.isAny
 }
 
-function parsed(text: string): unknown {
+function parsedText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

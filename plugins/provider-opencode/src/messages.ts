@@ -134,7 +134,7 @@ export function* endOf(answered: Answered, reported: JsonObject | undefined): It
   const { reply, usage, finish } = answered
   const error = answered.error ?? (isEnd(finish) ? undefined : reported)
   const isCut = finish === 'length' || error?.name === 'MessageOutputLengthError'
-  if (error !== undefined && !isCut) throw saying(reply, failureOfError(error))
+  if (error !== undefined && !isCut) throw failureSaying(reply, failureOfError(error))
   if (usage.input_tokens + usage.output_tokens > 0) yield { type: 'usage', usage }
   if (finish === 'content-filter') throw refusedAfter(reply, 'opencode says content-filter')
   if (!isCut && !isWhole(answered)) {
@@ -146,7 +146,7 @@ export function* endOf(answered: Answered, reported: JsonObject | undefined): It
   yield { type: 'done', reply }
 }
 
-function saying(said: string, failed: ProviderFailure): ProviderFailure {
+function failureSaying(said: string, failed: ProviderFailure): ProviderFailure {
   return failed.failure.type === 'refused' ? refusedAfter(said, failed.message) : failed
 }
 

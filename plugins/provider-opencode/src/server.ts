@@ -29,7 +29,7 @@ export interface Answer {
 interface Program {
   output(): string
   /** All that was printed before this call is in `output` after it. A file needs no such wait. */
-  settled?(): Promise<void>
+  untilSettled?(): Promise<void>
   /** Not known of a server that an earlier turn has kept. */
   exited?: Promise<Exit>
   kill(graceMs: number): Promise<void>
@@ -52,14 +52,14 @@ export class Server {
 
   /** The end of what it has printed, as a reason. */
   async complaint(): Promise<string> {
-    await this.program.settled?.()
+    await this.program.untilSettled?.()
     return complaintIn(this.program.output())
   }
 
   /** Throws where the server cannot be reached; whatever it answers is the caller's. */
   async ask(method: Method, path: string, body?: object, timeoutMs?: number): Promise<Answer> {
     const response = await this.request(method, path, body, timeoutMs)
-    return { status: response.statusCode ?? 0, body: parsed(await textIn(response, `${method} ${path}`)) }
+    return { status: response.statusCode ?? 0, body: parsedBody(await textIn(response, `${method} ${path}`)) }
   }
 
   /** How it ended, where it has ended by then and that can be known. */
@@ -68,7 +68,7 @@ export class Server {
   }
 
   /** What must succeed. */
-  async must(method: Method, path: string, body?: object): Promise<unknown> {
+  async demand(method: Method, path: string, body?: object): Promise<unknown> {
     const answer = await this.ask(method, path, body)
     if (answer.status < 300) return answer.body
     throw failure(
@@ -87,7 +87,7 @@ export class Server {
   /** Tools for the model, for as long as the turn lasts. */
   async addTools(name: string, config: object): Promise<void> {
     this.toolServer = name
-    await this.must('POST', '/mcp', { name, config })
+    await this.demand('POST', '/mcp', { name, config })
   }
 
   /** The turn is over, and it is idle. */
@@ -147,7 +147,7 @@ export function wordsOf(body: unknown): string {
 async function* eventsIn(body: IncomingMessage): AsyncIterable<JsonObject> {
   try {
     for await (const line of readLines(body, LINE_BYTES_MAX)) {
-      const event = line?.startsWith('data:') ? objectOf(parsed(line.slice('data:'.length))) : undefined
+      const event = line?.startsWith('data:') ? objectOf(parsedBody(line.slice('data:'.length))) : undefined
       if (event !== undefined) yield event
     }
   } catch {
@@ -167,7 +167,7 @@ async function textIn(response: IncomingMessage, asked: string): Promise<string>
   return Buffer.concat(pieces).toString('utf8')
 }
 
-function parsed(text: string): unknown {
+function parsedBody(text: string): unknown {
   try {
     return parseJson(text)
   } catch {

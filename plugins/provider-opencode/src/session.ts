@@ -21,7 +21,7 @@ export async function openSession(server: Server, { state, settings, host }: Tur
   }
   const rules = readSettings(settings).asksAlways ? { permission: ASK } : {}
   if (state === null) {
-    const id = textOf(objectOf(await server.must('POST', '/session', rules))?.id)
+    const id = textOf(objectOf(await server.demand('POST', '/session', rules))?.id)
     if (id === undefined || !isSessionId(id))
       throw failure('invalid_response', 'opencode made a session without an id that is one')
     return id

@@ -35,16 +35,16 @@ export async function startServer(
   signal: AbortSignal,
 ): Promise<Start> {
   const { server: kept } = host
-  if (!kept) return { server: await launched(host, command, directory, signal) }
-  const warm = await reopened(kept, directory)
+  if (!kept) return { server: await launchServer(host, command, directory, signal) }
+  const warm = await reopenServer(kept, directory)
   if (warm !== undefined) return { server: warm }
   await kept.kill(0)
   const note = 'the server that opencode had kept does not answer: starting another'
-  return { server: await launched(host, command, directory, signal), note }
+  return { server: await launchServer(host, command, directory, signal), note }
 }
 
 /** Undefined where it cannot be used. */
-async function reopened(kept: KeptServer, directory: string): Promise<Server | undefined> {
+async function reopenServer(kept: KeptServer, directory: string): Promise<Server | undefined> {
   const handle = handleOf(kept.handle)
   if (handle === undefined) return undefined
   const server = new Server(kept, handle, directory, true)
@@ -76,12 +76,12 @@ async function isIdle(server: Server): Promise<boolean> {
 
 interface Running {
   output(): string
-  settled?(): Promise<void>
+  untilSettled?(): Promise<void>
   exited: LaunchedProgram['exited']
   kill(graceMs: number): Promise<void>
 }
 
-async function launched(
+async function launchServer(
   host: AgentHost,
   command: string,
   directory: string,
@@ -94,7 +94,7 @@ async function launched(
   const lasting = await host.launchServer?.(launch, { signal })
   const running = lasting ?? (await launchedForTurn(host, launch, signal))
   try {
-    const url = await listening(running, command, signal)
+    const url = await untilListening(running, command, signal)
     await lasting?.keep(Buffer.from(JSON.stringify({ url, password })))
     return new Server(running, { url, password }, directory, lasting !== undefined)
   } catch (error) {
@@ -111,17 +111,17 @@ async function launchedForTurn(
 ): Promise<Running> {
   const program = await host.launch(launch, { signal })
   program.stdin.end()
-  const { text, settled } = keepTail([program.stdout, program.stderr], OUTPUT_BYTES_KEPT)
+  const { text, untilSettled: settled } = keepTail([program.stdout, program.stderr], OUTPUT_BYTES_KEPT)
   const kill = async (graceMs: number): Promise<void> => {
     await program.kill(graceMs)
     for (const stream of [program.stdout, program.stderr])
       (stream as unknown as { destroy(): void }).destroy()
   }
-  return { output: text, settled, exited: program.exited, kill }
+  return { output: text, untilSettled: settled, exited: program.exited, kill }
 }
 
 /** Its URL, once it has printed it. */
-async function listening(running: Running, command: string, signal: AbortSignal): Promise<string> {
+async function untilListening(running: Running, command: string, signal: AbortSignal): Promise<string> {
   let exit: Awaited<LaunchedProgram['exited']> | undefined
   running.exited.then((told) => {
     exit = told
@@ -133,7 +133,7 @@ async function listening(running: Running, command: string, signal: AbortSignal)
     if (hasEnded === undefined && url !== undefined) return url
     if (hasEnded === undefined) continue
     // What it left running may still be about to say why.
-    await (running.settled?.() ?? sleep(QUIET_MS))
+    await (running.untilSettled?.() ?? sleep(QUIET_MS))
     const { code } = hasEnded
     const how = wordsOfExit(hasEnded)
     const type = code === 127 || code === 126 ? 'misconfigured' : 'crashed'

@@ -1,6 +1,6 @@
 /** OpenCode's tool calls, as events for the log: each started and finished once; substrat's own are recorded by itself. */
 import type { AgentEvent, JsonObject } from 'substrat/provider'
-import { clipped, clippedInput, objectOf, textOf } from '../../shared/src/program/json.js'
+import { clippedInput, clippedText, objectOf, textOf } from '../../shared/src/program/json.js'
 
 export class ToolParts {
   /** Names of the tools by their calls. */
@@ -24,7 +24,7 @@ export class ToolParts {
     this.running.delete(call_id)
     this.over.add(call_id)
     const is_error = state.status === 'error'
-    const output = clipped(textOf(is_error ? state.error : state.output) ?? '')
+    const output = clippedText(textOf(is_error ? state.error : state.output) ?? '')
     yield { type: 'tool_finished', call_id, tool, output, is_error }
   }
   /** The turn is over: what has not said how it ended is not left open. */

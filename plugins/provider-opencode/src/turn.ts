@@ -49,7 +49,7 @@ export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
     }
     signal.throwIfAborted()
     await prompt(server, session_id, message_id, work)
-    yield* following.until(events)
+    yield* following.untilIdle(events)
     signal.throwIfAborted()
     if (following.parked.length > 0) {
       // Nothing of it runs while a person is asked.
@@ -93,7 +93,7 @@ async function answer(
   promptId: string,
   reported: JsonObject | undefined,
 ): Promise<Iterable<AgentEvent>> {
-  const messages = objectsOf(await server.must('GET', `/session/${sessionId}/message`))
+  const messages = objectsOf(await server.demand('GET', `/session/${sessionId}/message`))
   const answered = answerTo(messages, promptId)
   if (answered !== undefined) return endOf(answered, reported)
   if (reported !== undefined) throw failureOfError(reported)

@@ -69,7 +69,7 @@ export function describeAgent(shown: ShownAgent): string {
     ['why', trouble],
     ...(wait?.asks ?? []).map(({ tool, input }): [string, string] => [
       'asks for',
-      indented(askText({ tool, input })),
+      indentedText(askText({ tool, input })),
     ]),
     ['waits for', wait === null ? null : describeWait(wait)],
     ['reply', shown.reply === null ? null : firstLine(shown.reply)],
@@ -96,7 +96,7 @@ function describeWait({ kind, token_id, deadline_at, not_before }: WaitView): st
 }
 
 /** Under the first line, where it has more. */
-function indented(text: string): string {
+function indentedText(text: string): string {
   return text.replaceAll('\n', `\n${' '.repeat(13)}`)
 }
 

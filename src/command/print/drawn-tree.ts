@@ -6,10 +6,10 @@ type AnyNode = TreeNode | StrayNode
 
 export function drawTree({ agents, stray }: TreeView): string {
   if (agents.length === 0 && stray.length === 0) return 'no agents (substrat spawn starts one)'
-  const parts = agents.length === 0 ? [] : [drawn(agents)]
+  const parts = agents.length === 0 ? [] : [treeTable(agents)]
   if (stray.length > 0) {
     const why = stray.map((node) => `${labelOf(node)}: ${node.why}`)
-    parts.push(['hanging nowhere:', ...why].join('\n'), drawn(stray))
+    parts.push(['hanging nowhere:', ...why].join('\n'), treeTable(stray))
   }
   return parts.join('\n\n')
 }
@@ -22,7 +22,7 @@ interface Drawn {
   branch: string
 }
 
-function drawn(tops: AnyNode[]): string {
+function treeTable(tops: AnyNode[]): string {
   const rows: Drawn[] = []
   for (const top of tops) {
     rows.push({ node: top, branch: '' })

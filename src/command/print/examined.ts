@@ -19,8 +19,8 @@ export function examinedText({ home, agents, whole, held, repairs, findings }: E
     ...held.map(({ agent, path, holder }) => `${path ?? agent} is held by ${holderText(holder)}`),
     ...repairs.map(({ agent, path, done }) => `${path ?? agent ?? home}: ${done}`),
     ...findingLines(findings),
-    `${home}: ${counted(agents, 'agent')}, ${whole === agents ? 'all' : whole} read to the last byte; ${
-      findings.length === 0 ? 'nothing is wrong' : counted(findings.length, 'finding')
+    `${home}: ${countOf(agents, 'agent')}, ${whole === agents ? 'all' : whole} read to the last byte; ${
+      findings.length === 0 ? 'nothing is wrong' : countOf(findings.length, 'finding')
     }`,
   ]
   // A name that somebody planted in the home must not look like lines of ours.
@@ -55,6 +55,6 @@ function holderText(holder: Examined['held'][number]['holder']): string {
   return holder === null ? 'another process' : `pid ${holder.pid} on ${holder.host} (${holder.command})`
 }
 
-function counted(count: number, what: string): string {
+function countOf(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
 }

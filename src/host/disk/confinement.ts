@@ -34,7 +34,7 @@ export class Confinement {
 
   /** Throws HOME_EXPOSED where the directory is a link, or below one; false where it is not there. */
   refuseLinks(directory: string): boolean {
-    return this.known.has(directory) || this.look(directory)
+    return this.known.has(directory) || this.checkDirectory(directory)
   }
 
   /** A directory in it was seen to be none. Counts where it was looked at itself. */
@@ -42,12 +42,12 @@ export class Confinement {
     if (this.known.size < KNOWN_MAX && this.known.has(directory)) this.known.add(`${directory}/${name}`)
   }
 
-  private look(directory: string): boolean {
+  private checkDirectory(directory: string): boolean {
     for (const path of this.wayTo(directory)) {
       if (this.known.has(path)) continue
       const isLink = this.isLink(path)
       if (isLink === undefined) return false
-      if (isLink) throw exposed(path)
+      if (isLink) throw exposedError(path)
       this.remember(path)
     }
     this.remember(directory)
@@ -70,7 +70,7 @@ export class Confinement {
   }
 }
 
-function exposed(path: string): SubstratError {
+function exposedError(path: string): SubstratError {
   return new SubstratError(
     'HOME_EXPOSED',
     `${path} is a symbolic link: nothing behind it is read or written`,

@@ -30,22 +30,22 @@ export function writerOf(name: string): 'alive' | 'dead' | 'unknown' {
   const own = ownIdentity()
   if (boot === undefined || own.start_time === 0) return 'unknown'
   if (boot !== bootMark(own.kernel_boot_id)) return 'dead'
-  if (namespace !== fixed(own.pid_namespace, 7)) return 'unknown'
+  if (namespace !== fixedDigits(own.pid_namespace, 7)) return 'unknown'
   const started = processStartTime(Number(pid))
-  return started !== undefined && fixed(started, 9) === start ? 'alive' : 'dead'
+  return started !== undefined && fixedDigits(started, 9) === start ? 'alive' : 'dead'
 }
 
 function writerMark(): string {
   const { kernel_boot_id, pid_namespace, start_time } = ownIdentity()
   // Without /proc nothing tells one process from another.
   if (start_time === 0) return ''
-  return `w${bootMark(kernel_boot_id)}${fixed(pid_namespace, 7)}${fixed(start_time, 9)}`
+  return `w${bootMark(kernel_boot_id)}${fixedDigits(pid_namespace, 7)}${fixedDigits(start_time, 9)}`
 }
 
 function bootMark(kernelBootId: string): string {
   return kernelBootId.slice(0, 8)
 }
 
-function fixed(value: number | string, digits: number): string {
+function fixedDigits(value: number | string, digits: number): string {
   return Number(value).toString(36).padStart(digits, '0').slice(-digits)
 }

@@ -57,13 +57,13 @@ export async function collect<T extends { type: string }>(
 ): Promise<T[]> {
   const events: T[] = []
   for await (const event of stream) {
-    must(types.includes(event.type), `there is no event ${JSON.stringify(event.type)}`)
+    demand(types.includes(event.type), `there is no event ${JSON.stringify(event.type)}`)
     events.push(event)
   }
   return events
 }
 
-export function never(): AbortSignal {
+export function neverSignal(): AbortSignal {
   return new AbortController().signal
 }
 
@@ -73,14 +73,14 @@ export function never(): AbortSignal {
  */
 export async function moment(ended: Promise<unknown>): Promise<void> {
   let isOver = false
-  const over = (): void => {
+  const finish = (): void => {
     isOver = true
   }
-  ended.then(over, over)
+  ended.then(finish, finish)
   for (let looks = 0; looks < 30 && !isOver; looks++) await sleep(10)
 }
 
-export function one(title: string, run: () => Promise<unknown>): ConformanceCase {
+export function caseOf(title: string, run: () => Promise<unknown>): ConformanceCase {
   return {
     title,
     async run() {
@@ -89,7 +89,7 @@ export function one(title: string, run: () => Promise<unknown>): ConformanceCase
   }
 }
 
-export function must(condition: boolean, sentence: string): void {
+export function demand(condition: boolean, sentence: string): void {
   if (!condition) throw new ContractBroken(sentence)
 }
 

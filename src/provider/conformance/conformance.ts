@@ -11,13 +11,13 @@ import { agentCases } from './agent.js'
 import {
   type ConformanceCase,
   type ConformanceFixture,
+  caseOf,
   collect,
+  demand,
   MODEL_EVENTS,
-  must,
-  never,
-  one,
+  neverSignal,
 } from './case.js'
-import { fails, failureOf, refuses, stops } from './ends.js'
+import { failureCase, failureOf, refusalCase, stopCase } from './ends.js'
 import { toolCases } from './tools.js'
 
 export type { ConformanceCase, ConformanceFixture }
@@ -31,20 +31,20 @@ export function conformanceCases(provider: Provider, fixture: ConformanceFixture
 
 function commonCases(provider: Provider, { settings, refused }: ConformanceFixture): ConformanceCase[] {
   const cases = [
-    one('it describes itself and each of its options in a line', async () => {
+    caseOf('it describes itself and each of its options in a line', async () => {
       for (const text of [provider.description, ...Object.values(provider.options)]) {
-        must(
+        demand(
           typeof text === 'string' && text !== '' && !text.includes('\n'),
           `a description is one line: ${JSON.stringify(text)}`,
         )
       }
     }),
-    one('its check accepts settings that work', async () => provider.check?.(settings)),
+    caseOf('its check accepts settings that work', async () => provider.check?.(settings)),
   ]
   if (refused === undefined) return cases
-  const refuses = one('its check refuses settings that cannot work, as misconfigured', async () => {
+  const refuses = caseOf('its check refuses settings that cannot work, as misconfigured', async () => {
     const type = await failureOf(async () => provider.check?.(refused))
-    must(type === 'misconfigured' || type === 'authentication', `the type is ${type}`)
+    demand(type === 'misconfigured' || type === 'authentication', `the type is ${type}`)
   })
   return [...cases, refuses]
 }
@@ -55,17 +55,17 @@ function modelCases(provider: ModelProvider, fixture: ConformanceFixture): Confo
     const request = { ...settings, prompt, messages, responses_before: 0, attempt: 1, tools: [] }
     return collect(provider.complete(request, { signal }), MODEL_EVENTS)
   }
-  const answers = one(
+  const answers = caseOf(
     'it answers with text and ends after exactly one stop; asked twice, it answers twice',
     async () => {
       for (const _ of [1, 2]) {
-        const events = await ask(fixture.settings, fixture.prompt, never())
-        must(
+        const events = await ask(fixture.settings, fixture.prompt, neverSignal())
+        demand(
           events.filter(({ type }) => type === 'stop').length === 1 && events.at(-1)?.type === 'stop',
           'one stop, at the end',
         )
         const text = events.map((event) => (event.type === 'text' ? event.text : '')).join('')
-        must(
+        demand(
           text.includes(fixture.expected),
           `the reply has ${JSON.stringify(fixture.expected)}: ${JSON.stringify(text.slice(0, 200))}`,
         )
@@ -78,8 +78,10 @@ function modelCases(provider: ModelProvider, fixture: ConformanceFixture): Confo
     ...(tools === undefined ? [] : toolCases(provider, tools)),
     ...(slow === undefined
       ? []
-      : [stops((signal) => ask(slow.settings, slow.prompt, signal), slow.withinMs)]),
-    ...(failing === undefined ? [] : [fails(() => ask(failing, fixture.prompt, never()))]),
-    ...(refused === undefined ? [] : [refuses(() => ask(refused.settings, refused.prompt, never()))]),
+      : [stopCase((signal) => ask(slow.settings, slow.prompt, signal), slow.withinMs)]),
+    ...(failing === undefined ? [] : [failureCase(() => ask(failing, fixture.prompt, neverSignal()))]),
+    ...(refused === undefined
+      ? []
+      : [refusalCase(() => ask(refused.settings, refused.prompt, neverSignal()))]),
   ]
 }

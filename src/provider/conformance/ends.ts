@@ -1,16 +1,16 @@
 /** The cases of the conformance suite about turns that do not succeed. */
 
 import { describeFailure } from '../failure.js'
-import { type ConformanceCase, ContractBroken, moment, must, one } from './case.js'
+import { type ConformanceCase, ContractBroken, caseOf, demand, moment } from './case.js'
 
 const STOP_MS_MAX = 3000
 
 /** A turn that is stopped ends soon, by an error or by the end of its stream, and without an answer. */
-export function stops(
+export function stopCase(
   begin: (signal: AbortSignal) => Promise<{ type: string }[]>,
   withinMs = STOP_MS_MAX,
 ): ConformanceCase {
-  return one('a turn that is stopped ends in time', async () => {
+  return caseOf('a turn that is stopped ends in time', async () => {
     const controller = new AbortController()
     const ended = begin(controller.signal).catch(unlessBroken)
     await moment(ended)
@@ -20,8 +20,8 @@ export function stops(
       timer = setTimeout(resolve, withinMs, undefined)
     })
     const events = await Promise.race([ended, late]).finally(() => clearTimeout(timer))
-    must(events !== undefined, 'it ended in time')
-    must(
+    demand(events !== undefined, 'it ended in time')
+    demand(
       events?.some(({ type }) => ['done', 'stop', 'wait'].includes(type)) === false,
       'it did not pretend to have answered',
     )
@@ -34,17 +34,17 @@ function unlessBroken(error: unknown): [] {
   return []
 }
 
-export function fails(begin: () => Promise<unknown>): ConformanceCase {
-  return one('a turn that fails throws, and says why', async () => {
+export function failureCase(begin: () => Promise<unknown>): ConformanceCase {
+  return caseOf('a turn that fails throws, and says why', async () => {
     const type = await failureOf(begin)
-    must(type !== undefined, 'it threw')
+    demand(type !== undefined, 'it threw')
   })
 }
 
-export function refuses(begin: () => Promise<unknown>): ConformanceCase {
-  return one('a model that refuses fails its turn as refused, and not with a reply', async () => {
+export function refusalCase(begin: () => Promise<unknown>): ConformanceCase {
+  return caseOf('a model that refuses fails its turn as refused, and not with a reply', async () => {
     const type = await failureOf(begin)
-    must(type === 'refused', `the type is ${type}`)
+    demand(type === 'refused', `the type is ${type}`)
   })
 }
 
@@ -55,7 +55,7 @@ export async function failureOf(act: () => Promise<unknown>): Promise<string | u
     return undefined
   } catch (error) {
     if (error instanceof ContractBroken) throw error
-    must(error instanceof Error && error.message.trim() !== '', 'what it throws is an error that says why')
+    demand(error instanceof Error && error.message.trim() !== '', 'what it throws is an error that says why')
     return describeFailure(error).type
   }
 }

@@ -1,7 +1,7 @@
 /** What the conformance suite asks of the events of an agent's turn. */
 import { limits } from '../../limits.js'
 import type { AgentEvent, AgentSession, WaitAsk } from '../contract.js'
-import { must } from './case.js'
+import { demand } from './case.js'
 
 type EventOf<T extends AgentEvent['type']> = Extract<AgentEvent, { type: T }>
 type TurnEnd = EventOf<'done' | 'wait'>
@@ -32,27 +32,27 @@ class TurnChecker {
   constructor(session: AgentSession) {
     this.checks = {
       state: (event) => this.state(event),
-      text: ({ text }) => must(typeof text === 'string', 'a piece of text is a string'),
+      text: ({ text }) => demand(typeof text === 'string', 'a piece of text is a string'),
       usage: ({ usage }) =>
-        must(
+        demand(
           [usage?.input_tokens, usage?.output_tokens].every((count) => Number.isInteger(count) && count >= 0),
           `usage is counted in whole tokens: ${JSON.stringify(usage)}`,
         ),
       tool_started: (event) => this.toolStarted(event),
       tool_finished: (event) => this.toolFinished(event),
-      note: ({ text }) => must(typeof text === 'string' && text.trim() !== '', 'a note says something'),
+      note: ({ text }) => demand(typeof text === 'string' && text.trim() !== '', 'a note says something'),
       wait: (event) => {
-        must(
+        demand(
           event.kind === 'approval' || event.kind === 'input',
           `a wait is for approval or input: ${event.kind}`,
         )
-        must(Array.isArray(event.asks) && event.asks.length > 0, 'a wait asks for something')
+        demand(Array.isArray(event.asks) && event.asks.length > 0, 'a wait asks for something')
         for (const ask of event.asks) mustBeCall(ask, 'what a wait asks for')
-        must(typeof session.answer === 'function', 'a session that yields a wait has an answer')
+        demand(typeof session.answer === 'function', 'a session that yields a wait has an answer')
         this.end = event
       },
       done: (event) => {
-        must(typeof event.reply === 'string', 'a reply is a string')
+        demand(typeof event.reply === 'string', 'a reply is a string')
         this.end = event
       },
     }
@@ -60,15 +60,15 @@ class TurnChecker {
 
   take(event: AgentEvent): void {
     const check = this.checks[event.type] as ((event: AgentEvent) => void) | undefined
-    must(check !== undefined, `there is no event ${JSON.stringify(event.type)}`)
-    must(this.end === undefined, 'one done or one wait, at the end')
+    demand(check !== undefined, `there is no event ${JSON.stringify(event.type)}`)
+    demand(this.end === undefined, 'one done or one wait, at the end')
     check?.(event)
     this.events.push(event)
   }
 
   finish(): CheckedTurn {
-    must(this.end !== undefined, 'one done or one wait, at the end')
-    must(
+    demand(this.end !== undefined, 'one done or one wait, at the end')
+    demand(
       this.open.size === 0,
       `what was started has finished when the turn is done: ${[...this.open].join(', ')}`,
     )
@@ -77,14 +77,14 @@ class TurnChecker {
 
   /** What would be lost if the process died now must be out before anything that the conversation is continued from. */
   private state({ state }: EventOf<'state'>): void {
-    must(state instanceof Uint8Array && state.length > 0, 'a state is bytes')
-    must(
+    demand(state instanceof Uint8Array && state.length > 0, 'a state is bytes')
+    demand(
       state.length <= limits.providerStateBytesMax,
       `a state has ${limits.providerStateBytesMax} bytes at most: ${state.length}`,
     )
     const isFirst = !this.events.some(({ type }) => type === 'state')
     const late = isFirst ? this.events.find(({ type }) => type !== 'note') : undefined
-    must(
+    demand(
       late === undefined,
       `the first state comes before anything that is done with it: after ${late?.type}`,
     )
@@ -92,15 +92,15 @@ class TurnChecker {
 
   private toolStarted(event: EventOf<'tool_started'>): void {
     mustBeCall(event, 'a tool that is started')
-    must(!this.started.has(event.call_id), `each use of a tool has an id of its own: ${event.call_id}`)
+    demand(!this.started.has(event.call_id), `each use of a tool has an id of its own: ${event.call_id}`)
     this.started.set(event.call_id, event.tool)
     this.open.add(event.call_id)
   }
 
   private toolFinished({ call_id, tool, output, is_error }: EventOf<'tool_finished'>): void {
-    must(this.open.delete(call_id), `what finishes was started, and finishes once: ${call_id}`)
-    must(this.started.get(call_id) === tool, `it finishes by the name by which it was started: ${tool}`)
-    must(
+    demand(this.open.delete(call_id), `what finishes was started, and finishes once: ${call_id}`)
+    demand(this.started.get(call_id) === tool, `it finishes by the name by which it was started: ${tool}`)
+    demand(
       typeof output === 'string' && typeof is_error === 'boolean',
       'what finished has an output, and an is_error',
     )
@@ -108,9 +108,9 @@ class TurnChecker {
 }
 
 function mustBeCall({ call_id, tool, input }: WaitAsk, what: string): void {
-  must(typeof call_id === 'string' && call_id !== '', `${what} has an id`)
-  must(typeof tool === 'string' && tool !== '', `${what} has the name of a tool`)
-  must(
+  demand(typeof call_id === 'string' && call_id !== '', `${what} has an id`)
+  demand(typeof tool === 'string' && tool !== '', `${what} has the name of a tool`)
+  demand(
     typeof input === 'object' && input !== null && !Array.isArray(input),
     `the input of ${what} is an object: ${JSON.stringify(input)}`,
   )

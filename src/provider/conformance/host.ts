@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { ProcessGroup } from '../../session/records.js'
 import type { AgentHost, McpStdioServer } from '../contract.js'
 import { createHost, killLeftGroup } from '../program.js'
-import { must } from './case.js'
+import { demand } from './case.js'
 
 /** A host like substrat's own; no program that it launched may be left when the case is over. */
 export async function withHost<T>(
@@ -21,7 +21,7 @@ export async function withHost<T>(
   const host = createHost({ environment, tools, record: (group) => void groups.push(group) })
   const mustHaveEnded = async (): Promise<void> => {
     for (const group of groups) {
-      must((await killLeftGroup(group, runId)) === 'gone', 'no program is left when its session has let go')
+      demand((await killLeftGroup(group, runId)) === 'gone', 'no program is left when its session has let go')
     }
   }
   try {

@@ -1,7 +1,7 @@
 /** The cases of the conformance suite about what a provider says of a turn whose substrat died. */
 
 import type { AgentEvent, AgentProvider, Inspection, ProviderSettings } from '../contract.js'
-import { type ConformanceCase, type ConformanceFixture, moment, must, never, one } from './case.js'
+import { type ConformanceCase, type ConformanceFixture, caseOf, demand, moment, neverSignal } from './case.js'
 import { checkedTurn } from './events.js'
 import { withHost } from './host.js'
 
@@ -11,10 +11,10 @@ export function doneIsFinished(
   provider: AgentProvider,
   { settings, prompt }: ConformanceFixture,
 ): ConformanceCase {
-  return one('inspect says finished, with the reply, or unknown of a turn that was done', async () => {
-    const turn = await played(provider, settings, prompt)
-    const { outcome } = await inspected(provider, settings, turn, { finished: turn.finished, answered: 0 })
-    must(outcome !== 'unfinished', 'a turn that was done is not unfinished')
+  return caseOf('inspect says finished, with the reply, or unknown of a turn that was done', async () => {
+    const turn = await playTurn(provider, settings, prompt)
+    const { outcome } = await inspectTurn(provider, settings, turn, { finished: turn.finished, answered: 0 })
+    demand(outcome !== 'unfinished', 'a turn that was done is not unfinished')
   })
 }
 
@@ -23,7 +23,7 @@ export function stoppedIsUnfinished(
   provider: AgentProvider,
   { settings, prompt }: NonNullable<ConformanceFixture['slow']>,
 ): ConformanceCase {
-  return one('inspect never says finished of a turn that was stopped', async () => {
+  return caseOf('inspect never says finished of a turn that was stopped', async () => {
     const controller = new AbortController()
     const turn: Played = { state: null, finished: [], failed: [], reply: '' }
     await withHost(null, async (host) => {
@@ -36,8 +36,8 @@ export function stoppedIsUnfinished(
       await ended
       await session.stop()
     })
-    const { outcome } = await inspected(provider, settings, turn, { finished: turn.finished, answered: 0 })
-    must(outcome !== 'finished', 'a turn that was stopped is not finished')
+    const { outcome } = await inspectTurn(provider, settings, turn, { finished: turn.finished, answered: 0 })
+    demand(outcome !== 'finished', 'a turn that was stopped is not finished')
   })
 }
 
@@ -48,29 +48,29 @@ export function inspectCases(
   const cases: ConformanceCase[] = []
   if (fails !== undefined)
     cases.push(
-      one('a turn is finished where substrat has heard that a tool failed, and only there', async () => {
-        const turn = await played(provider, settings, fails)
-        must(turn.failed.length > 0, 'a tool of the program failed')
+      caseOf('a turn is finished where substrat has heard that a tool failed, and only there', async () => {
+        const turn = await playTurn(provider, settings, fails)
+        demand(turn.failed.length > 0, 'a tool of the program failed')
         const { finished, failed } = turn
-        const whole = await inspected(provider, settings, turn, { finished, answered: 0 })
-        must(whole.outcome === 'finished', 'what substrat has heard of does not make it unfinished')
+        const whole = await inspectTurn(provider, settings, turn, { finished, answered: 0 })
+        demand(whole.outcome === 'finished', 'what substrat has heard of does not make it unfinished')
         const heard = finished.filter((id) => !failed.includes(id))
-        const { outcome } = await inspected(provider, settings, turn, { finished: heard, answered: 0 })
-        must(outcome === 'unfinished', 'a failure that substrat has not heard of makes it unfinished')
+        const { outcome } = await inspectTurn(provider, settings, turn, { finished: heard, answered: 0 })
+        demand(outcome === 'unfinished', 'a failure that substrat has not heard of makes it unfinished')
       }),
     )
   if (calls !== undefined)
     cases.push(
-      one(
+      caseOf(
         'a turn is finished where substrat has answered the calls of its tools, and only there',
         async () => {
-          const turn = await played(provider, settings, calls.prompt)
+          const turn = await playTurn(provider, settings, calls.prompt)
           const { finished } = turn
-          const whole = await inspected(provider, settings, turn, { finished, answered: calls.count })
-          must(whole.outcome === 'finished', 'calls that substrat has answered do not make it unfinished')
+          const whole = await inspectTurn(provider, settings, turn, { finished, answered: calls.count })
+          demand(whole.outcome === 'finished', 'calls that substrat has answered do not make it unfinished')
           const less = { finished, answered: calls.count - 1 }
-          const { outcome } = await inspected(provider, settings, turn, less)
-          must(outcome === 'unfinished', 'a call that substrat has not answered makes it unfinished')
+          const { outcome } = await inspectTurn(provider, settings, turn, less)
+          demand(outcome === 'unfinished', 'a call that substrat has not answered makes it unfinished')
         },
       ),
     )
@@ -87,15 +87,19 @@ interface Played {
 }
 
 /** To its end, and not let go: the latest state is that of the turn. */
-async function played(provider: AgentProvider, settings: ProviderSettings, prompt: string): Promise<Played> {
+async function playTurn(
+  provider: AgentProvider,
+  settings: ProviderSettings,
+  prompt: string,
+): Promise<Played> {
   const turn: Played = { state: null, finished: [], failed: [], reply: '' }
   await withHost(null, async (host) => {
     const session = await provider.create(settings, host)
     const { events, end } = await checkedTurn(
       session,
-      session.send(prompt, { signal: never(), allow: ['all'] }),
+      session.send(prompt, { signal: neverSignal(), allow: ['all'] }),
     )
-    must(end.type === 'done', 'a prompt that needs nobody is done')
+    demand(end.type === 'done', 'a prompt that needs nobody is done')
     for (const event of events) note(turn, event)
     await session.stop()
   })
@@ -114,16 +118,16 @@ function note(turn: Played, event: AgentEvent): void {
   if (event.is_error) turn.failed.push(event.call_id)
 }
 
-async function inspected(
+async function inspectTurn(
   provider: AgentProvider,
   settings: ProviderSettings,
   { state, reply }: Played,
   heard: { finished: string[]; answered: number },
 ): Promise<Inspection> {
-  const options = { signal: never(), heard: { ...heard, server: 'substrat' } }
+  const options = { signal: neverSignal(), heard: { ...heard, server: 'substrat' } }
   const inspection = await provider.inspect(state, settings, options)
-  must(['finished', 'unfinished', 'unknown'].includes(inspection.outcome), JSON.stringify(inspection))
-  must(
+  demand(['finished', 'unfinished', 'unknown'].includes(inspection.outcome), JSON.stringify(inspection))
+  demand(
     inspection.outcome !== 'finished' || inspection.reply === reply,
     `what is finished has the reply of the turn: ${JSON.stringify(inspection)}`,
   )

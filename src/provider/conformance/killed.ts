@@ -3,14 +3,14 @@ import type { ProcessGroup } from '../../session/records.js'
 import type { AgentHost, AgentProvider } from '../contract.js'
 import { Deaths } from '../deaths.js'
 import { send } from '../program.js'
-import { type ConformanceFixture, moment, must } from './case.js'
+import { type ConformanceFixture, demand, moment } from './case.js'
 import { failureOf } from './ends.js'
 
 /** What the provider has to see that its program is gone. */
 const END_MS_MAX = 10_000
 
 /** Killed once it was launched, as by a kernel without memory: nothing but its exit says so. */
-export async function killed(
+export async function killProgram(
   provider: AgentProvider,
   { settings, prompt, withinMs = END_MS_MAX }: NonNullable<ConformanceFixture['slow']>,
   host: AgentHost,
@@ -47,8 +47,8 @@ export async function killed(
   const type = await ended
   if (launched.length === 0) return
   await session.stop()
-  must(isSeen, 'the death of its program ends the turn')
-  must(!hasAnswered, 'a program that was killed has not answered')
-  must(type === 'crashed', `the type is crashed: ${type}`)
-  must(deaths.killer === 'SIGKILL', 'its exit is waited for before it is killed')
+  demand(isSeen, 'the death of its program ends the turn')
+  demand(!hasAnswered, 'a program that was killed has not answered')
+  demand(type === 'crashed', `the type is crashed: ${type}`)
+  demand(deaths.killer === 'SIGKILL', 'its exit is waited for before it is killed')
 }

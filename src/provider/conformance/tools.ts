@@ -1,7 +1,15 @@
 /** The cases of the conformance suite about tool calls. */
 
 import type { ModelEvent, ModelMessage, ModelProvider, ToolCall, ToolDefinition } from '../contract.js'
-import { type ConformanceCase, collect, MODEL_EVENTS, must, never, one, type ToolFixture } from './case.js'
+import {
+  type ConformanceCase,
+  caseOf,
+  collect,
+  demand,
+  MODEL_EVENTS,
+  neverSignal,
+  type ToolFixture,
+} from './case.js'
 
 const LOOK: ToolDefinition = {
   name: 'look',
@@ -22,35 +30,35 @@ export function toolCases(
       attempt: 1,
       tools: [LOOK],
     }
-    return collect(provider.complete(request, { signal: never() }), MODEL_EVENTS)
+    return collect(provider.complete(request, { signal: neverSignal() }), MODEL_EVENTS)
   }
   const question: ModelMessage = { role: 'user', content: prompt }
   return [
-    one(
+    caseOf(
       'a response with tool calls has whole calls, each with an id of its own, and stops with tool_calls',
       async () => {
         callsOf(await ask([question]))
       },
     ),
-    one('it goes on from the results of its calls', async () => {
+    caseOf('it goes on from the results of its calls', async () => {
       const tool_calls = callsOf(await ask([question]))
       const results = tool_calls.map(({ call_id, name }): ModelMessage => {
         return { role: 'tool', call_id, name, content: 'blue', is_error: false }
       })
       const events = await ask([question, { role: 'assistant', content: '', tool_calls }, ...results])
       const text = events.map((event) => (event.type === 'text' ? event.text : '')).join('')
-      must(
+      demand(
         text.includes(expected),
         `the reply to the results has ${JSON.stringify(expected)}: ${JSON.stringify(text.slice(0, 200))}`,
       )
     }),
-    one('it goes on from a call that failed', async () => {
+    caseOf('it goes on from a call that failed', async () => {
       const tool_calls = callsOf(await ask([question]))
       const results = tool_calls.map(({ call_id, name }): ModelMessage => {
         return { role: 'tool', call_id, name, content: 'it is too dark', is_error: true }
       })
       const events = await ask([question, { role: 'assistant', content: '', tool_calls }, ...results])
-      must(events.at(-1)?.type === 'stop', 'a response ends with its stop')
+      demand(events.at(-1)?.type === 'stop', 'a response ends with its stop')
     }),
   ]
 }
@@ -58,17 +66,17 @@ export function toolCases(
 /** The calls of a response that must have some. */
 function callsOf(events: ModelEvent[]): ToolCall[] {
   const calls = events.flatMap((event) => (event.type === 'tool_call' ? [event.call] : []))
-  must(calls.length > 0, 'it called a tool')
+  demand(calls.length > 0, 'it called a tool')
   for (const { call_id, name, input } of calls) {
-    must(typeof call_id === 'string' && call_id !== '', 'a call has an id')
-    must(name === LOOK.name, `it called the tool that it was offered: ${JSON.stringify(name)}`)
-    must(
+    demand(typeof call_id === 'string' && call_id !== '', 'a call has an id')
+    demand(name === LOOK.name, `it called the tool that it was offered: ${JSON.stringify(name)}`)
+    demand(
       typeof input === 'object' && input !== null && !Array.isArray(input),
       `the input of a call is an object: ${JSON.stringify(input)}`,
     )
   }
-  must(new Set(calls.map(({ call_id }) => call_id)).size === calls.length, 'each call has an id of its own')
+  demand(new Set(calls.map(({ call_id }) => call_id)).size === calls.length, 'each call has an id of its own')
   const stop = events.at(-1)
-  must(stop?.type === 'stop' && stop.reason === 'tool_calls', 'it stops with tool_calls')
+  demand(stop?.type === 'stop' && stop.reason === 'tool_calls', 'it stops with tool_calls')
   return calls
 }

@@ -13,34 +13,34 @@ import type {
 } from '../contract.js'
 import { startGated } from '../gate.js'
 import { createHost, killGroup } from '../program.js'
-import { type ConformanceCase, type ConformanceFixture, must, never, one } from './case.js'
+import { type ConformanceCase, type ConformanceFixture, caseOf, demand, neverSignal } from './case.js'
 import { checkedTurn } from './events.js'
 
 export function warmCases(provider: AgentProvider, fixture: ConformanceFixture): ConformanceCase[] {
   return [
-    one('a server that is kept serves the next turn, which launches nothing', () =>
+    caseOf('a server that is kept serves the next turn, which launches nothing', () =>
       withServers(async (servers) => {
         const state = await turn(provider, null, fixture, servers.host())
-        must(servers.kept !== null, 'a turn that is done keeps its server')
+        demand(servers.kept !== null, 'a turn that is done keeps its server')
         await turn(provider, state, fixture, servers.host())
-        must(servers.launches === 1, `the server that was kept is used: ${servers.launches} launches`)
-        must(servers.isLiving, 'suspend leaves a server that is kept')
+        demand(servers.launches === 1, `the server that was kept is used: ${servers.launches} launches`)
+        demand(servers.isLiving, 'suspend leaves a server that is kept')
       }),
     ),
-    one('a kept server that has died is replaced', () =>
+    caseOf('a kept server that has died is replaced', () =>
       withServers(async (servers) => {
         const state = await turn(provider, null, fixture, servers.host())
         await servers.killAll()
         await turn(provider, state, fixture, servers.host())
-        must(servers.isLiving, 'another server is kept')
+        demand(servers.isLiving, 'another server is kept')
       }),
     ),
-    one('stop leaves no server', () =>
+    caseOf('stop leaves no server', () =>
       withServers(async (servers) => {
         const session = await provider.create(fixture.settings, servers.host())
         await reply(session, fixture)
         await session.stop()
-        must(!servers.isLiving, 'stop kills a server too that was kept')
+        demand(!servers.isLiving, 'stop kills a server too that was kept')
       }),
     ),
   ]
@@ -62,8 +62,8 @@ async function turn(
 }
 
 async function reply(session: AgentSession, { prompt, expected }: ConformanceFixture): Promise<void> {
-  const { end } = await checkedTurn(session, session.send(prompt, { signal: never(), allow: [] }))
-  must(end.type === 'done' && end.reply.includes(expected), `the reply has ${JSON.stringify(expected)}`)
+  const { end } = await checkedTurn(session, session.send(prompt, { signal: neverSignal(), allow: [] }))
+  demand(end.type === 'done' && end.reply.includes(expected), `the reply has ${JSON.stringify(expected)}`)
 }
 
 /** What substrat does for servers, without its files: one at a time, found again by the next turn. */
@@ -116,7 +116,7 @@ class Servers {
       },
     }
     const keep = async (handle: Uint8Array): Promise<void> => {
-      must(handle instanceof Uint8Array, 'a handle is bytes')
+      demand(handle instanceof Uint8Array, 'a handle is bytes')
       this.kept = { ...server, handle }
     }
     return { ...server, exited, keep }

@@ -11,7 +11,7 @@ export function needsRebase({ state, run, tokens, reminders }: State, now: Clock
   return [wait, token, ...reminders].some((timed) => isSetBack(timed?.clock, now))
 }
 
-export function rebased(state: State, now: ClockReading): State {
+export function rebaseClock(state: State, now: ClockReading): State {
   const { run } = state
   return {
     ...state,

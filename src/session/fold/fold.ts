@@ -9,15 +9,23 @@
 import { SessionStateError } from '../../errors.js'
 import type { NewRecord, Place, SessionRecord } from '../records.js'
 import type { Location, Run, SessionState, State } from '../state.js'
-import { rebased } from './clock.js'
-import { controlled, isDeferred, mailDelivered, noted, parked, reminderSet, watched } from './mail.js'
-import { rebuilt } from './rebuilt.js'
+import { rebaseClock } from './clock.js'
+import {
+  foldControl,
+  foldNoted,
+  foldParked,
+  foldWatch,
+  isDeferred,
+  mailDelivered,
+  reminderSet,
+} from './mail.js'
+import { foldRebuilt } from './rebuilt.js'
 import { openRun, runEnded, runStarted } from './run.js'
 import {
   addUsage,
+  foldResponse,
+  foldResumed,
   isOfProgram,
-  responded,
-  resumed,
   toolFinished,
   toolStarted,
   waitingRun,
@@ -29,7 +37,7 @@ export function fold(state: State | undefined, record: SessionRecord, at: Locati
   if (state === undefined) {
     if (record.kind !== 'session.created')
       throw new SessionStateError('the first record is not session.created')
-    return created(record, at)
+    return foldCreated(record, at)
   }
   if (state.state === 'terminated' && !AFTER_THE_END.includes(record.kind)) {
     throw new SessionStateError(`the session is terminated: no ${record.kind} after that`)
@@ -45,7 +53,7 @@ export function fold(state: State | undefined, record: SessionRecord, at: Locati
 /** What a terminated agent still owes is sent, and that it was sent is said. */
 const AFTER_THE_END: string[] = ['status.derived', 'mail.answered']
 
-function created(record: NewRecord<'session.created'> & Place, at: Location): State {
+function foldCreated(record: NewRecord<'session.created'> & Place, at: Location): State {
   return {
     format: record.format,
     id: record.agent_id,
@@ -96,26 +104,26 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'session.created':
       throw new SessionStateError('the session is created twice')
     case 'session.configured':
-      return configured(next, record)
+      return foldConfigured(next, record)
     case 'session.activated':
-      return moved(next, 'active')
+      return moveTo(next, 'active')
     case 'session.suspended':
-      return { ...moved(next, 'suspended'), suspended_at: record.ts }
+      return { ...moveTo(next, 'suspended'), suspended_at: record.ts }
     case 'session.terminated':
       if (next.run?.status === 'open')
         throw new SessionStateError('a session with an open run cannot be terminated')
       if (next.warm !== undefined)
         throw new SessionStateError('a session whose server was not stopped cannot be terminated')
-      return moved(next, 'terminated')
+      return moveTo(next, 'terminated')
     case 'session.rebuilt':
-      return rebuilt(next, record, at)
+      return foldRebuilt(next, record, at)
     case 'run.started':
       return runStarted(next, record, at)
     case 'run.resumed':
       // Going on at its time is what a run that waited for it does: no attempt that could be in vain.
       if (record.auto && next.run?.wait == null)
         next.recovery = { ...next.recovery, barren_attempts: next.recovery.barren_attempts + 1 }
-      next.run = resumed(openRun(next, record.run_id), record, next.tokens)
+      next.run = foldResumed(openRun(next, record.run_id), record, next.tokens)
       next.isPoked = false
       return next
     case 'run.waiting': {
@@ -124,7 +132,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       // What asks has been told what it was asked.
       if (record.wait !== 'not_before') next.isSeedDue = false
       // With another token it goes on waiting: that is nothing new to who watches.
-      return run.wait === null ? parked(next, at) : next
+      return run.wait === null ? foldParked(next, at) : next
     }
     case 'run.completed':
       next.isDone = record.terminates === true
@@ -170,7 +178,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'mail.answered':
       return { ...next, owes: next.owes.filter((owed) => isDeferred(next, owed)) }
     case 'clock.set_back':
-      return rebased(next, record.clock)
+      return rebaseClock(next, record.clock)
     case 'reminder.set':
       return reminderSet(next, record)
     case 'reminder.cancelled':
@@ -180,10 +188,10 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'agent.ungated':
     case 'agent.permitted':
     case 'agent.poked':
-      return controlled(noted(next, record.message_id), record)
+      return foldControl(foldNoted(next, record.message_id), record)
     case 'agent.watched':
     case 'agent.unwatched':
-      return watched(noted(next, record.message_id), record)
+      return foldWatch(foldNoted(next, record.message_id), record)
     case 'message.agent':
       next.run = {
         ...openRun(next, record.run_id),
@@ -199,7 +207,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       next.recovery = { ...next.recovery, unanswered_requests: next.recovery.unanswered_requests + 1 }
       return next
     case 'model.responded':
-      next.run = responded(openRun(next, record.run_id), record, at)
+      next.run = foldResponse(openRun(next, record.run_id), record, at)
       next.recovery = { ...next.recovery, barren_attempts: 0, unanswered_requests: 0 }
       return next
     case 'model.failed': {
@@ -282,13 +290,13 @@ const MOVES: Record<SessionState, SessionState[]> = {
   terminated: [],
 }
 
-function moved(next: State, to: SessionState): State {
+function moveTo(next: State, to: SessionState): State {
   if (!MOVES[next.state].includes(to))
     throw new SessionStateError(`a session that is ${next.state} cannot become ${to}`)
   return { ...next, state: to }
 }
 
-function configured(next: State, record: NewRecord<'session.configured'>): State {
+function foldConfigured(next: State, record: NewRecord<'session.configured'>): State {
   const { instructions, options, model, workspace, title, hold, allow, metadata } = record
   if (instructions !== undefined) next.instructions = instructions
   if (options !== undefined) next.options = { ...next.options, ...options }
@@ -297,11 +305,11 @@ function configured(next: State, record: NewRecord<'session.configured'>): State
   if (title !== undefined) next.title = title
   if (hold !== undefined) next.hold = hold
   if (allow !== undefined) next.allow = allow
-  if (metadata !== undefined) next.metadata = merged(next.metadata, metadata)
+  if (metadata !== undefined) next.metadata = mergedOptions(next.metadata, metadata)
   return next
 }
 
-function merged(
+function mergedOptions(
   before: Record<string, string>,
   changes: Record<string, string | null>,
 ): Record<string, string> {

@@ -27,11 +27,11 @@ export function mailDelivered(
     requests: isRequest ? [...run.requests, { message_id, from }] : run.requests,
   }
   if (reminder_id !== undefined) next.reminders = afterReminder(next, reminder_id, record)
-  return noted(next, message_id)
+  return foldNoted(next, message_id)
 }
 
 /** The id of a message is known from now on. Throws where it is known already. */
-export function noted(next: State, messageId: string): State {
+export function foldNoted(next: State, messageId: string): State {
   if (next.delivered.includes(messageId)) throw new SessionStateError(`mail ${messageId} is delivered twice`)
   const forgets = forgetsDelivered(next, 1)
   const kept = forgets ? next.delivered.slice(-limits.deliveredIdsKeptMin) : next.delivered
@@ -45,7 +45,7 @@ export function forgetsDelivered({ delivered }: State, count: number): boolean {
 }
 
 /** The latest run is over: who asked gets its reply or why there is none, and the parent is told of a turn that failed. */
-export function ended(next: State, at: Location): State {
+export function foldEnded(next: State, at: Location): State {
   const run = next.run as Run
   const { run_id, reply } = run
   const isCompleted = run.status === 'completed'
@@ -78,7 +78,7 @@ export function isDeferred(state: State, { kind, run_id }: Owed): boolean {
 }
 
 /** The open run waits for a person or a time. */
-export function parked(next: State, at: Location): State {
+export function foldParked(next: State, at: Location): State {
   return toldWatchers(next, at, 'waiting')
 }
 
@@ -125,7 +125,7 @@ function toldWatchers(next: State, at: Location, status: WatchedStatus): State {
   return { ...next, owes: [...others, ...notices], watchers }
 }
 
-export function controlled(
+export function foldControl(
   next: State,
   record: NewRecord<'agent.gated' | 'agent.ungated' | 'agent.permitted' | 'agent.poked'>,
 ): State {
@@ -146,7 +146,7 @@ export function controlled(
   }
 }
 
-export function watched(next: State, record: NewRecord<'agent.watched' | 'agent.unwatched'>): State {
+export function foldWatch(next: State, record: NewRecord<'agent.watched' | 'agent.unwatched'>): State {
   const others = next.watchers.filter(({ from }) => from !== record.from)
   if (record.kind === 'agent.unwatched') return { ...next, watchers: others }
   const { from, on, once, message_id } = record

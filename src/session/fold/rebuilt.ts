@@ -7,7 +7,7 @@
 import type { NewRecord, Place } from '../records.js'
 import type { Location, Owed, State } from '../state.js'
 
-export function rebuilt(next: State, record: NewRecord<'session.rebuilt'> & Place, at: Location): State {
+export function foldRebuilt(next: State, record: NewRecord<'session.rebuilt'> & Place, at: Location): State {
   const known = new Set(next.delivered)
   const { keys, key_hashes = [], more_key_hashes } = record
   const hasKeys = keys.length + key_hashes.length > 0 || more_key_hashes !== undefined

@@ -8,7 +8,7 @@ import { SessionStateError } from '../../errors.js'
 import { limits } from '../../limits.js'
 import type { NewRecord, Place, SessionRecord } from '../records.js'
 import type { KeyEntry, Location, Run, State } from '../state.js'
-import { ended } from './mail.js'
+import { foldEnded } from './mail.js'
 import { leftCalls } from './turn.js'
 
 export function runStarted(next: State, record: NewRecord<'run.started'> & Place, at: Location): State {
@@ -82,7 +82,7 @@ export function runEnded(
   // The key of the open run was added last.
   const entry = next.keys.at(-1)
   if (run.key !== null && entry?.key === run.key) next.keys = next.keys.with(-1, { ...entry, end: at.end })
-  return ended(next, at)
+  return foldEnded(next, at)
 }
 
 function withKey(

@@ -9,7 +9,7 @@ import { limits } from '../../limits.js'
 import type { NewRecord, ProcessGroup, Usage } from '../records.js'
 import type { Call, Location, Run, TokenEntry, Wait } from '../state.js'
 
-export function responded(run: Run, record: NewRecord<'model.responded'>, at: Location): Run {
+export function foldResponse(run: Run, record: NewRecord<'model.responded'>, at: Location): Run {
   const calls: Call[] = (record.calls ?? []).map(({ call_id, name }) => ({
     call_id,
     tool: name,
@@ -55,10 +55,10 @@ export function toolFinished(run: Run, record: NewRecord<'tool.finished'>): Run 
 export function waitingRun(run: Run, record: NewRecord<'run.waiting'>, at: Location): Run {
   const phase = run.phase === 'launched' ? 'started' : run.phase
   const answer = record.wait === 'not_before' ? run.answer : null
-  return { ...run, phase, process: null, answer, wait: waiting(record, at) }
+  return { ...run, phase, process: null, answer, wait: waitOf(record, at) }
 }
 
-function waiting(record: NewRecord<'run.waiting'>, at: Location): Wait {
+function waitOf(record: NewRecord<'run.waiting'>, at: Location): Wait {
   return {
     kind: record.wait,
     since_seq: at.seq,
@@ -71,7 +71,7 @@ function waiting(record: NewRecord<'run.waiting'>, at: Location): Wait {
   }
 }
 
-export function resumed(run: Run, record: NewRecord<'run.resumed'>, tokens: TokenEntry[]): Run {
+export function foldResumed(run: Run, record: NewRecord<'run.resumed'>, tokens: TokenEntry[]): Run {
   const token = tokens.find(({ token_id }) => token_id === record.token_id)
   const approved = token?.decision === 'approve' ? (run.wait?.call_ids ?? []) : []
   const calls = run.calls.map((call) =>

@@ -132,14 +132,15 @@ function refuseWithoutDescriptors(error: unknown): void {
 
 function tryOfd(file: io.OpenFile, sharing: LockSharing): boolean {
   const tryLock = loadOfd()
-  if (tryLock === undefined) throw unsupported('ofd', 'the add-on fs-native-extensions does not load here')
+  if (tryLock === undefined)
+    throw unsupportedError('ofd', 'the add-on fs-native-extensions does not load here')
   try {
     tryLock(file.fd, 0, 0, sharing === 'exclusive')
     return true
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EAGAIN' || code === 'EACCES') return false
-    throw unsupported('ofd', `${code ?? String(error)} on ${file.path}`)
+    throw unsupportedError('ofd', `${code ?? String(error)} on ${file.path}`)
   }
 }
 
@@ -151,7 +152,7 @@ function tryFlock(file: io.OpenFile, sharing: LockSharing): boolean {
   })
   if (done.status === 0) return true
   if (done.status === 99) return false
-  throw unsupported(
+  throw unsupportedError(
     'flock',
     done.error === undefined ? `flock exited ${done.status}` : 'flock(1) cannot be run',
   )
@@ -161,7 +162,7 @@ function flockThere(): boolean {
   return spawnSync('flock', ['--version'], { stdio: 'ignore' }).status === 0
 }
 
-function unsupported(kind: LockKind, why: string): SubstratError {
+function unsupportedError(kind: LockKind, why: string): SubstratError {
   return new SubstratError(
     'LOCK_UNSUPPORTED',
     `this home is locked with ${kind} locks, which this process cannot take: ${why}`,

@@ -40,7 +40,7 @@ export class Lease {
   ) {}
 
   markCompromised(): void {
-    this.failure = lost()
+    this.failure = lostLeaseError()
   }
 
   /**
@@ -50,7 +50,7 @@ export class Lease {
    */
   assertHeld(): void {
     if (this.failure !== undefined) throw this.failure
-    if (this.file === undefined) throw lost()
+    if (this.file === undefined) throw lostLeaseError()
     this.assertNamed(this.file)
   }
 
@@ -74,7 +74,7 @@ export class Lease {
   }
 }
 
-function lost(): SubstratError {
+function lostLeaseError(): SubstratError {
   return new SubstratError('LOCKED', 'the lock was lost while it was in use: nothing more is written', {
     hint: 'look at the file system of the home, then run the same command again',
   })

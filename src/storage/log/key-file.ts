@@ -66,14 +66,14 @@ export class KeyFile {
     if (file === undefined) return undefined
     let opened: KeyFile | undefined
     try {
-      opened = KeyFile.of(file, agentId)
+      opened = KeyFile.create(file, agentId)
     } finally {
       if (opened === undefined) io.close(file)
     }
     return opened
   }
 
-  private static of(file: io.OpenFile, agentId: string): KeyFile | undefined {
+  private static create(file: io.OpenFile, agentId: string): KeyFile | undefined {
     const start = io.readRange('keys.read', file, 0, HEAD_BYTES_MAX)
     const headBytes = start.indexOf(LF) + 1
     const line = headBytes === 0 ? { damage: 'it has no head' } : unframe(start.subarray(0, headBytes - 1))

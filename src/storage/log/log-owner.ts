@@ -21,7 +21,7 @@ function isHeadOf(head: Buffer, agentId: string): boolean {
 export function checkOwner(log: LogReader, agentId: string): void {
   if (isHeadOf(log.read(0, LOG_HEAD_BYTES), agentId)) return
   const owner = ownerOf(log)
-  if (owner !== undefined && owner !== agentId) throw foreign(log.path, owner)
+  if (owner !== undefined && owner !== agentId) throw foreignLogError(log.path, owner)
 }
 
 /** The log, where it may be of that agent; else it is closed again. Throws as above. */
@@ -45,7 +45,7 @@ function ownerOf(log: LogReader): string | undefined {
   return typeof agent_id === 'string' ? agent_id.slice(0, 36) : undefined
 }
 
-function foreign(path: string, owner: string): SubstratError {
+function foreignLogError(path: string, owner: string): SubstratError {
   return damagedConversation(`${path} is damaged at byte 0, record 1: it is the log of agent ${owner}`, {
     hint: 'put the log of the agent back, or restore it from a backup',
     facts: { path, offset: 0, seq: 1 },

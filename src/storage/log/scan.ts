@@ -60,7 +60,7 @@ export function* scanLog(reader: LogBytes, start: ScanStart): Generator<LoggedRe
   let batchStart = from
   let batchFirst: number | undefined = start.isWithinBatch === true ? undefined : firstSeq
   let expectedSeq = firstSeq
-  const torn = (reason: string): ScanEnd => {
+  const tornEnd = (reason: string): ScanEnd => {
     const seq = batch[0]?.seq ?? expectedSeq
     return { end: batchStart, lastSeq: seq - 1, damage: { kind: 'torn', offset: batchStart, seq, reason } }
   }
@@ -68,7 +68,7 @@ export function* scanLog(reader: LogBytes, start: ScanStart): Generator<LoggedRe
     const parsed = line.complete ? unframe(line.bytes) : { damage: 'its line has no end' }
     const misplaced = 'damage' in parsed ? parsed.damage : misplacedIn(parsed.object, expectedSeq, batchFirst)
     if (misplaced !== undefined) {
-      const end = torn(misplaced)
+      const end = tornEnd(misplaced)
       // A line that checks but does not belong here was written whole, so no crash put it there.
       const isWhole = !('damage' in parsed)
       if (isWhole || otherBatchFrom(reader, line.offset, size, batchFirst ?? expectedSeq))
@@ -87,7 +87,7 @@ export function* scanLog(reader: LogBytes, start: ScanStart): Generator<LoggedRe
     }
     expectedSeq += 1
   }
-  if (batch.length > 0) return torn('its batch is not whole')
+  if (batch.length > 0) return tornEnd('its batch is not whole')
   return { end: batchStart, lastSeq: expectedSeq - 1, damage: undefined }
 }
 

@@ -30,17 +30,17 @@ import { secretsOf } from '../../provider/secrets.js'
 import { WarmHost } from '../../provider/warm-host.js'
 import type { Ask, CallRecord, ProcessGroup, RunError, Usage } from '../../session/records.js'
 import type { Session } from '../../session/session.js'
-import { shortened } from '../asks.js'
+import { shortenedInput } from '../asks.js'
 import { decisionOf, programPrompt } from '../prompt/program-prompt.js'
 import type { TurnEvent } from '../step/turn-event.js'
 import type { TurnStop } from '../stop.js'
-import { capped } from '../tools/toolbox.js'
+import { cappedResult } from '../tools/toolbox.js'
 import {
   endedEarly,
   Gathered,
   offContract,
   orStopped,
-  shown,
+  shownEvent,
   type TurnEnds,
   untilStopped,
   withinGrace,
@@ -61,7 +61,7 @@ export interface AgentTurn {
   /** Makes what happens in mid-turn durable before it returns; what it throws is a failure of storage. */
   persist(event: TurnEvent): void
   /** Calls as they are stored: what is too large for a line is in a blob. */
-  stored(call: ToolCall): CallRecord
+  callRecord(call: ToolCall): CallRecord
   onText(text: string): void
   note(text: string): void
 }
@@ -98,7 +98,7 @@ export async function askAgent(
     const created = { ...createHost({ environment, tools, record }), ...(await warm.open()) }
     const privateFile = (name: string, text: string): PrivateFile =>
       storage.guard(() => files.write(name, text))
-    const host = watched({ ...created, privateFile }, deaths)
+    const host = watchedHost({ ...created, privateFile }, deaths)
     agent = await open(session, provider, turn.settings, host, ends)
     for await (const event of untilStopped(begin(session, agent, turn, storage, hasLaunched), ends))
       heard.take(event)
@@ -139,7 +139,7 @@ export async function askAgent(
 }
 
 /** Of its programs it is known who ended them. */
-function watched(host: AgentHost, deaths: Deaths): AgentHost {
+function watchedHost(host: AgentHost, deaths: Deaths): AgentHost {
   const { launch, launchServer } = host
   return {
     ...host,
@@ -239,25 +239,28 @@ class Heard {
     else if (event?.type === 'usage') this.gathered.count(event.usage)
     else if (event?.type === 'note') this.turn.note(String(event.text).slice(0, limits.noteCharactersMax))
     else if (event?.type === 'state')
-      this.storage.persist({ type: 'state_known', state: stored(event.state) })
+      this.storage.persist({ type: 'state_known', state: storedState(event.state) })
     else if (event?.type === 'tool_started') this.toolStarted(event)
     else if (event?.type === 'tool_finished') this.toolFinished(event)
     else if (event?.type === 'wait')
       this.question = { wait: event.kind === 'input' ? 'input' : 'approval', asks: checkAsks(event.asks) }
     else if (event?.type === 'done') this.reply = this.gathered.add(event.reply)
-    else throw offContract(`an event ${shown(event)}`)
+    else throw offContract(`an event ${shownEvent(event)}`)
   }
 
   private toolStarted({ call_id, tool, input }: Extract<AgentEvent, { type: 'tool_started' }>): void {
     if (!isName(call_id) || !isName(tool)) throw offContract('a tool without a name')
-    const call = this.turn.stored({ call_id, name: tool, input: plain(input) })
+    const call = this.turn.callRecord({ call_id, name: tool, input: plainObject(input) })
     this.storage.persist({ type: 'program_tool_started', call })
   }
 
   private toolFinished(event: Extract<AgentEvent, { type: 'tool_finished' }>): void {
     const { call_id, tool } = event
     if (!isName(call_id) || !isName(tool)) throw offContract('a tool without a name')
-    const { whole, content, is_error } = capped(Buffer.from(String(event.output)), event.is_error === true)
+    const { whole, content, is_error } = cappedResult(
+      Buffer.from(String(event.output)),
+      event.is_error === true,
+    )
     if (is_error) this.toolFailedAtMs = clock.monotonic()
     const output = whole === null ? null : this.session.writeBlob(whole)
     this.storage.persist({ type: 'program_tool_finished', call_id, tool, content, is_error, output })
@@ -268,8 +271,9 @@ function checkAsks(asks: unknown): Ask[] {
   if (!Array.isArray(asks) || asks.length === 0) throw offContract('a wait that asks for nothing')
   const room = Math.floor(limits.asksCharactersMax / asks.length)
   return asks.map((ask: Partial<Ask>) => {
-    if (!isName(ask?.call_id) || !isName(ask.tool)) throw offContract(`a question ${shown(ask as never)}`)
-    return { call_id: ask.call_id, tool: ask.tool, input: shortened(plain(ask.input), room) }
+    if (!isName(ask?.call_id) || !isName(ask.tool))
+      throw offContract(`a question ${shownEvent(ask as never)}`)
+    return { call_id: ask.call_id, tool: ask.tool, input: shortenedInput(plainObject(ask.input), room) }
   })
 }
 
@@ -278,7 +282,7 @@ function isName(value: unknown): value is string {
 }
 
 /** As JSON has it: what is no object of its kind is shown as a whole. */
-function plain(input: unknown): JsonObject {
+function plainObject(input: unknown): JsonObject {
   // First: to write a deep one as JSON is what it would break.
   if (isDeeperThan(input, limits.inputLevelsMax)) throw offContract('an input of too many levels')
   const value = JSON.parse(JSON.stringify(input ?? {})) as unknown
@@ -318,7 +322,7 @@ async function letGo(agent: AgentSession | undefined, how: 'suspend' | 'stop'): 
     if (how === 'stop') await withinGrace(agent.stop())
     else {
       const state = await withinGrace(agent.suspend())
-      return state === null || state === undefined ? null : stored(state)
+      return state === null || state === undefined ? null : storedState(state)
     }
   } catch {
     // What matters of the turn is recorded already.
@@ -327,7 +331,7 @@ async function letGo(agent: AgentSession | undefined, how: 'suspend' | 'stop'): 
 }
 
 /** As it is recorded. */
-function stored(state: unknown): string {
+function storedState(state: unknown): string {
   if (!(state instanceof Uint8Array)) throw offContract('a state that is no bytes')
   if (state.length > limits.providerStateBytesMax)
     throw offContract(`a state of ${state.length} bytes; ${limits.providerStateBytesMax} are the most`)

@@ -13,7 +13,7 @@ import { secretsOf } from '../../provider/secrets.js'
 import type { Usage } from '../../session/records.js'
 import type { Session } from '../../session/session.js'
 import { conversation, promptOf, responsesBefore } from '../prompt/history.js'
-import { endedEarly, Gathered, offContract, shown, type TurnEnds, untilStopped } from './events.js'
+import { endedEarly, Gathered, offContract, shownEvent, type TurnEnds, untilStopped } from './events.js'
 import { isDeeperThan } from './levels.js'
 
 interface ModelAnswer {
@@ -76,7 +76,7 @@ export async function complete(
       else if (event?.type === 'tool_call') calls.push(checkCall(event.call, calls))
       else if (event?.type === 'usage') gathered.count(event.usage)
       else if (event?.type === 'stop' && STOPS.includes(event.reason)) stop = event.reason
-      else throw offContract(`an event ${shown(event)}`)
+      else throw offContract(`an event ${shownEvent(event)}`)
     }
     if (stop === undefined) throw endedEarly()
     return { outcome: 'answered', answer: { reply: gathered.text, stop, usage: gathered.usage, calls } }
@@ -94,7 +94,7 @@ function checkCall(call: ToolCall | undefined, earlier: ToolCall[]): ToolCall {
   const { call_id, name } = call ?? ({} as Partial<ToolCall>)
   const input = plainObject(call?.input)
   if (!isWord(call_id) || !isWord(name) || input === undefined)
-    throw offContract(`a tool call ${shown(call)}`)
+    throw offContract(`a tool call ${shownEvent(call)}`)
   if (earlier.length === limits.callsMax) throw offContract(`more than ${limits.callsMax} tool calls at once`)
   if (earlier.some((other) => other.call_id === call_id))
     throw offContract(`two tool calls with the id ${call_id}`)

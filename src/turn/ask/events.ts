@@ -125,9 +125,9 @@ const STOPPED = Symbol('stopped')
 function whenEnded({ signal, strays }: TurnEnds, over: AbortSignal): Promise<typeof STOPPED> {
   const stopped = new Promise<typeof STOPPED>((resolve) => {
     // The provider gets its chance to end by itself first: what it says then is better than silence.
-    const later = (): void => void setTimeout(resolve, STOP_GRACE_MS, STOPPED).unref()
-    if (signal.aborted) later()
-    else signal.addEventListener('abort', later, { once: true, signal: over })
+    const startGrace = (): void => void setTimeout(resolve, STOP_GRACE_MS, STOPPED).unref()
+    if (signal.aborted) startGrace()
+    else signal.addEventListener('abort', startGrace, { once: true, signal: over })
   })
   const ended = Promise.race([stopped, strays.first])
   ended.catch(() => undefined)
@@ -135,6 +135,6 @@ function whenEnded({ signal, strays }: TurnEnds, over: AbortSignal): Promise<typ
 }
 
 /** An event that the contract does not have, for a sentence. */
-export function shown(event: unknown): string {
+export function shownEvent(event: unknown): string {
   return inspect(event, { depth: 1, breakLength: Number.POSITIVE_INFINITY }).slice(0, 100)
 }

@@ -78,7 +78,7 @@ export class ProgramCalls {
     const noLaunch = (): Promise<never> => Promise.reject(new Error('no tool of the tree is a program'))
     const stop = AbortSignal.any([this.turn.signal, this.over.signal, signal])
     const run = (): Promise<ToolResult> => toolbox.run(call, facts, stop, noLaunch)
-    return toolbox.waits(call.name) ? this.lendingSlot(run) : run()
+    return toolbox.isWaiting(call.name) ? this.lendingSlot(run) : run()
   }
 
   /** With the last of its waits over the turn takes a slot again. */
@@ -111,7 +111,7 @@ export class ProgramCalls {
 }
 
 /** Results of the calls that nobody waits for any more: their turn has ended, or their program is dead. */
-export function overtaken(run: Run | null, content: string = OVERTAKEN): NewRecord[] {
+export function overtakenRecords(run: Run | null, content: string = OVERTAKEN): NewRecord[] {
   if (run === null) return []
   return run.program_calls.map(({ call_id, tool }) => ({
     kind: 'tool.finished',

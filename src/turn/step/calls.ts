@@ -8,7 +8,7 @@ import { limits } from '../../limits.js'
 import type { Ask, NewRecord } from '../../session/records.js'
 import type { Call, Run, State } from '../../session/state.js'
 import type { MintedToken } from '../decision.js'
-import { asking, assembled, completed, reply } from './records.js'
+import { askStep, assembledRecords, completedRecord, reply } from './records.js'
 import { isRepeatable, type Step, type ToolOutcome, type ToolPolicy, type TurnEvent } from './turn-event.js'
 
 /** The next thing that a run with calls does: run one, say that it is unknown, park what needs a person, ask again. */
@@ -24,7 +24,7 @@ export function proceed(records: NewRecord[], run: Run, calls: Call[], policy: T
       return proceed(
         records,
         run,
-        calls.map((call) => (call === next ? finished(call) : call)),
+        calls.map((call) => (call === next ? finishedCall(call) : call)),
         policy,
       )
     }
@@ -40,7 +40,7 @@ export function proceed(records: NewRecord[], run: Run, calls: Call[], policy: T
     return { records, effect: { type: 'park', call_ids: asked.map(({ call_id }) => call_id) } }
   }
   const stepsMax = run.steps_max ?? limits.stepsMax
-  if (run.steps < stepsMax) return asking(records, run_id, 'model')
+  if (run.steps < stepsMax) return askStep(records, run_id, 'model')
   const message = `it asked the model ${stepsMax} times without coming to an end (--max-steps)`
   return { records: [...records, { kind: 'run.failed', run_id, error: { type: 'max_steps', message } }] }
 }
@@ -65,15 +65,15 @@ export function isAllowed(allow: string[], tool: string, policy: ToolPolicy): bo
 }
 
 export function toolFinished(run: Run, outcome: ToolOutcome, policy: ToolPolicy): Step {
-  const calls = run.calls.map((call) => (call.call_id === outcome.call_id ? finished(call) : call))
+  const calls = run.calls.map((call) => (call.call_id === outcome.call_id ? finishedCall(call) : call))
   const records = resultRecords(run, outcome)
   if (outcome.ends === undefined) return proceed(records, run, calls, policy)
   return {
     records: [
       ...records,
-      ...withdrawn({ ...run, calls }, 'the agent was done before it'),
+      ...withdrawnRecords({ ...run, calls }, 'the agent was done before it'),
       reply(run, outcome.ends),
-      completed(run.run_id, run.usage, true),
+      completedRecord(run.run_id, run.usage, true),
     ],
   }
 }
@@ -94,7 +94,7 @@ export function resultRecord(
   return { kind: 'tool.finished', run_id, call_id, tool, content, is_error, ...whole }
 }
 
-export function decided(
+export function decidedStep(
   state: State,
   run: Run,
   event: Extract<TurnEvent, { type: 'decided' }>,
@@ -113,9 +113,9 @@ export function decided(
   if (event.provider === 'agent') {
     if (decision === 'result') throw new Error('a program takes no results: `decide` has refused it')
     records.push({ kind: 'wait.answered', run_id, decision, content: text, asks: event.asks })
-    return asking(records, run_id, 'agent')
+    return askStep(records, run_id, 'agent')
   }
-  records.push(...assembled(run_id, event.sources))
+  records.push(...assembledRecords(run_id, event.sources))
   if (decision === 'approve') {
     const approved = run.calls.map((call) =>
       asked.includes(call.call_id) ? { ...call, isApproved: true } : call,
@@ -138,12 +138,12 @@ export function decided(
   return proceed(
     records,
     run,
-    run.calls.map((call) => (asked.includes(call.call_id) ? finished(call) : call)),
+    run.calls.map((call) => (asked.includes(call.call_id) ? finishedCall(call) : call)),
     policy,
   )
 }
 
-export function parked(
+export function parkedRecords(
   run_id: string,
   { token, asks }: Extract<TurnEvent, { type: 'parked' }>,
   policy: ToolPolicy,
@@ -173,7 +173,7 @@ export function waitingFor(
 }
 
 /** Results for the calls that will not be run, so that no history lacks one. */
-export function withdrawn(run: Run, why: string): NewRecord[] {
+export function withdrawnRecords(run: Run, why: string): NewRecord[] {
   return run.calls
     .filter(({ status }) => status !== 'finished')
     .map(({ call_id, tool, status }) => ({
@@ -190,7 +190,11 @@ export function withdrawn(run: Run, why: string): NewRecord[] {
 }
 
 /** The token of the run's wait, where it could still be used. */
-export function revoked(state: State, run: Run, reason: NewRecord<'token.revoked'>['reason']): NewRecord[] {
+export function revokedRecords(
+  state: State,
+  run: Run,
+  reason: NewRecord<'token.revoked'>['reason'],
+): NewRecord[] {
   const token_id = run.wait?.resume_token_id ?? null
   const token = state.tokens.find((entry) => entry.token_id === token_id)
   return token?.status === 'minted'
@@ -198,7 +202,7 @@ export function revoked(state: State, run: Run, reason: NewRecord<'token.revoked
     : []
 }
 
-function finished(call: Call): Call {
+function finishedCall(call: Call): Call {
   return { ...call, status: 'finished' }
 }
 

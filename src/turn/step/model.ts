@@ -2,7 +2,7 @@
 import type { NewRecord, Usage } from '../../session/records.js'
 import type { Call, Run, State } from '../../session/state.js'
 import { proceed } from './calls.js'
-import { completed, modelFailure, reply, runFailed } from './records.js'
+import { completedRecord, modelFailure, reply, runFailed } from './records.js'
 import type { Step, ToolPolicy, TurnEvent } from './turn-event.js'
 
 export function modelResponded(
@@ -21,7 +21,9 @@ export function modelResponded(
     ...(calls.length === 0 ? {} : { calls }),
   }
   if (calls.length === 0)
-    return { records: [reply(run, event.reply), responded, completed(run_id, total(run.usage, event.usage))] }
+    return {
+      records: [reply(run, event.reply), responded, completedRecord(run_id, total(run.usage, event.usage))],
+    }
   const said = event.reply === '' ? [] : [reply(run, event.reply)]
   const pending = calls.map(
     ({ call_id, name }): Call => ({ call_id, tool: name, status: 'pending', isApproved: false, group: null }),
@@ -66,7 +68,7 @@ function mayCompact({ compaction }: State, { isCompacted, calls_at }: Run): bool
   return !isCompacted || (calls_at?.seq ?? 0) > (compaction?.seq ?? 0)
 }
 
-export function compacted(run_id: string, event: Extract<TurnEvent, { type: 'compacted' }>): NewRecord {
+export function compactedRecord(run_id: string, event: Extract<TurnEvent, { type: 'compacted' }>): NewRecord {
   const { content, how, keeps, messages, responses } = event
   return {
     kind: 'context.compacted',

@@ -25,7 +25,7 @@ export function runStarted(state: Runnable, request: RunRequest): NewRecord[] {
     ...(request.steps_max === null ? {} : { steps_max: request.steps_max }),
     ...(request.repeats === undefined ? {} : { repeats: request.repeats }),
   })
-  return [...records, ...assembled(run_id, sources), ...promptRecords(run_id, prompt)]
+  return [...records, ...assembledRecords(run_id, sources), ...promptRecords(run_id, prompt)]
 }
 
 type Runnable = Pick<State, 'state' | 'provider_name' | 'model' | 'options'>
@@ -39,13 +39,13 @@ function promptRecords(run_id: string, prompt: RunRequest['prompt']): NewRecord[
 }
 
 /** A model is named as asked before it is; an agent program has its gate for that. */
-export function asking(records: NewRecord[], run_id: string, provider: ProviderKind): Step {
+export function askStep(records: NewRecord[], run_id: string, provider: ProviderKind): Step {
   const asked: NewRecord[] = provider === 'model' ? [{ kind: 'model.requested', run_id }] : []
   return { records: [...records, ...asked], effect: { type: 'ask' } }
 }
 
 /** Which files went into the prompt. */
-export function assembled(run_id: string, sources: PromptSource[]): NewRecord[] {
+export function assembledRecords(run_id: string, sources: PromptSource[]): NewRecord[] {
   return sources.length === 0 ? [] : [{ kind: 'prompt.assembled', run_id, sources }]
 }
 
@@ -57,7 +57,7 @@ export function reply(
   return { kind: 'message.agent', message_id: deriveId(run_id, 'reply', String(steps)), run_id, content }
 }
 
-export function completed(run_id: string, usage: Usage | null, terminates = false): NewRecord {
+export function completedRecord(run_id: string, usage: Usage | null, terminates = false): NewRecord {
   return {
     kind: 'run.completed',
     run_id,

@@ -11,21 +11,21 @@ import type { NewRecord } from '../../session/records.js'
 import type { Run, State } from '../../session/state.js'
 import {
   callOf,
-  decided,
-  parked,
+  decidedStep,
+  parkedRecords,
   proceed,
   resultRecord,
   resultRecords,
-  revoked,
+  revokedRecords,
   toolFinished,
   waitingFor,
-  withdrawn,
+  withdrawnRecords,
 } from './calls.js'
-import { compacted, modelFailed, modelResponded } from './model.js'
+import { compactedRecord, modelFailed, modelResponded } from './model.js'
 import {
-  asking,
-  assembled,
-  completed,
+  askStep,
+  assembledRecords,
+  completedRecord,
   modelFailure,
   reply,
   runFailed,
@@ -48,11 +48,11 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
   const { run_id } = run
   switch (event.type) {
     case 'ask':
-      return asking(assembled(run_id, event.sources), run_id, event.provider)
+      return askStep(assembledRecords(run_id, event.sources), run_id, event.provider)
     case 'go_on':
       return goOn(state, run, event, policy)
     case 'decided':
-      return decided(state, run, event, policy)
+      return decidedStep(state, run, event, policy)
     case 'launched':
       return { records: [{ kind: 'provider.started', run_id, ...event.group }] }
     case 'server_launched':
@@ -75,9 +75,9 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
     case 'model_failed':
       return modelFailed(state, run, event)
     case 'retry':
-      return asking([], run_id, 'model')
+      return askStep([], run_id, 'model')
     case 'compacted':
-      return asking([compacted(run_id, event)], run_id, 'model')
+      return askStep([compactedRecord(run_id, event)], run_id, 'model')
     case 'tool_launched':
       return {
         records: [
@@ -93,7 +93,7 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
     case 'tool_finished':
       return toolFinished(run, event, policy)
     case 'parked':
-      return { records: parked(run_id, event, policy) }
+      return { records: parkedRecords(run_id, event, policy) }
     case 'program_called': {
       const { name, ...call } = event.call
       return { records: [{ kind: 'tool.started', run_id, tool: name, ...call }] }
@@ -121,7 +121,7 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
         ],
       }
     case 'program_limited':
-      return { records: [...stateRecord(run_id, event.state), ...limited(run_id, event)] }
+      return { records: [...stateRecord(run_id, event.state), ...limitedRecords(run_id, event)] }
     case 'program_killed':
       return {
         records: [{ kind: 'run.interrupted', run_id, reason: 'program_killed', error: event.error }],
@@ -132,19 +132,19 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
       return {
         records: [
           ...stateRecord(run_id, event.state),
-          completed(run_id, addUsage(run.usage, event.usage ?? undefined), event.terminates),
+          completedRecord(run_id, addUsage(run.usage, event.usage ?? undefined), event.terminates),
         ],
       }
     case 'failed':
       return {
-        records: [...withdrawn(run, 'the turn failed before it was run'), runFailed(run_id, event)],
+        records: [...withdrawnRecords(run, 'the turn failed before it was run'), runFailed(run_id, event)],
       }
     case 'stopped':
-      return { records: stopped(run, event, policy) }
+      return { records: stoppedRecords(run, event, policy) }
   }
 }
 
-function limited(run_id: string, event: Extract<TurnEvent, { type: 'program_limited' }>): NewRecord[] {
+function limitedRecords(run_id: string, event: Extract<TurnEvent, { type: 'program_limited' }>): NewRecord[] {
   const { error, notBefore } = event
   return [
     modelFailure(run_id, event, null),
@@ -168,25 +168,25 @@ const ENDS = new Set(['run.completed', 'run.failed', 'run.cancelled', 'run.inter
 function begin(state: State, provider: ProviderKind, request: RunRequest, policy: ToolPolicy): Step {
   const records = runStarted(state, request)
   if (state.run?.status === 'open')
-    return asking(superseding(state, state.run, records), request.run_id, provider)
+    return askStep(supersedingRecords(state, state.run, records), request.run_id, provider)
   const left = state.run?.calls.some(({ status }) => status !== 'finished') === true ? state.run : null
   if (left === null || request.prompt.origin !== 'continuation') {
     const closed =
-      left === null ? [] : withdrawn({ ...left, run_id: request.run_id }, 'another message came first')
+      left === null ? [] : withdrawnRecords({ ...left, run_id: request.run_id }, 'another message came first')
     const at = records.findIndex(({ kind }) => kind === 'run.started') + 1
-    return asking([...records.slice(0, at), ...closed, ...records.slice(at)], request.run_id, provider)
+    return askStep([...records.slice(0, at), ...closed, ...records.slice(at)], request.run_id, provider)
   }
   const { run_id, allow, steps_max } = request
   return proceed(records, { ...left, run_id, allow, steps_max, steps: 0 }, left.calls, policy)
 }
 
 /** A person's message to a run that waits: its token is worth nothing any more, its calls are not run. */
-function superseding(state: State, run: Run, records: NewRecord[]): NewRecord[] {
+function supersedingRecords(state: State, run: Run, records: NewRecord[]): NewRecord[] {
   assert(run.wait !== null, 'only a run that waits is superseded')
   const at = records.findIndex(({ kind }) => kind === 'run.started')
   const closed: NewRecord[] = [
-    ...revoked(state, run, 'superseded'),
-    ...withdrawn(run, 'another message came first'),
+    ...revokedRecords(state, run, 'superseded'),
+    ...withdrawnRecords(run, 'another message came first'),
     { kind: 'run.cancelled', run_id: run.run_id, reason: 'superseded' },
   ]
   return [...records.slice(0, at), ...closed, ...records.slice(at)]
@@ -203,18 +203,18 @@ function goOn(
   const records: NewRecord[] = []
   if (state.state !== 'active') records.push({ kind: 'session.activated', boot_id })
   records.push({ kind: 'run.resumed', run_id: run.run_id, boot_id, auto, attempt })
-  records.push(...assembled(run.run_id, event.sources))
+  records.push(...assembledRecords(run.run_id, event.sources))
   if (notice !== null) records.push(noticeRecord(run, attempt, notice))
   return run.phase === 'calling'
     ? proceed(records, run, run.calls, policy)
-    : asking(records, run.run_id, event.provider)
+    : askStep(records, run.run_id, event.provider)
 }
 
 function noticeRecord(run: Run, attempt: number, content: string): NewRecord {
   return { kind: 'message.notice', run_id: run.run_id, content, attempt }
 }
 
-function stopped(
+function stoppedRecords(
   run: Run,
   { reason, state, result }: Extract<TurnEvent, { type: 'stopped' }>,
   policy: ToolPolicy,
@@ -224,7 +224,11 @@ function stopped(
   if (reason === 'suspended' || reason === 'shutdown')
     return [...records, ...notRun(run, result, policy), { kind: 'run.interrupted', run_id, reason }]
   const open = { ...run, calls: run.calls.filter(({ call_id }) => call_id !== result?.call_id) }
-  return [...records, ...withdrawn(open, 'the turn was cancelled'), { kind: 'run.cancelled', run_id, reason }]
+  return [
+    ...records,
+    ...withdrawnRecords(open, 'the turn was cancelled'),
+    { kind: 'run.cancelled', run_id, reason },
+  ]
 }
 
 /** What was recorded as started, and then not run after all: it needs a result, or nobody would ever give it one. */

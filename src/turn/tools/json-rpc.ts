@@ -24,18 +24,18 @@ const PARSE_ERROR = -32700
 export const INVALID_REQUEST = -32600
 
 export function hear(line: Line): Heard {
-  if (line.left > 0) return refused(idAtAnEnd(line), INVALID_REQUEST, TOO_LONG)
+  if (line.left > 0) return refusedLine(idAtAnEnd(line), INVALID_REQUEST, TOO_LONG)
   const text = line.bytes.toString('utf8')
   if (text.trim() === '') return { kind: 'nothing' }
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    return refused('null', PARSE_ERROR, 'This line is no JSON.')
+    return refusedLine('null', PARSE_ERROR, 'This line is no JSON.')
   }
   if (Array.isArray(value)) return batch(value)
   const why = whyInvalid(value)
-  if (why !== undefined) return refused(idOf(value), INVALID_REQUEST, why)
+  if (why !== undefined) return refusedLine(idOf(value), INVALID_REQUEST, why)
   const message = value as Message
   const isRequest = message.method !== undefined && message.id !== undefined
   return { kind: 'message', message, id: isRequest ? JSON.stringify(message.id) : undefined }
@@ -50,7 +50,7 @@ function errorObject(id: string, code: number, message: string): string {
   return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}`
 }
 
-function refused(id: string, code: number, message: string): Heard {
+function refusedLine(id: string, code: number, message: string): Heard {
   return { kind: 'refused', answer: errorLine(id, code, message) }
 }
 
@@ -62,7 +62,7 @@ function batch(values: unknown[]): Heard {
   const asking = values.filter(
     (value) => !isPlainObject(value) || value.method === undefined || 'id' in value,
   )
-  if (asking.length === 0) return refused('null', INVALID_REQUEST, NO_BATCHES)
+  if (asking.length === 0) return refusedLine('null', INVALID_REQUEST, NO_BATCHES)
   const errors = asking.map((value) => errorObject(idOf(value), INVALID_REQUEST, NO_BATCHES))
   return { kind: 'refused', answer: `[${errors.join(',')}]\n` }
 }

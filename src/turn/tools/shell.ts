@@ -25,7 +25,7 @@ export const shell: Tool = {
       program.stdin.end()
       const output = gather(program)
       const { code, signal: killedBy } = await program.exited
-      await drained(program)
+      await untilDrained(program)
       const text = output()
       if (code === 0) return text
       const how = killedBy === null ? `exit status ${code}` : `killed by ${killedBy}`
@@ -60,7 +60,7 @@ function gather(program: LaunchedProgram): () => Buffer {
   return () => Buffer.concat(pieces)
 }
 
-function drained(program: LaunchedProgram): Promise<unknown> {
+function untilDrained(program: LaunchedProgram): Promise<unknown> {
   const ended = [program.stdout, program.stderr].map(
     (stream) =>
       new Promise((resolve) => {
@@ -68,11 +68,11 @@ function drained(program: LaunchedProgram): Promise<unknown> {
         else stream.once('end', resolve)
       }),
   )
-  return Promise.race([Promise.all(ended), quiet()])
+  return Promise.race([Promise.all(ended), untilQuiet()])
 }
 
 /** The pause, and then one look at the pipes: a process that was itself held up may find its timers due before its input. */
-function quiet(): Promise<void> {
+function untilQuiet(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(() => setImmediate(() => setImmediate(resolve)), DRAIN_MS)
   })

@@ -120,7 +120,7 @@ export class Toolbox {
   }
 
   /** Whether it waits for others, so that its turn need not keep its slot. */
-  waits(name: string): boolean {
+  isWaiting(name: string): boolean {
     return this.tools.get(name)?.waits === true
   }
 
@@ -177,7 +177,7 @@ export class Toolbox {
     launch: (command: LaunchCommand) => Promise<LaunchedProgram>,
   ): Promise<ToolResult> {
     const tool = this.tools.get(call.name)
-    if (tool === undefined) return failed(`There is no tool ${call.name} now.`)
+    if (tool === undefined) return failedResult(`There is no tool ${call.name} now.`)
     const timeout = tool.waits === true ? new AbortController().signal : deadline(this.options.timeoutMs)
     const stop = AbortSignal.any([signal, timeout])
     const { workspace, home, tree } = this.options
@@ -185,11 +185,11 @@ export class Toolbox {
       const isAllowedNow = (name: string): boolean => isAllowed(facts.allow, name, this.policy)
       const context = { workspace, home, signal: stop, launch, call: facts, isAllowed: isAllowedNow, tree }
       const output = await Promise.race([tool.run(call.input as JsonObject, context), whenLate(stop)])
-      return answered(output)
+      return answeredResult(output)
     } catch (error) {
       if (tool.kind === 'own' && isStorageFailure(error)) throw error
-      if (signal.aborted) return { ...failed('Interrupted: the turn was stopped.'), isStopped: true }
-      const result = capped(
+      if (signal.aborted) return { ...failedResult('Interrupted: the turn was stopped.'), isStopped: true }
+      const result = cappedResult(
         Buffer.from(error instanceof Error ? error.message : 'it failed without saying why'),
         true,
       )
@@ -220,10 +220,10 @@ const STOP_MS_MAX = 3000
 
 function whenLate(stop: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
-    const late = (): void =>
+    const rejectLate = (): void =>
       void setTimeout(() => reject(new Error('it did not stop when it was told to')), STOP_MS_MAX).unref()
-    if (stop.aborted) late()
-    else stop.addEventListener('abort', late, { once: true })
+    if (stop.aborted) rejectLate()
+    else stop.addEventListener('abort', rejectLate, { once: true })
   })
 }
 
@@ -231,19 +231,19 @@ function definitionOf({ name, description, input_schema }: Tool): ToolDefinition
   return { name, description, input_schema }
 }
 
-function answered(output: string | Buffer | ToolAnswer): ToolResult {
-  if (typeof output === 'string') return capped(Buffer.from(output), false)
-  if (Buffer.isBuffer(output)) return capped(output, false)
+function answeredResult(output: string | Buffer | ToolAnswer): ToolResult {
+  if (typeof output === 'string') return cappedResult(Buffer.from(output), false)
+  if (Buffer.isBuffer(output)) return cappedResult(output, false)
   const { content, is_error = false, ...more } = output
-  return { ...capped(Buffer.from(content), is_error), ...more }
+  return { ...cappedResult(Buffer.from(content), is_error), ...more }
 }
 
-function failed(content: string): ToolResult {
+function failedResult(content: string): ToolResult {
   return { content, is_error: true, whole: null }
 }
 
 /** The beginning and the end of what is too long: a build's errors are at its end, a file's sense at its beginning. */
-export function capped(output: Buffer, is_error: boolean): ToolResult {
+export function cappedResult(output: Buffer, is_error: boolean): ToolResult {
   const max = limits.toolResultBytesMax
   if (output.length <= max) return { content: output.toString('utf8'), is_error, whole: null }
   const head = output.subarray(0, (max * 3) / 4)

@@ -46,7 +46,7 @@ export const DAMAGE: Mutant[] = [
   },
   {
     name: 'an input of a program may be of any depth',
-    place: 'turn/ask/ask-agent.ts plain',
+    place: 'turn/ask/ask-agent.ts plainObject',
     edits: { 'if:1': '' },
     suites: ['turn/ask/levels'],
   },
@@ -202,13 +202,13 @@ export const DAMAGE: Mutant[] = [
   },
   {
     name: 'an unknown kind is called corruption',
-    place: 'session/load.ts checked',
+    place: 'session/load.ts checkRecord',
     edits: { 'unary:1': '@argument.arguments.0 === null' },
     suites: ['session/session'],
   },
   {
     name: 'a record of the wrong shape is taken',
-    place: 'session/load.ts checked',
+    place: 'session/load.ts checkRecord',
     edits: { 'binary:1': '@call:2' },
     suites: ['session/session'],
   },

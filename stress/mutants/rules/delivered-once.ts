@@ -4,7 +4,7 @@ import type { Mutant } from '../mutant.js'
 export const DELIVERED_ONCE: Mutant[] = [
   {
     name: 'a message is delivered twice',
-    place: 'session/fold/mail.ts noted',
+    place: 'session/fold/mail.ts foldNoted',
     edits: { 'if:1': '' },
     suites: ['session/fold/fold'],
   },
@@ -46,7 +46,7 @@ export const DELIVERED_ONCE: Mutant[] = [
   },
   {
     name: 'what is asked of an agent may forget ids whose files are there',
-    place: 'dispatch/visit.ts obey',
+    place: 'dispatch/visit.ts applyControls',
     edits: { 'expression:1': '' },
     suites: ['dispatch/visit'],
   },
@@ -64,13 +64,13 @@ export const DELIVERED_ONCE: Mutant[] = [
   },
   {
     name: 'more ids are forgotten than there are too many',
-    place: 'session/fold/mail.ts noted',
+    place: 'session/fold/mail.ts foldNoted',
     edits: { 'unary:1.argument': '1' },
     suites: ['session/fold/fold', 'session/fold/mail'],
   },
   {
     name: 'how many ids are forgotten is not known',
-    place: 'session/fold/mail.ts noted',
+    place: 'session/fold/mail.ts foldNoted',
     edits: { 'binary:1': '@left.left' },
     suites: ['session/fold/mail'],
   },

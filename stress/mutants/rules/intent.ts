@@ -53,7 +53,7 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'a model is asked without a record',
-    place: 'turn/step/records.ts asking',
+    place: 'turn/step/records.ts askStep',
     edits: { 'conditional:1': '[]' },
     suites: ['turn/step/step'],
   },
@@ -129,7 +129,7 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'what was asked of an agent is removed before its record is made',
-    place: 'dispatch/visit.ts obey',
+    place: 'dispatch/visit.ts applyControls',
     edits: {
       'expression:2':
         "for (const each of @expression.arguments.0)\nif ('message_id' in each)\n((@{mail/inbox.ts removeDelivered|function:1.params.0}, @{mail/inbox.ts removeDelivered|forOf:1.left.declarations.0.id}) => @{mail/inbox.ts removeDelivered|if:1.consequent.expression})(@expression.callee.object, each.message_id)\n@self",

@@ -148,13 +148,13 @@ export const MAIL: Mutant[] = [
   },
   {
     name: 'a request is answered by none of the runs that end',
-    place: 'session/fold/mail.ts ended',
+    place: 'session/fold/mail.ts foldEnded',
     edits: { 'spreadElement:5': '' },
     suites: ['session/fold/mail'],
   },
   {
     name: 'a parent is not told of the trouble of its child',
-    place: 'session/fold/mail.ts ended',
+    place: 'session/fold/mail.ts foldEnded',
     edits: { 'spreadElement:6': '' },
     suites: ['session/fold/mail'],
   },
@@ -178,7 +178,7 @@ export const MAIL: Mutant[] = [
   },
   {
     name: 'after a turn nobody looks at the inbox again',
-    place: 'dispatch/visit.ts within',
+    place: 'dispatch/visit.ts finishAfter',
     edits: { 'if:2': 'void [@test.left.left, @test.right.argument.callee]' },
     suites: ['dispatch/deliveries'],
   },
@@ -187,19 +187,19 @@ export const MAIL: Mutant[] = [
     place: 'dispatch/visit.ts toItsEnd',
     edits: {
       'expression:4':
-        ';((@{dispatch/visit.ts within|function:1.params.0}, @{dispatch/visit.ts within|function:1.params.1}) => {\n@{dispatch/visit.ts within|if:2.consequent}\n@{dispatch/visit.ts within|if:2.consequent.expression.callee} = () => undefined\n})(@expression.argument.arguments.0.body.arguments.0.object, @expression.argument.callee.object)\n@self',
+        ';((@{dispatch/visit.ts finishAfter|function:1.params.0}, @{dispatch/visit.ts finishAfter|function:1.params.1}) => {\n@{dispatch/visit.ts finishAfter|if:2.consequent}\n@{dispatch/visit.ts finishAfter|if:2.consequent.expression.callee} = () => undefined\n})(@expression.argument.arguments.0.body.arguments.0.object, @expression.argument.callee.object)\n@self',
     },
     suites: ['dispatch/visit'],
   },
   {
     name: 'what was asked of an agent is not obeyed',
-    place: 'dispatch/visit.ts visited',
+    place: 'dispatch/visit.ts withSession',
     edits: { 'expression:2': '' },
     suites: ['dispatch/deliveries', 'dispatch/visit'],
   },
   {
     name: 'what a dead process owed is not sent',
-    place: 'dispatch/visit.ts visited',
+    place: 'dispatch/visit.ts withSession',
     edits: { 'if:1': '' },
     suites: ['dispatch/visit', 'dispatch/recovering'],
   },

@@ -73,7 +73,7 @@ export const NAMES: Mutant[] = [
   },
   {
     name: 'one damaged log keeps every agent from being found',
-    place: 'tree/names.ts readable',
+    place: 'tree/names.ts readableState',
     edits: { 'if:1': '' },
     suites: ['tree/names', 'tree/children'],
   },

@@ -22,7 +22,7 @@ export const SETTLING: Mutant[] = [
   },
   {
     name: 'a restart of the machine counts as the death of a process',
-    place: 'recovery/settlement.ts interrupted',
+    place: 'recovery/settlement.ts interruptedRecords',
     edits: { 'binary:1': "@left !== ''" },
     suites: ['recovery/settle#the recovery table'],
   },

@@ -98,7 +98,7 @@ export const TOKENS: Mutant[] = [
   },
   {
     name: 'a token is used up by no record',
-    place: 'turn/step/calls.ts decided',
+    place: 'turn/step/calls.ts decidedStep',
     edits: { 'call:3': 'void @arguments.0.properties.4.key' },
     suites: ['turn/step/step', 'turn/drive-tools', 'turn/step-properties'],
   },
@@ -128,19 +128,19 @@ export const TOKENS: Mutant[] = [
   },
   {
     name: 'an approval lets other calls through',
-    place: 'session/fold/turn.ts resumed',
+    place: 'session/fold/turn.ts foldResumed',
     edits: { 'call:3': '(@callee.object).length > 0' },
     suites: ['session/fold/turn', 'turn/drive-tools#waits with the other calls'],
   },
   {
     name: 'a denial lets its calls through',
-    place: 'session/fold/turn.ts resumed',
+    place: 'session/fold/turn.ts foldResumed',
     edits: { 'binary:2': '@left.expression.object != null' },
     suites: ['session/fold/turn'],
   },
   {
     name: 'a message that supersedes a wait leaves its token good',
-    place: 'turn/step/step.ts superseding',
+    place: 'turn/step/step.ts supersedingRecords',
     edits: { 'spreadElement:1': '' },
     suites: ['turn/step/step', 'turn/step-properties', 'operations/decide'],
   },

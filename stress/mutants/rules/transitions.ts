@@ -28,7 +28,7 @@ export const TRANSITIONS: Mutant[] = [
   },
   {
     name: 'a session goes from any state to any other',
-    place: 'session/fold/fold.ts moved',
+    place: 'session/fold/fold.ts moveTo',
     edits: { 'call:1': '@callee.object' },
     suites: ['session/fold/fold'],
   },
@@ -76,7 +76,7 @@ export const TRANSITIONS: Mutant[] = [
   },
   {
     name: 'two calls of one response have one id',
-    place: 'session/fold/turn.ts responded',
+    place: 'session/fold/turn.ts foldResponse',
     edits: { 'binary:1': '@left.object.arguments.0.callee.object === null' },
     suites: ['session/fold/turn'],
   },
@@ -120,13 +120,13 @@ export const TRANSITIONS: Mutant[] = [
   },
   {
     name: 'a run that was cancelled leaves calls without results',
-    place: 'turn/step/step.ts stopped',
+    place: 'turn/step/step.ts stoppedRecords',
     edits: { 'call:5': "@callee({ ...@arguments.0, @object:2.properties.1.key: [] }, '')" },
     suites: ['turn/step-properties', 'turn/drive-tools'],
   },
   {
     name: 'a run that is superseded leaves calls without results',
-    place: 'turn/step/step.ts superseding',
+    place: 'turn/step/step.ts supersedingRecords',
     edits: { 'spreadElement:2': '' },
     suites: ['turn/step-properties', 'turn/step/step'],
   },
@@ -138,7 +138,7 @@ export const TRANSITIONS: Mutant[] = [
   },
   {
     name: 'a tool that was stopped before it ran has no result',
-    place: 'turn/step/step.ts stopped',
+    place: 'turn/step/step.ts stoppedRecords',
     edits: { 'spreadElement:4': '' },
     suites: ['turn/step/step'],
   },

@@ -6,7 +6,7 @@ import { limits } from '../../../src/limits.js'
 import { fold } from '../../../src/session/fold/fold.js'
 import type { NewRecord } from '../../../src/session/records.js'
 import type { SessionState, State } from '../../../src/session/state.js'
-import { completed } from '../../../src/turn/step/records.js'
+import { completedRecord } from '../../../src/turn/step/records.js'
 import { foldAll, locationOf, placed, timeOf } from '../../support/folding.js'
 import { createdRecord, replied, startedRun, userMessage } from '../../support/sessions.js'
 import { encodeSnapshot } from '../../support/snapshots.js'
@@ -139,7 +139,7 @@ describe('the state of a session', () => {
 
 describe('a run', () => {
   const ends: NewRecord[] = [
-    completed(RUN, { input_tokens: 1, output_tokens: 2 }),
+    completedRecord(RUN, { input_tokens: 1, output_tokens: 2 }),
     { kind: 'run.failed', run_id: RUN, error: { type: 'crashed', message: 'it broke' } },
     { kind: 'run.cancelled', run_id: RUN, reason: 'turn_timeout' },
     interrupted,
@@ -190,7 +190,10 @@ describe('a run', () => {
     const state = foldAll([...running, userMessage(RUN, 'hi'), asked, responded, replied(RUN, 'hello')])
     expect(state.run).toMatchObject({ prompts: [locationOf(4)], reply: locationOf(7) })
     expect(state.reply).toEqual(locationOf(7))
-    expect(foldAll([completed(RUN, null)], state).run?.usage).toEqual({ input_tokens: 3, output_tokens: 4 })
+    expect(foldAll([completedRecord(RUN, null)], state).run?.usage).toEqual({
+      input_tokens: 3,
+      output_tokens: 4,
+    })
   })
 
   test('that continues another begins with its prompt', () => {
@@ -284,7 +287,7 @@ describe('keys', () => {
   /** Records of runs with these keys, each begun and ended at its time. */
   function keyed(state: State, key: string, at: number): State {
     const run = randomUUID()
-    const records = [startedRun(run, key), completed(run, null)]
+    const records = [startedRun(run, key), completedRecord(run, null)]
     return records.reduce((next, record) => {
       const seq = next.last_seq + 1
       return fold(next, placed(record, seq, new Date(at).toISOString()), locationOf(seq))
@@ -429,7 +432,7 @@ function recordsOf(word: string, run_id: string, index: number): NewRecord[] {
     case 'reply':
       return [replied(run_id, 'x'), { kind: 'provider.state', run_id, state: 'AA==' }]
     case 'end':
-      return [completed(run_id, null)]
+      return [completedRecord(run_id, null)]
     case 'fail':
       return [{ kind: 'run.failed', run_id, error: { type: 'crashed', message: 'm' } }]
     case 'stop':

@@ -6,7 +6,7 @@ import { limits } from '../../../src/limits.js'
 import { forgetsDelivered, isDeferred } from '../../../src/session/fold/mail.js'
 import type { NewRecord, WatchedStatus } from '../../../src/session/records.js'
 import type { Owed, State } from '../../../src/session/state.js'
-import { completed } from '../../../src/turn/step/records.js'
+import { completedRecord } from '../../../src/turn/step/records.js'
 import { foldAll, locationOf, timeOf } from '../../support/folding.js'
 import { deliveredRecord } from '../../support/mail.js'
 import { createdRecord, replied, startedRun, userMessage } from '../../support/sessions.js'
@@ -49,7 +49,11 @@ const whom = (records: NewRecord[]): [string, string, string | null][] =>
 
 describe('who asked is answered at the end of the run', () => {
   test('with the reply, where it completed', () => {
-    const state = foldAll([...asked(asChild, request(SIBLING)), replied(RUN, 'hello'), completed(RUN, null)])
+    const state = foldAll([
+      ...asked(asChild, request(SIBLING)),
+      replied(RUN, 'hello'),
+      completedRecord(RUN, null),
+    ])
     expect(state.owes).toEqual([
       {
         to: SIBLING,
@@ -65,7 +69,7 @@ describe('who asked is answered at the end of the run', () => {
   })
 
   test('also where it completed without a word', () => {
-    expect(owed([...asked(asChild, request(SIBLING)), completed(RUN, null)])).toMatchObject([
+    expect(owed([...asked(asChild, request(SIBLING)), completedRecord(RUN, null)])).toMatchObject([
       { kind: 'response', reply: null, trouble: null },
     ])
   })
@@ -91,7 +95,7 @@ describe('who asked is answered at the end of the run', () => {
   test('each of them, where several asked', () => {
     const other = randomUUID()
     const run = [...asked(asChild, request(SIBLING)), request(PARENT, other), replied(RUN, 'x')]
-    expect(whom([...run, completed(RUN, null)])).toEqual([
+    expect(whom([...run, completedRecord(RUN, null)])).toEqual([
       ['response', SIBLING, REQUEST],
       ['response', PARENT, other],
     ])
@@ -103,14 +107,17 @@ describe('who asked is answered at the end of the run', () => {
       { kind: 'mail.replied', run_id: RUN, message_id: REQUEST } as NewRecord,
     ]
     expect(foldAll(run).run?.requests).toEqual([])
-    expect(owed([...run, completed(RUN, null)])).toEqual([])
+    expect(owed([...run, completedRecord(RUN, null)])).toEqual([])
     expect(whom([...run, failed()])).toEqual([['error', PARENT, null]])
   })
 
   test('not where nothing was asked: what came needs no reply', () => {
     for (const mail_kind of ['notification', 'response', 'error'] as const)
       expect(
-        owed([...asked(asChild, deliveredRecord(RUN, { from: SIBLING, mail_kind })), completed(RUN, null)]),
+        owed([
+          ...asked(asChild, deliveredRecord(RUN, { from: SIBLING, mail_kind })),
+          completedRecord(RUN, null),
+        ]),
       ).toEqual([])
   })
 
@@ -123,7 +130,7 @@ describe('who asked is answered at the end of the run', () => {
       requests: [{ message_id: REQUEST, from: SIBLING }],
       prompts: [locationOf(4)],
     })
-    const after = foldAll([replied(NEXT_RUN, 'at last'), completed(NEXT_RUN, null)], state)
+    const after = foldAll([replied(NEXT_RUN, 'at last'), completedRecord(NEXT_RUN, null)], state)
     expect(after.owes).toMatchObject([{ to: SIBLING, kind: 'response', reply_to: REQUEST, run_id: NEXT_RUN }])
   })
 
@@ -135,7 +142,9 @@ describe('who asked is answered at the end of the run', () => {
       [PARENT, 'error'],
     ])
     expect(owed([...before, next])).toEqual([])
-    expect(owed([...before, next, replied(NEXT_RUN, 'at last'), completed(NEXT_RUN, null)])).toHaveLength(1)
+    expect(
+      owed([...before, next, replied(NEXT_RUN, 'at last'), completedRecord(NEXT_RUN, null)]),
+    ).toHaveLength(1)
   })
 
   test('no more, where another message came first', () => {
@@ -220,15 +229,15 @@ describe('the one above is told', () => {
   })
 
   test('of nothing where the turn went well', () => {
-    expect(owed([...asked(asChild, userMessage(RUN, 'hi')), completed(RUN, null)])).toEqual([])
-    expect(owed([...asked(asRoot, userMessage(RUN, 'hi')), completed(RUN, null)])).toEqual([])
+    expect(owed([...asked(asChild, userMessage(RUN, 'hi')), completedRecord(RUN, null)])).toEqual([])
+    expect(owed([...asked(asRoot, userMessage(RUN, 'hi')), completedRecord(RUN, null)])).toEqual([])
   })
 
   test('with its last words, where a child is done for good', () => {
     const state = foldAll([
       ...asked(asChild, notification(SIBLING)),
       replied(RUN, 'that is all'),
-      completed(RUN, null, true),
+      completedRecord(RUN, null, true),
     ])
     expect(state.isDone).toBe(true)
     expect(state.owes).toMatchObject([
@@ -237,13 +246,13 @@ describe('the one above is told', () => {
   })
 
   test('once, where the parent asked for those', () => {
-    expect(whom([...asked(asChild, request(PARENT)), replied(RUN, 'x'), completed(RUN, null, true)])).toEqual(
-      [['response', PARENT, REQUEST]],
-    )
+    expect(
+      whom([...asked(asChild, request(PARENT)), replied(RUN, 'x'), completedRecord(RUN, null, true)]),
+    ).toEqual([['response', PARENT, REQUEST]])
   })
 
   test('by nobody, where a root says that it is done', () => {
-    expect(owed([...asked(asRoot, userMessage(RUN, 'hi')), completed(RUN, null, true)])).toEqual([])
+    expect(owed([...asked(asRoot, userMessage(RUN, 'hi')), completedRecord(RUN, null, true)])).toEqual([])
   })
 
   const KNOWN = [
@@ -295,7 +304,7 @@ describe('whoever watches is told', () => {
     foldAll([...asChild, ...before, startedRun(RUN), notification(SIBLING)])
 
   test.each<[WatchedStatus, NewRecord]>([
-    ['idle', completed(RUN, null)],
+    ['idle', completedRecord(RUN, null)],
     ['idle', failed()],
     ['idle', cancelled('cancelled')],
     ['waiting', parked],
@@ -310,7 +319,7 @@ describe('whoever watches is told', () => {
 
   test('by a notice that names the subscription, the run and where it ended', () => {
     const watch = watched(['idle'], false)
-    const state = foldAll([completed(RUN, null)], running(watch))
+    const state = foldAll([completedRecord(RUN, null)], running(watch))
     expect(state.owes).toEqual([
       {
         to: PARENT,
@@ -327,7 +336,7 @@ describe('whoever watches is told', () => {
 
   test('once, or always', () => {
     const state = running(watched(['idle'], true), watched(['idle', 'waiting'], false, SIBLING))
-    const once = foldAll([completed(RUN, null)], state)
+    const once = foldAll([completedRecord(RUN, null)], state)
     expect(notices(once)).toEqual([
       [PARENT, 'idle'],
       [SIBLING, 'idle'],
@@ -338,7 +347,7 @@ describe('whoever watches is told', () => {
         { kind: 'mail.answered' },
         startedRun(NEXT_RUN),
         userMessage(NEXT_RUN, 'x'),
-        completed(NEXT_RUN, null),
+        completedRecord(NEXT_RUN, null),
       ],
       once,
     )
@@ -346,7 +355,11 @@ describe('whoever watches is told', () => {
   })
 
   test('of the latest alone, where it could not be told of those before', () => {
-    const turns = [RUN, NEXT_RUN].map((run) => [startedRun(run), userMessage(run, 'x'), completed(run, null)])
+    const turns = [RUN, NEXT_RUN].map((run) => [
+      startedRun(run),
+      userMessage(run, 'x'),
+      completedRecord(run, null),
+    ])
     const state = foldAll([...asChild, watched(['idle'], false), ...turns.flat()])
     expect(notices(state)).toEqual([[PARENT, 'idle']])
     expect(state.owes).toMatchObject([{ run_id: NEXT_RUN }])
@@ -375,7 +388,7 @@ describe('whoever watches is told', () => {
       attempt: 1,
     }
     const state = foldAll(
-      [parked, resumed, completed(RUN, null)],
+      [parked, resumed, completedRecord(RUN, null)],
       running(watched(['idle', 'waiting'], false)),
     )
     expect(notices(state)).toEqual([
@@ -387,7 +400,7 @@ describe('whoever watches is told', () => {
 })
 
 describe('what is owed', () => {
-  const ended = [...asked(asChild, request(SIBLING)), replied(RUN, 'x'), completed(RUN, null)]
+  const ended = [...asked(asChild, request(SIBLING)), replied(RUN, 'x'), completedRecord(RUN, null)]
 
   test('is owed until it is said that it was sent', () => {
     const state = foldAll([{ kind: 'session.suspended', reason: 'idle' }, activated], foldAll(ended))
@@ -471,7 +484,7 @@ describe('a poke', () => {
     ['was cancelled', true, [cancelled('cancelled')]],
     ['was interrupted', true, [interrupted('process_exit')]],
     ['is open, its process perhaps gone', true, []],
-    ['completed', false, [completed(RUN, null)]],
+    ['completed', false, [completedRecord(RUN, null)]],
     ['waits for its decision', false, [{ kind: 'run.waiting', run_id: RUN, wait: 'approval' }]],
   ])('after a turn that %s: %s', (_, isPoked, end) => {
     expect(ran(...end).isPoked).toBe(isPoked)

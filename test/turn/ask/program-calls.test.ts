@@ -24,7 +24,7 @@ class FakeTurn {
     Object.defineProperty(state, 'last_seq', { get: () => ++this.seq })
     const toolbox = {
       whyNot: () => undefined,
-      waits: (name: string) => name.startsWith('wait'),
+      isWaiting: (name: string) => name.startsWith('wait'),
       run: ({ name }: { name: string }) =>
         new Promise<ToolResult>((resolve) => {
           this.ends.set(name, (result) => resolve({ content: name, is_error: false, whole: null, ...result }))

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { deriveId } from '../../../src/session/ids.js'
 import type { NewRecord } from '../../../src/session/records.js'
 import type { State } from '../../../src/session/state.js'
-import { completed } from '../../../src/turn/step/records.js'
+import { completedRecord } from '../../../src/turn/step/records.js'
 import { step as stepWith, withRest } from '../../../src/turn/step/step.js'
 import type { ProviderKind, Step, TurnEvent } from '../../../src/turn/step/turn-event.js'
 import { foldAll } from '../../support/folding.js'
@@ -67,7 +67,7 @@ describe('a turn begins', () => {
   })
 
   test('in a session that is active already without activating it', () => {
-    const active = foldAll([completed(RUN, null)], open)
+    const active = foldAll([completedRecord(RUN, null)], open)
     expect(kinds(step(active, beginning('agent')).records)).toEqual(['run.started', 'message.user'])
   })
 

@@ -109,7 +109,7 @@ describe('a wait for a reply', () => {
       expect(edge).toBeGreaterThanOrEqual(0)
       expect(look).toBeGreaterThan(edge)
     })
-    expect(store.waits.of(lead)).toEqual([])
+    expect(store.waits.edgesOf(lead)).toEqual([])
   })
 
   test('for one that waits for the waiter is refused, before anything is sent', async () => {

@@ -62,7 +62,7 @@ export async function* ask(options: Ask): AsyncGenerator<WireEvent, void, undefi
 }
 
 /** What a provider yields, with an abort thrown as such and without its secrets in any error. */
-export async function* guarded(
+export async function* guardedEvents(
   events: AsyncIterable<ModelEvent>,
   signal: AbortSignal,
   scrub: (text: string) => string,
@@ -71,21 +71,22 @@ export async function* guarded(
     yield* events
   } catch (error) {
     signal.throwIfAborted()
-    throw scrubbed(error, scrub, CAUSES_MAX)
+    throw scrubbedError(error, scrub, CAUSES_MAX)
   }
 }
 
 const CAUSES_MAX = 5
 
 /** The same error for the log: its words, its stack and its causes. Everything else that it carries is left behind. */
-function scrubbed(error: unknown, scrub: (text: string) => string, causes: number): Error {
+function scrubbedError(error: unknown, scrub: (text: string) => string, causes: number): Error {
   const { message, stack, cause } = error instanceof Error ? error : new Error(String(error))
   const code = (error as NodeJS.ErrnoException | null)?.code
   const clean = isFailure(error)
     ? failure(error.failure.type, scrub(message), error.failure.retry_after_ms)
     : Object.assign(new Error(scrub(message)), typeof code === 'string' && { code })
   if (stack !== undefined) clean.stack = scrub(stack)
-  if (cause !== undefined && cause !== null && causes > 0) clean.cause = scrubbed(cause, scrub, causes - 1)
+  if (cause !== undefined && cause !== null && causes > 0)
+    clean.cause = scrubbedError(cause, scrub, causes - 1)
   return clean
 }
 

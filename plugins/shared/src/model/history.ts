@@ -25,7 +25,7 @@ export function wireHistory(messages: ModelMessage[], { idCharactersMax }: WireL
     const tool_calls = message.tool_calls.map((call) => {
       const id = freshId(call.call_id, used, idCharactersMax)
       ids.set(call.call_id, id)
-      return { ...call, call_id: id, name: plain(call.name, NAME_CHARACTERS_MAX) }
+      return { ...call, call_id: id, name: plainId(call.name, NAME_CHARACTERS_MAX) }
     })
     return { ...message, tool_calls }
   })
@@ -40,13 +40,13 @@ function saysSomething(message: ModelMessage): boolean {
 }
 
 function freshId(id: string, used: Set<string>, charactersMax: number): string {
-  const base = plain(id, charactersMax)
+  const base = plainId(id, charactersMax)
   let fresh = base
   for (let n = 2; used.has(fresh); n += 1) fresh = `${base.slice(0, charactersMax - 8)}_${n}`
   used.add(fresh)
   return fresh
 }
 
-function plain(text: string, charactersMax: number): string {
+function plainId(text: string, charactersMax: number): string {
   return text.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, charactersMax) || '_'
 }

@@ -31,7 +31,7 @@ export async function routeTo(url: URL, options: RouteOptions): Promise<Route> {
     const target = `${url.host} (through the proxy ${proxy.host})`
     return {
       target,
-      open: await (url.protocol === 'https:' ? tunnelled : forwarded)(url, proxy, target, options),
+      open: await (url.protocol === 'https:' ? tunnelRoute : forwardRoute)(url, proxy, target, options),
     }
   }
   const kept = options.reuse ? {} : { agent: false as const }
@@ -40,7 +40,7 @@ export async function routeTo(url: URL, options: RouteOptions): Promise<Route> {
   }
   const https = await import('node:https')
   secureAgent ??= new https.Agent({ keepAlive: true })
-  const trust = { agent: secureAgent, ...trusted(options.environment) }
+  const trust = { agent: secureAgent, ...trustedRoots(options.environment) }
   return { target: url.host, open: (request) => https.request(url, { ...trust, ...request, ...kept }) }
 }
 
@@ -52,7 +52,7 @@ export function proxyOf(url: URL, environment: Environment): URL | undefined {
   }
 }
 
-async function forwarded(
+async function forwardRoute(
   url: URL,
   proxy: URL,
   _target: string,
@@ -67,7 +67,7 @@ async function forwarded(
     })
 }
 
-async function tunnelled(
+async function tunnelRoute(
   url: URL,
   proxy: URL,
   target: string,
@@ -82,7 +82,7 @@ async function tunnelled(
       socket,
       host,
       ...(isIP(host) === 0 ? { servername: host } : {}),
-      ...trusted(options.environment),
+      ...trustedRoots(options.environment),
     })
   return (request) => https.request(url, { ...request, createConnection })
 }
@@ -125,7 +125,7 @@ async function requestOf(
   const address = { hostname: bareHost(proxy), port: proxy.port || undefined, agent: false as const }
   if (proxy.protocol === 'http:') return (options) => httpRequest({ ...options, ...address })
   const https = await import('node:https')
-  return (options) => https.request({ ...options, ...address, ...trusted(environment) })
+  return (options) => https.request({ ...options, ...address, ...trustedRoots(environment) })
 }
 
 function authorization(proxy: URL): Record<string, string> {
@@ -137,7 +137,7 @@ function authorization(proxy: URL): Record<string, string> {
  * `SSL_CERT_FILE` takes the place of the roots that Node brings, as it does for OpenSSL. What is in `NODE_EXTRA_CA_CERTS`
  * stays trusted: Node adds it only to its own roots, so it is added here.
  */
-function trusted(environment: Environment): { ca?: string[] } {
+function trustedRoots(environment: Environment): { ca?: string[] } {
   const { SSL_CERT_FILE: file, NODE_EXTRA_CA_CERTS: extra } = environment
   if (!file) return {}
   return {

@@ -28,7 +28,7 @@ export class ToolCalls {
   start(key: number | string, call_id: string, name: string, input = ''): void {
     if (!this.calls.has(key) && this.calls.size === CALLS_MAX)
       throw failure('invalid_response', `the model called more than ${CALLS_MAX} tools in one response`)
-    this.calls.set(key, { call_id, name, input: this.counted(input) })
+    this.calls.set(key, { call_id, name, input: this.countInput(input) })
   }
 
   has(key: number | string): boolean {
@@ -41,7 +41,7 @@ export class ToolCalls {
 
   append(key: number | string, input: string): void {
     const call = this.calls.get(key)
-    if (call !== undefined) call.input += this.counted(input)
+    if (call !== undefined) call.input += this.countInput(input)
   }
 
   /** The whole input, where an API gives that in the end. */
@@ -49,7 +49,7 @@ export class ToolCalls {
     const call = this.calls.get(key)
     if (call === undefined || input === '') return
     this.characters -= call.input.length
-    call.input = this.counted(input)
+    call.input = this.countInput(input)
   }
 
   get count(): number {
@@ -72,7 +72,7 @@ export class ToolCalls {
     })
   }
 
-  private counted(input: string): string {
+  private countInput(input: string): string {
     this.characters += input.length
     if (this.characters <= INPUT_CHARACTERS_MAX) return input
     throw failure(

@@ -22,7 +22,7 @@ type Field<T, K extends keyof T> = Exclude<T[K], null | undefined>
 export function textIn<T extends object>(parent: T | undefined, field: keyof T & string): string {
   const value = valueIn(parent, field)
   if (value === undefined || typeof value === 'string') return value ?? ''
-  throw malformed(field, 'text', value)
+  throw malformedError(field, 'text', value)
 }
 
 export function numberIn<T extends object>(
@@ -31,7 +31,7 @@ export function numberIn<T extends object>(
 ): number | undefined {
   const value = valueIn(parent, field)
   if (value === undefined || typeof value === 'number') return value
-  throw malformed(field, 'a number', value)
+  throw malformedError(field, 'a number', value)
 }
 
 export function objectIn<T extends object, K extends keyof T & string>(
@@ -40,7 +40,7 @@ export function objectIn<T extends object, K extends keyof T & string>(
 ): Field<T, K> | undefined {
   const value = valueIn(parent, field)
   if (value === undefined || isObject(value)) return value as Field<T, K> | undefined
-  throw malformed(field, 'an object', value)
+  throw malformedError(field, 'an object', value)
 }
 
 /** The objects of a list; none where there is no list. */
@@ -50,9 +50,9 @@ export function objectsIn<T extends object, K extends keyof T & string>(
 ): Field<T, K> | [] {
   const value = valueIn(parent, field)
   if (value === undefined) return []
-  if (!Array.isArray(value)) throw malformed(field, 'a list', value)
+  if (!Array.isArray(value)) throw malformedError(field, 'a list', value)
   const other = value.findIndex((item) => !isObject(item))
-  if (other !== -1) throw malformed(`${field}[${other}]`, 'an object', value[other])
+  if (other !== -1) throw malformedError(`${field}[${other}]`, 'an object', value[other])
   return value as Field<T, K>
 }
 
@@ -72,7 +72,7 @@ function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function malformed(field: string, wanted: string, value: unknown): Error {
+function malformedError(field: string, wanted: string, value: unknown): Error {
   const found = value === null ? 'null' : Array.isArray(value) ? 'a list' : `a value of type ${typeof value}`
   return failure(
     'invalid_response',

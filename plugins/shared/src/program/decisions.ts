@@ -33,7 +33,7 @@ const WHOLE_CHARACTERS_MAX = 2000
 
 /** One that is too long to be shown has a digest of the whole: an approval is for that and for nothing else. */
 export function askedInput(input: JsonObject): JsonObject {
-  const whole = JSON.stringify(sorted(input))
+  const whole = JSON.stringify(sortedKeys(input))
   // A field of that name which the program has made itself would stand for another call.
   if (whole.length <= WHOLE_CHARACTERS_MAX && !('sha256' in input)) return input
   return { ...clippedInput(input), sha256: createHash('sha256').update(whole).digest('hex') }
@@ -68,14 +68,14 @@ export function decisionPrompt({ decision, text, asks }: WaitAnswer): string {
 }
 
 function keyOf({ tool, input }: WaitAsk): string {
-  return JSON.stringify([tool, typeof input.sha256 === 'string' ? input.sha256 : sorted(input)])
+  return JSON.stringify([tool, typeof input.sha256 === 'string' ? input.sha256 : sortedKeys(input)])
 }
 
 /** As it was stored and read again, an object may have its keys in another order. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted)
+function sortedKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortedKeys)
   const object = objectOf(value)
   if (object === undefined) return value
   const entries = Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1))
-  return { object: entries.map(([key, item]) => [key, sorted(item)]) }
+  return { object: entries.map(([key, item]) => [key, sortedKeys(item)]) }
 }

@@ -28,7 +28,7 @@ export function countOf(value: unknown): number {
 const TOOL_CHARACTERS_MAX = 16_000
 
 /** What a tool said, as much of it as the log is to have: its beginning and its end. */
-export function clipped(text: string, charactersMax = TOOL_CHARACTERS_MAX): string {
+export function clippedText(text: string, charactersMax = TOOL_CHARACTERS_MAX): string {
   if (text.length <= charactersMax) return text
   const half = Math.floor(charactersMax / 2)
   return `${text.slice(0, half)}\n[${text.length - 2 * half} characters left out]\n${text.slice(-half)}`
@@ -41,7 +41,7 @@ const LEVELS_MAX = 50
 export function clippedInput(input: JsonObject): JsonObject {
   const clip = (value: unknown, levels = LEVELS_MAX): unknown => {
     if (levels === 0) return '[deeper levels left out]'
-    if (typeof value === 'string') return clipped(value, TOOL_CHARACTERS_MAX / 4)
+    if (typeof value === 'string') return clippedText(value, TOOL_CHARACTERS_MAX / 4)
     if (Array.isArray(value)) return value.map((item) => clip(item, levels - 1))
     const object = objectOf(value)
     if (object === undefined) return value
@@ -49,5 +49,5 @@ export function clippedInput(input: JsonObject): JsonObject {
   }
   const small = clip(input) as JsonObject
   const text = JSON.stringify(small)
-  return text.length <= 2 * TOOL_CHARACTERS_MAX ? small : { clipped: clipped(text) }
+  return text.length <= 2 * TOOL_CHARACTERS_MAX ? small : { clipped: clippedText(text) }
 }

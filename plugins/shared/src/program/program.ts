@@ -10,7 +10,7 @@ import type { AgentHost, JsonObject, LaunchCommand, LaunchedProgram } from 'subs
 import { readLines } from './framing.js'
 import { objectOf } from './json.js'
 import { parseJson } from './parse.js'
-import { keepTail, QUIET_MS, quietly } from './tail.js'
+import { keepTail, QUIET_MS, sleepUnref } from './tail.js'
 
 /** Longer than any line with which a program would be understood: an image in a tool's result has some megabytes. */
 const LINE_BYTES_MAX = 32 * 1024 * 1024
@@ -56,7 +56,7 @@ export async function launchJsonProgram(
   const program: JsonProgram = {
     async *messages() {
       for await (const line of readLines(readUntilExit(launched), LINE_BYTES_MAX)) {
-        const message = parsed(line)
+        const message = parsedLine(line)
         if (message !== undefined) yield message
         else if (line !== undefined) plain = `${plain}${line}\n`.slice(-PLAIN_CHARACTERS_KEPT)
       }
@@ -65,7 +65,7 @@ export async function launchJsonProgram(
     closeStdin: (text = '') => void launched.stdin.end(text),
     exited: launched.exited,
     async complaint() {
-      await errors.settled()
+      await errors.untilSettled()
       return errors.text().trim() || plain.trim()
     },
     async finish(graceMs) {
@@ -76,7 +76,7 @@ export async function launchJsonProgram(
       launched.stdout.resume()
       await Promise.race([launched.exited, sleep(graceMs)])
       await launched.kill(graceMs === 0 ? 0 : TERMINATE_MS)
-      await errors.settled()
+      await errors.untilSettled()
       for (const stream of [launched.stdin, launched.stdout, launched.stderr]) (stream as Readable).destroy()
     },
   }
@@ -101,7 +101,7 @@ async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
   program.exited.then(async () => {
     const exitedAt = performance.now()
     while (!stdout.destroyed && !stdout.readableEnded) {
-      await quietly(QUIET_MS)
+      await sleepUnref(QUIET_MS)
       const now = performance.now()
       isLate = now - exitedAt >= DRAIN_MS
       const isEmpty = stdout.readableLength === 0
@@ -121,7 +121,7 @@ async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
   }
 }
 
-function parsed(line: string | undefined): JsonObject | undefined {
+function parsedLine(line: string | undefined): JsonObject | undefined {
   if (line === undefined || !line.trimStart().startsWith('{')) return undefined
   try {
     return objectOf(parseJson(line))

@@ -1,6 +1,6 @@
 /**
  * The end of what a program writes to its pipes. Its exit may be told before its last words are read: a failure is composed
- * only after `settled`.
+ * only after `untilSettled`.
  */
 
 /** Output is whole once nothing came for so long, from what the program left running with its pipes. */
@@ -11,7 +11,7 @@ const SETTLE_MS = 2000
 export interface Tail {
   text(): string
   /** Resolves when all that was written before this call is read: at the end of the pipes, or when they are quiet. */
-  settled(): Promise<void>
+  untilSettled(): Promise<void>
 }
 
 export function keepTail(streams: NodeJS.ReadableStream[], bytesKept: number): Tail {
@@ -27,11 +27,11 @@ export function keepTail(streams: NodeJS.ReadableStream[], bytesKept: number): T
   })
   return {
     text: () => kept.toString('utf8'),
-    async settled() {
+    async untilSettled() {
       const end = performance.now() + SETTLE_MS
       for (let before = -1; !isOver && before !== bytes && performance.now() < end; ) {
         before = bytes
-        await Promise.race([over, quietly(QUIET_MS)])
+        await Promise.race([over, sleepUnref(QUIET_MS)])
       }
     },
   }
@@ -44,7 +44,7 @@ function endOf(stream: NodeJS.ReadableStream): Promise<void> {
 }
 
 /** The pause, and then one look at the pipes: a process that was itself held up may find its timers due before its input. */
-export function quietly(ms: number): Promise<void> {
+export function sleepUnref(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(() => setImmediate(() => setImmediate(resolve)), ms).unref()
   })

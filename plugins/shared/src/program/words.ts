@@ -13,11 +13,11 @@ export function wordsOf(option: string, text: string): string[] {
     const word = WORD.exec(rest)?.[1]
     if (word === undefined)
       throw failure('misconfigured', `the option ${option} has a quote without its end: ${text}`)
-    words.push(word.replace(PART, unquoted))
+    words.push(word.replace(PART, unquotedPart))
   }
   return words
 }
 
-function unquoted(part: string, single?: string, double?: string, escaped?: string): string {
+function unquotedPart(part: string, single?: string, double?: string, escaped?: string): string {
   return single ?? double?.replace(/\\(["\\$`])/g, '$1') ?? escaped ?? part
 }
