@@ -1,4 +1,6 @@
 /** Files that go into a prompt: the user's, read as far as they can be, and silently left out where they cannot. */
+
+import { realPath, realPathIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { isInside } from './workspace.js'
 
@@ -16,7 +18,7 @@ export interface TextFile {
 export function readTextFile(path: string, bytesMax: number, root?: string): TextFile | undefined {
   try {
     if (root !== undefined && !isBelow(root, path)) return undefined
-    const facts = io.statIfThere('prompt.stat', path)
+    const facts = statIfThere('prompt.stat', path)
     if (facts?.kind !== 'file') return undefined
     const read = io.readFollowingUpTo('prompt.read', path, Math.min(bytesMax, facts.sizeBytes))
     return { text: read.toString('utf8'), bytes: facts.sizeBytes, cut: facts.sizeBytes - read.length }
@@ -26,13 +28,13 @@ export function readTextFile(path: string, bytesMax: number, root?: string): Tex
 }
 
 function isBelow(root: string, path: string): boolean {
-  const real = io.realPathIfThere('prompt.realpath', path)
-  return real !== undefined && isInside(io.realPath('prompt.realpath', root), real)
+  const real = realPathIfThere('prompt.realpath', path)
+  return real !== undefined && isInside(realPath('prompt.realpath', root), real)
 }
 
 export function pathIsThere(path: string): boolean {
   try {
-    return io.statIfThere('prompt.stat', path) !== undefined
+    return statIfThere('prompt.stat', path) !== undefined
   } catch {
     return false
   }

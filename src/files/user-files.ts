@@ -6,6 +6,7 @@
  */
 import { dirname } from 'node:path'
 import { SubstratError } from '../errors.js'
+import { lstatIfThere, realPathIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 
@@ -22,13 +23,13 @@ export function writeUserFile(path: string, text: string, mode = 0o666 & ~proces
 /** Where it is, behind whatever links lead to it. */
 function replaceAt(path: string, bytes: Buffer, mode: number): string {
   try {
-    const found = io.realPathIfThere('user_file.realpath', path)
+    const found = realPathIfThere('user_file.realpath', path)
     // Of /dev/stdout, too, where the file that it leads to was removed.
-    if (found === undefined && io.lstatIfThere('user_file.lstat', path)?.kind === 'link')
+    if (found === undefined && lstatIfThere('user_file.lstat', path)?.kind === 'link')
       throw unwritableError(path, 'it is a link that leads to no file')
     const real = found ?? path
     // Not `real`: a pipe that a link of /proc leads to has no path.
-    const facts = io.statIfThere('user_file.stat', path)
+    const facts = statIfThere('user_file.stat', path)
     // A device, such as /dev/null, would be gone, and a plain file in its place.
     if (facts !== undefined && facts.kind !== 'file') throw unwritableError(path, 'it is no plain file')
     replace('user_file', real, bytes, { durableName: false, like: facts ?? { mode } })
@@ -61,13 +62,13 @@ function syncName(path: string): void {
 }
 
 export function isThere(path: string): boolean {
-  return io.statIfThere('user_file.stat', path) !== undefined
+  return statIfThere('user_file.stat', path) !== undefined
 }
 
 export function isPlainFile(path: string): boolean {
-  return io.statIfThere('user_file.stat', path)?.kind === 'file'
+  return statIfThere('user_file.stat', path)?.kind === 'file'
 }
 
 export function isDirectory(path: string): boolean {
-  return io.statIfThere('user_file.stat', path)?.kind === 'directory'
+  return statIfThere('user_file.stat', path)?.kind === 'directory'
 }

@@ -4,13 +4,14 @@
  * followed even then. One in the middle of it would be, because Node has no openat(2).
  */
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { factsOf, readLinkIfThere, realPath, realPathIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 
 /** Throws an Error in words for the model. */
 export function readWorkspaceFile(workspace: string, path: string, bytesMax: number): Buffer {
   const file = locate(workspace, path)
-  const facts = io.statIfThere('workspace.stat', file)
+  const facts = statIfThere('workspace.stat', file)
   if (facts === undefined) throw new Error(`there is no file ${path}`)
   // Before it is opened: opening a device may do something.
   if (facts.kind !== 'file') throw new Error(`${path} is no plain file`)
@@ -19,7 +20,7 @@ export function readWorkspaceFile(workspace: string, path: string, bytesMax: num
 
 function readPlain(file: io.OpenFile, path: string, bytesMax: number): Buffer {
   try {
-    const { kind, sizeBytes } = io.factsOf('workspace.stat', file)
+    const { kind, sizeBytes } = factsOf('workspace.stat', file)
     if (kind !== 'file') throw new Error(`${path} is no plain file`)
     if (sizeBytes > bytesMax) throw new Error(`${path} is larger than ${bytesMax} bytes`)
     return io.readRange('workspace.read', file, 0, sizeBytes)
@@ -31,7 +32,7 @@ function readPlain(file: io.OpenFile, path: string, bytesMax: number): Buffer {
 /** Whole, or not at all: a rename takes the place of a link too. A file that is there keeps its mode and its owner. */
 export function writeWorkspaceFile(workspace: string, path: string, text: string): void {
   const file = locate(workspace, path)
-  const facts = io.statIfThere('workspace.stat', file)
+  const facts = statIfThere('workspace.stat', file)
   if (facts !== undefined && facts.kind !== 'file') throw new Error(`${path} is no plain file`)
   io.mkdirAll('workspace.mkdir', dirname(file))
   const like = facts ?? { mode: 0o666 & ~process.umask() }
@@ -40,14 +41,14 @@ export function writeWorkspaceFile(workspace: string, path: string, text: string
 
 /** Whether the path is the workspace, or leads into it. */
 export function isInWorkspace(workspace: string, path: string): boolean {
-  const root = io.realPath('workspace.realpath', workspace)
+  const root = realPath('workspace.realpath', workspace)
   return isInside(root, realOfMissing(resolve(root, path)))
 }
 
 /** The real path of what `path` names, which may not be there yet. */
 function locate(workspace: string, path: string): string {
   if (path === '' || path.includes('\0')) throw new Error('the path is empty or has a NUL')
-  const root = io.realPath('workspace.realpath', workspace)
+  const root = realPath('workspace.realpath', workspace)
   const real = realOfMissing(resolve(root, path))
   if (!isInside(root, real)) throw new Error(`${path} is outside the workspace`)
   return real
@@ -61,9 +62,9 @@ export function isInside(root: string, real: string): boolean {
 
 /** Links resolved as far as the path is there; what is not there yet is plain. A link that leads nowhere is refused. */
 function realOfMissing(path: string): string {
-  const real = io.realPathIfThere('workspace.realpath', path)
+  const real = realPathIfThere('workspace.realpath', path)
   if (real !== undefined) return real
-  if (io.readLinkIfThere(path) !== undefined) throw new Error(`${path} is a link that leads nowhere`)
+  if (readLinkIfThere(path) !== undefined) throw new Error(`${path} is a link that leads nowhere`)
   const parent = dirname(path)
   return parent === path ? path : join(realOfMissing(parent), basename(path))
 }

@@ -6,7 +6,8 @@
 import { hostname, uptime } from 'node:os'
 import { clock } from '../clock.js'
 import { randomUuid } from '../start/random.js'
-import { readLinkIfThere, readProc } from './disk/io.js'
+import { readLinkIfThere } from './disk/facts.js'
+import { readProc } from './disk/io.js'
 
 export interface ProcessIdentity {
   /** Changes with each start of the kernel. */

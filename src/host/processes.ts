@@ -1,5 +1,7 @@
 /** The processes that can be seen from here, and our own: what /proc says besides who they are. */
-import { listDirectory, readProc, statIfThere } from './disk/io.js'
+
+import { statIfThere } from './disk/facts.js'
+import { listDirectory, readProc } from './disk/io.js'
 
 /** Empty where there is no /proc. */
 export function processIds(): number[] {

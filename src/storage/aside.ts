@@ -6,6 +6,7 @@
  */
 import { basename } from 'node:path'
 import { clock } from '../clock.js'
+import { lstatIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 import { frame } from './log/frame.js'
@@ -50,13 +51,13 @@ export function asideName(path: string): string {
   const time = new Date(clock.now()).toISOString().replaceAll(/[-:]/g, '')
   for (let count = 1; ; count++) {
     const aside = `${path}.damaged-${time}${count === 1 ? '' : `-${count}`}`
-    if (io.lstatIfThere('aside.stat', aside) === undefined) return aside
+    if (lstatIfThere('aside.stat', aside) === undefined) return aside
   }
 }
 
 /** Null where there is nothing to keep. */
 function linkAside(path: string): string | null {
-  const found = io.lstatIfThere('aside.stat', path)
+  const found = lstatIfThere('aside.stat', path)
   if (found === undefined) return null
   const aside = asideName(path)
   // What is no file (a directory, a FIFO, a link) cannot be linked, and cannot be renamed over.

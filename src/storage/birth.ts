@@ -7,6 +7,7 @@
  */
 import { clock, sleep } from '../clock.js'
 import { assert, SubstratError } from '../errors.js'
+import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { lockOpenFile, tryKernelLock } from './locks/kernel-lock.js'
 import { type Lease, type LockSystem, leaseFrom } from './locks/lease.js'
@@ -33,7 +34,7 @@ export async function createAgent(paths: HomePaths, locks: LockSystem, birth: Bi
   const agent = paths.agent(birth.agentId)
   const marker = paths.marker(birth.agentId)
   // An id that follows from a tool's call is made again where the first attempt died: nobody else makes that one.
-  if (io.statIfThere('spawn.stat', cradle.root) !== undefined) io.removeTree('spawn.leftover', cradle.root)
+  if (statIfThere('spawn.stat', cradle.root) !== undefined) io.removeTree('spawn.leftover', cradle.root)
   let lock: io.OpenFile | undefined
   let log: LockedLog = 'none'
   try {
@@ -138,7 +139,7 @@ function lockDeadCradle(cradle: AgentPaths, locks: LockSystem): io.OpenFile | un
     if (isGone(error)) return undefined
     throw error
   }
-  if (lock === undefined || io.statIfThere('sweep.stat', cradle.lock) === undefined) return lock
+  if (lock === undefined || statIfThere('sweep.stat', cradle.lock) === undefined) return lock
   // It has got its name since we looked: the file that we have locked is one that we have made.
   io.unlink('sweep.unlink', cradle.unlocked)
   io.close(lock)

@@ -1,5 +1,6 @@
 /** Whether every agent was looked at under this start of the kernel, so that the markers tell all. Rebuildable: not synced. */
 
+import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 import { isTemporaryName } from '../host/disk/temporary.js'
@@ -25,6 +26,6 @@ export class Boots {
   }
 
   private device(): string {
-    return String(io.statIfThere('home.stat', this.paths.root)?.device ?? 0)
+    return String(statIfThere('home.stat', this.paths.root)?.device ?? 0)
   }
 }

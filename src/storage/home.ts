@@ -9,6 +9,7 @@ import { basename, dirname } from 'node:path'
 import { clock } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { FORMAT } from '../format.js'
+import { type FileFacts, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { createWhole } from '../host/disk/replace.js'
 import { randomUuid } from '../start/random.js'
@@ -27,7 +28,7 @@ export interface HomeFacts {
 
 /** Undefined where there is no home yet. Writes nothing. */
 export function readHome(paths: HomePaths): HomeFacts | undefined {
-  const root = io.statIfThere('home.stat', paths.root)
+  const root = statIfThere('home.stat', paths.root)
   if (root === undefined) return undefined
   if (root.kind !== 'directory') throw unusableError(paths, 'is not a directory')
   refuseClosed(paths, root, 0o500)
@@ -84,7 +85,7 @@ function isWhole(paths: HomePaths): boolean {
 }
 
 /** Made under a umask such as 277 by an older version, or closed by hand. Root needs no rights. */
-function refuseClosed(paths: HomePaths, { owner, mode }: io.FileFacts, needed: number): void {
+function refuseClosed(paths: HomePaths, { owner, mode }: FileFacts, needed: number): void {
   const self = process.geteuid?.()
   if (self === undefined || self === 0 || owner !== self || (mode & needed) === needed) return
   throw new SubstratError(
@@ -96,7 +97,7 @@ function refuseClosed(paths: HomePaths, { owner, mode }: io.FileFacts, needed: n
 
 /** Files made in another user's home would lock that user out of it. */
 function refuseForeign(paths: HomePaths): void {
-  const root = io.statIfThere('home.stat', paths.root)
+  const root = statIfThere('home.stat', paths.root)
   const self = process.getuid?.()
   if (root === undefined || self === undefined) return
   const { owner } = root
@@ -105,7 +106,7 @@ function refuseForeign(paths: HomePaths): void {
 }
 
 function makeRoot(root: string): void {
-  if (io.statIfThere('home.stat', root) === undefined) {
+  if (statIfThere('home.stat', root) === undefined) {
     makeAbove(dirname(root))
     io.mkdir('home.mkdir', root)
   }
@@ -120,7 +121,7 @@ function makeRoot(root: string): void {
 
 /** The home is no more durable than what is above it. */
 function makeAbove(directory: string): void {
-  if (io.statIfThere('home.stat', directory) !== undefined) return
+  if (statIfThere('home.stat', directory) !== undefined) return
   makeAbove(dirname(directory))
   io.mkdirAbove('home.mkdir', directory)
   io.syncDirectory('home.sync_directory', dirname(directory))

@@ -1,5 +1,5 @@
 /** The key indexes of agents. Each is a cache of a log, and may be lost, or spoilt, in a power cut: it is made again from the log. */
-import * as io from '../host/disk/io.js'
+import { statIfThere } from '../host/disk/facts.js'
 import { forgetOld, type KeptKeys, type KeyPlace, mergeEntries } from './log/key-entries.js'
 import { KeyFile, type KeyFileEnd, type SalvagedKeys, salvageKeyFile, writeKeyFile } from './log/key-file.js'
 import type { HomePaths } from './paths.js'
@@ -16,7 +16,7 @@ export class KeyIndexes {
   constructor(private readonly paths: HomePaths) {}
 
   isThere(agentId: string): boolean {
-    return io.statIfThere('keys.stat', this.paths.agent(agentId).keys) !== undefined
+    return statIfThere('keys.stat', this.paths.agent(agentId).keys) !== undefined
   }
 
   /** Undefined where there is none, or its head does not check. To be closed. */

@@ -6,6 +6,7 @@
  */
 import { dirname } from 'node:path'
 import { OPERATOR } from '../format.js'
+import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 import { asideName } from './aside.js'
@@ -95,7 +96,7 @@ export class Mailboxes {
     let forgotten = 0
     for (const id of maildir.messageIdsIn(this.paths.operatorTaken)) {
       const path = this.paths.takenMail(id)
-      const facts = io.statIfThere('mail.stat', path)
+      const facts = statIfThere('mail.stat', path)
       if (facts === undefined || facts.modifiedMs >= beforeMs) continue
       if (isDryRun || io.unlink('mail.forget', path)) forgotten += 1
     }
@@ -111,7 +112,7 @@ export class Mailboxes {
   }
 
   private isTaken(messageId: string): boolean {
-    return io.statIfThere('mail.stat', this.paths.takenMail(messageId)) !== undefined
+    return statIfThere('mail.stat', this.paths.takenMail(messageId)) !== undefined
   }
 }
 

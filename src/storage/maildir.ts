@@ -6,6 +6,7 @@
  * forget an id only after `sync` (durability rule 9).
  */
 import { dirname } from 'node:path'
+import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { createWhole } from '../host/disk/replace.js'
 import { writerOf } from '../host/disk/temporary.js'
@@ -44,7 +45,7 @@ export function hasMessages(directory: string): boolean {
 
 /** Empty where it is larger than any message that we write, or no file: it is not read. */
 export function readMessage(path: string): Buffer | undefined {
-  const facts = io.statIfThere('mail.stat', path)
+  const facts = statIfThere('mail.stat', path)
   if (facts === undefined) return undefined
   const isMessage = facts.kind === 'file' && facts.sizeBytes <= limits.mailFileBytesMax
   return isMessage ? io.readIfThere('mail.read', path) : Buffer.alloc(0)
@@ -72,7 +73,7 @@ export function sweepAbandoned(directory: string, olderThanMs: number): number {
   return sweepTemps(directory, (name) => {
     const writer = writerOf(name)
     if (writer !== 'unknown') return writer === 'dead'
-    const facts = io.statIfThere('sweep.stat', `${directory}/${name}`)
+    const facts = statIfThere('sweep.stat', `${directory}/${name}`)
     return facts !== undefined && facts.modifiedMs <= olderThanMs
   })
 }

@@ -10,6 +10,7 @@
 import { dirname } from 'node:path'
 import { assert, SubstratError } from '../errors.js'
 import { isUuid } from '../format.js'
+import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 import { isHeld, type Lease, type LockSystem, waitForLease } from './locks/lease.js'
@@ -27,7 +28,7 @@ export class NameIndex {
   ) {}
 
   get isComplete(): boolean {
-    return io.statIfThere('names.stat', this.paths.complete) !== undefined
+    return statIfThere('names.stat', this.paths.complete) !== undefined
   }
 
   /** The id that the name's entry holds; undefined where there is none that can be read. */
@@ -38,7 +39,7 @@ export class NameIndex {
   /** Whether a miss says that nobody has the name. */
   isMissTrusted(name: string): boolean {
     const path = this.paths.entry(name)
-    const isThere = io.statIfThere('names.stat', path) !== undefined
+    const isThere = statIfThere('names.stat', path) !== undefined
     return this.isComplete && !(isThere && this.read(path) === undefined)
   }
 

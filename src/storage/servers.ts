@@ -6,6 +6,7 @@
  * the list and its lock is touched only with the agent's lock held.
  */
 
+import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 import { lockOpenFile } from './locks/kernel-lock.js'
@@ -39,7 +40,7 @@ export class ServerFiles {
     const ids = io.listDirectory('server.list', this.paths.servers).map(parseAgentDirectory)
     return ids
       .flatMap((agentId) => {
-        const facts = agentId && io.statIfThere('server.stat', this.paths.server(agentId))
+        const facts = agentId && statIfThere('server.stat', this.paths.server(agentId))
         return agentId && facts ? [{ agentId, usedMs: facts.modifiedMs }] : []
       })
       .sort((a, b) => a.usedMs - b.usedMs)

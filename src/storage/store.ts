@@ -9,7 +9,9 @@ import type { Duplex } from 'node:stream'
 import { SubstratError } from '../errors.js'
 import { ProgramFiles } from '../files/program-files.js'
 import { serveSocket } from '../files/socket.js'
+import { fileSystemType, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
+import { confine } from '../host/disk/operation.js'
 import { type Birth, createAgent } from './birth.js'
 import { Boots } from './boots.js'
 import { type HomeFacts, makeHome, readHome, refuseWithoutFacts } from './home.js'
@@ -104,7 +106,7 @@ export class FileStore {
   }
 
   private static create(paths: HomePaths, facts: HomeFacts): FileStore {
-    const isLocal = isLocalType(io.fileSystemType(paths.root))
+    const isLocal = isLocalType(fileSystemType(paths.root))
     return new FileStore(paths, facts, { kind: facts.lock, isLocal })
   }
 
@@ -125,12 +127,12 @@ export class FileStore {
   }
 
   hasAgent(agentId: string): boolean {
-    return io.statIfThere('agents.stat', this.paths.agent(agentId).root) !== undefined
+    return statIfThere('agents.stat', this.paths.agent(agentId).root) !== undefined
   }
 
   /** Whether a spawn is making it. Asked before `hasAgent`, it cannot miss one that is just born. */
   isSpawning(agentId: string): boolean {
-    return io.statIfThere('agents.stat', this.paths.spawning(agentId).root) !== undefined
+    return statIfThere('agents.stat', this.paths.spawning(agentId).root) !== undefined
   }
 
   /** On disk with its first batch, marked, and locked by us, when it returns. */
@@ -243,7 +245,7 @@ export class FileStore {
 
   isMarked(agentId: string): boolean {
     const markers = [this.paths.marker(agentId), this.paths.closingMarker(agentId)]
-    return markers.some((path) => io.statIfThere('marker.stat', path) !== undefined)
+    return markers.some((path) => statIfThere('marker.stat', path) !== undefined)
   }
 
   markedIds(): string[] {
@@ -287,7 +289,7 @@ export class FileStore {
 /** What a home's owner keeps in it besides may be links: instructions, skills. What is ours may not. */
 function confinedPaths(root: string): HomePaths {
   const paths = new HomePaths(root)
-  io.confine(paths.directories)
+  confine(paths.directories)
   return paths
 }
 

@@ -1,4 +1,6 @@
 /** Every name in a home, held against the layout: for the audit, which needs no readable home.json for it. */
+
+import { type EntryFacts, lstatIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { writerOf } from '../host/disk/temporary.js'
 import { type Expected, expectedIn, HOME_LAYOUT, isTheirs, type Standing } from './layout.js'
@@ -15,7 +17,7 @@ export interface Entry {
   isTheirs: boolean
   /** Of a temporary file: whether the process lives that writes it. */
   writer: ReturnType<typeof writerOf>
-  facts: io.EntryFacts
+  facts: EntryFacts
 }
 
 /** An entry that could not be looked at. */
@@ -27,7 +29,7 @@ export interface Unseen {
 
 /** The home itself first. What is gone by the time that it is looked at is left out; links are not followed. */
 export function* surveyHome(root: string): Generator<Entry | Unseen> {
-  const facts = io.statIfThere('survey.home', root)
+  const facts = statIfThere('survey.home', root)
   if (facts === undefined) return
   const home = { path: root, agentId: null, expected: HOME_LAYOUT as Expected }
   const { mode, owner, modifiedMs } = facts
@@ -77,7 +79,7 @@ function lookAt(
   expected: Expected | undefined,
 ): Entry | Unseen | undefined {
   try {
-    const facts = io.lstatIfThere('survey.stat', path)
+    const facts = lstatIfThere('survey.stat', path)
     return facts && entryOf(path, agentId, expected, facts)
   } catch (error) {
     return { path, agentId, error }
@@ -88,7 +90,7 @@ function entryOf(
   path: string,
   agentId: string | null,
   expected: Expected | undefined,
-  facts: io.EntryFacts,
+  facts: EntryFacts,
 ): Entry {
   const { standing, kind: expectedKind } = expected ?? {}
   const isTemporary = standing === 'leftover' && expectedKind === 'file'

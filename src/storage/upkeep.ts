@@ -1,5 +1,6 @@
 /** What the audit looks at, and `doctor --rebuild` and `unlock` put right, that no other part of the store needs. */
 import { clock } from '../clock.js'
+import { changeMode, lstatIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { keepDamaged, replaceLog, type SetAside } from './aside.js'
 import { type Holder, isHeld, type LockSystem, lockDirectory, readHolder } from './locks/lease.js'
@@ -23,7 +24,7 @@ export class Upkeep {
   /** Who is behind a lock directory: a process of this machine, one elsewhere that touches it, or nobody. */
   lifeOf(directory: string): 'here' | 'elsewhere' | 'none' {
     if (isHeld({ ...this.locks, isLocal: true }, lockOf(directory))) return 'here'
-    const facts = io.lstatIfThere('lock.stat', directory)
+    const facts = lstatIfThere('lock.stat', directory)
     const isFresh = facts !== undefined && clock.now() - facts.modifiedMs < LOCK_DIRECTORY_FRESH_MS
     return isFresh && !this.locks.isLocal ? 'elsewhere' : 'none'
   }
@@ -54,7 +55,7 @@ export class Upkeep {
   }
 
   hasServerFiles(agentId: string): boolean {
-    return io.statIfThere('server.stat', this.paths.agent(agentId).serverHandle) !== undefined
+    return statIfThere('server.stat', this.paths.agent(agentId).serverHandle) !== undefined
   }
 
   requestPath(agentId: string, runId: string, verb: 'suspend' | 'terminate' | 'cancel'): string {
@@ -74,7 +75,7 @@ export class Upkeep {
   /** To the modes of the format; what the owner has put there stays readable as it was. */
   tighten({ path, isTheirs, facts }: Entry): void {
     const mode = facts.kind === 'directory' ? 0o700 : 0o600
-    io.changeMode('mode.tighten', path, isTheirs ? facts.mode & ~0o022 : mode)
+    changeMode('mode.tighten', path, isTheirs ? facts.mode & ~0o022 : mode)
   }
 }
 

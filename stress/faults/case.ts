@@ -5,7 +5,7 @@
  * fault, once it is gone and the next command and recovery have run the home is as one of the two; and as the second, where
  * the command has said that it is done.
  */
-import type { Operation } from '../../src/host/disk/io.js'
+import type { Operation } from '../../src/host/disk/operation.js'
 import type { Image } from '../machine/image.js'
 import type { LabEnded, MachineLab } from '../machine/lab.js'
 import type { OnStep } from '../machine/process.js'

@@ -2,7 +2,7 @@
  * Which errors a step on the disk may meet, and conditions that last: a disk that is full for good fails what needs space,
  * and nothing else.
  */
-import type { Operation } from '../../src/host/disk/io.js'
+import type { Operation } from '../../src/host/disk/operation.js'
 import type { Fault } from '../machine/process.js'
 import { isSync } from './synced.js'
 

@@ -1,5 +1,5 @@
 /** Faults in the recovery that follows a kill (of a rebuild in the next one), of each command, at steps that change something. */
-import type { Operation } from '../../src/host/disk/io.js'
+import type { Operation } from '../../src/host/disk/operation.js'
 import type { Image } from '../machine/image.js'
 import type { MachineLab } from '../machine/lab.js'
 import { RECOVER } from '../scenarios/contract.js'

@@ -1,5 +1,5 @@
 /** Which faults are tried at a step: each error once, each condition that lasts, and writes that are cut short. */
-import type { Operation } from '../../src/host/disk/io.js'
+import type { Operation } from '../../src/host/disk/operation.js'
 import type { Fault } from '../machine/process.js'
 import { CONDITIONS, type Condition, changes, errorsOf, FILLING, SHORT_WRITES } from './errors.js'
 

@@ -1,5 +1,5 @@
 /** Every fault at every step of a command. */
-import type { Operation } from '../../src/host/disk/io.js'
+import type { Operation } from '../../src/host/disk/operation.js'
 import type { Image } from '../machine/image.js'
 import type { LabEnded, MachineLab } from '../machine/lab.js'
 import { MachineStage } from '../machine/stage.js'

@@ -4,7 +4,7 @@
  */
 import { statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Operation } from '../../src/host/disk/io.js'
+import type { Operation } from '../../src/host/disk/operation.js'
 import type { Image } from '../machine/image.js'
 import type { MachineLab } from '../machine/lab.js'
 

@@ -1,5 +1,5 @@
 /** What a command says of itself when it has met a fault: its exit status, and its words. */
-import type { Operation } from '../../src/host/disk/io.js'
+import type { Operation } from '../../src/host/disk/operation.js'
 import type { LabEnded } from '../machine/lab.js'
 import { isSync } from './synced.js'
 

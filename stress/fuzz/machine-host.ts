@@ -7,7 +7,7 @@
  */
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Operation } from '../../src/host/disk/io.js'
+import type { Operation } from '../../src/host/disk/operation.js'
 import { ownIdentity } from '../../src/host/identity.js'
 import { randomUuid } from '../../src/start/random.js'
 import { Machine } from '../machine/machine.js'

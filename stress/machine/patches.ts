@@ -4,7 +4,7 @@
  */
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { clock } from '../../src/clock.js'
-import { setFaultHook } from '../../src/host/disk/io.js'
+import { setFaultHook } from '../../src/host/disk/operation.js'
 import { random } from '../../src/start/random.js'
 import { Killed, type LabProcess, running, type SignalListener } from './process.js'
 

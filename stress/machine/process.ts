@@ -6,7 +6,7 @@
  * fires. Its locks are free at once, because its descriptors are closed.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Operation } from '../../src/host/disk/io.js'
+import type { Operation } from '../../src/host/disk/operation.js'
 
 export type ExitStatus = number | 'killed'
 

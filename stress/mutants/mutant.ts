@@ -46,14 +46,12 @@ export function shapesFor(sources: Sources, mutant: Mutant, known: Shapes): Shap
   return learnShapes(sources, place, addressesIn(edits), known)
 }
 
-const IO = 'host/disk/io.ts'
-
 function codeOf(mutant: Mutant): { place: string; edits: Edits } {
   if ('place' in mutant) return mutant
-  // Every function of io calls `step`.
-  const point = `@call:1.arguments.0.object.@{${IO} sizeOf|property:1.key}`
+  // Every function that touches the disk calls `step`.
+  const point = `@call:1.arguments.0.object.@{host/disk/io.ts sizeOf|property:1.key}`
   return {
-    place: `${IO} step`,
+    place: 'host/disk/operation.ts step',
     edits: { 'try:1': `if (${point} === '${mutant.step}') return undefined as never\n@self` },
   }
 }

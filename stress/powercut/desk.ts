@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { Operation } from '../../src/host/disk/io.js'
+import type { Operation } from '../../src/host/disk/operation.js'
 import { Machine } from '../machine/machine.js'
 import { withoutWatches } from '../machine/patches.js'
 import type { Ended, Fault, LabProcess, OnStep } from '../machine/process.js'

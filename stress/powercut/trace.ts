@@ -5,7 +5,7 @@
  * a change that no step tells of is found where it happens.
  */
 import { relative } from 'node:path'
-import type { Operation } from '../../src/host/disk/io.js'
+import type { Operation } from '../../src/host/disk/operation.js'
 import type { Told as ScenarioTold } from '../scenarios/scenario.js'
 import { Disk, type DiskStep } from './disk.js'
 import { differences, type Image, readImage } from './image.js'

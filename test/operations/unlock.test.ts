@@ -10,8 +10,8 @@ import { tempStore } from '../support/temp.js'
 
 const NFS = 0x6969
 
-vi.mock('../../src/host/disk/io.js', async (original) => ({
-  ...(await original<typeof import('../../src/host/disk/io.js')>()),
+vi.mock('../../src/host/disk/facts.js', async (original) => ({
+  ...(await original<typeof import('../../src/host/disk/facts.js')>()),
   fileSystemType: () => NFS,
 }))
 

@@ -1,6 +1,6 @@
 /** Faults at named steps of storage, taken out again when their test is over. */
 import { onTestFinished } from 'vitest'
-import { type FaultHook, type Operation, setFaultHook } from '../../src/host/disk/io.js'
+import { type FaultHook, type Operation, setFaultHook } from '../../src/host/disk/operation.js'
 
 export function withFaults(hook: FaultHook): void {
   setFaultHook(hook)

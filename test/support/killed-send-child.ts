@@ -3,7 +3,7 @@
  * and says how many there were. Bundled and started by useScripts: node killed-send-child.mjs HOME AGENT KEY N
  */
 
-import { setFaultHook } from '../../src/host/disk/io.js'
+import { setFaultHook } from '../../src/host/disk/operation.js'
 import { send } from '../../src/operations/send.js'
 import { FileStore } from '../../src/storage/store.js'
 import { contextAt } from './contexts.js'

@@ -1,7 +1,7 @@
 /** Work that dies at its n-th step on the disk, and the home that it leaves, as another process finds it. */
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Operation } from '../../src/host/disk/io.js'
+import type { Operation } from '../../src/host/disk/operation.js'
 import { FileStore } from '../../src/storage/store.js'
 import { withFaults } from './faults.js'
 import { tempDirectory } from './temp.js'

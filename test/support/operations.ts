@@ -1,7 +1,7 @@
 /** What storage does, step by step: recorded, made to fail at each, and asked what a power cut could still take. */
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Operation, setFaultHook } from '../../src/host/disk/io.js'
+import { type Operation, setFaultHook } from '../../src/host/disk/operation.js'
 import { withFaults } from './faults.js'
 
 /** A step, and whether there was something at its path before it. */

@@ -1,34 +1,21 @@
 /**
- * The only user of node:fs but for src/start, which touches no home. Every step that touches the disk has a name (its
- * fault point, such as `log.append`), and is told to the fault hook before it happens: the crash laboratory counts,
- * records, fails or cuts steps there.
+ * The steps that touch the disk: files and directories. Only the files of src/host/disk import node:fs, besides src/start, which
+ * touches no home.
  *
  * Invariants: a failed write or sync is an error, never a return value. A failed sync is SYNC_FAILED and is never
  * tried again (the kernel marks the pages clean, a second fsync may succeed with the data lost). Files are made 0600,
  * directories 0700.
  */
 import * as fs from 'node:fs'
-import { SubstratError } from '../../errors.js'
-import { Confinement } from './confinement.js'
-import { failure, type OpenMode, type Operation } from './operation.js'
-
-export type { Operation }
-
-const confinement = new Confinement((path) => fs.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
-
-/** From now on no link is followed at or below these directories. */
-export function confine(directories: string[]): void {
-  confinement.add(directories)
-}
-
-/** May throw (the operation fails), never return (the process ends), or shorten a write. */
-export type FaultHook = (operation: Operation) => { writtenBytesMax: number } | undefined
-
-let faultHook: FaultHook | undefined
-
-export function setFaultHook(hook: FaultHook | undefined): void {
-  faultHook = hook
-}
+import {
+  confinement,
+  failure,
+  isDoneUnless,
+  type OpenMode,
+  type Operation,
+  step,
+  unless,
+} from './operation.js'
 
 /** An open file and the name it was opened by, for messages and for the fault hook. */
 export interface OpenFile {
@@ -239,16 +226,6 @@ export function touch(point: string, path: string): void {
   }
 }
 
-/** The mode of a file or directory that is there, never of what a link leads to. */
-export function changeMode(point: string, path: string, mode: number): void {
-  const file = open(point, path, 'read')
-  try {
-    step({ point, name: 'open', path }, () => fs.fchmodSync(file.fd, mode))
-  } finally {
-    close(file)
-  }
-}
-
 /** Removes a directory and all that is in it. */
 export function removeTree(point: string, path: string): void {
   step({ point, name: 'rmdir', path }, () => fs.rmSync(path, { recursive: true, force: true }))
@@ -275,133 +252,6 @@ export function listDirectories(point: string, path: string): string[] {
   return unless('ENOENT', () => step({ point, name: 'read', path }, list)) ?? []
 }
 
-/** Without an owner it is of whoever makes it. */
-export type Heritage = Pick<FileFacts, 'mode'> & Partial<Pick<FileFacts, 'owner' | 'group'>>
-
-/** A new file in the place of an old one: its mode, and its owner and group where we may give them away. */
-export function inherit(point: string, file: OpenFile, { mode, owner, group }: Heritage): void {
-  step({ point, name: 'open', path: file.path }, () => {
-    try {
-      if (owner !== undefined && group !== undefined) fs.fchownSync(file.fd, owner, group)
-    } catch (error) {
-      if (errnoOf(error) !== 'EPERM') throw error
-    }
-    // Last: a change of owner takes the set-uid bits away.
-    fs.fchmodSync(file.fd, mode)
-  })
-}
-
-export interface FileFacts {
-  kind: 'file' | 'directory' | 'other'
-  modifiedMs: number
-  sizeBytes: number
-  device: number
-  inode: number
-  owner: number
-  group: number
-  /** The permissions alone. */
-  mode: number
-}
-
-export function statIfThere(point: string, path: string): FileFacts | undefined {
-  return unless('ENOENT', () =>
-    step({ point, name: 'read', path }, () => {
-      // An error that is only caught again costs as much as thirty looks.
-      const stat = fs.statSync(path, { throwIfNoEntry: false })
-      return stat === undefined ? undefined : factsFrom(stat)
-    }),
-  )
-}
-
-/** Of what is open, whatever has its name now. */
-export function factsOf(point: string, file: OpenFile): FileFacts {
-  return step({ point, name: 'read', path: file.path }, () => factsFrom(fs.fstatSync(file.fd)))
-}
-
-/**
- * Whether the name that the file was opened by still leads to it. `unknown`: the name leads nowhere, and the file has a
- * name elsewhere: a directory above it was renamed.
- */
-export function nameOf(point: string, file: OpenFile): 'same' | 'other' | 'unknown' | 'none' {
-  return step({ point, name: 'read', path: file.path }, () => {
-    const named = fs.lstatSync(file.path, { throwIfNoEntry: false })
-    const { ino, dev } = inodeOf(file)
-    if (named?.ino === ino && named.dev === dev) return 'same'
-    if (fs.fstatSync(file.fd).nlink === 0) return 'none'
-    return named === undefined ? 'unknown' : 'other'
-  })
-}
-
-/** Looked up once: a descriptor keeps its inode, and an inode that is open is not given to another file. */
-const inodes = new WeakMap<OpenFile, { ino: number; dev: number }>()
-
-function inodeOf(file: OpenFile): { ino: number; dev: number } {
-  const known = inodes.get(file)
-  if (known !== undefined) return known
-  const { ino, dev } = fs.fstatSync(file.fd)
-  inodes.set(file, { ino, dev })
-  return { ino, dev }
-}
-
-function factsFrom(stat: fs.Stats): FileFacts {
-  return {
-    kind: stat.isFile() ? 'file' : stat.isDirectory() ? 'directory' : 'other',
-    modifiedMs: stat.mtimeMs,
-    sizeBytes: stat.size,
-    device: stat.dev,
-    inode: stat.ino,
-    owner: stat.uid,
-    group: stat.gid,
-    mode: stat.mode & 0o7777,
-  }
-}
-
-/** What stands under a name itself: a link is not followed. */
-export interface EntryFacts {
-  kind: 'file' | 'directory' | 'link' | 'socket' | 'other'
-  mode: number
-  owner: number
-  modifiedMs: number
-}
-
-export function lstatIfThere(point: string, path: string): EntryFacts | undefined {
-  return unless('ENOENT', () =>
-    step({ point, name: 'read', path }, () => {
-      const stat = fs.lstatSync(path)
-      return { kind: kindOf(stat), mode: stat.mode & 0o7777, owner: stat.uid, modifiedMs: stat.mtimeMs }
-    }),
-  )
-}
-
-function kindOf(stat: fs.Stats): EntryFacts['kind'] {
-  if (stat.isFile()) return 'file'
-  if (stat.isDirectory()) return 'directory'
-  if (stat.isSymbolicLink()) return 'link'
-  return stat.isSocket() ? 'socket' : 'other'
-}
-
-/** The f_type of statfs(2): which kind of file system the path is on. */
-export function fileSystemType(path: string): number {
-  return step({ point: 'home.statfs', name: 'read', path }, () => fs.statfsSync(path).type)
-}
-
-/** With every link resolved. */
-export function realPath(point: string, path: string): string {
-  return step({ point, name: 'read', path }, () => fs.realpathSync(path))
-}
-
-export function realPathIfThere(point: string, path: string): string | undefined {
-  return unless('ENOENT', () => realPath(point, path))
-}
-
-export function readLinkIfThere(path: string): string | undefined {
-  try {
-    return fs.readlinkSync(path)
-  } catch {
-    return undefined
-  }
-}
-
 /** Files of /proc and the like, where any error means that there is nothing to know. */
 export function readProc(path: string): Buffer | undefined {
   try {
@@ -420,38 +270,4 @@ export function watchDirectory(path: string, onChange: () => void): { close(): v
   } catch {
     return { close: () => undefined }
   }
-}
-
-function step<T>(operation: Operation, act: (writtenBytesMax: number) => T): T {
-  try {
-    confinement.refuseLinksTo(operation.path)
-    if (operation.to !== undefined) confinement.refuseLinksTo(operation.to)
-    const cut = faultHook?.(operation)
-    return act(cut?.writtenBytesMax ?? Number.POSITIVE_INFINITY)
-  } catch (error) {
-    throw failure(operation, error)
-  }
-}
-
-function unless<T>(code: string, act: () => T): T | undefined {
-  try {
-    return act()
-  } catch (error) {
-    if (errnoOf(error) === code) return undefined
-    throw error
-  }
-}
-
-function isDoneUnless(code: string, act: () => void): boolean {
-  return (
-    unless(code, () => {
-      act()
-      return true
-    }) ?? false
-  )
-}
-
-function errnoOf(error: unknown): string | undefined {
-  const cause = error instanceof SubstratError ? error.cause : error
-  return (cause as NodeJS.ErrnoException | undefined)?.code
 }

@@ -1,5 +1,11 @@
-/** One step that touches the disk, and its failure in words: what, where, and what to do about it. */
+/**
+ * One step that touches the disk. Each step has a name, its fault point (such as `log.append`). The fault hook is called before
+ * the step: the crash laboratories count, record, fail or shorten steps there. A failed step names what failed, where, and the remedy.
+ */
+
+import * as fs from 'node:fs'
 import { errnoName, SubstratError } from '../../errors.js'
+import { Confinement } from './confinement.js'
 
 type OperationName =
   | 'open'
@@ -29,6 +35,58 @@ export interface Operation {
   /** For write (with `bytes`) and truncate. */
   offset?: number
   bytes?: Uint8Array
+}
+
+export const confinement = new Confinement((path) =>
+  fs.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink(),
+)
+
+/** From now on no link is followed at or below these directories. */
+export function confine(directories: string[]): void {
+  confinement.add(directories)
+}
+
+/** May throw (the operation fails), never return (the process ends), or shorten a write. */
+export type FaultHook = (operation: Operation) => { writtenBytesMax: number } | undefined
+
+let faultHook: FaultHook | undefined
+
+export function setFaultHook(hook: FaultHook | undefined): void {
+  faultHook = hook
+}
+
+export function step<T>(operation: Operation, act: (writtenBytesMax: number) => T): T {
+  try {
+    confinement.refuseLinksTo(operation.path)
+    if (operation.to !== undefined) confinement.refuseLinksTo(operation.to)
+    const cut = faultHook?.(operation)
+    return act(cut?.writtenBytesMax ?? Number.POSITIVE_INFINITY)
+  } catch (error) {
+    throw failure(operation, error)
+  }
+}
+
+export function unless<T>(code: string, act: () => T): T | undefined {
+  try {
+    return act()
+  } catch (error) {
+    if (errnoOf(error) === code) return undefined
+    throw error
+  }
+}
+
+export function isDoneUnless(code: string, act: () => void): boolean {
+  return (
+    unless(code, () => {
+      act()
+      return true
+    }) ?? false
+  )
+}
+
+export function errnoOf(error: unknown): string | undefined {
+  const cause = error instanceof SubstratError ? error.cause : error
+  return (cause as NodeJS.ErrnoException | undefined)?.code
 }
 
 const SYNCS = new Set<OperationName>(['fdatasync', 'fsync', 'sync_directory'])

@@ -6,6 +6,7 @@
  */
 import { dirname } from 'node:path'
 import { SubstratError } from '../../errors.js'
+import { type Heritage, inherit } from './facts.js'
 import * as io from './io.js'
 import { temporaryName } from './temporary.js'
 
@@ -18,7 +19,7 @@ export interface ReplaceOptions {
   /** False for what is not synced at all: whoever reads it must find out whether a power cut has spoilt it. */
   isSynced?: boolean
   /** Whose mode and owner the new file has; by default it is for its owner alone. */
-  like?: io.Heritage
+  like?: Heritage
 }
 
 export function replace(point: string, path: string, bytes: Uint8Array, options: ReplaceOptions): void {
@@ -95,7 +96,7 @@ export function writeTemporary(
   const file = io.open(`${point}.open`, temp, 'create_exclusive')
   try {
     io.writeAll(`${point}.write`, file, bytes, 0)
-    if (like !== undefined) io.inherit(`${point}.inherit`, file, like)
+    if (like !== undefined) inherit(`${point}.inherit`, file, like)
     if (isSynced) io.fsync(`${point}.fsync`, file)
     return temp
   } catch (error) {

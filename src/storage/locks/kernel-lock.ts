@@ -9,6 +9,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SubstratError } from '../../errors.js'
+import { nameOf } from '../../host/disk/facts.js'
 import * as io from '../../host/disk/io.js'
 import type { LockKind } from '../home.js'
 
@@ -44,7 +45,7 @@ export function tryLockNamed(
 
 function hasItsName(file: io.OpenFile): boolean {
   try {
-    return io.nameOf('lock.check', file) === 'same'
+    return nameOf('lock.check', file) === 'same'
   } catch (error) {
     io.close(file)
     throw error

@@ -7,6 +7,7 @@
  */
 import { clock, sleep } from '../../clock.js'
 import { SubstratError } from '../../errors.js'
+import { nameOf, statIfThere } from '../../host/disk/facts.js'
 import * as io from '../../host/disk/io.js'
 import { bootId, hostName, ownIdentity } from '../../host/identity.js'
 import type { LockKind } from '../home.js'
@@ -55,7 +56,7 @@ export class Lease {
   }
 
   private assertNamed(file: io.OpenFile): void {
-    const name = io.nameOf('lock.check', file)
+    const name = nameOf('lock.check', file)
     if (name === 'same' || name === 'unknown') return
     const what = name === 'none' ? 'removed' : 'replaced'
     this.failure = new SubstratError('LOCKED', `the lock file ${file.path} was ${what} while it was in use`, {
@@ -137,11 +138,11 @@ export async function waitForLease(
 
 /** Whether somebody has the lock exclusively right now, found with an instant shared try-lock. Writes nothing. */
 export function isHeld(system: LockSystem, path: string): boolean {
-  if (io.statIfThere('lock.stat', path) === undefined) return false
+  if (statIfThere('lock.stat', path) === undefined) return false
   const file = tryKernelLock(system.kind, path, 'shared')
   if (file === undefined) return true
   io.close(file)
-  return !system.isLocal && io.statIfThere('lock.stat', lockDirectory(path)) !== undefined
+  return !system.isLocal && statIfThere('lock.stat', lockDirectory(path)) !== undefined
 }
 
 /** What the lock file says of its holder; undefined where it says nothing readable. */

@@ -4,6 +4,7 @@
  * Invariant: nothing is appended while an earlier batch is unsynced (durability rules 4 and 5).
  */
 import { damagedConversation, SubstratError } from '../../errors.js'
+import { nameOf } from '../../host/disk/facts.js'
 import * as io from '../../host/disk/io.js'
 import { LogReader } from './reader.js'
 
@@ -79,7 +80,7 @@ export class LogWriter extends LogReader {
 
   /** What is appended to a log that nobody can open any more is lost with its last descriptor. */
   private assertNamed(): void {
-    const name = io.nameOf('log.check', this.file)
+    const name = nameOf('log.check', this.file)
     if (name === 'same' || name === 'unknown') return
     this.isBroken = true
     const what = name === 'none' ? 'removed' : 'replaced'

@@ -3,7 +3,9 @@ import fs, { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFil
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
+import { statIfThere } from '../../../src/host/disk/facts.js'
 import * as io from '../../../src/host/disk/io.js'
+import { confine } from '../../../src/host/disk/operation.js'
 import { failing, withFaults } from '../../support/faults.js'
 import { clearFaults } from '../../support/operations.js'
 import { Child, useChildren } from '../../support/storage-process.js'
@@ -130,7 +132,7 @@ describe('what is expected to be missing or taken', () => {
     const missing = `${path}.none`
     expect(io.openIfThere('point', missing, 'read')).toBeUndefined()
     expect(io.readIfThere('point', missing)).toBeUndefined()
-    expect(io.statIfThere('point', missing)).toBeUndefined()
+    expect(statIfThere('point', missing)).toBeUndefined()
     expect(io.listDirectory('point', missing)).toEqual([])
     expect(io.unlink('point', missing)).toBe(false)
     expect(io.renameIfThere('point', missing, path)).toBe(false)
@@ -262,13 +264,13 @@ describe('files and directories', () => {
 
   test('are told apart', () => {
     const path = newFile()
-    expect(io.statIfThere('point', path)).toMatchObject({
+    expect(statIfThere('point', path)).toMatchObject({
       kind: 'file',
       sizeBytes: 15,
       owner: process.getuid?.(),
     })
-    expect(io.statIfThere('point', join(path, '..'))).toMatchObject({ kind: 'directory' })
-    expect(io.statIfThere('point', '/dev/null')).toMatchObject({ kind: 'other' })
+    expect(statIfThere('point', join(path, '..'))).toMatchObject({ kind: 'directory' })
+    expect(statIfThere('point', '/dev/null')).toMatchObject({ kind: 'other' })
   })
 })
 
@@ -309,7 +311,7 @@ describe('below a directory of ours', () => {
     writeFileSync(join(home, 'own'), '')
     writeFileSync(join(outside, 'file'), 'as it was')
     symlinkSync(outside, join(ours, 'link'))
-    io.confine([ours])
+    confine([ours])
     expect(() => act(join(ours, 'link'))).toThrow(
       expect.objectContaining({ code: 'HOME_EXPOSED', facts: { path: join(ours, 'link') } }),
     )
@@ -320,7 +322,7 @@ describe('below a directory of ours', () => {
   test('which is a link itself, nothing is', () => {
     const [home, outside] = [tempDirectory(), tempDirectory()]
     symlinkSync(outside, join(home, 'ours'))
-    io.confine([join(home, 'ours')])
+    confine([join(home, 'ours')])
     expect(() => io.mkdir('point', join(home, 'ours', 'new'))).toThrow('is a symbolic link')
     expect(() => io.listDirectory('point', join(home, 'ours'))).toThrow('is a symbolic link')
   })
@@ -328,7 +330,7 @@ describe('below a directory of ours', () => {
   test('a link itself can be taken away, or set aside', () => {
     const [ours, outside] = [tempDirectory(), tempDirectory()]
     symlinkSync(outside, join(ours, 'link'))
-    io.confine([ours])
+    confine([ours])
     io.rename('point', join(ours, 'link'), join(ours, 'aside'))
     expect(io.unlink('point', join(ours, 'aside'))).toBe(true)
   })

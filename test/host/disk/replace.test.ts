@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { basename, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { SubstratError } from '../../../src/errors.js'
-import type { Operation } from '../../../src/host/disk/io.js'
+import type { Operation } from '../../../src/host/disk/operation.js'
 import { createWhole, replace } from '../../../src/host/disk/replace.js'
 import { isTemporaryName } from '../../../src/host/disk/temporary.js'
 import { withFaults } from '../../support/faults.js'
