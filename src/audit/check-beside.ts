@@ -33,7 +33,7 @@ function checkMarkers(store: FileStore, found: Found): void {
   const isThere = (id: string): boolean => store.isSpawning(id) || store.hasAgent(id)
   for (const id of store.markedIds())
     if (!isThere(id)) found('a marker is of an agent', `there is no agent ${id}`)
-  for (const { agentId } of store.servers.marks())
+  for (const { agentId } of store.keptServers.uses())
     if (!isThere(agentId))
       found('what is known of a kept server has its agent', `there is no agent ${agentId}`)
 }

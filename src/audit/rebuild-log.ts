@@ -9,7 +9,7 @@
  * What is on disk if we die: see `aside`. The next `--rebuild` does it again, with all that was known this time.
  */
 import { SubstratError } from '../errors.js'
-import { killServer } from '../provider/warm.js'
+import { killServerProcesses } from '../provider/kept-server.js'
 import { killPrograms } from '../recovery/settle.js'
 import { encodeBatch } from '../session/batch.js'
 import { busyError } from '../session/busy.js'
@@ -129,7 +129,7 @@ async function operate(
   const { base, isLogged, snapshot } = part
   if (isLogged) await killPrograms(base.run, { home: store.root, note })
   for (const warm of [base.warm, snapshot?.warm])
-    if (warm !== undefined) await killServer(store.root, warm, SERVER_TERMINATE_MS)
+    if (warm !== undefined) await killServerProcesses(store.root, warm, SERVER_TERMINATE_MS)
   // Stopping programs takes seconds.
   lease.assertHeld()
   const kept = store.upkeep.keepDamaged(agentId).log ?? 'nothing'

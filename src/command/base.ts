@@ -129,7 +129,7 @@ export abstract class BaseCommand extends Command {
         servers: settings.servers(),
         unknownTool: settings.unknownTool(),
       },
-      warm: { max: settings.count('warm_max'), keeps: true },
+      keptServers: { max: settings.count('warm_max'), keeps: true },
       reporter,
       shutdown: this.shutdown,
       caller: this.caller,

@@ -3,7 +3,7 @@
  * done, and the mail that a terminated agent can no longer take.
  */
 import { sendBack, sendOwed } from '../mail/answers.js'
-import { endSession, stopServer } from '../provider/warm.js'
+import { stopKeptServer, terminateSession } from '../provider/kept-server.js'
 import type { Session } from '../session/session.js'
 import { lockChildren, mayHaveLivingChild } from '../tree/children.js'
 import type { Context } from './context.js'
@@ -19,10 +19,10 @@ export async function settleAccounts(ctx: Context, session: Session, isRepeat: b
 
 /** An agent that said `complete`. A child that was born since keeps it alive: there are no orphans. */
 async function end(ctx: Context, session: Session): Promise<void> {
-  await stopServer(session, (text) => ctx.reporter.note(text))
+  await stopKeptServer(session, (text) => ctx.reporter.note(text))
   const { lock } = await lockChildren(ctx.store, session.id, ctx.command)
   try {
-    if (!mayHaveLivingChild(ctx.store, session.id)) endSession(session, [])
+    if (!mayHaveLivingChild(ctx.store, session.id)) terminateSession(session, [])
     else ctx.reporter.note(`${session.state.path} is done, but lives on for the children that it has`)
   } finally {
     await lock.release()

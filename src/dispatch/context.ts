@@ -33,7 +33,7 @@ interface ToolRules {
 }
 
 /** Servers that agents' programs keep between turns. */
-interface Warmth {
+interface KeptServerPolicy {
   /** How many of the home may run; 0 for none at all. */
   max: number
   /** Whether turns of this command may leave one. */
@@ -102,7 +102,7 @@ export interface Context {
   readonly providers: ProviderRegistry
   readonly bounds: Readonly<Bounds>
   readonly tools: Readonly<ToolRules>
-  readonly warm: Readonly<Warmth>
+  readonly keptServers: Readonly<KeptServerPolicy>
   readonly reporter: Reporter
   readonly shutdown: Shutdown
   readonly deliveries: Deliveries

@@ -3,8 +3,8 @@ import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { bootId } from '../host/identity.js'
 import type { McpStdioServer, Provider, ProviderSettings } from '../provider/contract.js'
+import { isServerAlive, stopKeptServerOrThrow } from '../provider/kept-server.js'
 import { takeSlot } from '../provider/slots.js'
-import { isLiving, mustStopServer } from '../provider/warm.js'
 import { TOOL_SERVER } from '../recovery/heard.js'
 import { settingsOf } from '../recovery/settle.js'
 import { openForRead } from '../session/open-for-read.js'
@@ -151,8 +151,8 @@ async function driveRun(
 /** Nothing of the turn is stored yet. One that runs here is the turn's, to use or to end. */
 async function refuseBesideServer(ctx: Context, session: Session): Promise<void> {
   const { warm } = session.state
-  if (warm !== undefined && !isLiving(ctx.store.root, warm))
-    await mustStopServer(session, (text) => ctx.reporter.note(text))
+  if (warm !== undefined && !isServerAlive(ctx.store.root, warm))
+    await stopKeptServerOrThrow(session, (text) => ctx.reporter.note(text))
 }
 
 function portsOf(
@@ -189,7 +189,7 @@ function portsOf(
     note: (text) => reporter.note(text),
     programTools: (run) => (toolbox.offers(run.allow) ? programTools(store.root, session, run) : null),
     serveTools: (call) => serveTools(store, session, toolbox.treeDefinitions, call),
-    keepsServers: ctx.warm.keeps && ctx.warm.max > 0,
+    keepsServers: ctx.keptServers.keeps && ctx.keptServers.max > 0,
     isLast: () => isLast() || shutdown.requested !== undefined,
   }
 }

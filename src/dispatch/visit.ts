@@ -12,9 +12,9 @@ import { isInterrupted } from '../session/status.js'
 import { settleAccounts } from './accounts.js'
 import { holdUpCaller } from './caller.js'
 import type { Context } from './context.js'
+import { limitKeptServers } from './kept-servers.js'
 import { wasStopped } from './outcome.js'
 import { isOwed } from './owed.js'
-import { boundServers } from './servers.js'
 import { toolboxOf } from './toolbox.js'
 
 export interface VisitOptions {
@@ -95,7 +95,7 @@ export async function finishAfter<T>(
   })
   const result = await toItsEnd(ctx, session, work)
   // The session is closed: what fails from here on must not close it again, when its descriptors may be another's.
-  if (hadTurn) await boundServers(ctx)
+  if (hadTurn) await limitKeptServers(ctx)
   if (looksAgain && hadTurn && !wasStopped(session.state.run as Run)) ctx.deliveries.lookAgain(session.id)
   return result
 }

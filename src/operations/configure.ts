@@ -6,7 +6,7 @@ import { nameOf } from '../dispatch/outcome.js'
 import { type AgentView, viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
-import { mustStopServer } from '../provider/warm.js'
+import { stopKeptServerOrThrow } from '../provider/kept-server.js'
 import { settingsOf } from '../recovery/settle.js'
 import type { NewRecord } from '../session/records.js'
 import { checkWorkspace } from './spawn.js'
@@ -36,7 +36,7 @@ export async function configure(ctx: Context, agentId: string, changes: Changes)
     })
     // It was started with what was set before.
     if (changes.workspace !== undefined || changes.options !== undefined || changes.model !== undefined)
-      await mustStopServer(session, (text) => ctx.reporter.note(text))
+      await stopKeptServerOrThrow(session, (text) => ctx.reporter.note(text))
     session.append([{ kind: 'session.configured', ...changes }])
     return viewAgent(ctx.store, session.state)
   })

@@ -4,11 +4,11 @@
  */
 
 import type { Context, Visited } from '../dispatch/context.js'
+import { limitKeptServers } from '../dispatch/kept-servers.js'
 import { failureOfLatest } from '../dispatch/outcome.js'
 import { eachOwed, forgetUnborn, markAgain } from '../dispatch/owed.js'
 import { readState } from '../dispatch/read-state.js'
 import { type ResultEnd, resultEnd } from '../dispatch/result-end.js'
-import { boundServers } from '../dispatch/servers.js'
 import { type RunView, viewRun } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { countPending } from '../mail/inbox.js'
@@ -69,7 +69,7 @@ export async function deliver(
   }
   if (all) await eachOwed(ctx, work)
   else await work(agentIds)
-  if (all) await boundServers(ctx)
+  if (all) await limitKeptServers(ctx)
   if (told === 0) ctx.reporter.note('nothing was due')
 }
 

@@ -5,17 +5,17 @@
 
 import type { Context } from '../dispatch/context.js'
 import { advance } from '../dispatch/go-on.js'
+import { stopAllKeptServers } from '../dispatch/kept-servers.js'
 import { failureOfLatest, wasStopped } from '../dispatch/outcome.js'
 import { eachOwed, forgetUnborn, markAgain } from '../dispatch/owed.js'
 import { type ResultEnd, resultEnd } from '../dispatch/result-end.js'
-import { stopAllServers } from '../dispatch/servers.js'
 import { TurnBudget } from '../dispatch/turn-budget.js'
 import { type RunView, viewRun } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
 import { limits } from '../limits.js'
-import { stopServer } from '../provider/warm.js'
+import { stopKeptServer } from '../provider/kept-server.js'
 import type { Settled } from '../recovery/settle.js'
 import { RECOVERY_TABLE, type Row } from '../recovery/table.js'
 import { openForRead } from '../session/open-for-read.js'
@@ -65,7 +65,10 @@ export async function recover(
     })
   }
   // Each agent is looked at before mail that this causes gives any of them a turn. Nothing is left running after it.
-  const ctx = command.deliveries.contextUnder({ isPaused: true }, { warm: { ...command.warm, keeps: false } })
+  const ctx = command.deliveries.contextUnder(
+    { isPaused: true },
+    { keptServers: { ...command.keptServers, keeps: false } },
+  )
   if (!words.all)
     return visitEach(
       ctx,
@@ -77,7 +80,7 @@ export async function recover(
     await visitEach(ctx, ids, policy, onAgent)
     return true
   })
-  await stopAllServers(ctx)
+  await stopAllKeptServers(ctx)
 }
 
 async function visitEach(
@@ -140,7 +143,7 @@ async function recoverSession(
   goesOn: boolean,
 ): Promise<Recovered> {
   const found = session.state
-  await stopServer(session, (text) => ctx.reporter.note(text))
+  await stopKeptServer(session, (text) => ctx.reporter.note(text))
   const turns = goesOn ? await advance(ctx, session, settled, new TurnBudget(limits.turnsDrainedMax)) : 0
   const { state } = session
   const { id, name, run } = state

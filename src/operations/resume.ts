@@ -10,7 +10,7 @@ import { continueTurn } from '../dispatch/turns.js'
 import { viewTurn } from '../dispatch/view.js'
 import { SessionStateError } from '../errors.js'
 import type { Provider } from '../provider/contract.js'
-import { mustStopServer } from '../provider/warm.js'
+import { stopKeptServerOrThrow } from '../provider/kept-server.js'
 import { type Settled, settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
@@ -47,7 +47,7 @@ async function resumeSession(
   if (session.state.hold) session.append([{ kind: 'session.configured', hold: false }])
   const isLast = (): boolean => nothingWaits(ctx, session)
   if (reseed) {
-    await mustStopServer(session, (text) => ctx.reporter.note(text))
+    await stopKeptServerOrThrow(session, (text) => ctx.reporter.note(text))
     const { state } = session
     seed(session, { goesOn: isUnfinished(state) || state.isPoked || isLost(state) })
   }

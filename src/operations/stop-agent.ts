@@ -10,7 +10,7 @@ import { type AgentView, viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
 import { bootId } from '../host/identity.js'
-import { stopServer } from '../provider/warm.js'
+import { stopKeptServer } from '../provider/kept-server.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
@@ -27,7 +27,7 @@ export async function suspend(ctx: Context, agentId: string, hold: boolean): Pro
         facts: { agent_id: state.id, state: state.state },
       })
     }
-    await stopServer(session, (text) => ctx.reporter.note(text))
+    await stopKeptServer(session, (text) => ctx.reporter.note(text))
     const records: NewRecord[] = []
     if (state.state === 'created') records.push({ kind: 'session.activated', boot_id: bootId() })
     if (state.state !== 'suspended') records.push({ kind: 'session.suspended', reason: 'requested' })

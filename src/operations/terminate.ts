@@ -11,7 +11,7 @@ import type { Context } from '../dispatch/context.js'
 import { readState } from '../dispatch/read-state.js'
 import type { AgentView } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
-import { endSession, stopServer } from '../provider/warm.js'
+import { stopKeptServer, terminateSession } from '../provider/kept-server.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { Session } from '../session/session.js'
 import { checkChildless, livingBelow, lockChildren } from '../tree/children.js'
@@ -69,11 +69,11 @@ async function terminateOne(ctx: Context, agentId: string): Promise<AgentView> {
 
 async function end(ctx: Context, session: Session): Promise<void> {
   if (session.state.state === 'terminated') return
-  await stopServer(session, (text) => ctx.reporter.note(text))
+  await stopKeptServer(session, (text) => ctx.reporter.note(text))
   const { lock } = await lockChildren(ctx.store, session.id, ctx.command)
   try {
     checkChildless(ctx.store, session.state, 'terminate')
-    endSession(session, cancelRecords(session.state, 'terminated'))
+    terminateSession(session, cancelRecords(session.state, 'terminated'))
   } finally {
     await lock.release()
   }

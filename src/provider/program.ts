@@ -28,7 +28,7 @@ export interface LaunchContext {
   record(group: ProcessGroup): void
 }
 
-/** Nothing that outlives the turn: see `WarmHost`. */
+/** Nothing that outlives the turn: see `KeptServerHost`. */
 export function createHost(context: LaunchContext): AgentHost {
   const { files = new ProgramFiles() } = context
   return {

@@ -12,10 +12,10 @@ import { limits } from '../limits.js'
 import { removeDelivered } from '../mail/inbox.js'
 import type { AgentProvider, Inspection, ProviderSettings } from '../provider/contract.js'
 import { describeFailure } from '../provider/failure.js'
+import { isServerAlive, isServerElsewhere, stopKeptServer } from '../provider/kept-server.js'
 import { ofLaunch, ofRun } from '../provider/mark.js'
 import { type KillOutcome, killLeftGroup, killStrays } from '../provider/program.js'
 import type { ProviderRegistry } from '../provider/registry.js'
-import { isElsewhere, isLiving as runsHere, stopServer } from '../provider/warm.js'
 import { needsRebase } from '../session/fold/clock.js'
 import type { ProcessGroup } from '../session/records.js'
 import type { Session } from '../session/session.js'
@@ -79,8 +79,8 @@ async function stopServerOfTurn(
   const { store, id, state } = session
   const { warm, run } = state
   if (warm === undefined) return { isLeft: false, ended: undefined }
-  const isLiving = runsHere(store.root, warm) || isElsewhere(store, id, warm)
-  const isLeft = isLiving && run?.status !== 'open' ? true : !(await stopServer(session, note))
+  const isLiving = isServerAlive(store.root, warm) || isServerElsewhere(store, id, warm)
+  const isLeft = isLiving && run?.status !== 'open' ? true : !(await stopKeptServer(session, note))
   return { isLeft, ended: isLeft ? undefined : warm.group }
 }
 

@@ -144,7 +144,7 @@ export interface Reminder {
 }
 
 /** A server of the agent's program that was started to outlive its turn. It may be dead. */
-export interface WarmServer {
+export interface RecordedServer {
   server_id: string
   group: ProcessGroup
 }
@@ -233,7 +233,7 @@ export interface State {
     unanswered_requests: number
   }
   /** Absent where there is none, as in snapshots from before there were any. */
-  warm?: WarmServer
+  warm?: RecordedServer
   /** Of a part of the log that was damaged, and is lost: the names of the files that keep it. The keys in it are in the key index. */
   lost?: { kept: string[] }
 }

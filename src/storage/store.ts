@@ -15,6 +15,7 @@ import { confine } from '../host/disk/operation.js'
 import { type Birth, createAgent } from './birth.js'
 import { Boots } from './boots.js'
 import { type HomeFacts, makeHome, readHome, refuseWithoutFacts } from './home.js'
+import { KeptServerFiles } from './kept-servers.js'
 import { KeyIndexes } from './keys.js'
 import { chooseLockKind } from './locks/kernel-lock.js'
 import {
@@ -32,7 +33,6 @@ import { Mailboxes } from './mailboxes.js'
 import { NameIndex } from './names.js'
 import { HomePaths, parseAgentDirectory, parseMarker, type RequestVerb } from './paths.js'
 import { Requests } from './requests.js'
-import { ServerFiles } from './servers.js'
 import { Slots } from './slots.js'
 import { Snapshots } from './snapshots.js'
 import { type Entry, surveyHome, type Unseen } from './survey.js'
@@ -40,6 +40,7 @@ import { sweepAgent, sweepHome } from './sweep.js'
 import { Upkeep } from './upkeep.js'
 import { WaitEdges } from './wait-edges.js'
 
+export type { ServerUse } from './kept-servers.js'
 export { BatchLines } from './log/batch-lines.js'
 export type { Unframed } from './log/frame.js'
 export type { KeptKeys, KeyPlace } from './log/key-entries.js'
@@ -47,7 +48,6 @@ export type { KeyFile, SalvagedKeys } from './log/key-file.js'
 export type { LogWriter, OpenedLog } from './log/log.js'
 export type { LogReader } from './log/reader.js'
 export type { LogDamage, LoggedRecord } from './log/scan.js'
-export type { ServerMark } from './servers.js'
 export type { BlobReference, Entry, Holder, Lease, NameIndex, RequestVerb, Unseen, Upkeep }
 
 export class FileStore {
@@ -61,7 +61,7 @@ export class FileStore {
   readonly requests: Requests
   readonly boots: Boots
   /** Servers that are kept between turns. */
-  readonly servers: ServerFiles
+  readonly keptServers: KeptServerFiles
   readonly upkeep: Upkeep
 
   private constructor(
@@ -77,7 +77,7 @@ export class FileStore {
     this.slots = new Slots(paths, locks)
     this.requests = new Requests(paths)
     this.boots = new Boots(paths)
-    this.servers = new ServerFiles(paths, locks)
+    this.keptServers = new KeptServerFiles(paths, locks)
     this.upkeep = new Upkeep(paths, locks)
   }
 

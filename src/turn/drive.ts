@@ -122,7 +122,7 @@ class Turn {
   private async ask(): Promise<TurnEvent> {
     const { provider, settings, toolbox, onText } = this.ports
     if (provider.kind === 'agent') return this.askAgent(provider)
-    await this.tools.startServers()
+    await this.tools.startToolServers()
     if (this.stop.signal.aborted)
       return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
     this.slot ??= await this.ports.takeSlot(this.stop.signal)

@@ -34,7 +34,7 @@ export class ToolRuns {
   }
 
   /** Once in a turn; also where it begins with a call, after a decision or a crash. */
-  startServers(): Promise<void> {
+  startToolServers(): Promise<void> {
     const { toolbox, note } = this.ports
     return toolbox.start(
       (server, command) =>
@@ -50,7 +50,7 @@ export class ToolRuns {
   async run(callId: string): Promise<TurnEvent> {
     const call = openCalls(this.session).find(({ call_id }) => call_id === callId)
     if (call === undefined) throw new Error(`the call ${callId} is not in the log`)
-    if (!this.ports.toolbox.has(call.name)) await this.startServers()
+    if (!this.ports.toolbox.has(call.name)) await this.startToolServers()
     let broken: unknown
     const groups: ProcessGroup[] = []
     const launch = async (command: LaunchCommand): Promise<LaunchedProgram> => {

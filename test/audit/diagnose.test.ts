@@ -215,7 +215,7 @@ const CASES: Case[] = [
   ['a marker of nobody', () => store.mark(randomUUID()), 'a marker is of an agent', 'stays'],
   [
     'a mark of a server of nobody',
-    () => store.servers.mark(randomUUID()),
+    () => store.keptServers.touch(randomUUID()),
     'what is known of a kept server has its agent',
     'stays',
   ],

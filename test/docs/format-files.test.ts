@@ -40,7 +40,7 @@ test('docs/format.md has the fields of the small files that the store writes', a
   await lock.release()
   const [entry] = index.entries()
   const agent = agentIn(store, agentId)
-  store.servers.writeHandle(agentId, randomUUID(), Buffer.from('handle'))
+  store.keptServers.writeHandle(agentId, randomUUID(), Buffer.from('handle'))
   expect(fieldsOf('home.json')).toEqual(namesIn(join(store.root, 'home.json')))
   expect(fieldsOf('roots/<sha256>')).toEqual(namesIn(entry?.path as string))
   expect(fieldsOf('server.json')).toEqual(namesIn(join(agent, 'server.json')))

@@ -7,14 +7,14 @@ import { ProviderRegistry } from '../../src/provider/registry.js'
 import { type Settled, settle } from '../../src/recovery/settle.js'
 import type { NewRecord, ProcessGroup } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
-import type { WarmServer } from '../../src/session/state.js'
+import type { RecordedServer } from '../../src/session/state.js'
 import { deriveStatus, isInterrupted, isUnfinished } from '../../src/session/status.js'
+import { agentWithServer } from '../support/kept-servers.js'
 import { isAlive } from '../support/programs.js'
 import { beginning, newSession, reopen, replied } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 import { POLICY } from '../support/turns.js'
 import { waitFor } from '../support/wait.js'
-import { warmAgent } from '../support/warm-servers.js'
 
 let session: Session
 let notes: string[]
@@ -157,8 +157,8 @@ describe('left alone is', () => {
   })
 
   test('a kept server in another pid namespace, though the run has not used it: nothing goes on beside it', async () => {
-    session = await reopen(session.store, await warmAgent(session.store))
-    const { warm } = session.state as { warm: WarmServer }
+    session = await reopen(session.store, await agentWithServer(session.store))
+    const { warm } = session.state as { warm: RecordedServer }
     const kept: NewRecord = { kind: 'server.kept', ...warm, group: { ...warm.group, pid_namespace: '1' } }
     session.append([...begun(), kept])
     expect(await settled()).toEqual({ row: 'C', hasStranger: true })

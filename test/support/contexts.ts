@@ -36,7 +36,7 @@ export function contextAt(store: FileStore, facts: ContextFacts = {}): { ctx: Co
       ...facts.bounds,
     },
     tools: { allow: facts.allow ?? [], servers: {}, unknownTool: 'stop' as const },
-    warm: { max: 0, keeps: false },
+    keptServers: { max: 0, keeps: false },
     reporter: { record: quiet, text: quiet, token: quiet, note },
     // No signal is waited for.
     shutdown: new Shutdown(0, quiet, 0),

@@ -5,7 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const LONG = [
   'test/stress/',
   'test/servers/',
-  'test/commands/warm',
+  'test/commands/kept-server',
   'test/storage/locks/kernel-lock',
   'test/plugins/opencode.',
 ]

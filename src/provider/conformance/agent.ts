@@ -13,8 +13,8 @@ import { failureCase, refusalCase, stopCase } from './ends.js'
 import { type CheckedTurn, checkedTurn } from './events.js'
 import { toolServer, withHost } from './host.js'
 import { doneIsFinished, inspectCases, stoppedIsUnfinished } from './inspect.js'
+import { keptServerCases } from './kept-server.js'
 import { killProgram } from './killed.js'
-import { warmCases } from './warm.js'
 
 export function agentCases(provider: AgentProvider, fixture: ConformanceFixture): ConformanceCase[] {
   const { slow, failing, asks, refuses: refused } = fixture
@@ -76,7 +76,7 @@ export function agentCases(provider: AgentProvider, fixture: ConformanceFixture)
     doneIsFinished(provider, fixture),
     ...(fixture.inspects === undefined ? [] : inspectCases(provider, fixture.inspects)),
     ...(asks === undefined ? [] : waitCases(provider, asks)),
-    ...(fixture.keepsServer === true ? warmCases(provider, fixture) : []),
+    ...(fixture.keepsServer === true ? keptServerCases(provider, fixture) : []),
     ...(slow === undefined
       ? []
       : [

@@ -24,10 +24,10 @@ import {
   reportFailure,
   saysNothing,
 } from '../../provider/failure.js'
+import { KeptServerHost } from '../../provider/kept-server-host.js'
 import { ofRun } from '../../provider/mark.js'
 import { createHost, killStrays } from '../../provider/program.js'
 import { secretsOf } from '../../provider/secrets.js'
-import { WarmHost } from '../../provider/warm-host.js'
 import type { Ask, CallRecord, ProcessGroup, RunError, Usage } from '../../session/records.js'
 import type { Session } from '../../session/session.js'
 import { shortenedInput } from '../asks.js'
@@ -88,14 +88,14 @@ export async function askAgent(
   }
   const persist = (event: TurnEvent): void => storage.persist(event)
   const deaths = new Deaths()
-  const warm = new WarmHost(session, { isOn: turn.keepsServer(), environment, persist })
+  const keptServer = new KeptServerHost(session, { isOn: turn.keepsServer(), environment, persist })
   // Before this attempt launches anything.
   const { hasLaunched = false } = session.state.run ?? {}
   const files = session.store.programFiles(session.id)
   let agent: AgentSession | undefined
   const heard = new Heard(session, storage, turn)
   try {
-    const created = { ...createHost({ environment, tools, record }), ...(await warm.open()) }
+    const created = { ...createHost({ environment, tools, record }), ...(await keptServer.open()) }
     const privateFile = (name: string, text: string): PrivateFile =>
       storage.guard(() => files.write(name, text))
     const host = watchedHost({ ...created, privateFile }, deaths)
@@ -108,7 +108,7 @@ export async function askAgent(
     if (question !== undefined) {
       const state = await letGo(agent, 'suspend')
       // Nothing of it runs while a person is asked.
-      await warm.close(false)
+      await keptServer.close(false)
       await killApart(session, launched)
       return { type: 'asks', ...question, state }
     }
@@ -116,7 +116,7 @@ export async function askAgent(
     if (stop.mayHaveCaused(heard.toolFailedAtMs)) throw cutShort()
     storage.persist({ type: 'agent_replied', reply })
     const state = await letGo(agent, 'suspend')
-    await warm.close(turn.keepsServer())
+    await keptServer.close(turn.keepsServer())
     return { type: 'released', state, usage, terminates: false }
   } catch (error) {
     // Before anything is killed here.
@@ -124,12 +124,12 @@ export async function askAgent(
     const isStopped = stop.signal.aborted && !storage.hasFailed
     const state = await letGo(agent, isStopped && stop.reason() === 'suspended' ? 'suspend' : 'stop')
     // Its end is recorded by who comes next, where it cannot be now.
-    await warm.close(false).catch(() => undefined)
+    await keptServer.close(false).catch(() => undefined)
     await killApart(session, launched)
     if (storage.hasFailed) throw storage.failure
     if (isStopped) return { type: 'stopped', reason: stop.reason(), state, result: null }
     const report = { ...reportFailure(error, secretsOf(provider, turn.settings)), ...heard.used }
-    const how = warm.hasDied
+    const how = keptServer.hasDied
       ? KEPT_SERVER_ENDED
       : (killed ?? (hasEndedEarly(error) ? ENDED_EARLY : undefined))
     return endWithoutAnswer(report, how, stop)

@@ -16,7 +16,7 @@ export interface McpServer {
   env: Record<string, string>
 }
 
-export interface RunningServer {
+export interface ToolServer {
   tools: Tool[]
   stop(): Promise<void>
 }
@@ -26,13 +26,13 @@ const STOP_GRACE_MS = 500
 const PAGES_MAX = 100
 
 /** Throws an Error that says which server does not start. */
-export async function startServer(
+export async function startToolServer(
   name: string,
   server: McpServer,
   workspace: string,
   signal: AbortSignal,
   launch: (command: LaunchCommand) => Promise<LaunchedProgram>,
-): Promise<RunningServer> {
+): Promise<ToolServer> {
   const program = await launch({ argv: [server.command, ...server.args], cwd: workspace, env: server.env })
   const process = { hasEnded: false }
   void program.exited.then(() => {

@@ -16,7 +16,7 @@ import { isAllowed } from '../step/calls.js'
 import type { ToolPolicy } from '../step/turn-event.js'
 import { askOperator } from './ask-operator.js'
 import { editFile, readFile, writeFile } from './files.js'
-import type { McpServer, RunningServer } from './mcp.js'
+import type { McpServer, ToolServer } from './mcp.js'
 import { readSkill } from './read-skill.js'
 import { shell } from './shell.js'
 import { type CallContext, ProcessEnd, type Tool, type ToolAnswer } from './tool.js'
@@ -89,7 +89,7 @@ const BUILT_IN: Tool[] = [shell, readFile, writeFile, editFile, readSkill, askOp
 
 export class Toolbox {
   private readonly tools = new Map(BUILT_IN.map((tool) => [tool.name, tool]))
-  private running: RunningServer[] | undefined
+  private running: ToolServer[] | undefined
 
   constructor(private readonly options: ToolboxOptions) {}
 
@@ -134,7 +134,7 @@ export class Toolbox {
     this.running = []
     const servers = Object.entries(this.options.servers)
     if (servers.length === 0) return
-    const { startServer } = await import('./mcp.js')
+    const { startToolServer: startServer } = await import('./mcp.js')
     for (const [name, server] of servers) {
       try {
         const { workspace } = this.options

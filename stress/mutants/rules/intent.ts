@@ -94,7 +94,7 @@ export const INTENT: Mutant[] = [
     name: 'a kept server runs before it is recorded',
     place: 'turn/step/step.ts step',
     edits: { 'object:7': '' },
-    suites: ['turn/drive-warm'],
+    suites: ['turn/drive-kept-server'],
   },
   {
     name: 'a turn begins before it has a slot',

@@ -211,13 +211,13 @@ export const SETTLING: Mutant[] = [
     name: 'a server that is kept is not let go from the leash',
     place: 'provider/warm-host.ts WarmHost.close',
     edits: { 'expression:1': '' },
-    suites: ['provider/warm#after a turn that has kept it'],
+    suites: ['provider/kept-server#after a turn that has kept it'],
   },
   {
     name: 'a server that is used again is not on the leash',
     place: 'provider/warm-host.ts WarmHost.kept',
     edits: { 'expression:1': '' },
-    suites: ['provider/warm#in use again'],
+    suites: ['provider/kept-server#in use again'],
   },
   {
     name: 'strays of another run are killed',

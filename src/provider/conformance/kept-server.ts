@@ -16,7 +16,7 @@ import { createHost, killGroup } from '../program.js'
 import { type ConformanceCase, type ConformanceFixture, caseOf, demand, neverSignal } from './case.js'
 import { checkedTurn } from './events.js'
 
-export function warmCases(provider: AgentProvider, fixture: ConformanceFixture): ConformanceCase[] {
+export function keptServerCases(provider: AgentProvider, fixture: ConformanceFixture): ConformanceCase[] {
   return [
     caseOf('a server that is kept serves the next turn, which launches nothing', () =>
       withServers(async (servers) => {

@@ -1,9 +1,9 @@
 /**
- * What is on disk of the servers that agents keep between turns, besides their logs, which are the truth: who has one,
- * when it was last used, how it is reached, and what it prints.
+ * The files of kept servers: which agents have one, when a turn last used it, how to reach it, and what it prints. The log
+ * of each agent is the truth.
  *
- * Invariants: an agent whose log has a server has its mark, which is made first and taken away last. Everything here but
- * the list and its lock is touched only with the agent's lock held.
+ * Invariants: an agent whose log has a server has its file in `servers/`, made first and removed last. Everything here but
+ * that directory and its lock is touched only with the agent's lock held.
  */
 
 import { statIfThere } from '../host/disk/facts.js'
@@ -18,25 +18,25 @@ const OUTPUT_BYTES_READ = 64 * 1024
 /** What a server has printed is thrown away when it is more than this at the beginning of a turn. */
 const OUTPUT_BYTES_KEPT = 1024 * 1024
 
-export interface ServerMark {
+export interface ServerUse {
   agentId: string
   usedMs: number
 }
 
-export class ServerFiles {
+export class KeptServerFiles {
   constructor(
     private readonly paths: HomePaths,
     private readonly locks: LockSystem,
   ) {}
 
-  /** It is used now. */
-  mark(agentId: string): void {
+  /** Records that a turn uses the server now. */
+  touch(agentId: string): void {
     io.mkdir('server.mkdir', this.paths.servers)
     io.touch('server.mark', this.paths.server(agentId))
   }
 
-  /** The least recently used first. */
-  marks(): ServerMark[] {
+  /** One entry per agent with a server, the least recently used first. */
+  uses(): ServerUse[] {
     const ids = io.listDirectory('server.list', this.paths.servers).map(parseAgentDirectory)
     return ids
       .flatMap((agentId) => {

@@ -4,43 +4,49 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { processGroup } from '../../src/host/identity.js'
-import { isLiving, killServer, mustStopServer, serverProcesses, stopServer } from '../../src/provider/warm.js'
+import {
+  isServerAlive,
+  keptServerProcesses,
+  killServerProcesses,
+  stopKeptServer,
+  stopKeptServerOrThrow,
+} from '../../src/provider/kept-server.js'
 import type { Session } from '../../src/session/session.js'
-import type { WarmServer } from '../../src/session/state.js'
+import type { RecordedServer } from '../../src/session/state.js'
 import { FileStore } from '../../src/storage/store.js'
+import { agentWithServer, keptServerHost, launch } from '../support/kept-servers.js'
 import { environment } from '../support/processes.js'
 import { isAlive } from '../support/programs.js'
 import { useScripts } from '../support/scripts.js'
 import { newSession, reopen } from '../support/sessions.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
 import { waitFor } from '../support/wait.js'
-import { launch, warmAgent, warmHost } from '../support/warm-servers.js'
 
 const OTHER_ID = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 const signal = new AbortController().signal
-const scripts = useScripts('warm-child.ts')
+const scripts = useScripts('kept-server-child.ts')
 
 /** An agent at rest with a server that runs, its lock held. */
-async function warmed(): Promise<{ session: Session; server: WarmServer; pid: number }> {
+async function withServer(): Promise<{ session: Session; server: RecordedServer; pid: number }> {
   const store = tempStore()
-  const session = await reopen(store, await warmAgent(store))
-  const server = session.state.warm as WarmServer
+  const session = await reopen(store, await agentWithServer(store))
+  const server = session.state.warm as RecordedServer
   return { session, server, pid: server.group.process_group }
 }
 
 describe('a server', () => {
   test('runs with its own mark, and without the run that has started it', async () => {
-    const { session, server, pid } = await warmed()
+    const { session, server, pid } = await withServer()
     // It shows none while it becomes another program.
     await waitFor(() => environment(pid).includes(`SUBSTRAT_SERVER=${server.server_id}`), 'its environment')
     const entries = environment(pid)
     expect(entries).toContain(`SUBSTRAT_AGENT=${session.id}`)
     expect(entries.filter((entry) => /^SUBSTRAT_(RUN|SOCKET)/.test(entry))).toEqual([])
-    expect(isLiving(session.store.root, server)).toBe(true)
-    expect(serverProcesses(session.store.root)).toEqual([{ pid, agentId: session.id }])
+    expect(isServerAlive(session.store.root, server)).toBe(true)
+    expect(keptServerProcesses(session.store.root)).toEqual([{ pid, agentId: session.id }])
   })
 
-  test.each<[string, (server: WarmServer) => WarmServer]>([
+  test.each<[string, (server: RecordedServer) => RecordedServer]>([
     [
       'of another start of the kernel',
       ({ group, ...rest }) => ({ ...rest, group: { ...group, kernel_boot_id: 'another' } }),
@@ -51,13 +57,13 @@ describe('a server', () => {
     ],
     ['with the name of another', (server) => ({ ...server, server_id: OTHER_ID })],
   ])('%s is none of ours: it is not used, not killed, and forgotten', async (_, changed) => {
-    const { session, server, pid } = await warmed()
+    const { session, server, pid } = await withServer()
     const stranger = changed(server)
-    expect(isLiving(session.store.root, stranger)).toBe(false)
+    expect(isServerAlive(session.store.root, stranger)).toBe(false)
     session.append([{ kind: 'server.stopped', server_id: server.server_id }])
     session.append([{ kind: 'server.kept', ...stranger }])
-    const held = warmHost(session)
-    expect((await held.warm.open()).server).toBeNull()
+    const held = keptServerHost(session)
+    expect((await held.host.open()).server).toBeNull()
     expect(held.events).toEqual(['server_stopped'])
     expect(session.state.warm).toBeUndefined()
     expect(isAlive(pid)).toBe(true)
@@ -66,43 +72,43 @@ describe('a server', () => {
   test('that shows no environment is known by its start alone', async () => {
     const store = tempStore()
     const session = await newSession(store)
-    const held = warmHost(session)
+    const held = keptServerHost(session)
     await launch(held, 'exec env -i sleep 3600')
-    const { group, server_id } = session.state.warm as WarmServer
+    const { group, server_id } = session.state.warm as RecordedServer
     const isNamed = (): boolean => readFileSync(`/proc/${group.process_group}/environ`, 'utf8') !== ''
     await waitFor(
       () => readFileSync(`/proc/${group.process_group}/comm`, 'utf8') === 'sleep\n',
       'the program',
     )
     expect(isNamed()).toBe(false)
-    expect(isLiving(store.root, { server_id, group })).toBe(true)
+    expect(isServerAlive(store.root, { server_id, group })).toBe(true)
     const older = { ...group, start_time: group.start_time - 1 }
-    expect(isLiving(store.root, { server_id, group: older })).toBe(false)
-    expect(await killServer(store.root, { server_id, group }, 0)).toBe('killed')
+    expect(isServerAlive(store.root, { server_id, group: older })).toBe(false)
+    expect(await killServerProcesses(store.root, { server_id, group }, 0)).toBe('killed')
     expect(isAlive(group.process_group)).toBe(false)
   })
 
   test('in another pid namespace stays recorded while it runs, and nothing is begun beside it', async () => {
-    const { session, server, pid } = await warmed()
+    const { session, server, pid } = await withServer()
     session.append([{ kind: 'server.kept', ...server, group: { ...server.group, pid_namespace: '1' } }])
     const notes: string[] = []
     const note = (text: string): void => void notes.push(text)
-    expect(await stopServer(session, note)).toBe(false)
+    expect(await stopKeptServer(session, note)).toBe(false)
     expect(notes).toEqual([expect.stringMatching(/is in another pid namespace: it was not killed$/)])
-    await expect(mustStopServer(session, note)).rejects.toMatchObject({
+    await expect(stopKeptServerOrThrow(session, note)).rejects.toMatchObject({
       code: 'SESSION_STATE',
       hint: expect.stringMatching(/^end it where it runs: substrat suspend /),
     })
-    const held = warmHost(session)
-    await expect(held.warm.open()).rejects.toMatchObject({ failure: { type: 'busy' } })
+    const held = keptServerHost(session)
+    await expect(held.host.open()).rejects.toMatchObject({ failure: { type: 'busy' } })
     expect(held.events).toEqual([])
     expect(session.state.warm).toBeDefined()
-    expect(session.store.servers.marks()).toHaveLength(1)
+    expect(session.store.keptServers.uses()).toHaveLength(1)
     expect(isAlive(pid)).toBe(true)
     // Its open output says so, wherever it is looked at from.
     process.kill(-pid, 'SIGKILL')
     await waitFor(() => !isAlive(pid), 'its end')
-    expect(await stopServer(session, note)).toBe(true)
+    expect(await stopKeptServer(session, note)).toBe(true)
     expect(session.state.warm).toBeUndefined()
   })
 
@@ -112,13 +118,13 @@ describe('a server', () => {
   ])('of which something is left that cannot be told from a stranger, %s', async (_, output, isGone) => {
     const session = await newSession(tempStore())
     const file = join(tempDirectory(), 'child')
-    await launch(warmHost(session), `env -i sleep 3600 ${output} & echo $! > ${file}; kill -9 $$`)
-    const { process_group } = (session.state.warm as WarmServer).group
+    await launch(keptServerHost(session), `env -i sleep 3600 ${output} & echo $! > ${file}; kill -9 $$`)
+    const { process_group } = (session.state.warm as RecordedServer).group
     await waitFor(() => processGroup(process_group) === undefined, 'the end of its leader')
     const child = Number(readFileSync(file, 'utf8'))
     onTestFinished(() => void process.kill(child, 'SIGKILL'))
     await waitFor(() => readFileSync(`/proc/${child}/comm`, 'utf8') === 'sleep\n', 'what is left')
-    expect(await stopServer(session, () => undefined)).toBe(isGone)
+    expect(await stopKeptServer(session, () => undefined)).toBe(isGone)
     expect(session.state.warm === undefined).toBe(isGone)
     expect(isAlive(child)).toBe(true)
   })
@@ -126,12 +132,12 @@ describe('a server', () => {
   test('is killed with all its group, also what has cleared its environment', async () => {
     const store = tempStore()
     const session = await newSession(store)
-    const held = warmHost(session)
+    const held = keptServerHost(session)
     const directory = tempDirectory()
     await launch(held, `env -i sh -c 'echo $$ > ${directory}/child; sleep 3600; :' & wait`)
     await waitFor(() => existsSync(join(directory, 'child')), 'the child')
     const child = Number(readFileSync(join(directory, 'child'), 'utf8'))
-    expect(await killServer(store.root, session.state.warm as WarmServer, 0)).toBe('killed')
+    expect(await killServerProcesses(store.root, session.state.warm as RecordedServer, 0)).toBe('killed')
     expect(isAlive(child)).toBe(false)
   })
 
@@ -143,39 +149,39 @@ describe('a server', () => {
     const session = await newSession(store)
     const file = join(tempDirectory(), 'apart')
     await launch(
-      warmHost(session),
+      keptServerHost(session),
       `setsid sh -c 'echo $$ > ${file}; exec sleep 3600' & sleep 3600 & ${then} wait`,
     )
     await waitFor(() => existsSync(file) && readFileSync(file, 'utf8') !== '', 'what is apart')
     const pid = Number(readFileSync(file, 'utf8'))
-    const other = { server_id: OTHER_ID, group: (session.state.warm as WarmServer).group }
-    await killServer(tempStore().root, other, 0)
+    const other = { server_id: OTHER_ID, group: (session.state.warm as RecordedServer).group }
+    await killServerProcesses(tempStore().root, other, 0)
     expect(isAlive(pid)).toBe(true)
-    await stopServer(session, () => undefined)
+    await stopKeptServer(session, () => undefined)
     await waitFor(() => !isAlive(pid), 'its death')
-    expect(serverProcesses(store.root)).toEqual([])
+    expect(keptServerProcesses(store.root)).toEqual([])
   })
 
   test('that does not end by itself is killed', async () => {
     const store = tempStore()
     const session = await newSession(store)
-    const server = await launch(warmHost(session), "trap '' TERM; while :; do sleep 0.01; done")
-    const { process_group } = (session.state.warm as WarmServer).group
+    const server = await launch(keptServerHost(session), "trap '' TERM; while :; do sleep 0.01; done")
+    const { process_group } = (session.state.warm as RecordedServer).group
     await server.kill(50)
     expect(isAlive(process_group)).toBe(false)
     expect(session.state.warm).toBeUndefined()
   })
 
   test('that has died by itself is forgotten, its files too', async () => {
-    const { session, pid } = await warmed()
+    const { session, pid } = await withServer()
     process.kill(-pid, 'SIGKILL')
     await waitFor(() => !isAlive(pid), 'its end')
     const { store, id } = session
     expect(existsSync(join(store.root, 'agents', id, 'server.json'))).toBe(true)
-    const held = warmHost(session)
-    expect((await held.warm.open()).server).toBeNull()
+    const held = keptServerHost(session)
+    expect((await held.host.open()).server).toBeNull()
     expect(held.events).toEqual(['server_stopped'])
-    expect(store.servers.marks()).toEqual([])
+    expect(store.keptServers.uses()).toEqual([])
     for (const name of ['server.json', 'server.out'])
       expect(existsSync(join(store.root, 'agents', id, name))).toBe(false)
   })
@@ -183,95 +189,95 @@ describe('a server', () => {
 
 describe('a turn', () => {
   test('has the server of the one before, and says so before it has it', async () => {
-    const { session, pid } = await warmed()
-    const held = warmHost(session)
-    const { server } = await held.warm.open()
+    const { session, pid } = await withServer()
+    const held = keptServerHost(session)
+    const { server } = await held.host.open()
     expect(Buffer.from(server?.handle ?? []).toString()).toBe('a handle')
     expect(held.events).toEqual(['launched'])
-    await held.warm.close(true)
+    await held.host.close(true)
     expect(isAlive(pid)).toBe(true)
     expect(session.state.warm).toBeDefined()
   })
 
   test('that does not come to its end keeps none, used or new', async () => {
-    const { session, pid } = await warmed()
-    const held = warmHost(session)
-    await held.warm.open()
-    await held.warm.close(false)
+    const { session, pid } = await withServer()
+    const held = keptServerHost(session)
+    await held.host.open()
+    await held.host.close(false)
     expect(isAlive(pid)).toBe(false)
-    const second = warmHost(session)
+    const second = keptServerHost(session)
     const server = await launch(second)
     await server.keep(Buffer.from('x'))
-    await second.warm.close(false)
+    await second.host.close(false)
     expect(second.events).toEqual(['server_kept', 'server_stopped'])
-    expect(serverProcesses(session.store.root)).toEqual([])
+    expect(keptServerProcesses(session.store.root)).toEqual([])
   })
 
   test('keeps only what it was told to keep', async () => {
     const session = await newSession(tempStore())
-    const held = warmHost(session)
+    const held = keptServerHost(session)
     await launch(held)
-    await held.warm.close(true)
+    await held.host.close(true)
     expect(held.events).toEqual(['server_kept', 'server_stopped'])
-    expect(serverProcesses(session.store.root)).toEqual([])
-    expect(session.store.servers.marks()).toEqual([])
+    expect(keptServerProcesses(session.store.root)).toEqual([])
+    expect(session.store.keptServers.uses()).toEqual([])
   })
 
   test('has one at most: another takes the place of the first', async () => {
-    const { session, pid } = await warmed()
-    const held = warmHost(session)
-    const { launchServer, server } = await held.warm.open()
+    const { session, pid } = await withServer()
+    const held = keptServerHost(session)
+    const { launchServer, server } = await held.host.open()
     const second = await launchServer?.({ argv: ['/bin/sleep', '3600'], cwd: '/' }, { signal })
     expect(isAlive(pid)).toBe(false)
     // Of what is gone nothing is recorded any more.
     await server?.kill(0)
     expect(held.events).toEqual(['launched', 'server_stopped', 'server_kept'])
     await second?.keep(Buffer.from('x'))
-    await held.warm.close(true)
-    expect(serverProcesses(session.store.root)).toHaveLength(1)
+    await held.host.close(true)
+    expect(keptServerProcesses(session.store.root)).toHaveLength(1)
   })
 
   test('whose server nobody can reach kills it: its substrat died before it could say how', async () => {
-    const { session, pid } = await warmed()
+    const { session, pid } = await withServer()
     writeFileSync(join(session.store.root, 'agents', session.id, 'server.json'), 'half a li')
-    const held = warmHost(session)
-    expect((await held.warm.open()).server).toBeNull()
+    const held = keptServerHost(session)
+    expect((await held.host.open()).server).toBeNull()
     expect(isAlive(pid)).toBe(false)
   })
 
   test('that may keep nothing is offered nothing, and kills what was kept', async () => {
-    const { session, pid } = await warmed()
-    const held = warmHost(session, false)
-    expect(await held.warm.open()).toEqual({ launchServer: null, server: null })
+    const { session, pid } = await withServer()
+    const held = keptServerHost(session, false)
+    expect(await held.host.open()).toEqual({ launchServer: null, server: null })
     expect(isAlive(pid)).toBe(false)
   })
 
   test('that is over launches and records nothing any more, but still kills', async () => {
     const session = await newSession(tempStore())
-    const held = warmHost(session)
-    const { launchServer } = await held.warm.open()
+    const held = keptServerHost(session)
+    const { launchServer } = await held.host.open()
     const command = { argv: ['/bin/sleep', '3600'] as [string, ...string[]], cwd: '/' }
     const server = await launchServer?.(command, { signal })
     await server?.keep(Buffer.from('x'))
-    await held.warm.close(true)
+    await held.host.close(true)
     await expect(launchServer?.(command, { signal })).rejects.toThrow('after its turn')
     await server?.kill(0)
     expect(held.events).toEqual(['server_kept'])
-    expect(serverProcesses(session.store.root)).toEqual([])
+    expect(keptServerProcesses(session.store.root)).toEqual([])
   })
 
   test('sees the end of what its server prints, which fills no disk', async () => {
     const session = await newSession(tempStore())
-    const held = warmHost(session)
+    const held = keptServerHost(session)
     const loud =
       'echo first; echo second >&2; head -c 1500000 /dev/zero | tr "\\0" x; echo last; exec sleep 3600'
     const server = await launch(held, loud)
     await waitFor(() => server.output().endsWith('last\n'), 'its output')
     expect(server.output()).toHaveLength(64 * 1024)
     await server.keep(Buffer.from('x'))
-    await held.warm.close(true)
-    const next = warmHost(session)
-    expect((await next.warm.open()).server?.output()).toBe('')
+    await held.host.close(true)
+    const next = keptServerHost(session)
+    expect((await next.host.open()).server?.output()).toBe('')
     const size = execFileSync('stat', [
       '-c',
       '%s',
@@ -282,7 +288,7 @@ describe('a turn', () => {
 
   test('cannot keep a handle that is too large', async () => {
     const session = await newSession(tempStore())
-    const server = await launch(warmHost(session))
+    const server = await launch(keptServerHost(session))
     await expect(server.keep(Buffer.alloc(64 * 1024 + 1))).rejects.toThrow('broke its contract')
     await server.kill(0)
   })
@@ -291,7 +297,7 @@ describe('a turn', () => {
 describe('substrat killed', () => {
   test('between the gate and the record leaves nothing that runs', async () => {
     const directory = tempDirectory()
-    const child = scripts.start('warm-child.ts', [directory, 'hold the record'])
+    const child = scripts.start('kept-server-child.ts', [directory, 'hold the record'])
     const file = join(directory, 'group')
     // The file is there before the number in it is.
     await waitFor(() => existsSync(file) && readFileSync(file, 'utf8') !== '', 'the fork')
@@ -304,7 +310,7 @@ describe('substrat killed', () => {
 
   async function killedBy(what: string): Promise<{ store: FileStore; session: Session; pid: number }> {
     const directory = tempDirectory()
-    const child = scripts.start('warm-child.ts', [directory, what])
+    const child = scripts.start('kept-server-child.ts', [directory, what])
     await waitFor(() => existsSync(join(directory, 'there')), 'the server')
     child.kill('SIGKILL')
     const store = FileStore.openForWrite(join(directory, 'home'))
@@ -319,16 +325,16 @@ describe('substrat killed', () => {
     async (what) => {
       const { store, session, pid } = await killedBy(what)
       await waitFor(() => !isAlive(pid), 'the end of the server')
-      await stopServer(session, () => undefined)
-      expect(store.servers.marks()).toEqual([])
+      await stopKeptServer(session, () => undefined)
+      expect(store.keptServers.uses()).toEqual([])
     },
   )
 
   test('after a turn that has kept it leaves the server, which the log names', async () => {
     const { store, session, pid } = await killedBy('at rest')
     expect(isAlive(pid)).toBe(true)
-    await stopServer(session, () => undefined)
+    await stopKeptServer(session, () => undefined)
     expect(isAlive(pid)).toBe(false)
-    expect(store.servers.marks()).toEqual([])
+    expect(store.keptServers.uses()).toEqual([])
   })
 })

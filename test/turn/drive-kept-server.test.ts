@@ -1,7 +1,7 @@
 /** What becomes of a server by the end of the turn, whatever its provider does about it: here nothing. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { AgentHost, AgentProvider } from '../../src/provider/contract.js'
-import { serverProcesses, stopServer } from '../../src/provider/warm.js'
+import { keptServerProcesses, stopKeptServer } from '../../src/provider/kept-server.js'
 import type { Session } from '../../src/session/session.js'
 import { failing, withFaults } from '../support/faults.js'
 import { newSession } from '../support/sessions.js'
@@ -44,7 +44,7 @@ function turn(provider: AgentProvider, facts: TurnFacts = {}): ReturnType<typeof
 }
 
 function living(): number[] {
-  return serverProcesses(session.store.root).map(({ pid }) => pid)
+  return keptServerProcesses(session.store.root).map(({ pid }) => pid)
 }
 
 describe('a server', () => {
@@ -58,7 +58,7 @@ describe('a server', () => {
     const later = kindsOf(session).slice(before)
     expect(later).toContain('provider.started')
     expect(later).not.toContain('server.kept')
-    await stopServer(session, () => undefined)
+    await stopKeptServer(session, () => undefined)
   })
 
   test('of a turn that dies is named by a run in flight, before the provider has it', async () => {
@@ -70,7 +70,7 @@ describe('a server', () => {
     }
     await turn(agent({ create: restore, restore }))
     expect(phases).toEqual(['launched', session.state.warm?.group])
-    await stopServer(session, () => undefined)
+    await stopKeptServer(session, () => undefined)
   })
 
   test.each<[string, object[], string]>([

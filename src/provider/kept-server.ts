@@ -1,8 +1,9 @@
 /**
- * Servers that agents' programs keep between turns: whether one lives, and its end.
+ * Kept servers, which agents' programs leave running between turns: tells whether one is alive, and stops it. The state
+ * field is `warm`.
  *
- * Invariants: a server is recorded before it runs, and is in the log until it is dead; one for an agent at most. Whoever
- * ends one has the agent's lock. A group is taken for a server's only where its leader has the recorded start time, under
+ * Invariants: a server is recorded before it runs, and is in the log until it is dead; an agent has at most one. The process
+ * that stops one has the agent's lock. A group is taken for a server's only where its leader has the recorded start time, under
  * the same start of the kernel and in the same pid namespace, and no SUBSTRAT_SERVER or SUBSTRAT_HOME of another.
  */
 import { SessionStateError, shellWord } from '../errors.js'
@@ -10,7 +11,7 @@ import { environmentOf, ownIdentity, processGroup, processStartTime } from '../h
 import { processIds } from '../host/processes.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
-import type { State, WarmServer } from '../session/state.js'
+import type { RecordedServer, State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import type { Mark } from './mark.js'
 import { homeOf, type KillOutcome, killGroup, killMarked, killStrays } from './program.js'
@@ -19,12 +20,12 @@ import { homeOf, type KillOutcome, killGroup, killMarked, killStrays } from './p
 const SERVER_TERMINATE_MS = 1000
 
 /** Kills the server that the agent has kept, and records that it is gone. False where it runs on, and stays recorded. */
-export async function stopServer(session: Session, note: (text: string) => void): Promise<boolean> {
+export async function stopKeptServer(session: Session, note: (text: string) => void): Promise<boolean> {
   const { warm } = session.state
   if (warm === undefined) return true
-  const outcome = await endServer(session, warm, SERVER_TERMINATE_MS)
+  const outcome = await killKeptServer(session, warm, SERVER_TERMINATE_MS)
   if (outcome === 'killed' || outcome === 'gone') {
-    forgetServer(session)
+    forgetKeptServer(session)
     return true
   }
   note(`the server of ${session.state.path}, process group ${warm.group.process_group}, ${REMARKS[outcome]}`)
@@ -36,38 +37,38 @@ const REMARKS: Record<'foreign' | 'alive', string> = {
   alive: 'has a process that does not die, or cannot be told from a stranger: left it alone',
 }
 
-function forgetServer(session: Session): void {
+function forgetKeptServer(session: Session): void {
   session.append(stoppedRecords(session.state))
-  session.store.servers.forget(session.id)
+  session.store.keptServers.forget(session.id)
 }
 
 /**
  * After `records` the agent is no more, and a server of it that runs on elsewhere is in nobody's way: `recover --all` in its
  * own place ends it. It is forgotten with the agent and not before, or the next turn of one that lives on is begun beside it.
  */
-export function endSession(session: Session, records: NewRecord[]): void {
+export function terminateSession(session: Session, records: NewRecord[]): void {
   const forgets = stoppedRecords(session.state)
   session.append([...records, ...forgets, { kind: 'session.terminated' }])
-  if (forgets.length > 0) session.store.servers.forget(session.id)
+  if (forgets.length > 0) session.store.keptServers.forget(session.id)
 }
 
 function stoppedRecords({ warm }: State): NewRecord[] {
   return warm === undefined ? [] : [{ kind: 'server.stopped', server_id: warm.server_id }]
 }
 
-/** For who would go on beside it: two servers on one session of the program is what nothing may lead to. */
-export async function mustStopServer(session: Session, note: (text: string) => void): Promise<void> {
-  if (!(await stopServer(session, note))) throw besideServer(session.state)
+/** Before a turn that would run beside it: two servers must never share one native session. */
+export async function stopKeptServerOrThrow(session: Session, note: (text: string) => void): Promise<void> {
+  if (!(await stopKeptServer(session, note))) throw keptServerError(session.state)
 }
 
-export function besideServer({ warm, path, id }: State): SessionStateError {
-  const { process_group } = (warm as WarmServer).group
-  const isElsewhere = isForeign(warm as WarmServer)
-  const where = isElsewhere ? ', in another pid namespace' : ''
+export function keptServerError({ warm, path, id }: State): SessionStateError {
+  const { process_group } = (warm as RecordedServer).group
+  const isForeign = isServerForeign(warm as RecordedServer)
+  const where = isForeign ? ', in another pid namespace' : ''
   return new SessionStateError(
     `the server that ${path} has kept still runs (process group ${process_group}${where}), and nothing is done beside it`,
     {
-      hint: isElsewhere
+      hint: isForeign
         ? `end it where it runs: substrat suspend ${shellWord(path)}`
         : `end it: kill -9 -- -${process_group}, then run the same command again`,
       facts: { agent_id: id, process_group },
@@ -76,20 +77,24 @@ export function besideServer({ warm, path, id }: State): SessionStateError {
 }
 
 /** The server that the log names. Where it cannot be reached, or told from a stranger, its open output says whether it runs. */
-export async function endServer(
+export async function killKeptServer(
   { store, id }: Session,
-  server: WarmServer,
+  server: RecordedServer,
   graceMs: number,
 ): Promise<KillOutcome> {
-  const outcome = await killServer(store.root, server, graceMs)
+  const outcome = await killServerProcesses(store.root, server, graceMs)
   if (outcome === 'killed' || outcome === 'gone') return outcome
-  return store.servers.isPrinting(id) ? outcome : 'gone'
+  return store.keptServers.isPrinting(id) ? outcome : 'gone'
 }
 
-export async function killServer(home: string, server: WarmServer, graceMs: number): Promise<KillOutcome> {
+export async function killServerProcesses(
+  home: string,
+  server: RecordedServer,
+  graceMs: number,
+): Promise<KillOutcome> {
   const { group, server_id } = server
   // As long as its leader is there the group is ours, also those in it that have cleared their environment.
-  const isWhole = isLiving(home, server)
+  const isWhole = isServerAlive(home, server)
   if (isWhole) await killGroup(group, undefined, graceMs)
   else if (homeOf(group.process_group, home) === 'another') return 'gone'
   const mark: Mark = { variable: 'SUBSTRAT_SERVER', value: server_id, home }
@@ -99,7 +104,7 @@ export async function killServer(home: string, server: WarmServer, graceMs: numb
   return isWhole && outcome === 'gone' ? 'killed' : outcome
 }
 
-export function isLiving(home: string, { group, server_id }: WarmServer): boolean {
+export function isServerAlive(home: string, { group, server_id }: RecordedServer): boolean {
   const own = ownIdentity()
   const { process_group: pid } = group
   return (
@@ -115,17 +120,17 @@ export function isLiving(home: string, { group, server_id }: WarmServer): boolea
 }
 
 /** Whether it lives where it cannot be reached from here. */
-export function isElsewhere(store: FileStore, agentId: string, server: WarmServer): boolean {
-  return isForeign(server) && store.servers.isPrinting(agentId)
+export function isServerElsewhere(store: FileStore, agentId: string, server: RecordedServer): boolean {
+  return isServerForeign(server) && store.keptServers.isPrinting(agentId)
 }
 
-function isForeign({ group }: WarmServer): boolean {
+function isServerForeign({ group }: RecordedServer): boolean {
   const own = ownIdentity()
   return group.kernel_boot_id === own.kernel_boot_id && group.pid_namespace !== own.pid_namespace
 }
 
 /** Processes, as far as they can be seen from here, of servers of this home. Those in which we run ourselves are in use. */
-export function serverProcesses(home: string): { pid: number; agentId: string }[] {
+export function keptServerProcesses(home: string): { pid: number; agentId: string }[] {
   const pids = processIds()
   return pids.flatMap((pid) => {
     const agentId = environmentOf(pid, 'SUBSTRAT_AGENT')

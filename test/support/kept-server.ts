@@ -15,14 +15,14 @@ const STAND_IN = path.join(REPOSITORY, 'test/plugins/opencode/opencode.cjs')
 const LIMITS = ['RELEASE_MS_MAX', 'HEALTH_MS_MAX', 'ABORT_MS_MAX'] as const
 type Limit = (typeof LIMITS)[number]
 
-const houses: WarmHouse[] = []
+const houses: ServerHouse[] = []
 
 // A test that failed leaves no server either.
 afterAll(() => {
   for (const pid of houses.flatMap((house) => house.running())) process.kill(pid, 'SIGKILL')
 })
 
-export class WarmHouse extends House {
+export class ServerHouse extends House {
   /** `met`: the limit that what hangs is to meet. Others are no matter of the machine's speed. */
   constructor(env: Record<string, string> = {}, met?: Limit) {
     super(env)

@@ -1,45 +1,49 @@
 /**
- * The servers of a home, kept within their number: above it the least recently used is stopped, and whatever was not used
- * for half an hour. There is no daemon, so this is done by the commands that come by: after each turn, by
- * `deliver --all` and by `recover --all`.
+ * Stops the kept servers above their number, the least recently used first, and each that was idle for half an hour.
+ * There is no daemon, so commands do this: each one after a turn, `deliver --all` and `recover --all`.
  *
- * Invariants: one is stopped only with its agent's lock, which is never waited for: a lock that is held means in use. A mark
- * without a server is taken away only with that lock too.
+ * Invariants: a server is stopped only with its agent's lock, and no command waits for that lock: a locked agent uses its
+ * server. A `servers/` file without a server is removed only with that lock too.
  */
 
 import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
+import {
+  isServerAlive,
+  isServerElsewhere,
+  keptServerProcesses,
+  stopKeptServer,
+} from '../provider/kept-server.js'
 import { send } from '../provider/program.js'
-import { isElsewhere, isLiving, serverProcesses, stopServer } from '../provider/warm.js'
 import { openForRead } from '../session/open-for-read.js'
 import { openForAppend, type Session } from '../session/session.js'
-import type { WarmServer } from '../session/state.js'
-import type { ServerMark } from '../storage/store.js'
+import type { RecordedServer } from '../session/state.js'
+import type { ServerUse } from '../storage/store.js'
 import type { Context } from './context.js'
 import { isOwed } from './owed.js'
 
 /** How long another command, which does the same, is waited for. */
 const LOCK_WAIT_MS = 2000
 
-/** Never throws but for what is no failure of ours: what was not stopped now is stopped by the next. */
-export async function boundServers(ctx: Context, max = ctx.warm.max): Promise<void> {
-  const { servers } = ctx.store
+/** Ignores every SubstratError: the next command stops what this one could not. */
+export async function limitKeptServers(ctx: Context, max = ctx.keptServers.max): Promise<void> {
+  const { keptServers: servers } = ctx.store
   // Used in the future is used before the clock was set back: how long ago, nothing says, and it is cheap to start again.
   const isIdle = ({ usedMs }: { usedMs: number }): boolean =>
     Math.abs(clock.now() - usedMs) > limits.serverIdleMs
   await unlessRefused(async () => {
-    const before = servers.marks()
+    const before = servers.uses()
     if (before.length <= max && !before.some(isIdle)) return
     const lease = await servers.lock(ctx.command, LOCK_WAIT_MS)
     try {
-      const marks = lease === undefined ? [] : servers.marks()
-      const living: ServerMark[] = []
-      for (const mark of marks) if (await isCounted(ctx, mark.agentId)) living.push(mark)
+      const uses = lease === undefined ? [] : servers.uses()
+      const living: ServerUse[] = []
+      for (const use of uses) if (await isCounted(ctx, use.agentId)) living.push(use)
       let count = living.length
-      for (const mark of living) {
-        if (count <= max && !isIdle(mark)) continue
-        if (await stopServerOf(ctx, mark.agentId)) count -= 1
+      for (const use of living) {
+        if (count <= max && !isIdle(use)) continue
+        if (await stopServerOf(ctx, use.agentId)) count -= 1
       }
     } finally {
       await lease?.release()
@@ -48,9 +52,9 @@ export async function boundServers(ctx: Context, max = ctx.warm.max): Promise<vo
 }
 
 /** `recover --all`: none is left but those in use, and nothing of an agent that is gone. */
-export async function stopAllServers(ctx: Context): Promise<void> {
-  await boundServers(ctx, 0)
-  for (const { pid, agentId } of serverProcesses(ctx.store.root))
+export async function stopAllKeptServers(ctx: Context): Promise<void> {
+  await limitKeptServers(ctx, 0)
+  for (const { pid, agentId } of keptServerProcesses(ctx.store.root))
     if (isGone(ctx, agentId)) send(pid, 'SIGKILL')
 }
 
@@ -63,24 +67,25 @@ function isGone({ store }: Context, agentId: string): boolean {
 }
 
 async function isCounted(ctx: Context, agentId: string): Promise<boolean> {
-  if (!ctx.store.hasAgent(agentId)) ctx.store.servers.forget(agentId)
-  const known = warmOf(ctx, agentId)
-  if (isHere(ctx, known)) return true
-  if (known !== undefined && isElsewhere(ctx.store, agentId, known)) return false
+  if (!ctx.store.hasAgent(agentId)) ctx.store.keptServers.forget(agentId)
+  const known = keptServerOf(ctx, agentId)
+  if (isAliveHere(ctx, known)) return true
+  if (known !== undefined && isServerElsewhere(ctx.store, agentId, known)) return false
   // It may be about to be started: then its lock is held.
   await withFreeSession(ctx, agentId, async (session) => {
     const { warm } = session.state
-    if (isHere(ctx, warm)) return
-    if (await stopServer(session, (text) => ctx.reporter.note(text))) ctx.store.servers.forget(agentId)
+    if (isAliveHere(ctx, warm)) return
+    if (await stopKeptServer(session, (text) => ctx.reporter.note(text)))
+      ctx.store.keptServers.forget(agentId)
   })
   return false
 }
 
-function isHere({ store }: Context, warm: WarmServer | undefined): boolean {
-  return warm !== undefined && isLiving(store.root, warm)
+function isAliveHere({ store }: Context, warm: RecordedServer | undefined): boolean {
+  return warm !== undefined && isServerAlive(store.root, warm)
 }
 
-function warmOf({ store }: Context, agentId: string): WarmServer | undefined {
+function keptServerOf({ store }: Context, agentId: string): RecordedServer | undefined {
   try {
     return openForRead(store, agentId)?.state.warm
   } catch {
@@ -93,7 +98,7 @@ function warmOf({ store }: Context, agentId: string): WarmServer | undefined {
 async function stopServerOf(ctx: Context, agentId: string): Promise<boolean> {
   let isStopped = false
   await withFreeSession(ctx, agentId, async (session) => {
-    isStopped = await stopServer(session, (text) => ctx.reporter.note(text))
+    isStopped = await stopKeptServer(session, (text) => ctx.reporter.note(text))
   })
   return isStopped
 }

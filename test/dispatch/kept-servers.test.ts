@@ -2,20 +2,20 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { settleAccounts } from '../../src/dispatch/accounts.js'
-import { boundServers, stopAllServers } from '../../src/dispatch/servers.js'
-import { serverProcesses } from '../../src/provider/warm.js'
+import { limitKeptServers, stopAllKeptServers } from '../../src/dispatch/kept-servers.js'
+import { keptServerProcesses } from '../../src/provider/kept-server.js'
 import { openForRead } from '../../src/session/open-for-read.js'
-import type { WarmServer } from '../../src/session/state.js'
+import type { RecordedServer } from '../../src/session/state.js'
 import { FileStore } from '../../src/storage/store.js'
 import { completedRecord } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
+import { agentWithServer } from '../support/kept-servers.js'
 import { killedAt } from '../support/killed.js'
 import { beginning, newAgent, reopen } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 import { waitFor } from '../support/wait.js'
-import { warmAgent } from '../support/warm-servers.js'
 
-const warmOf = (store: FileStore, id: string): unknown => openForRead(store, id)?.state.warm
+const keptServerOf = (store: FileStore, id: string): unknown => openForRead(store, id)?.state.warm
 
 describe('the least recently used', () => {
   test('is stopped at whichever step an earlier command has died', async () => {
@@ -23,72 +23,76 @@ describe('the least recently used', () => {
     for (let died = true; died; ) {
       steps += 1
       const store = tempStore()
-      const [first, second] = [await warmAgent(store), await warmAgent(store)]
-      const work = (): Promise<void> => boundServers(contextAt(store).ctx, 1)
+      const [first, second] = [await agentWithServer(store), await agentWithServer(store)]
+      const work = (): Promise<void> => limitKeptServers(contextAt(store).ctx, 1)
       died = await killedAt(steps, work, ({ name }) => name !== 'read')
       const next = FileStore.openForWrite(store.root)
-      await boundServers(contextAt(next).ctx, 1)
-      expect(serverProcesses(store.root).map(({ agentId }) => agentId)).toEqual([second])
+      await limitKeptServers(contextAt(next).ctx, 1)
+      expect(keptServerProcesses(store.root).map(({ agentId }) => agentId)).toEqual([second])
       // A death between the kill and its record leaves a record of what is gone, until the agent is met again.
       const session = await reopen(next, first)
       await session.close(() => false)
-      expect(next.servers.marks().map(({ agentId }) => agentId)).toEqual([second])
-      expect(warmOf(next, second)).toBeDefined()
-      await stopAllServers(contextAt(next).ctx)
-      expect(serverProcesses(store.root)).toEqual([])
-      expect([warmOf(next, first), warmOf(next, second)]).toEqual([undefined, undefined])
+      expect(next.keptServers.uses().map(({ agentId }) => agentId)).toEqual([second])
+      expect(keptServerOf(next, second)).toBeDefined()
+      await stopAllKeptServers(contextAt(next).ctx)
+      expect(keptServerProcesses(store.root)).toEqual([])
+      expect([keptServerOf(next, first), keptServerOf(next, second)]).toEqual([undefined, undefined])
     }
     expect(steps).toBeGreaterThan(20)
   })
 
   test('is not, while its agent is held: then it is the next', async () => {
     const store = tempStore()
-    const [first, second, third] = [await warmAgent(store), await warmAgent(store), await warmAgent(store)]
+    const [first, second, third] = [
+      await agentWithServer(store),
+      await agentWithServer(store),
+      await agentWithServer(store),
+    ]
     const held = await reopen(store, first)
-    await boundServers(contextAt(store).ctx, 2)
-    const living = (): string[] => serverProcesses(store.root).map(({ agentId }) => agentId)
+    await limitKeptServers(contextAt(store).ctx, 2)
+    const living = (): string[] => keptServerProcesses(store.root).map(({ agentId }) => agentId)
     expect(living().sort()).toEqual([first, third].sort())
-    expect(warmOf(store, second)).toBeUndefined()
+    expect(keptServerOf(store, second)).toBeUndefined()
     await held.close(() => false)
-    await boundServers(contextAt(store).ctx, 1)
+    await limitKeptServers(contextAt(store).ctx, 1)
     expect(living()).toEqual([third])
-    await stopAllServers(contextAt(store).ctx)
+    await stopAllKeptServers(contextAt(store).ctx)
   })
 })
 
 describe('a mark without a server', () => {
   test('is taken away, and counts for nothing', async () => {
     const store = tempStore()
-    const id = await warmAgent(store)
+    const id = await agentWithServer(store)
     const others = [await newAgent(store), await newAgent(store)]
-    for (const other of others) store.servers.mark(other)
-    await boundServers(contextAt(store).ctx, 1)
-    expect(store.servers.marks().map(({ agentId }) => agentId)).toEqual([id])
-    expect(serverProcesses(store.root)).toHaveLength(1)
-    await stopAllServers(contextAt(store).ctx)
+    for (const other of others) store.keptServers.touch(other)
+    await limitKeptServers(contextAt(store).ctx, 1)
+    expect(store.keptServers.uses().map(({ agentId }) => agentId)).toEqual([id])
+    expect(keptServerProcesses(store.root)).toHaveLength(1)
+    await stopAllKeptServers(contextAt(store).ctx)
   })
 
   test('stays while its agent is held, which may be about to start one', async () => {
     const store = tempStore()
     const id = await newAgent(store)
-    store.servers.mark(id)
+    store.keptServers.touch(id)
     const held = await reopen(store, id)
-    await boundServers(contextAt(store).ctx, 0)
-    expect(store.servers.marks()).toHaveLength(1)
+    await limitKeptServers(contextAt(store).ctx, 0)
+    expect(store.keptServers.uses()).toHaveLength(1)
     await held.close(() => false)
-    await boundServers(contextAt(store).ctx, 0)
-    expect(store.servers.marks()).toEqual([])
+    await limitKeptServers(contextAt(store).ctx, 0)
+    expect(store.keptServers.uses()).toEqual([])
   })
 
   test('that died by itself is recorded so', async () => {
     const store = tempStore()
-    const id = await warmAgent(store)
-    const [pid = 0] = serverProcesses(store.root).map((server) => server.pid)
+    const id = await agentWithServer(store)
+    const [pid = 0] = keptServerProcesses(store.root).map((server) => server.pid)
     process.kill(-pid, 'SIGKILL')
-    await waitFor(() => serverProcesses(store.root).length === 0, 'its end')
-    await boundServers(contextAt(store).ctx, 0)
-    expect(store.servers.marks()).toEqual([])
-    expect(warmOf(store, id)).toBeUndefined()
+    await waitFor(() => keptServerProcesses(store.root).length === 0, 'its end')
+    await limitKeptServers(contextAt(store).ctx, 0)
+    expect(store.keptServers.uses()).toEqual([])
+    expect(keptServerOf(store, id)).toBeUndefined()
   })
 })
 
@@ -98,17 +102,17 @@ describe('of an agent that is done, one in another pid namespace', () => {
     ['is forgotten with it', false],
   ])('%s', async (_, hasChild) => {
     const store = tempStore()
-    const id = await warmAgent(store)
+    const id = await agentWithServer(store)
     if (hasChild) await newAgent(store, { name: 'child', parent: id })
     const session = await reopen(store, id)
-    const { warm } = session.state as { warm: WarmServer }
+    const { warm } = session.state as { warm: RecordedServer }
     session.append([{ kind: 'server.kept', ...warm, group: { ...warm.group, pid_namespace: '1' } }])
     const run_id = randomUUID()
     session.append([...beginning(session, run_id, 'hi'), completedRecord(run_id, null, true)])
     await settleAccounts(contextAt(store).ctx, session, true)
     await session.close(() => false)
     expect(session.state.state).toBe(hasChild ? 'active' : 'terminated')
-    expect([warmOf(store, id) !== undefined, store.servers.marks().length === 1]).toEqual([
+    expect([keptServerOf(store, id) !== undefined, store.keptServers.uses().length === 1]).toEqual([
       hasChild,
       hasChild,
     ])
@@ -117,15 +121,15 @@ describe('of an agent that is done, one in another pid namespace', () => {
 
 test('one in another pid namespace counts for nothing here, and stays recorded until it is gone', async () => {
   const store = tempStore()
-  const id = await warmAgent(store)
+  const id = await agentWithServer(store)
   const session = await reopen(store, id)
-  const { warm } = session.state as { warm: WarmServer }
+  const { warm } = session.state as { warm: RecordedServer }
   session.append([{ kind: 'server.kept', ...warm, group: { ...warm.group, pid_namespace: '1' } }])
   await session.close(() => false)
-  await boundServers(contextAt(store).ctx, 0)
-  expect([warmOf(store, id) !== undefined, store.servers.marks().length]).toEqual([true, 1])
+  await limitKeptServers(contextAt(store).ctx, 0)
+  expect([keptServerOf(store, id) !== undefined, store.keptServers.uses().length]).toEqual([true, 1])
   process.kill(-warm.group.process_group, 'SIGKILL')
-  await waitFor(() => serverProcesses(store.root).length === 0, 'its end')
-  await boundServers(contextAt(store).ctx, 0)
-  expect([warmOf(store, id) !== undefined, store.servers.marks().length]).toEqual([false, 0])
+  await waitFor(() => keptServerProcesses(store.root).length === 0, 'its end')
+  await limitKeptServers(contextAt(store).ctx, 0)
+  expect([keptServerOf(store, id) !== undefined, store.keptServers.uses().length]).toEqual([false, 0])
 })

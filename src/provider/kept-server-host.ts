@@ -11,17 +11,17 @@ import { ownIdentity } from '../host/identity.js'
 import { limits } from '../limits.js'
 import type { ProcessGroup } from '../session/records.js'
 import type { Session } from '../session/session.js'
-import type { WarmServer } from '../session/state.js'
+import type { RecordedServer } from '../session/state.js'
 import { randomUuid } from '../start/random.js'
 import type { AgentHost, CallOptions, KeptServer, LaunchCommand, LaunchedServer } from './contract.js'
 import { providerFailure } from './failure.js'
 import { startGated } from './gate.js'
+import { isServerAlive, keptServerError, killKeptServer } from './kept-server.js'
 import { type Leash, leash } from './leash.js'
 import type { Mark } from './mark.js'
 import { environmentWithout } from './program.js'
-import { besideServer, endServer, isLiving } from './warm.js'
 
-export interface WarmContext {
+export interface KeptServerContext {
   /** False where nothing may be kept. */
   isOn: boolean
   /** Of the run, as for any of its programs. */
@@ -35,7 +35,7 @@ export interface WarmContext {
   ): void
 }
 
-export class WarmHost {
+export class KeptServerHost {
   /** Whether a server of an earlier turn has ended in the middle of this one, by whatever: it is no child of ours. */
   hasDied = false
   private hasKilled = false
@@ -46,7 +46,7 @@ export class WarmHost {
 
   constructor(
     private readonly session: Session,
-    private readonly context: WarmContext,
+    private readonly context: KeptServerContext,
   ) {}
 
   /** What the provider is given; the server that was kept, where it lives, is in use from now on. */
@@ -65,9 +65,9 @@ export class WarmHost {
     const { store, id } = this.session
     try {
       if (warm === undefined) return
-      // The turn has its reply: a mark that cannot be made takes the server, not that.
-      const mark = (): void => store.servers.mark(id)
-      if (stays && this.isKept && isLiving(store.root, warm) && isDone(mark)) {
+      // The turn has its reply: where `servers/` cannot be written, the server is stopped and the reply stays.
+      const touch = (): void => store.keptServers.touch(id)
+      if (stays && this.isKept && isServerAlive(store.root, warm) && isDone(touch)) {
         this.leash?.release()
         return
       }
@@ -80,14 +80,14 @@ export class WarmHost {
   private keptServer(): KeptServer | undefined {
     const { store, id, state } = this.session
     const { warm } = state
-    if (warm === undefined || !isLiving(store.root, warm)) return undefined
-    const handle = store.servers.readHandle(id, warm.server_id)
+    if (warm === undefined || !isServerAlive(store.root, warm)) return undefined
+    const handle = store.keptServers.readHandle(id, warm.server_id)
     // Its substrat has died before it could be reached.
     if (handle === undefined) return undefined
     this.leash = leash(warm.group, markOf(warm.server_id))
     this.context.persist({ type: 'launched', group: warm.group })
-    store.servers.mark(id)
-    store.servers.boundOutput(id)
+    store.keptServers.touch(id)
+    store.keptServers.boundOutput(id)
     this.isKept = true
     this.isReopened = true
     return { handle, ...this.serverParts(warm) }
@@ -96,7 +96,7 @@ export class WarmHost {
   private async launch(command: LaunchCommand, options: CallOptions): Promise<LaunchedServer> {
     if (this.isClosed) throw providerFailure('crashed', 'a server is launched after its turn')
     const { session, context } = this
-    const { servers } = session.store
+    const { keptServers: servers } = session.store
     await this.mustStop()
     this.isKept = false
     this.isReopened = false
@@ -108,7 +108,7 @@ export class WarmHost {
       ...environmentWithout(['SUBSTRAT_TOKEN', 'SUBSTRAT_RUN', 'SUBSTRAT_SOCKET', 'SUBSTRAT_LAUNCH']),
       ...lasting,
     }
-    servers.mark(session.id)
+    servers.touch(session.id)
     const output = servers.openOutput(session.id)
     try {
       const start = { environment, mark: markOf(server_id), output: output.fd }
@@ -134,14 +134,14 @@ export class WarmHost {
         'crashed',
         'the provider broke its contract: a handle that is no bytes, or too many',
       )
-    store.servers.writeHandle(id, serverId, handle)
+    store.keptServers.writeHandle(id, serverId, handle)
     this.isKept = true
   }
 
-  private serverParts(server: WarmServer): Pick<KeptServer, 'output' | 'kill'> {
+  private serverParts(server: RecordedServer): Pick<KeptServer, 'output' | 'kill'> {
     const { store, id } = this.session
     return {
-      output: () => store.servers.readOutput(id),
+      output: () => store.keptServers.readOutput(id),
       kill: (graceMs) => this.stop(server, graceMs),
     }
   }
@@ -150,13 +150,13 @@ export class WarmHost {
   private async mustStop(): Promise<void> {
     await this.stop(this.session.state.warm, 0)
     const { state } = this.session
-    if (state.warm !== undefined) throw providerFailure('busy', besideServer(state).message)
+    if (state.warm !== undefined) throw providerFailure('busy', keptServerError(state).message)
   }
 
   /** Dead first, then recorded, in this turn or by whoever has the agent's lock next. What does not die stays recorded. */
-  private async stop(server: WarmServer | undefined, graceMs: number): Promise<void> {
+  private async stop(server: RecordedServer | undefined, graceMs: number): Promise<void> {
     if (server === undefined) return
-    const outcome = await endServer(this.session, server, graceMs)
+    const outcome = await killKeptServer(this.session, server, graceMs)
     // A server that this turn has killed is gone too, when it is stopped once more.
     this.hasDied ||= this.isReopened && !this.hasKilled && outcome === 'gone'
     this.hasKilled ||= outcome === 'killed'
@@ -166,7 +166,7 @@ export class WarmHost {
     this.leash?.release()
     this.context.persist({ type: 'server_stopped', server_id: server.server_id })
     // What cannot be taken away now, the next server replaces.
-    isDone(() => this.session.store.servers.forget(this.session.id))
+    isDone(() => this.session.store.keptServers.forget(this.session.id))
   }
 }
 

@@ -2,16 +2,16 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { WarmServer } from '../../src/session/state.js'
+import type { RecordedServer } from '../../src/session/state.js'
 import { FileStore } from '../../src/storage/store.js'
+import { ServerHouse } from '../support/kept-server.js'
 import { environment, isAlive } from '../support/processes.js'
 import { reopen } from '../support/sessions.js'
 import { waitFor } from '../support/wait.js'
-import { WarmHouse } from '../support/warm.js'
 
 describe.concurrent('a turn', () => {
   test('uses the server of the one before, with tools of its own', async () => {
-    const house = new WarmHouse()
+    const house = new ServerHouse()
     const id = await house.agent('a')
     const [first] = house.servers()
     expect(first).toBeDefined()
@@ -30,7 +30,7 @@ describe.concurrent('a turn', () => {
   })
 
   test('leaves a server that knows its agent, and no run; how it is reached is a secret', async () => {
-    const house = new WarmHouse()
+    const house = new ServerHouse()
     const id = await house.agent('a')
     const has = environment(house.server(id) as number)
     expect(has).toContain(`SUBSTRAT_SERVER=${house.kept(id)[0]?.server_id}`)
@@ -47,7 +47,7 @@ describe.concurrent('a turn', () => {
   })
 
   test('goes on cold after its server was killed by hand: the user is told nothing of it', async () => {
-    const house = new WarmHouse()
+    const house = new ServerHouse()
     const id = await house.agent('a')
     process.kill(-(house.server(id) as number), 'SIGKILL')
     await waitFor(() => house.servers().length === 0, 'the server to go')
@@ -60,7 +60,7 @@ describe.concurrent('a turn', () => {
   })
 
   test('goes on cold after its server hangs, which is killed', async () => {
-    const house = new WarmHouse({}, 'HEALTH_MS_MAX')
+    const house = new ServerHouse({}, 'HEALTH_MS_MAX')
     const id = await house.agent('a', 'hangs later')
     const hung = house.server(id) as number
     expect((await house.ok('send', 'a', 'two')).stdout).toBe('echo: two\n')
@@ -70,7 +70,7 @@ describe.concurrent('a turn', () => {
   })
 
   test('makes a server that is busy stop first', async () => {
-    const house = new WarmHouse()
+    const house = new ServerHouse()
     const id = await house.agent('a')
     const server = house.server(id)
     const native = await makeBusy(house, id)
@@ -80,7 +80,7 @@ describe.concurrent('a turn', () => {
   })
 
   test('goes on cold beside one that does not stop, which is killed', async () => {
-    const house = new WarmHouse({}, 'ABORT_MS_MAX')
+    const house = new ServerHouse({}, 'ABORT_MS_MAX')
     const id = await house.agent('a', 'is deaf to an abort')
     const deaf = house.server(id) as number
     await makeBusy(house, id)
@@ -93,7 +93,7 @@ describe.concurrent('a turn', () => {
     ['that fails', '[{"error":{"name":"UnknownError","data":{"message":"no"}}}]', 9],
     ['that asks for a person', '[{"ask for":[{"permission":"bash","patterns":["ls"],"metadata":{}}]}]', 5],
   ])('%s leaves none', async (_, prompt, exit) => {
-    const house = new WarmHouse()
+    const house = new ServerHouse()
     const id = await house.agent('a')
     expect(house.servers()).toHaveLength(1)
     expect(await house.run(['send', 'a', prompt])).toMatchObject({ exit })
@@ -104,7 +104,7 @@ describe.concurrent('a turn', () => {
   })
 
   test('that is cancelled leaves none', async () => {
-    const house = new WarmHouse()
+    const house = new ServerHouse()
     const id = await house.agent('a')
     const sender = house.start(['send', 'a', '[{"hang":1}]'])
     await promptKnown(house, id)
@@ -114,7 +114,7 @@ describe.concurrent('a turn', () => {
   })
 
   test('where nothing is to be kept has a server of its own', async () => {
-    const house = new WarmHouse({ SUBSTRAT_WARM_MAX: '0' })
+    const house = new ServerHouse({ SUBSTRAT_WARM_MAX: '0' })
     const id = await house.agent('a')
     expect(house.running()).toEqual([])
     expect(house.kinds(id)).not.toContain('server.kept')
@@ -137,7 +137,7 @@ describe.concurrent('nothing is left running', () => {
     ['another workspace', ['set', 'a', '--workspace', '/']],
     ['a conversation begun anew', ['resume', 'a', '--reseed']],
   ])('after %s', async (_, command) => {
-    const house = new WarmHouse()
+    const house = new ServerHouse()
     const id = await house.agent('a')
     expect(house.servers()).toHaveLength(1)
     await house.ok(...command)
@@ -151,7 +151,7 @@ describe.concurrent('nothing is left running', () => {
   })
 
   test('but what is no change to its program leaves it', async () => {
-    const house = new WarmHouse()
+    const house = new ServerHouse()
     await house.agent('a')
     await house.ok('set', 'a', '--title', 'of mine')
     await house.ok('show', 'a')
@@ -160,7 +160,7 @@ describe.concurrent('nothing is left running', () => {
   })
 
   test('after recover, also of the turns that it goes on with', async () => {
-    const house = new WarmHouse()
+    const house = new ServerHouse()
     const id = await house.agent('a')
     const sender = house.start(['send', 'a', '[{"hang":1}]'])
     await promptKnown(house, id)
@@ -172,7 +172,7 @@ describe.concurrent('nothing is left running', () => {
   })
 
   test('of an agent that is gone, after recover --all', async () => {
-    const house = new WarmHouse()
+    const house = new ServerHouse()
     const id = await house.agent('a')
     const [server] = house.servers()
     // As a person may who deletes it by hand.
@@ -186,7 +186,7 @@ describe.concurrent('nothing is left running', () => {
 
 describe.concurrent('of more servers than there may be', () => {
   test('the least recently used is stopped', async () => {
-    const house = new WarmHouse()
+    const house = new ServerHouse()
     const [a, b] = [await house.agent('a'), await house.agent('b')]
     await house.ok('send', 'a', 'two')
     const c = await house.agent('c')
@@ -196,7 +196,7 @@ describe.concurrent('of more servers than there may be', () => {
   })
 
   test('one in use is not, whoever used it last', async () => {
-    const house = new WarmHouse({ SUBSTRAT_WARM_MAX: '1' })
+    const house = new ServerHouse({ SUBSTRAT_WARM_MAX: '1' })
     const a = await house.agent('a')
     const prompt = JSON.stringify([{ 'wait for': path.join(house.root, 'go') }, { say: 'late' }])
     const sender = house.start(['send', 'a', prompt])
@@ -209,7 +209,7 @@ describe.concurrent('of more servers than there may be', () => {
   })
 
   test('as many as there may be are left of turns side by side', async () => {
-    const house = new WarmHouse()
+    const house = new ServerHouse()
     const names = ['a', 'b', 'c', 'd']
     for (const name of names) await house.agent(name)
     await Promise.all(names.map((name) => house.ok('send', name, 'again')))
@@ -218,7 +218,7 @@ describe.concurrent('of more servers than there may be', () => {
 })
 
 test('what was idle for half an hour is stopped by the next command that comes by', async () => {
-  const house = new WarmHouse()
+  const house = new ServerHouse()
   const [a, b] = [await house.agent('a'), await house.agent('b')]
   house.age(a, 29 * 60_000)
   await house.ok('deliver', '--all')
@@ -233,11 +233,11 @@ test('what was idle for half an hour is stopped by the next command that comes b
 })
 
 test('nothing is done beside a server that runs in another container, until it has ended', async () => {
-  const house = new WarmHouse()
+  const house = new ServerHouse()
   const id = await house.agent('a')
   const server = house.server(id) as number
   const session = await reopen(FileStore.openForWrite(house.home), id)
-  const { warm } = session.state as { warm: WarmServer }
+  const { warm } = session.state as { warm: RecordedServer }
   session.append([{ kind: 'server.kept', ...warm, group: { ...warm.group, pid_namespace: '1' } }])
   await session.close(() => false)
   const kinds = house.kinds(id)
@@ -258,7 +258,7 @@ test('nothing is done beside a server that runs in another container, until it h
 
 describe.concurrent('substrat killed', () => {
   test('before its server listens: the server is gone with it, and nothing is left of it', async () => {
-    const house = new WarmHouse()
+    const house = new ServerHouse()
     const spawning = house.begin('a', 'hi', 'never listens')
     await waitFor(() => house.servers().length === 1, 'the server')
     await waitFor(() => readLogs(house).includes('"server.kept"'), 'its record')
@@ -271,7 +271,7 @@ describe.concurrent('substrat killed', () => {
   })
 
   test('in the middle of a turn: the server does not go on with it, and its store is asked', async () => {
-    const house = new WarmHouse()
+    const house = new ServerHouse()
     const id = await house.agent('a')
     const sender = house.start(['send', 'a', '[{"say":"finished"},{"hang":1}]'])
     await waitFor(() => stored(house).includes('"finished"'), 'the answer in its store')
@@ -285,7 +285,7 @@ describe.concurrent('substrat killed', () => {
   })
 
   test('in the middle of a turn that is not finished: it is interrupted, and gone on with in another server', async () => {
-    const house = new WarmHouse()
+    const house = new ServerHouse()
     const id = await house.agent('a')
     const server = house.server(id) as number
     const sender = house.start(['send', 'a', '[{"hang":1}]'])
@@ -301,7 +301,7 @@ describe.concurrent('substrat killed', () => {
 })
 
 test('a copy of the home lets the servers of the first alone', async () => {
-  const house = new WarmHouse()
+  const house = new ServerHouse()
   const id = await house.agent('a')
   const server = house.server(id) as number
   const copy = house.copy({ XDG_DATA_HOME: house.env.XDG_DATA_HOME as string })
@@ -313,7 +313,7 @@ test('a copy of the home lets the servers of the first alone', async () => {
 })
 
 /** It works on something that nobody waits for, as after the death of who asked; its session. */
-async function makeBusy(house: WarmHouse, id: string): Promise<string> {
+async function makeBusy(house: ServerHouse, id: string): Promise<string> {
   const { url, password } = handleOf(house, id)
   const headers = { authorization: `Basic ${Buffer.from(`opencode:${password}`).toString('base64')}` }
   const [file = ''] = readdirSync(house.store('a')).filter((name) => name.startsWith('ses_'))
@@ -327,17 +327,17 @@ async function makeBusy(house: WarmHouse, id: string): Promise<string> {
 }
 
 /** In the middle of the second turn: OpenCode has its prompt, and substrat knows by what name. */
-async function promptKnown(house: WarmHouse, id: string): Promise<void> {
+async function promptKnown(house: ServerHouse, id: string): Promise<void> {
   await house.waitForRecord(id, 'provider.state', 3)
   await waitFor(() => stored(house).match(/"role":"user"/g)?.length === 2, 'the prompt in its store')
 }
 
-function handleOf(house: WarmHouse, id: string): { url: string; password: string } {
+function handleOf(house: ServerHouse, id: string): { url: string; password: string } {
   const { handle } = JSON.parse(readFileSync(house.agentFile(id, 'server.json'), 'utf8'))
   return JSON.parse(Buffer.from(handle, 'base64').toString())
 }
 
-function readLogs(house: WarmHouse): string {
+function readLogs(house: ServerHouse): string {
   try {
     return Object.values(house.logs()).join('')
   } catch {
@@ -345,7 +345,7 @@ function readLogs(house: WarmHouse): string {
   }
 }
 
-function stored(house: WarmHouse): string {
+function stored(house: ServerHouse): string {
   const folder = house.store('a')
   return readdirSync(folder)
     .filter((name) => name.startsWith('ses_'))

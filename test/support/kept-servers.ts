@@ -1,22 +1,22 @@
 /** Servers of agents without the command line: a shell that sleeps, kept as a turn keeps one. */
 import { onTestFinished } from 'vitest'
 import type { LaunchedServer } from '../../src/provider/contract.js'
+import { KeptServerHost } from '../../src/provider/kept-server-host.js'
 import { killGroup } from '../../src/provider/program.js'
-import { WarmHost } from '../../src/provider/warm-host.js'
 import type { ProcessGroup } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { newSession } from './sessions.js'
 
 export interface Held {
-  warm: WarmHost
+  host: KeptServerHost
   /** What was made durable, in order. */
   events: string[]
   groups: ProcessGroup[]
 }
 
 /** A turn's side of it. What it launches is dead when the test is over. */
-export function warmHost(session: Session, isOn = true): Held {
+export function keptServerHost(session: Session, isOn = true): Held {
   const events: string[] = []
   const groups: ProcessGroup[] = []
   onTestFinished(async () => {
@@ -28,7 +28,7 @@ export function warmHost(session: Session, isOn = true): Held {
     SUBSTRAT_RUN: 'r',
     SUBSTRAT_SOCKET: 's',
   }
-  const warm = new WarmHost(session, {
+  const host = new KeptServerHost(session, {
     isOn,
     environment,
     persist(event) {
@@ -40,23 +40,23 @@ export function warmHost(session: Session, isOn = true): Held {
         session.append([{ kind: 'server.stopped', server_id: event.server_id }])
     },
   })
-  return { warm, events, groups }
+  return { host, events, groups }
 }
 
 export async function launch(held: Held, script = 'exec sleep 3600'): Promise<LaunchedServer> {
-  const { launchServer } = await held.warm.open()
+  const { launchServer } = await held.host.open()
   if (launchServer === null) throw new Error('nothing may be kept')
   const command = { argv: ['/bin/sh', '-c', script] as [string, ...string[]], cwd: '/' }
   return launchServer(command, { signal: new AbortController().signal })
 }
 
 /** An agent at rest with a server that runs; its id. */
-export async function warmAgent(store: FileStore): Promise<string> {
+export async function agentWithServer(store: FileStore): Promise<string> {
   const session = await newSession(store)
-  const held = warmHost(session)
+  const held = keptServerHost(session)
   const server = await launch(held)
   await server.keep(Buffer.from('a handle'))
-  await held.warm.close(true)
+  await held.host.close(true)
   await session.close(() => false)
   return session.id
 }

@@ -3,13 +3,13 @@
  * after; `at rest`, after a turn that has kept it; `in use again`, in the middle of the turn after that.
  */
 import { writeFileSync } from 'node:fs'
-import { type WarmContext, WarmHost } from '../../src/provider/warm-host.js'
+import { type KeptServerContext, KeptServerHost } from '../../src/provider/kept-server-host.js'
 import { FileStore } from '../../src/storage/store.js'
 import { newSession } from './sessions.js'
 
 const [directory, what] = process.argv.slice(2) as [string, string]
 const session = await newSession(FileStore.openForWrite(`${directory}/home`))
-const context: WarmContext = {
+const context: KeptServerContext = {
   isOn: true,
   environment: { SUBSTRAT_HOME: session.store.root, SUBSTRAT_AGENT: session.id },
   persist(event) {
@@ -19,15 +19,15 @@ const context: WarmContext = {
     session.append([{ kind: 'server.kept', server_id: event.server_id, group: event.group }])
   },
 }
-const warm = new WarmHost(session, context)
-const { launchServer } = await warm.open()
+const host = new KeptServerHost(session, context)
+const { launchServer } = await host.open()
 const argv: [string, ...string[]] = ['/bin/sh', '-c', 'echo ran > ran; sleep 3600']
 const server = await launchServer?.({ argv, cwd: directory }, { signal: new AbortController().signal })
 if (what === 'at rest' || what === 'in use again') {
   await server?.keep(Buffer.from('a handle'))
-  await warm.close(true)
+  await host.close(true)
 }
-if (what === 'in use again') await new WarmHost(session, context).open()
+if (what === 'in use again') await new KeptServerHost(session, context).open()
 writeFileSync(`${directory}/there`, '')
 setInterval(() => undefined, 1000)
 await server?.exited
