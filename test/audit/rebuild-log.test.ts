@@ -6,9 +6,8 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { checkHome } from '../../src/audit/check.js'
 import { rebuildLog } from '../../src/audit/rebuild-log.js'
 import { findKey } from '../../src/session/key-index.js'
-import { recordsFrom } from '../../src/session/load.js'
 import { openForRead } from '../../src/session/open-for-read.js'
-import type { NewRecord, SessionRecord } from '../../src/session/records.js'
+import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import type { State } from '../../src/session/state.js'
 import { isUnfinished } from '../../src/session/status.js'
@@ -21,6 +20,7 @@ import {
   appendTurn,
   beginning,
   newAgent,
+  recordsOf,
   reopen,
   replied,
   startedRun,
@@ -65,16 +65,6 @@ async function rebuild(id: string, home = store): Promise<State> {
   return openForRead(home, id)?.state as State
 }
 
-function recordsOf(id: string): SessionRecord[] {
-  const log = store.logs.openForRead(id)
-  if (log === undefined) return []
-  try {
-    return [...recordsFrom(log, { seq: 1, offset: 0 })].map(({ record }) => record)
-  } finally {
-    log.close()
-  }
-}
-
 /** A turn that was asked for by mail. */
 function mailTurn(session: Session, message_id: string, from: string, isEnded = true): void {
   const run_id = randomUUID()
@@ -108,7 +98,7 @@ test('the new log begins with the whole batches of the old one, which is kept by
     path: 'lead/child',
     run: { status: 'completed' },
   })
-  expect(recordsOf(child).at(-1)).toMatchObject({ kind: 'session.rebuilt', kept, last_seq: 17 })
+  expect(recordsOf(store, child).at(-1)).toMatchObject({ kind: 'session.rebuilt', kept, last_seq: 17 })
   expect(checkHome(store, { isRecovered: true })).toEqual([])
 })
 

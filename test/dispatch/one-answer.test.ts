@@ -12,7 +12,6 @@ import { deliver } from '../../src/operations/deliver.js'
 import { type ContinuePolicy, type RecoveredAgent, recover } from '../../src/operations/recover.js'
 import { resume } from '../../src/operations/resume.js'
 import { send } from '../../src/operations/send.js'
-import { recordsFrom } from '../../src/session/load.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
@@ -21,7 +20,7 @@ import { contextAt } from '../support/contexts.js'
 import { copyOf, killedAt } from '../support/killed.js'
 import { mailOf } from '../support/mail.js'
 import { sendRequest } from '../support/send-request.js'
-import { newAgent } from '../support/sessions.js'
+import { newAgent, recordsOf } from '../support/sessions.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
 
 /** Whose tools need nobody's approval. */
@@ -117,16 +116,6 @@ async function eachLeft(
     if (seen.has(print)) continue
     seen.add(print)
     await check(store, family, n)
-  }
-}
-
-function recordsOf(store: FileStore, agentId: string): SessionRecord[] {
-  const log = store.logs.openForRead(agentId)
-  if (log === undefined) return []
-  try {
-    return [...recordsFrom(log, { seq: 1, offset: 0 })].map(({ record }) => record)
-  } finally {
-    log.close()
   }
 }
 

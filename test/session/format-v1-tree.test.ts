@@ -2,30 +2,24 @@
  * The third frozen home of format 1 (test/formats/v1/home-tree, made by make-tree.sh): agents below agents, mail among
  * them, reminders, gates, watches. Every later program reads it, and goes on with what waits in it.
  */
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { checkHome } from '../../src/audit/check.js'
 import { clock } from '../../src/clock.js'
 import { sendBack, sendOwed } from '../../src/mail/answers.js'
 import { controlRecords, listPending, nextMail } from '../../src/mail/inbox.js'
-import { ProviderRegistry } from '../../src/provider/registry.js'
-import { settle } from '../../src/recovery/settle.js'
-import { recordsFrom } from '../../src/session/load.js'
 import { openForRead } from '../../src/session/open-for-read.js'
-import { readRecordText } from '../../src/session/read.js'
 import type { State } from '../../src/session/state.js'
 import { deriveStatus } from '../../src/session/status.js'
 import { FileStore } from '../../src/storage/store.js'
 import { livingBelow, livingChildren } from '../../src/tree/children.js'
 import { resolveAgent } from '../../src/tree/names.js'
+import { FROZEN, frozenHome, recordLines, settleFrozen } from '../support/frozen-home.js'
 import { mailOf } from '../support/mail.js'
 import { reading } from '../support/readings.js'
 import { appendTurn, newSession, reopen } from '../support/sessions.js'
-import { tempDirectory } from '../support/temp.js'
-import { POLICY } from '../support/turns.js'
 
-const FROZEN = join(import.meta.dirname, '../formats/v1')
 /** Soon after it was frozen: nothing that waits for a time is due. */
 const NOW = '2026-11-20T18:00:00.000Z'
 const { now, beganAt } = clock
@@ -33,9 +27,7 @@ let store: FileStore
 
 beforeEach(() => {
   clock.now = () => Date.parse(NOW)
-  const root = join(tempDirectory(), 'home')
-  cpSync(join(FROZEN, 'home-tree'), root, { recursive: true })
-  store = FileStore.openForRead(root) as FileStore
+  store = frozenHome('home-tree')
 })
 
 afterEach(() => {
@@ -68,17 +60,10 @@ function toldOf(state: State): string[] {
     delivered: delivered.length,
     pending: listPending(store, state).map(({ kind, from_path, content }) => [kind, from_path, content]),
   }
-  const lines = [
+  return [
     `${path}: ${state.state}, ${state.run?.status}, ${deriveStatus(state, false, reading(NOW))} ${JSON.stringify(facts)}`,
+    ...recordLines(store, id),
   ]
-  const log = store.logs.openForRead(id)
-  for (const { record } of log === undefined ? [] : recordsFrom(log, { seq: 1, offset: 0 })) {
-    const text = readRecordText(store, id, record).replaceAll('\n', ' ')
-    const start = text.length > 60 ? `${text.slice(0, 60)}… (${text.length})` : text
-    lines.push(`  ${record.seq} ${record.ts} ${record.kind} ${start}`.trimEnd())
-  }
-  log?.close()
-  return lines
 }
 
 describe('the frozen home of the tree is read', () => {
@@ -127,21 +112,13 @@ describe('the frozen home of the tree is written to', () => {
     store = FileStore.openForWrite(store.root)
     for (const id of store.agentIds()) {
       const session = await reopen(store, id)
-      await settle(session, {
-        providers: new ProviderRegistry(() => []),
-        policy: POLICY,
-        unknownTool: 'stop',
-        goesOn: false,
-        note: () => undefined,
-      })
-      const options = { isRepeat: true, note: expect.unreachable }
-      sendOwed(session, options)
+      await settleFrozen(session)
       if (session.state.state === 'terminated') sendBack(store, session.state, expect.unreachable)
       else {
         session.append(controlRecords(session))
         appendTurn(session, 'after the thaw', 'echo: after the thaw')
       }
-      sendOwed(session, options)
+      sendOwed(session, { isRepeat: true, note: expect.unreachable })
       await session.close((state) => state.reminders.length > 0 || store.mail.ids(state.id).length > 0)
     }
     expect(checkHome(store, { isRecovered: true })).toEqual([])

@@ -2,29 +2,22 @@
  * The second frozen home of format 1 (test/formats/v1/home-turns, made by make-turns.sh): tools, waits, tokens,
  * compaction. Every later program reads it, and goes on with what waits in it.
  */
-import { cpSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { checkHome } from '../../src/audit/check.js'
 import { clock } from '../../src/clock.js'
-import { sendOwed } from '../../src/mail/answers.js'
 import type { ModelMessage } from '../../src/provider/contract.js'
-import { ProviderRegistry } from '../../src/provider/registry.js'
-import { settle } from '../../src/recovery/settle.js'
-import { recordsFrom } from '../../src/session/load.js'
 import { openForRead } from '../../src/session/open-for-read.js'
-import { readRecordText } from '../../src/session/read.js'
 import type { State } from '../../src/session/state.js'
 import { deriveStatus } from '../../src/session/status.js'
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { conversation } from '../../src/turn/prompt/history.js'
+import { FROZEN, frozenHome, recordLines, settleFrozen } from '../support/frozen-home.js'
 import { reading } from '../support/readings.js'
 import { appendTurn, reopen } from '../support/sessions.js'
-import { tempDirectory } from '../support/temp.js'
-import { POLICY } from '../support/turns.js'
 
-const FROZEN = join(import.meta.dirname, '../formats/v1')
 /** Soon after it was frozen: its tokens are good. */
 const NOW = '2026-11-20T15:00:00.000Z'
 const { now } = clock
@@ -32,9 +25,7 @@ let store: FileStore
 
 beforeEach(() => {
   clock.now = () => Date.parse(NOW)
-  const root = join(tempDirectory(), 'home')
-  cpSync(join(FROZEN, 'home-turns'), root, { recursive: true })
-  store = FileStore.openForRead(root) as FileStore
+  store = frozenHome('home-turns')
 })
 
 afterEach(() => {
@@ -54,14 +45,7 @@ function told(): string {
     lines.push(
       `${state.name}: ${state.state}, ${state.run?.status}, ${deriveStatus(state, false, reading(NOW))};${tokens}`,
     )
-    const log = store.logs.openForRead(id)
-    if (log === undefined) continue
-    for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
-      const text = readRecordText(store, id, record).replaceAll('\n', ' ')
-      const start = text.length > 60 ? `${text.slice(0, 60)}… (${text.length})` : text
-      lines.push(`  ${record.seq} ${record.ts} ${record.kind} ${start}`.trimEnd())
-    }
-    log.close()
+    lines.push(...recordLines(store, id))
   }
   return `${lines.join('\n')}\n`
 }
@@ -100,15 +84,7 @@ describe('the frozen home of turns is written to', () => {
     store = FileStore.openForWrite(store.root)
     for (const id of store.agentIds()) {
       const session = await reopen(store, id)
-      await settle(session, {
-        providers: new ProviderRegistry(() => []),
-        policy: POLICY,
-        unknownTool: 'stop',
-        goesOn: false,
-        note: () => undefined,
-      })
-      // What had ended when nobody was told of it yet is told once.
-      sendOwed(session, { isRepeat: true, note: expect.unreachable })
+      await settleFrozen(session)
       if (session.state.run?.wait == null) appendTurn(session, 'after the thaw', 'echo: after the thaw')
       expectWhole(conversation(session))
       await session.close(() => false)

@@ -2,53 +2,33 @@
  * The frozen home of format 1 (test/formats/v1/home, made by make.sh beside it): every later program reads it, and
  * writes to it.
  */
-import { cpSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { checkHome } from '../../src/audit/check.js'
-import { sendOwed } from '../../src/mail/answers.js'
 import { nextMail } from '../../src/mail/inbox.js'
-import { ProviderRegistry } from '../../src/provider/registry.js'
-import { settle } from '../../src/recovery/settle.js'
-import { recordsFrom } from '../../src/session/load.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import { readPastRun } from '../../src/session/past-run.js'
 import { readRecordText } from '../../src/session/read.js'
-import type { SessionRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
 import { deriveStatus } from '../../src/session/status.js'
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
+import { FROZEN, frozenHome, settleFrozen } from '../support/frozen-home.js'
 import { reading } from '../support/readings.js'
-import { appendTurn, newSession, reopen } from '../support/sessions.js'
-import { tempDirectory } from '../support/temp.js'
-import { POLICY } from '../support/turns.js'
+import { appendTurn, newSession, recordsOf, reopen } from '../support/sessions.js'
 
-const FROZEN = join(import.meta.dirname, '../formats/v1')
 const NAMES = ['completed', 'blob', 'failed', 'terminated', 'queued', 'interrupted', 'open']
 let store: FileStore
 /** When it was frozen. */
 const NOW = '2026-11-20T12:00:00.000Z'
 
 beforeEach(() => {
-  // Reading takes a look at locks, and git keeps no empty directory: a copy, as a backup would give it back.
-  const root = join(tempDirectory(), 'home')
-  cpSync(join(FROZEN, 'home'), root, { recursive: true })
-  store = FileStore.openForRead(root) as FileStore
+  store = frozenHome('home')
 })
 
 function stateOf(name: string): State {
   return openForRead(store, resolveAgent(store, name))?.state as State
-}
-
-function recordsOf(id: string): SessionRecord[] {
-  const log = store.logs.openForRead(id)
-  if (log === undefined) return []
-  try {
-    return [...recordsFrom(log, { seq: 1, offset: 0 })].map(({ record }) => record)
-  } finally {
-    log.close()
-  }
 }
 
 /** What each agent says, for a comparison with what was written down when it was frozen. */
@@ -59,7 +39,7 @@ function told(): string {
     lines.push(
       `${id} ${state.name ?? '-'}: ${state.state}, ${state.last_seq} records, ${deriveStatus(state, false, reading(NOW))}`,
     )
-    for (const record of recordsOf(id)) {
+    for (const record of recordsOf(store, id)) {
       const text = readRecordText(store, id, record)
       lines.push(`  ${record.seq} ${record.ts} ${record.kind}${text === '' ? '' : ` ${shortened(text)}`}`)
     }
@@ -117,24 +97,17 @@ describe('the frozen home of format 1 is read', () => {
 describe('the frozen home of format 1 is written to', () => {
   test('each living agent is settled and takes a turn', async () => {
     store = FileStore.openForWrite(store.root)
-    const providers = new ProviderRegistry(() => [])
     for (const id of store.agentIds()) {
       const session = await reopen(store, id)
-      await settle(session, {
-        providers,
-        policy: POLICY,
-        unknownTool: 'stop',
-        goesOn: false,
-        note: () => undefined,
-      })
-      // What had ended when nobody was told of it yet is told once.
-      sendOwed(session, { isRepeat: true, note: expect.unreachable })
+      await settleFrozen(session)
       if (session.state.state !== 'terminated') appendTurn(session, 'after the thaw', 'echo: after the thaw')
       await session.close((state) => state.name === 'queued')
     }
     expect(checkHome(store, { isRecovered: true })).toEqual([])
     expect(stateOf('open').run?.status).toBe('completed')
-    expect(recordsOf(stateOf('open').id).filter(({ kind }) => kind === 'run.interrupted')).toHaveLength(1)
+    expect(
+      recordsOf(store, stateOf('open').id).filter(({ kind }) => kind === 'run.interrupted'),
+    ).toHaveLength(1)
   })
 
   test('the message that waits is delivered next', async () => {

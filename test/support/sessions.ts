@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { bootId } from '../../src/host/identity.js'
-import type { NewRecord } from '../../src/session/records.js'
+import { recordsFrom } from '../../src/session/load.js'
+import type { NewRecord, SessionRecord } from '../../src/session/records.js'
 import { openForAppend, type Session } from '../../src/session/session.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { createAgent, type TreeBounds } from '../../src/tree/birth.js'
@@ -66,6 +67,17 @@ export async function terminate(store: FileStore, agentId: string): Promise<void
 
 export function reopen(store: FileStore, agentId: string): Promise<Session> {
   return openForAppend(store, agentId, { command: 'test', waitMs: 0 })
+}
+
+/** All records of the log; none where there is no log. */
+export function recordsOf(store: FileStore, agentId: string): SessionRecord[] {
+  const log = store.logs.openForRead(agentId)
+  if (log === undefined) return []
+  try {
+    return [...recordsFrom(log, { seq: 1, offset: 0 })].map(({ record }) => record)
+  } finally {
+    log.close()
+  }
 }
 
 export function startedRun(runId: string, key?: string): NewRecord<'run.started'> {

@@ -1,0 +1,43 @@
+/** The frozen homes of format 1 (test/formats/v1). */
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { sendOwed } from '../../src/mail/answers.js'
+import { ProviderRegistry } from '../../src/provider/registry.js'
+import { settle } from '../../src/recovery/settle.js'
+import { readRecordText } from '../../src/session/read.js'
+import type { Session } from '../../src/session/session.js'
+import { FileStore } from '../../src/storage/store.js'
+import { recordsOf } from './sessions.js'
+import { tempDirectory } from './temp.js'
+import { POLICY } from './turns.js'
+
+export const FROZEN = join(import.meta.dirname, '../formats/v1')
+
+/** A copy, as a backup would restore it: reading takes locks, and git keeps no empty directory. */
+export function frozenHome(name: string): FileStore {
+  const root = join(tempDirectory(), 'home')
+  cpSync(join(FROZEN, name), root, { recursive: true })
+  return FileStore.openForRead(root) as FileStore
+}
+
+/** A line for each record, to compare with the lines that were stored when the home was frozen. */
+export function recordLines(store: FileStore, id: string): string[] {
+  return recordsOf(store, id).map((record) => {
+    const text = readRecordText(store, id, record).replaceAll('\n', ' ')
+    const start = text.length > 60 ? `${text.slice(0, 60)}… (${text.length})` : text
+    return `  ${record.seq} ${record.ts} ${record.kind} ${start}`.trimEnd()
+  })
+}
+
+/** Recovers the agent without a turn, and sends what it owes. */
+export async function settleFrozen(session: Session): Promise<void> {
+  await settle(session, {
+    providers: new ProviderRegistry(() => []),
+    policy: POLICY,
+    unknownTool: 'stop',
+    goesOn: false,
+    note: () => undefined,
+  })
+  sendOwed(session, { isRepeat: true, note: expect.unreachable })
+}
