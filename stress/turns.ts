@@ -69,6 +69,7 @@ const EXPERIMENTS: Record<string, (lab: Lab) => Promise<string[]>> = {
   },
   async cancel(lab) {
     const times = (await cancelTimes(lab, Number(values.runs))).sort((a, b) => a - b)
+    if (times.length === 0) return ['no run could be measured']
     const [median, max] = [times[Math.floor(times.length / 2)] as number, times.at(-1) as number]
     console.log(
       `cancel: ${times.length} runs, request to last process gone: median ${median.toFixed(0)} ms, max ${max.toFixed(0)} ms (target ${CANCEL_MS_TARGET} ms)`,
