@@ -35,22 +35,25 @@ export async function send(ctx: Context, request: SendRequest, onOutcome: OnOutc
 
 async function converseOrQueue(ctx: Context, request: SendRequest, onOutcome: OnOutcome): Promise<void> {
   const waitMs = request.ifBusy === 'wait' ? ctx.bounds.waitMs : 0
-  let hasBegun = false
+  let hasAgent = false
   let isLeft = false
   try {
     await visit(ctx, request.agentId, { waitMs, goesOn: true }, async (session, settled) => {
-      hasBegun = !session.state.hold && !session.state.gate.isGated
+      hasAgent = true
       isLeft = (await converse(ctx, session, settled, request, onOutcome)) === 'left'
     })
   } catch (error) {
-    const isKept = error instanceof SubstratError && QUEUED_FOR.has(error.code)
-    if (hasBegun || request.ifBusy !== 'queue' || !isKept) throw error
+    if (request.ifBusy !== 'queue' || !isUntaken(error, hasAgent)) throw error
     isLeft = true
   }
   if (isLeft) onOutcome(queue(ctx, request))
 }
 
-const QUEUED_FOR = new Set(['LOCKED', 'ON_HOLD', 'GATED'])
+/** Whether the error says that the log has nothing of the message. A lock that is lost during the visit does not say so. */
+function isUntaken(error: unknown, hasAgent: boolean): boolean {
+  if (!(error instanceof SubstratError)) return false
+  return error.code === 'ON_HOLD' || error.code === 'GATED' || (error.code === 'LOCKED' && !hasAgent)
+}
 
 /** `left`: the agent waits, and the message is to be left for later. */
 async function converse(
