@@ -29,7 +29,7 @@ import {
   digestDecision,
   findToken,
   mintToken,
-} from '../turn/decision.js'
+} from '../turn/tokens.js'
 import { cappedResult } from '../turn/tools/toolbox.js'
 
 export interface DecisionRequest {

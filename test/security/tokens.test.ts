@@ -1,7 +1,7 @@
 /** A resume token is the only key to a parked turn: a wrong one is told from a right one in the same time. */
 import { beforeEach, expect, test, vi } from 'vitest'
 import type { State, TokenEntry } from '../../src/session/state.js'
-import { findToken, mintToken } from '../../src/turn/decision.js'
+import { findToken, mintToken } from '../../src/turn/tokens.js'
 
 const { compared } = vi.hoisted(() => ({ compared: [] as [Uint8Array, Uint8Array][] }))
 vi.mock('node:crypto', async (importOriginal) => {

@@ -107,6 +107,6 @@ const EQUIVALENT = 'secrets are compared in a time that depends on them'
 test('a mutant is noticed, and one that nobody can notice is not', async () => {
   const args = ['stress/run.mjs', 'mutants', '--only', NOTICED, '--only', EQUIVALENT]
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: repository })
-  expect(stdout).toMatch(new RegExp(`^noticed .*: ${NOTICED}\\n +by turn/decision: `, 'm'))
+  expect(stdout).toMatch(new RegExp(`^noticed .*: ${NOTICED}\\n +by turn/tokens: `, 'm'))
   expect(stdout).toMatch(new RegExp(`^equivalent .*: ${EQUIVALENT}$`, 'm'))
 })

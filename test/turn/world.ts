@@ -7,7 +7,6 @@ import { diagnose, type Row } from '../../src/recovery/table.js'
 import type { Ask, CallRecord, Decision, NewRecord, SessionRecord } from '../../src/session/records.js'
 import type { Call, Run, State } from '../../src/session/state.js'
 import { isDue, isInterrupted, waitIsGood } from '../../src/session/status.js'
-import type { MintedToken } from '../../src/turn/decision.js'
 import { conversation, exchanges, type Readable } from '../../src/turn/prompt/history.js'
 import { revokedRecords, withdrawnRecords } from '../../src/turn/step/calls.js'
 import { step, withRest } from '../../src/turn/step/step.js'
@@ -18,6 +17,7 @@ import type {
   StopReason,
   TurnEvent,
 } from '../../src/turn/step/turn-event.js'
+import type { MintedToken } from '../../src/turn/tokens.js'
 import { foldAll, locationOf, placed, timeOf } from '../support/folding.js'
 import { reading } from '../support/readings.js'
 import { createdRecord } from '../support/sessions.js'

@@ -7,7 +7,7 @@ import { assert } from '../../errors.js'
 import { limits } from '../../limits.js'
 import type { Ask, NewRecord } from '../../session/records.js'
 import type { Call, Run, State } from '../../session/state.js'
-import type { MintedToken } from '../decision.js'
+import type { MintedToken } from '../tokens.js'
 import { askStep, assembledRecords, completedRecord, reply } from './records.js'
 import { isRepeatable, type Step, type ToolOutcome, type ToolPolicy, type TurnEvent } from './turn-event.js'
 

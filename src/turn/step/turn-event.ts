@@ -9,7 +9,7 @@ import type {
   RunError,
   Usage,
 } from '../../session/records.js'
-import type { Decided, MintedToken } from '../decision.js'
+import type { Decided, MintedToken } from '../tokens.js'
 
 export type ProviderKind = 'model' | 'agent'
 
