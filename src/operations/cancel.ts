@@ -18,8 +18,9 @@ import { isUnfinished } from '../session/status.js'
 import { randomUuid } from '../start/random.js'
 import { livingBelow } from '../tree/children.js'
 import { isBelow } from '../tree/forest.js'
-import { revokedRecords, withdrawnRecords } from '../turn/step/calls.js'
+import { withdrawnRecords } from '../turn/step/calls.js'
 import { runStarted } from '../turn/step/records.js'
+import { revokedRecords } from '../turn/tokens.js'
 
 export interface CancelledAgent {
   agent: AgentView

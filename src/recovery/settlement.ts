@@ -5,9 +5,9 @@ import type { Interruption, NewRecord } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
 import type { Status } from '../session/status.js'
 import { overtakenRecords } from '../turn/ask/program-calls.js'
-import { revokedRecords } from '../turn/step/calls.js'
 import { completedRecord, reply } from '../turn/step/records.js'
 import { isRepeatable, type ToolPolicy } from '../turn/step/turn-event.js'
+import { revokedRecords } from '../turn/tokens.js'
 import { RECOVERY_TABLE, type Row } from './table.js'
 
 export interface SettlementFacts {

@@ -4,8 +4,8 @@ import { readableTime } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
 import type { ClockReading } from '../host/identity.js'
 import { isOver } from '../session/durations.js'
-import type { Decision, NewRecord } from '../session/records.js'
-import type { State, TokenEntry } from '../session/state.js'
+import type { Ask, Decision, NewRecord } from '../session/records.js'
+import type { Run, State, TokenEntry } from '../session/state.js'
 import { sha256Hex } from '../start/hash.js'
 import { random, randomUuid } from '../start/random.js'
 
@@ -33,6 +33,26 @@ export function mintToken(expiresAt: string): { token: MintedToken; secret: stri
   const token_id = randomUuid()
   const secret = `st_${token_id}_${random.bytes(24).toString('base64url')}`
   return { token: { token_id, hash: hashOf(secret), expires_at: expiresAt }, secret }
+}
+
+/** With the token that lets it go on. */
+export function waitRecords(
+  run_id: string,
+  wait: 'input' | 'approval',
+  { token_id, hash, expires_at }: MintedToken,
+  asks: Ask[],
+): NewRecord[] {
+  return [
+    { kind: 'token.minted', run_id, token_id, hash, expires_at },
+    {
+      kind: 'run.waiting',
+      run_id,
+      wait,
+      asks,
+      token_id,
+      deadline_at: expires_at,
+    },
+  ]
 }
 
 export function digestDecision(decision: Decision, text: string): string {
@@ -87,6 +107,19 @@ export function alreadyDecided(state: State, entry: TokenEntry): SubstratError {
     `the token ${entry.token_id} was used already, with another decision (${entry.decision})`,
     state,
   )
+}
+
+/** The token of the run's wait, where it could still be used. */
+export function revokedRecords(
+  state: State,
+  run: Run,
+  reason: NewRecord<'token.revoked'>['reason'],
+): NewRecord[] {
+  const token_id = run.wait?.resume_token_id ?? null
+  const token = state.tokens.find((entry) => entry.token_id === token_id)
+  return token?.status === 'minted'
+    ? [{ kind: 'token.revoked', run_id: run.run_id, token_id: token.token_id, reason }]
+    : []
 }
 
 const REVOKED: Record<string, string> = {

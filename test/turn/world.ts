@@ -8,7 +8,7 @@ import type { Ask, CallRecord, Decision, NewRecord, SessionRecord } from '../../
 import type { Call, Run, State } from '../../src/session/state.js'
 import { isDue, isInterrupted, waitIsGood } from '../../src/session/status.js'
 import { conversation, exchanges, type Readable } from '../../src/turn/prompt/history.js'
-import { revokedRecords, withdrawnRecords } from '../../src/turn/step/calls.js'
+import { withdrawnRecords } from '../../src/turn/step/calls.js'
 import { step, withRest } from '../../src/turn/step/step.js'
 import type {
   Effect,
@@ -18,6 +18,7 @@ import type {
   TurnEvent,
 } from '../../src/turn/step/turn-event.js'
 import type { MintedToken } from '../../src/turn/tokens.js'
+import { revokedRecords } from '../../src/turn/tokens.js'
 import { foldAll, locationOf, placed, timeOf } from '../support/folding.js'
 import { reading } from '../support/readings.js'
 import { createdRecord } from '../support/sessions.js'

@@ -5,9 +5,9 @@
  */
 import { assert } from '../../errors.js'
 import { limits } from '../../limits.js'
-import type { Ask, NewRecord } from '../../session/records.js'
+import type { NewRecord } from '../../session/records.js'
 import type { Call, Run, State } from '../../session/state.js'
-import type { MintedToken } from '../tokens.js'
+import { waitRecords } from '../tokens.js'
 import { askStep, assembledRecords, completedRecord, reply } from './records.js'
 import { isRepeatable, type Step, type ToolOutcome, type ToolPolicy, type TurnEvent } from './turn-event.js'
 
@@ -149,27 +149,7 @@ export function parkedRecords(
   policy: ToolPolicy,
 ): NewRecord[] {
   const isQuestion = asks.every(({ tool }) => policy.kindOf(tool) === 'ask')
-  return waitingFor(run_id, isQuestion ? 'input' : 'approval', token, asks)
-}
-
-/** With the token that lets it go on. */
-export function waitingFor(
-  run_id: string,
-  wait: 'input' | 'approval',
-  { token_id, hash, expires_at }: MintedToken,
-  asks: Ask[],
-): NewRecord[] {
-  return [
-    { kind: 'token.minted', run_id, token_id, hash, expires_at },
-    {
-      kind: 'run.waiting',
-      run_id,
-      wait,
-      asks,
-      token_id,
-      deadline_at: expires_at,
-    },
-  ]
+  return waitRecords(run_id, isQuestion ? 'input' : 'approval', token, asks)
 }
 
 /** Results for the calls that will not be run, so that no history lacks one. */
@@ -187,19 +167,6 @@ export function withdrawnRecords(run: Run, why: string): NewRecord[] {
           : `Not run: ${why}.`,
       is_error: true,
     }))
-}
-
-/** The token of the run's wait, where it could still be used. */
-export function revokedRecords(
-  state: State,
-  run: Run,
-  reason: NewRecord<'token.revoked'>['reason'],
-): NewRecord[] {
-  const token_id = run.wait?.resume_token_id ?? null
-  const token = state.tokens.find((entry) => entry.token_id === token_id)
-  return token?.status === 'minted'
-    ? [{ kind: 'token.revoked', run_id: run.run_id, token_id: token.token_id, reason }]
-    : []
 }
 
 function finishedCall(call: Call): Call {

@@ -9,6 +9,7 @@ import { assert } from '../../errors.js'
 import { addUsage } from '../../session/fold/turn.js'
 import type { NewRecord } from '../../session/records.js'
 import type { Run, State } from '../../session/state.js'
+import { revokedRecords, waitRecords } from '../tokens.js'
 import {
   callOf,
   decidedStep,
@@ -16,9 +17,7 @@ import {
   proceed,
   resultRecord,
   resultRecords,
-  revokedRecords,
   toolFinished,
-  waitingFor,
   withdrawnRecords,
 } from './calls.js'
 import { compactedRecord, modelFailed, modelResponded } from './model.js'
@@ -117,7 +116,7 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
       return {
         records: [
           ...stateRecord(run_id, event.state),
-          ...waitingFor(run_id, event.wait, event.token, event.asks),
+          ...waitRecords(run_id, event.wait, event.token, event.asks),
         ],
       }
     case 'program_limited':
