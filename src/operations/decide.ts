@@ -21,14 +21,14 @@ import type { Settled } from '../recovery/settle.js'
 import { readContinuedRun } from '../session/past-run.js'
 import type { Decision, NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
-import type { Run, State, TokenEntry, Wait } from '../session/state.js'
+import type { State, TokenEntry, Wait } from '../session/state.js'
 import {
   alreadyDecided,
   checkToken,
   type Decided,
   digestDecision,
   findToken,
-  mintToken,
+  rotation,
 } from '../turn/tokens.js'
 import { cappedResult } from '../turn/tools/toolbox.js'
 
@@ -64,7 +64,8 @@ async function decideIn(
   if (entry !== undefined) checkToken(session.state, entry, readClock())
   const wait = waitOf(session.state, entry?.token_id ?? request.tokenId)
   checkDecision(session.state, wait, request)
-  const asks = asksOf(session, wait) ?? []
+  const asked = asksOf(session, wait)
+  const asks = asked ?? []
   const { decision, text } = request
   if (request.token === null) {
     // Not before it is so: there may be no slot to go on with.
@@ -73,12 +74,12 @@ async function decideIn(
     })
   }
   // A person at the machine has no secret, and needs none: the token that was handed out is replaced in the same batch.
-  const { records: rotation, token_id } =
+  const { records, token_id } =
     entry === undefined
-      ? rotationOf(session, wait, wait.deadline_at as string)
+      ? rotation(session.state, asked, wait.deadline_at as string)
       : { records: [], token_id: entry.token_id }
   const digest = digestDecision(decision, text)
-  const decided = { token_id, decision, digest, rotation, ...givenText(session, request) }
+  const decided = { token_id, decision, digest, rotation: records, ...givenText(session, request) }
   await runOwnTurn(ctx, session, onOutcome, (options) => decideTurn(ctx, session, decided, asks, options))
 }
 
@@ -105,7 +106,7 @@ export async function rotateToken(
   return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: false }, async (session) => {
     const wait = waitOf(session.state, null)
     const expiresAt = new Date(clock.now() + ctx.bounds.tokenLifetimeMs).toISOString()
-    const { records, secret } = rotationOf(session, wait, expiresAt)
+    const { records, secret } = rotation(session.state, asksOf(session, wait), expiresAt)
     session.append(records)
     const result = viewTurn(ctx.store, session.state, session.state.run, null)
     return { result: { ...result, wait: result.wait && { ...result.wait, token: secret } }, secret }
@@ -173,30 +174,6 @@ function wrongDecision(state: State, wait: Wait, why: string): SubstratError {
     hint: decisionCommands(wordOf(state), wait),
     facts: { agent_id: state.id },
   })
-}
-
-/** Another token in the place of the one that is waited for. */
-function rotationOf(
-  session: Session,
-  wait: Wait,
-  expiresAt: string,
-): { records: NewRecord[]; token_id: string; secret: string } {
-  const { run_id } = session.state.run as Run
-  const { token, secret } = mintToken(expiresAt)
-  const { token_id, hash, expires_at } = token
-  const records: NewRecord[] = [
-    { kind: 'token.revoked', run_id, token_id: wait.resume_token_id as string, reason: 'rotated' },
-    { kind: 'token.minted', run_id, token_id, hash, expires_at },
-    {
-      kind: 'run.waiting',
-      run_id,
-      wait: wait.kind,
-      asks: asksOf(session, wait),
-      token_id,
-      deadline_at: expires_at,
-    },
-  ]
-  return { records, token_id, secret }
 }
 
 function asksOf(session: Session, wait: Wait): NewRecord<'run.waiting'>['asks'] {

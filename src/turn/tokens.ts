@@ -1,11 +1,17 @@
-/** What a person decides about a parked run, and the one-time key that lets it through. */
+/**
+ * The resume token of a parked run: minted, found and checked, consumed, rotated and revoked. A decision with the token
+ * continues the run.
+ *
+ * Invariants: only the hash of a secret is stored. A rotation and a consumption are in one batch with what follows from them,
+ * so a kill leaves all of it or nothing. The fold refuses the second use of a token.
+ */
 import { timingSafeEqual } from 'node:crypto'
 import { readableTime } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
 import type { ClockReading } from '../host/identity.js'
 import { isOver } from '../session/durations.js'
 import type { Ask, Decision, NewRecord } from '../session/records.js'
-import type { Run, State, TokenEntry } from '../session/state.js'
+import type { Run, State, TokenEntry, Wait } from '../session/state.js'
 import { sha256Hex } from '../start/hash.js'
 import { random, randomUuid } from '../start/random.js'
 
@@ -35,12 +41,12 @@ export function mintToken(expiresAt: string): { token: MintedToken; secret: stri
   return { token: { token_id, hash: hashOf(secret), expires_at: expiresAt }, secret }
 }
 
-/** With the token that lets it go on. */
+/** Mints the token of a run that parks until a person decides. */
 export function waitRecords(
   run_id: string,
-  wait: 'input' | 'approval',
+  wait: Wait['kind'],
   { token_id, hash, expires_at }: MintedToken,
-  asks: Ask[],
+  asks: Ask[] | undefined,
 ): NewRecord[] {
   return [
     { kind: 'token.minted', run_id, token_id, hash, expires_at },
@@ -109,7 +115,28 @@ export function alreadyDecided(state: State, entry: TokenEntry): SubstratError {
   )
 }
 
-/** The token of the run's wait, where it could still be used. */
+/** Consumes the token of a decision, behind the rotation that makes one for a person at the machine. */
+export function consumedRecords(
+  run_id: string,
+  { token_id, decision, digest, rotation = [] }: Decided,
+): NewRecord[] {
+  return [...rotation, { kind: 'token.consumed', run_id, token_id, decision, digest }]
+}
+
+/** Revokes the token that the open run waits for, and mints another in its place. */
+export function rotation(
+  state: State,
+  asks: Ask[] | undefined,
+  expiresAt: string,
+): { records: NewRecord[]; token_id: string; secret: string } {
+  const { token, secret } = mintToken(expiresAt)
+  const run = state.run as Run
+  const { kind } = run.wait as Wait
+  const records = [...revokedRecords(state, run, 'rotated'), ...waitRecords(run.run_id, kind, token, asks)]
+  return { records, token_id: token.token_id, secret }
+}
+
+/** Revokes the token of the run's wait, if it can still be used. */
 export function revokedRecords(
   state: State,
   run: Run,

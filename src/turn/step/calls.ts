@@ -7,7 +7,7 @@ import { assert } from '../../errors.js'
 import { limits } from '../../limits.js'
 import type { NewRecord } from '../../session/records.js'
 import type { Call, Run, State } from '../../session/state.js'
-import { waitRecords } from '../tokens.js'
+import { consumedRecords, waitRecords } from '../tokens.js'
 import { askStep, assembledRecords, completedRecord, reply } from './records.js'
 import { isRepeatable, type Step, type ToolOutcome, type ToolPolicy, type TurnEvent } from './turn-event.js'
 
@@ -101,14 +101,13 @@ export function decidedStep(
   policy: ToolPolicy,
 ): Step {
   const { boot_id } = event
-  const { token_id, decision, digest, text, output, rotation = [] } = event.decided
+  const { token_id, decision, text, output } = event.decided
   const { run_id } = run
   const attempt = state.recovery.barren_attempts + 1
   const asked = run.wait?.call_ids ?? []
   const records: NewRecord[] = []
   if (state.state !== 'active') records.push({ kind: 'session.activated', boot_id })
-  records.push(...rotation)
-  records.push({ kind: 'token.consumed', run_id, token_id, decision, digest })
+  records.push(...consumedRecords(run_id, event.decided))
   records.push({ kind: 'run.resumed', run_id, boot_id, auto: false, attempt, token_id })
   if (event.provider === 'agent') {
     if (decision === 'result') throw new Error('a program takes no results: `decide` has refused it')

@@ -92,14 +92,14 @@ export const TOKENS: Mutant[] = [
   },
   {
     name: 'the token that is replaced stays good',
-    place: 'operations/decide.ts rotationOf',
-    edits: { 'object:1': '' },
+    place: 'turn/tokens.ts rotation',
+    edits: { 'spreadElement:1': '' },
     suites: ['operations/decide'],
   },
   {
     name: 'a token is used up by no record',
-    place: 'turn/step/calls.ts decidedStep',
-    edits: { 'call:3': 'void @arguments.0.properties.4.key' },
+    place: 'turn/tokens.ts consumedRecords',
+    edits: { 'object:1': '' },
     suites: ['turn/step/step', 'turn/drive-tools', 'turn/step-properties'],
   },
   {
