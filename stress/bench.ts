@@ -1,10 +1,10 @@
 // npm run bench -- [--only start,log,…] [--rounds 25] [--records 1000000] [--agents 100000] [--peers] [--json FILE]
-//                  [--docs DIRECTORY] [--check]
+//                  [--check] [--record]
 // Prints what a command costs, beside a bare `node -e 0`, beside the same on next to nothing, or beside the work alone, in
-// the same run. `--docs docs` puts the table into performance.md there, and draws performance.svg. Exits 0 also where a target is missed, unless --check is given.
+// the same run.
+// `--record` writes results/bench.json and draws results/bench.svg. A missed target is an error only with --check.
 import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { ageRows } from './bench/age.js'
 import { recoverRows, waitRows } from './bench/killed.js'
@@ -15,10 +15,11 @@ import type { Run } from './bench/run.js'
 import { homeRows, logRows } from './bench/scale.js'
 import { sizeRows } from './bench/size.js'
 import { startRows } from './bench/start.js'
-import { print, type Row, skipped, withTable } from './bench/table.js'
+import { print, type Row, skipped } from './bench/table.js'
 import { appendRows, parallelRows } from './bench/together.js'
 import { treeRows } from './bench/tree.js'
 import { Lab } from './support/lab.js'
+import { countOf, recordFile, recordResult } from './support/result.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -28,7 +29,6 @@ const { values } = parseArgs({
     agents: { type: 'string', default: '100000' },
     peers: { type: 'boolean', default: false },
     json: { type: 'string' },
-    docs: { type: 'string' },
     check: { type: 'boolean', default: false },
   },
 })
@@ -87,21 +87,22 @@ for (const name of names) {
 }
 
 print(rows)
-const told = `Medians of ${values.rounds} interleaved rounds (of 7 of what takes seconds). ${Object.values(machine).join(', ')}`
-console.log(`\n${told}`)
-if (values.json !== undefined) {
-  const { rounds, records, agents } = values
-  writeFileSync(
-    values.json,
-    `${JSON.stringify({ machine, rounds, records, agents, rows, points }, null, 2)}\n`,
-  )
-}
-if (values.docs !== undefined) {
-  const page = join(values.docs, 'performance.md')
-  writeFileSync(page, withTable(readFileSync(page, 'utf8'), rows, told))
+console.log(
+  `\nMedians of ${values.rounds} interleaved rounds (of 7 of what takes seconds). ${Object.values(machine).join(', ')}`,
+)
+const { rounds, records, agents } = values
+const details = { machine, rounds, records, agents, rows, points }
+if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(details, null, 2)}\n`)
+const limited = rows.filter(({ isMet }) => isMet !== null)
+recordResult({
+  lab: 'bench',
+  sample: `${countOf(names.length, Object.keys(PARTS).length, 'parts')}; ${agents} agents, ${records} records, ${rounds} rounds`,
+  cases: limited.length,
+  violations: limited.filter(({ isMet }) => isMet === false).length,
+  details,
+})
+if (points.log.length > 0 && points.home.length > 0) {
   const { date, node, file_system, disk } = machine
-  const where = [date, node, `${file_system} on ${disk}`].join(', ')
-  if (points.log.length > 0 && points.home.length > 0)
-    writeFileSync(join(values.docs, 'performance.svg'), plot(points.log, points.home, where))
+  recordFile('bench.svg', plot(points.log, points.home, [date, node, `${file_system} on ${disk}`].join(', ')))
 }
 if (values.check && rows.some(({ isMet }) => isMet === false)) process.exitCode = 1

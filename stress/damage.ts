@@ -14,6 +14,7 @@ import { describeViolations, summary } from './damage/report.js'
 import { sample } from './damage/sample.js'
 import { Trials } from './damage/trial.js'
 import { MachineLab } from './machine/lab.js'
+import { everyNth, recordResult } from './support/result.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -62,6 +63,12 @@ async function damageEach(): Promise<void> {
     console.log(summary(trials, (performance.now() - start) / 1000))
     if (values.json !== undefined)
       writeFileSync(values.json, `${JSON.stringify([...trials.counts], null, 2)}\n`)
+    recordResult({
+      lab: 'damage',
+      sample: everyNth(Number(values.every), 'damage of one home'),
+      cases: [...trials.counts.values()].reduce((sum, { damages }) => sum + damages, 0),
+      violations: trials.violations.length,
+    })
     const isBroken = trials.violations.length > 0
     if (values.canary !== undefined) console.log(`${isBroken ? 'caught' : 'NOT CAUGHT'}: ${values.canary}`)
     process.exitCode = isBroken === (values.canary === undefined) ? 1 : 0
@@ -81,5 +88,7 @@ async function sampleSeeds(seeds: number): Promise<void> {
     for (const text of violations) console.log(text)
   }
   console.log(`seeds ${seeds}, damages ${damages}, ${failures} seeds with violations`)
+  const sampled = `${everyNth(Number(values.every), 'damage')} of ${seeds} homes`
+  recordResult({ lab: 'damage', sample: sampled, cases: damages, violations: failures })
   process.exitCode = failures > 0 ? 1 : 0
 }

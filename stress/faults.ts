@@ -13,6 +13,7 @@ import { sweepTaken } from './faults/taken.js'
 import { MachineLab } from './machine/lab.js'
 import { scenariosOf } from './scenarios/all.js'
 import { Lab } from './support/lab.js'
+import { countOf, everyNth, recordResult } from './support/result.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -42,10 +43,16 @@ if (chosen.length === 0 && !isTaken) {
 const parts = isTaken ? ['taken'] : values.step === undefined ? values.only.split(',') : ['machine']
 let isBroken = false
 const results: Record<string, unknown> = {}
+const tried = { cases: 0, violations: 0 }
 if (parts.includes('machine') || parts.includes('nested')) await onMachine()
 if (parts.includes('taken')) await whileInUse()
 if (parts.includes('real')) await onKernel()
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(results, null, 2)}\n`)
+recordResult({
+  lab: 'faults',
+  sample: `${everyNth(Number(values.every), 'fault')} of ${countOf(chosen.length, SCENARIOS.length, 'scenarios')}; parts: ${parts.join(', ')}`,
+  ...tried,
+})
 if (values.canary !== undefined) console.log(`${isBroken ? 'caught' : 'NOT CAUGHT'}: ${values.canary}`)
 process.exitCode = isBroken === (values.canary === undefined) ? 1 : 0
 // A command that was killed as it hung may have left something that keeps a process alive.
@@ -90,7 +97,7 @@ async function whileInUse(): Promise<void> {
       `\ntaken while in use: ${report.cases} cases, exits ${exits.join(', ')}, ${report.violations.length} broken`,
     )
     for (const text of violationsInShort(report.violations)) console.log(text)
-    isBroken ||= report.violations.length > 0
+    count(report.cases, report.violations)
     results.taken = report
   } finally {
     lab.close()
@@ -100,8 +107,14 @@ async function whileInUse(): Promise<void> {
 function told(report: ScenarioReport): ScenarioReport {
   console.log(summary([report]).split('\n')[1])
   for (const text of violationsInShort(report.violations)) console.log(text)
-  isBroken ||= report.violations.length > 0
+  count(report.cases, report.violations)
   return report
+}
+
+function count(cases: number, violations: unknown[]): void {
+  tried.cases += cases
+  tried.violations += violations.length
+  isBroken ||= violations.length > 0
 }
 
 async function onKernel(): Promise<void> {
@@ -114,7 +127,7 @@ async function onKernel(): Promise<void> {
       const experiment = await (EXPERIMENTS[name] as (typeof EXPERIMENTS)[string])(lab, Number(values.every))
       experiments.push(experiment)
       console.log(describeExperiment(experiment))
-      isBroken ||= experiment.broken.length > 0
+      count(experiment.cases, experiment.broken)
     }
     results.real = experiments
   } finally {

@@ -3,8 +3,9 @@
 // exits 1 where a promise is broken. After a failure: --seed S --path P runs what it was shrunk to, and tells it step by step.
 // With --canary NAME it runs on a broken variant of the program (stress/fuzz/canaries.json), and exits 1 where that is not caught.
 import { parseArgs } from 'node:util'
-import { Campaign } from './fuzz/campaign.js'
+import { Campaign, type Totals } from './fuzz/campaign.js'
 import { runShards } from './fuzz/shards.js'
+import { recordResult } from './support/result.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -52,12 +53,26 @@ const options = {
   note: (text: string) => console.log(text),
 } as const
 
-if (values.shards !== '1') await runShards(Number(values.shards), options, canary)
+if (values.shards !== '1') record(await runShards(Number(values.shards), options, canary))
 else {
-  const { failures } = await new Campaign(options).run()
+  const totals = await new Campaign(options).run()
+  const { failures } = totals
+  record([totals])
   if (canary === undefined) process.exitCode = failures > 0 ? 1 : 0
   else {
     console.log(`${failures > 0 ? 'caught' : 'NOT CAUGHT'}: ${canary}`)
     process.exitCode = failures > 0 ? 0 : 1
   }
+}
+
+function record(totals: Totals[]): void {
+  const sum = (of: (total: Totals) => number): number =>
+    totals.reduce((before, total) => before + of(total), 0)
+  recordResult({
+    lab: mode === 'processes' ? 'fuzz-processes' : 'fuzz',
+    sample: `${sum(({ seeds }) => seeds)} seeds from ${values.seed}`,
+    cases: sum(({ commands }) => commands),
+    violations: sum(({ failures }) => failures),
+    details: totals,
+  })
 }

@@ -10,6 +10,7 @@ import type { ScenarioReport } from './kill/swept.js'
 import { scenariosOf } from './scenarios/all.js'
 import type { Scenario } from './scenarios/scenario.js'
 import { Lab } from './support/lab.js'
+import { countOf, everyNth, recordResult } from './support/result.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -71,6 +72,14 @@ try {
   }
   if (!values.list) console.log(`\n${summary(reports)}\n\n${coverage(reports)}\n\n${moments(reports)}`)
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(reports, null, 2)}\n`)
+  const calls = everyNth(Number(values.every), 'call')
+  const states = Number(values.nested) === 0 ? 'no state' : everyNth(Number(values.nested), 'state')
+  recordResult({
+    lab: 'kill-sweep',
+    sample: `${calls} of ${countOf(chosen.length, SCENARIOS.length, 'scenarios')}; recovery killed from ${states}`,
+    cases: reports.reduce((sum, { killed, nestedKilled }) => sum + killed + nestedKilled, 0),
+    violations: reports.flatMap(({ violations }) => violations).length,
+  })
   if (reports.some(({ violations }) => violations.length > 0)) process.exitCode = 1
 } finally {
   if (values.keep) console.log(`kept: ${lab.root}`)

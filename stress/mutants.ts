@@ -7,6 +7,7 @@ import { MUTANTS } from './mutants/all.js'
 import { type Result, tryAll } from './mutants/campaign.js'
 import { isBad, line, markdown, summary } from './mutants/report.js'
 import { learnAll } from './mutants/shapes.js'
+import { countOf, recordResult } from './support/result.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -55,5 +56,11 @@ await tryAll(chosen, Number(values.jobs), (result) => {
 const all = known()
 console.log(`\n${summary(all)}`)
 for (const result of all.filter(isBad)) console.log(line(result))
+recordResult({
+  lab: 'mutants',
+  sample: countOf(all.length, MUTANTS.length, 'mutants'),
+  cases: all.length,
+  violations: all.filter(isBad).length,
+})
 if (values.markdown !== undefined) writeFileSync(values.markdown, markdown(all, MUTANTS))
 process.exit(all.some(isBad) ? 1 : 0)

@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { recordResult } from './support/result.mjs'
 
 const root = path.dirname(import.meta.dirname)
 const words = process.argv.slice(2)
@@ -14,6 +15,13 @@ const filters = words.filter((word) => !named.includes(word))
 const majors = named.length > 0 ? named : ['22', '24', '26']
 const results = majors.map(testUnder)
 console.table(Object.fromEntries(results.map(({ major, ...result }) => [`node ${major}`, result])))
+recordResult({
+  lab: 'nodes',
+  sample: `${filters.length === 0 ? 'all tests' : filters.join(' ')} on ${majors.map((major) => `Node ${major}`).join(', ')}`,
+  cases: results.reduce((sum, { tests = 0, failures = 0 }) => sum + tests + failures, 0),
+  violations: results.filter(({ result }) => result !== 'passed').length,
+  details: results,
+})
 process.exitCode = results.every(({ result }) => result === 'passed') ? 0 : 1
 
 function testUnder(major) {

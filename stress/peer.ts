@@ -1,4 +1,4 @@
-// npm run stress:peer -- [--kills 20] [--json stress/results/acpx.json]
+// npm run stress:peer -- [--kills 20] [--json FILE] [--record]
 // acpx, the nearest peer, drives a real agent program against the loopback model, and is killed as substrat is by
 // `npm run test:real -- --kills`. Nothing is judged here: what each kill came to is counted, for the comparison.
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -8,6 +8,7 @@ import { Acpx } from './peer/acpx.js'
 import { clearAway, killPeer, PEER_MODES, type PeerKill } from './peer/kill.js'
 import { codexAcp } from './real/codex.js'
 import type { Phase } from './real/kills/job.js'
+import { recordResult } from './support/result.mjs'
 
 const { values } = parseArgs({
   options: { kills: { type: 'string', default: '20' }, json: { type: 'string' } },
@@ -29,6 +30,13 @@ try {
     console.log(JSON.stringify(kill))
   }
   const result = { peer: `acpx ${version}`, program: codexAcp.packages, syncs, kills }
+  recordResult({
+    lab: 'peer',
+    sample: `acpx ${version} with Codex over ACP`,
+    cases: kills.length,
+    violations: null,
+    details: result,
+  })
   if (values.json !== undefined) {
     mkdirSync(dirname(values.json), { recursive: true })
     writeFileSync(values.json, `${JSON.stringify(result, null, 1)}\n`)

@@ -4,13 +4,14 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { Desk } from './powercut/desk.js'
-import { dropped, HARMLESS, syncPointsOf } from './powercut/drops.js'
+import { type Dropped, dropped, HARMLESS, syncPointsOf } from './powercut/drops.js'
 import { FILE_SYSTEMS } from './powercut/loop-disk.js'
 import { cutReally, type RealReport } from './powercut/real.js'
 import { describeCommand, describeDrop, describeReal, describeViolation, summary } from './powercut/report.js'
 import { type SurveyReport, survey } from './powercut/survey.js'
 import { scenariosOf } from './scenarios/all.js'
 import { Lab } from './support/lab.js'
+import { countOf, everyNth, recordResult } from './support/result.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -36,7 +37,9 @@ const { values } = parseArgs({
 
 const seed = Number(values.seed)
 const words = values.scenarios?.split(',')
-const chosen = scenariosOf('powercut').filter(({ name }) => words?.includes(name) ?? true)
+const SCENARIOS = scenariosOf('powercut')
+const chosen = SCENARIOS.filter(({ name }) => words?.includes(name) ?? true)
+const scenarios = countOf(chosen.length, SCENARIOS.length, 'scenarios')
 const desk = Desk.open()
 if (values.state !== undefined) desk.onEnd = (argv, ended) => console.log(describeCommand(argv, ended))
 try {
@@ -66,18 +69,34 @@ async function tryScenarios(): Promise<void> {
   }
   console.log(`\n${summary(reports)}`)
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(reports, null, 2)}\n`)
+  recordResult({
+    lab: 'powercut',
+    sample: `${everyNth(Number(values.every), 'disk state')} of ${scenarios}`,
+    cases: reports.reduce((sum, { states, nestedStates }) => sum + states + nestedStates, 0),
+    violations: reports.flatMap(({ violations }) => violations).length,
+  })
   if (reports.some(({ violations }) => violations.length > 0)) process.exitCode = 1
 }
 
 async function tryDrops(): Promise<void> {
   const named = values.points?.split(',')
   const points = await syncPointsOf(desk, chosen, seed)
+  const results: Dropped[] = []
   for (const [point, scenarios] of points) {
     if (named?.includes(point) === false) continue
     const result = await dropped(desk, scenarios, point, { seed, every: Number(values.every) })
     console.log(describeDrop(result))
-    if ((result.found === undefined) !== point in HARMLESS) process.exitCode = 1
+    results.push(result)
   }
+  const wrong = results.filter(({ point, found }) => (found === undefined) !== point in HARMLESS)
+  if (wrong.length > 0) process.exitCode = 1
+  recordResult({
+    lab: 'powercut-drops',
+    sample: `${countOf(results.length, points.size, 'syncs')} of ${scenarios}; ${everyNth(Number(values.every), 'disk state')}`,
+    cases: results.length,
+    violations: wrong.length,
+    details: results.map(({ point, found }) => ({ point, is_needed: found !== undefined })),
+  })
 }
 
 async function tryReal(names: string[]): Promise<void> {
@@ -86,15 +105,25 @@ async function tryReal(names: string[]): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
   try {
     await lab.warm()
+    const reports: RealReport[] = []
     for (const fileSystem of FILE_SYSTEMS.filter((name) => names.includes(name))) {
       const onCut = (report: RealReport): void => {
         if (report.cuts % 10 === 0) console.log(describeReal(report))
       }
       const report = await cutReally(lab, fileSystem, { seed, cuts: Number(values.cuts), onCut })
       console.log(describeReal(report))
+      reports.push(report)
       const isSkipped = report.skipped !== undefined
       if (!isSkipped && report.violations.length > 0 !== values.canary) process.exitCode = 1
     }
+    const cut = reports.filter(({ skipped }) => skipped === undefined)
+    recordResult({
+      lab: 'powercut-real',
+      sample: cut.map(({ fileSystem, cuts }) => `${fileSystem} ${cuts}`).join(', '),
+      cases: cut.reduce((sum, { cuts }) => sum + cuts, 0),
+      violations: cut.flatMap(({ violations }) => violations).length,
+      details: reports,
+    })
   } finally {
     lab.close()
   }

@@ -9,9 +9,11 @@ import { install } from './real/install.js'
 import { killAll } from './real/kills/campaign.js'
 import { PHASES } from './real/kills/job.js'
 import { MODES } from './real/kills/modes.js'
+import { summariesOf } from './real/kills/summary.js'
 import { CASE_NAMES, type CaseName, type RealProgram } from './real/program.js'
 import { KILLED_PROGRAMS, PROGRAMS } from './real/programs.js'
 import { Trial } from './real/trial.js'
+import { countOf, recordResult } from './support/result.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -30,10 +32,11 @@ const { values } = parseArgs({
 const TREE = 'tree'
 /** Enough that each mode comes in each phase. */
 const KILLS = 40
+const tried = { ok: 0, FAILED: 0, cannot: 0 }
 
 if (values.kills !== undefined || values.kill !== undefined) {
   const names = chosen(values.only, nameOfEach(KILLED_PROGRAMS))
-  const failed = await killAll(
+  const kills = await killAll(
     KILLED_PROGRAMS.filter(({ name }) => names.includes(name)),
     {
       kills: Number(values.kills ?? KILLS),
@@ -45,12 +48,26 @@ if (values.kills !== undefined || values.kill !== undefined) {
       json: values.json,
     },
   )
+  const failed = kills.filter(({ violations }) => violations.length > 0).length
+  recordResult({
+    lab: 'real-kills',
+    sample: `${values.kills ?? KILLS} kills of each of ${names.join(', ')}; seed ${values.seed}`,
+    cases: kills.length,
+    violations: failed,
+    details: summariesOf(kills),
+  })
   process.exitCode = failed > 0 ? 1 : 0
 } else {
   const names = chosen(values.only, [...nameOfEach(PROGRAMS), TREE])
   const cases = chosen(values.cases, CASE_NAMES) as CaseName[]
   for (const program of PROGRAMS.filter(({ name }) => names.includes(name))) await tryCases(program, cases)
   if (names.includes(TREE)) await tryTree()
+  recordResult({
+    lab: 'real',
+    sample: `${countOf(names.length, PROGRAMS.length + 1, 'programs')}, ${countOf(cases.length, CASE_NAMES.length, 'cases')}`,
+    cases: tried.ok + tried.FAILED,
+    violations: tried.FAILED,
+  })
 }
 
 async function tryCases(program: RealProgram, cases: CaseName[]): Promise<void> {
@@ -101,7 +118,8 @@ async function goThrough(program: RealProgram, executable: string, cases: CaseNa
   }
 }
 
-function say(name: string, outcome: string, remark: string): void {
+function say(name: string, outcome: keyof typeof tried, remark: string): void {
+  tried[outcome] += 1
   console.log(`  ${name.padEnd(12)} ${outcome.padEnd(8)} ${remark}`)
 }
 

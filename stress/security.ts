@@ -14,6 +14,7 @@ import { runHostilePrograms } from './security/programs.js'
 import { lookForSecrets } from './security/secrets.js'
 import { lookAtTerminal } from './security/terminal.js'
 import { Lab } from './support/lab.js'
+import { everyNth, recordResult } from './support/result.mjs'
 
 const { values } = parseArgs({
   options: { every: { type: 'string', default: '1' }, only: { type: 'string' }, canary: { type: 'string' } },
@@ -43,5 +44,12 @@ for (const { kind, name, command, what } of findings.broken)
     `BROKEN ${kind}: ${name}\n  substrat ${command}: ${what}\n  again: npm run stress:security -- --only ${JSON.stringify(name)}`,
   )
 for (const [kind, count] of findings.counts) console.log(`${kind}: ${count} cases`)
+recordResult({
+  lab: 'security',
+  sample: `${everyNth(every, 'case')}${values.only === undefined ? '' : ` with ${values.only}`}`,
+  cases: [...findings.counts.values()].reduce((sum, count) => sum + count, 0),
+  violations: findings.broken.length,
+  details: Object.fromEntries(findings.counts),
+})
 console.log(`${findings.broken.length} broken, ${((performance.now() - start) / 1000).toFixed(1)} s`)
 process.exit(findings.broken.length === 0 ? 0 : 1)

@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { signalEffects } from './signals/effects.js'
 import { type Case, type Judged, strikeOnce, TARGETS, TURNS } from './signals/trial.js'
 import { Lab } from './support/lab.js'
+import { countOf, recordResult } from './support/result.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -72,5 +73,8 @@ function report(): void {
   }
   const violated = judged.filter(({ violations }) => violations.length > 0).length
   console.log(`${judged.length} cases, ${violated} violated`)
+  const signals = new Set(judged.map(({ signal }) => signal.number)).size
+  const sample = `${countOf(signals, effects.length, 'signals')}, to ${new Set(judged.map(({ target }) => target)).size} targets`
+  recordResult({ lab: 'signals', sample, cases: judged.length, violations: violated })
   if (violated > 0) process.exitCode = 1
 }

@@ -1,5 +1,5 @@
 // Runs the whole test suite on a machine that is made slow, and says how it fared:
-//   node stress/suite.mjs [--runs N] [--busy LOOPS] [--quota SHARE] [-- VITEST ARGUMENT…]
+//   node stress/suite.mjs [--runs N] [--busy LOOPS] [--quota SHARE] [--record] [-- VITEST ARGUMENT…]
 // --busy starts that many busy loops beside it. --quota gives it that share of all cores (0.25: a quarter of the speed),
 // by a cgroup: cpu.max where version 2 is mounted, else cpu.cfs_quota_us; that takes root.
 // A run fails when a test fails, when vitest does, and when processes or temporary files are left behind.
@@ -18,6 +18,7 @@ import {
 import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
+import { recordResult } from './support/result.mjs'
 
 const PERIOD_US = 100_000
 const root = path.dirname(import.meta.dirname)
@@ -44,10 +45,14 @@ process.on('exit', end)
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130))
 
 let failedRuns = 0
+let tests = 0
+let faults = 0
 for (let index = 1; index <= Number(values.runs); index++) {
   const { passed, failures, left, seconds, cpuSeconds } = await run()
   const isGood = failures.length + left.length === 0
   if (!isGood) failedRuns++
+  tests += passed + failures.length
+  faults += failures.length + left.length
   console.log(
     `run ${index}: ${passed} passed, ${failures.length} failed, ${left.length} left behind, ${seconds.toFixed(0)} s, ${cpuSeconds.toFixed(0)} s of CPU`,
   )
@@ -55,6 +60,16 @@ for (let index = 1; index <= Number(values.runs); index++) {
   for (const name of left) console.log(`  left behind: ${name}`)
 }
 console.log(`${values.runs} runs, ${failedRuns} failed`)
+recordResult({
+  lab: 'suite',
+  sample: [
+    `${values.runs} runs of ${positionals.length === 0 ? 'all tests' : positionals.join(' ')}`,
+    ...(values.quota === undefined ? [] : [`with ${values.quota} of the CPU`]),
+    ...(values.busy === '0' ? [] : [`beside ${values.busy} busy loops`]),
+  ].join(', '),
+  cases: tests,
+  violations: faults,
+})
 process.exitCode = failedRuns === 0 ? 0 : 1
 
 function build() {

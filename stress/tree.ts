@@ -6,6 +6,7 @@
 // how long. Not of it: what a kill meets, which shell is quicker, which turn an agent is in when a message comes.
 import { parseArgs } from 'node:util'
 import { Lab } from './support/lab.js'
+import { recordResult } from './support/result.mjs'
 import type { Shape } from './tree/family.js'
 import { broken, MUTANTS } from './tree/mutants.js'
 import { runTrial, type TrialOptions, type TrialReport } from './tree/trial.js'
@@ -96,4 +97,11 @@ function print({ agents, kills, killsOf, counts, violations, seconds }: TrialRep
   console.log(`  violations: ${violations.length}`)
   console.log(`  ${seconds.toFixed(0)} s`)
   for (const violation of violations.slice(0, 30)) console.log(`  BROKEN: ${violation}`)
+  recordResult({
+    lab: 'tree',
+    sample: `seed ${values.seed}, ${agents} agents, ${values.messages} messages, ${values.shells} shells`,
+    cases: kills,
+    violations: violations.length,
+    details: { killsOf, ...counts },
+  })
 }

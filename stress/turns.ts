@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { whyNoStrace } from './kill/strace.js'
 import { Lab } from './support/lab.js'
 import type { ModelProviderName } from './support/model.js'
+import { recordResult } from './support/result.mjs'
 import { cancelTimes } from './turns/cancel.js'
 import { killedConversation, type UnknownTool } from './turns/conversation.js'
 import { killedTools } from './turns/orphans.js'
@@ -31,6 +32,7 @@ const { values } = parseArgs({
 const EXPERIMENTS: Record<string, (lab: Lab) => Promise<string[]>> = {
   async rows(lab) {
     const reports = await killedRows(lab)
+    tried.cases += reports.length
     if (values.page !== undefined) writeFileSync(values.page, rowsPage(reports))
     const wrong = reports.filter(({ row, found }) => found !== undefined && found !== row && row !== 'K')
     console.log(
@@ -46,6 +48,7 @@ const EXPERIMENTS: Record<string, (lab: Lab) => Promise<string[]>> = {
     for (const [unknownTool, through] of kinds) {
       const report = await killedConversation(lab, unknownTool, Number(values.calls), through)
       const { calls, kills, stepsKilled, interrupted } = report
+      tried.cases += kills
       console.log(
         `conversation, ${unknownTool}, ${through}: ${calls} calls, ${kills} kills, ${stepsKilled} calls without a result when killed, ${interrupted} results interrupted, ${report.differences.length} differences`,
       )
@@ -56,12 +59,14 @@ const EXPERIMENTS: Record<string, (lab: Lab) => Promise<string[]>> = {
   },
   async orphans(lab) {
     const { kills, running, orphans } = await killedTools(lab, Number(values.kills))
+    tried.cases += kills
     console.log(`orphans: ${kills} kills while ${running} processes of tools ran; ${orphans} lived on`)
     return orphans === 0 ? [] : [`${orphans} orphans`]
   },
   async tokens(lab) {
     const report = await racedTokens(lab, Number(values.rounds), PROCESSES)
     const { rounds, processes, answered, refused, differences } = report
+    tried.cases += rounds
     console.log(
       `tokens: ${rounds} rounds of ${processes} processes: ${answered} told the outcome, ${refused} refused, ${differences.length} differences`,
     )
@@ -70,6 +75,7 @@ const EXPERIMENTS: Record<string, (lab: Lab) => Promise<string[]>> = {
   async cancel(lab) {
     const times = (await cancelTimes(lab, Number(values.runs))).sort((a, b) => a - b)
     if (times.length === 0) return ['no run could be measured']
+    tried.cases += times.length
     const [median, max] = [times[Math.floor(times.length / 2)] as number, times.at(-1) as number]
     console.log(
       `cancel: ${times.length} runs, request to last process gone: median ${median.toFixed(0)} ms, max ${max.toFixed(0)} ms (target ${CANCEL_MS_TARGET} ms)`,
@@ -78,6 +84,8 @@ const EXPERIMENTS: Record<string, (lab: Lab) => Promise<string[]>> = {
   },
 }
 
+const tried = { cases: 0, violations: 0 }
+const parts: string[] = []
 const NEEDS_STRACE = new Set(['rows', 'conversation'])
 const why = whyNoStrace()
 const lab = Lab.open()
@@ -95,8 +103,11 @@ try {
     const broken = await experiment(lab)
     console.log(`  ${((performance.now() - started) / 1000).toFixed(0)} s`)
     for (const what of broken.slice(0, 20)) console.log(`  BROKEN: ${what}`)
+    parts.push(name)
+    tried.violations += broken.length
     if (broken.length > 0) process.exitCode = 1
   }
+  recordResult({ lab: 'turns', sample: `parts: ${parts.join(', ')}`, ...tried })
 } finally {
   lab.close()
 }

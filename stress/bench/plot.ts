@@ -1,4 +1,4 @@
-/** docs/performance.svg: the time of a send over the length of its log, and over the size of its home. */
+/** stress/results/bench.svg: the time of a send over the length of its log, and over the size of its home. */
 
 export interface Point {
   x: number

@@ -1,4 +1,4 @@
-/** The table that a run prints and writes: what was measured, what it is held to, and what could not be better. */
+/** The table that a run prints and records: what was measured, what it is held to, and what could not be better. */
 
 export interface Row {
   what: string
@@ -72,18 +72,4 @@ export function print(rows: Row[]): void {
         .join('  ')
         .trimEnd(),
     )
-}
-
-const [BEGIN, END] = ['<!-- npm run bench -- --docs: from here', 'to here -->']
-
-/** A page with the table of this run in the place of the one that it had. */
-export function withTable(page: string, rows: Row[], told: string): string {
-  const [start, end] = [page.indexOf(BEGIN), page.indexOf(END)]
-  if (start === -1 || end === -1) throw new Error(`the page has no place for the table: ${BEGIN}`)
-  const lines = rows.map(
-    ({ what, measured, target, floor, isMet }) =>
-      `| ${[what, measured, target, floor, isMet === null ? '' : isMet ? 'yes' : '**no**'].join(' | ')} |`,
-  )
-  const table = ['| what | measured | target | floor | met |', '|---|---|---|---|---|', ...lines].join('\n')
-  return `${page.slice(0, start)}${BEGIN} -->\n\n${table}\n\n${told}.\n\n<!-- ${page.slice(end)}`
 }

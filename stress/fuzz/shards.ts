@@ -10,7 +10,7 @@ export async function runShards(
   shards: number,
   options: CampaignOptions,
   canary: string | undefined,
-): Promise<void> {
+): Promise<Totals[]> {
   const directory = mkdtempSync(join(tmpdir(), 'substrat-fuzz-'))
   try {
     const files = Array.from({ length: shards }, (_, shard) => join(directory, `${shard}.json`))
@@ -20,6 +20,7 @@ export async function runShards(
     if (codes.some((code) => code !== 0)) process.exitCode = 1
     const totals = files.map((file) => JSON.parse(readFileSync(file, 'utf8')) as Totals)
     if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(totals, null, 2)}\n`)
+    return totals
   } finally {
     rmSync(directory, { recursive: true, force: true })
   }

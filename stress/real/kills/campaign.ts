@@ -16,8 +16,7 @@ export interface KillOptions extends Choice {
   json: string | undefined
 }
 
-/** Resolves with the number of kills after which something did not hold. */
-export async function killAll(programs: RealProgram[], options: KillOptions): Promise<number> {
+export async function killAll(programs: RealProgram[], options: KillOptions): Promise<Kill[]> {
   const kills: Kill[] = []
   for (const program of programs) {
     const executable = await install(program).catch((error: Error) => {
@@ -29,7 +28,7 @@ export async function killAll(programs: RealProgram[], options: KillOptions): Pr
     )
   }
   console.log(tableOf(kills))
-  return kills.filter(({ violations }) => violations.length > 0).length
+  return kills
 }
 
 /** After each kill: a campaign takes so long that it may be stopped. */

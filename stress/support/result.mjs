@@ -1,0 +1,110 @@
+/**
+ * The last result of a lab, in stress/results/NAME.json. Every lab takes `--record`, which writes it; without that a run
+ * leaves no file, so that a run of one case does not replace the result of a long one. docs/durability.md has a table of
+ * these files.
+ *
+ * This is JavaScript because the labs that are not bundled use it too.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { cpus, release } from 'node:os'
+import { dirname, join } from 'node:path'
+
+/**
+ * @typedef {object} LabResult
+ * @property {string} lab Its name: that of the file.
+ * @property {string} commit With `-dirty` where the sources had changes that are in no commit.
+ * @property {string} date The day of the run, as in 2026-01-31.
+ * @property {string} node
+ * @property {string} machine
+ * @property {string} options What the lab was called with.
+ * @property {string} sample Which part of all cases was run, in words.
+ * @property {number} cases
+ * @property {number | null} violations Null where nothing is judged.
+ * @property {number | null} seconds Null where it was not recorded.
+ * @property {unknown} [details] What only this lab has.
+ */
+
+const repository = dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
+// Taken out before the lab reads its own options, which know no such flag.
+const flag = process.argv.indexOf('--record')
+const isRecorded = flag !== -1
+if (isRecorded) process.argv.splice(flag, 1)
+// Of the sources that this process was loaded from: a long run may see the next commit.
+const commit = isRecorded ? commitOfSources() : ''
+
+/**
+ * Call once, at the end of a run. A canary breaks the program, so its run is no result.
+ *
+ * @param {Pick<LabResult, 'lab' | 'sample' | 'cases' | 'violations' | 'details'>} result
+ */
+export function recordResult({ lab, sample, cases, violations, details }) {
+  if (!isRecorded || process.argv.includes('--canary')) return
+  /** @type {LabResult} */
+  const result = {
+    lab,
+    commit,
+    date: new Date().toISOString().slice(0, 10),
+    node: process.versions.node,
+    machine: `${cpus().length} x ${cpus()[0]?.model.trim()}, ${process.platform} ${release()}`,
+    options: process.argv.slice(2).join(' '),
+    sample,
+    cases,
+    violations,
+    seconds: Math.round(performance.now() / 1000),
+    ...(details === undefined ? {} : { details }),
+  }
+  recordFile(`${lab}.json`, `${JSON.stringify(result, null, 2)}\n`)
+}
+
+/**
+ * Writes a file beside the results, such as a plot.
+ *
+ * @param {string} name
+ * @param {string} text
+ */
+export function recordFile(name, text) {
+  if (!isRecorded) return
+  const directory = join(repository, 'stress/results')
+  mkdirSync(directory, { recursive: true })
+  writeFileSync(join(directory, name), text)
+}
+
+/**
+ * The words of a sample: `12 of 122 scenarios`, `all 122 scenarios`.
+ *
+ * @param {number} count
+ * @param {number} all
+ * @param {string} noun
+ */
+export function countOf(count, all, noun) {
+  return count === all ? `all ${all} ${noun}` : `${count} of ${all} ${noun}`
+}
+
+/**
+ * The words of a sample: `every step`, `every 10th step`.
+ *
+ * @param {number} stride
+ * @param {string} noun
+ */
+export function everyNth(stride, noun) {
+  const ending =
+    stride % 100 > 10 && stride % 100 < 14 ? 'th' : (['th', 'st', 'nd', 'rd'][stride % 10] ?? 'th')
+  return stride === 1 ? `every ${noun}` : `every ${stride}${ending} ${noun}`
+}
+
+function commitOfSources() {
+  const git = (...argv) => execFileSync('git', argv, { cwd: repository, encoding: 'utf8' }).trim()
+  const changes = git(
+    'status',
+    '--porcelain',
+    '--',
+    'src',
+    'commands',
+    'plugins',
+    'stress',
+    ':!stress/results',
+  )
+  return `${git('rev-parse', '--short', 'HEAD')}${changes === '' ? '' : '-dirty'}`
+}
