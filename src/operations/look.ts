@@ -7,7 +7,6 @@ import { type AgentView, type TurnResult, viewAgent, viewTurn } from '../dispatc
 import { SubstratError } from '../errors.js'
 import { countPending, type MailIndex, whoHasMail } from '../mail/inbox.js'
 import { peekBrief } from '../session/peek-brief.js'
-import { peekState } from '../session/peek-state.js'
 import { readMessageText, readText } from '../session/read.js'
 import type { WatchedStatus } from '../session/records.js'
 import type { SessionState, State } from '../session/state.js'
@@ -111,7 +110,7 @@ function nextCommand(store: FileStore, state: State, holder: Holder | null): str
 
 function listedAgent(store: FileStore, id: string, hasMail: MailIndex): ListedAgent {
   try {
-    const state = hasMail(id) ? peekState(store, id) : peekBrief(store, id)
+    const state = peekBrief(store, id, hasMail(id))
     if (state === undefined) throw missingLog(store, id)
     return viewAgent(store, state, hasMail)
   } catch (error) {

@@ -3,8 +3,8 @@
 import { type AgentView, viewAgent } from '../dispatch/view.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { type MailIndex, whoHasMail } from '../mail/inbox.js'
-import { type Brief, peekBrief } from '../session/peek-brief.js'
-import { peekState } from '../session/peek-state.js'
+import { peekBrief } from '../session/peek-brief.js'
+import type { Brief } from '../session/snapshot-layout.js'
 import type { FileStore } from '../storage/store.js'
 import { branchOf, type Forest, forestOf } from '../tree/forest.js'
 
@@ -34,8 +34,7 @@ export interface TreeRequest {
 export function viewTree(store: FileStore | undefined, { agentId, all }: TreeRequest): TreeView {
   if (store === undefined) return { agents: [], stray: [] }
   const hasMail = whoHasMail(store)
-  const peekAt = (_: FileStore, id: string): Brief | undefined =>
-    hasMail(id) ? peekState(store, id) : peekBrief(store, id)
+  const peekAt = (_: FileStore, id: string): Brief | undefined => peekBrief(store, id, hasMail(id))
   const forest = agentId === undefined ? forestOf(store, peekAt) : branchOf(store, agentId, all, peekAt)
   const shown = new Set<string>()
   const nodeOf = (id: string): TreeNode | undefined => {

@@ -1,8 +1,8 @@
 /**
  * The order of the fields in a snapshot, and how a snapshot of an agent at rest is read without parsing all of it.
  *
- * Invariant: what is written here is read here. A quote within a text is escaped, so that no text can pass for what
- * follows it.
+ * Invariant: this module alone writes and reads that order. A quote within a text is escaped, so that no text can pass for
+ * what follows it.
  */
 import type { Run, State } from './state.js'
 
@@ -11,8 +11,36 @@ const TEXT = '"[^"\\\\]*"'
 const NUMBER = '\\d+'
 const FLAG = 'true|false'
 const OBJECT = '\\{[^{}]*\\}'
-const NO_GATE = '\\{"isGated":false,"permits":0\\}'
+/** What an agent at rest has in these fields. */
+const GATE = { isGated: false, permits: 0 }
+const RECOVERY = { interruption: null, barren_attempts: 0, unanswered_requests: 0 }
+const NO_GATE = JSON.stringify(GATE).replace(/[{}]/g, '\\$&')
 const ENDED = `\\{"run_id":${TEXT},"boot_id":${TEXT},"status":"(?:completed|failed|cancelled|interrupted)"`
+
+/** What lists show. Of an agent at rest `run` is null: its latest turn is over, and nothing that is shown comes of it. */
+export type Brief = Pick<
+  State,
+  | 'id'
+  | 'name'
+  | 'parent'
+  | 'path'
+  | 'state'
+  | 'hold'
+  | 'gate'
+  | 'provider_name'
+  | 'model'
+  | 'workspace'
+  | 'created_at'
+  | 'updated_at'
+  | 'last_seq'
+  | 'last_offset'
+  | 'log_bytes'
+  | 'run'
+  | 'tokens'
+  | 'delivered'
+  | 'reminders'
+  | 'recovery'
+>
 
 /** The form that a field has in an agent at rest. */
 interface Form {
@@ -81,8 +109,12 @@ const BEGINNING = new RegExp(
     .join(',')},`,
 )
 /** The last brace is that of `recovery`, so these are fields of the state itself. */
-const END =
-  ',"reminders":[],"watchers":[],"recovery":{"interruption":null,"barren_attempts":0,"unanswered_requests":0}'
+const END = `,${JSON.stringify({ reminders: [], watchers: [], recovery: RECOVERY }).slice(1, -1)}`
+
+/** Where in a match of `BEGINNING` each field that is shown stands. */
+const PLACES = Object.fromEntries(
+  NAMES.filter((name) => LAYOUT[name]?.isShown).map((name, place) => [name, place]),
+) as Record<keyof State, number>
 
 /** What a snapshot has of a state, field by field in their order; those that the state does not have are left out. */
 export function inLayout(state: State): object {
@@ -101,11 +133,47 @@ function beginning({ run_id, boot_id, status, ...rest }: Run): object {
 }
 
 /**
- * The fields that lists show, in their order, from a snapshot without its head and its checksum. Undefined where the agent is not
- * at rest, or a text has an escape in it. Parsed, not cut out: a piece of a text keeps all of it in memory.
+ * What lists show, from a snapshot without its head and its checksum. Undefined where the agent is not at rest, or a text has
+ * an escape in it.
  */
-export function shownAtRest(text: string): unknown[] | undefined {
+export function briefAtRest(text: string): Brief | undefined {
   // Not by endsWith, which compares letter by letter.
   const found = text.slice(-END.length) === END ? BEGINNING.exec(text) : null
-  return found === null ? undefined : JSON.parse(`[${found.slice(1).join(',')}]`)
+  if (found === null) return undefined
+  // Parsed, not cut out: a piece of a text keeps all of it in memory.
+  const values = JSON.parse(`[${found.slice(1).join(',')}]`)
+  // biome-ignore lint/suspicious/noExplicitAny: the pattern has checked the form of each field.
+  const shown = (name: keyof State): any => values[PLACES[name]]
+  // Written out: an object that is put together field by field takes longer than all before it.
+  return {
+    id: shown('id'),
+    name: shown('name'),
+    parent: shown('parent'),
+    path: shown('path'),
+    state: shown('state'),
+    hold: shown('hold'),
+    gate: GATE,
+    provider_name: shown('provider_name'),
+    model: shown('model'),
+    workspace: sharedText(shown('workspace')),
+    created_at: shown('created_at'),
+    updated_at: shown('updated_at'),
+    last_seq: shown('last_seq'),
+    last_offset: shown('last_offset'),
+    log_bytes: shown('log_bytes'),
+    run: null,
+    tokens: NONE,
+    delivered: NONE,
+    reminders: NONE,
+    recovery: RECOVERY,
+  }
+}
+
+const NONE: never[] = []
+let latest = ''
+
+/** Very many agents have the same text: one copy of it stays in memory. */
+function sharedText(text: string): string {
+  if (text !== latest) latest = text
+  return latest
 }
