@@ -1,3 +1,10 @@
+/**
+ * The inbox of an agent: the messages that are pending.
+ *
+ * Invariants: a message is whole and synced before its sender is told so. It is delivered when its record is in the
+ * recipient's log, and by nothing else. Its file is removed after that and may come back in a power cut, so an id that the
+ * log has is never delivered again (row K).
+ */
 import { OPERATOR } from '../format.js'
 import { type ClockReading, readClock } from '../host/identity.js'
 import { limits } from '../limits.js'

@@ -16,12 +16,10 @@ import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import type { FileStore, KeptKeys, KeyFile, KeyPlace, LogReader, OpenedLog } from '../storage/store.js'
 import { hashOfKey, isHashIn, isSameKey } from './key-hashes.js'
-import { gatherKeys, inMemory, minuteOf, placesOf, placesSince } from './key-places.js'
+import { gatherKeys, inMemory, MINUTE_MS, minuteOf, placesOf, placesSince } from './key-places.js'
 import { recordsFrom } from './load.js'
 import type { SessionRecord } from './records.js'
 import type { KeyEntry, State } from './state.js'
-
-const MINUTE_MS = 60_000
 
 /**
  * Undefined where no run had the key; `lost` where what became of it was in a part of the log that was damaged. Logs from

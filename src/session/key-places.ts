@@ -4,7 +4,7 @@ import { hashesOfKey, keyHashesIn, type Rebuilt } from './key-hashes.js'
 import { recordsOfKinds } from './load.js'
 import type { KeyEntry, State } from './state.js'
 
-const MINUTE_MS = 60_000
+export const MINUTE_MS = 60_000
 
 /** Every key of the log by its hash, as the index is to have them: where its latest run begins. */
 export function placesInLog(
