@@ -12,9 +12,10 @@ const { existsSync } = require('node:fs')
 const path = require('node:path')
 
 const root = path.dirname(__dirname)
-const bundle = path.join(root, 'dist', 'substrat.cjs')
-if (!existsSync(bundle)) {
-  console.error(`substrat is not built: ${bundle} is missing. Run: npm run build`)
+const built = ['start.cjs', 'substrat.cjs'].map((file) => path.join(root, 'dist', file))
+const missing = built.find((file) => !existsSync(file))
+if (missing !== undefined) {
+  console.error(`substrat is not built: ${missing} is missing. Run: npm run build`)
   process.exit(1)
 }
-require('../dist/start.cjs').run(root)
+require(built[0]).run(root)
