@@ -1,6 +1,6 @@
 /**
  * Every row of the recovery table, made by a real process that is killed with SIGKILL at that point, and the log before
- * and after the next command: the source of docs/recovery-transcripts.md.
+ * and after the next command: the source of test/stress/recovery-rows.md.
  */
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -241,7 +241,7 @@ function withInbox(agent: Agent, text: string): string {
   return count === 0 ? text : `${text}\n(and ${count} message in the inbox)`
 }
 
-/** docs/recovery-transcripts.md */
+/** test/stress/recovery-rows.md */
 export function rowsPage(reports: RowReport[]): string {
   const sections = reports.map(({ row, killed, before, commands, after }) => {
     const found =
@@ -259,4 +259,4 @@ export function rowsPage(reports: RowReport[]): string {
 
 const HEAD = `# Every row of the recovery table, from real processes
 
-Made by \`npm run stress:turns -- --only rows --page docs/recovery-transcripts.md\`: a process of substrat is killed with SIGKILL at the point that the row is about, then the next command runs. Ids and times are replaced.`
+\`npm run stress:turns -- --only rows --page test/stress/recovery-rows.md\` writes this page. For each row, SIGKILL ends a process of substrat at that point, and the next command runs. Placeholders stand for ids and times.`

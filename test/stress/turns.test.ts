@@ -20,10 +20,10 @@ beforeAll(() => {
 afterAll(() => lab.close())
 
 describe.skipIf(why !== undefined)(`killed before they write${unless}`, () => {
-  test('each row of the recovery table, and docs/recovery-transcripts.md says what comes of it', async () => {
+  test('each kill leaves its row of the recovery table, and ends as test/stress/recovery-rows.md has it', async () => {
     const reports = await killedRows(lab)
     for (const { row, found } of reports) if (row !== 'K') expect(found ?? row).toBe(row)
-    expect(rowsPage(reports)).toBe(readFileSync('docs/recovery-transcripts.md', 'utf8'))
+    expect(rowsPage(reports)).toBe(readFileSync('test/stress/recovery-rows.md', 'utf8'))
   })
 })
 
