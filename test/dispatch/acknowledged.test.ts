@@ -327,6 +327,17 @@ describe('a message that is queued', () => {
     expect([store.mail.ids(id), openForRead(store, id)?.state.delivered]).toEqual([[], []])
   })
 
+  test('is acknowledged after it is stored', async () => {
+    const store = tempStore()
+    const id = await newAgent(store)
+    const { ctx } = contextAt(store, { bounds })
+    const stored: string[][] = []
+    const note = (): void => void stored.push(store.mail.ids(id))
+    queue({ ...ctx, reporter: { ...ctx.reporter, note } }, request(id))
+    expect(stored).toEqual([store.mail.ids(id)])
+    expect(store.mail.ids(id)).toHaveLength(1)
+  })
+
   test('without a key is another each time', async () => {
     const store = tempStore()
     const id = await newAgent(store)
@@ -364,10 +375,12 @@ describe('an agent that sends by the command line', () => {
   })
 })
 
-test('an agent that another spawn has made is told once its name is on disk', async () => {
+test.each([
+  ['that another spawn has made', true, 'agents.sync_directory'],
+  ['that is new', false, 'spawn.sync_agents'],
+])('the id of an agent %s is told once its name is on disk', async (_, isThere, sync) => {
   const store = tempStore()
-  const made = await newSession(store, { name: 'build' })
-  await made.abandon()
+  if (isThere) await (await newSession(store, { name: 'build' })).abandon()
   const { ctx } = contextAt(store, { bounds })
   const facts = { model: null, instructions: null, workspace: tmpdir(), options: {}, prompt: null }
   const operations = recordOperations()
@@ -385,11 +398,11 @@ test('an agent that another spawn has made is told once its name is on disk', as
     },
     {
       onAgent: ({ id }) => {
-        told.push([id, operations.some(({ point }) => point === 'agents.sync_directory')])
+        told.push([id, operations.some(({ point }) => point === sync)])
       },
       onOutcome: () => undefined,
     },
   )
   clearFaults()
-  expect(told).toEqual([[made.id, true]])
+  expect(told).toEqual([[store.agentIds()[0], true]])
 })

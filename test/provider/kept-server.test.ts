@@ -15,7 +15,7 @@ import type { Session } from '../../src/session/session.js'
 import type { RecordedServer } from '../../src/session/state.js'
 import { FileStore } from '../../src/storage/store.js'
 import { agentWithServer, keptServerHost, launch } from '../support/kept-servers.js'
-import { environment } from '../support/processes.js'
+import { environment, watchersOf } from '../support/processes.js'
 import { isAlive } from '../support/programs.js'
 import { useScripts } from '../support/scripts.js'
 import { newSession, reopen } from '../support/sessions.js'
@@ -332,6 +332,7 @@ describe('substrat killed', () => {
 
   test('after a turn that has kept it leaves the server, which the log names', async () => {
     const { store, session, pid } = await killedBy('at rest')
+    await waitFor(() => watchersOf(pid).length === 0, 'the end of the watcher')
     expect(isAlive(pid)).toBe(true)
     await stopKeptServer(session, () => undefined)
     expect(isAlive(pid)).toBe(false)

@@ -132,6 +132,16 @@ test('the reply is its pieces in order, recorded with its usage in one batch wit
   expect(new Set(last.map(({ batch }) => String(batch)))).toEqual(new Set(['6,9']))
 })
 
+test('a turn prints nothing: its reply is printed by the command, after the record of the reply', async () => {
+  const stdout = vi.spyOn(process.stdout, 'write')
+  await runTurn(
+    session,
+    model(() => says({ type: 'text', text: 'fine' }, END)),
+  )
+  expect(stdout).not.toHaveBeenCalled()
+  stdout.mockRestore()
+})
+
 test('the request is durable before the model is asked', async () => {
   let seen: string[] = []
   await runTurn(

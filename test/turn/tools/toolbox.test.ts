@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
+import { SubstratError } from '../../../src/errors.js'
 import { limits } from '../../../src/limits.js'
 import type { Tool } from '../../../src/turn/tools/tool.js'
 import type { Toolbox } from '../../../src/turn/tools/toolbox.js'
@@ -43,10 +44,10 @@ test.each(['', 'Shell', 'toString', '__proto__', 'other__add', 'constructor__x',
 
 describe('a tool that', () => {
   /** Put in the place of `read_skill`. */
-  function withTool(tool: Tool['run'], timeoutMs = 3_600_000): ReturnType<typeof bench> {
+  function withTool(tool: Tool['run'], timeoutMs = 3_600_000, its?: Partial<Tool>): ReturnType<typeof bench> {
     const made = bench({ timeoutMs })
     const { tools } = made.toolbox as unknown as { tools: Map<string, Tool> }
-    tools.set('read_skill', { ...(tools.get('read_skill') as Tool), run: tool })
+    tools.set('read_skill', { ...(tools.get('read_skill') as Tool), ...its, run: tool })
     return made
   }
 
@@ -55,6 +56,12 @@ describe('a tool that', () => {
       const { run } = withTool(() => Promise.reject(thrown))
       expect((await run('read_skill', {})).is_error).toBe(true)
     }
+  })
+
+  test('writes in the home, and meets a failure of storage, ends the turn: the model has no result', async () => {
+    const error = new SubstratError('STORAGE_FAILED', 'the disk is full')
+    const { run } = withTool(() => Promise.reject(error), 3_600_000, { kind: 'own' })
+    await expect(run('read_skill', {})).rejects.toBe(error)
   })
 
   test('gives more than the model is given has it whole beside it, also where it is an error', async () => {
