@@ -1,6 +1,6 @@
 // Builds dist/substrat.cjs (oclif, every command and all they use, in one file), what is rarely used apart from it,
 // dist/conformance.js and oclif.manifest.json. One CommonJS file, because only that can start from V8's compiled code: see src/start/code-cache.ts.
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { Plugin } from '@oclif/core'
@@ -22,16 +22,18 @@ const shared = {
   write: false,
 }
 
-/** With names and lines as they were written: for a lab that changes the program, and for a person who reads it. */
-const [readableFile] = process.argv[2] === '--readable' ? process.argv.slice(3) : []
-if (readableFile !== undefined) {
-  writeFileSync(readableFile, await buildCli({ minify: false }))
+// `--broken FILE`: only the CLI, into another file and with the sources that stdin has, for a lab that breaks the program.
+const [brokenFile] = process.argv[2] === '--broken' ? process.argv.slice(3) : []
+if (brokenFile !== undefined) {
+  const { replacing } = await import('./stress/support/replacing.mjs')
+  const sources = new Map(JSON.parse(readFileSync(0, 'utf8')))
+  writeFileSync(brokenFile, await buildCli(replacing(root, sources)))
   process.exit()
 }
 const start = await build({ ...shared, entryPoints: ['src/start/run.ts'], format: 'cjs' })
 replace('dist/start.cjs', start.outputFiles[0].text)
 // Half the bytes to read, and a third less to restore from V8's code.
-replace('dist/substrat.cjs', await buildCli({ minify: true }))
+replace('dist/substrat.cjs', await buildCli())
 
 // Whoever uses these has this package and need not have what it was built from. cross-spawn and ajv call require.
 const asModule = {
@@ -49,15 +51,15 @@ await buildModule('src/provider/conformance/conformance.ts', 'dist/conformance.j
 
 await writeManifest()
 
-async function buildCli(options) {
+async function buildCli(...plugins) {
   const cli = await build({
     ...shared,
-    ...options,
+    minify: true,
     stdin: { contents: entrySource(root), resolveDir: root, sourcefile: 'entry.ts', loader: 'ts' },
     format: 'cjs',
     // A native addon finds its binary beside itself; oclif asks for TypeScript only in plugins under development.
     external: ['fs-native-extensions', 'typescript'],
-    plugins: [apart(), quickOclif()],
+    plugins: [apart(), quickOclif(), ...plugins],
     // CommonJS has no import.meta; execa reads its url.
     define: { 'import.meta.url': 'bundleUrl' },
   })

@@ -1,4 +1,4 @@
-// npm run stress:security -- [--every N] [--only TEXT]
+// npm run stress:security -- [--every N] [--only TEXT] [--canary NAME]
 // Plants links and hostile names in homes, lets hostile programs answer, and looks for secrets in every byte that is
 // written. Exits 1 where something is followed, obeyed, leaked, or dies of it. --only runs the cases whose line has TEXT.
 import { parseArgs } from 'node:util'
@@ -52,4 +52,6 @@ recordResult({
   details: Object.fromEntries(findings.counts),
 })
 console.log(`${findings.broken.length} broken, ${((performance.now() - start) / 1000).toFixed(1)} s`)
-process.exit(findings.broken.length === 0 ? 0 : 1)
+const isBroken = findings.broken.length > 0
+if (values.canary !== undefined) console.log(`${isBroken ? 'caught' : 'NOT CAUGHT'}: ${values.canary}`)
+process.exit(isBroken === (values.canary === undefined) ? 1 : 0)

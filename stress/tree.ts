@@ -5,10 +5,10 @@
 // Of a seed are the tree, what each agent says and does, the commands and their order, and which are to be killed after
 // how long. Not of it: what a kill meets, which shell is quicker, which turn an agent is in when a message comes.
 import { parseArgs } from 'node:util'
+import { brokenSources, CANARIES } from './mutants/canaries.js'
 import { Lab } from './support/lab.js'
 import { recordResult } from './support/result.mjs'
 import type { Shape } from './tree/family.js'
-import { broken, MUTANTS } from './tree/mutants.js'
 import { runTrial, type TrialOptions, type TrialReport } from './tree/trial.js'
 
 const { values } = parseArgs({
@@ -33,18 +33,14 @@ const options: TrialOptions = {
   note: (text) => console.error(text),
 }
 
-if (values.canary) await catchMutants()
-else
-  await inLab(
-    (bundle) => bundle,
-    options,
-    (report) => {
-      print(report)
-      if (report.violations.length > 0) process.exitCode = 1
-    },
-  )
+if (values.canary) await catchCanaries()
+else {
+  const report = await reportOn(Lab.open(), options)
+  print(report)
+  if (report.violations.length > 0) process.exitCode = 1
+}
 
-async function catchMutants(): Promise<void> {
+async function catchCanaries(): Promise<void> {
   const small = {
     ...options,
     shape: { roots: 2, middles: 2, leaves: 3 },
@@ -52,31 +48,20 @@ async function catchMutants(): Promise<void> {
     kills: 20,
     note: () => {},
   }
-  for (const mutant of MUTANTS) {
-    await inLab(
-      (bundle) => broken(bundle, mutant),
-      small,
-      ({ violations, seconds }) => {
-        const [first] = violations
-        console.log(
-          `${first === undefined ? 'NOT CAUGHT' : 'caught'}: ${mutant.name} (${seconds.toFixed(0)} s)`,
-        )
-        if (first === undefined) process.exitCode = 1
-        else console.log(`  ${violations.length} violations, the first: ${first}`)
-      },
-    )
+  for (const canary of CANARIES.tree) {
+    const { violations, seconds } = await reportOn(Lab.open(brokenSources(canary)), small)
+    const [first] = violations
+    console.log(`${first === undefined ? 'NOT CAUGHT' : 'caught'}: ${canary.name} (${seconds.toFixed(0)} s)`)
+    if (first === undefined) process.exitCode = 1
+    else console.log(`  ${violations.length} violations, the first: ${first}`)
   }
 }
 
-async function inLab(
-  mutate: (bundle: string) => string,
-  trial: TrialOptions,
-  then: (report: TrialReport) => void,
-): Promise<void> {
-  const lab = Lab.open(mutate)
+async function reportOn(lab: Lab, trial: TrialOptions): Promise<TrialReport> {
   try {
-    await lab.warm()
-    then(await runTrial(lab, trial))
+    // A canary may die in the middle of that.
+    if (!values.canary) await lab.warm()
+    return await runTrial(lab, trial)
   } finally {
     if (values.keep) console.log(`kept: ${lab.root}`)
     else lab.close()

@@ -14,10 +14,12 @@ interface Defect {
   equivalent?: string
 }
 
-/** Leaves out a step of io. */
+/** Leaves out a step on the disk. */
 interface StepMutant extends Defect {
   /** Its fault point, such as `log.sync`. */
   step: string
+  /** Instead, the program dies before the step, or before one of its parts, in this share of the times. */
+  dies?: number
 }
 
 /** Edits a function, a method or a constant. */
@@ -48,10 +50,13 @@ export function shapesFor(sources: Sources, mutant: Mutant, known: Shapes): Shap
 
 function codeOf(mutant: Mutant): { place: string; edits: Edits } {
   if ('place' in mutant) return mutant
+  const { step, dies } = mutant
   // Every function that touches the disk calls `step`.
   const point = `@call:1.arguments.0.object.@{host/disk/io.ts sizeOf|property:1.key}`
-  return {
-    place: 'host/disk/operation.ts step',
-    edits: { 'try:1': `if (${point} === '${mutant.step}') return undefined as never\n@self` },
-  }
+  const chosen =
+    dies === undefined
+      ? `${point} === '${step}'`
+      : `${point}.startsWith('${step}') && Math.random() < ${dies}`
+  const act = dies === undefined ? 'return undefined as never' : "process.kill(process.pid, 'SIGKILL')"
+  return { place: 'host/disk/operation.ts step', edits: { 'try:1': `if (${chosen}) ${act}\n@self` } }
 }

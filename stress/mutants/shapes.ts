@@ -1,4 +1,7 @@
-/** Reads and extends shapes.tsv: a line for each mutant, with the shapes of the code that it addresses. */
+/**
+ * Reads and extends shapes.tsv: a line for each mutant, with the shapes of the code that it addresses, and one line for all
+ * mutants of a step.
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { repository } from '../support/lab.js'
@@ -9,9 +12,13 @@ const FILE = join(repository, 'stress', 'mutants', 'shapes.tsv')
 
 let known: Map<string, Shapes> | undefined
 
-export function shapesOf({ name }: Mutant): Shapes {
+export function shapesOf(mutant: Mutant): Shapes {
   known ??= readShapes()
-  return known.get(name) ?? {}
+  return known.get(keyOf(mutant)) ?? {}
+}
+
+function keyOf(mutant: Mutant): string {
+  return 'step' in mutant ? 'a step' : mutant.name
 }
 
 function readShapes(): Map<string, Shapes> {
@@ -29,7 +36,7 @@ export function learnAll(mutants: Mutant[]): void {
   const sources = sourcesIn(repository)
   const lines = mutants.map((mutant) => {
     const shapes = Object.entries(shapesFor(sources, mutant, shapesOf(mutant)))
-    return [mutant.name, ...shapes.map(([address, shape]) => `${address}=${shape}`)].join('\t')
+    return [keyOf(mutant), ...shapes.map(([address, shape]) => `${address}=${shape}`)].join('\t')
   })
-  writeFileSync(FILE, `${lines.join('\n')}\n`)
+  writeFileSync(FILE, `${[...new Set(lines)].join('\n')}\n`)
 }

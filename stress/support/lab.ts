@@ -10,11 +10,9 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
-  readFileSync,
   rmSync,
   symlinkSync,
   utimesSync,
-  writeFileSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -63,9 +61,6 @@ const COPIED = [
   'oclif.manifest.json',
 ]
 
-/** The program as it reads before it is made small: built once for all mutants. */
-let readable: string | undefined
-
 export class Lab {
   readonly cli: string
   readonly workspace: string
@@ -77,29 +72,26 @@ export class Lab {
     this.workspace = join(root, 'workspace')
   }
 
-  /** `mutate` changes the bundled program, as it reads before it is made small: for the canary, which must be caught. */
-  static open(mutate?: (bundle: string) => string): Lab {
+  /** `sources`: texts for files of src/, for a canary, which must be caught. */
+  static open(sources?: ReadonlyMap<string, string>): Lab {
     const lab = new Lab(mkdtempSync(join(tmpdir(), 'substrat-lab-')))
     try {
-      lab.fill(mutate)
+      lab.fill(sources)
       return lab
     } catch (error) {
-      // As of a mutant that does not find its place.
+      // As of a change that does not build.
       lab.close()
       throw error
     }
   }
 
-  private fill(mutate?: (bundle: string) => string): void {
+  private fill(sources?: ReadonlyMap<string, string>): void {
     for (const directory of ['cli/bin', 'cli/dist', 'user', 'workspace'])
       mkdirSync(join(this.root, directory), { recursive: true })
     for (const file of COPIED) cpSync(join(repository, file), join(this.root, 'cli', file))
     const bundle = join(this.root, 'cli/dist/substrat.cjs')
-    if (mutate === undefined) cpSync(join(repository, 'dist/substrat.cjs'), bundle)
-    else {
-      readable ??= builtReadable(bundle)
-      writeFileSync(bundle, mutate(readable))
-    }
+    if (sources === undefined) cpSync(join(repository, 'dist/substrat.cjs'), bundle)
+    else buildBroken(bundle, sources)
     symlinkSync(join(repository, 'node_modules'), join(this.root, 'cli/node_modules'))
   }
 
@@ -223,9 +215,9 @@ export class Lab {
   }
 }
 
-function builtReadable(bundle: string): string {
-  execFileSync(process.execPath, [join(repository, 'esbuild.config.mjs'), '--readable', bundle])
-  return readFileSync(bundle, 'utf8')
+function buildBroken(bundle: string, sources: ReadonlyMap<string, string>): void {
+  const build = [join(repository, 'esbuild.config.mjs'), '--broken', bundle]
+  execFileSync(process.execPath, build, { input: JSON.stringify([...sources]) })
 }
 
 function gather(stream: NodeJS.ReadableStream): () => string {

@@ -16,7 +16,7 @@ test('a damaged home answers as before, or says what is damaged', async () => {
 })
 
 test('a program that looks at no checksum is caught', () => {
-  const canary = ['--canary', 'checksums are not looked at']
+  const canary = ['--canary', 'a wrong checksum is passed over']
   const { stdout, status } = spawnSync(
     process.execPath,
     ['stress/run.mjs', 'damage', '--every', '801', ...canary],

@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { transform } from 'esbuild'
 import { describe, expect, test } from 'vitest'
 import { MUTANTS } from '../../stress/mutants/all.js'
+import { brokenSources, CANARIES } from '../../stress/mutants/canaries.js'
 import { REFERENCE } from '../../stress/mutants/change.js'
 import { type Mutant, mutated } from '../../stress/mutants/mutant.js'
 import { type Sources, sourcesIn } from '../../stress/mutants/place.js'
@@ -21,9 +22,9 @@ function mutatedIn(program: Sources, mutant: Mutant): { file: string; source: st
 
 /** Words of JavaScript and Node, and variables that a mutant declares itself. */
 const LANGUAGE =
-  /^(constructor|undefined|null|true|false|Infinity|Number|isNaN|String|Math|random|Promise|resolve|then|setTimeout|Buffer|alloc|length|slice|write|end|each|result|const|new|await|async|return|throw|try|catch|finally|if|else|for|of|in|typeof|void|this|as)$/
+  /^(constructor|undefined|null|true|false|never|string|Infinity|Number|isNaN|String|Math|random|min|sort|process|stdout|Promise|resolve|then|setTimeout|Buffer|alloc|length|slice|write|end|each|result|const|new|await|async|return|throw|try|catch|finally|if|else|for|of|in|typeof|void|this|as)$/
 /** Fields on disk, which keep their names. */
-const FIELD = /^(message_id|kind)$/
+const FIELD = /^(message_id|kind|content|at|updated_at)$/
 const SUFFIX = 'Renamed'
 
 /** The source with another name for every function, variable and property. */
@@ -82,10 +83,16 @@ describe('each mutant', () => {
     }
   })
 
-  test('that leaves a step of the disk out leaves out one step', () => {
+  test('that leaves a step of the disk out, or dies there, names one step', () => {
     const program = [...sources.values()].join('\n')
+    const deaths = CANARIES.tree.flatMap(({ dies }) => dies?.before ?? [])
     const steps = MUTANTS.flatMap((mutant) => ('step' in mutant ? [mutant.step] : []))
-    expect(steps.filter((step) => program.split(`'${step}'`).length !== 2)).toEqual([])
+    expect([...steps, ...deaths].filter((step) => program.split(`'${step}'`).length !== 2)).toEqual([])
+  })
+
+  test('that is a canary changes the program', () => {
+    for (const canary of Object.values(CANARIES).flat())
+      for (const [file, source] of brokenSources(canary)) expect(source).not.toBe(sources.get(file))
   })
 
   test('has suites that are there', () => {

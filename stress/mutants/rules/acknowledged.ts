@@ -89,4 +89,25 @@ export const ACKNOWLEDGED: Mutant[] = [
     step: 'mail.sync_taken',
     suites: ['storage/mailboxes'],
   },
+  {
+    name: 'the id of a message is told before it is stored',
+    place: 'dispatch/queue.ts queue',
+    edits: { 'variable:7': '@expression:1\n@self' },
+    suites: ['dispatch/acknowledged'],
+  },
+  {
+    name: 'a uuid is printed before its agent is on disk',
+    place: 'operations/spawn.ts spawn',
+    edits: { 'try:1': '@call:12.callee({ @variableDeclarator:4.id } as never)\n@self', 'expression:4': '' },
+    suites: ['dispatch/acknowledged'],
+  },
+  {
+    name: 'a reply is printed before its record is written',
+    place: 'turn/drive.ts Turn.persist',
+    edits: {
+      'expression:3':
+        "for (const each of @expression.arguments.0)\nif (each.kind === 'message.agent') process.stdout.write(String(each.content) + '\\n')\n@self",
+    },
+    suites: ['turn/drive-model#a turn prints nothing'],
+  },
 ]

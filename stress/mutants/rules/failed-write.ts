@@ -91,4 +91,22 @@ export const FAILED_WRITE: Mutant[] = [
     edits: { 'logical:1': 'false' },
     suites: ['files/user-files'],
   },
+  {
+    name: 'a temporary file that could not be written takes its name',
+    place: 'host/disk/replace.ts writeTemporary',
+    edits: { 'expression:4': '', 'throw:1': '@return:1' },
+    suites: ['host/disk/replace'],
+  },
+  {
+    name: 'a failure of storage in a tool is its result',
+    place: 'turn/tools/toolbox.ts Toolbox.run',
+    edits: { 'if:2': '' },
+    suites: ['turn/tools/toolbox', 'turn/drive-tools'],
+  },
+  {
+    name: 'a conversation that cannot be read is a failure of the provider',
+    place: 'turn/ask/ask-model.ts askModel',
+    edits: { 'if:1': '' },
+    suites: ['turn/unreadable'],
+  },
 ]

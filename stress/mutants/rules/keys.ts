@@ -5,7 +5,7 @@ export const KEYS: Mutant[] = [
   {
     name: 'a key is not looked up before its message is taken',
     place: 'dispatch/answered.ts answeredInLog',
-    edits: { 'binary:1': '@left !== null' },
+    edits: { 'conditional:1': '@consequent' },
     suites: ['dispatch/acknowledged'],
   },
   {
@@ -119,7 +119,7 @@ export const KEYS: Mutant[] = [
   {
     name: 'a key is looked for only where its hash should be',
     place: 'storage/log/key-file.ts KeyFile.find',
-    edits: { 'conditional:1.alternate': '@left.right + 1' },
+    edits: { 'for:1.test': '@self && @conditional:1.test' },
     suites: ['storage/log/key-file'],
   },
   {

@@ -209,4 +209,12 @@ export const MAIL: Mutant[] = [
     edits: { 'expression:1': '' },
     suites: ['dispatch/visit'],
   },
+  {
+    name: 'mail is due by the clock of the log',
+    place: 'mail/inbox.ts nextMail',
+    edits: {
+      'call:1': '{ ...@self, at: [(@self).at, (@call:3.arguments.0).updated_at].sort()[1] as string }',
+    },
+    suites: ['mail/inbox', 'dispatch/clock-ahead'],
+  },
 ]

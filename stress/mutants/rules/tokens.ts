@@ -180,4 +180,10 @@ export const TOKENS: Mutant[] = [
     edits: { 'expression:1': '' },
     suites: ['dispatch/clock-ahead'],
   },
+  {
+    name: 'a duration is over once the clock is set back',
+    place: 'session/durations.ts rebasedEnd',
+    edits: { 'call:1': 'Math.min(@arguments.0, @call:2)' },
+    suites: ['session/durations'],
+  },
 ]

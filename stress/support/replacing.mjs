@@ -1,0 +1,14 @@
+import path from 'node:path'
+
+/** Builds with other text for some files of src/: `sources` maps their paths there to the text. */
+export function replacing(root, sources) {
+  return {
+    name: 'replacing',
+    setup({ onLoad }) {
+      onLoad({ filter: /\.ts$/ }, (loaded) => {
+        const contents = sources.get(path.relative(path.join(root, 'src'), loaded.path))
+        return contents === undefined ? undefined : { contents, loader: 'ts' }
+      })
+    },
+  }
+}
