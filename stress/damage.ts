@@ -4,7 +4,7 @@
 // read are run on each damage; of those that write, one after the other has its turn, and all of them where the damage is not
 // about bytes, or is asked for by --at. The ids of the home are drawn by the seed;
 // with --seeds it takes a sample (--every 2999) of the home of each of so many seeds. With --canary it runs
-// on a broken variant of the program (stress/damage/canaries.json) until that is caught, and exits 1 where it is not.
+// on a program broken by a mutant (stress/mutants/canaries.ts) until that is caught, and exits 1 if it is not.
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { commandsFor, WRITING } from './damage/answers.js'

@@ -1,8 +1,8 @@
 // npm run stress:faults -- [--only machine,nested,taken,real] [--scenarios send,spawn] [--every 10] [--nested 20] [--real 'ulimit -n']
 //                          [--step 17] [--fault 'EIO once'] [--point log.sync] [--json FILE] [--canary NAME]
 // Each step of each command fails, once or from then on, also in the recovery that follows a kill; and real processes
-// whose kernel says no. Exits 1 where the contract is broken. With --canary it runs on a broken variant of the program
-// (stress/faults/canaries.json) until that is caught, and exits 1 where it is not.
+// whose kernel says no. Exits 1 where the contract is broken. With --canary it runs on a program broken
+// by a mutant (stress/mutants/canaries.ts) until that is caught, and exits 1 if it is not.
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { nestedOf } from './faults/nested.js'

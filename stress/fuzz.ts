@@ -1,7 +1,7 @@
 // npm run stress:fuzz -- [--seed 1] [--minutes M | --seeds N] [--mode in-process|processes] [--agents N] [--wrong-clocks] [--shards N] [--json FILE]
 // Random trees, mail, turns and decisions while processes are killed, the power is cut, the disk fails and clocks jump;
 // exits 1 where a promise is broken. After a failure: --seed S --path P runs what it was shrunk to, and tells it step by step.
-// With --canary NAME it runs on a broken variant of the program (stress/fuzz/canaries.json), and exits 1 where that is not caught.
+// With --canary NAME it runs on a program broken by a mutant (stress/mutants/canaries.ts), and exits 1 if that is not caught.
 import { parseArgs } from 'node:util'
 import { Campaign, type Totals } from './fuzz/campaign.js'
 import { runShards } from './fuzz/shards.js'

@@ -1,6 +1,6 @@
 // npm run stress:tree -- [--seed 1] [--shape 2x9x10] [--messages 5000] [--kills 300] [--shells 3] [--canary] [--keep]
 // A tree of agents that write to one another while processes are killed; exits 1 where a promise is broken. With --canary
-// it is run on broken variants of the program, small, and exits 1 where one of them is not caught.
+// it runs on the canaries (stress/mutants/canaries.ts) with a small tree, and exits 1 if one of them is not caught.
 //
 // Of a seed are the tree, what each agent says and does, the commands and their order, and which are to be killed after
 // how long. Not of it: what a kill meets, which shell is quicker, which turn an agent is in when a message comes.
