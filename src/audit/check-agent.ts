@@ -89,11 +89,11 @@ function checkAtRest(store: FileStore, state: State, hasTornTail: boolean, found
 /** A secret that somebody has must not be good for anything but what is asked now. */
 function checkTokens({ tokens, run }: State, found: Found): void {
   const awaited = run?.status === 'open' ? run.wait?.resume_token_id : undefined
-  const stray = tokens.filter(({ token_id, status }) => status === 'minted' && token_id !== awaited)
-  if (stray.length > 0)
+  const unawaited = tokens.filter(({ token_id, status }) => status === 'minted' && token_id !== awaited)
+  if (unawaited.length > 0)
     found(
       'a token that can be used is that of the open wait',
-      stray.map(({ token_id }) => token_id).join(', '),
+      unawaited.map(({ token_id }) => token_id).join(', '),
     )
 }
 

@@ -26,7 +26,7 @@ export type WentOn =
   | { outcome: 'ran'; run: Run }
   /** It waits for a decision, or for its time. */
   | { outcome: 'waiting'; run: Run }
-  | { outcome: 'exhausted' | 'stranger' | 'held' | 'stopped' }
+  | { outcome: 'exhausted' | 'survivor' | 'held' | 'stopped' }
 
 export interface GoOnOptions {
   /** By itself, within the bound; false where a person asked for it. */
@@ -47,7 +47,7 @@ export async function goOn(ctx: Context, session: Session, options: GoOnOptions)
   const { run: found } = state
   const obstacle = turnObstacle(state, !options.auto ? 'resume' : isPoked ? 'poke' : 'continuation')
   if (obstacle?.kind === 'wait') return { outcome: 'waiting', run: found as Run }
-  if (auto && options.settled.hasStranger) return { outcome: 'stranger' }
+  if (auto && options.settled.hasSurvivor) return { outcome: 'survivor' }
   const whyNot = reasonToLeave(ctx, obstacle)
   if (whyNot !== undefined) {
     if (state.run?.status === 'open') session.append(interruptedRecords(state.run))

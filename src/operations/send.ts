@@ -68,7 +68,7 @@ async function converse(
   // what is tried by itself it does with `--retry`, for a loop in a script is no person.
   const isOwn = isOwnTurn(session.state, request)
   const { interruption } = session.state.recovery
-  const isBeside = settled.hasStranger || isBesideProgram(session.state)
+  const isBeside = settled.hasSurvivor || isBesideProgram(session.state)
   const isLeftToPerson = interruption !== null && !isInterrupted(session.state) && !isBeside
   const auto = !(isOwn && (isLeftToPerson || request.retry))
   const wentOn = await goOn(ctx, session, { auto, settled, isLast: () => false })

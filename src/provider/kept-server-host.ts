@@ -15,11 +15,11 @@ import type { RecordedServer } from '../session/state.js'
 import { randomUuid } from '../start/random.js'
 import type { AgentHost, CallOptions, KeptServer, LaunchCommand, LaunchedServer } from './contract.js'
 import { providerFailure } from './failure.js'
-import { startGated } from './gate.js'
 import { isServerAlive, keptServerError, killKeptServer } from './kept-server.js'
 import { type Leash, leash } from './leash.js'
-import type { Mark } from './mark.js'
+import type { ProcessTag } from './process-tag.js'
 import { environmentWithout } from './program.js'
+import { startBehindBarrier } from './start-barrier.js'
 
 export interface KeptServerContext {
   /** False where nothing may be kept. */
@@ -84,7 +84,7 @@ export class KeptServerHost {
     const handle = store.keptServers.readHandle(id, warm.server_id)
     // Its substrat has died before it could be reached.
     if (handle === undefined) return undefined
-    this.leash = leash(warm.group, markOf(warm.server_id))
+    this.leash = leash(warm.group, tagOf(warm.server_id))
     this.context.persist({ type: 'launched', group: warm.group })
     store.keptServers.touch(id)
     store.keptServers.boundOutput(id)
@@ -111,12 +111,12 @@ export class KeptServerHost {
     servers.touch(session.id)
     const output = servers.openOutput(session.id)
     try {
-      const start = { environment, mark: markOf(server_id), output: output.fd }
-      const gated = await startGated(command, start, options, (group) =>
+      const start = { environment, tag: tagOf(server_id), output: output.fd }
+      const started = await startBehindBarrier(command, start, options, (group) =>
         context.persist({ type: 'server_kept', server_id, group }),
       )
-      const { child, group, exited } = gated
-      this.leash = gated.leash
+      const { child, group, exited } = started
+      this.leash = started.leash
       // Our end is not to wait for its.
       child.unref()
       const keep = async (handle: Uint8Array): Promise<void> => this.keep(server_id, handle)
@@ -170,7 +170,7 @@ export class KeptServerHost {
   }
 }
 
-function markOf(value: string): Mark {
+function tagOf(value: string): ProcessTag {
   return { variable: 'SUBSTRAT_SERVER', value }
 }
 

@@ -13,8 +13,8 @@ import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { RecordedServer, State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
-import type { Mark } from './mark.js'
-import { homeOf, type KillOutcome, killGroup, killMarked, killStrays } from './program.js'
+import type { ProcessTag } from './process-tag.js'
+import { homeOf, type KillOutcome, killEscaped, killGroup, killTagged } from './program.js'
 
 /** What an idle server has to end by itself. */
 const SERVER_TERMINATE_MS = 1000
@@ -97,10 +97,10 @@ export async function killServerProcesses(
   const isWhole = isServerAlive(home, server)
   if (isWhole) await killGroup(group, undefined, graceMs)
   else if (homeOf(group.process_group, home) === 'another') return 'gone'
-  const mark: Mark = { variable: 'SUBSTRAT_SERVER', value: server_id, home }
-  const outcome = await killMarked(group, mark, 0)
-  // What it had put into groups of its own has the mark too.
-  await killStrays(group, mark)
+  const tag: ProcessTag = { variable: 'SUBSTRAT_SERVER', value: server_id, home }
+  const outcome = await killTagged(group, tag, 0)
+  // Processes that it put into groups of their own carry the tag too.
+  await killEscaped(group, tag)
   return isWhole && outcome === 'gone' ? 'killed' : outcome
 }
 
@@ -113,7 +113,7 @@ export function isServerAlive(home: string, { group, server_id }: RecordedServer
     processStartTime(pid) === group.start_time &&
     // Not where it is only not yet waited for.
     processGroup(pid) === pid &&
-    // One that becomes another program, as at the gate, has none for a moment.
+    // One that becomes another program, as at the start barrier, has none for a moment.
     (environmentOf(pid, 'SUBSTRAT_SERVER') ?? server_id) === server_id &&
     homeOf(pid, home) !== 'another'
   )

@@ -3,7 +3,7 @@
  * is this process. A line lets the program go; end-of-file means that this process is dead, and the watcher kills the program.
  *
  * Invariants: the watcher is a child of this process in a session of its own, so that it is no member of the program's
- * group and no child that the program could wait for. It has none of the program's pipes and no mark of ours in its
+ * group and no child that the program could wait for. It has none of the program's pipes and no tag of ours in its
  * environment. It ignores every signal that can be ignored, because one that is sent to every process must not end it
  * together with us; one that is killed is replaced. It kills the group only while the group's leader has the recorded start time, and beyond that only what carries the mark.
  *
@@ -12,14 +12,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { ProcessGroup } from '../session/records.js'
 import { providerFailure } from './failure.js'
-import type { Mark } from './mark.js'
+import type { ProcessTag } from './process-tag.js'
 
 export interface Leash {
   /** The program has ended, or may outlive this process. A deadline for the latter would be said in the watcher's line. */
   release(): void
 }
 
-// $1: process group, $2: start time of its leader, $3: the mark as an entry of the environment.
+// $1: process group, $2: start time of its leader, $3: the tag as an entry of the environment.
 const WATCHER = `
 has() {
   while IFS= read -r line || [ -n "$line" ]; do
@@ -65,10 +65,10 @@ fi`
 const REPLACEMENTS_MAX = 10
 
 /** Throws where no watcher can be started. */
-export function leash(group: ProcessGroup, mark: Mark): Leash {
+export function leash(group: ProcessGroup, tag: ProcessTag): Leash {
   let isReleased = false
   let replacements = 0
-  const args = [String(group.process_group), String(group.start_time), `${mark.variable}=${mark.value}`]
+  const args = [String(group.process_group), String(group.start_time), `${tag.variable}=${tag.value}`]
   const watch = (): ChildProcess => {
     const watcher = start(args)
     watcher.once('exit', () => {

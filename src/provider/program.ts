@@ -1,10 +1,10 @@
 /**
  * Programs that a turn starts, and their end.
  *
- * Invariants: a program execs only after the record that names its process group is durable (the gate); before that,
- * the death of substrat is end-of-file on the gate, and it exits having done nothing. Recovery kills those members of a
+ * Invariants: a program execs only after the record that names its process group is durable (the start barrier); before
+ * that, the death of substrat is end-of-file on the barrier, and the shell exits. Recovery kills those members of a
  * recorded group that carry our SUBSTRAT_RUN and started no earlier than recorded, and nothing in a foreign pid namespace
- * or of another home; it, and a turn that does not come to its end, kill also what has that mark outside of the group.
+ * or of another home; it, and a turn that does not come to its end, also kill tagged processes outside of the group.
  */
 import { clock, sleep } from '../clock.js'
 import { ProgramFiles } from '../files/program-files.js'
@@ -13,10 +13,10 @@ import { isHome, processIds } from '../host/processes.js'
 import type { ProcessGroup } from '../session/records.js'
 import { randomUuid } from '../start/random.js'
 import type { AgentHost, CallOptions, LaunchCommand, LaunchedProgram, McpStdioServer } from './contract.js'
-import { startGated } from './gate.js'
-import { type Mark, ofRun } from './mark.js'
+import { type ProcessTag, tagOfRun } from './process-tag.js'
+import { startBehindBarrier } from './start-barrier.js'
 
-export interface LaunchContext {
+export interface LaunchEnvironment {
   /** SUBSTRAT_HOME, SUBSTRAT_AGENT, SUBSTRAT_RUN, SUBSTRAT_LOG. */
   environment: Record<string, string>
   /** Variables of our own environment that the program is not given. */
@@ -29,7 +29,7 @@ export interface LaunchContext {
 }
 
 /** Nothing that outlives the turn: see `KeptServerHost`. */
-export function createHost(context: LaunchContext): AgentHost {
+export function createHost(context: LaunchEnvironment): AgentHost {
   const { files = new ProgramFiles() } = context
   return {
     launch: (command, options) => launch(context, command, options),
@@ -41,17 +41,17 @@ export function createHost(context: LaunchContext): AgentHost {
 }
 
 async function launch(
-  context: LaunchContext,
+  context: LaunchEnvironment,
   command: LaunchCommand,
   options: CallOptions,
 ): Promise<LaunchedProgram> {
   const environment = {
-    ...environmentWithout([...(context.withheld ?? []), ...OTHERS]),
+    ...environmentWithout([...(context.withheld ?? []), ...NEVER_PASSED_ON]),
     ...context.environment,
   }
-  const mark: Mark = { variable: 'SUBSTRAT_LAUNCH', value: randomUuid() }
-  const start = { environment, mark, output: 'pipe' as const }
-  const { child, group, exited, leash } = await startGated(command, start, options, context.record)
+  const tag: ProcessTag = { variable: 'SUBSTRAT_LAUNCH', value: randomUuid() }
+  const start = { environment, tag, output: 'pipe' as const }
+  const { child, group, exited, leash } = await startBehindBarrier(command, start, options, context.record)
   // What the program has left in its group is killed by `kill`, or with us.
   const releaseWhenGone = (): void => {
     if (membersOf(group, undefined).length === 0) leash.release()
@@ -73,7 +73,7 @@ async function launch(
  * What our own environment may have and no program is given. A person's token for `resume` is no program's: what it
  * prints is in the log. And we may run within the server, or the tool, of another agent.
  */
-const OTHERS = ['SUBSTRAT_TOKEN', 'SUBSTRAT_SERVER', 'SUBSTRAT_LAUNCH']
+const NEVER_PASSED_ON = ['SUBSTRAT_TOKEN', 'SUBSTRAT_SERVER', 'SUBSTRAT_LAUNCH']
 
 export function environmentWithout(names: string[]): Record<string, undefined> {
   return Object.fromEntries(names.map((name) => [name, undefined]))
@@ -88,40 +88,40 @@ export type KillOutcome = 'gone' | 'killed' | 'foreign' | 'alive'
 /** How long the death of what was sent SIGKILL is waited for. */
 const DEATH_MS_MAX = 5000
 /** How long what was killed outside of its group is looked for again: it may have started more. */
-const STRAYS_MS_MAX = 1000
+const ESCAPED_MS_MAX = 1000
 /** A process shows no environment while it dies, and while it becomes another program: it is looked at again for so long. */
 const NAMELESS_MS_MAX = 500
 
 /** What recovery does with the group of a run whose holder died. Resolves when its members are gone. */
-export function killLeftGroup(group: ProcessGroup, runId: string, home?: string): Promise<KillOutcome> {
-  return killMarked(group, ofRun(runId, home), 0)
+export function killOrphanedGroup(group: ProcessGroup, runId: string, home?: string): Promise<KillOutcome> {
+  return killTagged(group, tagOfRun(runId, home), 0)
 }
 
 /**
  * What an agent's program has put outside of its group: a command in a session of its own, as codex without its sandbox
- * does. It is known by the mark that it has inherited. Says how many were killed. Nothing of another start of the kernel,
+ * does. It is known by the tag that it has inherited. Says how many were killed. Nothing of another start of the kernel,
  * or of another pid namespace, is looked at.
  */
-export async function killStrays(group: ProcessGroup, mark: Mark): Promise<number> {
+export async function killEscaped(group: ProcessGroup, tag: ProcessTag): Promise<number> {
   const own = ownIdentity()
   if (group.kernel_boot_id !== own.kernel_boot_id || group.pid_namespace !== own.pid_namespace) return 0
   const killed = new Set<number>()
-  for (const end = clock.monotonic() + STRAYS_MS_MAX; clock.monotonic() < end; await sleep(10)) {
-    const strays = straysOf(group, mark)
-    if (strays.length === 0) break
-    for (const pid of strays) if (send(pid, 'SIGKILL')) killed.add(pid)
+  for (const end = clock.monotonic() + ESCAPED_MS_MAX; clock.monotonic() < end; await sleep(10)) {
+    const escaped = escapedFrom(group, tag)
+    if (escaped.length === 0) break
+    for (const pid of escaped) if (send(pid, 'SIGKILL')) killed.add(pid)
   }
   return killed.size
 }
 
-function straysOf({ start_time }: ProcessGroup, mark: Mark): number[] {
+function escapedFrom({ start_time }: ProcessGroup, tag: ProcessTag): number[] {
   const pids = processIds()
   return pids.filter(
-    (pid) => pid !== process.pid && hasMark(pid, mark) && (processStartTime(pid) ?? 0) >= start_time,
+    (pid) => pid !== process.pid && hasTag(pid, tag) && (processStartTime(pid) ?? 0) >= start_time,
   )
 }
 
-function hasMark(pid: number, { variable, value, home }: Mark): boolean {
+function hasTag(pid: number, { variable, value, home }: ProcessTag): boolean {
   return environmentOf(pid, variable) === value && (home === undefined || homeOf(pid, home) !== 'another')
 }
 
@@ -136,18 +136,22 @@ export function homeOf(pid: number, home: string): 'this' | 'another' | undefine
   return isThis ? 'this' : 'another'
 }
 
-export async function killMarked(group: ProcessGroup, mark: Mark, graceMs: number): Promise<KillOutcome> {
+export async function killTagged(
+  group: ProcessGroup,
+  tag: ProcessTag,
+  graceMs: number,
+): Promise<KillOutcome> {
   const own = ownIdentity()
   // After a reboot nothing of it can live; in another pid namespace its numbers mean other processes.
   if (group.kernel_boot_id !== own.kernel_boot_id) return 'gone'
   if (group.pid_namespace !== own.pid_namespace) return 'foreign'
   let wasThere = false
   for (const end = clock.monotonic() + graceMs + NAMELESS_MS_MAX; ; await sleep(10)) {
-    if (membersOf(group, mark).length > 0) {
+    if (membersOf(group, tag).length > 0) {
       wasThere = true
-      await killGroup(group, mark, graceMs)
+      await killGroup(group, tag, graceMs)
     }
-    const unknown = membersOf(group, undefined).filter((pid) => mayBeOf(pid, mark))
+    const unknown = membersOf(group, undefined).filter((pid) => isPossiblyTagged(pid, tag))
     if (unknown.length === 0) return wasThere ? 'killed' : 'gone'
     // The leash may be killing it at this very moment; a large process, on a busy machine, takes its time to die.
     const isDying = unknown.every(isExiting)
@@ -156,7 +160,7 @@ export async function killMarked(group: ProcessGroup, mark: Mark, graceMs: numbe
 }
 
 /** A process that names no run may have cleared its environment; one that names another is another's. */
-function mayBeOf(pid: number, { variable, value }: Mark): boolean {
+function isPossiblyTagged(pid: number, { variable, value }: ProcessTag): boolean {
   return (environmentOf(pid, variable) ?? value) === value
 }
 
@@ -166,32 +170,36 @@ function isReused(group: ProcessGroup): boolean {
   return leaderStart !== undefined && leaderStart !== group.start_time
 }
 
-/** Without a mark all of it, for a caller that knows its own group; but nothing once another has its number. */
-export async function killGroup(group: ProcessGroup, mark: Mark | undefined, graceMs: number): Promise<void> {
+/** Without a tag all of it, for a caller that knows its own group; but nothing once another has its number. */
+export async function killGroup(
+  group: ProcessGroup,
+  tag: ProcessTag | undefined,
+  graceMs: number,
+): Promise<void> {
   const end = clock.monotonic() + graceMs
-  let members = membersOf(group, mark)
+  let members = membersOf(group, tag)
   if (graceMs > 0) for (const pid of members) send(pid, 'SIGTERM')
   for (let pauseMs = 1; members.length > 0; pauseMs = Math.min(pauseMs * 2, 20)) {
     if (clock.monotonic() >= end + DEATH_MS_MAX) return
     if (clock.monotonic() >= end) for (const pid of members) send(pid, 'SIGKILL')
     await sleep(pauseMs)
-    members = membersOf(group, mark)
+    members = membersOf(group, tag)
   }
 }
 
 /**
  * Living members of the group that are ours. The start time keeps out what is older than the record. A group id is
- * reused only when the group is empty, and then its members have not our mark: recovery, which cannot know how long ago
- * the record was written, asks for that too. Without a mark a leader of another start time shows that all are strangers.
+ * reused only when the group is empty, and then its members do not carry our tag: recovery, which cannot know how long ago
+ * the record was written, asks for that too. Without a tag a leader of another start time shows that all are strangers.
  */
-function membersOf(group: ProcessGroup, mark: Mark | undefined): number[] {
-  if (!send(-group.process_group, 0) || (mark === undefined && isReused(group))) return []
+function membersOf(group: ProcessGroup, tag: ProcessTag | undefined): number[] {
+  if (!send(-group.process_group, 0) || (tag === undefined && isReused(group))) return []
   const pids = processIds()
   return pids.filter(
     (pid) =>
       processGroup(pid) === group.process_group &&
       (processStartTime(pid) ?? 0) >= group.start_time &&
-      (mark === undefined || hasMark(pid, mark)),
+      (tag === undefined || hasTag(pid, tag)),
   )
 }
 

@@ -13,8 +13,8 @@ import { removeDelivered } from '../mail/inbox.js'
 import type { AgentProvider, Inspection, ProviderSettings } from '../provider/contract.js'
 import { describeFailure } from '../provider/failure.js'
 import { isServerAlive, isServerElsewhere, stopKeptServer } from '../provider/kept-server.js'
-import { ofLaunch, ofRun } from '../provider/mark.js'
-import { type KillOutcome, killLeftGroup, killStrays } from '../provider/program.js'
+import { tagOfLaunch, tagOfRun } from '../provider/process-tag.js'
+import { type KillOutcome, killEscaped, killOrphanedGroup } from '../provider/program.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import { needsRebase } from '../session/fold/clock.js'
 import type { ProcessGroup } from '../session/records.js'
@@ -51,7 +51,7 @@ export interface SettleOptions {
 export interface Settled {
   row: Row
   /** A program of the run may live on where it cannot be killed: nothing goes on there by itself. */
-  hasStranger: boolean
+  hasSurvivor: boolean
 }
 
 export async function settle(session: Session, options: SettleOptions): Promise<Settled> {
@@ -63,12 +63,12 @@ export async function settle(session: Session, options: SettleOptions): Promise<
   const server = await stopServerOfTurn(session, options)
   const isBeside = server.isLeft && session.state.run?.status === 'open'
   const left = { home: session.store.root, ended: server.ended, note: options.note }
-  const hasStranger = (await killPrograms(session.state.run, left)) || isBeside
+  const hasSurvivor = (await killPrograms(session.state.run, left)) || isBeside
   const { policy, unknownTool, goesOn } = options
-  const finished = row === 'J' && !hasStranger ? await finishedReply(session, options) : undefined
-  session.append(settlement(session.state, row, { policy, unknownTool, goesOn, hasStranger, finished }))
+  const finished = row === 'J' && !hasSurvivor ? await finishedReply(session, options) : undefined
+  session.append(settlement(session.state, row, { policy, unknownTool, goesOn, hasSurvivor, finished }))
   session.append(restRecords(session.state))
-  return { row, hasStranger }
+  return { row, hasSurvivor }
 }
 
 /** A turn may still go on in it, which is about to be called interrupted. One that has died by itself is forgotten. */
@@ -95,28 +95,28 @@ export async function killPrograms(
     ...(isOpen ? [run.process, ...run.calls.map(({ group }) => group)] : []),
     ...run.servers,
   ].filter((group) => group !== null && !isSameGroup(group, ended)) as ProcessGroup[]
-  let hasStranger = false
+  let hasSurvivor = false
   for (const group of groups) {
-    const killed = await killLeftGroup(group, run.run_id, home)
+    const killed = await killOrphanedGroup(group, run.run_id, home)
     const remark = REMARKS[killed]
     if (remark !== undefined) note(`process group ${group.process_group} of the interrupted turn ${remark}`)
     // What an ended turn left is in nobody's way.
-    hasStranger ||= isOpen && (killed === 'foreign' || killed === 'alive')
+    hasSurvivor ||= isOpen && (killed === 'foreign' || killed === 'alive')
   }
-  const strays = await killApart(run, home)
-  if (strays > 0)
-    note(`${strays} process(es) that the interrupted turn had started apart were still there: killed them`)
-  return hasStranger
+  const escaped = await killEscapedFrom(run, home)
+  if (escaped > 0)
+    note(`${escaped} process(es) that the interrupted turn had started apart were still there: killed them`)
+  return hasSurvivor
 }
 
 /** What an agent's program has put outside of its group; and of tools and tool servers what each of them has. */
-async function killApart(run: Run, home: string): Promise<number> {
+async function killEscapedFrom(run: Run, home: string): Promise<number> {
   if (run.status !== 'open') return 0
-  let killed = run.process !== null ? await killStrays(run.process, ofRun(run.run_id, home)) : 0
+  let killed = run.process !== null ? await killEscaped(run.process, tagOfRun(run.run_id, home)) : 0
   // What a call that came to its end has left stays: the call has no group any more.
   for (const group of [...run.calls.map((call) => call.group), ...run.servers]) {
-    const mark = group === null ? undefined : ofLaunch(group, home)
-    if (group !== null && mark !== undefined) killed += await killStrays(group, mark)
+    const tag = group === null ? undefined : tagOfLaunch(group, home)
+    if (group !== null && tag !== undefined) killed += await killEscaped(group, tag)
   }
   return killed
 }

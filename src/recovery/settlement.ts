@@ -17,7 +17,7 @@ export interface SettlementFacts {
   /** Whether the caller goes on with an open run; else it is marked as interrupted. */
   goesOn: boolean
   /** A program of the run may live on where it cannot be killed. */
-  hasStranger: boolean
+  hasSurvivor: boolean
   /** Row J: the reply, where the program's own store says that it finished. */
   finished: string | undefined
 }
@@ -47,7 +47,7 @@ export function settlement(state: State, row: Row, facts: SettlementFacts): NewR
         ...interruption(run, 'wait_timeout', 'interrupted_waiting'),
       ]
     case 'go_on':
-      return facts.goesOn && !facts.hasStranger ? [] : interruptedBy(run, facts)
+      return facts.goesOn && !facts.hasSurvivor ? [] : interruptedBy(run, facts)
   }
 }
 
@@ -58,8 +58,8 @@ export function restRecords({ state, run }: State): NewRecord[] {
 }
 
 /** Beside a program that may still run nothing goes on by itself, in this visit or a later one: the record says so. */
-function interruptedBy(run: Run, { hasStranger }: SettlementFacts): NewRecord[] {
-  return hasStranger ? interruption(run, 'program_alive', 'interrupted_startup') : interruptedRecords(run)
+function interruptedBy(run: Run, { hasSurvivor }: SettlementFacts): NewRecord[] {
+  return hasSurvivor ? interruption(run, 'program_alive', 'interrupted_startup') : interruptedRecords(run)
 }
 
 /** Ends the open run as interrupted by the death of its process. */
@@ -81,7 +81,7 @@ function interruption(run: Run, reason: Interruption, status: Status): NewRecord
  * result, and by the settings a person is asked first.
  */
 function settledTools(run: Run, facts: SettlementFacts): NewRecord[] {
-  const { policy, unknownTool, goesOn, hasStranger } = facts
+  const { policy, unknownTool, goesOn, hasSurvivor } = facts
   const unknown = run.calls.filter(({ status, tool }) => status === 'started' && !isRepeatable(policy, tool))
   const results = unknown.map(
     ({ call_id, tool }): NewRecord => ({
@@ -93,9 +93,9 @@ function settledTools(run: Run, facts: SettlementFacts): NewRecord[] {
       is_error: true,
     }),
   )
-  if (unknown.length > 0 && unknownTool === 'stop' && !hasStranger)
+  if (unknown.length > 0 && unknownTool === 'stop' && !hasSurvivor)
     return [...results, ...interruption(run, 'unknown_tool', 'interrupted_startup')]
-  return goesOn && !hasStranger ? results : [...results, ...interruptedBy(run, facts)]
+  return goesOn && !hasSurvivor ? results : [...results, ...interruptedBy(run, facts)]
 }
 
 const UNKNOWN_OUTCOME =

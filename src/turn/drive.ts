@@ -16,7 +16,7 @@ import type { Run } from '../session/state.js'
 import { type AgentOutcome, askAgent } from './ask/ask-agent.js'
 import { askModel } from './ask/ask-model.js'
 import { overtakenRecords, ProgramCalls } from './ask/program-calls.js'
-import { StrayErrors } from './ask/stray-errors.js'
+import { UncaughtErrors } from './ask/uncaught-errors.js'
 import { shortenedInput } from './asks.js'
 import type { TurnPorts } from './ports.js'
 import { compact } from './prompt/compact.js'
@@ -57,7 +57,7 @@ class Turn {
     endIfShuttingDown: () => undefined,
     close: () => undefined,
   }
-  private readonly strays = new StrayErrors()
+  private readonly uncaught = new UncaughtErrors()
   private readonly tools: ToolRuns
 
   constructor(
@@ -111,12 +111,12 @@ class Turn {
   }
 
   async close(): Promise<void> {
-    this.strays.close()
+    this.uncaught.close()
     this.stop.close()
     await this.releaseSlot()
     await this.ports.toolbox.stop()
     // As of an agent's program: what it has started apart outlives only a turn that came to its end.
-    if (this.session.state.run?.status !== 'completed') await this.tools.killServersApart()
+    if (this.session.state.run?.status !== 'completed') await this.tools.killEscapedFromServers()
   }
 
   private async ask(): Promise<TurnEvent> {
@@ -126,7 +126,7 @@ class Turn {
     if (this.stop.signal.aborted)
       return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
     this.slot ??= await this.ports.takeSlot(this.stop.signal)
-    const ends = { signal: this.stop.signal, strays: this.strays }
+    const ends = { signal: this.stop.signal, uncaught: this.uncaught }
     const asked = await askModel(this.session, provider, settings, toolbox.definitions, ends, onText)
     await this.releaseSlot()
     if (asked.outcome === 'stopped')
@@ -163,7 +163,7 @@ class Turn {
       const asked = await askAgent(this.session, provider, {
         settings,
         stop: this.stop,
-        strays: this.strays,
+        uncaught: this.uncaught,
         environment: environment(this.session.state.run as Run),
         tools: this.ports.programTools(this.session.state.run as Run),
         keepsServer: () => this.ports.keepsServers && !calls.isDone,
@@ -253,7 +253,7 @@ class Turn {
     this.ports.note('the conversation is too long for the model: compacting it')
     const compacted = await compact(this.session, provider, this.ports.settings, {
       signal: this.stop.signal,
-      strays: this.strays,
+      uncaught: this.uncaught,
     })
     if (this.stop.signal.aborted)
       return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }

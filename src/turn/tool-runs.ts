@@ -1,8 +1,8 @@
 /** The tools that a turn runs for its model, and the tool servers that it has started for that. */
 import { SubstratError } from '../errors.js'
 import type { LaunchCommand, LaunchedProgram } from '../provider/contract.js'
-import { ofLaunch } from '../provider/mark.js'
-import { createHost, killStrays } from '../provider/program.js'
+import { tagOfLaunch } from '../provider/process-tag.js'
+import { createHost, killEscaped } from '../provider/program.js'
 import type { NewRecord, ProcessGroup } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
@@ -71,7 +71,7 @@ export class ToolRuns {
     const facts = { run_id, call_id: callId, made_at, allow, isRepeat, isApproved }
     const ran = await this.ports.toolbox.run(call, facts, this.turn.stop.signal, launch)
     const { whole, isStopped = false, isOpen, end, ...outcome } = ran
-    if (isStopped) await this.killApart(groups)
+    if (isStopped) await this.killEscapedFrom(groups)
     if (broken instanceof SubstratError) throw broken
     const output = whole === null ? null : this.session.writeBlob(whole)
     const result = { call_id: callId, ...outcome, output }
@@ -82,21 +82,21 @@ export class ToolRuns {
       return { type: 'stopped', reason, state: null, result: isOpen === true ? null : result }
     }
     if (end !== undefined && (await this.turn.stop.isShuttingDown(end === 'killed'))) {
-      await this.killApart(groups)
+      await this.killEscapedFrom(groups)
       return { type: 'stopped', reason: 'shutdown', state: null, result: unknownOutcome(result) }
     }
     return { type: 'tool_finished', ...result }
   }
 
-  killServersApart(): Promise<void> {
-    return this.killApart(this.servers)
+  killEscapedFromServers(): Promise<void> {
+    return this.killEscapedFrom(this.servers)
   }
 
   /** What the programs in these groups have started in groups of their own. */
-  private async killApart(groups: ProcessGroup[]): Promise<void> {
+  private async killEscapedFrom(groups: ProcessGroup[]): Promise<void> {
     for (const group of groups) {
-      const mark = ofLaunch(group, this.session.store.root)
-      if (mark !== undefined) await killStrays(group, mark)
+      const tag = tagOfLaunch(group, this.session.store.root)
+      if (tag !== undefined) await killEscaped(group, tag)
     }
   }
 

@@ -15,7 +15,7 @@ import type {
   ProviderFailure,
   ProviderSettings,
 } from '../../src/provider/contract.js'
-import { createHost, killLeftGroup } from '../../src/provider/program.js'
+import { createHost, killOrphanedGroup } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/session/records.js'
 
 const REPOSITORY = join(import.meta.dirname, '../..')
@@ -86,7 +86,7 @@ export function newLab(tools: McpStdioServer | null = null): Lab {
   const host = createHost({ environment, tools, record: (group) => void groups.push(group) })
   afterTest.push(async () => {
     for (const group of groups) {
-      const outcome = await killLeftGroup(group, run)
+      const outcome = await killOrphanedGroup(group, run)
       if (outcome !== 'gone') throw new Error(`a program is left: ${outcome}`)
     }
   })

@@ -12,7 +12,7 @@ import type {
   ProviderSettings,
   WaitAnswer,
 } from '../../src/provider/contract.js'
-import { killLeftGroup } from '../../src/provider/program.js'
+import { killOrphanedGroup } from '../../src/provider/program.js'
 import type { PluginFacts } from '../../src/provider/registry.js'
 import { isAlive, type RecordedHost, recordedHost } from '../support/programs.js'
 
@@ -109,7 +109,7 @@ export class DrivenAgent {
     } catch (error) {
       failure = error as ProviderFailure
     }
-    for (const group of groups.splice(0)) expect(await killLeftGroup(group, runId)).toBe('gone')
+    for (const group of groups.splice(0)) expect(await killOrphanedGroup(group, runId)).toBe('gone')
     this.state = (await session.suspend()) ?? this.state
     const done = events.at(-1)
     return {

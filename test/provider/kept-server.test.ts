@@ -35,7 +35,7 @@ async function withServer(): Promise<{ session: Session; server: RecordedServer;
 }
 
 describe('a server', () => {
-  test('runs with its own mark, and without the run that has started it', async () => {
+  test('runs with its own tag, and without the run that has started it', async () => {
     const { session, server, pid } = await withServer()
     // It shows none while it becomes another program.
     await waitFor(() => environment(pid).includes(`SUBSTRAT_SERVER=${server.server_id}`), 'its environment')

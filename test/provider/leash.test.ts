@@ -5,8 +5,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { ownIdentity, processStartTime } from '../../src/host/identity.js'
-import type { Mark } from '../../src/provider/mark.js'
-import { killLeftGroup } from '../../src/provider/program.js'
+import type { ProcessTag } from '../../src/provider/process-tag.js'
+import { killOrphanedGroup } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/session/records.js'
 import { commandLine, watchersOf } from '../support/processes.js'
 import { isAlive, recordedHost } from '../support/programs.js'
@@ -140,7 +140,7 @@ describe('of a holder that is killed', () => {
     // What shows no environment, as one of them, is the watcher's to kill, however long that takes.
     holdClock()
     holder.kill('SIGKILL')
-    expect(['gone', 'killed']).toContain(await killLeftGroup(group, group.run))
+    expect(['gone', 'killed']).toContain(await killOrphanedGroup(group, group.run))
     expect(pids.map(isAlive)).toEqual([false, false])
   })
 })
@@ -169,15 +169,15 @@ describe('the watcher', () => {
     expect(readFileSync(`/proc/${watcher}/environ`, 'utf8')).not.toContain('SUBSTRAT_')
   })
 
-  test.each<[string, Partial<ProcessGroup>, Partial<Mark>, boolean]>([
+  test.each<[string, Partial<ProcessGroup>, Partial<ProcessTag>, boolean]>([
     ['kills a group by its leader', {}, { value: UNUSED }, false],
     ['lets live a group that has the number of another by now', { start_time: 1 }, { value: UNUSED }, true],
-    ['kills what has lost its leader by its mark', { process_group: 2 ** 22 - 1 }, {}, false],
+    ['kills what has lost its leader by its tag', { process_group: 2 ** 22 - 1 }, {}, false],
   ])('%s', async (_, changed, other, survives) => {
-    const { group, mark } = await stranger()
+    const { group, tag } = await stranger()
     const given = [
       { ...group, ...changed },
-      { ...mark, ...other },
+      { ...tag, ...other },
     ].map((each) => JSON.stringify(each))
     const holder = scripts.start('leash-child.ts', given)
     await new Promise((resolve) => holder.stdout?.once('data', resolve))
@@ -190,8 +190,8 @@ describe('the watcher', () => {
   })
 
   test('lets live what was released', async () => {
-    const { group, mark } = await stranger()
-    const holder = scripts.start('leash-child.ts', [JSON.stringify(group), JSON.stringify(mark), 'release'])
+    const { group, tag } = await stranger()
+    const holder = scripts.start('leash-child.ts', [JSON.stringify(group), JSON.stringify(tag), 'release'])
     await new Promise((resolve) => holder.stdout?.once('data', resolve))
     await waitFor(() => watchersOf(group.process_group).length === 0, 'the end of the watcher')
     holder.kill('SIGKILL')
@@ -200,12 +200,12 @@ describe('the watcher', () => {
 })
 
 /** A program that nobody holds. */
-async function stranger(): Promise<{ group: ProcessGroup; mark: Mark }> {
-  const mark: Mark = { variable: 'SUBSTRAT_LAUNCH', value: crypto.randomUUID() }
+async function stranger(): Promise<{ group: ProcessGroup; tag: ProcessTag }> {
+  const tag: ProcessTag = { variable: 'SUBSTRAT_LAUNCH', value: crypto.randomUUID() }
   const child = spawn('/bin/sleep', ['3600'], {
     detached: true,
     stdio: 'ignore',
-    env: { [mark.variable]: mark.value },
+    env: { [tag.variable]: tag.value },
   })
   onTestFinished(() => void child.kill('SIGKILL'))
   const pid = child.pid as number
@@ -213,7 +213,7 @@ async function stranger(): Promise<{ group: ProcessGroup; mark: Mark }> {
   const { kernel_boot_id, pid_namespace } = ownIdentity()
   return {
     group: { process_group: pid, start_time: processStartTime(pid) ?? 0, kernel_boot_id, pid_namespace },
-    mark,
+    tag,
   }
 }
 

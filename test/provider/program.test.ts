@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'n
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { environmentOf, ownIdentity, processStartTime } from '../../src/host/identity.js'
-import { ofRun } from '../../src/provider/mark.js'
-import { killGroup, killLeftGroup, killStrays } from '../../src/provider/program.js'
+import { tagOfRun } from '../../src/provider/process-tag.js'
+import { killEscaped, killGroup, killOrphanedGroup } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/session/records.js'
 import { isAlive, recordedHost } from '../support/programs.js'
 import { useScripts } from '../support/scripts.js'
@@ -125,7 +125,7 @@ describe('a launched program', () => {
   })
 })
 
-test('a group whose number another program has by now is not signalled, not even without a mark', async () => {
+test('a group whose number another program has by now is not signalled, not even without a tag', async () => {
   const { host, groups } = recordedHost()
   const program = await host.launch({ argv: ['/bin/sleep', '600'], cwd: directory }, { signal })
   const [group] = groups as [ProcessGroup]
@@ -159,24 +159,24 @@ describe('recovery kills of a group', () => {
 
   test('what carries our SUBSTRAT_RUN, all of it', async () => {
     const left = await group('sleep 3600 & echo $! > child')
-    expect(await killLeftGroup(left, runId)).toBe('killed')
+    expect(await killOrphanedGroup(left, runId)).toBe('killed')
     expect([left.process_group, pidIn('child')].map(isAlive)).toEqual([false, false])
-    expect(await killLeftGroup(left, runId)).toBe('gone')
+    expect(await killOrphanedGroup(left, runId)).toBe('gone')
   })
 
   test('nothing that carries another run, as after a reuse of its number', async () => {
     const left = await group('sleep 3600 & echo $! > child', { SUBSTRAT_RUN: randomUUID() })
-    expect(await killLeftGroup(left, runId)).toBe('gone')
+    expect(await killOrphanedGroup(left, runId)).toBe('gone')
     expect([left.process_group, pidIn('child')].map(isAlive)).toEqual([true, true])
   })
 
   test('not what cleared its environment, which it says is alive: that cannot be told from a stranger', async () => {
     const left = await group('env -i sleep 3600 & echo $! > child')
     await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the exec of the child')
-    expect(await killLeftGroup(left, runId)).toBe('alive')
+    expect(await killOrphanedGroup(left, runId)).toBe('alive')
     expect(isAlive(left.process_group)).toBe(false)
     expect(isAlive(pidIn('child'))).toBe(true)
-    expect(await killLeftGroup(left, runId)).toBe('alive')
+    expect(await killOrphanedGroup(left, runId)).toBe('alive')
     process.kill(pidIn('child'), 'SIGKILL')
   })
 
@@ -185,7 +185,7 @@ describe('recovery kills of a group', () => {
     await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the exec of the child')
     // However long it takes.
     holdClock()
-    const killing = killLeftGroup(left, runId)
+    const killing = killOrphanedGroup(left, runId)
     await waitFor(() => !isAlive(left.process_group), 'the end of its leader')
     process.kill(pidIn('child'), 'SIGKILL')
     expect(await killing).toBe('killed')
@@ -204,18 +204,18 @@ describe('recovery kills of a group', () => {
     onTestFinished(() => void process.kill(stranger, 'SIGKILL'))
     await waitFor(() => strays().length === 1, 'the stray')
     const [stray] = strays() as [number]
-    expect(await killStrays({ ...left, kernel_boot_id: 'another start' }, ofRun(runId))).toBe(0)
-    expect(await killStrays({ ...left, start_time: Number.MAX_SAFE_INTEGER }, ofRun(runId))).toBe(0)
-    expect(await killStrays(left, ofRun(runId))).toBeGreaterThan(0)
+    expect(await killEscaped({ ...left, kernel_boot_id: 'another start' }, tagOfRun(runId))).toBe(0)
+    expect(await killEscaped({ ...left, start_time: Number.MAX_SAFE_INTEGER }, tagOfRun(runId))).toBe(0)
+    expect(await killEscaped(left, tagOfRun(runId))).toBeGreaterThan(0)
     await waitFor(() => !isAlive(stray), 'its death')
     expect(isAlive(stranger)).toBe(true)
-    expect(await killStrays(left, ofRun(runId))).toBe(0)
+    expect(await killEscaped(left, tagOfRun(runId))).toBe(0)
   })
 
   test('not what left the group for a session of its own', async () => {
     const left = await group('setsid sleep 3600 & echo $! > child')
     await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the new session')
-    expect(await killLeftGroup(left, runId)).toBe('killed')
+    expect(await killOrphanedGroup(left, runId)).toBe('killed')
     expect(isAlive(pidIn('child'))).toBe(true)
     process.kill(pidIn('child'), 'SIGKILL')
   })
@@ -235,8 +235,8 @@ describe('recovery kills of a group', () => {
       const home = join(directory, 'home')
       await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the stray')
       onTestFinished(() => void process.kill(pidIn('child'), 'SIGKILL'))
-      expect(await killLeftGroup(left, runId, home)).toBe('alive')
-      expect(await killStrays(left, ofRun(runId, home))).toBe(0)
+      expect(await killOrphanedGroup(left, runId, home)).toBe('alive')
+      expect(await killEscaped(left, tagOfRun(runId, home))).toBe(0)
       expect([left.process_group, pidIn('child')].map(isAlive)).toEqual([true, true])
     })
 
@@ -246,20 +246,20 @@ describe('recovery kills of a group', () => {
       ['and works with another', 'other', 'home/agents/a/log'],
     ])('what is of that home, %s', async (_, name, log) => {
       const left = await group('sleep 3600 &', { ...homeOfRun(name), SUBSTRAT_LOG: join(directory, log) })
-      expect(await killLeftGroup(left, runId, join(directory, 'home'))).toBe('killed')
+      expect(await killOrphanedGroup(left, runId, join(directory, 'home'))).toBe('killed')
     })
   })
 
   test('nothing that is older than the record', async () => {
     const left = await group('sleep 3600 &')
-    expect(await killLeftGroup({ ...left, start_time: left.start_time + 1_000_000 }, runId)).toBe('gone')
+    expect(await killOrphanedGroup({ ...left, start_time: left.start_time + 1_000_000 }, runId)).toBe('gone')
     expect(isAlive(left.process_group)).toBe(true)
   })
 
   test('nothing after a reboot, and nothing in another pid namespace', async () => {
     const left = await group('sleep 3600 &')
-    expect(await killLeftGroup({ ...left, kernel_boot_id: randomUUID() }, runId)).toBe('gone')
-    expect(await killLeftGroup({ ...left, pid_namespace: '1' }, runId)).toBe('foreign')
+    expect(await killOrphanedGroup({ ...left, kernel_boot_id: randomUUID() }, runId)).toBe('gone')
+    expect(await killOrphanedGroup({ ...left, pid_namespace: '1' }, runId)).toBe('foreign')
     expect(isAlive(left.process_group)).toBe(true)
   })
 })

@@ -68,7 +68,7 @@ test('a command and a tool server of an open run are killed, each said', async (
   const [shell, notesServer] = [left(), left()]
   session.append([...begun(), server(notesServer), ...called('shell')])
   session.append([{ kind: 'tool.started', run_id: RUN, call_id: 'c0', tool: 'shell', group: shell }])
-  expect(await settled()).toEqual({ row: 'E', hasStranger: false })
+  expect(await settled()).toEqual({ row: 'E', hasSurvivor: false })
   for (const { process_group } of [shell, notesServer]) expect(isAlive(process_group)).toBe(false)
   expect(notes).toHaveLength(2)
 })
@@ -121,7 +121,7 @@ test('a tool server of a run that waits is killed: its turn began before it was 
   session.append([
     { kind: 'run.waiting', run_id: RUN, wait: 'not_before', not_before: '2999-01-01T00:00:00.000Z' },
   ])
-  expect(await settled()).toEqual({ row: 'H2', hasStranger: false })
+  expect(await settled()).toEqual({ row: 'H2', hasSurvivor: false })
   expect(isAlive(group.process_group)).toBe(false)
 })
 
@@ -135,7 +135,7 @@ test.each<NewRecord>([
     const group = left()
     session.append([...begun(), server(group)])
     session.append([end])
-    expect(await settled()).toEqual({ row: 'A', hasStranger: false })
+    expect(await settled()).toEqual({ row: 'A', hasSurvivor: false })
     expect(isAlive(group.process_group)).toBe(false)
   },
 )
@@ -144,7 +144,7 @@ describe('left alone is', () => {
   test('a process that has the number of the group by now, and is not of the run', async () => {
     const group = left(randomUUID())
     session.append([...begun(), server(group)])
-    expect(await settled()).toEqual({ row: 'C', hasStranger: false })
+    expect(await settled()).toEqual({ row: 'C', hasSurvivor: false })
     expect(isAlive(group.process_group)).toBe(true)
     expect(notes).toEqual([])
   })
@@ -161,7 +161,7 @@ describe('left alone is', () => {
     const { warm } = session.state as { warm: RecordedServer }
     const kept: NewRecord = { kind: 'server.kept', ...warm, group: { ...warm.group, pid_namespace: '1' } }
     session.append([...begun(), kept])
-    expect(await settled()).toEqual({ row: 'C', hasStranger: true })
+    expect(await settled()).toEqual({ row: 'C', hasSurvivor: true })
     expect(session.state).toMatchObject({
       run: { reason: 'program_alive' },
       warm: { server_id: warm.server_id },
@@ -176,16 +176,16 @@ describe('left alone is', () => {
     const group = { ...left(), pid_namespace: '1' }
     session.append([...begun(), { kind: 'provider.started', run_id: RUN, ...group }])
     session.append([{ kind: 'server.kept', server_id: RUN, group }])
-    expect(await settled()).toEqual({ row: 'J', hasStranger: false })
+    expect(await settled()).toEqual({ row: 'J', hasSurvivor: false })
     expect(session.state.warm).toBeUndefined()
   })
 
   test('what is in another pid namespace: the run is ended, and no visit goes on with it by itself, but a person may', async () => {
     const group = { ...left(), pid_namespace: '1' }
     session.append([...begun(), server(group)])
-    expect(await settled()).toEqual({ row: 'C', hasStranger: true })
+    expect(await settled()).toEqual({ row: 'C', hasSurvivor: true })
     expect(session.state.run).toMatchObject({ status: 'interrupted', reason: 'program_alive' })
-    expect(await settled()).toEqual({ row: 'A', hasStranger: false })
+    expect(await settled()).toEqual({ row: 'A', hasSurvivor: false })
     expect(isInterrupted(session.state)).toBe(false)
     expect(isUnfinished(session.state)).toBe(true)
     expect(deriveStatus(session.state, false, readClock())).toBe('interrupted_startup')
@@ -199,6 +199,6 @@ test('a command whose result is there has nothing left to be killed', async () =
   session.append([{ kind: 'tool.started', run_id: RUN, call_id: 'c0', tool: 'shell', group }])
   const finished = { call_id: 'c0', tool: 'shell', content: '', is_error: false }
   session.append([{ kind: 'tool.finished', run_id: RUN, ...finished }])
-  expect(await settled()).toEqual({ row: 'F', hasStranger: false })
+  expect(await settled()).toEqual({ row: 'F', hasSurvivor: false })
   expect(isAlive(group.process_group)).toBe(true)
 })

@@ -150,7 +150,7 @@ test('what a dead turn left running is dead before its provider is asked', async
     return { outcome: 'unfinished' }
   }
   const notes: string[] = []
-  expect(await settle(session, optionsOf(inspect, notes))).toEqual({ row: 'J', hasStranger: false })
+  expect(await settle(session, optionsOf(inspect, notes))).toEqual({ row: 'J', hasSurvivor: false })
   expect(wasAlive).toBe(false)
   expect(notes).toEqual([`process group ${pid} of the interrupted turn was still there: killed it`])
 })
@@ -191,7 +191,7 @@ describe('a store that does not answer', () => {
     ['gives it up', { givesUp: true }],
   ])('leaves the turn interrupted for a command that %s', async (_, over) => {
     const { session, notes, settled } = await unanswered(over, 300_000)
-    expect(settled).toEqual({ row: 'J', hasStranger: false })
+    expect(settled).toEqual({ row: 'J', hasSurvivor: false })
     expect(session.state.run?.status).not.toBe('completed')
     expect(notes[1]).toContain('cannot say how the turn ended')
   })
@@ -252,7 +252,7 @@ async function transcriptOf(recovery: RecoveryCase, agentId: string, visited: Vi
     `settle${recovery.unknownTool === 'continue' ? ' (unknown_tool=continue)' : ''}${recovery.goesOn ? ', and the caller goes on' : ''}`,
     `  row ${settled.row}: ${found} -> ${action}`,
     ...notes.map((note) => `  note: ${plain(note)}`),
-    ...(settled.hasStranger ? ['  a program may live on where it cannot be killed'] : []),
+    ...(settled.hasSurvivor ? ['  a program may live on where it cannot be killed'] : []),
     '',
     'the log after',
     ...(appended.length === 0 ? ['  the same'] : ['  …', ...appended.map(lineOf)]),

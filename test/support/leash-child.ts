@@ -1,8 +1,8 @@
 /** Holds the leash of a group that it has not started, and is killed by the test; `release` lets go of it first. */
 import { leash } from '../../src/provider/leash.js'
 
-const [group, mark, what] = process.argv.slice(2) as [string, string, string]
-const held = leash(JSON.parse(group), JSON.parse(mark))
+const [group, tag, what] = process.argv.slice(2) as [string, string, string]
+const held = leash(JSON.parse(group), JSON.parse(tag))
 if (what === 'release') held.release()
 process.stdout.write('held\n')
 setInterval(() => undefined, 1000)

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import { processGroup } from '../../src/host/identity.js'
 import type { AgentHost } from '../../src/provider/contract.js'
-import { createHost, killLeftGroup } from '../../src/provider/program.js'
+import { createHost, killOrphanedGroup } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/session/records.js'
 
 export interface RecordedHost {
@@ -17,7 +17,7 @@ export function recordedHost(record: (group: ProcessGroup) => void = () => undef
   const runId = randomUUID()
   const groups: ProcessGroup[] = []
   onTestFinished(async () => {
-    for (const group of groups) await killLeftGroup(group, runId)
+    for (const group of groups) await killOrphanedGroup(group, runId)
   })
   const environment = { SUBSTRAT_HOME: '/h', SUBSTRAT_AGENT: 'a', SUBSTRAT_RUN: runId, SUBSTRAT_LOG: '/l' }
   const host = createHost({

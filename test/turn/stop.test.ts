@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Session } from '../../src/session/session.js'
-import { StrayErrors } from '../../src/turn/ask/stray-errors.js'
+import { UncaughtErrors } from '../../src/turn/ask/uncaught-errors.js'
 import { Shutdown, type StopSignal, type TurnStop, watchForStop } from '../../src/turn/stop.js'
 import { failing, withFaults } from '../support/faults.js'
 import { beginning, newSession } from '../support/sessions.js'
@@ -145,7 +145,7 @@ test('a recovery may run many turns side by side: Node warns of no leak', async 
   process.on('warning', onWarning)
   const strays = Array.from({ length: 12 }, () => {
     watch()
-    return new StrayErrors()
+    return new UncaughtErrors()
   })
   await new Promise(setImmediate)
   for (const stray of strays) stray.close()

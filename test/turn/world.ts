@@ -373,7 +373,7 @@ export class World {
   private settle(goesOn: boolean, unknownTool: 'stop' | 'continue', finished: string | undefined): void {
     const row = diagnose(this.state, reading(this.now))
     this.rows.add(row)
-    const facts = { policy: POLICY, unknownTool, goesOn, hasStranger: false, finished }
+    const facts = { policy: POLICY, unknownTool, goesOn, hasSurvivor: false, finished }
     this.append(settlement(this.state, row, facts))
   }
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ProcessGroup } from '../../session/records.js'
 import type { AgentHost, McpStdioServer } from '../contract.js'
-import { createHost, killLeftGroup } from '../program.js'
+import { createHost, killOrphanedGroup } from '../program.js'
 import { demand } from './case.js'
 
 /** A host like substrat's own; no program that it launched may be left when the case is over. */
@@ -21,7 +21,10 @@ export async function withHost<T>(
   const host = createHost({ environment, tools, record: (group) => void groups.push(group) })
   const mustHaveEnded = async (): Promise<void> => {
     for (const group of groups) {
-      demand((await killLeftGroup(group, runId)) === 'gone', 'no program is left when its session has let go')
+      demand(
+        (await killOrphanedGroup(group, runId)) === 'gone',
+        'no program is left when its session has let go',
+      )
     }
   }
   try {

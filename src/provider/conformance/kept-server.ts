@@ -11,8 +11,8 @@ import type {
   LaunchCommand,
   LaunchedServer,
 } from '../contract.js'
-import { startGated } from '../gate.js'
 import { createHost, killGroup } from '../program.js'
+import { startBehindBarrier } from '../start-barrier.js'
 import { type ConformanceCase, type ConformanceFixture, caseOf, demand, neverSignal } from './case.js'
 import { checkedTurn } from './events.js'
 
@@ -99,9 +99,9 @@ class Servers {
       this.current = group
       this.groups.push(group)
     }
-    const mark = { variable: 'SUBSTRAT_SERVER' as const, value: this.environment.SUBSTRAT_SERVER }
-    const start = { environment: this.environment, mark, output: 'pipe' as const }
-    const { child, group, exited } = await startGated(command, start, options, record)
+    const tag = { variable: 'SUBSTRAT_SERVER' as const, value: this.environment.SUBSTRAT_SERVER }
+    const start = { environment: this.environment, tag, output: 'pipe' as const }
+    const { child, group, exited } = await startBehindBarrier(command, start, options, record)
     child.stdin?.end()
     let printed = ''
     for (const stream of [child.stdout, child.stderr])

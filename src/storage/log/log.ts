@@ -21,8 +21,8 @@ export class LogWriter extends LogReader {
   static open(path: string, locked: io.OpenFile | undefined): LogWriter {
     if (locked !== undefined) return new LogWriter(locked)
     // What is in the way has a name. A log that has come back meanwhile is not locked by us, and still missing to us.
-    const stray = io.openIfThere('log.open', path, 'write')
-    if (stray !== undefined) io.close(stray)
+    const unlocked = io.openIfThere('log.open', path, 'write')
+    if (unlocked !== undefined) io.close(unlocked)
     throw damagedConversation(`${path} is missing`, {
       hint: 'restore it from a backup',
       facts: { path },

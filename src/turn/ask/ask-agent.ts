@@ -25,8 +25,8 @@ import {
   saysNothing,
 } from '../../provider/failure.js'
 import { KeptServerHost } from '../../provider/kept-server-host.js'
-import { ofRun } from '../../provider/mark.js'
-import { createHost, killStrays } from '../../provider/program.js'
+import { tagOfRun } from '../../provider/process-tag.js'
+import { createHost, killEscaped } from '../../provider/program.js'
 import { secretsOf } from '../../provider/secrets.js'
 import type { Ask, CallRecord, ProcessGroup, RunError, Usage } from '../../session/records.js'
 import type { Session } from '../../session/session.js'
@@ -47,13 +47,13 @@ import {
 } from './events.js'
 import { isDeeperThan } from './levels.js'
 import { StorageGuard } from './storage-guard.js'
-import type { StrayErrors } from './stray-errors.js'
+import type { UncaughtErrors } from './uncaught-errors.js'
 
 /** What an agent's turn is given of its surroundings. */
 export interface AgentTurn {
   settings: ProviderSettings
   stop: TurnStop
-  strays: StrayErrors
+  uncaught: UncaughtErrors
   environment: Record<string, string>
   tools: McpStdioServer | null
   /** Whether a server of the program may outlive the turn; asked when it begins, and at its end. */
@@ -79,7 +79,7 @@ export async function askAgent(
   turn: AgentTurn,
 ): Promise<AgentOutcome> {
   const { stop, environment, tools } = turn
-  const ends = { signal: stop.signal, strays: turn.strays }
+  const ends = { signal: stop.signal, uncaught: turn.uncaught }
   const storage = new StorageGuard(turn.persist)
   const launched: ProcessGroup[] = []
   const record = (group: ProcessGroup): void => {
@@ -208,7 +208,8 @@ function begin(
 /** What its programs have started in groups of their own outlives them only where the turn came to its end. */
 async function killApart({ state, store }: Session, [first]: ProcessGroup[]): Promise<void> {
   // Each later one began after it.
-  if (first !== undefined && state.run !== null) await killStrays(first, ofRun(state.run.run_id, store.root))
+  if (first !== undefined && state.run !== null)
+    await killEscaped(first, tagOfRun(state.run.run_id, store.root))
 }
 
 /** What a program's turn has come to, event by event. */

@@ -6,7 +6,7 @@ import { inspect } from 'node:util'
 import { limits } from '../../limits.js'
 import { providerFailure } from '../../provider/failure.js'
 import type { Usage } from '../../session/records.js'
-import type { StrayErrors } from './stray-errors.js'
+import type { UncaughtErrors } from './uncaught-errors.js'
 
 /** How long a provider that was told to stop is waited for. */
 const STOP_GRACE_MS = 3000
@@ -14,7 +14,7 @@ const STOP_GRACE_MS = 3000
 /** What ends a turn though the provider goes on. */
 export interface TurnEnds {
   signal: AbortSignal
-  strays: StrayErrors
+  uncaught: UncaughtErrors
 }
 
 /** The stream's events until it ends, or until shortly after the turn is stopped, whether or not it takes notice. */
@@ -121,15 +121,15 @@ export function endedEarly(): Error {
 
 const STOPPED = Symbol('stopped')
 
-/** Rejects at once for a stray error. Once `over`, nothing listens any more: a turn has many requests, and one signal. */
-function whenEnded({ signal, strays }: TurnEnds, over: AbortSignal): Promise<typeof STOPPED> {
+/** Rejects at once for an uncaught error. Once `over`, nothing listens any more: a turn has many requests, and one signal. */
+function whenEnded({ signal, uncaught }: TurnEnds, over: AbortSignal): Promise<typeof STOPPED> {
   const stopped = new Promise<typeof STOPPED>((resolve) => {
     // The provider gets its chance to end by itself first: what it says then is better than silence.
     const startGrace = (): void => void setTimeout(resolve, STOP_GRACE_MS, STOPPED).unref()
     if (signal.aborted) startGrace()
     else signal.addEventListener('abort', startGrace, { once: true, signal: over })
   })
-  const ended = Promise.race([stopped, strays.first])
+  const ended = Promise.race([stopped, uncaught.first])
   ended.catch(() => undefined)
   return ended
 }

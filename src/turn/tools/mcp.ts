@@ -1,5 +1,5 @@
 /**
- * Tool servers (Model Context Protocol) from the settings: programs that run beside a turn, behind the same gate and in
+ * Tool servers (Model Context Protocol) from the settings: programs that run beside a turn, behind the same start barrier and in
  * a recorded process group, so that a crash leaves none. Their tools are named `server__tool`.
  */
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'

@@ -13,13 +13,13 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'the gate of a program is no gate',
-    place: 'provider/gate.ts GATE',
+    place: 'provider/start-barrier.ts BARRIER',
     edits: { 'templateLiteral:1': ['read -r _ <&3 || exit 125; ', ''] },
     suites: ['provider/program'],
   },
   {
     name: 'the death of substrat opens the gate of a program',
-    place: 'provider/gate.ts GATE',
+    place: 'provider/start-barrier.ts BARRIER',
     edits: { 'templateLiteral:1': [' || exit 125', ''] },
     suites: ['provider/program'],
   },

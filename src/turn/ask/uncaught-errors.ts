@@ -5,10 +5,10 @@
  */
 import { providerFailure } from '../../provider/failure.js'
 
-const open = new Set<StrayErrors>()
+const open = new Set<UncaughtErrors>()
 const { exit } = process
 
-export class StrayErrors {
+export class UncaughtErrors {
   /** Rejects with the first one. */
   readonly first: Promise<never>
   onError: (error: unknown) => void = () => undefined

@@ -1,7 +1,6 @@
 /**
- * The gate: a program is started as a shell that waits, and becomes the program only once its process group is on disk.
- * The death of substrat before that is end-of-file on the gate, and the shell exits having done nothing; after that the
- * program dies by its leash.
+ * The start barrier: a shell waits, and becomes the program only once its process group is on disk. If substrat dies before
+ * that, the shell reads end-of-file on the barrier and exits. After that the leash kills the program.
  */
 import { type ChildProcess, type SpawnOptions, type StdioOptions, spawn } from 'node:child_process'
 import { ownIdentity, processStartTime } from '../host/identity.js'
@@ -9,9 +8,9 @@ import type { ProcessGroup } from '../session/records.js'
 import type { CallOptions, LaunchCommand, LaunchedProgram } from './contract.js'
 import { providerFailure } from './failure.js'
 import { type Leash, leash } from './leash.js'
-import type { Mark } from './mark.js'
+import type { ProcessTag } from './process-tag.js'
 
-export interface Gated {
+export interface StartedProgram {
   child: ChildProcess
   group: ProcessGroup
   /** Not at the end of its output: that waits for what the program left running, which may hold it open. */
@@ -28,28 +27,28 @@ export interface Gated {
 const REAL_TIME = Array.from({ length: 31 }, (_, index) => 34 + index).join(' ')
 
 // The shell waits on descriptor 3 for a line; end-of-file means that substrat is gone. Then it becomes the program.
-const GATE = `command trap '' ${REAL_TIME} 2>/dev/null; read -r _ <&3 || exit 125; exec 3<&-; exec "$@"`
+const BARRIER = `command trap '' ${REAL_TIME} 2>/dev/null; read -r _ <&3 || exit 125; exec 3<&-; exec "$@"`
 
-export interface GatedStart {
+export interface StartOptions {
   environment: Record<string, string | undefined>
   /** What only this program, and what it starts, has in its environment. */
-  mark: Mark
+  tag: ProcessTag
   /** Pipes for all three, or the descriptor that stdout and stderr go to, beside an empty stdin. */
   output: 'pipe' | number
 }
 
-export async function startGated(
+export async function startBehindBarrier(
   command: LaunchCommand,
-  { environment, mark, output }: GatedStart,
+  { environment, tag, output }: StartOptions,
   options: CallOptions,
   record: (group: ProcessGroup) => void,
-): Promise<Gated> {
+): Promise<StartedProgram> {
   options.signal.throwIfAborted()
   const stdio: StdioOptions =
     output === 'pipe' ? ['pipe', 'pipe', 'pipe', 'pipe'] : ['ignore', output, output, 'pipe']
   const child = start(command, {
     cwd: command.cwd,
-    env: { ...process.env, ...environment, ...command.env, [mark.variable]: mark.value },
+    env: { ...process.env, ...environment, ...command.env, [tag.variable]: tag.value },
     stdio,
     // A group of its own, so that all of it can be killed; not killed when we exit, because recovery does that.
     detached: true,
@@ -57,7 +56,7 @@ export async function startGated(
   const failed = new Promise<Error>((resolve) => {
     child.once('error', resolve)
   })
-  const exited = new Promise<Awaited<Gated['exited']>>((resolve) => {
+  const exited = new Promise<Awaited<StartedProgram['exited']>>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }))
   })
   const { pid } = child
@@ -65,14 +64,14 @@ export async function startGated(
   for (const stream of child.stdio) stream?.on('error', () => undefined)
   const { kernel_boot_id, pid_namespace } = ownIdentity()
   const start_time = processStartTime(pid) ?? 0
-  const launched = mark.variable === 'SUBSTRAT_LAUNCH' && { launch_id: mark.value }
+  const launched = tag.variable === 'SUBSTRAT_LAUNCH' && { launch_id: tag.value }
   const group = { process_group: pid, start_time, kernel_boot_id, pid_namespace, ...launched }
   let held: Leash | undefined
   try {
-    held = leash(group, mark)
+    held = leash(group, tag)
     record(group)
   } catch (error) {
-    // Before the gate is open there is nothing of it but the shell.
+    // Before the barrier opens, the shell is the only process.
     child.kill('SIGKILL')
     await exited
     held?.release()
@@ -85,7 +84,7 @@ export async function startGated(
 /** What the kernel refuses at once is thrown, what it refuses later comes as an event. */
 function start(command: LaunchCommand, options: SpawnOptions): ChildProcess {
   try {
-    return spawn('/bin/sh', ['-c', GATE, 'sh', ...command.argv], options)
+    return spawn('/bin/sh', ['-c', BARRIER, 'sh', ...command.argv], options)
   } catch (error) {
     throw cannotStart(command, error as Error)
   }
