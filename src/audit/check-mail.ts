@@ -41,7 +41,7 @@ export function checkMailAtRest(store: FileStore, state: State, found: Found): v
 function checkMarker(store: FileStore, state: State, hasMail: boolean, found: Found): void {
   const isUnfinished = state.run?.status === 'open' || isInterrupted(state) || needsPerson(state)
   const wantsTurn = state.state !== 'terminated' && (state.isPoked || state.reminders.length > 0)
-  const isOwed = hasMail || state.owes.length > 0 || isUnfinished || wantsTurn
-  if (isOwed && store.boots.isScanned() && !store.isMarked(state.id))
+  const needsVisit = hasMail || state.owes.length > 0 || isUnfinished || wantsTurn
+  if (needsVisit && store.boots.isScanned() && !store.isMarked(state.id))
     found('an agent that is owed something is marked', 'its marker is missing')
 }

@@ -86,7 +86,7 @@ export interface Deliveries {
   /** Whether its turn comes, or runs, here. */
   has(agentId: string): boolean
   /** Whether a turn could be begun there for what waits, or something is asked of it that needs none. */
-  isOwed(agentId: string): boolean
+  hasWork(agentId: string): boolean
   /** See `TreePorts`. */
   runUntil(agentId: string, isAnswered: () => boolean, signal: AbortSignal): Promise<string | undefined>
   /** A turn that somebody here waits for is to be finished too before the command ends. */

@@ -56,7 +56,7 @@ class CommandDeliveries implements Deliveries {
   }
 
   lookAgain(agentId: string): void {
-    if (this.isOwed(agentId)) this.take(agentId)
+    if (this.hasWork(agentId)) this.take(agentId)
   }
 
   has(agentId: string): boolean {
@@ -87,7 +87,7 @@ class CommandDeliveries implements Deliveries {
     this.begin()
     while (this.active.size + this.joined.size > 0)
       await Promise.race([...this.active.values(), ...this.joined])
-    const left = [...this.left].filter((id) => this.isOwed(id))
+    const left = [...this.left].filter((id) => this.hasWork(id))
     this.left.clear()
     if (left.length === 0) return
     const agents = left.length === 1 ? `agent ${left[0]}` : `${left.length} agents`
@@ -145,7 +145,7 @@ class CommandDeliveries implements Deliveries {
     return this.stateOf(agentId)?.run?.status === 'open'
   }
 
-  isOwed(agentId: string): boolean {
+  hasWork(agentId: string): boolean {
     const { store } = this.ctx
     const state = this.stateOf(agentId)
     if (state === undefined || state.state === 'terminated') return false

@@ -18,7 +18,7 @@ export async function withDrain(
       onOutcome(outcome)
     })
     // Somebody who has stopped the turn wants the agent at rest.
-    if (told?.wasStopped !== true) wakeIfOwed(ctx, agentId)
+    if (told?.wasStopped !== true) wakeIfPending(ctx, agentId)
   } catch (error) {
     if (told === undefined) throw error
     ctx.reporter.note(`messages may still wait for agent ${agentId}: ${(error as Error).message}`)
@@ -28,6 +28,6 @@ export async function withDrain(
 }
 
 /** After the lock is released: see `Deliveries`. */
-function wakeIfOwed(ctx: Context, agentId: string): void {
-  if (ctx.deliveries.isOwed(agentId)) ctx.deliveries.wake(agentId)
+function wakeIfPending(ctx: Context, agentId: string): void {
+  if (ctx.deliveries.hasWork(agentId)) ctx.deliveries.wake(agentId)
 }

@@ -2,7 +2,7 @@
 import { readableTime } from '../clock.js'
 import { damagedMail, hasDueMail, nextMail, removeDelivered } from '../mail/inbox.js'
 import type { Delivery } from '../mail/message.js'
-import type { Settled } from '../recovery/settle.js'
+import type { SettleResult } from '../recovery/settle.js'
 import { interruptedRecords } from '../recovery/settlement.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
@@ -31,7 +31,7 @@ export type WentOn =
 export interface GoOnOptions {
   /** By itself, within the bound; false where a person asked for it. */
   auto: boolean
-  settled: Settled
+  settled: SettleResult
   isLast(): boolean
 }
 
@@ -93,7 +93,7 @@ export function visitAndAdvance(
 export async function advance(
   ctx: Context,
   session: Session,
-  settled: Settled,
+  settled: SettleResult,
   budget: TurnBudget,
 ): Promise<number> {
   const wentOn = await goOn(ctx, session, { auto: true, settled, isLast: () => nothingWaits(ctx, session) })

@@ -21,7 +21,7 @@ import { openForAppend, type Session } from '../session/session.js'
 import type { RecordedServer } from '../session/state.js'
 import type { ServerUse } from '../storage/store.js'
 import type { Context } from './context.js'
-import { isOwed } from './owed.js'
+import { needsVisit } from './pending-visits.js'
 
 /** How long another command, which does the same, is waited for. */
 const LOCK_WAIT_MS = 2000
@@ -115,7 +115,7 @@ async function withFreeSession(
     try {
       await work(session)
     } finally {
-      await session.close((state) => isOwed(ctx.store, state))
+      await session.close((state) => needsVisit(ctx.store, state))
     }
     // Who found it locked has left a message to us.
     ctx.deliveries.lookAgain(agentId)

@@ -2,7 +2,7 @@
  * A command on one agent: its visit, the turn that it is for, the outcome, turns for pending mail, and then for the mail that
  * all this caused elsewhere.
  */
-import type { Settled } from '../recovery/settle.js'
+import type { SettleResult } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import type { Context } from './context.js'
@@ -17,7 +17,7 @@ export function visitAndDrain(
   ctx: Context,
   agentId: string,
   onOutcome: OnOutcome,
-  work: (session: Session, settled: Settled, onOutcome: OnOutcome) => Promise<void>,
+  work: (session: Session, settled: SettleResult, onOutcome: OnOutcome) => Promise<void>,
 ): Promise<void> {
   return withDrain(ctx, agentId, onOutcome, (told) =>
     visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, (session, settled) =>

@@ -57,7 +57,7 @@ export function conversationText(
   const newest = new Newest()
   const latest = new LatestTurn(newest)
   readWords(store, agentId, latest)
-  if (!goesOn) latest.settle()
+  if (!goesOn) latest.flush()
   const told = newest.words()
   return told.length === 0 ? undefined : [HEAD, ...told, FOOT].join('\n\n')
 }
@@ -121,7 +121,7 @@ class LatestTurn {
 
   begin({ run_id, continues }: SessionRecord<'run.started'>): void {
     if (continues === undefined || !this.runs.has(continues)) {
-      this.settle()
+      this.flush()
       this.runs.clear()
       this.tools.clear()
     }
@@ -143,7 +143,7 @@ class LatestTurn {
     else this.newest.add(said)
   }
 
-  settle(): void {
+  flush(): void {
     const told = this.isRefused ? this.notice() : this.said
     for (const said of told) this.newest.add(said)
     this.said = []

@@ -22,8 +22,8 @@ import type { Continuation, ProviderKind, RunRequest, TurnEvent } from '../turn/
 import { type StopSignal, type TurnStop, watchForStop } from '../turn/stop.js'
 import type { Decided } from '../turn/tokens.js'
 import { serveTools } from '../turn/tools/serve.js'
-import { settleAccounts } from './accounts.js'
 import type { Context } from './context.js'
+import { flushOutbox } from './outbox.js'
 import { seedAgain } from './seed.js'
 import { toolboxOf } from './toolbox.js'
 
@@ -124,7 +124,7 @@ async function runTurn(
   ctx.shutdown.listen()
   const run = await driveRun(ctx, session, provider, settings, first, options)
   // Who asked is told before this agent does anything else.
-  await settleAccounts(ctx, session, false)
+  await flushOutbox(ctx, session, false)
   return run
 }
 

@@ -5,16 +5,16 @@
  */
 import { SubstratError } from '../errors.js'
 import { controlRecords, removeDelivered, syncBeforeForgetting } from '../mail/inbox.js'
-import { type Settled, settle } from '../recovery/settle.js'
+import { type SettleResult, settle } from '../recovery/settle.js'
 import { openForAppend, type Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
-import { settleAccounts } from './accounts.js'
 import { holdUpCaller } from './caller.js'
 import type { Context } from './context.js'
 import { limitKeptServers } from './kept-servers.js'
+import { flushOutbox } from './outbox.js'
 import { wasStopped } from './outcome.js'
-import { isOwed } from './owed.js'
+import { needsVisit } from './pending-visits.js'
 import { toolboxOf } from './toolbox.js'
 
 export interface VisitOptions {
@@ -29,7 +29,7 @@ export async function visit<T>(
   ctx: Context,
   agentId: string,
   options: VisitOptions,
-  work: (session: Session, settled: Settled) => Promise<T>,
+  work: (session: Session, settled: SettleResult) => Promise<T>,
 ): Promise<T> {
   const wait = await holdUpCaller(ctx, agentId)
   try {
@@ -43,7 +43,7 @@ async function withSession<T>(
   ctx: Context,
   agentId: string,
   options: VisitOptions,
-  work: (session: Session, settled: Settled) => Promise<T>,
+  work: (session: Session, settled: SettleResult) => Promise<T>,
 ): Promise<T> {
   const session = await openForAppend(ctx.store, agentId, { command: ctx.command, waitMs: options.waitMs })
   const looksAgain = options.goesOn && options.endsRun !== true
@@ -61,7 +61,7 @@ async function withSession<T>(
       note,
     })
     // What a dead process owed goes out before anything new is done, but for the errors of a turn that is gone on with.
-    if (!options.goesOn || !isInterrupted(session.state)) await settleAccounts(ctx, session, true)
+    if (!options.goesOn || !isInterrupted(session.state)) await flushOutbox(ctx, session, true)
     // What was asked of the agent holds for what is done now.
     applyControls(session)
     return work(session, settled)
@@ -103,11 +103,11 @@ export async function finishAfter<T>(
 async function toItsEnd<T>(ctx: Context, session: Session, work: () => Promise<T>): Promise<T> {
   try {
     const result = await work()
-    await settleAccounts(ctx, session, true)
+    await flushOutbox(ctx, session, true)
     // Also a reply that a call found there, as the one that it was run again for: no marker brings anybody back for it.
     removeDelivered(session)
     rest(session)
-    await session.close((state) => isOwed(ctx.store, state))
+    await session.close((state) => needsVisit(ctx.store, state))
     return result
   } catch (error) {
     if (isStorageFailure(error)) await session.abandon()
@@ -126,7 +126,7 @@ function rest(session: Session): void {
 async function closeAfter(ctx: Context, session: Session): Promise<void> {
   try {
     rest(session)
-    await session.close((state) => isOwed(ctx.store, state))
+    await session.close((state) => needsVisit(ctx.store, state))
   } catch {
     await session.abandon()
   }

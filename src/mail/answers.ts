@@ -11,7 +11,7 @@ import { OPERATOR } from '../format.js'
 import { isDeferred } from '../session/fold/mail.js'
 import { deriveId } from '../session/ids.js'
 import type { Session } from '../session/session.js'
-import type { Owed, State } from '../session/state.js'
+import type { OutboxEntry, State } from '../session/state.js'
 import { troubleOf } from '../session/trouble.js'
 import type { FileStore } from '../storage/store.js'
 import { messagesIn } from './inbox.js'
@@ -25,7 +25,7 @@ export interface AnswerOptions {
 }
 
 /** Whom something was sent to. What cannot be sent now stays owed, and is tried at the next visit. */
-export function sendOwed(session: Session, { isRepeat, note }: AnswerOptions): string[] {
+export function sendOutbox(session: Session, { isRepeat, note }: AnswerOptions): string[] {
   const { store, state } = session
   const due = state.owes.filter((owed) => !isDeferred(state, owed))
   if (due.length === 0) return []
@@ -53,7 +53,7 @@ export function sendOwed(session: Session, { isRepeat, note }: AnswerOptions): s
  * What is on disk if we die: the message under its own name, or under another by which only we can have it, and its answer
  * or not. Its sender, who may just find the agent terminated, takes it back by its own name: it is refused, or answered.
  */
-export function sendBack(store: FileStore, state: State, note: (text: string) => void): string[] {
+export function returnMail(store: FileStore, state: State, note: (text: string) => void): string[] {
   for (const message of messagesIn(store, state.id)) {
     // The file of a message that was taken may still be there, or there again (row K).
     const isTaken = state.delivered.includes(message.message_id)
@@ -111,7 +111,7 @@ function isStorageFailure({ code }: SubstratError): boolean {
   return ['STORAGE_FAILED', 'SYNC_FAILED', 'UNEXPECTED'].includes(code)
 }
 
-function draftOf(session: Session, owed: Owed): Draft {
+function draftOf(session: Session, owed: OutboxEntry): Draft {
   const { state } = session
   const { to, kind, reply_to } = owed
   return {
@@ -126,7 +126,7 @@ function draftOf(session: Session, owed: Owed): Draft {
 }
 
 /** The reply to a request is one, whichever run it comes from; anything else is of the moment that it tells of. */
-function idOf({ kind, reply_to, run_id, seq, to }: Owed): string {
+function idOf({ kind, reply_to, run_id, seq, to }: OutboxEntry): string {
   return kind === 'response' && reply_to !== null
     ? replyId(reply_to)
     : deriveId(run_id, String(seq), kind, to, reply_to ?? '')
@@ -136,7 +136,7 @@ export function replyId(requestId: string): string {
   return deriveId(requestId, 'response')
 }
 
-function contentOf(session: Session, { status, reply, trouble, to }: Owed): string {
+function contentOf(session: Session, { status, reply, trouble, to }: OutboxEntry): string {
   const { path } = session.state
   if (status !== null) return `${path} is ${status} now.`
   if (trouble === null) {

@@ -17,7 +17,7 @@ import { type TurnResult, viewTurn } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
-import type { Settled } from '../recovery/settle.js'
+import type { SettleResult } from '../recovery/settle.js'
 import { readContinuedRun } from '../session/past-run.js'
 import type { Decision, NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
@@ -54,7 +54,7 @@ export async function decide(ctx: Context, request: DecisionRequest, onOutcome: 
 async function decideIn(
   ctx: Context,
   session: Session,
-  settled: Settled,
+  settled: SettleResult,
   request: DecisionRequest,
   onOutcome: OnOutcome,
 ): Promise<void> {
@@ -117,7 +117,7 @@ export async function rotateToken(
 async function decidedBefore(
   ctx: Context,
   session: Session,
-  settled: Settled,
+  settled: SettleResult,
   entry: TokenEntry,
   { decision, text }: DecisionRequest,
 ): Promise<Outcome> {

@@ -6,7 +6,7 @@
 import type { Context, Visited } from '../dispatch/context.js'
 import { limitKeptServers } from '../dispatch/kept-servers.js'
 import { failureOfLatest } from '../dispatch/outcome.js'
-import { eachOwed, forgetUnborn, markAgain } from '../dispatch/owed.js'
+import { markAgain, unmarkAbsent, withPendingAgents } from '../dispatch/pending-visits.js'
 import { readState } from '../dispatch/read-state.js'
 import { type ResultEnd, resultEnd } from '../dispatch/result-end.js'
 import { type RunView, viewRun } from '../dispatch/view.js'
@@ -52,7 +52,7 @@ export async function deliver(
   const work = async (ids: string[]): Promise<boolean> => {
     for (const id of ids) {
       if (ctx.store.hasAgent(id)) ctx.deliveries.wake(id)
-      else forgetUnborn(ctx, id)
+      else unmarkAbsent(ctx, id)
     }
     await ctx.deliveries.untilIdle()
     for (const id of new Set([...ids, ...visits.keys()])) {
@@ -67,7 +67,7 @@ export async function deliver(
     }
     return ids.every((id) => visits.has(id) || !ctx.store.hasAgent(id))
   }
-  if (all) await eachOwed(ctx, work)
+  if (all) await withPendingAgents(ctx, work)
   else await work(agentIds)
   if (all) await limitKeptServers(ctx)
   if (told === 0) ctx.reporter.note('nothing was due')

@@ -9,7 +9,7 @@ import { SubstratError } from '../errors.js'
 import type { State } from '../session/state.js'
 import { forgetName } from '../tree/children.js'
 import { type Forest, lowestFirst, readForest } from '../tree/forest.js'
-import { isGone, settleTerminated, takeAway, whyKept, whyKeptFor } from './removable.js'
+import { flushTerminated, isGone, takeAway, whyKept, whyKeptFor } from './removable.js'
 
 interface Named {
   id: string
@@ -65,7 +65,7 @@ async function whyNot(
   if (child !== undefined) return child.why
   try {
     if (isDryRun) return whyKept(ctx.store, state)?.why
-    await settleTerminated(ctx, state)
+    await flushTerminated(ctx, state)
     await takeAway(ctx, state)
     await forgetName(ctx.store, state, ctx.command)
     return undefined

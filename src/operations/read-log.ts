@@ -53,13 +53,13 @@ function printFrom(
   onRecord: (record: SessionRecord) => void,
 ): Position {
   // Before the log: what is known to be written to its end is whole in it, or damaged.
-  const settledBytes = readState(store, agentId).log_bytes
+  const completeBytes = readState(store, agentId).log_bytes
   const log = store.logs.openForRead(agentId)
   if (log === undefined) throw missingLog(store, agentId)
   try {
     if (log.size() <= from.offset) return from
     const next = { ...from }
-    for (const { record, end } of recordsFrom(log, from, undefined, settledBytes)) {
+    for (const { record, end } of recordsFrom(log, from, undefined, completeBytes)) {
       onRecord(record)
       next.seq = record.seq + 1
       next.offset = end

@@ -7,7 +7,7 @@ import type { Context } from '../dispatch/context.js'
 import { advance } from '../dispatch/go-on.js'
 import { stopAllKeptServers } from '../dispatch/kept-servers.js'
 import { failureOfLatest, wasStopped } from '../dispatch/outcome.js'
-import { eachOwed, forgetUnborn, markAgain } from '../dispatch/owed.js'
+import { markAgain, unmarkAbsent, withPendingAgents } from '../dispatch/pending-visits.js'
 import { type ResultEnd, resultEnd } from '../dispatch/result-end.js'
 import { TurnBudget } from '../dispatch/turn-budget.js'
 import { type RunView, viewRun } from '../dispatch/view.js'
@@ -16,7 +16,7 @@ import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
 import { limits } from '../limits.js'
 import { stopKeptServer } from '../provider/kept-server.js'
-import type { Settled } from '../recovery/settle.js'
+import type { SettleResult } from '../recovery/settle.js'
 import { RECOVERY_TABLE, type Row } from '../recovery/table.js'
 import { openForRead } from '../session/open-for-read.js'
 import type { Session } from '../session/session.js'
@@ -76,7 +76,7 @@ export async function recover(
       policy,
       onAgent,
     )
-  await eachOwed(ctx, async (ids) => {
+  await withPendingAgents(ctx, async (ids) => {
     await visitEach(ctx, ids, policy, onAgent)
     return true
   })
@@ -118,12 +118,13 @@ interface Recovered {
 }
 
 async function recoverOne(ctx: Context, agentId: string, goesOn: boolean): Promise<Recovered> {
-  if (!ctx.store.hasAgent(agentId)) return neverBorn(ctx, agentId)
+  if (!ctx.store.hasAgent(agentId)) return recoverAbsent(ctx, agentId)
   try {
     const recovered = await visit(ctx, agentId, { waitMs: 0, goesOn }, (session, settled) =>
       recoverSession(ctx, session, settled, goesOn),
     )
-    if (goesOn && recovered.isStopped !== true && ctx.deliveries.isOwed(agentId)) ctx.deliveries.wake(agentId)
+    if (goesOn && recovered.isStopped !== true && ctx.deliveries.hasWork(agentId))
+      ctx.deliveries.wake(agentId)
     return recovered
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error
@@ -139,7 +140,7 @@ async function recoverOne(ctx: Context, agentId: string, goesOn: boolean): Promi
 async function recoverSession(
   ctx: Context,
   session: Session,
-  settled: Settled,
+  settled: SettleResult,
   goesOn: boolean,
 ): Promise<Recovered> {
   const found = session.state
@@ -177,8 +178,8 @@ function isLeft(ctx: Context, agentId: string): boolean {
 }
 
 /** A marker whose agent never came to be, or is gone. */
-function neverBorn(ctx: Context, agentId: string): Recovered {
-  forgetUnborn(ctx, agentId)
+function recoverAbsent(ctx: Context, agentId: string): Recovered {
+  unmarkAbsent(ctx, agentId)
   const facts = { agent: agentId, name: null, row: 'A', outcome: 'clean', run: null } as const
   return recoveredResult(facts, undefined, 'nothing to do')
 }

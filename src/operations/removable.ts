@@ -55,7 +55,7 @@ export function whyKeptFor(
 }
 
 /** What a dead process left it owing goes out, so that it can go. */
-export async function settleTerminated(ctx: Context, state: State): Promise<void> {
+export async function flushTerminated(ctx: Context, state: State): Promise<void> {
   if (state.state !== 'terminated' || whyKept(ctx.store, state) === undefined) return
   await visit(ctx, state.id, { waitMs: ctx.bounds.waitMs, goesOn: false }, async () => undefined)
 }

@@ -12,7 +12,7 @@ import { type AgentView, viewAgent } from '../dispatch/view.js'
 import type { State } from '../session/state.js'
 import { forgetName } from '../tree/children.js'
 import { lowestFirst, readForest } from '../tree/forest.js'
-import { isGone, type Keep, keptError, settleTerminated, takeAway, whyKept, whyKeptFor } from './removable.js'
+import { flushTerminated, isGone, type Keep, keptError, takeAway, whyKept, whyKeptFor } from './removable.js'
 
 /** Calls back with each agent once it is gone. Where one of them has to stay, nothing is taken away. */
 export async function remove(
@@ -44,7 +44,7 @@ export async function remove(
 
 async function whyKeptNow(ctx: Context, state: State): Promise<Keep | undefined> {
   try {
-    await settleTerminated(ctx, state)
+    await flushTerminated(ctx, state)
     return whyKept(ctx.store, readState(ctx.store, state.id))
   } catch (error) {
     if (isGone(error)) return undefined

@@ -11,7 +11,7 @@ import { viewTurn } from '../dispatch/view.js'
 import { SessionStateError } from '../errors.js'
 import type { Provider } from '../provider/contract.js'
 import { stopKeptServerOrThrow } from '../provider/kept-server.js'
-import { type Settled, settingsOf } from '../recovery/settle.js'
+import { type SettleResult, settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
 import { isUnfinished } from '../session/status.js'
@@ -37,7 +37,7 @@ export async function resume(
 async function resumeSession(
   ctx: Context,
   session: Session,
-  settled: Settled,
+  settled: SettleResult,
   reseed: boolean,
   onOutcome: OnOutcome,
 ): Promise<void> {
@@ -64,7 +64,7 @@ async function resumeSession(
 function goOnSeeded(
   ctx: Context,
   session: Session,
-  settled: Settled,
+  settled: SettleResult,
   isLast: () => boolean,
 ): Promise<WentOn> {
   if (!isLost(session.state)) return goOn(ctx, session, { auto: false, settled, isLast })

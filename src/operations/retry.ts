@@ -7,7 +7,7 @@ import { nameOf, type OnOutcome, wordOf } from '../dispatch/outcome.js'
 import { runOwnTurn, visitAndDrain } from '../dispatch/own-turn.js'
 import { continueTurn, type TurnOptions } from '../dispatch/turns.js'
 import { SessionStateError } from '../errors.js'
-import type { Settled } from '../recovery/settle.js'
+import type { SettleResult } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 
@@ -21,7 +21,7 @@ export async function retry(ctx: Context, agentId: string, onOutcome: OnOutcome)
 async function runAgain(
   ctx: Context,
   session: Session,
-  settled: Settled,
+  settled: SettleResult,
   options: TurnOptions,
 ): Promise<Run> {
   // What was interrupted is gone on with, which is the same wish.

@@ -10,7 +10,7 @@ import { type Closed, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { startTurn } from '../dispatch/turns.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
-import type { Settled } from '../recovery/settle.js'
+import type { SettleResult } from '../recovery/settle.js'
 import { digestOf } from '../session/ids.js'
 import { openDurable } from '../session/open-for-read.js'
 import type { Session } from '../session/session.js'
@@ -59,7 +59,7 @@ function isUntaken(error: unknown, hasAgent: boolean): boolean {
 async function converse(
   ctx: Context,
   session: Session,
-  settled: Settled,
+  settled: SettleResult,
   request: SendRequest,
   onOutcome: OnOutcome,
 ): Promise<'left' | undefined> {

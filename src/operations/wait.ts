@@ -144,8 +144,8 @@ class Watch {
     const { run } = state
     const status = statusNow(this.ctx.store, state)
     if (status === 'running') return undefined
-    const isOwed = this.isUnfinished(state) || this.ctx.deliveries.isOwed(state.id)
-    if (isOwed) {
+    const isPending = this.isUnfinished(state) || this.ctx.deliveries.hasWork(state.id)
+    if (isPending) {
       if (this.isWorkedOn(state, begins)) return undefined
       const { error } = this.visits.get(state.id) ?? {}
       if (error !== undefined) return { failure: error }

@@ -48,13 +48,13 @@ export interface SettleOptions {
   note(text: string): void
 }
 
-export interface Settled {
+export interface SettleResult {
   row: Row
   /** A program of the run may live on where it cannot be killed: nothing goes on there by itself. */
   hasSurvivor: boolean
 }
 
-export async function settle(session: Session, options: SettleOptions): Promise<Settled> {
+export async function settle(session: Session, options: SettleOptions): Promise<SettleResult> {
   session.store.sweepAgent(session.id)
   removeDelivered(session)
   const now = readClock()

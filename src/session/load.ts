@@ -14,7 +14,7 @@ export interface Loaded {
   /** A torn tail: the last batch, which counts as not written. */
   damage: LogDamage | undefined
   /** Every byte before this was synced by whoever wrote it: the end of the snapshot, or the last batch's beginning. */
-  settledBytes: number
+  syncedBytes: number
 }
 
 /**
@@ -51,7 +51,7 @@ export function loadFrom(log: LogReader, snapshot: State | undefined): Loaded {
     state,
     snapshotBytes,
     damage,
-    settledBytes: snapshot === undefined ? lastBatchStart : snapshot.log_bytes,
+    syncedBytes: snapshot === undefined ? lastBatchStart : snapshot.log_bytes,
   }
 }
 
@@ -84,20 +84,20 @@ export function recordAt(log: LogReader, at: Location): SessionRecord {
 }
 
 /**
- * The records from a place in the log up to another. `settledBytes`: how much of the log is known to be written to its end,
+ * The records from a place in the log up to another. `completeBytes`: how much of the log is known to be written to its end,
  * so that a batch in it that is not whole is no torn tail.
  */
 export function* recordsFrom(
   log: LogReader,
   from: Pick<Location, 'seq' | 'offset'>,
   to = Number.POSITIVE_INFINITY,
-  settledBytes = 0,
+  completeBytes = 0,
 ): Generator<{ record: SessionRecord; end: number }> {
   const scan = log.batches({ offset: from.offset, seq: from.seq, isWithinBatch: true })
   for (let step = scan.next(); ; step = scan.next()) {
     if (step.done === true) {
       const { damage } = step.value
-      if (damage !== undefined && (damage.kind === 'corrupt' || damage.offset < settledBytes))
+      if (damage !== undefined && (damage.kind === 'corrupt' || damage.offset < completeBytes))
         throw corruptError(log, damage)
       return
     }

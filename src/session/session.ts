@@ -65,7 +65,7 @@ export class Session {
   /** A session whose lock is held and whose log may have a tail that a dead writer left (durability rules 4 and 5). */
   static repair(store: FileStore, agentId: string, lease: Lease): Session {
     const log = store.logs.openForAppend(agentId, lease)
-    const { state, snapshotBytes, damage, settledBytes } = load(
+    const { state, snapshotBytes, damage, syncedBytes } = load(
       agentId,
       log,
       store.snapshots.read(agentId),
@@ -74,7 +74,7 @@ export class Session {
     if (damage !== undefined)
       store.logs.keepCutBytes(agentId, damage.offset, log.read(damage.offset, log.size()))
     lease.assertHeld()
-    if (log.size() > settledBytes) log.settle(settledBytes, state.log_bytes)
+    if (log.size() > syncedBytes) log.resyncTail(syncedBytes, state.log_bytes)
     for (const { runId, verb } of store.requests.requestsTo(agentId)) {
       if (runId !== state.run?.run_id || state.run.status !== 'open')
         store.requests.remove(agentId, runId, verb)
@@ -152,7 +152,7 @@ export class Session {
     for (const { record } of this.recordsOfLog(from, to)) yield record
   }
 
-  /** All of it is settled: whoever opened it for append has cut what was torn. */
+  /** All of it is synced: opening it for append has cut a truncated tail. */
   private recordsOfLog(from: Pick<Location, 'seq' | 'offset'>, to?: number): ReturnType<typeof recordsFrom> {
     return recordsFrom(this.log, from, to, this.log.size())
   }
@@ -167,13 +167,13 @@ export class Session {
    * The clean end: a snapshot of all that is durable, the marker gone where nothing is owed, the lock released. A
    * snapshot that cannot be written is no failure: what it says is in the log, and the marker stays.
    */
-  async close(isOwed: (state: State) => boolean): Promise<void> {
+  async close(needsVisit: (state: State) => boolean): Promise<void> {
     try {
       this.lease.assertHeld()
       if (this.current.keys !== this.openedKeys) writeKeyIndex(this.store, this.log, this.current)
       if (this.snapshotBytes !== this.current.log_bytes)
         this.store.snapshots.write(this.id, snapshotOf(this.current))
-      this.store.unmark(this.id, () => isOwed(this.current))
+      this.store.unmark(this.id, () => needsVisit(this.current))
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
     } finally {

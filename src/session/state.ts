@@ -120,7 +120,7 @@ interface OpenRequest {
 }
 
 /** A message that the end, or the parking, of a run owes to somebody. */
-export interface Owed {
+export interface OutboxEntry {
   to: string
   kind: 'response' | 'error' | 'notification'
   reply_to: string | null
@@ -220,7 +220,7 @@ export interface State {
   /** How many older ones are forgotten. */
   delivered_forgotten: number
   /** What must be in others' inboxes before anything else is done. */
-  owes: Owed[]
+  owes: OutboxEntry[]
   /** Whether its latest run was its last. */
   isDone: boolean
   reminders: Reminder[]

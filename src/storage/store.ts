@@ -233,13 +233,13 @@ export class FileStore {
    * a sender makes a temp in the inbox, marks, gives it its name, and marks again. That look sees the temp or the mail, or
    * comes before both: then the mark does, too, and stays.
    */
-  unmark(agentId: string, isOwed: () => boolean): void {
+  unmark(agentId: string, needsVisit: () => boolean): void {
     const marker = this.paths.marker(agentId)
     const aside = this.paths.closingMarker(agentId)
-    if (isOwed()) return
+    if (needsVisit()) return
     // It may be aside already: whoever moved it there died, or is doing the same for an agent that never came to be.
     io.renameIfThere('marker.aside', marker, aside)
-    if (isOwed()) io.renameIfThere('marker.restore', aside, marker)
+    if (needsVisit()) io.renameIfThere('marker.restore', aside, marker)
     else io.unlink('marker.unlink', aside)
   }
 

@@ -87,11 +87,11 @@ export class Storm {
     await others
   }
 
-  /** Deliveries that are killed, until so many kills are reached; `isOwed` says whether there is anything to do. */
-  async killDeliveries(isOwed: () => boolean): Promise<void> {
+  /** Deliveries that are killed, until so many kills are reached; `needsVisit` says whether there is anything to do. */
+  async killDeliveries(hasWork: () => boolean): Promise<void> {
     this.done = this.planned
     const { kills } = this.options
-    while (this.kills < kills && isOwed()) {
+    while (this.kills < kills && hasWork()) {
       const verb = this.random.chance(0.7) ? 'deliver' : 'recover'
       const killAt = this.random.between(0.1, 1.2)
       await this.perform({ verb, argv: [verb, '--all'], isRepeated: false, killAt }, true)

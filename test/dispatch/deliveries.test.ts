@@ -81,13 +81,13 @@ test('a gated agent is owed a visit for the permit that waits, and no turn witho
   ctx.deliveries.wake(id)
   await ctx.deliveries.untilIdle()
   for (const text of ['one', 'two']) posted(store, id, text)
-  expect(ctx.deliveries.isOwed(id)).toBe(false)
+  expect(ctx.deliveries.hasWork(id)).toBe(false)
   posted(store, id, '', { kind: 'control', control: { verb: 'permit' } })
-  expect(ctx.deliveries.isOwed(id)).toBe(true)
+  expect(ctx.deliveries.hasWork(id)).toBe(true)
   ctx.deliveries.lookAgain(id)
   await ctx.deliveries.untilIdle()
   expect(store.mail.ids(id)).toHaveLength(1)
-  expect(ctx.deliveries.isOwed(id)).toBe(false)
+  expect(ctx.deliveries.hasWork(id)).toBe(false)
 })
 
 test('without a drain nobody is woken, and nothing is said', async () => {

@@ -1,8 +1,8 @@
 /** The number of servers of a home, kept also by commands that die at any step of it. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { settleAccounts } from '../../src/dispatch/accounts.js'
 import { limitKeptServers, stopAllKeptServers } from '../../src/dispatch/kept-servers.js'
+import { flushOutbox } from '../../src/dispatch/outbox.js'
 import { keptServerProcesses } from '../../src/provider/kept-server.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import type { RecordedServer } from '../../src/session/state.js'
@@ -109,7 +109,7 @@ describe('of an agent that is done, one in another pid namespace', () => {
     session.append([{ kind: 'server.kept', ...warm, group: { ...warm.group, pid_namespace: '1' } }])
     const run_id = randomUUID()
     session.append([...beginning(session, run_id, 'hi'), completedRecord(run_id, null, true)])
-    await settleAccounts(contextAt(store).ctx, session, true)
+    await flushOutbox(contextAt(store).ctx, session, true)
     await session.close(() => false)
     expect(session.state.state).toBe(hasChild ? 'active' : 'terminated')
     expect([keptServerOf(store, id) !== undefined, store.keptServers.uses().length === 1]).toEqual([

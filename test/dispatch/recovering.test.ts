@@ -1,7 +1,7 @@
 /** What recovery goes on with by itself, what it leaves to others, and whom it looks at. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { eachOwed, isOwed } from '../../src/dispatch/owed.js'
+import { needsVisit, withPendingAgents } from '../../src/dispatch/pending-visits.js'
 import { bootId } from '../../src/host/identity.js'
 import { type ContinuePolicy, type RecoveredAgent, recover } from '../../src/operations/recover.js'
 import { resume } from '../../src/operations/resume.js'
@@ -185,7 +185,7 @@ describe('after a new start of the kernel', () => {
     store.unmark(id, () => false)
     const looks: string[][] = []
     const look = async (isAll: boolean): Promise<void> =>
-      eachOwed(contextAt(store).ctx, async (ids) => {
+      withPendingAgents(contextAt(store).ctx, async (ids) => {
         looks.push(ids)
         return isAll
       })
@@ -251,21 +251,24 @@ describe('an agent is owed another visit', () => {
   ])('%s', async (_, records) => {
     const store = tempStore()
     const id = await left(store, records)
-    expect(isOwed(store, stateOf(store, id))).toBe(true)
+    expect(needsVisit(store, stateOf(store, id))).toBe(true)
   })
 
   test('while mail waits in its inbox, also when it is terminated; and not where there is nothing', async () => {
     const store = tempStore()
     const id = await newAgent(store)
-    expect(isOwed(store, stateOf(store, id))).toBe(false)
+    expect(needsVisit(store, stateOf(store, id))).toBe(false)
     posted(store, id, 'hi')
     const state = stateOf(store, id)
-    expect([isOwed(store, state), isOwed(store, { ...state, state: 'terminated' })]).toEqual([true, true])
+    expect([needsVisit(store, state), needsVisit(store, { ...state, state: 'terminated' })]).toEqual([
+      true,
+      true,
+    ])
   })
 
   test('not after a turn that failed and was told', async () => {
     const store = tempStore()
     const id = await left(store, failed)
-    expect(isOwed(store, stateOf(store, id))).toBe(false)
+    expect(needsVisit(store, stateOf(store, id))).toBe(false)
   })
 })

@@ -44,7 +44,7 @@ describe('once a session is closed', () => {
     const { ctx, notes } = contextAt(store, { drains: true })
     posted(store, id, 'waits')
     withFaults(failing('EIO', ({ point }) => point === 'mail.stat'))
-    expect(ctx.deliveries.isOwed(id)).toBe(true)
+    expect(ctx.deliveries.hasWork(id)).toBe(true)
     ctx.deliveries.wake(id)
     await ctx.deliveries.untilIdle()
     expect(notes.join()).toContain('still wait for')

@@ -170,7 +170,7 @@ const waiting =
 const LOOKS: Record<string, Answer> = {
   status: ({ store, id }) => showAgent(store, id).agent.status,
   'show, next': ({ store, id }) => showAgent(store, id).next,
-  'after a turn': ({ store, id }) => contextAt(store).ctx.deliveries.isOwed(id),
+  'after a turn': ({ store, id }) => contextAt(store).ctx.deliveries.hasWork(id),
   'wait --for any': waiting('any'),
   'wait --for idle': waiting('idle'),
   'wait --for waiting': waiting('waiting'),

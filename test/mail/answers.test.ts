@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { isOwed } from '../../src/dispatch/owed.js'
+import { needsVisit } from '../../src/dispatch/pending-visits.js'
 import { bootId } from '../../src/host/identity.js'
-import { replyId, sendBack, sendOwed } from '../../src/mail/answers.js'
+import { replyId, returnMail, sendOutbox } from '../../src/mail/answers.js'
 import type { Message } from '../../src/mail/message.js'
 import { whyKept } from '../../src/operations/removable.js'
 import type { NewRecord } from '../../src/session/records.js'
@@ -40,7 +40,7 @@ beforeEach(async () => {
 })
 
 const send = (isRepeat = false): string[] =>
-  sendOwed(session, { isRepeat, note: (text) => void notes.push(text) })
+  sendOutbox(session, { isRepeat, note: (text) => void notes.push(text) })
 const note = (text: string): void => void notes.push(text)
 const isAnswered = (): boolean => session.state.owes.length === 0
 
@@ -300,7 +300,7 @@ describe('mail to one that is terminated', () => {
   beforeEach(() => {
     session.append([{ kind: 'session.terminated' }])
   })
-  const sentBack = (): string[] => sendBack(store, session.state, note)
+  const sentBack = (): string[] => returnMail(store, session.state, note)
 
   test('is answered by an error, and gone', () => {
     const waits = [
@@ -332,7 +332,7 @@ describe('mail to one that is terminated', () => {
   test('that was taken is answered by its run alone: a file of it that is back is only gone', () => {
     const taken = forged(store, session.id, 'hi', { from: sibling })
     const state = { ...session.state, delivered: [taken] }
-    expect(sendBack(store, state, note)).toEqual([])
+    expect(returnMail(store, state, note)).toEqual([])
     expect([store.mail.ids(session.id), mailOf(store, sibling)]).toEqual([[], []])
   })
 
@@ -401,7 +401,7 @@ describe('mail to one that is terminated', () => {
     expect(sentBack).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
     withFaults(() => undefined)
     expect(store.mail.idsToReturn(session.id)).toEqual([id])
-    expect([isOwed(store, session.state), whyKept(store, session.state)]).toEqual([
+    expect([needsVisit(store, session.state), whyKept(store, session.state)]).toEqual([
       true,
       expect.objectContaining({ code: 'SESSION_STATE' }),
     ])

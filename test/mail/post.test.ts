@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { clock } from '../../src/clock.js'
-import { isOwed } from '../../src/dispatch/owed.js'
+import { needsVisit } from '../../src/dispatch/pending-visits.js'
 import { SubstratError } from '../../src/errors.js'
 import { bootId } from '../../src/host/identity.js'
 import { limits } from '../../src/limits.js'
@@ -95,7 +95,7 @@ describe('a message', () => {
           step += 1
           if (step === closesAt) {
             isClosing = true
-            store.unmark(session.id, () => isOwed(store, session.state))
+            store.unmark(session.id, () => needsVisit(store, session.state))
             isClosing = false
           }
           if (step > diesAt) throw new Error('killed')
@@ -417,7 +417,7 @@ describe('the operator', () => {
 
 describe('the marker', () => {
   const isMarked = (): boolean => store.markedIds().includes(session.id)
-  const isOwed = (): boolean => countPending(store, session.state) > 0
+  const needsVisit = (): boolean => countPending(store, session.state) > 0
 
   test('is there when mail is stored, whatever the holder does at whichever step meanwhile', () => {
     const steps: string[] = []
@@ -428,7 +428,7 @@ describe('the marker', () => {
     posted(store, session.id, 'count')
     deliverAll()
     for (let at = 1; at <= steps.length; at++) {
-      withOtherAt(at, () => store.unmark(session.id, isOwed))
+      withOtherAt(at, () => store.unmark(session.id, needsVisit))
       posted(store, session.id, `posted while the holder closes at step ${at}`)
       expect(isMarked(), `closed at step ${at}`).toBe(true)
       deliverAll()
@@ -439,9 +439,9 @@ describe('the marker', () => {
     for (let at = 1; at <= 12; at++) {
       store.mark(session.id)
       withOtherAt(at, () => void posted(store, session.id, 'meanwhile'))
-      store.unmark(session.id, isOwed)
+      store.unmark(session.id, needsVisit)
       withFaults(() => undefined)
-      expect(isMarked(), `posted at step ${at}`).toBe(isOwed())
+      expect(isMarked(), `posted at step ${at}`).toBe(needsVisit())
       deliverAll()
     }
   })

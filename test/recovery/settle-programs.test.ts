@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { ownIdentity, processStartTime, readClock } from '../../src/host/identity.js'
 import { ProviderRegistry } from '../../src/provider/registry.js'
-import { type Settled, settle } from '../../src/recovery/settle.js'
+import { type SettleResult, settle } from '../../src/recovery/settle.js'
 import type { NewRecord, ProcessGroup } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import type { RecordedServer } from '../../src/session/state.js'
@@ -25,7 +25,7 @@ beforeEach(async () => {
   notes = []
 })
 
-function settled(): Promise<Settled> {
+function settled(): Promise<SettleResult> {
   return settle(session, {
     providers: new ProviderRegistry(() => []),
     policy: POLICY,

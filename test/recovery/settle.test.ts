@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Operation } from '../../src/host/disk/operation.js'
 import { bootId, ownIdentity, processGroup, processStartTime, readClock } from '../../src/host/identity.js'
 import type { InspectOptions } from '../../src/provider/contract.js'
-import { type Settled, type SettleOptions, settle } from '../../src/recovery/settle.js'
+import { type SettleOptions, type SettleResult, settle } from '../../src/recovery/settle.js'
 import { RECOVERY_TABLE } from '../../src/recovery/table.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
@@ -51,7 +51,7 @@ function optionsOf(inspect: Parameters<typeof providersOf>[0], notes: string[]):
 }
 
 interface Visited {
-  settled: Settled
+  settled: SettleResult
   notes: string[]
   before: SessionRecord[]
   after: SessionRecord[]

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { checkHome } from '../../src/audit/check.js'
 import { clock } from '../../src/clock.js'
-import { sendBack, sendOwed } from '../../src/mail/answers.js'
+import { returnMail, sendOutbox } from '../../src/mail/answers.js'
 import { controlRecords, listPending, nextMail } from '../../src/mail/inbox.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import type { State } from '../../src/session/state.js'
@@ -113,12 +113,12 @@ describe('the frozen home of the tree is written to', () => {
     for (const id of store.agentIds()) {
       const session = await reopen(store, id)
       await settleFrozen(session)
-      if (session.state.state === 'terminated') sendBack(store, session.state, expect.unreachable)
+      if (session.state.state === 'terminated') returnMail(store, session.state, expect.unreachable)
       else {
         session.append(controlRecords(session))
         appendTurn(session, 'after the thaw', 'echo: after the thaw')
       }
-      sendOwed(session, { isRepeat: true, note: expect.unreachable })
+      sendOutbox(session, { isRepeat: true, note: expect.unreachable })
       await session.close((state) => state.reminders.length > 0 || store.mail.ids(state.id).length > 0)
     }
     expect(checkHome(store, { isRecovered: true })).toEqual([])

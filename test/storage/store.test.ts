@@ -59,13 +59,13 @@ describe('the marker of an agent', () => {
   test('of a spawn that lives is kept, of one that died it goes', async () => {
     const store = tempStore()
     const id = randomUUID()
-    const isOwed = (): boolean => store.isSpawning(id) || store.hasAgent(id)
+    const needsVisit = (): boolean => store.isSpawning(id) || store.hasAgent(id)
     let looks = 0
     // What a recovery does with a marker that has no agent, at every step of a spawn.
     withFaults(({ point }) => {
       if (point.startsWith('marker.') || point.startsWith('agents.')) return undefined
       const wasMarked = store.markedIds().includes(id)
-      store.unmark(id, isOwed)
+      store.unmark(id, needsVisit)
       expect(store.markedIds().includes(id)).toBe(wasMarked)
       looks += wasMarked ? 1 : 0
       return undefined

@@ -2,7 +2,7 @@
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { sendOwed } from '../../src/mail/answers.js'
+import { sendOutbox } from '../../src/mail/answers.js'
 import { ProviderRegistry } from '../../src/provider/registry.js'
 import { settle } from '../../src/recovery/settle.js'
 import { readRecordText } from '../../src/session/read.js'
@@ -39,5 +39,5 @@ export async function settleFrozen(session: Session): Promise<void> {
     goesOn: false,
     note: () => undefined,
   })
-  sendOwed(session, { isRepeat: true, note: expect.unreachable })
+  sendOutbox(session, { isRepeat: true, note: expect.unreachable })
 }

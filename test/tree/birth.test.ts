@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { checkHome } from '../../src/audit/check.js'
 import { clock } from '../../src/clock.js'
 import type { Context } from '../../src/dispatch/context.js'
-import { forgetUnborn } from '../../src/dispatch/owed.js'
+import { unmarkAbsent } from '../../src/dispatch/pending-visits.js'
 import type { Operation } from '../../src/host/disk/operation.js'
 import { limits } from '../../src/limits.js'
 import { openForRead } from '../../src/session/open-for-read.js'
@@ -93,7 +93,7 @@ describe('a disk that fails at any step', () => {
         const session = await createAgent(store, agent, TREE_BOUNDS).catch((error: unknown) => error)
         withFaults(() => undefined)
         if (!(session instanceof Error))
-          await (session as { close(isOwed: () => boolean): Promise<void> }).close(() => true)
+          await (session as { close(needsVisit: () => boolean): Promise<void> }).close(() => true)
         expect(checkHome(store, { isRecovered: false }), point).toEqual([])
         if (store.hasAgent(agent.id)) expect(store.markedIds(), point).toEqual([agent.id])
       }
@@ -112,7 +112,7 @@ test('a recovery beside it, at whichever step, leaves the marker of the agent th
       if (isBusy || ++step !== at) return undefined
       isBusy = true
       if (store.markedIds().includes(agent.id) && !store.hasAgent(agent.id))
-        forgetUnborn({ store } as Context, agent.id)
+        unmarkAbsent({ store } as Context, agent.id)
       isBusy = false
       return undefined
     })

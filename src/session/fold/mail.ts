@@ -9,7 +9,7 @@
 import { SessionStateError } from '../../errors.js'
 import { limits } from '../../limits.js'
 import type { NewRecord, Place, WatchedStatus } from '../records.js'
-import type { Location, Owed, Run, State } from '../state.js'
+import type { Location, OutboxEntry, Run, State } from '../state.js'
 import { isToContinue } from '../status.js'
 
 /** A message that becomes part of the open run: its prompt, or the result of one of its calls. */
@@ -53,11 +53,11 @@ export function foldEnded(next: State, at: Location): State {
   const message = { run_id, seq: at.seq, reply: isCompleted ? reply : null, trouble, status: null }
   const kind = isCompleted ? 'response' : 'error'
   const answers = run.requests.map(
-    ({ from, message_id }): Owed => ({ ...message, to: from, kind, reply_to: message_id }),
+    ({ from, message_id }): OutboxEntry => ({ ...message, to: from, kind, reply_to: message_id }),
   )
   const superior = next.parent ?? 'operator'
   const isTold = answers.some(({ to }) => to === superior)
-  const report: Owed = {
+  const report: OutboxEntry = {
     ...message,
     to: superior,
     kind: isCompleted ? 'notification' : 'error',
@@ -73,7 +73,7 @@ export function foldEnded(next: State, at: Location): State {
  * come. A request has one answer, whichever command comes first after a crash. The error falls due once the turn is past
  * the bound of such attempts, another turn comes first, or the agent is terminated.
  */
-export function isDeferred(state: State, { kind, run_id }: Owed): boolean {
+export function isDeferred(state: State, { kind, run_id }: OutboxEntry): boolean {
   return kind === 'error' && run_id === state.recovery.interruption?.run_id && isToContinue(state)
 }
 
@@ -105,7 +105,7 @@ function toldWatchers(next: State, at: Location, status: WatchedStatus): State {
   if (told.length === 0) return next
   const { run_id } = next.run as Run
   const notices = told.map(
-    ({ from, subscription_id }): Owed => ({
+    ({ from, subscription_id }): OutboxEntry => ({
       to: from,
       kind: 'notification',
       reply_to: subscription_id,

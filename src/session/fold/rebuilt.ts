@@ -5,7 +5,7 @@
  * again, though the record of it is lost; who asked is told.
  */
 import type { NewRecord, Place } from '../records.js'
-import type { Location, Owed, State } from '../state.js'
+import type { Location, OutboxEntry, State } from '../state.js'
 
 export function foldRebuilt(next: State, record: NewRecord<'session.rebuilt'> & Place, at: Location): State {
   const known = new Set(next.delivered)
@@ -27,7 +27,7 @@ export function foldRebuilt(next: State, record: NewRecord<'session.rebuilt'> & 
 }
 
 /** Where it was answered, it is not open with who asked any more, and this tells nobody. */
-function errorTo({ message_id, from }: { message_id: string; from: string }, { seq }: Location): Owed {
+function errorTo({ message_id, from }: { message_id: string; from: string }, { seq }: Location): OutboxEntry {
   return {
     to: from,
     kind: 'error',

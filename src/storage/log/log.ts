@@ -45,7 +45,7 @@ export class LogWriter extends LogReader {
    * Makes the bytes past `from` durable before anyone acts on them, and cuts the log at `end`: the last writer did not
    * close cleanly, so they may be only in the page cache, with pages that a failed fsync marked clean.
    */
-  settle(from: number, end: number): void {
+  resyncTail(from: number, end: number): void {
     const bytes = this.read(from, end)
     // Until all of it is done nothing may follow.
     this.isBroken = true

@@ -5,7 +5,7 @@ import { SessionStateError } from '../../../src/errors.js'
 import { limits } from '../../../src/limits.js'
 import { forgetsDelivered, isDeferred } from '../../../src/session/fold/mail.js'
 import type { NewRecord, WatchedStatus } from '../../../src/session/records.js'
-import type { Owed, State } from '../../../src/session/state.js'
+import type { OutboxEntry, State } from '../../../src/session/state.js'
 import { completedRecord } from '../../../src/turn/step/records.js'
 import { foldAll, locationOf, timeOf } from '../../support/folding.js'
 import { deliveredRecord } from '../../support/mail.js'
@@ -43,7 +43,7 @@ const notification = (from: string): NewRecord => deliveredRecord(RUN, { from, m
 
 /** A run of `from`'s request, or of a person's message. */
 const asked = (by: NewRecord[], prompt: NewRecord): NewRecord[] => [...by, startedRun(RUN), prompt]
-const owed = (records: NewRecord[]): Owed[] => foldAll(records).owes
+const owed = (records: NewRecord[]): OutboxEntry[] => foldAll(records).owes
 const whom = (records: NewRecord[]): [string, string, string | null][] =>
   owed(records).map(({ kind, to, reply_to }) => [kind, to, reply_to])
 

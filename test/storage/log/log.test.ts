@@ -425,7 +425,7 @@ describe('settle', () => {
     const inode = statSync(path).ino
     const writer = writerOf(path)
     const end = one.length + two.length
-    const operations = operationsOf(() => writer.settle(one.length, end))
+    const operations = operationsOf(() => writer.resyncTail(one.length, end))
     const changes = operations.filter(({ name }) => name !== 'read')
     expect(changes.map(({ point, offset }) => [point, offset])).toEqual([
       ['log.cut', end],
@@ -441,7 +441,7 @@ describe('settle', () => {
   test('cuts nothing where the log ends with a whole batch', () => {
     const path = newLog(Buffer.concat([one, two]))
     const writer = writerOf(path)
-    const operations = operationsOf(() => writer.settle(0, one.length + two.length))
+    const operations = operationsOf(() => writer.resyncTail(0, one.length + two.length))
     expect(operations.map(({ point }) => point)).toEqual([
       'log.read',
       'log.rewrite',
@@ -457,7 +457,7 @@ describe('settle', () => {
       const path = newLog(Buffer.concat([one, two, three.subarray(0, 12)]))
       const writer = writerOf(path)
       withFaults(failing('EIO', (operation) => operation.point === point, 1))
-      expect(() => writer.settle(one.length, one.length + two.length)).toThrow(
+      expect(() => writer.resyncTail(one.length, one.length + two.length)).toThrow(
         expect.objectContaining({ code: point === 'log.resync' ? 'SYNC_FAILED' : 'STORAGE_FAILED' }),
       )
       clearFaults()

@@ -1,19 +1,19 @@
 /**
- * What a session owes to others, settled before it rests: replies and errors of its ended runs, its own end where it is
- * done, and the mail that a terminated agent can no longer take.
+ * Sends what a session owes before its visit ends: the replies and errors of its ended runs (state field `owes`). It also
+ * terminates an agent that is done, and returns the mail that a terminated agent can no longer take.
  */
-import { sendBack, sendOwed } from '../mail/answers.js'
+import { returnMail, sendOutbox } from '../mail/answers.js'
 import { stopKeptServer, terminateSession } from '../provider/kept-server.js'
 import type { Session } from '../session/session.js'
 import { lockChildren, mayHaveLivingChild } from '../tree/children.js'
 import type { Context } from './context.js'
 
-/** `isRepeat`: a process that is gone may have done a part of it. */
-export async function settleAccounts(ctx: Context, session: Session, isRepeat: boolean): Promise<void> {
+/** `isRepeat`: a dead process may have done a part of it. */
+export async function flushOutbox(ctx: Context, session: Session, isRepeat: boolean): Promise<void> {
   const note = (text: string): void => ctx.reporter.note(text)
-  const told = sendOwed(session, { isRepeat, note })
+  const told = sendOutbox(session, { isRepeat, note })
   if (session.state.isDone && session.state.state !== 'terminated') await end(ctx, session)
-  if (session.state.state === 'terminated') told.push(...sendBack(ctx.store, session.state, note))
+  if (session.state.state === 'terminated') told.push(...returnMail(ctx.store, session.state, note))
   for (const agentId of told) ctx.deliveries.wake(agentId)
 }
 

@@ -1,4 +1,4 @@
-/** Which agents something may be owed to: for the commands that come by on their own, from cron or at boot. */
+/** Which agents need a visit: for commands that cron or the boot starts. */
 import type { State } from '../session/state.js'
 import { isInterrupted, needsPerson } from '../session/status.js'
 import type { FileStore } from '../storage/store.js'
@@ -6,7 +6,7 @@ import { lockRoots } from '../tree/children.js'
 import type { Context } from './context.js'
 
 /** Whether the agent needs another visit, so that its marker stays. */
-export function isOwed(store: FileStore, state: State): boolean {
+export function needsVisit(store: FileStore, state: State): boolean {
   if (state.owes.length > 0) return true
   const { mail } = store
   if (state.state === 'terminated')
@@ -27,7 +27,10 @@ export function isOwed(store: FileStore, state: State): boolean {
  * The marked agents; after a new start of the kernel every one, because markers are not synced. `work` says whether it
  * has looked at each: from then on the markers tell all.
  */
-export async function eachOwed(ctx: Context, work: (ids: string[]) => Promise<boolean>): Promise<void> {
+export async function withPendingAgents(
+  ctx: Context,
+  work: (ids: string[]) => Promise<boolean>,
+): Promise<void> {
   const { store } = ctx
   store.sweepHome()
   if (store.boots.isScanned()) return void (await work(store.markedIds()))
@@ -41,8 +44,8 @@ async function repairNames(ctx: Context): Promise<void> {
   await lock.release()
 }
 
-/** A marker whose agent never came to be, or is gone. */
-export function forgetUnborn({ store }: Context, agentId: string): void {
+/** Removes the marker of an agent that was never created, or is gone. */
+export function unmarkAbsent({ store }: Context, agentId: string): void {
   store.unmark(agentId, () => store.isSpawning(agentId) || store.hasAgent(agentId))
 }
 
