@@ -27,7 +27,7 @@ import { tempDirectory, tempStore } from '../support/temp.js'
 const STAND_INS = join(import.meta.dirname, '../plugins')
 const DAY_MS = 86_400_000
 const NODE = `'${process.execPath}'`
-const plugins = ['provider-claude-code', 'provider-codex', 'provider-acp'].map(builtPlugin)
+const plugins = await Promise.all(['provider-claude-code', 'provider-codex', 'provider-acp'].map(builtPlugin))
 
 let store: FileStore
 let workspace: string

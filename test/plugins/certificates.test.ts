@@ -8,7 +8,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { certificate } from '../support/model-server/certificate.js'
 import { type ModelServer, startModelServer } from '../support/model-server/server.js'
 import { tempDirectory } from '../support/temp.js'
-import { buildPlugin, collect, failureOf, KEY, requestFor, textOf, VARIANTS } from './support.js'
+import { buildPlugin } from './built.js'
+import { collect, failureOf, KEY, requestFor, textOf, VARIANTS } from './support.js'
 
 const run = promisify(execFile)
 

@@ -1,15 +1,12 @@
 /** What the tests of provider-codex share: the plugin as it is published, and the program that stands in for codex. */
-import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { build } from 'esbuild'
-import { afterAll, afterEach, beforeEach } from 'vitest'
+import { afterEach, beforeEach } from 'vitest'
 import type {
   AgentEvent,
   AgentHost,
-  AgentProvider,
   AgentSession,
   McpStdioServer,
   ProviderFailure,
@@ -17,32 +14,16 @@ import type {
 } from '../../src/provider/contract.js'
 import { createHost, killOrphanedGroup } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/session/records.js'
+import { builtProvider } from './built.js'
+import { pluginPart } from './plugin-part.js'
 
-const REPOSITORY = join(import.meta.dirname, '../..')
-const folder = mkdtempSync(join(tmpdir(), 'substrat-codex-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
-/** As it is built for its package. */
-export const PLUGIN_FILE = join(folder, 'provider.mjs')
-execFileSync(process.execPath, [
-  join(REPOSITORY, 'plugins/shared/build.mjs'),
-  join(REPOSITORY, 'plugins/provider-codex'),
-  PLUGIN_FILE,
-])
-export const codex = ((await import(/* @vite-ignore */ PLUGIN_FILE)) as { default: AgentProvider }).default
+const _REPOSITORY = join(import.meta.dirname, '../..')
+export const codex = await builtProvider('provider-codex')
 
 /** A part of the plugin by itself: whose clock can be set. */
-const part = join(folder, 'failure.mjs')
-await build({
-  entryPoints: [join(REPOSITORY, 'plugins/provider-codex/src/failure.ts')],
-  bundle: true,
-  platform: 'node',
-  format: 'esm',
-  outfile: part,
-})
-export const { codexFailure } = (await import(/* @vite-ignore */ part)) as {
+export const { codexFailure } = await pluginPart<{
   codexFailure(said: string, now?: number): ProviderFailure
-}
+}>('provider-codex/src/failure')
 
 export const RECORDED = join(import.meta.dirname, 'codex')
 export const FIRST_THREAD = '01a1f9b0-6fba-75f2-91e5-cc0dddb2b092'

@@ -2,12 +2,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { buildPlugin } from './built.js'
 import {
   codex,
   FIRST_THREAD,
   firstTurn,
   newLab,
-  PLUGIN_FILE,
   place,
   replyIn,
   seen,
@@ -131,10 +131,10 @@ function finished(call_id: string, tool: string, output: string, is_error: boole
   return { type: 'tool_finished', call_id, tool, output, is_error }
 }
 
-test('it is one file that needs nothing but node, of a plugin that names it', () => {
-  const imports = [...readFileSync(PLUGIN_FILE, 'utf8').matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map(
-    ([, name]) => name,
-  )
+test('it is one file that needs nothing but node, of a plugin that names it', async () => {
+  const imports = [
+    ...readFileSync(await buildPlugin('provider-codex'), 'utf8').matchAll(/(?:from|import\()\s*"([^"]+)"/g),
+  ].map(([, name]) => name)
   expect(imports.length).toBeGreaterThan(3)
   expect(imports.filter((name) => name?.startsWith('node:') !== true)).toEqual([])
   const root = join(import.meta.dirname, '../../plugins/provider-codex')

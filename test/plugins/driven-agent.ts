@@ -1,9 +1,7 @@
 /** Agents of a provider that the tests drive turn by turn, as commands of substrat would. */
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, expect, onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import type {
   AgentEvent,
   AgentHost,
@@ -15,32 +13,13 @@ import type {
 import { killOrphanedGroup } from '../../src/provider/program.js'
 import type { PluginFacts } from '../../src/provider/registry.js'
 import { isAlive, type RecordedHost, recordedHost } from '../support/programs.js'
+import { buildPlugin, folder } from './built.js'
 
-const REPOSITORY = join(import.meta.dirname, '../..')
-const folder = realpathSync(mkdtempSync(join(tmpdir(), 'substrat-agents-')))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
-/** The provider of a plugin's folder, as it is published. */
-export async function builtProvider(name: string): Promise<AgentProvider> {
-  const file = built(name)
-  return ((await import(/* @vite-ignore */ file)) as { default: AgentProvider }).default
-}
-
-/** The same as a plugin that is installed. */
-export function builtPlugin(name: string): PluginFacts {
-  built(name)
+/** A plugin that is installed. */
+export async function builtPlugin(name: string): Promise<PluginFacts> {
+  await buildPlugin(name)
   const providers = { [name.replace(/^provider-/, '')]: `./${name}.mjs` }
   return { name, version: '1.0.0', root: folder, pjson: { substrat: { providers } } }
-}
-
-function built(name: string): string {
-  const file = join(folder, `${name}.mjs`)
-  execFileSync(process.execPath, [
-    join(REPOSITORY, 'plugins/shared/build.mjs'),
-    join(REPOSITORY, 'plugins', name),
-    file,
-  ])
-  return file
 }
 
 export interface Turn {

@@ -4,7 +4,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { startServerProcess } from '../support/model-server/process.js'
-import { buildPlugin, KEY, requestFor, VARIANTS } from './support.js'
+import { buildPlugin } from './built.js'
+import { KEY, requestFor, VARIANTS } from './support.js'
 
 const server = await startServerProcess()
 afterAll(() => server.stop())

@@ -1,10 +1,4 @@
 /** What the tests of the model providers share: the providers as they are published, and requests to them. */
-import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { afterAll } from 'vitest'
 import type {
   ModelEvent,
   ModelMessage,
@@ -14,11 +8,7 @@ import type {
   ToolCall,
 } from '../../src/provider/contract.js'
 import type { Api } from '../support/model-server/server.js'
-
-const REPOSITORY = join(import.meta.dirname, '../..')
-const run = promisify(execFile)
-const folder = mkdtempSync(join(tmpdir(), 'substrat-plugins-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+import { builtProvider, folder } from './built.js'
 
 /** Of both vendors, for the tests; `check` refuses to work without one. */
 export const KEY = 'sk-test-0123456789abcdef'
@@ -37,23 +27,10 @@ for (const name of [
 }
 delete process.env.SSL_CERT_FILE
 
-/** The file that a plugin's build makes. */
-export async function buildPlugin(name: string): Promise<string> {
-  const output = join(folder, `${name}.mjs`)
-  await run(process.execPath, [
-    join(REPOSITORY, 'plugins/shared/build.mjs'),
-    join(REPOSITORY, 'plugins', name),
-    output,
-  ])
-  return output
-}
-
-async function load(name: string): Promise<ModelProvider> {
-  const file = await buildPlugin(name)
-  return ((await import(/* @vite-ignore */ file)) as { default: ModelProvider }).default
-}
-
-export const [anthropic, openai] = await Promise.all([load('provider-anthropic'), load('provider-openai')])
+export const [anthropic, openai] = await Promise.all([
+  builtProvider<ModelProvider>('provider-anthropic'),
+  builtProvider<ModelProvider>('provider-openai'),
+])
 
 /** The three ways to ask a model. */
 export interface Variant {

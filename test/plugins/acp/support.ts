@@ -1,7 +1,8 @@
 /** The provider of ACP as it is published, and agents that do what they are told. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { builtProvider, DrivenAgent } from '../driven-agent.js'
+import { builtProvider } from '../built.js'
+import { DrivenAgent } from '../driven-agent.js'
 
 export const acp = await builtProvider('provider-acp')
 

@@ -1,28 +1,19 @@
 /** What the tests of provider-claude-code share: the plugin as it is published, and the program that stands in for claude. */
-import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeEach } from 'vitest'
+import { beforeEach } from 'vitest'
 import type {
   AgentEvent,
   AgentHost,
-  AgentProvider,
   AgentSession,
   McpStdioServer,
   ProviderFailure,
   ProviderSettings,
 } from '../../../src/provider/contract.js'
 import { recordedHost } from '../../support/programs.js'
+import { builtProvider, folder } from '../built.js'
 
-const REPOSITORY = join(import.meta.dirname, '../../..')
-const folder = mkdtempSync(join(tmpdir(), 'substrat-claude-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
-const file = join(folder, 'provider.mjs')
-const build = join(REPOSITORY, 'plugins/shared/build.mjs')
-execFileSync(process.execPath, [build, join(REPOSITORY, 'plugins/provider-claude-code'), file])
-export const claude = ((await import(/* @vite-ignore */ file)) as { default: AgentProvider }).default
+export const claude = await builtProvider('provider-claude-code')
 
 const STAND_IN = join(import.meta.dirname, 'stand-in.mjs')
 export const RESETS_AT = Math.floor(Date.now() / 1000) + 7200

@@ -1,7 +1,8 @@
 /** The provider of OpenCode as it is published, and agents whose OpenCode does what it is told. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { builtProvider, DrivenAgent } from '../driven-agent.js'
+import { builtProvider } from '../built.js'
+import { DrivenAgent } from '../driven-agent.js'
 
 export const opencode = await builtProvider('provider-opencode')
 
