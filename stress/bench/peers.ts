@@ -1,13 +1,12 @@
 /** A turn through a model, ours and those of the programs that people use, against the same loopback model. */
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { claudeCode } from '../real/claude-code.js'
 import { codex } from '../real/codex.js'
 import { install } from '../real/install.js'
 import { opencode } from '../real/opencode.js'
 import { pi } from '../real/pi.js'
-import type { Place, RealProgram } from '../real/program.js'
+import { placeIn } from '../real/place.js'
+import type { RealProgram } from '../real/program.js'
 import { Lab } from '../support/lab.js'
 import { LoopbackModel, providerFlags } from '../support/model.js'
 import { type Subject, sampleInTurn } from './measure.js'
@@ -87,17 +86,7 @@ async function prepared(
   { program, again }: Peer,
 ): Promise<Subject> {
   const executable = await install(program)
-  const user = join(lab.root, 'user')
-  const place: Place = {
-    home: user,
-    config: join(user, 'config'),
-    data: join(user, 'data'),
-    cache: join(user, 'cache'),
-    workspace: lab.workspace,
-    modelUrl,
-    program: executable,
-  }
-  for (const folder of [place.config, place.data, place.cache]) mkdirSync(folder, { recursive: true })
+  const place = placeIn(lab, modelUrl, executable)
   const env = program.configure(place)
   const [, ...first] = program.bare?.argv(place, 'hello') ?? []
   const said = start(lab, home, executable, first, env)

@@ -45,15 +45,8 @@ interface Place {
 }
 
 function* atByte(home: DamagedHome, place: Place, { allBits }: DamageOptions): Generator<Damage> {
-  const { file, name, bytes, at } = place
-  const damage = (kind: string, changed: Buffer): Damage => ({
-    kind,
-    file,
-    files: [file],
-    at,
-    range: [at, at + 1],
-    make: () => home.image.with(name, changed),
-  })
+  const { bytes, at } = place
+  const damage = (kind: string, changed: Buffer): Damage => damageOf(home, place, kind, [at, at + 1], changed)
   const byte = bytes[at] as number
   const bits = allBits ? [0, 1, 2, 3, 4, 5, 6, 7] : [at % 8]
   for (const bit of bits) yield damage(`bit ${bit} flipped`, withByte(bytes, at, byte ^ (1 << bit)))
@@ -64,15 +57,20 @@ function* atByte(home: DamagedHome, place: Place, { allBits }: DamageOptions): G
   yield { ...damage('cut off', bytes.subarray(0, at)), range: [at, bytes.length] }
 }
 
+/** Of one file; without `changed` it is removed. */
+function damageOf(
+  home: DamagedHome,
+  { file, name, at }: Pick<Place, 'file' | 'name' | 'at'>,
+  kind: string,
+  range: [number, number],
+  changed: Buffer | undefined,
+): Damage {
+  return { kind, file, files: [file], at, range, make: () => home.image.with(name, changed) }
+}
+
 function* ofWhole(home: DamagedHome, file: string, name: string, bytes: Buffer): Generator<Damage> {
-  const whole = (kind: string, at: number, range: [number, number], changed: Buffer | undefined): Damage => ({
-    kind,
-    file,
-    files: [file],
-    at,
-    range,
-    make: () => home.image.with(name, changed),
-  })
+  const whole = (kind: string, at: number, range: [number, number], changed: Buffer | undefined): Damage =>
+    damageOf(home, { file, name, at }, kind, range, changed)
   yield whole('removed', 0, [0, bytes.length], undefined)
   yield whole('a letter added', 0, [bytes.length, bytes.length], Buffer.concat([bytes, Buffer.from('x')]))
   for (const length of NUL_RUNS) {
@@ -95,14 +93,8 @@ function* ofLines(home: DamagedHome, file: string, name: string, bytes: Buffer):
   const starts = [0, ...indexesOf(bytes, LF).map((at) => at + 1)]
   for (const [at, from] of starts.slice(0, -1).entries()) {
     const end = starts[at + 1] as number
-    const line = (kind: string, range: [number, number], changed: Buffer): Damage => ({
-      kind,
-      file,
-      files: [file],
-      at,
-      range,
-      make: () => home.image.with(name, changed),
-    })
+    const line = (kind: string, range: [number, number], changed: Buffer): Damage =>
+      damageOf(home, { file, name, at }, kind, range, changed)
     yield line('line removed', [from, end], spliced(bytes, from, end))
     yield line('line doubled', [end, end], spliced(bytes, end, end, bytes.subarray(from, end)))
     const next = starts[at + 2]

@@ -5,6 +5,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { STRACE } from '../kill/strace.js'
 import { HomeView } from '../support/home-view.js'
 import type { Ended, Lab } from '../support/lab.js'
 import { failure, fill, onMount, remount, tmpfs } from './mounts.js'
@@ -160,26 +161,14 @@ async function injected(lab: Lab, syscall: string, errno: string): Promise<Exper
   const trials = new Trials(`${syscall} fails once with ${errno}`, lab)
   const trace = join(lab.root, 'calls')
   const home = await prepared(lab)
-  const count = ['strace', '-f', '-b', 'execve', '-qq', '-o', trace, '-e', `trace=${syscall}`]
+  const count = [...STRACE, '-o', trace, '-e', `trace=${syscall}`]
   const { code, stderr } = await lab.run(home, SEND.command, { under: count })
   if (code !== 0) return trials.skip(stderr.trim().split('\n')[0] ?? 'strace may trace no process here')
   const calls = linesOf(trace)
   for (let n = 1; n <= calls; n++) {
     const again = await prepared(lab)
     const inject = `inject=${syscall}:error=${errno}:when=${n}`
-    const under = [
-      'strace',
-      '-f',
-      '-b',
-      'execve',
-      '-qq',
-      '-o',
-      '/dev/null',
-      '-e',
-      `trace=${syscall}`,
-      '-e',
-      inject,
-    ]
+    const under = [...STRACE, '-o', '/dev/null', '-e', `trace=${syscall}`, '-e', inject]
     const told = await lab.run(again, SEND.command, { under })
     await trials.judge(`call ${n} of ${calls}`, again, told)
   }

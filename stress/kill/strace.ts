@@ -27,6 +27,9 @@ export interface Command {
   syscalls?: string[]
 }
 
+/** Of all threads of substrat, and not of the programs that it starts. */
+export const STRACE = ['strace', '-f', '-b', 'execve', '-qq'] as const
+
 /** Every call that changes a file, a directory or a lock, or tells somebody something. */
 const SYSCALLS = [
   ...['openat', 'write', 'writev', 'pwrite64', 'pwritev', 'ftruncate', 'fallocate'],
@@ -46,17 +49,8 @@ const COUNTS: Record<string, RegExp> = {
 
 /** Why there can be no kill sweep on this machine; undefined where there can. */
 export function whyNoStrace(): string | undefined {
-  const probe = spawnSync('strace', [
-    '-f',
-    '-b',
-    'execve',
-    '-qq',
-    '-o',
-    '/dev/null',
-    '-e',
-    'trace=fsync',
-    'true',
-  ])
+  const [program, ...words] = STRACE
+  const probe = spawnSync(program, [...words, '-o', '/dev/null', '-e', 'trace=fsync', 'true'])
   if (probe.error !== undefined) return 'strace is not installed'
   return probe.status === 0 ? undefined : 'strace may trace no process here, or is too old for -b'
 }
@@ -69,7 +63,7 @@ export async function recordPoints(
 ): Promise<{ ended: Ended; points: KillPoint[] }> {
   const trace = join(lab.root, `trace-${Math.random().toString(36).slice(2)}`)
   const kinds = [...SYSCALLS, ...syscalls].join(',')
-  const under = ['strace', ...FOLLOW, '-y', '-s', '0', '-o', trace, '-e', `trace=${kinds}`]
+  const under = [...STRACE, '-y', '-s', '0', '-o', trace, '-e', `trace=${kinds}`]
   const ended = await lab.run(home, argv, { under, env })
   try {
     return { ended, points: pointsIn(readFileSync(trace, 'utf8'), home) }
@@ -86,10 +80,8 @@ export function runKilled(
   { syscall, n }: Pick<KillPoint, 'syscall' | 'n'>,
 ): Promise<Ended> {
   const inject = ['-e', `trace=${syscall}`, '-e', `inject=${syscall}:signal=KILL:when=${n}`]
-  return lab.run(home, argv, { under: ['strace', ...FOLLOW, '-o', '/dev/null', ...inject], env })
+  return lab.run(home, argv, { under: [...STRACE, '-o', '/dev/null', ...inject], env })
 }
-
-const FOLLOW = ['-f', '-b', 'execve', '-qq']
 
 interface Call {
   thread: string

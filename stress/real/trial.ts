@@ -5,6 +5,7 @@ import { processesWith } from '../../test/support/processes.js'
 import { waitFor } from '../../test/support/wait.js'
 import { beside, type Ended, Lab, repository, type Started } from '../support/lab.js'
 import { type Asked, type LooseModel, startLooseModel } from './model.js'
+import { placeIn } from './place.js'
 import type { Place, RealProgram } from './program.js'
 
 /** How long the model takes for a prompt with `be late`. */
@@ -39,17 +40,7 @@ export class Trial {
   static async open(program: RealProgram, executable: string): Promise<Trial> {
     const lab = Lab.open()
     const model = await startLooseModel((asked) => trial.answer(asked))
-    const user = join(lab.root, 'user')
-    const place: Place = {
-      home: user,
-      config: join(user, 'config'),
-      data: join(user, 'data'),
-      cache: join(user, 'cache'),
-      workspace: lab.workspace,
-      modelUrl: model.url,
-      program: executable,
-    }
-    for (const folder of [place.config, place.data, place.cache]) mkdirSync(folder, { recursive: true })
+    const place = placeIn(lab, model.url, executable)
     // The cases look whether anything is left of a turn.
     const env = { ...program.configure(place), SUBSTRAT_WARM_MAX: '0' }
     const trial: Trial = new Trial(program, lab, place, model, env)

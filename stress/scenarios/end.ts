@@ -102,44 +102,43 @@ function* toldOnce(home: HomeView): Broken {
 }
 
 function terminatingAll(): Scenario {
-  const names = ['lead', 'kid', 'other']
   return {
     name: 'terminate-recursive',
     not: {
       faults:
         'a fault between two agents lets those that are left take the mail about the first: right, and in neither history',
     },
-    argv: ['terminate', 'lead', '--recursive'],
-    async prepare(stage) {
+    ...terminatingRecursively(['lead', 'kid', 'other'], async (stage) => {
       await withFamily(stage)
       await stage.do('spawn', '--parent', 'lead', '--name', 'other', ...stage.script([]))
       await stage.do('send', 'kid', '--from', 'other', '--no-drain', 'task')
       for (const name of ['lead', 'kid']) await stage.do('send', name, '--queue', '--no-drain', `to ${name}`)
       await leaveAsked(stage, 'other', 'interrupted')
-      return idOf(stage, 'lead')
-    },
-    acknowledged: (told, home) => saidToBeTerminated(told.stdout, home, names),
-    next: {
-      argv: ({ id }) => ['terminate', id as string, '--recursive'],
-      check: (ended) => exits(ended, 0),
-    },
-    *finally(home) {
-      for (const name of names) if (!isTerminated(home, name)) yield `${name} is terminated`
-      yield* bothAnswered(home)
-    },
+    }),
   }
 }
 
-/** Its mail is answered, each request once. */
 function terminatingAFamily(): Scenario {
   const names = ['lead', 'kid']
   return {
     name: 'terminate-family',
     faults: { isForEach: true },
-    argv: ['terminate', 'lead', '--recursive'],
-    async prepare(stage) {
+    ...terminatingRecursively(names, async (stage) => {
       await withFamily(stage)
       for (const name of names) await stage.do('send', name, '--queue', '--no-drain', `to ${name}`)
+    }),
+  }
+}
+
+/** `lead` with all below it; the two requests in their mail are answered, each once. */
+function terminatingRecursively(
+  names: string[],
+  prepare: (stage: Stage) => Promise<void>,
+): Omit<Scenario, 'name'> {
+  return {
+    argv: ['terminate', 'lead', '--recursive'],
+    async prepare(stage) {
+      await prepare(stage)
       return idOf(stage, 'lead')
     },
     acknowledged: (told, home) => saidToBeTerminated(told.stdout, home, names),

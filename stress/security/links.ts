@@ -8,7 +8,7 @@ import { ownIdentity } from '../../src/host/identity.js'
 import { makeHome } from '../damage/home.js'
 import type { MachineLab } from '../machine/lab.js'
 import { CANARY, Decoy } from './decoy.js'
-import type { Findings } from './finding.js'
+import { type Findings, runToEnd } from './finding.js'
 
 const KIND = 'link in the home'
 
@@ -115,10 +115,8 @@ async function tryCommand(
   findings: Findings,
 ): Promise<void> {
   const before = decoy.print()
-  const { status, stdout, stderr, isHung } = await lab.run(command)
   const say = (what: string): void => findings.add(KIND, name, command, what)
-  if (isHung) say('it hangs')
-  if (status === 1 || /\n {4}at /.test(stderr)) say(`it dies: ${stderr.slice(0, 300)}`)
+  const { stdout, stderr } = await runToEnd(lab, command, say)
   if (decoy.print() !== before) say(`it changes what is outside\n${difference(before, decoy.print())}`)
   if (`${stdout}${stderr}`.includes(CANARY)) say('it prints what is outside')
 }

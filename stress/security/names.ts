@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { makeHome } from '../damage/home.js'
 import type { MachineLab } from '../machine/lab.js'
 import { CANARY, Decoy } from './decoy.js'
-import type { Findings } from './finding.js'
+import { type Findings, runToEnd } from './finding.js'
 
 const KIND = 'hostile word'
 
@@ -105,10 +105,8 @@ async function tryWord(
 ): Promise<void> {
   const before = decoy.print()
   const seen = lab.image()
-  const { status, stdout, stderr, isHung } = await lab.run(argv)
   const say = (what: string): void => findings.add(KIND, name, argv.slice(0, 1), what)
-  if (isHung) say('it hangs')
-  if (status === 1 || /\n {4}at /.test(stderr)) say(`it dies: ${stderr.slice(0, 300)}`)
+  const { status, stdout, stderr } = await runToEnd(lab, argv, say)
   if (decoy.print() !== before) say('it changes what is outside')
   if (`${stdout}${stderr}`.includes(CANARY)) say('it prints what is outside')
   const strange = lab

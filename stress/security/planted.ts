@@ -8,7 +8,7 @@ import { crc32 } from 'node:zlib'
 import { makeHome } from '../damage/home.js'
 import type { MachineLab } from '../machine/lab.js'
 import { CANARY, Decoy } from './decoy.js'
-import type { Findings } from './finding.js'
+import { type Findings, runToEnd } from './finding.js'
 
 const KIND = 'hostile field'
 
@@ -140,10 +140,8 @@ async function tryCommand(
 ): Promise<void> {
   const before = decoy.print()
   const seen = lab.image()
-  const { status, stdout, stderr, isHung } = await lab.run(command)
   const say = (what: string): void => findings.add(KIND, name, command, what)
-  if (isHung) say('it hangs')
-  if (status === 1 || /\n {4}at /.test(stderr)) say(`it dies: ${stderr.slice(0, 600)}`)
+  const { status, stdout, stderr } = await runToEnd(lab, command, say)
   if (decoy.print() !== before || stdout.includes(CANARY)) say('it leaves the home')
   const outside = lab.image().differencesFrom(seen)
   const strange = outside.find((file) => !/^(home|workspace)\//.test(file))

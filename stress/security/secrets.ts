@@ -167,17 +167,13 @@ async function askWithKeyFile(lab: MachineLab, server: ModelServer, findings: Fi
   tell(lab, 'key file', spawn, said, [secretOf('KEY_FILE')], findings)
 }
 
+function spawnExec(name: string, command: string): string[] {
+  return ['spawn', '--name', name, '--provider', 'exec', '--option', `command=${command}`]
+}
+
 /** A program of an agent, and a tool of a model, that fail and print: but not what they were given. */
 async function runPrograms(lab: MachineLab, findings: Findings): Promise<void> {
-  const spawn = [
-    'spawn',
-    '--name',
-    'program',
-    '--provider',
-    'exec',
-    '--option',
-    'command=echo to >&2; exit 3',
-  ]
+  const spawn = spawnExec('program', 'echo to >&2; exit 3')
   const ran = [
     await lab.run(spawn),
     await lab.run(['send', 'program', 'hello']),
@@ -211,15 +207,7 @@ async function park(lab: MachineLab, findings: Findings): Promise<void> {
 
 /** What a program prints of its environment is what it says, and is in the log: the search would find it. */
 async function control(lab: MachineLab, findings: Findings): Promise<void> {
-  const spawn = [
-    'spawn',
-    '--name',
-    'prints',
-    '--provider',
-    'exec',
-    '--option',
-    'command=printenv SUBSTRAT_CANARY',
-  ]
+  const spawn = spawnExec('prints', 'printenv SUBSTRAT_CANARY')
   await lab.run(spawn)
   await lab.run(['send', 'prints', 'hello'])
   if (found(lab, [secretOf('SUBSTRAT_CANARY')]).length === 0)

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SessionRecord } from '../../src/session/records.js'
 import { waitFor } from '../../test/support/wait.js'
+import { STRACE } from '../kill/strace.js'
 import type { Ended, Lab, Started } from '../support/lab.js'
 import { type LoopbackModel, type ModelProviderName, providerFlags } from '../support/model.js'
 
@@ -35,17 +36,7 @@ export class Agent {
   ): Promise<Agent> {
     const home = lab.newHome()
     const option = `scenario=${writeScenario(home, responses)}`
-    const id = await lab.do(
-      home,
-      'spawn',
-      '--name',
-      'a',
-      '--provider',
-      'scripted',
-      '--option',
-      option,
-      ...flags,
-    )
+    const id = await lab.do(home, ...spawnOf('scripted', option), ...flags)
     return new Agent(lab, home, id, env)
   }
 
@@ -68,16 +59,7 @@ export class Agent {
 
   static async spawnProgram(lab: Lab, command: string): Promise<Agent> {
     const home = lab.newHome()
-    const id = await lab.do(
-      home,
-      'spawn',
-      '--name',
-      'a',
-      '--provider',
-      'exec',
-      '--option',
-      `command=${command}`,
-    )
+    const id = await lab.do(home, ...spawnOf('exec', `command=${command}`))
     return new Agent(lab, home, id, {})
   }
 
@@ -133,12 +115,16 @@ export class Agent {
 
   private runKilledAt(syscall: string, n: number, argv: string[]): Promise<Ended> {
     const inject = `inject=${syscall}:signal=KILL:when=${n}`
-    const under = ['strace', '-f', '-b', 'execve', '-qq', '-o', '/dev/null', '-P', this.logPath]
+    const under = [...STRACE, '-o', '/dev/null', '-P', this.logPath]
     return this.lab.run(this.home, argv, {
       under: [...under, '-e', `trace=${syscall}`, '-e', inject],
       env: this.env,
     })
   }
+}
+
+function spawnOf(provider: string, option: string): string[] {
+  return ['spawn', '--name', 'a', '--provider', provider, '--option', option]
 }
 
 function writeScenario(home: string, responses: ScriptedEntry[]): string {

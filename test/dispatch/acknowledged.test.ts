@@ -12,6 +12,7 @@ import { spawn } from '../../src/operations/spawn.js'
 import { digestOf } from '../../src/session/ids.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import type { NewRecord } from '../../src/session/records.js'
+import type { Session } from '../../src/session/session.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { completedRecord } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
@@ -38,6 +39,22 @@ async function answeredAgent(store: FileStore, end = answered): Promise<string> 
   session.append(end(run))
   await session.abandon()
   return session.id
+}
+
+/** A child in a turn that its parent asked for with the key. */
+async function askedChild(
+  store: FileStore,
+): Promise<{ from: string; to: string; run: string; session: Session }> {
+  const from = await newAgent(store, { name: 'lead' })
+  const to = await newAgent(store, { name: 'child', parent: from })
+  const session = await reopen(store, to)
+  const run: string = randomUUID()
+  session.append([
+    { kind: 'session.activated', boot_id: 'b' },
+    { ...startedRun(run, `${from} k`), digest: digestOf('hi') },
+    userMessage(run, 'hi'),
+  ])
+  return { from, to, run, session }
 }
 
 function answered(run: string): NewRecord[] {
@@ -198,16 +215,8 @@ describe('a key whose turn came to an end without a reply', () => {
     ],
   ])('is told to an agent that sent it, too, where it %s', async (_, end, code) => {
     const store = tempStore()
-    const from = await newAgent(store, { name: 'lead' })
-    const to = await newAgent(store, { name: 'child', parent: from })
-    const session = await reopen(store, to)
-    const run = randomUUID()
-    session.append([
-      { kind: 'session.activated', boot_id: 'b' },
-      { ...startedRun(run, `${from} k`), digest: digestOf('hi') },
-      userMessage(run, 'hi'),
-      ...end(run),
-    ])
+    const { from, to, run, session } = await askedChild(store)
+    session.append(end(run))
     await session.abandon()
     const { ctx } = contextAt(store, { bounds, caller: from })
     const codes: unknown[] = []
@@ -230,15 +239,7 @@ test('a notification with a key, taken with others in the inbox, is not taken ag
 
 test('a notification with a key whose turn is not over is not stored again: that turn may yet fail', async () => {
   const store = tempStore()
-  const from = await newAgent(store, { name: 'lead' })
-  const to = await newAgent(store, { name: 'child', parent: from })
-  const session = await reopen(store, to)
-  const run = randomUUID()
-  session.append([
-    { kind: 'session.activated', boot_id: 'b' },
-    { ...startedRun(run, `${from} k`), digest: digestOf('hi') },
-    userMessage(run, 'hi'),
-  ])
+  const { from, to, session } = await askedChild(store)
   const { ctx } = contextAt(store, { bounds, drains: false })
   await sendAs(ctx, from, request(to, { kind: 'notification' }), () => undefined)
   expect(store.mail.ids(to)).toEqual([])

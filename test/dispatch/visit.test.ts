@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { startTurn } from '../../src/dispatch/turns.js'
 import { visit } from '../../src/dispatch/visit.js'
 import { SubstratError } from '../../src/errors.js'
+import type { Draft } from '../../src/mail/post.js'
 import { openForRead } from '../../src/session/open-for-read.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
@@ -30,6 +31,17 @@ function orderOf(operations: Recorded[], kind: string): { durable: number; remov
   return { durable, removed: operations.findIndex(({ point }) => point === 'mail.remove') }
 }
 
+/** The steps of the delivery of one message. */
+async function deliveryOf(store: FileStore, id: string, over: Partial<Draft>): Promise<Recorded[]> {
+  const { ctx } = contextAt(store, { bounds })
+  posted(store, id, 'hi', over)
+  const operations = recordOperations()
+  ctx.deliveries.wake(id)
+  await ctx.deliveries.untilIdle()
+  clearFaults()
+  return operations
+}
+
 describe('what waits in an inbox leaves it', () => {
   test.each([
     ['a message', {}, 'mail.delivered'],
@@ -37,12 +49,7 @@ describe('what waits in an inbox leaves it', () => {
   ])('%s: once its record is on disk', async (_, over, kind) => {
     const store = tempStore()
     const id = await newAgent(store)
-    const { ctx } = contextAt(store, { bounds })
-    posted(store, id, 'hi', over)
-    const operations = recordOperations()
-    ctx.deliveries.wake(id)
-    await ctx.deliveries.untilIdle()
-    clearFaults()
+    const operations = await deliveryOf(store, id, over)
     const { durable, removed } = orderOf(operations, kind)
     expect(durable).toBeGreaterThan(0)
     expect(removed).toBeGreaterThan(durable)
@@ -68,12 +75,7 @@ describe('ids are forgotten only once the removal of their files is on disk', ()
   ])('%s', async (_, over, kind) => {
     const store = tempStore()
     const id = await fullOfIds(store)
-    const { ctx } = contextAt(store, { bounds })
-    posted(store, id, 'hi', over)
-    const operations = recordOperations()
-    ctx.deliveries.wake(id)
-    await ctx.deliveries.untilIdle()
-    clearFaults()
+    const operations = await deliveryOf(store, id, over)
     const synced = operations.findIndex(({ point }) => point === 'mail.sync_removals')
     expect(synced).toBeGreaterThanOrEqual(0)
     expect(synced).toBeLessThan(orderOf(operations, kind).durable)
