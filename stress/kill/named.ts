@@ -1,4 +1,4 @@
-/** The six moments of docs/durability.md (Killed anywhere). Each is a range of the kill points of a scenario. */
+/** The moments of a turn whose kills the report counts apart. Each is a range of the kill points of a scenario. */
 import type { KillPoint } from './strace.js'
 
 /** The n-th call of that kind on that file. */

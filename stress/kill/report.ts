@@ -50,7 +50,7 @@ export function coverage(reports: ScenarioReport[]): string {
   return [row(['command', ...syscalls]), ...rows].join('\n')
 }
 
-/** Kills at each of the six moments of docs/durability.md, with the violations that they led to. */
+/** Kills at each of the named moments, with the violations that they led to. */
 export function moments(reports: ScenarioReport[]): string {
   const names = new Set([...MOMENTS.map(({ name }) => name), 'in mid-inference'])
   const lines = [...names].map((name) => {

@@ -16,7 +16,7 @@ export interface KillPoint {
   n: number
   /** What that call would have done, in the recorded run. */
   what: string
-  /** The moment of docs/durability.md that the call belongs to, if it belongs to one. */
+  /** The named moment that the call belongs to, if it belongs to one. */
   named?: string
 }
 

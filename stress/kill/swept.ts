@@ -49,7 +49,7 @@ export interface ScenarioReport {
   nestedKilled: number
   nestedStates: number
   bySyscall: Record<string, number>
-  /** Kills at the six moments of docs/durability.md. */
+  /** Kills at the named moments (named.ts). */
   named: Record<string, number>
   violations: Violation[]
   seconds: number

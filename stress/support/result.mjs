@@ -1,7 +1,7 @@
 /**
  * The last result of a lab, in stress/results/NAME.json. Every lab takes `--record`, which writes it; without that a run
  * leaves no file, so that a run of one case does not replace the result of a long one. docs/durability.md has a table of
- * these files.
+ * these files, and test/docs/lab-results.test.ts compares the two.
  *
  * This is JavaScript because the labs that are not bundled use it too.
  */

@@ -1,0 +1,92 @@
+/** docs/durability.md has a table of the last results of the labs, and it is made from stress/results. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { LabResult } from '../../stress/support/result.mjs'
+import { tablesOf } from '../support/markdown.js'
+
+const PAGE = 'docs/durability.md'
+const RESULTS = 'stress/results'
+
+/** What each lab does, and what it counts. */
+const LABS: Record<string, { attack: string; unit: string }> = {
+  'kill-sweep': { attack: 'SIGKILL before a system call', unit: 'kills' },
+  powercut: { attack: 'power cut on a model disk', unit: 'disk states' },
+  'powercut-real': { attack: 'power cut on a real file system', unit: 'cuts' },
+  'powercut-drops': { attack: 'one fsync left out', unit: 'fsyncs' },
+  faults: { attack: 'failing disk', unit: 'faults' },
+  damage: { attack: 'damaged file', unit: 'damages' },
+  fuzz: { attack: 'random trees and crashes', unit: 'commands' },
+  tree: { attack: 'kills during mail', unit: 'kills' },
+  turns: { attack: 'kills during a turn', unit: 'runs' },
+  signals: { attack: 'every signal', unit: 'turns' },
+  security: { attack: 'hostile input', unit: 'inputs' },
+  mutants: { attack: 'one safeguard removed', unit: 'mutants' },
+  real: { attack: 'real agent programs', unit: 'cases' },
+  'real-kills': { attack: 'killed agent programs', unit: 'kills' },
+}
+/** They say nothing of durability. */
+const ELSEWHERE = ['bench', 'nodes', 'peer', 'suite']
+
+const results = new Map(
+  readdirSync(RESULTS)
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => {
+      const result = JSON.parse(readFileSync(join(RESULTS, name), 'utf8')) as LabResult
+      return [name.slice(0, -'.json'.length), result]
+    }),
+)
+
+test('every file of stress/results is the result of a lab, in one shape', () => {
+  expect([...results.keys()].filter((name) => !(name in LABS) && !ELSEWHERE.includes(name))).toEqual([])
+  const fields = [
+    'lab',
+    'commit',
+    'date',
+    'node',
+    'machine',
+    'options',
+    'sample',
+    'cases',
+    'violations',
+    'seconds',
+  ]
+  for (const [name, { details: _, ...result }] of results) {
+    expect(Object.keys(result), name).toEqual(fields)
+    expect(result.lab).toBe(name)
+    expect(result.date, name).toMatch(/^\d{4}-\d\d-\d\d$/)
+    expect(result.cases, name).toBeGreaterThan(0)
+  }
+})
+
+test('docs/durability.md has the result of every lab (WRITE_DOCS=1 writes them)', () => {
+  const rows = Object.entries(LABS).flatMap(([lab, { attack, unit }]) => {
+    const result = results.get(lab)
+    if (result === undefined) return []
+    const { cases, violations, sample } = result
+    return [[attack, `${cases.toLocaleString('en-US')} ${unit}`, String(violations), sample]]
+  })
+  if (process.env.WRITE_DOCS === '1') {
+    const table = rows.map((row) => `| ${row.join(' | ')} |\n`).join('')
+    const page = readFileSync(PAGE, 'utf8')
+    writeFileSync(
+      PAGE,
+      page.replace(/(\|---\|---:\|---:\|---\|\n)(\|.*\n)*/, (_, head) => head + table),
+    )
+  }
+  const table = tablesOf(readFileSync(PAGE, 'utf8')).find(({ heading }) => heading === 'How it is tested')
+  expect(table?.rows).toEqual(rows)
+})
+
+test('docs/performance.md has every limit that the bench measured', () => {
+  const rows = tablesOf(readFileSync('docs/performance.md', 'utf8'))[0]?.rows ?? []
+  const limits = rows.map(([, , limit = '']) => numberIn(limit))
+  const { details } = results.get('bench') as LabResult & { details: { rows: { target: string }[] } }
+  const targets = details.rows.map(({ target }) => target).filter((target) => target !== '')
+  expect(targets.length).toBeGreaterThan(0)
+  expect(targets.filter((target) => !limits.includes(numberIn(target)))).toEqual([])
+})
+
+function numberIn(text: string): number {
+  return Number(/[\d.]+/.exec(text)?.[0])
+}
