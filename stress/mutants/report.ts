@@ -78,10 +78,10 @@ export function markdown(results: Result[], mutants: RuleMutant[]): string {
   return `# Mutants
 
 Each mutant is the program with one barrier, check or order taken out. The table names its place and the first test that
-notices it. Without a time it was not tried in this run, and the table names the tests that must notice it.
+notices it. A row without a time was not tried, and names the tests that must notice it.
 \`npm run stress:mutants -- --json FILE --markdown stress/results/mutants.md\` makes this page.
 
-Tried in this run:
+Tried: ${results.length} of ${mutants.length}.
 
 | rule | mutants | noticed | equivalent | not noticed |
 |---|---|---|---|---|
