@@ -1,23 +1,24 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../src/command/base.js'
-import { duration, stream } from '../src/command/flags.js'
+import { agent, duration, stream } from '../src/command/flags.js'
 import { decide } from '../src/operations/decide.js'
 
 export default class Approve extends BaseCommand {
-  static override summary = 'Let the tools run that an agent waits for, and go on.'
+  static override summary = 'Approve the pending tool calls of an agent and continue its turn.'
   static override description =
-    'For the person at the machine, who needs no token: the one that was handed out is worth nothing afterwards. substrat show says what is asked.'
+    'You need no token on this machine. A resume token that you have passed to someone else stops working. To see the pending calls, run substrat show AGENT.'
   static override examples = ['<%= config.bin %> approve notes']
   static override args = {
-    agent: Args.string({
-      description: 'name, path, uuid or its beginning',
-      required: true,
+    agent,
+    token_id: Args.string({
+      description: 'approve only if the agent waits for this token; default: any',
       ignoreStdin: true,
     }),
-    token_id: Args.string({ description: 'only if it waits for this token', ignoreStdin: true }),
   }
   static override flags = {
-    timeout: duration({ description: 'how long a busy agent or slot is waited for' }),
+    timeout: duration({
+      description: 'how long to wait for a busy agent or a free slot; default: setting timeout',
+    }),
     stream,
   }
 

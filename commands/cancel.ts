@@ -5,26 +5,28 @@ import { drain, duration } from '../src/command/flags.js'
 import { cancelAgents } from '../src/operations/cancel.js'
 
 export default class Cancel extends BaseCommand {
-  static override summary = 'Stop the turn that an agent is in, or the wait that it is parked in.'
+  static override summary = 'Cancel the running or waiting turn of an agent.'
   static override description =
-    'The turn ends as cancelled, its tools and their programs with it; its history stays whole, and queued messages stay queued. Whoever stops several wants them at rest: with --all and --recursive nothing is delivered.'
+    'The turn ends as cancelled, and its tools and programs are killed. The history stays complete, and queued messages stay queued. With --all and --recursive, no pending mail is delivered afterwards.'
   static override examples = [
     '<%= config.bin %> cancel notes',
     '<%= config.bin %> cancel lead --recursive',
     '<%= config.bin %> cancel --all',
   ]
   static override args = {
-    agent: Args.string({ description: 'name, path, uuid or its beginning', ignoreStdin: true }),
+    agent: Args.string({ description: 'name, path, UUID or UUID prefix', ignoreStdin: true }),
   }
   static override flags = {
     all: Flags.boolean({
       default: false,
-      description: 'every agent that has a turn',
+      description: 'cancel the turn of every agent; default: only AGENT',
       exclusive: ['recursive'],
     }),
-    recursive: Flags.boolean({ default: false, description: 'and every agent below it that has a turn' }),
+    recursive: Flags.boolean({ default: false, description: 'also cancel the turns of all agents below it' }),
     drain,
-    timeout: duration({ description: 'how long the turn is waited for' }),
+    timeout: duration({
+      description: 'how long to wait for a running turn to stop; default: setting timeout',
+    }),
   }
 
   async run(): Promise<void> {

@@ -7,21 +7,23 @@ import { deliver, namedAgents } from '../src/operations/deliver.js'
 
 export default class Deliver extends BaseCommand {
   static override strict = false
-  static override summary =
-    'Give the agents that mail waits for their turns, and go on with what was interrupted.'
+  static override summary = 'Deliver pending mail and continue interrupted turns.'
   static override description =
-    'For cron, or after --no-drain and --queue: agents have their turns side by side, until nothing is due. Safe to run at any time, and twice at once. Prints a line per agent, and exits with the first status other than 0, in the order of those lines.'
+    'Run it from cron, or after --no-drain or --queue. Agents run in parallel until no turn is due. It is safe to run at any time, also twice at once. Prints one line per agent. The exit status is the first nonzero status in the order of those lines.'
   static override examples = [
     '<%= config.bin %> deliver --all',
     '<%= config.bin %> deliver review/tests',
     '* * * * * <%= config.bin %> deliver --all --json',
   ]
   static override args = {
-    agent: Args.string({ description: 'names, paths, uuids or their beginnings', ignoreStdin: true }),
+    agent: Args.string({ description: 'names, paths, UUIDs or UUID prefixes', ignoreStdin: true }),
   }
   static override flags = {
-    all: Flags.boolean({ default: false, description: 'every agent that something may be owed to' }),
-    timeout: duration({ description: 'how long a slot is waited for; default: the setting' }),
+    all: Flags.boolean({
+      default: false,
+      description: 'run every agent that has pending mail or an interrupted turn',
+    }),
+    timeout: duration({ description: 'how long to wait for a free slot; default: setting timeout' }),
   }
 
   async run(): Promise<void> {

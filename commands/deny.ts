@@ -1,23 +1,27 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { duration, stream } from '../src/command/flags.js'
+import { agent, duration, stream } from '../src/command/flags.js'
 import { decide } from '../src/operations/decide.js'
 
 export default class Deny extends BaseCommand {
-  static override summary = 'Refuse the tools that an agent waits for; it is told so, and goes on.'
+  static override summary = 'Deny the pending tool calls of an agent and continue its turn.'
   static override examples = [`<%= config.bin %> deny notes --reason 'Not on a Friday.'`]
   static override args = {
-    agent: Args.string({
-      description: 'name, path, uuid or its beginning',
-      required: true,
+    agent,
+    token_id: Args.string({
+      description: 'deny only if the agent waits for this token; default: any',
       ignoreStdin: true,
     }),
-    token_id: Args.string({ description: 'only if it waits for this token', ignoreStdin: true }),
   }
   static override flags = {
-    reason: Flags.string({ description: 'told to the model', default: '' }),
-    timeout: duration({ description: 'how long a busy agent or slot is waited for' }),
+    reason: Flags.string({
+      description: 'text that the model receives as the reason; default: none',
+      default: '',
+    }),
+    timeout: duration({
+      description: 'how long to wait for a busy agent or a free slot; default: setting timeout',
+    }),
     stream,
   }
 

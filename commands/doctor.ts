@@ -4,20 +4,23 @@ import { examinedText } from '../src/command/print/examined.js'
 import { examine, failureOfHome, rebuild } from '../src/operations/doctor.js'
 
 export default class Doctor extends BaseCommand {
-  static override summary = 'Look for what is wrong in the home, and say what to do about it.'
+  static override summary = 'Check the home for damage and print how to repair it.'
   static override description =
-    'Takes no lock and writes nothing, but with --rebuild. Reads every agent as commands do, by its snapshot and the end of its log, and to the last byte those that a process has left or is in; with --all every one. Exits 10 where stored data is damaged.'
+    "Without --rebuild it takes no lock and writes nothing. It reads each agent's snapshot and the tail of its log. It reads the whole log of an agent that a process uses now or has left unfinished. With --all it reads every log completely. Exits 10 if stored data is damaged."
   static override examples = [
     '<%= config.bin %> doctor',
     '<%= config.bin %> doctor --all --json',
     '<%= config.bin %> doctor --all --rebuild',
   ]
   static override flags = {
-    all: Flags.boolean({ default: false, description: 'read every log and every blob to the last byte' }),
+    all: Flags.boolean({
+      default: false,
+      description: 'read every log and every blob completely; default: snapshots and log tails',
+    }),
     rebuild: Flags.boolean({
       default: false,
       description:
-        'make again what can be made again, and go on with what is whole of a damaged log, which is kept',
+        'rebuild derived files; keep a copy of each damaged log, and continue from its intact records',
     }),
   }
 

@@ -1,25 +1,21 @@
-import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
+import { agent } from '../src/command/flags.js'
 import { toMarkdown } from '../src/command/print/markdown.js'
 import { writeUserFile } from '../src/files/user-files.js'
 import { exportConversation } from '../src/operations/export.js'
 
 export default class Export extends BaseCommand {
-  static override summary = 'Write the conversation as Markdown; with --json as an object.'
+  static override summary = 'Write the conversation of an agent as Markdown or JSON.'
   static override examples = [
     '<%= config.bin %> export notes -o notes.md',
     '<%= config.bin %> export notes --json',
   ]
   static override args = {
-    agent: Args.string({
-      description: 'name, path, uuid or its beginning',
-      required: true,
-      ignoreStdin: true,
-    }),
+    agent,
   }
   static override flags = {
-    output: Flags.string({ char: 'o', description: 'file to write instead of stdout' }),
+    output: Flags.string({ char: 'o', description: 'write to this file; default: stdout' }),
   }
 
   async run(): Promise<void> {

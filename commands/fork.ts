@@ -1,35 +1,37 @@
 import { resolve } from 'node:path'
-import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
+import { agent } from '../src/command/flags.js'
 import { parseOptions } from '../src/command/input.js'
 import { fork } from '../src/operations/fork.js'
 
 export default class Fork extends BaseCommand {
-  static override summary = 'Go on with the conversation of an agent in another one.'
+  static override summary = "Copy an agent's conversation into a new agent."
   static override description =
-    'The new agent is told what was said so far, in words, so it may have another provider. The agent that it comes from stays as it is. Prints the uuid of the new one.'
+    "The new agent receives the conversation as text, so it can use another provider. The original agent does not change. Prints the new agent's UUID."
   static override examples = [
     '<%= config.bin %> fork notes --provider codex --name notes-codex',
     '<%= config.bin %> fork notes --model larger',
   ]
   static override args = {
-    agent: Args.string({
-      description: 'name, path, uuid or its beginning',
-      required: true,
-      ignoreStdin: true,
-    }),
+    agent,
   }
   static override flags = {
-    name: Flags.string({ char: 'n', description: 'name of the new one; default: none' }),
-    provider: Flags.string({ char: 'p', description: 'what thinks in it; default: the same' }),
-    model: Flags.string({ char: 'm', description: 'its model; default: the same, with the same provider' }),
-    workspace: Flags.string({ char: 'w', description: 'directory that it works in; default: the same' }),
+    name: Flags.string({ char: 'n', description: 'name of the new agent; default: none' }),
+    provider: Flags.string({ char: 'p', description: 'provider of the new agent; default: the same' }),
+    model: Flags.string({
+      char: 'm',
+      description: 'model of the new agent; default: the same, if the provider is the same',
+    }),
+    workspace: Flags.string({
+      char: 'w',
+      description: 'working directory of the new agent; default: the same',
+    }),
     option: Flags.string({
       char: 'o',
       multiple: true,
       multipleNonGreedy: true,
-      description: 'option of the provider, name=value; may be repeated',
+      description: 'set a provider option, as name=value; repeatable',
     }),
   }
 

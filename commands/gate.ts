@@ -1,18 +1,14 @@
-import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../src/command/base.js'
+import { agent } from '../src/command/flags.js'
 import { setGate } from '../src/operations/gate.js'
 
 export default class Gate extends BaseCommand {
-  static override summary = 'Let an agent take no more turns; its messages are kept until ungate.'
+  static override summary = 'Stop an agent from starting turns until you ungate it.'
   static override description =
-    'A turn that runs is not stopped: the gate shuts behind it. Its parent can let single turns through (permit_turn).'
+    'A running turn continues to its end. New messages stay in the inbox. The parent agent can allow single turns with its permit_turn tool.'
   static override examples = ['<%= config.bin %> gate lead/tests']
   static override args = {
-    agent: Args.string({
-      description: 'name, path, uuid or its beginning',
-      required: true,
-      ignoreStdin: true,
-    }),
+    agent,
   }
 
   async run(): Promise<void> {

@@ -16,9 +16,9 @@ import {
 
 export default class Inbox extends BaseCommand {
   static override strict = false
-  static override summary = 'Show the messages that wait for you, or for an agent.'
+  static override summary = 'Show the pending messages for you or for an agent.'
   static override description =
-    'Looks, and takes nothing: the messages of an agent are taken by its turns. With --take those for you are printed and then moved aside, all of them or those whose ids are given. In a tool of an agent it shows the inbox of that agent.'
+    "Only --take removes messages: it prints yours, then moves them aside. Name message ids to take only those. An agent's messages are removed by its turns. Inside an agent's tool, the command shows that agent's inbox."
   static override examples = [
     '<%= config.bin %> inbox',
     '<%= config.bin %> inbox review/tests --json',
@@ -26,12 +26,12 @@ export default class Inbox extends BaseCommand {
   ]
   static override args = {
     agent: Args.string({
-      description: 'whose: name, uuid or its beginning, default yours; with --take ids of messages',
+      description: 'agent whose inbox to show, default: yours; with --take: message ids',
       ignoreStdin: true,
     }),
   }
   static override flags = {
-    take: Flags.boolean({ description: 'move your messages aside once they are printed' }),
+    take: Flags.boolean({ description: 'move your messages aside after printing them' }),
   }
 
   async run(): Promise<void> {

@@ -4,16 +4,22 @@ import { agentsTable } from '../src/command/print/describe.js'
 import { listAgents, STATES, STATUSES } from '../src/operations/look.js'
 
 export default class List extends BaseCommand {
-  static override summary = 'List the agents: their state, and what each is doing.'
+  static override summary = 'List agents with their state and current activity.'
   static override examples = [
     '<%= config.bin %> list',
     '<%= config.bin %> list --status interrupted_startup --json',
   ]
   static override flags = {
-    status: Flags.string({ options: STATUSES, description: 'only agents of this status' }),
-    state: Flags.string({ options: STATES, description: 'only agents in this state' }),
-    roots: Flags.boolean({ description: 'only agents without a parent' }),
-    all: Flags.boolean({ description: 'terminated ones too' }),
+    status: Flags.string({
+      options: STATUSES,
+      description: 'show only agents with this status; default: all',
+    }),
+    state: Flags.string({
+      options: STATES,
+      description: 'show only agents in this state; default: all but terminated',
+    }),
+    roots: Flags.boolean({ description: 'show only agents without a parent' }),
+    all: Flags.boolean({ description: 'also show terminated agents' }),
   }
 
   async run(): Promise<void> {

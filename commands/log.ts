@@ -1,34 +1,30 @@
-import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
+import { agent } from '../src/command/flags.js'
 import { describeRecord, isTold } from '../src/command/print/transcript.js'
 import { readLog } from '../src/operations/read-log.js'
 import { readRecordText } from '../src/session/read.js'
 
 export default class Log extends BaseCommand {
-  static override summary = "Print an agent's log: what was said and what happened; with --json every record."
+  static override summary = 'Print the event log of an agent.'
   static override examples = [
     '<%= config.bin %> log notes -n 20',
     '<%= config.bin %> log notes --follow --until idle --json',
   ]
   static override args = {
-    agent: Args.string({
-      description: 'name, path, uuid or its beginning',
-      required: true,
-      ignoreStdin: true,
-    }),
+    agent,
   }
   static override flags = {
     last: Flags.integer({
       char: 'n',
       min: 1,
-      description: 'only the last so many entries; with --json, records',
+      description: 'print only the last entries (records with --json); default: all',
     }),
-    follow: Flags.boolean({ char: 'f', description: 'go on printing what is added' }),
+    follow: Flags.boolean({ char: 'f', description: 'keep printing new entries until you stop it' }),
     until: Flags.string({
       options: ['idle'] as const,
       dependsOn: ['follow'],
-      description: 'stop following once no turn runs',
+      description: 'with --follow: exit when the agent becomes idle',
     }),
   }
 

@@ -3,9 +3,9 @@ import { carryOverStdio } from '../src/command/mcp-bridge.js'
 
 /** No BaseCommand: a program waits for it at the start of each of its turns, and it needs no home and no settings. */
 export default class Mcp extends Command {
-  static override summary = "Offer substrat's tools to the program of an agent, by MCP over stdio."
+  static override summary = "Serve substrat's tools to an agent program over MCP."
   static override description =
-    'The program of an agent provider starts it in its turn, as an MCP server: its SUBSTRAT_SOCKET leads to the process that runs the turn, which carries each call out and records it. Where nobody does any more, every request is answered with an error.'
+    'Agent programs start this command; you do not need to run it. It is an MCP server on stdio. It forwards each call through SUBSTRAT_SOCKET to the process that runs the turn. After that process has exited, every request returns an error.'
   static override examples = ['<%= config.bin %> mcp']
 
   async run(): Promise<void> {

@@ -3,7 +3,7 @@ import { table } from '../src/command/print/table.js'
 import { listProviders } from '../src/provider/listing.js'
 
 export default class Providers extends BaseCommand {
-  static override summary = 'List the providers: the built-in ones, and those of installed plugins.'
+  static override summary = 'List the built-in providers and those of installed plugins.'
   static override examples = [
     '<%= config.bin %> providers',
     '<%= config.bin %> plugins install substrat-provider-example',

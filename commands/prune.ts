@@ -5,18 +5,20 @@ import { prunedText } from '../src/command/print/pruned.js'
 import { prune } from '../src/operations/prune.js'
 
 export default class Prune extends BaseCommand {
-  static override summary =
-    'Take away every agent that was terminated long ago, and messages taken as long ago.'
+  static override summary = 'Remove agents terminated, and messages delivered, before a given age.'
   static override description =
-    'An agent stays while it owes an answer, while a message waits for it, and while an agent below it stays.'
+    'An agent is not removed while it owes an answer, has a pending message, or has a child that stays.'
   static override examples = [
     '<%= config.bin %> prune --older-than 30d --dry-run',
     '@weekly <%= config.bin %> prune --older-than 30d',
   ]
   static override flags = {
-    'older-than': age({ required: true, description: 'how long ago they ended, at least' }),
-    'dry-run': Flags.boolean({ default: false, description: 'only say what would go' }),
-    timeout: duration({ description: 'how long a busy agent is waited for; default: the setting' }),
+    'older-than': age({ required: true, description: 'minimum age since termination or delivery' }),
+    'dry-run': Flags.boolean({
+      default: false,
+      description: 'print what would be removed, and remove nothing',
+    }),
+    timeout: duration({ description: 'how long to wait for a busy agent; default: setting timeout' }),
   }
 
   async run(): Promise<void> {

@@ -7,25 +7,25 @@ import { recover } from '../src/operations/recover.js'
 
 export default class Recover extends BaseCommand {
   static override strict = false
-  static override summary = 'Repair and mark what was interrupted, and go on with it.'
+  static override summary = 'Repair agents after a crash and continue their turns.'
   static override description =
-    'Safe to run at any time, twice at once, and from cron at boot. Prints a line per agent that it looked at, and exits with the first status other than 0, in the order of those lines.'
+    'It is safe to run at any time, twice at once, and from cron at boot. Prints one line per agent. The exit status is the first nonzero status in the order of those lines.'
   static override examples = [
     '<%= config.bin %> recover --all',
     '@reboot <%= config.bin %> recover --all --json',
   ]
   static override args = {
-    agent: Args.string({ description: 'names, uuids or their beginnings', ignoreStdin: true }),
+    agent: Args.string({ description: 'names, UUIDs or UUID prefixes', ignoreStdin: true }),
   }
   static override flags = {
-    all: Flags.boolean({ default: false, description: 'every agent that may be owed something' }),
+    all: Flags.boolean({ default: false, description: 'check every agent that has unfinished work' }),
     continue: Flags.option({
       options: ['roots', 'all', 'none'] as const,
       default: 'roots',
       description:
-        'which agents go on: roots and what works for them, unless that is on hold or needs a person; the others are only repaired and marked',
+        'which agents to continue: roots and the agents that work for them, all, or none; the others are only repaired',
     })(),
-    timeout: duration({ description: 'how long a slot is waited for; default: the setting' }),
+    timeout: duration({ description: 'how long to wait for a free slot; default: setting timeout' }),
   }
 
   async run(): Promise<void> {

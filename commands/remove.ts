@@ -1,24 +1,19 @@
-import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { duration } from '../src/command/flags.js'
+import { agent, duration } from '../src/command/flags.js'
 import { remove } from '../src/operations/remove.js'
 
 export default class Remove extends BaseCommand {
-  static override summary = 'Take a terminated agent away, with its log and everything it kept.'
+  static override summary = 'Delete a terminated agent with its log and files.'
   static override description =
-    'Nothing brings it back. An agent stays while it owes an answer, while a message waits for it, and while there are agents below it, terminated ones too; with --recursive those go first.'
+    'Deletion is permanent. An agent is not removed while it owes an answer, has a pending message, or has children, terminated or not. With --recursive its children are removed first.'
   static override examples = ['<%= config.bin %> remove notes', '<%= config.bin %> remove lead --recursive']
   static override args = {
-    agent: Args.string({
-      description: 'name, path, uuid or its beginning',
-      required: true,
-      ignoreStdin: true,
-    }),
+    agent,
   }
   static override flags = {
-    recursive: Flags.boolean({ default: false, description: 'and all that are below it' }),
-    timeout: duration({ description: 'how long a busy agent is waited for; default: the setting' }),
+    recursive: Flags.boolean({ default: false, description: 'also delete all agents below it' }),
+    timeout: duration({ description: 'how long to wait for a busy agent; default: setting timeout' }),
   }
 
   async run(): Promise<void> {

@@ -1,8 +1,7 @@
-import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { parseDecision } from '../src/command/decision.js'
-import { duration, stream } from '../src/command/flags.js'
+import { agent, duration, stream } from '../src/command/flags.js'
 import { decide } from '../src/operations/decide.js'
 import { resume } from '../src/operations/resume.js'
 
@@ -10,39 +9,48 @@ const decision = ['approve', 'deny', 'input', 'result']
 const otherDecisions = (name: string): string[] => decision.filter((other) => other !== name)
 
 export default class Resume extends BaseCommand {
-  static override summary =
-    'Go on with whatever is pending: an interrupted turn, a wait, queued messages, a hold.'
-  static override description = `Prints the reply. Exits 0 and prints nothing where nothing is pending.
-A turn that waits needs its token (or SUBSTRAT_TOKEN) and a decision. The same decision again is told the same outcome.`
+  static override summary = 'Continue an interrupted, waiting or held agent.'
+  static override description = `Prints the reply. If nothing is pending, it prints nothing and exits 0.
+A waiting turn needs its token and a decision. Repeating a decision returns the first outcome.`
   static override examples = [
     '<%= config.bin %> resume notes',
     '<%= config.bin %> resume notes --token - --approve < token',
   ]
   static override args = {
-    agent: Args.string({
-      description: 'name, path, uuid or its beginning',
-      required: true,
-      ignoreStdin: true,
-    }),
+    agent,
   }
   static override flags = {
-    token: Flags.string({ description: 'resume token; - reads it from stdin', env: 'SUBSTRAT_TOKEN' }),
-    approve: Flags.boolean({ description: 'run what is asked', exclusive: otherDecisions('approve') }),
+    token: Flags.string({
+      description: 'resume token of the waiting turn; - reads it from stdin',
+      env: 'SUBSTRAT_TOKEN',
+    }),
+    approve: Flags.boolean({
+      description: 'approve the pending tool calls',
+      exclusive: otherDecisions('approve'),
+    }),
     deny: Flags.boolean({
-      description: 'do not run it; the model is told',
+      description: 'deny the pending tool calls; the model receives the denial',
       exclusive: otherDecisions('deny'),
     }),
-    input: Flags.string({ description: 'the answer to its question', exclusive: otherDecisions('input') }),
+    input: Flags.string({
+      description: "answer the agent's question with this text",
+      exclusive: otherDecisions('input'),
+    }),
     result: Flags.string({
-      description: 'file with the result of the call, got by other means',
+      description: "use this file as the tool's output instead of running it",
       exclusive: otherDecisions('result'),
     }),
-    reason: Flags.string({ description: 'why it is denied', dependsOn: ['deny'] }),
+    reason: Flags.string({
+      description: 'with --deny: text that the model receives as the reason',
+      dependsOn: ['deny'],
+    }),
     reseed: Flags.boolean({
-      description: 'where its program has lost the conversation: begin it anew with what the log has',
+      description: "start a new session from substrat's log when the program has lost its own",
       exclusive: [...decision, 'token'],
     }),
-    timeout: duration({ description: 'how long a busy agent or slot is waited for; default: the setting' }),
+    timeout: duration({
+      description: 'how long to wait for a busy agent or a free slot; default: setting timeout',
+    }),
     stream,
   }
 

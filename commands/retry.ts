@@ -1,20 +1,17 @@
-import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../src/command/base.js'
-import { duration, stream } from '../src/command/flags.js'
+import { agent, duration, stream } from '../src/command/flags.js'
 import { retry } from '../src/operations/retry.js'
 
 export default class Retry extends BaseCommand {
-  static override summary = 'Ask again what the latest turn was asked, where that failed or was cancelled.'
+  static override summary = 'Repeat the latest turn if it failed or was cancelled.'
   static override examples = ['<%= config.bin %> retry notes']
   static override args = {
-    agent: Args.string({
-      description: 'name, path, uuid or its beginning',
-      required: true,
-      ignoreStdin: true,
-    }),
+    agent,
   }
   static override flags = {
-    timeout: duration({ description: 'how long a busy agent or slot is waited for' }),
+    timeout: duration({
+      description: 'how long to wait for a busy agent or a free slot; default: setting timeout',
+    }),
     stream,
   }
 

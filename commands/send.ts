@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { allow, drain, duration, time } from '../src/command/flags.js'
+import { agent, allow, drain, duration, time } from '../src/command/flags.js'
 import { checkKey, readMessage } from '../src/command/input.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
 import { reply } from '../src/operations/reply.js'
@@ -9,66 +9,66 @@ import { send } from '../src/operations/send.js'
 import { sendAs } from '../src/operations/send-as.js'
 
 export default class Send extends BaseCommand {
-  static override summary = 'Send an agent a message, and print its reply.'
+  static override summary = 'Send a message to an agent and print its reply.'
   static override description =
-    'A turn that was interrupted is finished first. With --key the message is taken once, however often it is sent: a call that is repeated after a crash goes on with that turn, and one that is repeated later gets the same reply, or the same exit status where there was none; --retry takes it anew.'
+    'An interrupted turn is continued first. With --key the message is delivered at most once: repeating the command after a crash continues that turn, and repeating it later prints the same reply or returns the same exit status. Add --retry to run a failed turn again.'
   static override examples = [
     `<%= config.bin %> send notes 'What is open?'`,
     `<%= config.bin %> send report --key "$(date +%F)" 'Write the daily report.'`,
     'git log -5 | <%= config.bin %> send notes "Summarise:" -',
   ]
   static override args = {
-    agent: Args.string({
-      description: 'name, path, uuid or its beginning',
-      required: true,
+    agent,
+    message: Args.string({
+      description: 'message text; - or no text reads it from stdin',
       ignoreStdin: true,
     }),
-    message: Args.string({ description: 'the message; - (or none) reads it from stdin', ignoreStdin: true }),
-    dash: Args.string({ description: '- appends stdin to MESSAGE', ignoreStdin: true, hidden: true }),
+    dash: Args.string({ description: 'append stdin to MESSAGE', ignoreStdin: true, hidden: true }),
   }
   static override flags = {
     key: Flags.string({
       char: 'k',
-      description: 'take this message once: the same key is told the same outcome, whatever became of it',
+      description: 'deliver at most once: repeating a key returns the first outcome',
     }),
     retry: Flags.boolean({
-      description:
-        'with --key: ask again where that turn failed, was cancelled, ran out of time, or was left behind',
+      description: 'with --key: repeat the turn if it failed, was cancelled, timed out or was abandoned',
       dependsOn: ['key'],
     }),
     'if-busy': Flags.option({
       options: ['wait', 'queue', 'fail'] as const,
       default: 'wait',
-      description: 'when another turn runs: wait for it, leave the message in the inbox, or exit 4',
+      description: 'when another turn runs: wait for it, queue the message, or exit 4',
     })(),
     'if-waiting': Flags.option({
       options: ['supersede', 'fail', 'queue'] as const,
       description:
-        'when the agent waits for a decision: take its place (default), exit 5 (default with --key), or leave the message in the inbox',
+        'when the agent waits for a decision: replace that turn (default), exit 5 (default with --key), or queue the message',
     })(),
     queue: Flags.boolean({
-      description: 'leave the message in the inbox; the reply goes to the inbox of the sender',
+      description: 'queue the message in the inbox and return; the reply arrives in your inbox',
     }),
     kind: Flags.option({
       options: ['request', 'notification'] as const,
       default: 'request',
-      description: 'a notification goes through the inbox, and is not answered',
+      description: 'queue a request, or a notification that expects no reply',
     })(),
-    'not-before': time({ description: 'through the inbox, delivered then and not earlier' }),
+    'not-before': time({ description: 'queue the message and deliver it no earlier than this time' }),
     from: Flags.string({
-      description: 'send it for that agent: by the rules of the tree, through the inbox',
+      description: "send as that agent, into the recipient's inbox",
     }),
     'reply-to': Flags.string({
-      description: 'answer a request that the agent has sent to you, by its id (substrat inbox)',
+      description: "answer the agent's request with this id (see substrat inbox)",
       exclusive: ['key', 'queue', 'kind', 'not-before', 'from'],
     }),
     drain,
     allow: allow(),
-    'max-steps': Flags.integer({ min: 1, description: 'requests to the model in this turn, at most' }),
-    timeout: duration({ description: 'how long a busy agent or slot is waited for; default: the setting' }),
-    'turn-timeout': duration({ description: 'wall clock of the turn; default: the setting' }),
+    'max-steps': Flags.integer({ min: 1, description: 'maximum number of model requests in this turn' }),
+    timeout: duration({
+      description: 'how long to wait for a busy agent or a free slot; default: setting timeout',
+    }),
+    'turn-timeout': duration({ description: 'wall-clock limit for the turn; default: setting turn_timeout' }),
     stream: Flags.boolean({
-      description: 'one JSON line per record, live text marked partial',
+      description: 'print one JSON line per record, with live text marked partial',
       exclusive: ['json'],
     }),
   }

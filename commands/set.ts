@@ -1,34 +1,29 @@
 import { resolve } from 'node:path'
-import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { allow, duration } from '../src/command/flags.js'
+import { agent, allow, duration } from '../src/command/flags.js'
 import { parseOptions } from '../src/command/input.js'
 import { configure } from '../src/operations/configure.js'
 
 export default class SetCommand extends BaseCommand {
-  static override summary = 'Change an agent; from its next turn on.'
+  static override summary = "Change an agent's settings from its next turn on."
   static override examples = [`<%= config.bin %> set notes --model large --system 'Be brief.'`]
   static override args = {
-    agent: Args.string({
-      description: 'name, path, uuid or its beginning',
-      required: true,
-      ignoreStdin: true,
-    }),
+    agent,
   }
   static override flags = {
-    model: Flags.string({ char: 'm', description: 'model; empty for the default of the provider' }),
-    system: Flags.string({ char: 's', description: 'instructions (system prompt); empty for none' }),
-    workspace: Flags.string({ char: 'w', description: 'directory that the agent works in' }),
+    model: Flags.string({ char: 'm', description: "model; empty: the provider's default" }),
+    system: Flags.string({ char: 's', description: 'instructions (system prompt); empty: none' }),
+    workspace: Flags.string({ char: 'w', description: 'working directory of the agent' }),
     option: Flags.string({
       char: 'o',
       multiple: true,
       multipleNonGreedy: true,
-      description: 'option of the provider, name=value; may be repeated',
+      description: 'set a provider option, as name=value; repeatable',
     }),
-    allow: allow({ description: 'tools that may change things without being asked about; empty for none' }),
-    title: Flags.string({ description: 'a line for people; empty for none' }),
-    timeout: duration({ description: 'how long a busy agent is waited for; default: the setting' }),
+    allow: allow({ description: 'tools that run without approval; empty: none' }),
+    title: Flags.string({ description: 'title shown to people; empty: none' }),
+    timeout: duration({ description: 'how long to wait for a busy agent; default: setting timeout' }),
   }
 
   async run(): Promise<void> {

@@ -1,21 +1,17 @@
-import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
+import { agent } from '../src/command/flags.js'
 import { describeAgent } from '../src/command/print/describe.js'
 import { showAgent } from '../src/operations/look.js'
 
 export default class Show extends BaseCommand {
-  static override summary = 'Show what an agent is doing, who holds it, and what to do next.'
+  static override summary = 'Show the status of an agent and the next command to run.'
   static override examples = ['<%= config.bin %> show notes', '<%= config.bin %> show notes --reply']
   static override args = {
-    agent: Args.string({
-      description: 'name, path, uuid or its beginning',
-      required: true,
-      ignoreStdin: true,
-    }),
+    agent,
   }
   static override flags = {
-    reply: Flags.boolean({ description: 'only its latest reply' }),
+    reply: Flags.boolean({ description: 'print only the latest reply' }),
   }
 
   async run(): Promise<void> {

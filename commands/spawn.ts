@@ -7,52 +7,55 @@ import { parseOptions, readMessage } from '../src/command/input.js'
 import { spawn } from '../src/operations/spawn.js'
 
 export default class Spawn extends BaseCommand {
-  static override summary = 'Start an agent; with a prompt, run its first turn.'
+  static override summary = 'Create an agent and run its first turn if there is a prompt.'
   static override description =
-    "Prints the new agent's uuid alone on stdout. With PROMPT it prints the reply there, and the uuid on stderr. Once the uuid is printed the agent is on disk, and its first turn happens whatever dies."
+    "Without PROMPT it prints the new agent's UUID on stdout. With PROMPT it prints the reply on stdout and the UUID on stderr. Once the UUID is printed, the agent is on disk and its first turn will run, even after a crash."
   static override examples = [
     '<%= config.bin %> spawn --name notes',
     `<%= config.bin %> spawn 'Count the files here.' --provider exec --option command='claude -p'`,
     'git diff | <%= config.bin %> spawn "Review this change." - --name review',
   ]
   static override args = {
-    prompt: Args.string({ description: 'the first message; - reads it from stdin', ignoreStdin: true }),
-    dash: Args.string({ description: '- appends stdin to PROMPT', ignoreStdin: true, hidden: true }),
+    prompt: Args.string({ description: 'first message; - reads it from stdin', ignoreStdin: true }),
+    dash: Args.string({ description: 'append stdin to PROMPT', ignoreStdin: true, hidden: true }),
   }
   static override flags = {
     name: Flags.string({
       char: 'n',
-      description: 'name, unique among living siblings; default: none, the uuid stands for it',
+      description: 'name, unique among living siblings; default: none, use the UUID',
     }),
     parent: Flags.string({
-      description: 'the agent that it is born below; default: none, and in a tool of an agent that agent',
+      description: 'parent of the new agent; default: none, or inside a tool the agent that runs it',
     }),
     provider: Flags.string({
       char: 'p',
-      description: 'what thinks (substrat providers); default: the setting',
+      description: 'provider to use (see substrat providers); default: setting provider',
     }),
-    model: Flags.string({ char: 'm', description: 'model, as its provider names it; default: the setting' }),
+    model: Flags.string({
+      char: 'm',
+      description: 'model, as the provider names it; default: setting model',
+    }),
     system: Flags.string({ char: 's', description: 'instructions (system prompt)' }),
-    workspace: Flags.string({ char: 'w', default: '.', description: 'directory that the agent works in' }),
+    workspace: Flags.string({ char: 'w', default: '.', description: 'working directory of the agent' }),
     option: Flags.string({
       char: 'o',
       multiple: true,
       multipleNonGreedy: true,
-      description: 'option of the provider, name=value; may be repeated',
+      description: 'set a provider option, as name=value; repeatable',
     }),
     'if-exists': Flags.option({
       options: ['fail', 'use'] as const,
       default: 'fail',
-      description: 'when an agent of that name lives: refuse, or use it as it is',
+      description: 'when a living agent has that name: exit 13, or use that agent unchanged',
     })(),
     drain,
     allow: allow(),
     timeout: duration({
-      description: 'how long a slot, or a busy agent, is waited for; default: the setting',
+      description: 'how long to wait for a busy agent or a free slot; default: setting timeout',
     }),
-    'turn-timeout': duration({ description: 'wall clock of the turn; default: the setting' }),
+    'turn-timeout': duration({ description: 'wall-clock limit for the turn; default: setting turn_timeout' }),
     stream: Flags.boolean({
-      description: 'one JSON line per record, live text marked partial',
+      description: 'print one JSON line per record, with live text marked partial',
       exclusive: ['json'],
     }),
   }

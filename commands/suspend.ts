@@ -1,22 +1,19 @@
-import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { duration } from '../src/command/flags.js'
+import { agent, duration } from '../src/command/flags.js'
 import { suspend } from '../src/operations/stop-agent.js'
 
 export default class Suspend extends BaseCommand {
-  static override summary = 'Bring an agent to rest; a running turn is asked to stop cleanly.'
+  static override summary = 'Pause an agent after its current step.'
   static override examples = ['<%= config.bin %> suspend notes', '<%= config.bin %> suspend notes --hold']
   static override args = {
-    agent: Args.string({
-      description: 'name, path, uuid or its beginning',
-      required: true,
-      ignoreStdin: true,
-    }),
+    agent,
   }
   static override flags = {
-    hold: Flags.boolean({ description: 'and take no turn until it is resumed; messages can be queued' }),
-    timeout: duration({ description: 'how long a running turn is waited for; default: the setting' }),
+    hold: Flags.boolean({ description: 'start no turn until you resume the agent; new messages are queued' }),
+    timeout: duration({
+      description: 'how long to wait for a running turn to stop; default: setting timeout',
+    }),
   }
 
   async run(): Promise<void> {

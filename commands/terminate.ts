@@ -1,28 +1,25 @@
-import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { drain, duration } from '../src/command/flags.js'
+import { agent, drain, duration } from '../src/command/flags.js'
 import { terminate } from '../src/operations/terminate.js'
 
 export default class Terminate extends BaseCommand {
-  static override summary = 'End an agent for good; its log stays, its name is free again.'
+  static override summary = 'End an agent permanently, but keep its log.'
   static override description =
-    `A running turn is stopped, and whoever waits for a reply is told by an error. An agent with living children is not terminated but with --recursive: the lowest first, each with a line when it is done, so that the same command can be run again wherever it was killed.`
+    `A running turn is stopped, and agents that wait for a reply receive an error. The name becomes free. An agent with living children needs --recursive, which terminates the lowest first and prints a line for each. If the command is killed, run it again.`
   static override examples = [
     '<%= config.bin %> terminate notes',
     '<%= config.bin %> terminate lead --recursive',
   ]
   static override args = {
-    agent: Args.string({
-      description: 'name, path, uuid or its beginning',
-      required: true,
-      ignoreStdin: true,
-    }),
+    agent,
   }
   static override flags = {
-    recursive: Flags.boolean({ default: false, description: 'and all that live below it' }),
+    recursive: Flags.boolean({ default: false, description: 'also terminate all living agents below it' }),
     drain,
-    timeout: duration({ description: 'how long a running turn is waited for; default: the setting' }),
+    timeout: duration({
+      description: 'how long to wait for a running turn to stop; default: setting timeout',
+    }),
   }
 
   async run(): Promise<void> {

@@ -5,15 +5,18 @@ import { drawTree } from '../src/command/print/drawn-tree.js'
 import { damageOf, viewTree } from '../src/operations/tree.js'
 
 export default class Tree extends BaseCommand {
-  static override summary = 'Draw the tree of agents: who is below whom, and what each is doing.'
+  static override summary = 'Draw the tree of agents with their current activity.'
   static override description =
-    'Takes no lock and writes nothing. What hangs nowhere (a parent that is not there, a cycle, a log that cannot be read) is shown apart with why, and the exit status is 10.'
+    'Takes no lock and writes nothing. Agents with a missing parent, a parent cycle or an unreadable log are listed separately with the reason. The exit status is then 10.'
   static override examples = ['<%= config.bin %> tree', '<%= config.bin %> tree lead --all --json']
   static override args = {
-    agent: Args.string({ description: 'only this one and what is below it', ignoreStdin: true }),
+    agent: Args.string({
+      description: 'draw only this agent and those below it; default: all',
+      ignoreStdin: true,
+    }),
   }
   static override flags = {
-    all: Flags.boolean({ default: false, description: 'terminated ones too' }),
+    all: Flags.boolean({ default: false, description: 'also show terminated agents' }),
   }
 
   async run(): Promise<void> {

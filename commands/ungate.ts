@@ -1,17 +1,12 @@
-import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../src/command/base.js'
-import { drain } from '../src/command/flags.js'
+import { agent, drain } from '../src/command/flags.js'
 import { setGate } from '../src/operations/gate.js'
 
 export default class Ungate extends BaseCommand {
-  static override summary = 'Let a gated agent take turns again, beginning with the messages that wait.'
+  static override summary = 'Allow a gated agent to run again and deliver its pending messages.'
   static override examples = ['<%= config.bin %> ungate lead/tests']
   static override args = {
-    agent: Args.string({
-      description: 'name, path, uuid or its beginning',
-      required: true,
-      ignoreStdin: true,
-    }),
+    agent,
   }
   static override flags = { drain }
 

@@ -5,18 +5,18 @@ import { SubstratError } from '../src/errors.js'
 import { unlock } from '../src/operations/unlock.js'
 
 export default class Unlock extends BaseCommand {
-  static override summary = 'Break the locks that a dead process has left on a network file system.'
+  static override summary = 'Remove locks that a dead process left on a network file system.'
   static override description =
-    'On a local file system a lock ends with its process, and there is nothing to break. Elsewhere only a person can know that its holder is dead, on whichever machine: substrat doctor shows such locks.'
+    'On a local file system the kernel releases a lock when its process ends. On a network file system, first make sure that the holder is dead, on every machine. substrat doctor lists such locks.'
   static override examples = ['<%= config.bin %> unlock notes', '<%= config.bin %> unlock --all']
   static override args = {
-    agent: Args.string({ description: 'name, uuid or its beginning', ignoreStdin: true }),
+    agent: Args.string({ description: 'name, UUID or UUID prefix', ignoreStdin: true }),
   }
   static override flags = {
-    all: Flags.boolean({ default: false, description: 'every lock of the home' }),
+    all: Flags.boolean({ default: false, description: 'remove every lock of the home' }),
     force: Flags.boolean({
       default: false,
-      description: 'also where the holder seems to live on another machine',
+      description: 'also remove a lock whose holder seems alive on another machine',
     }),
   }
 

@@ -7,9 +7,9 @@ import { waitForAgents } from '../src/operations/wait.js'
 
 export default class Wait extends BaseCommand {
   static override strict = false
-  static override summary = 'Wait until agents are at rest, and print their latest replies.'
+  static override summary = 'Wait until agents have nothing left to do, then print their latest replies.'
   static override description =
-    'What no other process works on is run here, side by side up to the slots. Prints each agent as it is at rest, in the order of the arguments, and exits with the first status other than 0 in that order. Ctrl-C stops only the wait, and the turns that run in it.'
+    'Runs pending turns itself, in parallel up to slots_max, unless another process runs them. Prints the agents in the order of the arguments. The exit status is the first nonzero status in that order. Ctrl-C stops the wait and the turns that it runs.'
   static override examples = [
     '<%= config.bin %> wait bugs style tests',
     '<%= config.bin %> wait review --for waiting --timeout 1h && <%= config.bin %> approve review',
@@ -17,7 +17,7 @@ export default class Wait extends BaseCommand {
   ]
   static override args = {
     agent: Args.string({
-      description: 'names, paths, uuids or their beginnings',
+      description: 'names, paths, UUIDs or UUID prefixes',
       required: true,
       ignoreStdin: true,
     }),
@@ -27,10 +27,10 @@ export default class Wait extends BaseCommand {
       options: ['idle', 'waiting', 'any'] as const,
       default: 'any',
       description:
-        'idle: nothing runs or is due, also past a decision of somebody else; waiting: it asks for one; any: at rest in any way',
+        'idle: no turn is running or pending, and no approval is outstanding; waiting: a decision is needed; any: either',
     })(),
-    drain: { ...drain, description: 'run what nobody works on; without it only watch' },
-    timeout: duration({ description: 'exit 12 after that; default: wait on' }),
+    drain: { ...drain, description: 'run pending turns; --no-drain only watches' },
+    timeout: duration({ description: 'exit 12 after this time; default: no limit' }),
   }
 
   async run(): Promise<void> {

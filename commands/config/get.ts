@@ -3,10 +3,10 @@ import { BaseCommand } from '../../src/command/base.js'
 import { checkSettingKey } from '../../src/command/settings.js'
 
 export default class ConfigGet extends BaseCommand {
-  static override summary = 'Print the value of a setting that is in force.'
+  static override summary = 'Print the effective value of a setting.'
   static override examples = ['<%= config.bin %> config get provider']
   static override args = {
-    key: Args.string({ description: 'see substrat config list', required: true, ignoreStdin: true }),
+    key: Args.string({ description: 'a key from substrat config list', required: true, ignoreStdin: true }),
   }
 
   async run(): Promise<void> {

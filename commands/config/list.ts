@@ -3,8 +3,7 @@ import { table } from '../../src/command/print/table.js'
 import { SETTINGS, type SettingKey } from '../../src/command/settings.js'
 
 export default class ConfigList extends BaseCommand {
-  static override summary =
-    'List every setting: its value, where that comes from, its default and its variable.'
+  static override summary = 'List every setting with its value, source, default and environment variable.'
   static override examples = ['<%= config.bin %> config list']
 
   async run(): Promise<void> {

@@ -5,13 +5,13 @@ import { refuseInTool } from '../../src/dispatch/caller.js'
 import { writeUserFile } from '../../src/files/user-files.js'
 
 export default class ConfigSet extends BaseCommand {
-  static override summary = 'Change a setting in config.json of the home.'
+  static override summary = "Change a setting in the home's config.json."
   static override examples = [
     '<%= config.bin %> config set provider exec',
     '<%= config.bin %> config set slots_max 8',
   ]
   static override args = {
-    key: Args.string({ description: 'see substrat config list', required: true, ignoreStdin: true }),
+    key: Args.string({ description: 'a key from substrat config list', required: true, ignoreStdin: true }),
     value: Args.string({ description: 'the new value', required: true, ignoreStdin: true }),
   }
 

@@ -1,22 +1,16 @@
-import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../src/command/base.js'
-import { duration } from '../../src/command/flags.js'
+import { agent, duration } from '../../src/command/flags.js'
 import { rotateToken } from '../../src/operations/decide.js'
 
 export default class TokenRotate extends BaseCommand {
-  static override summary =
-    'A new resume token for an agent that waits; the one before is worth nothing any more.'
-  static override description = 'Prints the token alone on stdout.'
+  static override summary = 'Replace the resume token of a waiting agent.'
+  static override description = 'The previous token stops working. Prints the new token on stdout.'
   static override examples = ['<%= config.bin %> token rotate notes']
   static override args = {
-    agent: Args.string({
-      description: 'name, path, uuid or its beginning',
-      required: true,
-      ignoreStdin: true,
-    }),
+    agent,
   }
   static override flags = {
-    timeout: duration({ description: 'how long a busy agent is waited for' }),
+    timeout: duration({ description: 'how long to wait for a busy agent; default: setting timeout' }),
   }
 
   async run(): Promise<void> {

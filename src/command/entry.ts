@@ -35,7 +35,9 @@ export async function start(root: string, commands: Commands, starter: Starter):
     const isOwn = isOurs(commands, argv)
     if (!isOwn) keepFromOthers()
     await (startOwn(config, commands, argv, hasPlugins) ??
-      run(argv, { root, pjson: isOwn ? withoutPlugins(pjson) : pjson }))
+      (isHelp(argv)
+        ? showHelp(root, argv)
+        : run(argv, { root, pjson: isOwn ? withoutPlugins(pjson) : pjson })))
   } catch (error) {
     fail(error, argv)
   }
@@ -93,6 +95,21 @@ function failUnfinished(): void {
  */
 function keepFromOthers(): void {
   process.umask((process.umask() | 0o022) & 0o077)
+}
+
+function isHelp(argv: string[]): boolean {
+  const end = argv.indexOf('--')
+  const words = end < 0 ? argv : argv.slice(0, end)
+  return argv.length === 0 || argv[0] === 'help' || words.includes('--help') || words.includes('-h')
+}
+
+async function showHelp(root: string, argv: string[]): Promise<void> {
+  const [{ Config }, { SubstratHelp }] = await Promise.all([
+    import('@oclif/core/config'),
+    import('./help.js'),
+  ])
+  const help = new SubstratHelp(await Config.load({ root, pjson }))
+  await help.showHelp(argv[0] === 'help' ? argv.slice(1) : argv)
 }
 
 function isOurs(commands: Commands, [first]: string[]): boolean {

@@ -1,4 +1,5 @@
-/** Flags that several commands have. */
+/** Arguments and flags that several commands have. */
+import { string } from '@oclif/core/args'
 import { boolean, custom } from '@oclif/core/flags'
 import { parseTime } from '../clock.js'
 import { SubstratError } from '../errors.js'
@@ -6,15 +7,22 @@ import { type DueTime, dueAfter } from '../session/durations.js'
 import { parseDuration } from './durations.js'
 import { isGood, parseNames } from './setting-kinds.js'
 
+/** The argument AGENT. */
+export const agent = string({
+  description: 'name, path, UUID or UUID prefix',
+  required: true,
+  ignoreStdin: true,
+})
+
 /** `--stream`. */
 export const stream = boolean({
-  description: 'one JSON line per record, live text marked partial',
+  description: 'print one JSON line per record, with live text marked partial',
   exclusive: ['json'],
 })
 
 /** Names with commas between them, or the flag several times. */
 export const allow = custom<string[]>({
-  description: 'tools that may change things without being asked about: shell,write_file or all',
+  description: 'tools that run without approval, as shell,write_file or all; default: setting allow',
   async parse(text) {
     if (text === '' || isGood('names', text)) return parseNames(text)
     throw new SubstratError('USAGE', `${JSON.stringify(text)} are no names of tools`, {
@@ -51,7 +59,7 @@ export const age = custom<number>({
 export const drain = boolean({
   default: true,
   allowNo: true,
-  description: 'give turns to the agents that this command has caused mail for',
+  description: 'also run agents that receive mail because of this command',
 })
 
 /** A time, or how long from now. */

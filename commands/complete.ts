@@ -1,0 +1,38 @@
+import { join } from 'node:path'
+import * as Args from '@oclif/core/args'
+import { BaseCommand } from '../src/command/base.js'
+import { type CommandFacts, candidatesFor } from '../src/command/completion/candidates.js'
+import { oneLine } from '../src/command/output.js'
+import { SETTING_KEYS, Settings } from '../src/command/settings.js'
+import { readUserFile } from '../src/files/user-files.js'
+import { agentWords } from '../src/operations/look.js'
+
+export default class Complete extends BaseCommand {
+  static override enableJsonFlag = false
+  static override hidden = true
+  static override strict = false
+  static override summary = 'Print the words that can follow, for the completion of a shell.'
+  static override examples = ['<%= config.bin %> complete -- send no']
+  static override args = {
+    words: Args.string({ description: 'command line after substrat, up to the cursor', ignoreStdin: true }),
+  }
+
+  async run(): Promise<void> {
+    const { argv } = await this.parse(Complete)
+    const found = candidatesFor(argv as string[], {
+      commands: commandsIn(this.config.root),
+      agents: () => agentWords(this.openForRead()),
+      providers: () => this.providers.list().map(({ name, plugin }) => ({ word: name, description: plugin })),
+      settings: () => SETTING_KEYS.map((word) => ({ word, description: Settings.descriptionOf(word) })),
+    })
+    if (found.length > 0)
+      this.print(found.map(({ word, description }) => `${oneLine(word)}\t${oneLine(description)}`).join('\n'))
+  }
+}
+
+function commandsIn(root: string): Record<string, CommandFacts> {
+  const { commands } = JSON.parse(readUserFile(join(root, 'oclif.manifest.json'))) as {
+    commands: Record<string, CommandFacts>
+  }
+  return commands
+}

@@ -1,0 +1,129 @@
+/** The words that can follow on a command line, for the completion of a shell. */
+
+/** A command as oclif.manifest.json describes it. */
+export interface CommandFacts {
+  summary?: string
+  hidden?: boolean
+  /** False: the last argument may be repeated. */
+  strict?: boolean
+  args: Record<string, { name: string; hidden?: boolean; description?: string; options?: string[] }>
+  flags: Record<string, FlagFacts>
+}
+
+interface FlagFacts {
+  name: string
+  char?: string
+  type: 'boolean' | 'option'
+  description?: string
+  hidden?: boolean
+  allowNo?: boolean
+  multiple?: boolean
+  options?: string[]
+}
+
+export interface Candidate {
+  word: string
+  description: string
+}
+
+/** Each list is read only when it is needed. */
+export interface Sources {
+  /** By id: `config:get`. */
+  commands: Record<string, CommandFacts>
+  agents(): Candidate[]
+  providers(): Candidate[]
+  settings(): Candidate[]
+}
+
+/** `words` is the command line after `substrat`, up to the cursor. The last one is the word to complete, often empty. */
+export function candidatesFor(words: string[], sources: Sources): Candidate[] {
+  const line = joinedAtEquals(words)
+  const word = line.at(-1) ?? ''
+  return candidatesAt(line.slice(0, -1), word, sources).filter((candidate) => candidate.word.startsWith(word))
+}
+
+/** bash splits `--flag=value` into three words. */
+function joinedAtEquals(words: string[]): string[] {
+  const line: string[] = []
+  for (const word of words) {
+    const before = line.at(-1) ?? ''
+    const isJoined = line.length > 0 && /^--[^=]+/.test(before) && (word === '=' || before.endsWith('='))
+    if (isJoined) line[line.length - 1] = before + word
+    else line.push(word)
+  }
+  return line
+}
+
+function candidatesAt(before: string[], word: string, sources: Sources): Candidate[] {
+  const { commands } = sources
+  const [first = '', second = ''] = before
+  const id = [`${first}:${second}`, first].find((name) => Object.hasOwn(commands, name))
+  if (id === undefined) return before.length > 1 ? [] : commandWords(before, commands)
+  const command = commands[id] as CommandFacts
+  const given = before.slice(id === first ? 1 : 2)
+  if (given.includes('--')) return []
+  const [, name, value] = /^--([^=]+)=(.*)$/.exec(word) ?? []
+  if (name !== undefined && value !== undefined) {
+    const flag = command.flags[name]
+    return flag === undefined
+      ? []
+      : flagValues(flag, sources).map((found) => ({ ...found, word: `--${name}=${found.word}` }))
+  }
+  const open = valueFlag(command, given.at(-1))
+  if (open !== undefined) return flagValues(open, sources)
+  if (word.startsWith('-')) return flagWords(command, given)
+  return argumentWords(command, given, sources)
+}
+
+/** Names of commands; after a topic (`config`) the second words of its commands. */
+function commandWords(before: string[], commands: Sources['commands']): Candidate[] {
+  const found = new Map<string, string>()
+  for (const [id, { summary = '', hidden }] of Object.entries(commands)) {
+    const words = id.split(':')
+    if (hidden === true || before.some((name, at) => words[at] !== name)) continue
+    const word = words[before.length]
+    if (word !== undefined) found.set(word, words.length > before.length + 1 ? `${word} commands` : summary)
+  }
+  return [...found].map(([word, description]) => ({ word, description }))
+}
+
+/** The flag whose value the next word is. */
+function valueFlag({ flags }: CommandFacts, word: string | undefined): FlagFacts | undefined {
+  return word?.startsWith('-') !== true || word.includes('=')
+    ? undefined
+    : Object.values(flags).find(
+        ({ name, char, type }) => type === 'option' && (word === `--${name}` || word === `-${char}`),
+      )
+}
+
+function flagValues({ name, options }: FlagFacts, sources: Sources): Candidate[] {
+  if (options !== undefined) return options.map((word) => ({ word, description: '' }))
+  if (name === 'from' || name === 'parent') return sources.agents()
+  return name === 'provider' ? sources.providers() : []
+}
+
+/** Flags that the line does not have yet. */
+function flagWords({ flags }: CommandFacts, given: string[]): Candidate[] {
+  const isGiven = ({ name, char }: FlagFacts): boolean =>
+    given.some((word) => word === `-${char}` || [`--${name}`, `--no-${name}`].includes(word.split('=')[0] ?? ''))
+  return Object.values(flags)
+    .filter((flag) => flag.hidden !== true && (flag.multiple === true || !isGiven(flag)))
+    .flatMap(({ name, allowNo, description = '' }) => [
+      { word: `--${name}`, description },
+      ...(allowNo === true ? [{ word: `--no-${name}`, description: '' }] : []),
+    ])
+}
+
+function argumentWords(command: CommandFacts, given: string[], sources: Sources): Candidate[] {
+  const args = Object.values(command.args).filter(({ hidden }) => hidden !== true)
+  const at = positionOf(command, given)
+  const arg = args[at] ?? (command.strict === false ? args.at(-1) : undefined)
+  if (arg?.options !== undefined) return arg.options.map((word) => ({ word, description: '' }))
+  if (arg?.name === 'agent') return sources.agents().filter(({ word }) => !given.includes(word))
+  return arg?.name === 'key' ? sources.settings() : []
+}
+
+/** How many arguments the line has already. */
+function positionOf(command: CommandFacts, given: string[]): number {
+  return given.filter((word, at) => !word.startsWith('-') && valueFlag(command, given[at - 1]) === undefined).length
+}

@@ -1,0 +1,22 @@
+/** The exit statuses, as `substrat help exit-codes` and docs/errors.md list them. */
+export const EXIT_MEANINGS: ReadonlyMap<number, string> = new Map([
+  [0, 'success'],
+  [1, 'internal error: a bug in substrat'],
+  [2, 'wrong usage, or a setting that cannot be used'],
+  [3, 'no such agent, provider, token or message'],
+  [4, 'busy: another process runs the agent, or no slot is free'],
+  [5, 'waiting for a decision: approve, deny or resume'],
+  [6, 'interrupted: resume continues the turn'],
+  [7, 'rate limited: resume continues the turn after the limit'],
+  [8, 'the provider is misconfigured or not logged in'],
+  [9, 'the provider failed the turn'],
+  [10, 'stored data is damaged, or written by a newer version'],
+  [11, 'the disk or the home directory cannot be used'],
+  [12, 'a time limit was exceeded'],
+  [13, 'refused: the state of the agent does not allow it'],
+  [14, 'cancelled by another command'],
+  [15, 'fsync failed: run the command again to learn the outcome'],
+  [129, 'stopped by SIGHUP; the turn is interrupted'],
+  [130, 'stopped by SIGINT; the turn is interrupted'],
+  [143, 'stopped by SIGTERM; the turn is interrupted'],
+])

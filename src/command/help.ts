@@ -1,0 +1,119 @@
+/** The pages of `substrat help`: commands in five groups, short usage lines, and the page of exit codes. */
+import type { Command } from '@oclif/core/command'
+import { CommandHelp, Help } from '@oclif/core/help'
+import { EXIT_MEANINGS } from './exit-codes.js'
+
+const GROUPS = {
+  START: ['spawn', 'fork', 'set', 'providers', 'plugins'],
+  TALK: ['send', 'retry', 'wait', 'log', 'export', 'inbox'],
+  DECIDE: ['approve', 'deny', 'resume', 'token rotate'],
+  OPERATE: [
+    ...[
+      'list',
+      'tree',
+      'show',
+      'suspend',
+      'cancel',
+      'gate',
+      'ungate',
+      'deliver',
+      'terminate',
+      'remove',
+      'prune',
+    ],
+    ...['config get', 'config list', 'config set', 'autocomplete', 'mcp', 'help'],
+  ],
+  REPAIR: ['recover', 'doctor', 'unlock'],
+}
+
+const QUICK_START = [
+  ['substrat spawn --name notes', 'create an agent'],
+  ["substrat send notes 'What is open?'", 'send it a message and print the reply'],
+  ['substrat show notes', 'see its status and the next command to run'],
+  ['substrat log notes', 'read what was said and what happened'],
+  ['substrat recover --all', 'after a crash: repair and continue all agents'],
+]
+
+export const EXIT_CODES = 'exit-codes'
+
+export class SubstratHelp extends Help {
+  protected override CommandHelpClass = SubstratCommandHelp
+
+  override async showHelp(argv: string[]): Promise<void> {
+    if (argv.find((word) => !word.startsWith('-')) === EXIT_CODES) this.log(this.exitCodes())
+    else await super.showHelp(argv)
+  }
+
+  protected override showRootHelp(): Promise<void> {
+    const { pjson, bin } = this.config
+    this.log(`${pjson.description}\n`)
+    this.log(this.section('USAGE', `$ ${bin} COMMAND [ARGUMENTS] [FLAGS]`))
+    this.log('')
+    this.log(this.section('QUICK START', this.list(QUICK_START.map(([line, what]) => [`$ ${line}`, what]))))
+    for (const [title, ids] of Object.entries(GROUPS)) {
+      this.log('')
+      this.log(this.section(title, this.list(ids.map((id) => [id, this.summaryOf(id)]))))
+    }
+    this.log('')
+    this.log(
+      this.section(
+        'MORE',
+        this.list([
+          [`${bin} help COMMAND`, 'describe a command'],
+          [`${bin} help ${EXIT_CODES}`, 'list the exit codes'],
+          [`${bin} --version`, 'print the version'],
+        ]),
+      ),
+    )
+    return Promise.resolve()
+  }
+
+  private summaryOf(id: string): string | undefined {
+    const command = this.config.findCommand(id.replaceAll(' ', ':'))
+    return command === undefined ? undefined : this.summary(command)
+  }
+
+  private list(rows: (string | undefined)[][]): string {
+    return this.renderList(rows, { indentation: 2, spacer: '\n', stripAnsi: this.opts.stripAnsi ?? false })
+  }
+
+  private exitCodes(): string {
+    const rows = [...EXIT_MEANINGS].map(([code, meaning]) => [String(code), meaning])
+    return [
+      'The exit status of every command.\n',
+      this.section('EXIT CODES', this.list(rows)),
+      '\nAfter a nonzero exit, one line on stderr says what happened and which command to run next.',
+    ].join('\n')
+  }
+}
+
+class SubstratCommandHelp extends CommandHelp {
+  /** `send AGENT [MESSAGE] [FLAGS]`, with the flags that are required. */
+  protected override defaultUsage(): string {
+    const { id, args = {}, flags = {}, strict } = this.command
+    const shown = Object.values(args).filter(({ hidden }) => hidden !== true)
+    const words = shown.map((arg) => {
+      const name = `${arg.name.toUpperCase()}${strict === false ? '...' : ''}`
+      return arg.required === true ? name : `[${name}]`
+    })
+    const required = Object.values(flags).filter((flag) => flag.required === true && flag.hidden !== true)
+    const needed = required.map(
+      (flag) => `--${flag.name} ${flag.type === 'option' ? (flag.helpValue ?? 'VALUE') : ''}`,
+    )
+    return [id, ...words, ...needed, '[FLAGS]'].join(' ')
+  }
+
+  /** The summary is the first line of the page already. */
+  protected override description(): string | undefined {
+    const { description } = this.command
+    return description === undefined ? undefined : this.wrap(description)
+  }
+
+  protected override flags(flags: Command.Flag.Any[]): [string, string | undefined][] | undefined {
+    return super.flags(
+      flags.map((flag) =>
+        flag.name === 'json' ? { ...flag, description: 'print one JSON object on stdout' } : flag,
+      ),
+    )
+  }
+}
