@@ -20,9 +20,13 @@ export default class Autocomplete extends BaseCommand {
     const { args } = await this.parse(Autocomplete)
     const shell = args.shell ?? process.env.SHELL?.split('/').at(-1) ?? ''
     if (!Object.hasOwn(SCRIPTS, shell))
-      throw new SubstratError('USAGE', `there is no completion script for the shell ${JSON.stringify(shell)}`, {
-        hint: `name one of ${SHELLS.join(', ')}: substrat autocomplete bash`,
-      })
+      throw new SubstratError(
+        'USAGE',
+        `there is no completion script for the shell ${JSON.stringify(shell)}`,
+        {
+          hint: `name one of ${SHELLS.join(', ')}: substrat autocomplete bash`,
+        },
+      )
     this.print(SCRIPTS[shell as Shell].trimEnd())
   }
 }

@@ -3,7 +3,7 @@ import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../src/command/base.js'
 import { type CommandFacts, candidatesFor } from '../src/command/completion/candidates.js'
 import { oneLine } from '../src/command/output.js'
-import { SETTING_KEYS, Settings } from '../src/command/settings.js'
+import { SETTING_KEYS, settingHelp } from '../src/command/settings.js'
 import { readUserFile } from '../src/files/user-files.js'
 import { agentWords } from '../src/operations/look.js'
 
@@ -23,7 +23,7 @@ export default class Complete extends BaseCommand {
       commands: commandsIn(this.config.root),
       agents: () => agentWords(this.openForRead()),
       providers: () => this.providers.list().map(({ name, plugin }) => ({ word: name, description: plugin })),
-      settings: () => SETTING_KEYS.map((word) => ({ word, description: Settings.descriptionOf(word) })),
+      settings: () => SETTING_KEYS.map((word) => ({ word, description: settingHelp(word) })),
     })
     if (found.length > 0)
       this.print(found.map(({ word, description }) => `${oneLine(word)}\t${oneLine(description)}`).join('\n'))

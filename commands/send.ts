@@ -50,7 +50,7 @@ export default class Send extends BaseCommand {
     kind: Flags.option({
       options: ['request', 'notification'] as const,
       default: 'request',
-      description: 'queue a request, or a notification that expects no reply',
+      description: 'notification: queue the message and expect no reply',
     })(),
     'not-before': time({ description: 'queue the message and deliver it no earlier than this time' }),
     from: Flags.string({

@@ -6,7 +6,8 @@ const CODE = 'CODE'
 
 export function textsOf(file) {
   if (file.endsWith('.md')) return isPage(file) ? pageTexts(readFileSync(file, 'utf8')) : []
-  if (/\.(ts|mts|mjs|js)$/.test(file) && !/^(test\/(formats|cases)|lint)\//.test(file)) return sourceTexts(file, readFileSync(file, 'utf8'))
+  if (/\.(ts|mts|mjs|js)$/.test(file) && !/^(test\/(formats|cases)|lint)\//.test(file))
+    return sourceTexts(file, readFileSync(file, 'utf8'))
   return []
 }
 
@@ -23,22 +24,25 @@ function pageTexts(text) {
     if (block.length > 0) texts.push(...sentencesOf('docs', block.join(' '), start))
     block = []
   }
-  text.split('\n').forEach((line, index) => {
+  for (const [index, line] of text.split('\n').entries()) {
     if (/^\s*(```|~~~)/.test(line)) {
       flush()
       isFence = !isFence
-      return
+      continue
     }
-    if (isFence || /^\s*$/.test(line) || /^#/.test(line) || /^\s*\|?\s*:?-{3,}/.test(line)) return flush()
+    if (isFence || /^\s*$/.test(line) || /^#/.test(line) || /^\s*\|?\s*:?-{3,}/.test(line)) {
+      flush()
+      continue
+    }
     if (/^\s*\|/.test(line)) {
       flush()
       for (const cell of line.split('|')) texts.push(...sentencesOf('docs', cell, index + 1))
-      return
+      continue
     }
     if (/^\s*([-*+]|\d+\.)\s/.test(line)) flush()
     if (block.length === 0) start = index + 1
     block.push(line.replace(/^\s*([-*+]|\d+\.|>)\s/, '').trim())
-  })
+  }
   flush()
   return texts
 }
@@ -69,12 +73,17 @@ function commentTexts(comments, source, lineOf) {
   const texts = []
   let run
   const flush = () => {
-    if (run !== undefined && !/biome-ignore|@ts-|^!|eslint/.test(run.text)) texts.push(...sentencesOf('comment', run.text, lineOf(run.start)))
+    if (run !== undefined && !/biome-ignore|@ts-|^!|eslint/.test(run.text))
+      texts.push(...sentencesOf('comment', run.text, lineOf(run.start)))
     run = undefined
   }
   for (const { type, value, start, end } of comments) {
     const text = value.replace(/^\s*\*+/gm, ' ').trim()
-    const isNext = run !== undefined && type === 'Line' && /^\s*$/.test(source.slice(run.end, start)) && run.type === 'Line'
+    const isNext =
+      run !== undefined &&
+      type === 'Line' &&
+      /^\s*$/.test(source.slice(run.end, start)) &&
+      run.type === 'Line'
     if (isNext) {
       run.text += ` ${text}`
       run.end = end
@@ -111,7 +120,11 @@ function kindOf(file, parents) {
     const name = callee && (callee.name ?? callee.object?.name ?? callee.callee?.object?.name)
     return ['it', 'test', 'describe'].includes(name) ? 'title' : undefined
   }
-  if (file.startsWith('commands/') && parents.some(({ type, key }) => /Property/.test(type) && HELP.includes(key?.name))) return 'help'
+  if (
+    file.startsWith('commands/') &&
+    parents.some(({ type, key }) => /Property/.test(type) && HELP.includes(key?.name))
+  )
+    return 'help'
   return 'message'
 }
 

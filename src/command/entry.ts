@@ -3,6 +3,7 @@ import type { Errors, Interfaces } from '@oclif/core'
 import { run } from '@oclif/core/run'
 import { settings } from '@oclif/core/settings'
 import packageJson from '../../package.json' with { type: 'json' }
+import { suggestion } from '../closest.js'
 import { SubstratError } from '../errors.js'
 import { isThere } from '../files/user-files.js'
 import { type Commands, startOwn, withoutPlugins } from '../start/own-command.js'
@@ -39,7 +40,7 @@ export async function start(root: string, commands: Commands, starter: Starter):
         ? showHelp(root, argv)
         : run(argv, { root, pjson: isOwn ? withoutPlugins(pjson) : pjson })))
   } catch (error) {
-    fail(error, argv)
+    fail(error, argv, commands)
   }
   process.off('beforeExit', failUnfinished)
   await flush(process.stdout)
@@ -57,24 +58,33 @@ function flush(stream: NodeJS.WriteStream): Promise<void> {
 }
 
 /** For what is no command of ours: one that does not exist, and those of oclif's plugins. Ours say themselves why they failed. */
-function fail(thrown: unknown, argv: string[]): void {
+function fail(thrown: unknown, argv: string[], commands: Commands): void {
   const { oclif, code, message } = Object(thrown) as Partial<Errors.CLIError>
   // oclif ends some commands by an error that is none: `--help`, and `this.exit(…)`.
   if (code === 'EEXIT') {
     process.exitCode = oclif?.exit
     return
   }
-  const [, unknown] = /^command (.+) not found$/.exec(message ?? '') ?? []
+  const [, unknown] = /^[cC]ommand (.+) not found\.?$/.exec(message ?? '') ?? []
   const error =
     unknown === undefined
       ? asSubstratError(thrown, `substrat ${argv[0]}`)
-      : new SubstratError('USAGE', `there is no command ${unknown.replaceAll(':', ' ')}`, {
-          hint: 'substrat help',
-        })
+      : unknownCommand(unknown.replaceAll(':', ' '), commands)
   if (argv.includes('--json')) process.stdout.write(`${JSON.stringify(errorJson(error), null, 2)}\n`)
   process.stderr.write(`${errorLine(error)}\n`)
   if (process.env.DEBUG) process.stderr.write(`${(Object(thrown) as Error).stack}\n`)
   process.exitCode = error.exitStatus
+}
+
+function unknownCommand(words: string, commands: Commands): SubstratError {
+  const [first = '', ...rest] = words.split(' ')
+  const isTopic = Object.keys(commands).some((id) => id.startsWith(`${first}:`))
+  const names = Object.keys(commands).map((id) => id.replaceAll(':', ' '))
+  const name = isTopic ? [first, ...rest.slice(0, 1)].join(' ') : first
+  const meant = suggestion(name, isTopic ? names : [...names, 'help', 'plugins'])
+  return new SubstratError('USAGE', `there is no command ${name}${meant}`, {
+    hint: 'substrat help',
+  })
 }
 
 /** Of node, and of oclif for a plugin that it cannot find: on one line, where node prints the whereabouts of whoever warns. */

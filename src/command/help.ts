@@ -26,12 +26,18 @@ const GROUPS = {
   REPAIR: ['recover', 'doctor', 'unlock'],
 }
 
+/** The commands of oclif's plugins. */
+const SUMMARIES: Record<string, string> = {
+  help: 'Describe a command.',
+  plugins: 'List plugins; providers install with plugins install.',
+}
+
 const QUICK_START = [
   ['substrat spawn --name notes', 'create an agent'],
   ["substrat send notes 'What is open?'", 'send it a message and print the reply'],
-  ['substrat show notes', 'see its status and the next command to run'],
+  ['substrat show notes', 'show its status and the next command'],
   ['substrat log notes', 'read what was said and what happened'],
-  ['substrat recover --all', 'after a crash: repair and continue all agents'],
+  ['substrat recover --all', 'continue all agents after a crash'],
 ]
 
 export const EXIT_CODES = 'exit-codes'
@@ -70,6 +76,7 @@ export class SubstratHelp extends Help {
 
   private summaryOf(id: string): string | undefined {
     const command = this.config.findCommand(id.replaceAll(' ', ':'))
+    if (command !== undefined && SUMMARIES[id] !== undefined) return SUMMARIES[id]
     return command === undefined ? undefined : this.summary(command)
   }
 

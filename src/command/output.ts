@@ -1,4 +1,5 @@
 /** What a person or a program is told: stdout is the result, stderr is progress and, for every non-zero exit, one line. */
+import { suggestion } from '../closest.js'
 import { type ErrorCode, EXIT_STATUS, SubstratError } from '../errors.js'
 
 /**
@@ -11,9 +12,12 @@ export function asSubstratError(error: unknown, command: string): SubstratError 
     if (error.message.startsWith('Parsing --')) error.message = usage(error.message)
     return error
   }
-  const { message, oclif, syscall, code, info } = error as NodeJS.ErrnoException & {
+  const { message, oclif, syscall, code, info, flags, parse } = error as NodeJS.ErrnoException & {
     oclif?: { exit?: number }
     info?: { code?: string }
+    /** Of a flag that does not exist. */
+    flags?: string[]
+    parse?: { input?: { flags?: object } }
   }
   // Of Node or oclif, which open files too: before a command of ours has begun.
   if ([code, info?.code].includes('EMFILE'))
@@ -27,12 +31,23 @@ export function asSubstratError(error: unknown, command: string): SubstratError 
       hint: 'change to one that is there, then run the same command again',
     })
   if (oclif?.exit === 2)
-    return new SubstratError('USAGE', usage(String(message)), { hint: `${command} --help` })
+    return new SubstratError('USAGE', usage(String(message)) + flagSuggestion(flags, parse?.input?.flags), {
+      hint: `${command} --help`,
+    })
   const [first = ''] = String(message ?? error).split('\n')
   return new SubstratError('UNEXPECTED', `something went wrong: ${first || 'nobody said what'}`, {
     hint: 'run the same command again; this is a defect of substrat: if it stays, run it with DEBUG=1 and report what it prints',
     cause: error,
   })
+}
+
+function flagSuggestion([flag]: string[] = [], flags: object = {}): string {
+  return flag?.startsWith('--') === true
+    ? suggestion(
+        flag,
+        Object.keys(flags).map((name) => `--${name}`),
+      )
+    : ''
 }
 
 /** oclif's words in one line: what is wrong, and of a list below it the first two entries. */

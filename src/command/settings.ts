@@ -2,6 +2,7 @@
  * The settings: every key with its default and its environment variable. A flag of the command goes first, then the
  * environment, then config.json, then the default. docs/config.md is made from the same table, and a test compares them.
  */
+import { suggestion } from '../closest.js'
 import { SubstratError, shellWord } from '../errors.js'
 import type { FileStore } from '../storage/store.js'
 import type { McpServer } from '../turn/tools/mcp.js'
@@ -22,84 +23,88 @@ export const SETTINGS = {
     kind: 'count',
     default: '4',
     env: 'SUBSTRAT_SLOTS_MAX',
-    help: 'provider calls at once, across processes',
+    help: 'maximum number of provider calls at once, across all processes',
   },
   warm_max: {
     kind: 'count_or_0',
     default: '2',
     env: 'SUBSTRAT_WARM_MAX',
-    help: 'servers that agents keep running between turns, in the whole home; 0: none',
+    help: 'maximum number of agent servers kept between turns; 0: none',
   },
   depth_max: {
     kind: 'count',
     default: '8',
     env: 'SUBSTRAT_DEPTH_MAX',
-    help: 'levels of the tree of agents',
+    help: 'maximum depth of the tree of agents',
   },
   children_max: {
     kind: 'count',
     default: '100',
     env: 'SUBSTRAT_CHILDREN_MAX',
-    help: 'living children of one agent',
+    help: 'maximum number of living children of an agent',
   },
   timeout: {
     kind: 'duration',
     default: '10m',
     env: 'SUBSTRAT_TIMEOUT',
-    help: 'how long a busy agent or slot is waited for',
+    help: 'how long to wait for a busy agent or a free slot',
   },
   turn_timeout: {
     kind: 'duration',
     default: '12h',
     env: 'SUBSTRAT_TURN_TIMEOUT',
-    help: 'wall clock of one turn',
+    help: 'wall-clock limit for one turn',
   },
   shutdown_grace: {
     kind: 'duration',
     default: '30s',
     env: 'SUBSTRAT_SHUTDOWN_GRACE',
-    help: 'how long a turn may still run after SIGTERM, SIGINT or SIGHUP',
+    help: 'how long a turn may run after SIGTERM, SIGINT or SIGHUP',
   },
   tool_timeout: {
     kind: 'duration',
     default: '120s',
     env: 'SUBSTRAT_TOOL_TIMEOUT',
-    help: 'how long one tool may take',
+    help: 'time limit for one tool call',
   },
   token_lifetime: {
     kind: 'duration',
     default: '7d',
     env: 'SUBSTRAT_TOKEN_LIFETIME',
-    help: 'how long a resume token is good',
+    help: 'how long a resume token is valid',
   },
   retry_delays: {
     kind: 'durations',
     default: '2s,4s,8s',
     env: 'SUBSTRAT_RETRY_DELAYS',
-    help: 'the pause before each retry of a failed request to a model',
+    help: 'pauses before each retry of a failed model request',
   },
   allow: {
     kind: 'names',
     default: null,
     env: 'SUBSTRAT_ALLOW',
-    help: 'tools that may change things without being asked about, for every agent',
+    help: 'tools that run without approval, for every agent',
   },
   'recovery.unknown_tool': {
     kind: 'unknown_tool',
     default: 'stop',
     env: 'SUBSTRAT_RECOVERY_UNKNOWN_TOOL',
-    help: 'after a tool that a crash cut short: stop for a person, or let the model look for itself',
+    help: 'after a crash during a tool call: stop for a person, or let the model check',
   },
   mcp_servers: {
     kind: 'servers',
     default: null,
     env: 'SUBSTRAT_MCP_SERVERS',
-    help: 'tool servers (MCP, stdio) of every model agent, as JSON',
+    help: 'MCP servers (stdio) for every model agent, as JSON',
   },
 } as const satisfies Record<string, Setting>
 
 export type SettingKey = keyof typeof SETTINGS
 export const SETTING_KEYS = Object.keys(SETTINGS) as SettingKey[]
+
+export function settingHelp(key: SettingKey): string {
+  return SETTINGS[key].help
+}
 
 export interface EffectiveSetting {
   key: SettingKey
@@ -197,9 +202,13 @@ export class Settings {
 
 export function checkSettingKey(key: string): SettingKey {
   if (isSettingKey(key)) return key
-  throw new SubstratError('USAGE', `there is no setting ${JSON.stringify(key)}`, {
-    hint: `the keys are ${Object.keys(SETTINGS).join(', ')}: substrat config list`,
-  })
+  throw new SubstratError(
+    'USAGE',
+    `there is no setting ${JSON.stringify(key)}${suggestion(key, SETTING_KEYS)}`,
+    {
+      hint: 'list the settings: substrat config list',
+    },
+  )
 }
 
 function isSettingKey(key: string): key is SettingKey {

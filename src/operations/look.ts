@@ -47,6 +47,14 @@ export function listAgents(store: FileStore | undefined, filter: ListFilter): Li
   return agents.filter((agent) => matches(agent, filter)).sort(byBirth)
 }
 
+/** The word for each agent, with its status, for the completion of a shell. */
+export function agentWords(store: FileStore | undefined): { word: string; description: string }[] {
+  return listAgents(store, { roots: false, all: true }).map((agent) => ({
+    word: 'path' in agent ? agent.path : agent.id,
+    description: 'state' in agent && agent.state === 'terminated' ? 'terminated' : agent.status,
+  }))
+}
+
 export interface ShownAgent extends TurnResult {
   title: string | null
   instructions: string | null

@@ -3,6 +3,7 @@
  *
  * Invariant: a name is unique among living siblings.
  */
+import { suggestion } from '../closest.js'
 import { SubstratError } from '../errors.js'
 import { foldName, isUuid } from '../format.js'
 import { limits } from '../limits.js'
@@ -36,9 +37,9 @@ export function resolveAgent(store: FileStore | undefined, word: string): string
   const isName = whyNoName(word.normalize('NFC')) === undefined
   const found = (isName ? findRoot(store, word) : undefined) ?? findByPrefix(store, word, lower)
   if (found !== undefined) return found
-  const named = isName ? scanForName(store, word) : []
-  if (named.length === 1) return named[0] as string
-  throw named.length === 0 ? notFound(word) : ambiguous(`${shownWord(word)} is the name`, named)
+  const { ids, others } = isName ? scanForName(store, word) : { ids: [], others: [] }
+  if (ids.length === 1) return ids[0] as string
+  throw ids.length === 0 ? notFound(word, others) : ambiguous(`${shownWord(word)} is the name`, ids)
 }
 
 /** The living child that has the name. */
@@ -98,15 +99,19 @@ function lookThrough(store: FileStore, name: string, isMeant: (agent: State) => 
   return dead
 }
 
-/** Living agents of that name, wherever in the tree. */
-function scanForName(store: FileStore, name: string): string[] {
+/** Living agents of that name, anywhere in the tree, and the names of the other living agents. */
+function scanForName(store: FileStore, name: string): { ids: string[]; others: string[] } {
   const wanted = foldName(name)
   const scan = new Scan(store)
-  const found = [...scan.agents()]
-    .filter((agent) => agent.name !== null && agent.state !== 'terminated' && foldName(agent.name) === wanted)
-    .map(({ id }) => id)
-  if (found.length === 0) scan.assertWhole()
-  return found
+  const ids: string[] = []
+  const others: string[] = []
+  for (const agent of scan.agents()) {
+    if (agent.name === null || agent.state === 'terminated') continue
+    if (foldName(agent.name) === wanted) ids.push(agent.id)
+    else others.push(agent.name)
+  }
+  if (ids.length === 0) scan.assertWhole()
+  return { ids, others }
 }
 
 /** Every agent that can be read: one whose log is damaged, or that the disk does not give, does not hide the others. */
@@ -183,9 +188,10 @@ function whyNoName(name: string): string | undefined {
   return undefined
 }
 
-function notFound(word: string): SubstratError {
-  return new SubstratError('AGENT_NOT_FOUND', `there is no agent ${shownWord(word)}`, {
-    hint: 'see which there are: substrat list --all',
+function notFound(word: string, names: string[] = []): SubstratError {
+  const message = `there is no agent ${shownWord(word)}${suggestion(word, names)}`
+  return new SubstratError('AGENT_NOT_FOUND', message, {
+    hint: 'list all agents: substrat list --all',
     facts: { agent: word.slice(0, 200) },
   })
 }

@@ -1,7 +1,10 @@
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
-import { Config, Help } from '@oclif/core'
+import { Config } from '@oclif/core'
 import { describe, expect, test } from 'vitest'
+import { EXIT_MEANINGS } from '../../src/command/exit-codes.js'
+import { SubstratHelp } from '../../src/command/help.js'
+import { EXIT_STATUS } from '../../src/errors.js'
 import { House } from '../support/cli.js'
 
 const house = new House()
@@ -11,7 +14,7 @@ const commands = readdirSync(path.join(repository, 'commands'), { recursive: tru
   .map((file) => file.slice(0, -'.ts'.length).split(path.sep))
 
 /** What `substrat help` prints of each command: a process for every page would take longer than all of them. */
-class Pages extends Help {
+class Pages extends SubstratHelp {
   readonly lines: string[] = []
 
   protected override log(...words: string[]): void {
@@ -28,10 +31,26 @@ class Pages extends Help {
 const config = Config.load(repository)
 
 describe.concurrent('help', () => {
-  test('lists every command, and is the same for help, --help, -h and no words', async () => {
+  test('lists every command in one group, and is the same for help, --help, -h and no words', async () => {
     const pages = await Promise.all([['help'], ['--help'], ['-h'], []].map((args) => house.ok(...args)))
-    for (const [topic] of commands) expect(pages[0]?.stdout).toMatch(new RegExp(`^  ${topic} +\\S`, 'm'))
+    const page = pages[0]?.stdout ?? ''
+    expect(page.match(/^[A-Z ]+$/gm)).toEqual([
+      ...['USAGE', 'QUICK START', 'START', 'TALK', 'DECIDE', 'OPERATE', 'REPAIR', 'MORE'],
+    ])
+    const groups = page.slice(page.indexOf('\nSTART'))
+    for (const words of commands.filter(([word]) => word !== 'complete'))
+      expect(groups.match(new RegExp(`^  ${words.join(' ')} +[A-Z]`, 'gm')), words.join(' ')).toHaveLength(1)
+    for (const line of page.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80)
     expect(new Set(pages.map(({ stdout }) => stdout)).size).toBe(1)
+  })
+
+  test('lists every exit code', async () => {
+    const page = await Pages.of(['exit-codes'])
+    for (const status of Object.values(EXIT_STATUS)) {
+      expect(EXIT_MEANINGS.has(status), String(status)).toBe(true)
+      expect(page).toMatch(new RegExp(`^  ${status} +\\S`, 'm'))
+    }
+    expect((await house.ok('help', 'exit-codes')).stdout).toBe(page)
   })
 
   test.each(commands.map((words) => words.join(' ')))(
@@ -73,10 +92,24 @@ describe.concurrent('other words', () => {
     }
   })
 
-  test('plugins and autocomplete work', async () => {
+  test('a word with a typing error has a suggestion', async () => {
+    const inhabited = new House()
+    await inhabited.ok('spawn', '--name', 'notes')
+    for (const [words, meant] of [
+      [['sned', 'a'], 'send'],
+      [['config', 'gte', 'model'], 'config get'],
+      [['help', 'recovr'], 'recover'],
+      [['spawn', '--nmae', 'x'], '--name'],
+      [['config', 'get', 'slot_max'], 'slots_max'],
+      [['show', 'note'], 'notes'],
+    ] as const)
+      expect((await inhabited.run([...words])).stderr).toContain(`; did you mean ${meant}? (`)
+    expect((await inhabited.run(['nonsense'])).stderr).not.toContain('did you mean')
+  })
+
+  test('plugins works', async () => {
     expect((await house.ok('plugins')).stdout).toBe('No plugins installed.\n')
     expect((await house.ok('plugins', '--core')).stdout).toContain('@oclif/plugin-plugins')
-    expect((await house.ok('autocomplete', 'bash')).stdout).toContain('substrat autocomplete script bash')
   })
 
   test('providers lists the built-in ones', async () => {

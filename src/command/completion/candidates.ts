@@ -105,7 +105,9 @@ function flagValues({ name, options }: FlagFacts, sources: Sources): Candidate[]
 /** Flags that the line does not have yet. */
 function flagWords({ flags }: CommandFacts, given: string[]): Candidate[] {
   const isGiven = ({ name, char }: FlagFacts): boolean =>
-    given.some((word) => word === `-${char}` || [`--${name}`, `--no-${name}`].includes(word.split('=')[0] ?? ''))
+    given.some(
+      (word) => word === `-${char}` || [`--${name}`, `--no-${name}`].includes(word.split('=')[0] ?? ''),
+    )
   return Object.values(flags)
     .filter((flag) => flag.hidden !== true && (flag.multiple === true || !isGiven(flag)))
     .flatMap(({ name, allowNo, description = '' }) => [
@@ -125,5 +127,6 @@ function argumentWords(command: CommandFacts, given: string[], sources: Sources)
 
 /** How many arguments the line has already. */
 function positionOf(command: CommandFacts, given: string[]): number {
-  return given.filter((word, at) => !word.startsWith('-') && valueFlag(command, given[at - 1]) === undefined).length
+  return given.filter((word, at) => !word.startsWith('-') && valueFlag(command, given[at - 1]) === undefined)
+    .length
 }

@@ -1,0 +1,77 @@
+/** Completion in the shells that it is for, as Debian packages them. */
+import { mkdirSync, symlinkSync } from 'node:fs'
+import path from 'node:path'
+import { execa } from 'execa'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+
+const house = new House()
+const bin = path.join(house.root, 'bin')
+
+beforeAll(async () => {
+  mkdirSync(bin)
+  symlinkSync(path.join(import.meta.dirname, '..', '..', 'bin', 'run.js'), path.join(bin, 'substrat'))
+  await house.spawn('notes')
+  await house.spawn('two words')
+})
+
+async function shell(name: string, args: string[], script: string): Promise<string[]> {
+  const env = { ...house.env, PATH: `${bin}:${process.env.PATH}` }
+  const { stdout } = await execa(name, [...args, script], { env, extendEnv: false, cwd: house.root })
+  return stdout.split('\n').filter(Boolean)
+}
+
+/** The words that a shell offers for a command line that ends at the cursor. */
+const OFFERS: Record<string, (...words: string[]) => Promise<string[]>> = {
+  bash: (...words) =>
+    shell(
+      'bash',
+      ['--norc', '-c'],
+      `eval "$(substrat autocomplete bash)"; COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}
+       _substrat; printf '%s\\n' "\${COMPREPLY[@]}"`,
+    ),
+  zsh: (...words) =>
+    shell(
+      'zsh',
+      ['-f', '-c'],
+      `compdef() { :; }; _files() { print files; }; _describe() { print -rl -- "\${(@P)2}"; }
+       eval "$(substrat autocomplete zsh)"; words=(${quoted(words)}); CURRENT=${words.length}; _substrat`,
+    ),
+  fish: (...words) =>
+    shell(
+      'fish',
+      ['--no-config', '-c'],
+      `substrat autocomplete fish | source; complete -C '${words.join(' ')}'`,
+    ),
+}
+
+function quoted(words: string[]): string {
+  return words.map((word) => `'${word}'`).join(' ')
+}
+
+describe.each(Object.keys(OFFERS))('%s', (name) => {
+  const offers = async (...words: string[]): Promise<string[]> => {
+    const lines = (await OFFERS[name]?.('substrat', ...words)) ?? []
+    return lines.map((line) => line.replace(/(?<!\\):.*|\t.*/, ''))
+  }
+
+  test('completes commands', async () => {
+    expect(await offers('term')).toEqual(['terminate'])
+  })
+
+  test('completes agents, flags and the values of flags after AGENT', async () => {
+    expect(await offers('send', 'no')).toEqual(['notes'])
+    expect(await offers('send', 'notes', '--if-b')).toEqual(['--if-busy'])
+    expect((await offers('send', 'notes', '--if-busy', '')).sort()).toEqual(['fail', 'queue', 'wait'])
+  })
+
+  test('completes settings', async () => {
+    expect(await offers('config', 'set', 'slots')).toEqual(['slots_max'])
+  })
+
+  test('offers a name with a space as one word', async () => {
+    const [offer = '', ...others] = await offers('send', 'tw')
+    expect(offer.replace('\\ ', ' ')).toBe('two words')
+    expect(others).toEqual([])
+  })
+})
