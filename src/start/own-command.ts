@@ -1,5 +1,5 @@
 /**
- * A command of ours without what oclif does before it: read the manifest, look for plugins, load help and autocomplete.
+ * A command of ours without what oclif does before it: read the manifest, look for plugins, load its help.
  */
 import type { Interfaces } from '@oclif/core'
 import type { OwnConfig } from './own-config.js'
@@ -34,7 +34,7 @@ function printVersion(config: OwnConfig): Promise<void> | undefined {
   return Promise.resolve()
 }
 
-/** Our own commands need none of help, plugins and autocomplete of oclif. User plugins stay. */
+/** Our own commands need none of oclif's plugins. User plugins stay. */
 export function withoutPlugins(pjson: Interfaces.PJSON): Interfaces.PJSON {
   return { ...pjson, oclif: { ...pjson.oclif, plugins: [] } }
 }
