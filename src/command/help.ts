@@ -40,7 +40,7 @@ const QUICK_START = [
   ['substrat recover --all', 'continue all agents after a crash'],
 ]
 
-export const EXIT_CODES = 'exit-codes'
+const EXIT_CODES = 'exit-codes'
 
 export class SubstratHelp extends Help {
   protected override CommandHelpClass = SubstratCommandHelp
