@@ -1,0 +1,15 @@
+/** What npm puts into the package. */
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { npm } from '../support/npm.js'
+
+const repository = join(import.meta.dirname, '..', '..')
+
+test('the package has no file of the labs or the tests', async () => {
+  const [{ files }] = JSON.parse(
+    await npm(repository, 'pack', '--dry-run', '--json', '--ignore-scripts'),
+  ) as [{ files: { path: string }[] }]
+  const paths = files.map(({ path }) => path)
+  expect(paths).toContain('docs/durability.md')
+  expect(paths.filter((path) => /^(stress|test)\//.test(path))).toEqual([])
+})
