@@ -16,7 +16,7 @@ import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import type { FileStore, KeptKeys, KeyFile, KeyPlace, LogReader, OpenedLog } from '../storage/store.js'
 import { hashOfKey, isHashIn, isSameKey } from './key-hashes.js'
-import { gatherKeys, inMemory, MINUTE_MS, minuteOf, placesOf, placesSince } from './key-places.js'
+import { gatherKeys, keysInMemory, MINUTE_MS, minuteOf, placesOf, placesSince } from './key-places.js'
 import { recordsFrom } from './load.js'
 import type { SessionRecord } from './records.js'
 import type { KeyEntry, State } from './state.js'
@@ -55,9 +55,9 @@ export function writeKeyIndex(store: FileStore, log: LogReader, state: State): v
 
 /** All of it from the log, whatever it says. Under the agent's lock, when all of the log is synced. */
 export function rebuildKeyIndex(store: FileStore, log: LogReader, state: State): void {
-  inMemory(store).delete(state.id)
+  keysInMemory(store).delete(state.id)
   write(store, log, state, gatherKeys(store, log, state))
-  inMemory(store).delete(state.id)
+  keysInMemory(store).delete(state.id)
 }
 
 /** Which keys are not to be forgotten. */
@@ -74,7 +74,7 @@ export function isOf(log: LogReader, { end }: KeyFile): boolean {
 }
 
 function writeWhereDue(store: FileStore, log: LogReader, state: State): void {
-  const isGathered = inMemory(store).has(state.id)
+  const isGathered = keysInMemory(store).has(state.id)
   if (state.keys.length < limits.keysLateMax && !isGathered) return
   const file = isGathered ? undefined : openIndex(store, state.id)
   try {
@@ -92,7 +92,7 @@ function writeWhereDue(store: FileStore, log: LogReader, state: State): void {
     else if (index !== undefined && entries !== undefined)
       write(store, log, state, placesSince(store, log, index, state), entries)
     else write(store, log, state, gatherKeys(store, log, state))
-    inMemory(store).delete(state.id)
+    keysInMemory(store).delete(state.id)
   } finally {
     file?.close()
   }

@@ -27,7 +27,7 @@ interface Gathered {
 /** What was gathered from a whole log by this process, until it is written: a send asks twice, and writes once. */
 const gatheredByStore = new WeakMap<FileStore, Map<string, Gathered>>()
 
-export function inMemory(store: FileStore): Map<string, Gathered> {
+export function keysInMemory(store: FileStore): Map<string, Gathered> {
   const known = gatheredByStore.get(store) ?? new Map<string, Gathered>()
   gatheredByStore.set(store, known)
   return known
@@ -38,11 +38,11 @@ export function gatherKeys(
   log: LogReader,
   { id, last_seq, log_bytes }: State,
 ): Map<string, KeyPlace> {
-  const known = inMemory(store).get(id) ?? { places: new Map(), last_seq: 0, log_bytes: 0 }
+  const known = keysInMemory(store).get(id) ?? { places: new Map(), last_seq: 0, log_bytes: 0 }
   if (known.last_seq < last_seq) {
     const from = { seq: known.last_seq + 1, offset: known.log_bytes }
     gather(known.places, log, from, log_bytes, hashesFrom(store, id))
-    inMemory(store).set(id, { places: known.places, last_seq, log_bytes })
+    keysInMemory(store).set(id, { places: known.places, last_seq, log_bytes })
   }
   return known.places
 }

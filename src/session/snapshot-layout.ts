@@ -117,7 +117,7 @@ const PLACES = Object.fromEntries(
 ) as Record<keyof State, number>
 
 /** What a snapshot has of a state, field by field in their order; those that the state does not have are left out. */
-export function inLayout(state: State): object {
+export function snapshotFields(state: State): object {
   const fields: Partial<Record<keyof State, unknown>> = {}
   for (const name of NAMES) if (state[name] !== undefined) fields[name] = state[name]
   const { gate, run, recovery } = state

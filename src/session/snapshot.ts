@@ -10,7 +10,7 @@ import { damagedConversation, type SubstratError } from '../errors.js'
 import type { JsonObject } from '../format.js'
 import { limits } from '../limits.js'
 import type { LogReader, Unframed } from '../storage/store.js'
-import { inLayout } from './snapshot-layout.js'
+import { snapshotFields } from './snapshot-layout.js'
 import type { KeyEntry, Run, State } from './state.js'
 
 /** The version of the fold that wrote it: a program that folds otherwise rebuilds. 2: calls, waits, tokens. 3: mail. 4, 5: programs that wait. 6: a bounded number of keys. 7: whether a program was launched. */
@@ -22,7 +22,7 @@ export const SNAPSHOT_HEAD = `{"snapshot":${SNAPSHOT_VERSION},`
 
 /** What the store writes as the snapshot of that state. */
 export function snapshotOf(state: State): object {
-  return { snapshot: SNAPSHOT_VERSION, ...inLayout(state) }
+  return { snapshot: SNAPSHOT_VERSION, ...snapshotFields(state) }
 }
 
 export interface DecodedSnapshot {

@@ -1,6 +1,6 @@
 /** One module writes the order of a snapshot's fields, and reads by it. */
 import { expect, test } from 'vitest'
-import { briefAtRest, inLayout } from '../../src/session/snapshot-layout.js'
+import { briefAtRest, snapshotFields } from '../../src/session/snapshot-layout.js'
 import type { State } from '../../src/session/state.js'
 import { newSession } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
@@ -17,7 +17,7 @@ function reversed<T extends object>(object: T): T {
   return Object.fromEntries(Object.entries(object).reverse()) as T
 }
 
-const bodyOf = (state: State): string => JSON.stringify(inLayout(state)).slice(1, -1)
+const bodyOf = (state: State): string => JSON.stringify(snapshotFields(state)).slice(1, -1)
 
 test('the order in which a state was put together has no part in what is written', async () => {
   const state = await stateAtRest()
