@@ -7,6 +7,7 @@ import { FAILED_SYNC } from './rules/failed-sync.js'
 import { FAILED_WRITE } from './rules/failed-write.js'
 import { INTENT } from './rules/intent.js'
 import { KEYS } from './rules/keys.js'
+import { LEFT_RUNNING } from './rules/left-running.js'
 import { LOCKS } from './rules/locks.js'
 import { MAIL } from './rules/mail.js'
 import { NAMES } from './rules/names.js'
@@ -18,6 +19,7 @@ import { SETTLING } from './rules/settling.js'
 import { TOKENS } from './rules/tokens.js'
 import { TRANSITIONS } from './rules/transitions.js'
 import { TREE } from './rules/tree.js'
+import { UNDER_LOCKS } from './rules/under-locks.js'
 import { UNSYNCED } from './rules/unsynced.js'
 
 export type RuleMutant = Mutant & { rule: string }
@@ -30,11 +32,11 @@ const BY_RULE: Record<string, Mutant[]> = {
   '5 damage': DAMAGE,
   '6 failed sync': FAILED_SYNC,
   '7 failed write': FAILED_WRITE,
-  '8 locks': LOCKS,
+  '8 locks': [...LOCKS, ...UNDER_LOCKS],
   '9 delivered once': DELIVERED_ONCE,
   '10 rebuildable': REBUILDABLE,
   'recovery table': ROWS,
-  settling: SETTLING,
+  settling: [...SETTLING, ...LEFT_RUNNING],
   keys: KEYS,
   tokens: TOKENS,
   transitions: TRANSITIONS,

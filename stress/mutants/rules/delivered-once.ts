@@ -109,7 +109,7 @@ export const DELIVERED_ONCE: Mutant[] = [
   },
   {
     name: 'mail that was taken is sent back by the end of its agent',
-    place: 'mail/answers.ts sendBack',
+    place: 'mail/answers.ts returnMail',
     edits: { 'unary:1': '@argument !== null' },
     suites: ['mail/answers'],
   },

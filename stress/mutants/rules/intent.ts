@@ -4,7 +4,7 @@ import type { Mutant } from '../mutant.js'
 export const INTENT: Mutant[] = [
   {
     name: 'a program runs before its group is recorded',
-    place: 'provider/gate.ts startGated',
+    place: 'provider/start-barrier.ts startBehindBarrier',
     edits: {
       'expression:6':
         ";(@as:1).write('\\n')\nawait new Promise((resolve) => setTimeout(resolve, 300))\n@self",
@@ -25,7 +25,7 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'a program whose record cannot be written is let through',
-    place: 'provider/gate.ts startGated',
+    place: 'provider/start-barrier.ts startBehindBarrier',
     edits: {
       'expression:7': '@empty:1\n@function:1.body.body.15',
       'catchClause:1.body.body.1': '',
@@ -47,7 +47,7 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'the group of a tool server is not recorded',
-    place: 'turn/tool-runs.ts ToolRuns.startServers',
+    place: 'turn/tool-runs.ts ToolRuns.startToolServers',
     edits: { 'expression:2': '' },
     suites: ['turn/drive-tools#of a tool server is run', 'commands/tools'],
   },
@@ -139,19 +139,19 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'answers count as sent before they are',
-    place: 'mail/answers.ts sendOwed',
+    place: 'mail/answers.ts sendOutbox',
     edits: { 'forOf:1': '@expression:5\n@self' },
     suites: ['mail/answers'],
   },
   {
     name: 'answers count as sent where one could not be',
-    place: 'mail/answers.ts sendOwed',
+    place: 'mail/answers.ts sendOutbox',
     edits: { 'if:3': 'if (@test)\n@consequent' },
     suites: ['mail/answers'],
   },
   {
     name: 'mail to a terminated agent is gone before it is answered',
-    place: 'mail/answers.ts sendBack',
+    place: 'mail/answers.ts returnMail',
     edits: { 'if:3': '@expression:5', 'expression:5': '@if:3' },
     suites: ['mail/answers'],
   },

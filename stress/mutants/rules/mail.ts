@@ -124,13 +124,13 @@ export const MAIL: Mutant[] = [
   },
   {
     name: 'mail to a terminated agent is answered while its sender can take it back',
-    place: 'mail/answers.ts sendBack',
+    place: 'mail/answers.ts returnMail',
     edits: { 'if:1': 'if (@test) @if:3.test\n@alternate' },
     suites: ['mail/answers'],
   },
   {
     name: 'mail on its way back is owed to nobody',
-    place: 'dispatch/owed.ts isOwed',
+    place: 'dispatch/pending-visits.ts needsVisit',
     edits: { 'logical:1': '@left' },
     suites: ['mail/answers'],
   },

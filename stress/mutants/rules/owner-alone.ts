@@ -64,7 +64,7 @@ export const OWNER_ALONE: Mutant[] = [
   },
   {
     name: 'a directory of ours that is a link is followed',
-    place: 'host/disk/confinement.ts Confinement.look',
+    place: 'host/disk/confinement.ts Confinement.checkDirectory',
     edits: { 'if:3': '' },
     suites: ['host/disk/io', 'host/disk/confinement'],
   },
@@ -97,7 +97,7 @@ export const OWNER_ALONE: Mutant[] = [
   },
   {
     name: 'a program is given the token of a person',
-    place: 'provider/program.ts OTHERS',
+    place: 'provider/program.ts NEVER_PASSED_ON',
     edits: { 'array:1.elements.0': '' },
     suites: ['turn/drive-tools#keeps to itself'],
   },

@@ -1,4 +1,4 @@
-/** What recovery does with a row, what it kills, and what it leaves to others. */
+/** What recovery does with a row, and what it leaves to others. */
 import type { Mutant } from '../mutant.js'
 
 export const SETTLING: Mutant[] = [
@@ -118,117 +118,6 @@ export const SETTLING: Mutant[] = [
     suites: ['recovery/settle#is dead before its provider'],
   },
   {
-    name: 'what a dead turn left running lives on',
-    place: 'recovery/settle.ts killPrograms',
-    edits: { 'await:1.argument': "@callee(@arguments.0, 'nobody', @arguments.2).then(() => 'gone')" },
-    suites: ['recovery/settle-programs', 'recovery/settle#the recovery table'],
-  },
-  {
-    name: 'of a dead turn only its tools are killed',
-    place: 'recovery/settle.ts killPrograms',
-    edits: { 'array:2.elements.0': '' },
-    suites: ['recovery/settle#is dead before its provider'],
-  },
-  {
-    name: 'of a dead turn its tools live on',
-    place: 'recovery/settle.ts killPrograms',
-    edits: { 'spreadElement:2': '' },
-    suites: ['recovery/settle-programs'],
-  },
-  {
-    name: 'of a dead turn its tool servers live on',
-    place: 'recovery/settle.ts killPrograms',
-    edits: { 'spreadElement:3': '' },
-    suites: ['recovery/settle-programs'],
-  },
-  {
-    name: 'what a dead program started apart lives on',
-    place: 'recovery/settle.ts killApart',
-    edits: { 'await:1': '(@argument.arguments.1.callee).length * 0' },
-    suites: ['recovery/settle-programs#started apart'],
-  },
-  {
-    name: 'what a killed tool started apart lives on',
-    place: 'recovery/settle.ts killApart',
-    edits: { 'if:2': '' },
-    suites: ['recovery/settle-programs#apart'],
-  },
-  {
-    name: 'a server that was kept by a dead turn lives on',
-    place: 'recovery/settle.ts settle',
-    edits: { 'await:1': '{ @logical:1.left.property: false, @property:4.key: undefined }' },
-    suites: ['recovery/settle-programs#had kept is stopped'],
-  },
-  {
-    name: 'what is killed need not be of the run',
-    place: 'provider/program.ts membersOf',
-    edits: { 'logical:3.right': '@left.left !== null' },
-    suites: ['provider/program#nothing that carries another run', 'recovery/settle-programs'],
-  },
-  {
-    name: 'what is killed may be older than its record',
-    place: 'provider/program.ts membersOf',
-    edits: { 'logical:4': '@left' },
-    suites: ['provider/program#nothing that is older', 'recovery/settle-programs'],
-  },
-  {
-    name: 'after a restart of the machine the old numbers are killed',
-    place: 'provider/program.ts killMarked',
-    edits: { 'if:1': '' },
-    suites: ['provider/program#nothing after a reboot'],
-  },
-  {
-    name: 'in another pid namespace the same numbers are killed',
-    place: 'provider/program.ts killMarked',
-    edits: { 'if:2': '' },
-    suites: ['provider/program#nothing after a reboot'],
-  },
-  {
-    name: 'strays are killed in another pid namespace',
-    place: 'provider/program.ts killStrays',
-    edits: { 'logical:1': '@left.left === @right.right' },
-    suites: ['provider/program'],
-  },
-  {
-    name: 'the leash lets live what has left the group',
-    place: 'provider/leash.ts WATCHER',
-    edits: { 'templateLiteral:1': ['kill -9 "\\$', 'false "\\$'] },
-    suites: ['provider/leash#the whole program dies'],
-  },
-  {
-    name: 'the leash ends in a shutdown that signals every process',
-    place: 'provider/leash.ts WATCHER',
-    edits: { 'templateLiteral:1': ['9 | 17', '9 | 15 | 17'] },
-    suites: ['provider/leash#as in a shutdown'],
-  },
-  {
-    name: 'the leash kills a group that has the number of another',
-    place: 'provider/leash.ts WATCHER',
-    edits: { 'templateLiteral:1': ['" = "$2" ]', '" = "$2" ] || true'] },
-    suites: ['provider/leash#lets live a group'],
-  },
-  {
-    name: 'a server that is kept is not let go from the leash',
-    place: 'provider/warm-host.ts WarmHost.close',
-    edits: { 'expression:1': '' },
-    suites: ['provider/kept-server#after a turn that has kept it'],
-  },
-  {
-    name: 'a server that is used again is not on the leash',
-    place: 'provider/warm-host.ts WarmHost.kept',
-    edits: { 'expression:1': '' },
-    suites: ['provider/kept-server#in use again'],
-  },
-  {
-    name: 'strays of another run are killed',
-    place: 'provider/program.ts straysOf',
-    edits: {
-      'logical:2.right':
-        '((@{provider/program.ts hasMark|function:1.params.0}, @{provider/program.ts hasMark|function:1.params.1}) => @{provider/program.ts hasMark|call:1} !== undefined)(@arguments.0, @arguments.1)',
-    },
-    suites: ['provider/program#started in sessions of their own'],
-  },
-  {
     name: 'an interrupted turn is gone on with for ever',
     place: 'dispatch/turn-obstacle.ts turnObstacle',
     edits: { 'if:3': '' },
@@ -260,7 +149,7 @@ export const SETTLING: Mutant[] = [
   },
   {
     name: 'a turn that a person has to decide about is reported once',
-    place: 'dispatch/owed.ts isOwed',
+    place: 'dispatch/pending-visits.ts needsVisit',
     edits: { 'logical:4': '@left' },
     suites: ['dispatch/recovering'],
   },

@@ -43,13 +43,13 @@ export const UNSYNCED: Mutant[] = [
   },
   {
     name: 'behind a torn tail that was cut it is appended at the old end',
-    place: 'storage/log/log.ts LogWriter.settle',
+    place: 'storage/log/log.ts LogWriter.resyncTail',
     edits: { 'expression:6': '' },
     suites: ['storage/log/log'],
   },
   {
     name: 'after settling failed it may be appended',
-    place: 'storage/log/log.ts LogWriter.settle',
+    place: 'storage/log/log.ts LogWriter.resyncTail',
     edits: { 'expression:1': '' },
     suites: ['storage/log/log'],
   },
