@@ -1,4 +1,4 @@
-/** The script of docs/mail.md, as it stands there. */
+/** The script of docs/agent-tree.md, as it stands there. */
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
@@ -6,7 +6,7 @@ import { House } from '../support/cli.js'
 import { blockOf } from '../support/markdown.js'
 
 test('three reviewers work side by side, and their replies are what the page says', async () => {
-  const page = readFileSync('docs/mail.md', 'utf8').split('## Three reviewers')[1] ?? ''
+  const page = readFileSync('docs/agent-tree.md', 'utf8').split('## Three reviewers')[1] ?? ''
   const script = blockOf(page, 'sh')
   expect(script.split('\n').length - 1).toBeLessThanOrEqual(12)
   const house = new House()
