@@ -1,9 +1,8 @@
 // npm run stress:damage -- [--every 10] [--bits] [--file agents/a/events.jsonl] [--kind 'byte deleted'] [--at 17] [--json FILE]
 //                          [--command 'send b …'] [--seed 6] [--seeds N] [--canary NAME]
-// Damages each byte of a small home in each way; exits 1 where a command answers wrongly, or dies of it. The commands that
-// read are run on each damage; of those that write, one after the other has its turn, and all of them where the damage is not
-// about bytes, or is asked for by --at. The ids of the home are drawn by the seed;
-// with --seeds it takes a sample (--every 2999) of the home of each of so many seeds. With --canary it runs
+// Damages each byte of a small home in each way. Exits 1 if a command answers wrongly or crashes. Every reading command runs on
+// each damage. The writing commands take turns; all of them run if the damage is not of a byte, or if --at names it. The
+// ids of the home follow from the seed. --seeds N takes a sample (such as --every 2999) of the homes of N seeds. With --canary it runs
 // on a program broken by a mutant (stress/mutants/canaries.ts) until that is caught, and exits 1 if it is not.
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -24,7 +23,7 @@ const { values } = parseArgs({
     file: { type: 'string' },
     kind: { type: 'string' },
     at: { type: 'string' },
-    /** Of those that write, this one alone. */
+    /** The only writing command to run. */
     command: { type: 'string' },
     seed: { type: 'string' },
     seeds: { type: 'string' },

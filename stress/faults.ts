@@ -1,7 +1,7 @@
 // npm run stress:faults -- [--only machine,nested,taken,real] [--scenarios send,spawn] [--every 10] [--nested 20] [--real 'ulimit -n']
 //                          [--step 17] [--fault 'EIO once'] [--point log.sync] [--json FILE] [--canary NAME]
-// Each step of each command fails, once or from then on, also in the recovery that follows a kill; and real processes
-// whose kernel says no. Exits 1 where the contract is broken. With --canary it runs on a program broken
+// Each step of each command fails, once or permanently, also in the recovery that follows a kill. Another part runs real
+// processes on a failing kernel. Exits 1 if the contract is broken. With --canary it runs on a program broken
 // by a mutant (stress/mutants/canaries.ts) until that is caught, and exits 1 if it is not.
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -20,7 +20,7 @@ const { values } = parseArgs({
     only: { type: 'string', default: 'machine,nested,taken,real' },
     scenarios: { type: 'string' },
     every: { type: 'string', default: '1' },
-    /** Of so many steps that change something one is killed before, for the faults in recovery. */
+    /** Faults in recovery follow a kill before every N-th step that changes something. */
     nested: { type: 'string', default: '20' },
     real: { type: 'string' },
     step: { type: 'string' },
@@ -34,7 +34,7 @@ const { values } = parseArgs({
 const SCENARIOS = scenariosOf('faults')
 const words = values.scenarios?.split(',')
 const chosen = SCENARIOS.filter(({ name }) => words?.includes(name) ?? true)
-// As the report of that part names it, to be repeated.
+// The report of that part uses this name in the command that repeats a case.
 const isTaken = values.scenarios === 'taken'
 if (chosen.length === 0 && !isTaken) {
   console.error(`--scenarios takes some of: ${SCENARIOS.map(({ name }) => name).join(', ')}`)
@@ -55,7 +55,7 @@ recordResult({
 })
 if (values.canary !== undefined) console.log(`${isBroken ? 'caught' : 'NOT CAUGHT'}: ${values.canary}`)
 process.exitCode = isBroken === (values.canary === undefined) ? 1 : 0
-// A command that was killed as it hung may have left something that keeps a process alive.
+// A hung command that was killed may have left a handle that keeps this process alive.
 process.exit()
 
 async function onMachine(): Promise<void> {
@@ -87,7 +87,7 @@ async function onMachine(): Promise<void> {
   }
 }
 
-/** Files of the home are taken from under a command. */
+/** Removes, moves and replaces files of the home while a command runs. */
 async function whileInUse(): Promise<void> {
   const lab = MachineLab.open()
   try {

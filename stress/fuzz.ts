@@ -14,18 +14,18 @@ const { values } = parseArgs({
     seeds: { type: 'string' },
     mode: { type: 'string', default: 'in-process' },
     shards: { type: 'string', default: '1' },
-    /** Between the seeds of one shard. */
+    /** The distance between the seeds of one shard. */
     stride: { type: 'string', default: '1' },
-    /** Of a random tree for each seed; without it, the usual one of seven. */
+    /** The size of a random tree for each seed. The default is a fixed tree of seven. */
     agents: { type: 'string' },
-    /** Commands under a clock that is far off, and right again behind them. */
+    /** Runs some commands with a clock that is far off. */
     'wrong-clocks': { type: 'boolean', default: false },
     path: { type: 'string' },
-    /** Each a second time: the logs must be the same, byte by byte. */
+    /** Runs each seed twice. The logs must be equal byte by byte. */
     twice: { type: 'boolean', default: false },
     json: { type: 'string' },
     canary: { type: 'string' },
-    /** How long a failure is shrunk. */
+    /** The time to shrink a failure. */
     'shrink-seconds': { type: 'string', default: '120' },
   },
 })

@@ -1,5 +1,5 @@
 // npm run stress:kill -- [--commands send,'spawn*'] [--every 10] [--syscalls rename,fsync] [--nested 5] [--jobs 2] [--json FILE] [--list]
-// Kills each command before each of its file-changing system calls; exits 1 where the contract is broken.
+// Kills each command before each of its file-changing system calls. Exits 1 if the contract is broken.
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -14,19 +14,19 @@ import { countOf, everyNth, recordResult } from './support/result.mjs'
 
 const { values } = parseArgs({
   options: {
-    /** Names of scenarios, or beginnings of them. */
+    /** Names of scenarios, or prefixes with a `*`. */
     commands: { type: 'string' },
     every: { type: 'string', default: '1' },
     syscalls: { type: 'string' },
-    /** Recovery is itself swept from every so many of the states that the kills left; 1 for all, 0 for none. */
+    /** Sweeps recovery from every N-th state that the kills left: 1 for all, 0 for none. */
     nested: { type: 'string', default: '5' },
-    /** Goes on after each kill, also where another has left the same. */
+    /** Continues after each kill, even if another kill left the same state. */
     unmerged: { type: 'boolean', default: false },
     jobs: { type: 'string', default: String(availableParallelism()) },
-    /** One kill, as a violation names it: pwrite64:3 */
+    /** One kill, in the words of a violation: pwrite64:3. */
     point: { type: 'string' },
     'nested-point': { type: 'string' },
-    /** Only names the points. */
+    /** Prints the kill points and runs nothing. */
     list: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
     json: { type: 'string' },

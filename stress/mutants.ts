@@ -1,6 +1,6 @@
 // npm run stress:mutants -- [--only RULE|NAME]… [--jobs N] [--json FILE [--left]] [--markdown FILE] | --learn
-// Takes out each barrier and each check in turn; the suites must notice. What FILE has of those that are not tried is kept;
-// with --left those are tried that have no good end in it. --learn adds what mutants/shapes.tsv does not have yet.
+// Removes each barrier and each check in turn; the suites must notice. FILE keeps the results of mutants that this run does
+// not try. --left tries the mutants without a good result in FILE. --learn adds missing shapes to mutants/shapes.tsv.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { MUTANTS } from './mutants/all.js'

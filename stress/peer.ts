@@ -1,6 +1,6 @@
 // npm run stress:peer -- [--kills 20] [--json FILE] [--record]
-// acpx, the nearest peer, drives a real agent program against the loopback model, and is killed as substrat is by
-// `npm run test:real -- --kills`. Nothing is judged here: what each kill came to is counted, for the comparison.
+// acpx, the nearest peer, drives a real agent program against the loopback model. This lab kills it in the same ways as
+// `npm run test:real -- --kills` kills substrat. It counts the outcomes for the comparison and judges none of them.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -14,7 +14,7 @@ const { values } = parseArgs({
   options: { kills: { type: 'string', default: '20' }, json: { type: 'string' } },
 })
 const PHASES: Phase[] = ['thinking', 'tool', 'after tool']
-/** Every command may be what starts the owner of the queue; the second one is measured. */
+/** The first prompt also starts the owner of the queue, so the second one is measured. */
 const WARM_UP = 'hello'
 
 const acpx = await Acpx.open(codexAcp, '')

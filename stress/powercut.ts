@@ -1,6 +1,6 @@
 // npm run stress:powercut -- [--scenarios send,spawn] [--seed N] [--sample N] [--every N] [--nested N] [--json FILE]
 //   or --drops [--points log.sync], or --real ext4,xfs,btrfs [--cuts N] [--canary]
-// Cuts the power under each command, after each of its steps on the disk, in every way that the disk may come out of it.
+// Cuts the power after each step of each command, and tries every state that the disk may be in then.
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { brokenSources } from './mutants/canaries.js'
@@ -24,12 +24,12 @@ const { values } = parseArgs({
     'nested-sample': { type: 'string', default: '5' },
     state: { type: 'string' },
     'nested-state': { type: 'string' },
-    /** Real file systems under real processes instead: ext4,xfs,btrfs. */
+    /** Cuts real file systems under real processes instead: ext4,xfs,btrfs. */
     real: { type: 'string' },
     cuts: { type: 'string', default: '100' },
-    /** With a program that does not sync its logs: something must be found. */
+    /** Runs a program that does not sync its logs. The lab must find a violation. */
     canary: { type: 'boolean', default: false },
-    /** Leaves out each sync in turn, or those that are named, and says what breaks. */
+    /** Leaves out each sync in turn, or the named ones, and prints the first violation. */
     drops: { type: 'boolean', default: false },
     points: { type: 'string' },
     json: { type: 'string' },

@@ -1,7 +1,7 @@
 // npm run test:real -- [--only claude,codex] [--cases 'new turn,kill']
 //                      -- --kills 40 [--only claude,exec] [--modes program] [--phases tool] [--seed 1] [--lanes 2] [--json FILE]
-// The real agent programs under substrat, against a model on the loopback; exits 1 where one does not go through a case.
-// With --kills, so many turns of each are killed instead, in every mode and phase, and gone on with; --kill N or N-M is those of them.
+// Runs the real agent programs under substrat, against a model on the loopback. Exits 1 if a program fails a case.
+// --kills N kills and continues N turns of each program instead, in every mode and phase. --kill N or N-M repeats some of them.
 import { parseArgs } from 'node:util'
 import { CASES } from './real/cases.js'
 import { family } from './real/family.js'
@@ -28,9 +28,9 @@ const { values } = parseArgs({
     json: { type: 'string' },
   },
 })
-/** A tree of two of them; see `family`. */
+/** A tree of two programs; see `family`. */
 const TREE = 'tree'
-/** Enough that each mode comes in each phase. */
+/** Enough for every mode in every phase. */
 const KILLS = 40
 const tried = { ok: 0, FAILED: 0, cannot: 0 }
 
@@ -93,7 +93,7 @@ async function tryTree(): Promise<void> {
   )
 }
 
-/** The cases follow one another with the same agents: what one leaves, the next goes on with. */
+/** The cases share their agents: each case begins with the state that the previous case left. */
 async function goThrough(program: RealProgram, executable: string, cases: CaseName[]): Promise<void> {
   const trial = await Trial.open(program, executable)
   try {
@@ -123,7 +123,7 @@ function say(name: string, outcome: keyof typeof tried, remark: string): void {
   console.log(`  ${name.padEnd(12)} ${outcome.padEnd(8)} ${remark}`)
 }
 
-/** Of 7, or of 0-9. */
+/** The range that `7` or `0-9` names. */
 function rangeOf(words: string): { from: number; to: number } {
   const [from = 0, to = from] = words.split('-').map(Number)
   return { from, to }

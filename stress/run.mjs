@@ -15,7 +15,7 @@ if (!programs.includes(`${name}.ts`)) {
 }
 const directory = mkdtempSync(path.join(tmpdir(), 'substrat-stress-'))
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
-// What is not bundled is looked for from where the bundle is.
+// Node resolves external packages from the place of the bundle.
 symlinkSync(
   path.join(path.dirname(import.meta.dirname), 'node_modules'),
   path.join(directory, 'node_modules'),

@@ -1,6 +1,6 @@
 // npm run stress:signals -- [--signals 1,15,34] [--target all] [--turn exec] [--lanes 2] [--list]
-// Sends each signal of `kill -l` to a turn in its middle: to substrat, to its program, or to all. Exits 1 where the next
-// command does not continue as documented. Signals that stop a process are named with --list, and not sent.
+// Sends each signal of `kill -l` during a turn: to substrat, to its program, or to all processes. Exits 1 if the next
+// command does not continue as documented. The lab does not send signals that stop a process; --list names them.
 import { parseArgs } from 'node:util'
 import { signalEffects } from './signals/effects.js'
 import { type Case, type Judged, strikeOnce, TARGETS, TURNS } from './signals/trial.js'

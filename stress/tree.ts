@@ -1,9 +1,9 @@
 // npm run stress:tree -- [--seed 1] [--shape 2x9x10] [--messages 5000] [--kills 300] [--shells 3] [--canary] [--keep]
-// A tree of agents that write to one another while processes are killed; exits 1 where a promise is broken. With --canary
+// A tree of agents exchanges mail while processes are killed. Exits 1 if a promise is broken. With --canary
 // it runs on the canaries (stress/mutants/canaries.ts) with a small tree, and exits 1 if one of them is not caught.
 //
-// Of a seed are the tree, what each agent says and does, the commands and their order, and which are to be killed after
-// how long. Not of it: what a kill meets, which shell is quicker, which turn an agent is in when a message comes.
+// The seed decides the tree, the words and actions of each agent, the commands and their order, and the time of each kill.
+// Chance decides the process that a kill meets, the faster shell, and the turn of an agent when a message arrives.
 import { parseArgs } from 'node:util'
 import { brokenSources, CANARIES } from './mutants/canaries.js'
 import { Lab } from './support/lab.js'
@@ -14,7 +14,7 @@ import { runTrial, type TrialOptions, type TrialReport } from './tree/trial.js'
 const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: String(Date.now() % 100_000) },
-    /** Roots, agents below each of them, agents below each of those. */
+    /** The numbers of roots, of agents below each root, and of agents below each of these. */
     shape: { type: 'string', default: '2x9x10' },
     messages: { type: 'string', default: '5000' },
     kills: { type: 'string', default: '300' },

@@ -1,5 +1,5 @@
 // npm run stress:turns -- [--only rows,conversation,orphans,tokens,cancel] [--calls 30] [--kills 50] [--rounds 100] [--page FILE]
-// What the turn engine promises, from real processes that are killed and raced; exits 1 where a promise is broken.
+// Kills and races real processes in a turn. Exits 1 if the turn engine breaks a promise.
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { whyNoStrace } from './kill/strace.js'
@@ -22,9 +22,9 @@ const { values } = parseArgs({
     kills: { type: 'string', default: '50' },
     rounds: { type: 'string', default: '100' },
     runs: { type: 'string', default: '30' },
-    /** Which models have the conversation; those of the plugins are the strict loopback model. */
+    /** The models of the conversation. A plugin talks to the strict loopback model. */
     through: { type: 'string', default: 'scripted,openai,anthropic' },
-    /** Where the page of the rows is written. */
+    /** Writes the page of the rows to this file. */
     page: { type: 'string' },
   },
 })

@@ -1,7 +1,7 @@
 /**
- * The last result of a lab, in stress/results/NAME.json. Every lab takes `--record`, which writes it; without that a run
- * leaves no file, so that a run of one case does not replace the result of a long one. docs/durability.md has a table of
- * these files, and test/docs/lab-results.test.ts compares the two.
+ * The last result of a lab, in stress/results/NAME.json. Every lab takes `--record`, which writes the file. Without that
+ * option a run writes no file, so a run of one case does not replace the result of a long run. docs/durability.md has a
+ * table of these files, and test/docs/lab-results.test.ts compares the two.
  *
  * This is JavaScript because the labs that are not bundled use it too.
  */
@@ -14,28 +14,28 @@ import { dirname, join } from 'node:path'
 /**
  * @typedef {object} LabResult
  * @property {string} lab Its name: that of the file.
- * @property {string} commit With `-dirty` where the sources had changes that are in no commit.
+ * @property {string} commit With `-dirty` if the sources had uncommitted changes.
  * @property {string} date The day of the run, as in 2026-01-31.
  * @property {string} node
  * @property {string} machine
- * @property {string} options What the lab was called with.
+ * @property {string} options The options of the lab.
  * @property {string} sample Which part of all cases was run, in words.
  * @property {number} cases
  * @property {number | null} violations Null where nothing is judged.
  * @property {number | null} seconds Null where it was not recorded.
- * @property {unknown} [details] What only this lab has.
+ * @property {unknown} [details] Figures that only this lab has.
  */
 
 const repository = dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
-// Taken out before the lab reads its own options, which know no such flag.
+// The lab parses its own options and does not know this one.
 const flag = process.argv.indexOf('--record')
 const isRecorded = flag !== -1
 if (isRecorded) process.argv.splice(flag, 1)
-// Of the sources that this process was loaded from: a long run may see the next commit.
+// Read at the start: the next commit may come while a long run goes on.
 const commit = isRecorded ? commitOfSources() : ''
 
 /**
- * Call once, at the end of a run. A canary breaks the program, so its run is no result.
+ * Writes the result of a run. Call it once, at the end. A run with a canary breaks the program and records nothing.
  *
  * @param {Pick<LabResult, 'lab' | 'sample' | 'cases' | 'violations' | 'details'>} result
  */

@@ -8,7 +8,7 @@ import { tablesOf } from '../support/markdown.js'
 const PAGE = 'docs/durability.md'
 const RESULTS = 'stress/results'
 
-/** What each lab does, and what it counts. */
+/** The attack of each lab, and the unit of its cases. */
 const LABS: Record<string, { attack: string; unit: string }> = {
   'kill-sweep': { attack: 'SIGKILL before a system call', unit: 'kills' },
   powercut: { attack: 'power cut on a model disk', unit: 'disk states' },
@@ -25,7 +25,7 @@ const LABS: Record<string, { attack: string; unit: string }> = {
   real: { attack: 'real agent programs', unit: 'cases' },
   'real-kills': { attack: 'killed agent programs', unit: 'kills' },
 }
-/** They say nothing of durability. */
+/** Labs that do not test durability. */
 const ELSEWHERE = ['bench', 'nodes', 'peer', 'suite']
 
 const results = new Map(

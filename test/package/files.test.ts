@@ -1,4 +1,4 @@
-/** What npm puts into the package. */
+/** The files that npm puts into the package. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { npm } from '../support/npm.js'

@@ -1,4 +1,4 @@
-/** What the kills of each program came to, for stress/results/real-kills.json. */
+/** The outcome of the kills of each program, for stress/results/real-kills.json. */
 import type { Kill } from './one-kill.js'
 
 export interface Summary {
