@@ -1,7 +1,7 @@
 /** What each record of a whole log says, where the state remembers only the latest: the mail it took, the blobs it names. */
 import { SubstratError } from '../errors.js'
 import { recordsFrom } from '../session/load.js'
-import { type Content, isBlob } from '../session/records.js'
+import { type Content, isBlob } from '../session/shapes.js'
 import type { FileStore, LogReader } from '../storage/store.js'
 import type { Found } from './finding.js'
 

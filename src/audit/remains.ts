@@ -4,8 +4,9 @@
  * who asked is told, what ended stays ended.
  */
 import { limits } from '../limits.js'
+import type { LostRequest } from '../session/fields.js'
 import { hashesOfKey } from '../session/key-hashes.js'
-import { type LostRequest, type NewRecord, type SessionRecord, wrongShape } from '../session/records.js'
+import { type NewRecord, type SessionRecord, wrongShape } from '../session/records.js'
 import type { State } from '../session/state.js'
 import type { LogReader } from '../storage/store.js'
 import type { LostKeys } from './lost-keys.js'

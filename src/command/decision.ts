@@ -1,7 +1,7 @@
 /** `resume --token … --approve|--deny|--input|--result`. */
 import { SubstratError, shellWord } from '../errors.js'
 import { readUserFile } from '../files/user-files.js'
-import type { Decision } from '../session/records.js'
+import type { Decision } from '../session/fields.js'
 import { readStdin } from './input.js'
 
 export interface DecisionFlags {

@@ -1,8 +1,9 @@
 /** The published JSON shapes: what `--json` prints of an agent and a run (docs/commands.md). */
 import { countPending, type MailIndex } from '../mail/inbox.js'
+import type { Usage } from '../session/fields.js'
 import type { PastRun } from '../session/past-run.js'
 import { readRecord, readRecordText } from '../session/read.js'
-import type { SessionRecord, Usage } from '../session/records.js'
+import type { SessionRecord } from '../session/records.js'
 import type { Brief } from '../session/snapshot-layout.js'
 import type { Location, Run, RunStatus, SessionState, State, Wait } from '../session/state.js'
 import type { Status } from '../session/status.js'

@@ -2,7 +2,8 @@
 
 import { isUuid } from '../format.js'
 import type { ClockReading } from '../host/identity.js'
-import { isReading, isTime, type WatchedStatus } from '../session/records.js'
+import { isReading, type WatchedStatus } from '../session/fields.js'
+import { isTime } from '../session/shapes.js'
 import type { Unframed } from '../storage/store.js'
 
 type MailKind = 'request' | 'response' | 'notification' | 'error'

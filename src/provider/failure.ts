@@ -5,7 +5,7 @@ import {
   type FailureType,
   PROVIDER_FAILURE_TYPES,
   type RunError,
-} from '../session/records.js'
+} from '../session/fields.js'
 import type { ProviderFailure } from './contract.js'
 import { detailOf } from './failure-detail.js'
 

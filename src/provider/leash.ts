@@ -10,7 +10,7 @@
  * Without /proc (macOS) the watcher kills the group by its number alone, and nothing that has left the group.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import type { ProcessGroup } from '../session/records.js'
+import type { ProcessGroup } from '../session/fields.js'
 import { providerFailure } from './failure.js'
 import type { ProcessTag } from './process-tag.js'
 

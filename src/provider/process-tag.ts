@@ -2,7 +2,7 @@
  * The tag of our processes: an entry of their environment that says what launched them. Every process that they start
  * inherits it, also one that leaves the group with `setsid`.
  */
-import type { ProcessGroup } from '../session/records.js'
+import type { ProcessGroup } from '../session/fields.js'
 
 /** An entry of the environment that only our own programs have. */
 export interface ProcessTag {

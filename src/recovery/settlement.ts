@@ -1,7 +1,8 @@
 /** What recovery records about an open run whose process is gone: row -> records, pure. `settle` carries it out. */
 import { assert } from '../errors.js'
 import { ownIdentity } from '../host/identity.js'
-import type { Interruption, NewRecord } from '../session/records.js'
+import type { Interruption } from '../session/fields.js'
+import type { NewRecord } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
 import type { Status } from '../session/status.js'
 import { overtakenRecords } from '../turn/ask/program-calls.js'

@@ -9,7 +9,8 @@ import { limits } from '../limits.js'
 import { sha256Hex } from '../start/hash.js'
 import { BatchLines } from '../storage/store.js'
 import { fold } from './fold/fold.js'
-import { type Content, type NewRecord, type SessionRecord, wrongShape } from './records.js'
+import { type NewRecord, type SessionRecord, wrongShape } from './records.js'
+import type { Content } from './shapes.js'
 import type { State } from './state.js'
 
 export interface EncodedBatch {

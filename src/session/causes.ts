@@ -3,7 +3,7 @@
  * results, transcripts, mail and hints take them from here. The full cause, with its stack, is in the log.
  */
 import { shellWord } from '../errors.js'
-import type { FailureType, RunError } from './records.js'
+import type { FailureType, RunError } from './fields.js'
 
 /** As the end of a sentence. What the provider itself said comes last: it is for who knows the provider. */
 export function causeOf({ type, message }: RunError): string {

@@ -1,9 +1,10 @@
 /** A run that is over, read back from its place in the log: what `send --key` answers when it is asked again. */
 import type { FileStore } from '../storage/store.js'
+import type { RunError, Usage } from './fields.js'
 import { addUsage } from './fold/turn.js'
 import { recordsFrom } from './load.js'
 import { readText } from './read.js'
-import type { RunError, SessionRecord, Usage } from './records.js'
+import type { SessionRecord } from './records.js'
 import type { KeyEntry, Run, RunStatus } from './state.js'
 
 export interface PastRun {

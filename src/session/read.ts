@@ -1,7 +1,8 @@
 /** Single things out of a session, read without its lock. */
 import type { FileStore } from '../storage/store.js'
 import { recordAt } from './load.js'
-import { type Content, isBlob, type SessionRecord } from './records.js'
+import type { SessionRecord } from './records.js'
+import { type Content, isBlob } from './shapes.js'
 import type { Location } from './state.js'
 
 /** The text of a message, from its line or its blob. */

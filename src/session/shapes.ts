@@ -1,6 +1,5 @@
-/** How the fields of records are checked: small predicates, combined in `records`. */
-import type { JsonValue } from '../format.js'
-import { isUuid } from '../format.js'
+/** How the fields of records are checked: small predicates, combined in fields.ts and kinds.ts. */
+import { isUuid, type JsonValue } from '../format.js'
 
 /** Text of a message: in the line, or in a blob when it is over `limits.inlineBytesMax`. */
 export type Content = string | { blob: string; bytes: number }

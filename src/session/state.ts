@@ -1,15 +1,8 @@
 /** What the log says, folded (see `fold`): the types. */
 import type { ClockReading } from '../host/identity.js'
-import type {
-  Content,
-  Decision,
-  Interruption,
-  NewRecord,
-  ProcessGroup,
-  RunError,
-  Usage,
-  WatchedStatus,
-} from './records.js'
+import type { Decision, Interruption, ProcessGroup, RunError, Usage, WatchedStatus } from './fields.js'
+import type { NewRecord } from './records.js'
+import type { Content } from './shapes.js'
 
 export type SessionState = 'created' | 'active' | 'suspended' | 'terminated'
 

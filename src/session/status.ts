@@ -6,7 +6,7 @@
 import type { ClockReading } from '../host/identity.js'
 import { limits } from '../limits.js'
 import { isOver } from './durations.js'
-import type { Interruption } from './records.js'
+import type { Interruption } from './fields.js'
 import type { State, Wait } from './state.js'
 
 export type Status = 'running' | 'waiting' | 'idle' | 'interrupted_startup' | 'interrupted_waiting'

@@ -1,6 +1,6 @@
 /** Why a run did not complete, in words. */
 import { causeOf } from './causes.js'
-import type { RunError } from './records.js'
+import type { RunError } from './fields.js'
 import type { Run } from './state.js'
 
 type StopReason = NonNullable<Run['reason']>

@@ -13,7 +13,7 @@ import type {
   ProviderSettings,
 } from '../../src/provider/contract.js'
 import { createHost, killOrphanedGroup } from '../../src/provider/program.js'
-import type { ProcessGroup } from '../../src/session/records.js'
+import type { ProcessGroup } from '../../src/session/fields.js'
 import { builtProvider } from './built.js'
 import { pluginPart } from './plugin-part.js'
 

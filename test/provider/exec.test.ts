@@ -14,7 +14,7 @@ import type {
 } from '../../src/provider/contract.js'
 import { exec } from '../../src/provider/exec.js'
 import { describeFailure } from '../../src/provider/failure.js'
-import type { RunError } from '../../src/session/records.js'
+import type { RunError } from '../../src/session/fields.js'
 import { isAlive, type RecordedHost, recordedHost } from '../support/programs.js'
 import { tempDirectory } from '../support/temp.js'
 import { holdClock, holdTimers } from '../support/time.js'

@@ -1,7 +1,7 @@
 /** What a person is told of a failure: one plain sentence by its cause, and what to do next. */
 import { describe, expect, test } from 'vitest'
 import { causeOf, nextStep, toolTimedOut } from '../../src/session/causes.js'
-import { FAILURE_TYPES } from '../../src/session/records.js'
+import { FAILURE_TYPES } from '../../src/session/fields.js'
 
 describe.each(FAILURE_TYPES)('%s', (type) => {
   test('is a sentence that ends with what the provider said', () => {

@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { type NewRecord, RECORD_SHAPES, type RecordKind, wrongShape } from '../../src/session/records.js'
+import { RECORD_SHAPES } from '../../src/session/kinds.js'
+import { type NewRecord, type RecordKind, wrongShape } from '../../src/session/records.js'
 
 const ID = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 const BLOB = { blob: 'a'.repeat(64), bytes: 70_000 }

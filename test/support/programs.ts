@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 import { processGroup } from '../../src/host/identity.js'
 import type { AgentHost } from '../../src/provider/contract.js'
 import { createHost, killOrphanedGroup } from '../../src/provider/program.js'
-import type { ProcessGroup } from '../../src/session/records.js'
+import type { ProcessGroup } from '../../src/session/fields.js'
 
 export interface RecordedHost {
   host: AgentHost

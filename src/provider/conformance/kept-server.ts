@@ -1,7 +1,7 @@
 /** The cases of the conformance suite about providers that keep a server between turns. */
 import { randomUUID } from 'node:crypto'
 import { processGroup } from '../../host/identity.js'
-import type { ProcessGroup } from '../../session/records.js'
+import type { ProcessGroup } from '../../session/fields.js'
 import type {
   AgentHost,
   AgentProvider,

@@ -1,5 +1,5 @@
 /** The case of the conformance suite about a program that is killed from outside. */
-import type { ProcessGroup } from '../../session/records.js'
+import type { ProcessGroup } from '../../session/fields.js'
 import type { AgentHost, AgentProvider } from '../contract.js'
 import { Deaths } from '../deaths.js'
 import { send } from '../program.js'

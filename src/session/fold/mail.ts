@@ -8,7 +8,8 @@
  */
 import { SessionStateError } from '../../errors.js'
 import { limits } from '../../limits.js'
-import type { NewRecord, Place, WatchedStatus } from '../records.js'
+import type { WatchedStatus } from '../fields.js'
+import type { NewRecord, Place } from '../records.js'
 import type { Location, OutboxEntry, Run, State } from '../state.js'
 import { isToContinue } from '../status.js'
 

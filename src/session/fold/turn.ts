@@ -6,7 +6,8 @@
  */
 import { SessionStateError } from '../../errors.js'
 import { limits } from '../../limits.js'
-import type { NewRecord, ProcessGroup, Usage } from '../records.js'
+import type { ProcessGroup, Usage } from '../fields.js'
+import type { NewRecord } from '../records.js'
 import type { Call, Location, Run, TokenEntry, Wait } from '../state.js'
 
 export function foldResponse(run: Run, record: NewRecord<'model.responded'>, at: Location): Run {

@@ -1,7 +1,7 @@
 /** Whether and when a failed model request is retried (docs/turns.md, Retries). */
 import { clock } from '../../clock.js'
 import { limits } from '../../limits.js'
-import type { FailureType, RunError } from '../../session/records.js'
+import type { FailureType, RunError } from '../../session/fields.js'
 import type { RetryPlan } from '../step/turn-event.js'
 
 export interface RetrySettings {

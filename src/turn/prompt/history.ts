@@ -8,7 +8,8 @@
  * came in between (a notice, a message) comes after the results.
  */
 import type { JsonObject, ModelMessage, ToolCall } from '../../provider/contract.js'
-import type { CallRecord, SessionRecord } from '../../session/records.js'
+import type { CallRecord } from '../../session/fields.js'
+import type { SessionRecord } from '../../session/records.js'
 import type { Session } from '../../session/session.js'
 import type { State } from '../../session/state.js'
 

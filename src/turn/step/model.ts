@@ -1,5 +1,7 @@
 /** The part of `step` that is about the model: its responses, its failures, and a conversation too long for it. */
-import type { NewRecord, Usage } from '../../session/records.js'
+
+import type { Usage } from '../../session/fields.js'
+import type { NewRecord } from '../../session/records.js'
 import type { Call, Run, State } from '../../session/state.js'
 import { proceed } from './calls.js'
 import { completedRecord, modelFailure, reply, runFailed } from './records.js'

@@ -1,6 +1,8 @@
 /** The records that a turn is made of. */
+
+import type { ErrorDetail, PromptSource, RunError, Usage } from '../../session/fields.js'
 import { deriveId } from '../../session/ids.js'
-import type { ErrorDetail, NewRecord, PromptSource, RunError, Usage } from '../../session/records.js'
+import type { NewRecord } from '../../session/records.js'
 import type { Run, State } from '../../session/state.js'
 import type { ProviderKind, RunRequest, Step } from './turn-event.js'
 

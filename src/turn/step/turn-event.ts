@@ -1,14 +1,15 @@
 /** What happens in a turn, and what it can lead to: the words of `step`. */
+
 import type {
   Ask,
   CallRecord,
   ErrorDetail,
-  NewRecord,
   ProcessGroup,
   PromptSource,
   RunError,
   Usage,
-} from '../../session/records.js'
+} from '../../session/fields.js'
+import type { NewRecord } from '../../session/records.js'
 import type { Decided, MintedToken } from '../tokens.js'
 
 export type ProviderKind = 'model' | 'agent'

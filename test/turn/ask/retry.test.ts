@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { clock } from '../../../src/clock.js'
-import { FAILURE_TYPES, type FailureType, isTime } from '../../../src/session/records.js'
+import { FAILURE_TYPES, type FailureType } from '../../../src/session/fields.js'
+import { isTime } from '../../../src/session/shapes.js'
 import { planRetry } from '../../../src/turn/ask/retry.js'
 import type { RetryPlan } from '../../../src/turn/step/turn-event.js'
 
