@@ -9,6 +9,18 @@
  * again after a crash, so a model provider must be safe to ask twice; an agent provider is asked again only after
  * `inspect` has said that the turn did not finish.
  */
+import type { AgentHost, CallOptions } from './host-contract.js'
+
+export type {
+  AgentHost,
+  CallOptions,
+  KeptServer,
+  LaunchCommand,
+  LaunchedProgram,
+  LaunchedServer,
+  McpStdioServer,
+  PrivateFile,
+} from './host-contract.js'
 
 export type Provider = ModelProvider | AgentProvider
 
@@ -33,11 +45,6 @@ export interface ProviderSettings {
   /** The agent's instructions (system prompt). */
   instructions: string | null
   options: Record<string, string>
-}
-
-export interface CallOptions {
-  /** Aborted when the turn is cancelled, timed out or shut down: stop, and throw or end. */
-  signal: AbortSignal
 }
 
 /**

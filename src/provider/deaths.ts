@@ -4,7 +4,7 @@
  * Invariant: a program counts as killed only where it had exited before `kill` was called on it.
  */
 import { constants } from 'node:os'
-import type { LaunchedProgram } from './contract.js'
+import type { LaunchedProgram } from './host-contract.js'
 
 type Exit = Awaited<LaunchedProgram['exited']>
 

@@ -4,16 +4,9 @@
  */
 import { clock } from '../clock.js'
 import { limits } from '../limits.js'
-import type {
-  AgentEvent,
-  AgentHost,
-  AgentProvider,
-  AgentSession,
-  CallOptions,
-  LaunchedProgram,
-  ProviderSettings,
-} from './contract.js'
+import type { AgentEvent, AgentProvider, AgentSession, ProviderSettings } from './contract.js'
 import { providerFailure } from './failure.js'
+import type { AgentHost, CallOptions, LaunchedProgram } from './host-contract.js'
 
 /** After the program's exit its output is whole once nothing came for so long, from what it left running with its pipes. */
 const QUIET_MS = 200

@@ -12,7 +12,13 @@ import { environmentOf, isExiting, ownIdentity, processGroup, processStartTime }
 import { isHome, processIds } from '../host/processes.js'
 import type { ProcessGroup } from '../session/fields.js'
 import { randomUuid } from '../start/random.js'
-import type { AgentHost, CallOptions, LaunchCommand, LaunchedProgram, McpStdioServer } from './contract.js'
+import type {
+  AgentHost,
+  CallOptions,
+  LaunchCommand,
+  LaunchedProgram,
+  McpStdioServer,
+} from './host-contract.js'
 import { type ProcessTag, tagOfRun } from './process-tag.js'
 import { startBehindBarrier } from './start-barrier.js'
 

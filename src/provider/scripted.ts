@@ -6,8 +6,9 @@
  */
 import { resolve } from 'node:path'
 import { isThere } from '../files/user-files.js'
-import type { CallOptions, ModelEvent, ModelProvider, ModelRequest } from './contract.js'
+import type { ModelEvent, ModelProvider, ModelRequest } from './contract.js'
 import { providerFailure } from './failure.js'
+import type { CallOptions } from './host-contract.js'
 import type { Scenario, ScriptedResponse } from './scenario.js'
 
 /** How often it looks whether the file of `after_file` is there. */

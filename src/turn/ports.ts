@@ -1,5 +1,6 @@
 /** What the engine lends to a turn: its provider, slots, tools, and the ways to tell a person. */
-import type { McpStdioServer, Provider, ProviderSettings } from '../provider/contract.js'
+import type { Provider, ProviderSettings } from '../provider/contract.js'
+import type { McpStdioServer } from '../provider/host-contract.js'
 import type { RunError } from '../session/fields.js'
 import type { Run } from '../session/state.js'
 import type { RetryPlan } from './step/turn-event.js'

@@ -1,6 +1,6 @@
 /** The tools that a turn runs for its model, and the tool servers that it has started for that. */
 import { SubstratError } from '../errors.js'
-import type { LaunchCommand, LaunchedProgram } from '../provider/contract.js'
+import type { LaunchCommand, LaunchedProgram } from '../provider/host-contract.js'
 import { tagOfLaunch } from '../provider/process-tag.js'
 import { createHost, killEscaped } from '../provider/program.js'
 import type { ProcessGroup } from '../session/fields.js'

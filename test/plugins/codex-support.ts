@@ -6,12 +6,11 @@ import { join } from 'node:path'
 import { afterEach, beforeEach } from 'vitest'
 import type {
   AgentEvent,
-  AgentHost,
   AgentSession,
-  McpStdioServer,
   ProviderFailure,
   ProviderSettings,
 } from '../../src/provider/contract.js'
+import type { AgentHost, McpStdioServer } from '../../src/provider/host-contract.js'
 import { createHost, killOrphanedGroup } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/session/fields.js'
 import { builtProvider } from './built.js'

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import type {
   AgentEvent,
-  AgentHost,
   AgentProvider,
   ProviderFailure,
   ProviderSettings,
   WaitAnswer,
 } from '../../src/provider/contract.js'
+import type { AgentHost } from '../../src/provider/host-contract.js'
 import { killOrphanedGroup } from '../../src/provider/program.js'
 import type { PluginFacts } from '../../src/provider/registry.js'
 import { isAlive, type RecordedHost, recordedHost } from '../support/programs.js'

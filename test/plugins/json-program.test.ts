@@ -1,7 +1,8 @@
 /** The pipes of an agent program after its exit. */
 import { PassThrough } from 'node:stream'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { AgentHost, JsonObject, LaunchedProgram } from '../../src/provider/contract.js'
+import type { JsonObject } from '../../src/provider/contract.js'
+import type { AgentHost, LaunchedProgram } from '../../src/provider/host-contract.js'
 import { waitFor } from '../support/wait.js'
 import { pluginPart } from './plugin-part.js'
 

@@ -1,6 +1,7 @@
 /** What is said of a program that a signal has killed: the signal, whatever it had complained of before. */
 import { describe, expect, test } from 'vitest'
-import type { LaunchedProgram, ProviderFailure } from '../../src/provider/contract.js'
+import type { ProviderFailure } from '../../src/provider/contract.js'
+import type { LaunchedProgram } from '../../src/provider/host-contract.js'
 import { pluginPart } from './plugin-part.js'
 
 type Exit = Awaited<LaunchedProgram['exited']>

@@ -5,15 +5,10 @@ import { PassThrough } from 'node:stream'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { clock } from '../../src/clock.js'
 import { limits } from '../../src/limits.js'
-import type {
-  AgentEvent,
-  AgentHost,
-  LaunchedProgram,
-  ProviderSettings,
-  TurnCallOptions,
-} from '../../src/provider/contract.js'
+import type { AgentEvent, ProviderSettings, TurnCallOptions } from '../../src/provider/contract.js'
 import { exec } from '../../src/provider/exec.js'
 import { describeFailure } from '../../src/provider/failure.js'
+import type { AgentHost, LaunchedProgram } from '../../src/provider/host-contract.js'
 import type { RunError } from '../../src/session/fields.js'
 import { isAlive, type RecordedHost, recordedHost } from '../support/programs.js'
 import { tempDirectory } from '../support/temp.js'

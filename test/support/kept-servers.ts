@@ -1,6 +1,6 @@
 /** Servers of agents without the command line: a shell that sleeps, kept as a turn keeps one. */
 import { onTestFinished } from 'vitest'
-import type { LaunchedServer } from '../../src/provider/contract.js'
+import type { LaunchedServer } from '../../src/provider/host-contract.js'
 import { KeptServerHost } from '../../src/provider/kept-server-host.js'
 import { killGroup } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/session/fields.js'

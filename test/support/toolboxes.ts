@@ -1,6 +1,7 @@
 /** A toolbox in a workspace of its own, without a session. */
 import { join } from 'node:path'
-import type { JsonObject, LaunchCommand, LaunchedProgram } from '../../src/provider/contract.js'
+import type { JsonObject } from '../../src/provider/contract.js'
+import type { LaunchCommand, LaunchedProgram } from '../../src/provider/host-contract.js'
 import { Toolbox, type ToolboxOptions, type ToolResult } from '../../src/turn/tools/toolbox.js'
 import { recordedHost } from './programs.js'
 import { tempDirectory } from './temp.js'

@@ -1,6 +1,7 @@
 /** What becomes of a server by the end of the turn, whatever its provider does about it: here nothing. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { AgentHost, AgentProvider } from '../../src/provider/contract.js'
+import type { AgentProvider } from '../../src/provider/contract.js'
+import type { AgentHost } from '../../src/provider/host-contract.js'
 import { keptServerProcesses, stopKeptServer } from '../../src/provider/kept-server.js'
 import type { Session } from '../../src/session/session.js'
 import { failing, withFaults } from '../support/faults.js'

@@ -1,13 +1,7 @@
 /** The cases of the conformance suite about agent providers. */
 
-import type {
-  AgentEvent,
-  AgentHost,
-  AgentProvider,
-  AgentSession,
-  ProviderSettings,
-  WaitAnswer,
-} from '../contract.js'
+import type { AgentEvent, AgentProvider, AgentSession, ProviderSettings, WaitAnswer } from '../contract.js'
+import type { AgentHost } from '../host-contract.js'
 import { type ConformanceCase, type ConformanceFixture, caseOf, demand, neverSignal } from './case.js'
 import { failureCase, refusalCase, stopCase } from './ends.js'
 import { type CheckedTurn, checkedTurn } from './events.js'

@@ -1,7 +1,7 @@
 /** What the agents of the conformance suite run with: a host that knows what they have launched, and a tool server. */
 import { randomUUID } from 'node:crypto'
 import type { ProcessGroup } from '../../session/fields.js'
-import type { AgentHost, McpStdioServer } from '../contract.js'
+import type { AgentHost, McpStdioServer } from '../host-contract.js'
 import { createHost, killOrphanedGroup } from '../program.js'
 import { demand } from './case.js'
 

@@ -2,15 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { processGroup } from '../../host/identity.js'
 import type { ProcessGroup } from '../../session/fields.js'
-import type {
-  AgentHost,
-  AgentProvider,
-  AgentSession,
-  CallOptions,
-  KeptServer,
-  LaunchCommand,
-  LaunchedServer,
-} from '../contract.js'
+import type { AgentProvider, AgentSession } from '../contract.js'
+import type { AgentHost, CallOptions, KeptServer, LaunchCommand, LaunchedServer } from '../host-contract.js'
 import { createHost, killGroup } from '../program.js'
 import { startBehindBarrier } from '../start-barrier.js'
 import { type ConformanceCase, type ConformanceFixture, caseOf, demand, neverSignal } from './case.js'

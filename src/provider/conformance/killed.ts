@@ -1,7 +1,8 @@
 /** The case of the conformance suite about a program that is killed from outside. */
 import type { ProcessGroup } from '../../session/fields.js'
-import type { AgentHost, AgentProvider } from '../contract.js'
+import type { AgentProvider } from '../contract.js'
 import { Deaths } from '../deaths.js'
+import type { AgentHost } from '../host-contract.js'
 import { send } from '../program.js'
 import { type ConformanceFixture, demand, moment } from './case.js'
 import { failureOf } from './ends.js'

@@ -7,8 +7,8 @@
  * user's wish refused, after a read it is corruption.
  */
 import { SessionStateError } from '../../errors.js'
-import type { NewRecord, Place, SessionRecord } from '../records.js'
-import type { Location, Run, SessionState, State } from '../state.js'
+import type { SessionRecord } from '../records.js'
+import type { Location, Run, State } from '../state.js'
 import { rebaseClock } from './clock.js'
 import {
   foldControl,
@@ -21,6 +21,7 @@ import {
 } from './mail.js'
 import { foldRebuilt } from './rebuilt.js'
 import { openRun, runEnded, runStarted } from './run.js'
+import { foldConfigured, foldCreated, moveTo } from './session.js'
 import {
   addUsage,
   foldResponse,
@@ -52,52 +53,6 @@ export function fold(state: State | undefined, record: SessionRecord, at: Locati
 
 /** What a terminated agent still owes is sent, and that it was sent is said. */
 const AFTER_THE_END: string[] = ['status.derived', 'mail.answered']
-
-function foldCreated(record: NewRecord<'session.created'> & Place, at: Location): State {
-  return {
-    format: record.format,
-    id: record.agent_id,
-    name: record.name,
-    title: null,
-    parent: record.parent,
-    path: record.path ?? record.name ?? record.agent_id,
-    state: 'created',
-    hold: false,
-    gate: { isGated: false, permits: 0 },
-    isPoked: false,
-    metadata: {},
-    provider_name: record.provider,
-    options: record.options,
-    model: record.model,
-    workspace: record.workspace,
-    instructions: record.instructions,
-    allow: record.allow ?? [],
-    created_at: record.ts,
-    updated_at: record.ts,
-    suspended_at: null,
-    provider_state: null,
-    seed: null,
-    isSeedDue: false,
-    last_seq: at.seq,
-    last_offset: at.offset,
-    log_bytes: at.end,
-    context_offset: at.offset,
-    context_seq: at.seq,
-    compaction: null,
-    run: null,
-    reply: null,
-    keys: [],
-    keys_since: 0,
-    tokens: [],
-    delivered: [],
-    delivered_forgotten: 0,
-    owes: [],
-    isDone: false,
-    reminders: [],
-    watchers: [],
-    recovery: { interruption: null, barren_attempts: 0, unanswered_requests: 0 },
-  }
-}
 
 function apply(next: State, record: SessionRecord, at: Location): State {
   switch (record.kind) {
@@ -281,42 +236,4 @@ function apply(next: State, record: SessionRecord, at: Location): State {
 /** It has what it was told: a decision may be carried out by now, and is not said twice, nor is the conversation. */
 function programActed(next: State, run: Run): State {
   return { ...next, isSeedDue: false, run: { ...run, hasLaunched: true, answer: null } }
-}
-
-const MOVES: Record<SessionState, SessionState[]> = {
-  created: ['active', 'terminated'],
-  active: ['suspended', 'terminated'],
-  suspended: ['active', 'terminated'],
-  terminated: [],
-}
-
-function moveTo(next: State, to: SessionState): State {
-  if (!MOVES[next.state].includes(to))
-    throw new SessionStateError(`a session that is ${next.state} cannot become ${to}`)
-  return { ...next, state: to }
-}
-
-function foldConfigured(next: State, record: NewRecord<'session.configured'>): State {
-  const { instructions, options, model, workspace, title, hold, allow, metadata } = record
-  if (instructions !== undefined) next.instructions = instructions
-  if (options !== undefined) next.options = { ...next.options, ...options }
-  if (model !== undefined) next.model = model
-  if (workspace !== undefined) next.workspace = workspace
-  if (title !== undefined) next.title = title
-  if (hold !== undefined) next.hold = hold
-  if (allow !== undefined) next.allow = allow
-  if (metadata !== undefined) next.metadata = mergedOptions(next.metadata, metadata)
-  return next
-}
-
-function mergedOptions(
-  before: Record<string, string>,
-  changes: Record<string, string | null>,
-): Record<string, string> {
-  const after = new Map(Object.entries(before))
-  for (const [key, value] of Object.entries(changes)) {
-    if (value === null) after.delete(key)
-    else after.set(key, value)
-  }
-  return Object.fromEntries(after)
 }

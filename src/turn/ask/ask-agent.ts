@@ -2,18 +2,11 @@
  * One turn of an agent provider. Its program's group and its native state are recorded the moment they are known, its
  * reply before it is let go.
  */
-import { clock } from '../../clock.js'
-import { limits } from '../../limits.js'
 import type {
   AgentEvent,
-  AgentHost,
   AgentProvider,
   AgentSession,
-  JsonObject,
-  McpStdioServer,
-  PrivateFile,
   ProviderSettings,
-  ToolCall,
   WaitAnswer,
 } from '../../provider/contract.js'
 import { Deaths } from '../../provider/deaths.js'
@@ -24,33 +17,23 @@ import {
   reportFailure,
   saysNothing,
 } from '../../provider/failure.js'
+import type { AgentHost, McpStdioServer, PrivateFile } from '../../provider/host-contract.js'
 import { KeptServerHost } from '../../provider/kept-server-host.js'
 import { tagOfRun } from '../../provider/process-tag.js'
 import { createHost, killEscaped } from '../../provider/program.js'
 import { secretsOf } from '../../provider/secrets.js'
-import type { Ask, CallRecord, ProcessGroup, RunError, Usage } from '../../session/fields.js'
+import type { Ask, ProcessGroup, RunError } from '../../session/fields.js'
 import type { Session } from '../../session/session.js'
-import { shortenedInput } from '../asks.js'
 import { decisionOf, programPrompt } from '../prompt/program-prompt.js'
 import type { TurnEvent } from '../step/turn-event.js'
 import type { TurnStop } from '../stop.js'
-import { cappedResult } from '../tools/toolbox.js'
-import {
-  endedEarly,
-  Gathered,
-  offContract,
-  orStopped,
-  shownEvent,
-  type TurnEnds,
-  untilStopped,
-  withinGrace,
-} from './events.js'
-import { isDeeperThan } from './levels.js'
+import { endedEarly, offContract, orStopped, type TurnEnds, untilStopped, withinGrace } from './events.js'
+import { type EventSinks, Heard, storedState } from './program-events.js'
 import { StorageGuard } from './storage-guard.js'
 import type { UncaughtErrors } from './uncaught-errors.js'
 
 /** What an agent's turn is given of its surroundings. */
-export interface AgentTurn {
+export interface AgentTurn extends EventSinks {
   settings: ProviderSettings
   stop: TurnStop
   uncaught: UncaughtErrors
@@ -60,10 +43,6 @@ export interface AgentTurn {
   keepsServer(): boolean
   /** Makes what happens in mid-turn durable before it returns; what it throws is a failure of storage. */
   persist(event: TurnEvent): void
-  /** Calls as they are stored: what is too large for a line is in a blob. */
-  callRecord(call: ToolCall): CallRecord
-  onText(text: string): void
-  note(text: string): void
 }
 
 export type AgentOutcome =
@@ -212,86 +191,6 @@ async function killApart({ state, store }: Session, [first]: ProcessGroup[]): Pr
     await killEscaped(first, tagOfRun(state.run.run_id, store.root))
 }
 
-/** What a program's turn has come to, event by event. */
-class Heard {
-  reply: string | undefined
-  question: { wait: 'approval' | 'input'; asks: Ask[] } | undefined
-  /** When a tool of the program last failed. */
-  toolFailedAtMs = Number.NEGATIVE_INFINITY
-  private readonly gathered = new Gathered()
-
-  constructor(
-    private readonly session: Session,
-    private readonly storage: StorageGuard,
-    private readonly turn: AgentTurn,
-  ) {}
-
-  get usage(): Usage | null {
-    return this.gathered.usage
-  }
-
-  get used(): { usage?: Usage } {
-    return this.gathered.used
-  }
-
-  take(event: AgentEvent): void {
-    if (this.reply !== undefined || this.question !== undefined) throw offContract('an event after its end')
-    if (event?.type === 'text') this.turn.onText(String(event.text))
-    else if (event?.type === 'usage') this.gathered.count(event.usage)
-    else if (event?.type === 'note') this.turn.note(String(event.text).slice(0, limits.noteCharactersMax))
-    else if (event?.type === 'state')
-      this.storage.persist({ type: 'state_known', state: storedState(event.state) })
-    else if (event?.type === 'tool_started') this.toolStarted(event)
-    else if (event?.type === 'tool_finished') this.toolFinished(event)
-    else if (event?.type === 'wait')
-      this.question = { wait: event.kind === 'input' ? 'input' : 'approval', asks: checkAsks(event.asks) }
-    else if (event?.type === 'done') this.reply = this.gathered.add(event.reply)
-    else throw offContract(`an event ${shownEvent(event)}`)
-  }
-
-  private toolStarted({ call_id, tool, input }: Extract<AgentEvent, { type: 'tool_started' }>): void {
-    if (!isName(call_id) || !isName(tool)) throw offContract('a tool without a name')
-    const call = this.turn.callRecord({ call_id, name: tool, input: plainObject(input) })
-    this.storage.persist({ type: 'program_tool_started', call })
-  }
-
-  private toolFinished(event: Extract<AgentEvent, { type: 'tool_finished' }>): void {
-    const { call_id, tool } = event
-    if (!isName(call_id) || !isName(tool)) throw offContract('a tool without a name')
-    const { whole, content, is_error } = cappedResult(
-      Buffer.from(String(event.output)),
-      event.is_error === true,
-    )
-    if (is_error) this.toolFailedAtMs = clock.monotonic()
-    const output = whole === null ? null : this.session.writeBlob(whole)
-    this.storage.persist({ type: 'program_tool_finished', call_id, tool, content, is_error, output })
-  }
-}
-
-function checkAsks(asks: unknown): Ask[] {
-  if (!Array.isArray(asks) || asks.length === 0) throw offContract('a wait that asks for nothing')
-  const room = Math.floor(limits.asksCharactersMax / asks.length)
-  return asks.map((ask: Partial<Ask>) => {
-    if (!isName(ask?.call_id) || !isName(ask.tool))
-      throw offContract(`a question ${shownEvent(ask as never)}`)
-    return { call_id: ask.call_id, tool: ask.tool, input: shortenedInput(plainObject(ask.input), room) }
-  })
-}
-
-function isName(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && value.length <= limits.callNameCharactersMax
-}
-
-/** As JSON has it: what is no object of its kind is shown as a whole. */
-function plainObject(input: unknown): JsonObject {
-  // First: to write a deep one as JSON is what it would break.
-  if (isDeeperThan(input, limits.inputLevelsMax)) throw offContract('an input of too many levels')
-  const value = JSON.parse(JSON.stringify(input ?? {})) as unknown
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as JsonObject)
-    : { value }
-}
-
 async function open(
   session: Session,
   provider: AgentProvider,
@@ -329,12 +228,4 @@ async function letGo(agent: AgentSession | undefined, how: 'suspend' | 'stop'): 
     // What matters of the turn is recorded already.
   }
   return null
-}
-
-/** As it is recorded. */
-function storedState(state: unknown): string {
-  if (!(state instanceof Uint8Array)) throw offContract('a state that is no bytes')
-  if (state.length > limits.providerStateBytesMax)
-    throw offContract(`a state of ${state.length} bytes; ${limits.providerStateBytesMax} are the most`)
-  return Buffer.from(state).toString('base64')
 }

@@ -6,8 +6,9 @@ import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { limits } from '../../limits.js'
-import type { JsonObject, LaunchCommand, LaunchedProgram } from '../../provider/contract.js'
+import type { JsonObject } from '../../provider/contract.js'
 import { describeFailure } from '../../provider/failure.js'
+import type { LaunchCommand, LaunchedProgram } from '../../provider/host-contract.js'
 import { ProcessEnd, type Tool } from './tool.js'
 
 export interface McpServer {

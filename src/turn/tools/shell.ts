@@ -1,7 +1,7 @@
 /** `shell`: a command in the workspace, in a process group of its own that never outlives the call. */
 import { limits } from '../../limits.js'
-import type { LaunchedProgram } from '../../provider/contract.js'
 import { killerOf } from '../../provider/deaths.js'
+import type { LaunchedProgram } from '../../provider/host-contract.js'
 import { ProcessEnd, type Tool, textField } from './tool.js'
 
 const TERMINATE_MS = 500

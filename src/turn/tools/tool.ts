@@ -1,5 +1,6 @@
 /** What a tool is. */
-import type { JsonObject, LaunchCommand, LaunchedProgram, ToolDefinition } from '../../provider/contract.js'
+import type { JsonObject, ToolDefinition } from '../../provider/contract.js'
+import type { LaunchCommand, LaunchedProgram } from '../../provider/host-contract.js'
 import type { NewRecord } from '../../session/records.js'
 import type { TreePorts } from './tree-ports.js'
 

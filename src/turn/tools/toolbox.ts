@@ -2,14 +2,9 @@
 import { deadline } from '../../deadline.js'
 import { SubstratError } from '../../errors.js'
 import { limits } from '../../limits.js'
-import type {
-  JsonObject,
-  LaunchCommand,
-  LaunchedProgram,
-  ToolCall,
-  ToolDefinition,
-} from '../../provider/contract.js'
+import type { JsonObject, ToolCall, ToolDefinition } from '../../provider/contract.js'
 import { plainSentence } from '../../provider/failure.js'
+import type { LaunchCommand, LaunchedProgram } from '../../provider/host-contract.js'
 import { toolTimedOut } from '../../session/causes.js'
 import type { NewRecord } from '../../session/records.js'
 import { isAllowed } from '../step/calls.js'

@@ -4,12 +4,11 @@ import { join } from 'node:path'
 import { beforeEach } from 'vitest'
 import type {
   AgentEvent,
-  AgentHost,
   AgentSession,
-  McpStdioServer,
   ProviderFailure,
   ProviderSettings,
 } from '../../../src/provider/contract.js'
+import type { AgentHost, McpStdioServer } from '../../../src/provider/host-contract.js'
 import { recordedHost } from '../../support/programs.js'
 import { builtProvider, folder } from '../built.js'
 

@@ -4,10 +4,8 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type ConformanceFixture, conformanceCases } from '../../../src/provider/conformance/conformance.js'
 import type {
-  AgentHost,
   AgentProvider,
   AgentSession,
-  CallOptions,
   HeardOfTurn,
   InspectOptions,
   ModelEvent,
@@ -18,6 +16,7 @@ import type {
 } from '../../../src/provider/contract.js'
 import { exec } from '../../../src/provider/exec.js'
 import { providerFailure } from '../../../src/provider/failure.js'
+import type { AgentHost, CallOptions } from '../../../src/provider/host-contract.js'
 import { scripted } from '../../../src/provider/scripted.js'
 import { hang, model, says } from '../../support/turns.js'
 

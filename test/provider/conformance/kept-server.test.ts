@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
 import { processGroup } from '../../../src/host/identity.js'
 import { conformanceCases } from '../../../src/provider/conformance/conformance.js'
-import type { AgentHost, AgentProvider, ProviderSettings } from '../../../src/provider/contract.js'
+import type { AgentProvider, ProviderSettings } from '../../../src/provider/contract.js'
+import type { AgentHost } from '../../../src/provider/host-contract.js'
 import { agent } from '../../support/turns.js'
 
 const [SERVES, REPLACES, STOPS] = [

@@ -1,0 +1,88 @@
+/** What the records of the session itself do to its state: creation, settings, changes of its lifecycle. */
+import { SessionStateError } from '../../errors.js'
+import type { NewRecord, Place } from '../records.js'
+import type { Location, SessionState, State } from '../state.js'
+
+export function foldCreated(record: NewRecord<'session.created'> & Place, at: Location): State {
+  return {
+    format: record.format,
+    id: record.agent_id,
+    name: record.name,
+    title: null,
+    parent: record.parent,
+    path: record.path ?? record.name ?? record.agent_id,
+    state: 'created',
+    hold: false,
+    gate: { isGated: false, permits: 0 },
+    isPoked: false,
+    metadata: {},
+    provider_name: record.provider,
+    options: record.options,
+    model: record.model,
+    workspace: record.workspace,
+    instructions: record.instructions,
+    allow: record.allow ?? [],
+    created_at: record.ts,
+    updated_at: record.ts,
+    suspended_at: null,
+    provider_state: null,
+    seed: null,
+    isSeedDue: false,
+    last_seq: at.seq,
+    last_offset: at.offset,
+    log_bytes: at.end,
+    context_offset: at.offset,
+    context_seq: at.seq,
+    compaction: null,
+    run: null,
+    reply: null,
+    keys: [],
+    keys_since: 0,
+    tokens: [],
+    delivered: [],
+    delivered_forgotten: 0,
+    owes: [],
+    isDone: false,
+    reminders: [],
+    watchers: [],
+    recovery: { interruption: null, barren_attempts: 0, unanswered_requests: 0 },
+  }
+}
+
+const MOVES: Record<SessionState, SessionState[]> = {
+  created: ['active', 'terminated'],
+  active: ['suspended', 'terminated'],
+  suspended: ['active', 'terminated'],
+  terminated: [],
+}
+
+export function moveTo(next: State, to: SessionState): State {
+  if (!MOVES[next.state].includes(to))
+    throw new SessionStateError(`a session that is ${next.state} cannot become ${to}`)
+  return { ...next, state: to }
+}
+
+export function foldConfigured(next: State, record: NewRecord<'session.configured'>): State {
+  const { instructions, options, model, workspace, title, hold, allow, metadata } = record
+  if (instructions !== undefined) next.instructions = instructions
+  if (options !== undefined) next.options = { ...next.options, ...options }
+  if (model !== undefined) next.model = model
+  if (workspace !== undefined) next.workspace = workspace
+  if (title !== undefined) next.title = title
+  if (hold !== undefined) next.hold = hold
+  if (allow !== undefined) next.allow = allow
+  if (metadata !== undefined) next.metadata = mergedOptions(next.metadata, metadata)
+  return next
+}
+
+function mergedOptions(
+  before: Record<string, string>,
+  changes: Record<string, string | null>,
+): Record<string, string> {
+  const after = new Map(Object.entries(before))
+  for (const [key, value] of Object.entries(changes)) {
+    if (value === null) after.delete(key)
+    else after.set(key, value)
+  }
+  return Object.fromEntries(after)
+}

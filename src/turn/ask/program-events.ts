@@ -1,0 +1,107 @@
+/** The events of a program's turn: what each of them records at once, and what the turn has come to. */
+import { clock } from '../../clock.js'
+import { limits } from '../../limits.js'
+import type { AgentEvent, JsonObject, ToolCall } from '../../provider/contract.js'
+import type { Ask, CallRecord, Usage } from '../../session/fields.js'
+import type { Session } from '../../session/session.js'
+import { shortenedInput } from '../asks.js'
+import { cappedResult } from '../tools/toolbox.js'
+import { Gathered, offContract, shownEvent } from './events.js'
+import { isDeeperThan } from './levels.js'
+import type { StorageGuard } from './storage-guard.js'
+
+/** Where events go that are not the end of the turn. */
+export interface EventSinks {
+  /** Calls as they are stored: what is too large for a line is in a blob. */
+  callRecord(call: ToolCall): CallRecord
+  onText(text: string): void
+  note(text: string): void
+}
+
+/** What a program's turn has come to, event by event. */
+export class Heard {
+  reply: string | undefined
+  question: { wait: 'approval' | 'input'; asks: Ask[] } | undefined
+  /** When a tool of the program last failed. */
+  toolFailedAtMs = Number.NEGATIVE_INFINITY
+  private readonly gathered = new Gathered()
+
+  constructor(
+    private readonly session: Session,
+    private readonly storage: StorageGuard,
+    private readonly sinks: EventSinks,
+  ) {}
+
+  get usage(): Usage | null {
+    return this.gathered.usage
+  }
+
+  get used(): { usage?: Usage } {
+    return this.gathered.used
+  }
+
+  take(event: AgentEvent): void {
+    if (this.reply !== undefined || this.question !== undefined) throw offContract('an event after its end')
+    if (event?.type === 'text') this.sinks.onText(String(event.text))
+    else if (event?.type === 'usage') this.gathered.count(event.usage)
+    else if (event?.type === 'note') this.sinks.note(String(event.text).slice(0, limits.noteCharactersMax))
+    else if (event?.type === 'state')
+      this.storage.persist({ type: 'state_known', state: storedState(event.state) })
+    else if (event?.type === 'tool_started') this.toolStarted(event)
+    else if (event?.type === 'tool_finished') this.toolFinished(event)
+    else if (event?.type === 'wait')
+      this.question = { wait: event.kind === 'input' ? 'input' : 'approval', asks: checkAsks(event.asks) }
+    else if (event?.type === 'done') this.reply = this.gathered.add(event.reply)
+    else throw offContract(`an event ${shownEvent(event)}`)
+  }
+
+  private toolStarted({ call_id, tool, input }: Extract<AgentEvent, { type: 'tool_started' }>): void {
+    if (!isName(call_id) || !isName(tool)) throw offContract('a tool without a name')
+    const call = this.sinks.callRecord({ call_id, name: tool, input: plainObject(input) })
+    this.storage.persist({ type: 'program_tool_started', call })
+  }
+
+  private toolFinished(event: Extract<AgentEvent, { type: 'tool_finished' }>): void {
+    const { call_id, tool } = event
+    if (!isName(call_id) || !isName(tool)) throw offContract('a tool without a name')
+    const { whole, content, is_error } = cappedResult(
+      Buffer.from(String(event.output)),
+      event.is_error === true,
+    )
+    if (is_error) this.toolFailedAtMs = clock.monotonic()
+    const output = whole === null ? null : this.session.writeBlob(whole)
+    this.storage.persist({ type: 'program_tool_finished', call_id, tool, content, is_error, output })
+  }
+}
+
+function checkAsks(asks: unknown): Ask[] {
+  if (!Array.isArray(asks) || asks.length === 0) throw offContract('a wait that asks for nothing')
+  const room = Math.floor(limits.asksCharactersMax / asks.length)
+  return asks.map((ask: Partial<Ask>) => {
+    if (!isName(ask?.call_id) || !isName(ask.tool))
+      throw offContract(`a question ${shownEvent(ask as never)}`)
+    return { call_id: ask.call_id, tool: ask.tool, input: shortenedInput(plainObject(ask.input), room) }
+  })
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= limits.callNameCharactersMax
+}
+
+/** As JSON has it: what is no object of its kind is shown as a whole. */
+function plainObject(input: unknown): JsonObject {
+  // First: to write a deep one as JSON is what it would break.
+  if (isDeeperThan(input, limits.inputLevelsMax)) throw offContract('an input of too many levels')
+  const value = JSON.parse(JSON.stringify(input ?? {})) as unknown
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as JsonObject)
+    : { value }
+}
+
+/** As it is recorded. */
+export function storedState(state: unknown): string {
+  if (!(state instanceof Uint8Array)) throw offContract('a state that is no bytes')
+  if (state.length > limits.providerStateBytesMax)
+    throw offContract(`a state of ${state.length} bytes; ${limits.providerStateBytesMax} are the most`)
+  return Buffer.from(state).toString('base64')
+}
