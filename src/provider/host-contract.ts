@@ -11,7 +11,7 @@ export interface CallOptions {
 /** What substrat does for an agent provider. */
 export interface AgentHost {
   /**
-   * Starts a program behind a gate: it execs only once its process group is on disk, so that recovery can find and kill
+   * Starts a program behind a barrier: it execs only once its process group is on disk, so that recovery can find and kill
    * what a crash leaves. From then on it dies with substrat. Rejects when `signal` is aborted before that. Use this for every program of a turn.
    */
   launch(command: LaunchCommand, options: CallOptions): Promise<LaunchedProgram>
