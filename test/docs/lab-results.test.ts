@@ -28,9 +28,12 @@ const LABS: Record<string, { attack: string; unit: string }> = {
 /** Labs that do not test durability. */
 const ELSEWHERE = ['bench', 'nodes', 'peer', 'suite']
 
+/** docs/comparison.md is made from this file, which has a shape of its own. */
+const COMPARISON = 'comparison.json'
+
 const results = new Map(
   readdirSync(RESULTS)
-    .filter((name) => name.endsWith('.json'))
+    .filter((name) => name.endsWith('.json') && name !== COMPARISON)
     .map((name) => {
       const result = JSON.parse(readFileSync(join(RESULTS, name), 'utf8')) as LabResult
       return [name.slice(0, -'.json'.length), result]
