@@ -1,5 +1,6 @@
 /** What the laboratory found, and how much it looked at. */
 import type { LabEnded, MachineLab } from '../machine/lab.js'
+import { CANARY, type Decoy } from './decoy.js'
 
 export interface Broken {
   /** Of what kind, and which one: enough to run it again alone. */
@@ -28,14 +29,60 @@ export class Findings {
   }
 }
 
-/** Runs the command, and reports whether it hangs or dies of an error that it does not handle. */
-export async function runToEnd(
-  lab: MachineLab,
+export interface Attempt {
+  lab: MachineLab
+  decoy: Decoy
+  findings: Findings
+  kind: string
+  name: string
+}
+
+type Say = (what: string) => void
+
+/** Runs the command, and reports whether it hangs, dies of an error that it does not handle, or leaves the home. */
+export async function runConfined(
+  { lab, decoy, findings, kind, name }: Attempt,
   command: string[],
-  report: (what: string) => void,
-): Promise<LabEnded> {
+): Promise<{ ended: LabEnded; say: Say }> {
+  const say: Say = (what) => findings.add(kind, name, command, what)
+  const before = decoy.print()
   const ended = await lab.run(command)
-  if (ended.isHung) report('it hangs')
-  if (ended.status === 1 || /\n {4}at /.test(ended.stderr)) report(`it dies: ${ended.stderr.slice(0, 600)}`)
-  return ended
+  const { status, stdout, stderr } = ended
+  if (ended.isHung) say('it hangs')
+  if (status === 1 || /\n {4}at /.test(stderr)) say(`it dies: ${stderr.slice(0, 600)}`)
+  if (decoy.print() !== before) say(`it changes what is outside\n${difference(before, decoy.print())}`)
+  if (`${stdout}${stderr}`.includes(CANARY)) say('it prints what is outside')
+  return { ended, say }
+}
+
+/** The same, and whether it makes a file elsewhere, or does not say why it failed. */
+export async function runExplained(
+  attempt: Attempt,
+  command: string[],
+): Promise<{ ended: LabEnded; say: Say }> {
+  const { lab } = attempt
+  const seen = lab.image()
+  const { ended, say } = await runConfined(attempt, command)
+  const outside = lab.image().differencesFrom(seen)
+  const strange = outside.find((file) => !/^(home|workspace)\//.test(file))
+  if (strange !== undefined) say(`it makes ${strange}`)
+  const { status, stderr } = ended
+  if (typeof status !== 'number' || status === 0) return { ended, say }
+  const last = stderr.trimEnd().split('\n').at(-1) ?? ''
+  if (!last.startsWith('substrat: ') || last === 'substrat: all is well')
+    say(`it does not say why: exit ${status} ${JSON.stringify(stderr.slice(-300))}`)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  if (/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/.test(last))
+    say(`its sentence steers the terminal: ${JSON.stringify(last.slice(0, 300))}`)
+  if (stderr.length > 20_000) say(`it repeats ${stderr.length} characters`)
+  return { ended, say }
+}
+
+function difference(before: string, after: string): string {
+  const lines = new Set(before.split('\n'))
+  return after
+    .split('\n')
+    .filter((line) => !lines.has(line))
+    .map((line) => `    ${line.slice(0, 200)}`)
+    .join('\n')
 }

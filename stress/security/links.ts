@@ -7,8 +7,8 @@ import { dirname, join } from 'node:path'
 import { ownIdentity } from '../../src/host/identity.js'
 import { makeHome } from '../damage/home.js'
 import type { MachineLab } from '../machine/lab.js'
-import { CANARY, Decoy } from './decoy.js'
-import { type Findings, runToEnd } from './finding.js'
+import { Decoy } from './decoy.js'
+import { type Findings, runConfined } from './finding.js'
 
 const KIND = 'link in the home'
 
@@ -91,7 +91,7 @@ export async function plantLinks(lab: MachineLab, findings: Findings, every = 1)
           decoy.reset()
           if (target === 'copy' && !existsSync(place)) continue
           plant(place, target === 'copy' ? decoy.copyOf(place) : decoy[target])
-          await tryCommand(lab, decoy, command, name, findings)
+          await runConfined({ lab, decoy, findings, kind: KIND, name }, command)
         }
       }
     }
@@ -105,27 +105,4 @@ function plant(place: string, target: string): void {
   rmSync(place, { recursive: true, force: true })
   mkdirSync(dirname(place), { recursive: true, mode: 0o700 })
   symlinkSync(target, place)
-}
-
-async function tryCommand(
-  lab: MachineLab,
-  decoy: Decoy,
-  command: string[],
-  name: string,
-  findings: Findings,
-): Promise<void> {
-  const before = decoy.print()
-  const say = (what: string): void => findings.add(KIND, name, command, what)
-  const { stdout, stderr } = await runToEnd(lab, command, say)
-  if (decoy.print() !== before) say(`it changes what is outside\n${difference(before, decoy.print())}`)
-  if (`${stdout}${stderr}`.includes(CANARY)) say('it prints what is outside')
-}
-
-function difference(before: string, after: string): string {
-  const lines = new Set(before.split('\n'))
-  return after
-    .split('\n')
-    .filter((line) => !lines.has(line))
-    .map((line) => `    ${line.slice(0, 200)}`)
-    .join('\n')
 }

@@ -5,8 +5,8 @@
 import { join } from 'node:path'
 import { makeHome } from '../damage/home.js'
 import type { MachineLab } from '../machine/lab.js'
-import { CANARY, Decoy } from './decoy.js'
-import { type Findings, runToEnd } from './finding.js'
+import { Decoy } from './decoy.js'
+import { type Findings, runExplained } from './finding.js'
 
 const KIND = 'hostile word'
 
@@ -87,39 +87,14 @@ export async function tryWords(lab: MachineLab, findings: Findings, every = 1): 
         if (turn % every !== 0 || !findings.begins(KIND, name)) continue
         lab.restore(home.image)
         const argv = line.split(' ').map((part) => part.replace('@', () => word))
-        await tryWord(lab, decoy, argv, name, findings)
+        const { ended, say } = await runExplained({ lab, decoy, findings, kind: KIND, name }, argv)
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+        if (ended.status !== 0 && /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/.test(ended.stderr))
+          say(`its words steer the terminal: ${JSON.stringify(ended.stderr.slice(0, 300))}`)
       }
     }
     lab.restore(home.image)
   } finally {
     decoy.close()
   }
-}
-
-async function tryWord(
-  lab: MachineLab,
-  decoy: Decoy,
-  argv: string[],
-  name: string,
-  findings: Findings,
-): Promise<void> {
-  const before = decoy.print()
-  const seen = lab.image()
-  const say = (what: string): void => findings.add(KIND, name, argv.slice(0, 1), what)
-  const { status, stdout, stderr } = await runToEnd(lab, argv, say)
-  if (decoy.print() !== before) say('it changes what is outside')
-  if (`${stdout}${stderr}`.includes(CANARY)) say('it prints what is outside')
-  const strange = lab
-    .image()
-    .differencesFrom(seen)
-    .find((file) => !/^(home|workspace)\//.test(file))
-  if (strange !== undefined) say(`it makes ${strange}`)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-  if (status !== 0 && /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/.test(stderr))
-    say(`its sentence steers the terminal: ${JSON.stringify(stderr.slice(0, 300))}`)
-  const last = stderr.trimEnd().split('\n').at(-1) ?? ''
-  if (typeof status === 'number' && status !== 0 && !last.startsWith('substrat: '))
-    say(`it does not say why: exit ${status} ${JSON.stringify(stderr.slice(-200))}`)
-  if (last === 'substrat: all is well') say('its sentence can be forged')
-  if (stderr.length > 20_000) say(`it repeats ${stderr.length} characters`)
 }

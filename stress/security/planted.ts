@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { makeHome } from '../damage/home.js'
 import type { MachineLab } from '../machine/lab.js'
-import { CANARY, Decoy } from './decoy.js'
-import { type Findings, runToEnd } from './finding.js'
+import { Decoy } from './decoy.js'
+import { type Attempt, type Findings, runExplained } from './finding.js'
 
 const KIND = 'hostile field'
 
@@ -87,7 +87,7 @@ export async function plantFields(lab: MachineLab, findings: Findings, every = 1
           if (!findings.begins(KIND, told)) continue
           lab.restore(home.image)
           writeFileSync(join(lab.root, name), withValue(raw), { mode: 0o600 })
-          await tryCommand(lab, decoy, command, told, findings)
+          await tryCommand({ lab, decoy, findings, kind: KIND, name: told }, command)
         }
       }
     }
@@ -131,32 +131,11 @@ function reframed({ crc, ...object }: Record<string, unknown>, field: string, ra
   return crc === undefined ? `${body}}` : `${body},"crc":"${crc32(body).toString(16).padStart(8, '0')}"}`
 }
 
-async function tryCommand(
-  lab: MachineLab,
-  decoy: Decoy,
-  command: string[],
-  name: string,
-  findings: Findings,
-): Promise<void> {
-  const before = decoy.print()
-  const seen = lab.image()
-  const say = (what: string): void => findings.add(KIND, name, command, what)
-  const { status, stdout, stderr } = await runToEnd(lab, command, say)
-  if (decoy.print() !== before || stdout.includes(CANARY)) say('it leaves the home')
-  const outside = lab.image().differencesFrom(seen)
-  const strange = outside.find((file) => !/^(home|workspace)\//.test(file))
-  if (strange !== undefined) say(`it makes ${strange}`)
+async function tryCommand(attempt: Attempt, command: string[]): Promise<void> {
+  const { ended, say } = await runExplained(attempt, command)
   if (Object.keys(Object.prototype).length > 0) say('the prototype of all objects has a key more')
-  if (command.includes('--json') && status === 0 && !isJson(stdout))
-    say(`its JSON is none: ${stdout.slice(0, 300)}`)
-  if (typeof status !== 'number' || status === 0) return
-  const last = stderr.trimEnd().split('\n').at(-1) ?? ''
-  if (!last.startsWith('substrat: ') || last === 'substrat: all is well')
-    say(`it does not say why: exit ${status} ${JSON.stringify(stderr.slice(-300))}`)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-  if (/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/.test(last))
-    say(`its sentence steers the terminal: ${JSON.stringify(last.slice(0, 300))}`)
-  if (last.length > 20_000) say(`it repeats ${last.length} characters`)
+  if (command.includes('--json') && ended.status === 0 && !isJson(ended.stdout))
+    say(`its JSON is none: ${ended.stdout.slice(0, 300)}`)
 }
 
 /** One value, or one on each line. */

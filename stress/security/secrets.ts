@@ -138,17 +138,15 @@ async function ask(lab: MachineLab, server: ModelServer, asked: Asked, findings:
   })
   const flags = ['--provider', variant.provider, '--model', 'm', ...variant.options(server.url)]
   const spawn = ['spawn', '--name', agent, ...flags]
-  const outputs = [await lab.run(spawn)]
-  const commands = [
+  const said = await outputOf(lab, [
+    spawn,
     ['send', agent, '--allow', 'all', '--max-steps', '2', 'hello', '--stream'],
     ['send', agent, 'hello again', '--json'],
     ['show', agent],
     ['log', agent, '--json'],
     ['log', agent],
     ['doctor', '--all', '--json'],
-  ]
-  for (const command of commands) outputs.push(await lab.run(command))
-  const said = outputs.map(({ stdout, stderr }) => stdout + stderr).join('\n')
+  ])
   const requests = server.requests.length
   server.requests.length = 0
   if (requests === 0)
@@ -159,11 +157,10 @@ async function ask(lab: MachineLab, server: ModelServer, asked: Asked, findings:
 async function askWithKeyFile(lab: MachineLab, server: ModelServer, findings: Findings): Promise<void> {
   server.setScenario({ responses: [], key: 'another' })
   const spawn = ['spawn', '--name', 'kf', '--provider', 'openai', '--model', 'm', '--option', 'key_file=key']
-  const asked = [
-    await lab.run([...spawn, '--option', `base_url=${server.url}/v1`]),
-    await lab.run(['send', 'kf', 'hello']),
-  ]
-  const said = asked.map(({ stdout, stderr }) => stdout + stderr).join('\n')
+  const said = await outputOf(lab, [
+    [...spawn, '--option', `base_url=${server.url}/v1`],
+    ['send', 'kf', 'hello'],
+  ])
   tell(lab, 'key file', spawn, said, [secretOf('KEY_FILE')], findings)
 }
 
@@ -174,12 +171,7 @@ function spawnExec(name: string, command: string): string[] {
 /** A program of an agent, and a tool of a model, that fail and print: but not what they were given. */
 async function runPrograms(lab: MachineLab, findings: Findings): Promise<void> {
   const spawn = spawnExec('program', 'echo to >&2; exit 3')
-  const ran = [
-    await lab.run(spawn),
-    await lab.run(['send', 'program', 'hello']),
-    await lab.run(['show', 'program']),
-  ]
-  const said = ran.map(({ stdout, stderr }) => stdout + stderr).join('\n')
+  const said = await outputOf(lab, [spawn, ['send', 'program', 'hello'], ['show', 'program']])
   tell(lab, 'programs', spawn, said, VARIABLES.map(secretOf), findings)
 }
 
@@ -212,6 +204,16 @@ async function control(lab: MachineLab, findings: Findings): Promise<void> {
   await lab.run(['send', 'prints', 'hello'])
   if (found(lab, [secretOf('SUBSTRAT_CANARY')]).length === 0)
     findings.add(KIND, 'the search itself', spawn, 'it does not find what a program has printed')
+}
+
+/** Of the commands, one after the other. */
+async function outputOf(lab: MachineLab, commands: string[][]): Promise<string> {
+  const outputs: string[] = []
+  for (const command of commands) {
+    const { stdout, stderr } = await lab.run(command)
+    outputs.push(stdout + stderr)
+  }
+  return outputs.join('\n')
 }
 
 function tell(
