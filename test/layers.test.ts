@@ -224,7 +224,7 @@ function cyclesIn(graph: Map<string, Import[]>): string[] {
   return [...found]
 }
 
-test('nobody relies on AbortSignal.timeout, which may never come (src/deadline.ts)', () => {
+test('nobody relies on AbortSignal.timeout, which may never come (src/timeout-signal.ts)', () => {
   const code = [...imports.keys(), ...pluginImports.keys()]
   const users = code.filter((file) =>
     withoutComments(readFileSync(join(root, file), 'utf8')).includes('AbortSignal.timeout'),

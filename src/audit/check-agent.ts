@@ -9,15 +9,15 @@ import { decodeSnapshot, snapshotOf } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import { waitIsGood } from '../session/status.js'
 import type { FileStore, LogReader, OpenedLog, Unframed } from '../storage/store.js'
-import { checkBeside } from './check-beside.js'
-import { checkKeys, checkKeysQuickly, type KeysSeen, keysSeen } from './check-keys.js'
-import { checkMailAtRest, checkPending } from './check-mail.js'
+import { checkBesideLog } from './check-beside.js'
+import { checkKeys, checkKeysQuickly, type OpenKeys, openKeys } from './check-keys.js'
+import { checkIdleMail, checkPending } from './check-mail.js'
 import { checkRecords } from './check-records.js'
-import { type Finding, type Found, foundIn, reportUnreadable } from './finding.js'
+import { type AddFinding, addFindingTo, type Finding, reportUnreadable } from './finding.js'
 
 /** Its whole log, to the last byte; its state, where it can be read. */
 export function checkAgent(store: FileStore, agentId: string, findings: Finding[]): State | undefined {
-  const found = foundIn(findings, agentId)
+  const found = addFindingTo(findings, agentId)
   return checkGuarded(store, agentId, found, () => {
     // First: a snapshot that is newer than our view of the log would look as if records were missing.
     const snapshot = store.snapshots.read(agentId)
@@ -34,7 +34,7 @@ export function checkAgent(store: FileStore, agentId: string, findings: Finding[
 
 /** What commands go by: the snapshot and what is behind it. */
 export function checkAgentQuickly(store: FileStore, agentId: string, findings: Finding[]): State | undefined {
-  const found = foundIn(findings, agentId)
+  const found = addFindingTo(findings, agentId)
   return checkGuarded(store, agentId, found, () => {
     const snapshot = store.snapshots.read(agentId)
     return withKeys(store, agentId, found, (keys, log) => {
@@ -50,10 +50,10 @@ export function checkAgentQuickly(store: FileStore, agentId: string, findings: F
 function withKeys(
   store: FileStore,
   agentId: string,
-  found: Found,
-  check: (keys: KeysSeen, log: LogReader) => State,
+  found: AddFinding,
+  check: (keys: OpenKeys, log: LogReader) => State,
 ): State | undefined {
-  const keys = keysSeen(store, agentId)
+  const keys = openKeys(store, agentId)
   let log: OpenedLog | undefined
   try {
     log = store.logs.openForRead(agentId)
@@ -65,29 +65,29 @@ function withKeys(
 }
 
 function checkState(store: FileStore, state: State, hasTornTail: boolean, findings: Finding[]): void {
-  const found = foundIn(findings, state.id)
+  const found = addFindingTo(findings, state.id)
   checkTokens(state, found)
-  checkBeside(store, state, found)
+  checkBesideLog(store, state, found)
   checkPending(store, state, found)
   const left: Finding[] = []
-  checkAtRest(store, state, hasTornTail, foundIn(left, state.id))
+  checkAtRest(store, state, hasTornTail, addFindingTo(left, state.id))
   // The lock is probed only where something depends on it: each probe is in a writer's way for a moment.
   if (left.length === 0 || store.isAgentHeld(state.id)) return
   findings.push(...left.map((finding) => ({ ...finding, last_seq: state.last_seq })))
 }
 
-function checkAtRest(store: FileStore, state: State, hasTornTail: boolean, found: Found): void {
+function checkAtRest(store: FileStore, state: State, hasTornTail: boolean, found: AddFinding): void {
   if (hasTornTail) found('a torn tail is cut by the first writer', 'the log ends in half a batch')
   if (state.state === 'active')
     found('no session is active without a holder', `state is ${state.state}: its process is gone`)
   const wait = state.run?.status === 'open' ? state.run.wait : null
   if (wait !== null && !waitIsGood(state, wait, readClock()))
     found('what a run waits for can still come', 'its token is worth nothing any more, or its time is over')
-  checkMailAtRest(store, state, found)
+  checkIdleMail(store, state, found)
 }
 
 /** A secret that somebody has must not be good for anything but what is asked now. */
-function checkTokens({ tokens, run }: State, found: Found): void {
+function checkTokens({ tokens, run }: State, found: AddFinding): void {
   const awaited = run?.status === 'open' ? run.wait?.resume_token_id : undefined
   const unawaited = tokens.filter(({ token_id, status }) => status === 'minted' && token_id !== awaited)
   if (unawaited.length > 0)
@@ -102,7 +102,7 @@ function checkSnapshot(
   log: LogReader,
   snapshot: Unframed,
   whole: Loaded,
-  found: Found,
+  found: AddFinding,
 ): void {
   const bySnapshot = load(agentId, log, snapshot).state
   const [known, folded] = [bySnapshot, whole.state].map((state) => JSON.stringify(snapshotOf(state)))
@@ -111,12 +111,12 @@ function checkSnapshot(
   sayWhatIsWrong(agentId, log, snapshot, found)
 }
 
-function sayWhatIsWrong(agentId: string, log: LogReader, snapshot: Unframed, found: Found): void {
+function sayWhatIsWrong(agentId: string, log: LogReader, snapshot: Unframed, found: AddFinding): void {
   const { why } = decodeSnapshot(snapshot, agentId, log)
   if (why !== undefined) found('a snapshot is whole', why)
 }
 
-function reportMissingLog(store: FileStore, agentId: string, found: Found): undefined {
+function reportMissingLog(store: FileStore, agentId: string, found: AddFinding): undefined {
   // Or the agent was taken away since it was listed.
   if (store.hasAgent(agentId))
     found('an agent that exists has its log', 'it is missing', store.logPath(agentId))
@@ -127,7 +127,7 @@ function reportMissingLog(store: FileStore, agentId: string, found: Found): unde
 function checkGuarded<T>(
   store: FileStore,
   agentId: string,
-  found: Found,
+  found: AddFinding,
   check: () => T | undefined,
 ): T | undefined {
   try {

@@ -2,9 +2,9 @@
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import { checkOperatorMail } from './check-mail.js'
-import { type Finding, type Found, foundIn, unlessUnreadable } from './finding.js'
+import { type AddFinding, addFindingTo, type Finding, unlessUnreadable } from './finding.js'
 
-export function checkBeside(store: FileStore, state: State, found: Found): void {
+export function checkBesideLog(store: FileStore, state: State, found: AddFinding): void {
   const openRun = state.run?.status === 'open' ? state.run.run_id : undefined
   for (const { runId, verb } of store.requests.requestsTo(state.id)) {
     // A holder takes them away when its run is over, or the next one does.
@@ -22,14 +22,14 @@ export function checkBeside(store: FileStore, state: State, found: Found): void 
 }
 
 /** What is no agent's: the operator's mail, and the lists of agents. */
-export function checkOwn(store: FileStore, findings: Finding[]): void {
-  const found = foundIn(findings, null)
+export function checkOperatorAndMarkers(store: FileStore, findings: Finding[]): void {
+  const found = addFindingTo(findings, null)
   unlessUnreadable(store.root, found, () => checkOperatorMail(store, found))
   unlessUnreadable(store.root, found, () => checkMarkers(store, found))
 }
 
-/** A spawn makes its cradle, its marker, its agent, in this order. */
-function checkMarkers(store: FileStore, found: Found): void {
+/** A spawn makes its staging directory, its marker and its agent, in this order. */
+function checkMarkers(store: FileStore, found: AddFinding): void {
   const isThere = (id: string): boolean => store.isSpawning(id) || store.hasAgent(id)
   for (const id of store.markedIds())
     if (!isThere(id)) found('a marker is of an agent', `there is no agent ${id}`)

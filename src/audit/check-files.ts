@@ -4,7 +4,7 @@
  */
 import { clock } from '../clock.js'
 import type { Entry, Unseen, Upkeep } from '../storage/store.js'
-import { type Finding, type Found, foundIn } from './finding.js'
+import { type AddFinding, addFindingTo, type Finding } from './finding.js'
 
 /** A living writer's temporary file is younger, where its name does not say who that is; so is what a living spawn or removal has on its way. */
 const TEMPORARY_AGE_MS = 10 * 60_000
@@ -22,7 +22,7 @@ export function checkFiles(
   const loose: Entry[] = []
   let owner: number | undefined
   for (const entry of entries) {
-    const found = foundIn(findings, entry.agentId)
+    const found = addFindingTo(findings, entry.agentId)
     if ('error' in entry) {
       found('everything in a home can be read', (entry.error as Error).message, entry.path)
       continue
@@ -34,7 +34,7 @@ export function checkFiles(
     checkKind(entry, found)
     checkStanding(entry, upkeep, found)
   }
-  for (const [agentId, group] of looseEntries(loose)) sayLoose(group, foundIn(findings, agentId))
+  for (const [agentId, group] of looseEntries(loose)) sayLoose(group, addFindingTo(findings, agentId))
 }
 
 /** By the agent in whose directory they are. */
@@ -57,18 +57,18 @@ function isLoose({ standing, isTheirs, facts }: Entry): boolean {
 }
 
 /** One for all of an agent: a home that was copied without its modes is one mistake. */
-function sayLoose([first, ...others]: Entry[], found: Found): void {
+function sayLoose([first, ...others]: Entry[], found: AddFinding): void {
   if (first === undefined) return
   const more = others.length === 0 ? '' : `, and ${others.length} more`
   found('a home is open to its owner alone', `its mode is ${octal(first.facts.mode)}${more}`, first.path)
 }
 
-function checkOwner({ path, facts }: Entry, owner: number, found: Found): void {
+function checkOwner({ path, facts }: Entry, owner: number, found: AddFinding): void {
   if (facts.owner !== owner)
     found('everything in a home is of one owner', `it belongs to user ${facts.owner}, not ${owner}`, path)
 }
 
-function checkKind({ path, standing, expectedKind, facts }: Entry, found: Found): void {
+function checkKind({ path, standing, expectedKind, facts }: Entry, found: AddFinding): void {
   // Whoever made the home may link its own AGENTS.md, or skills, into it.
   if (standing === 'users') return
   if (facts.kind === 'link') found('no link stands in a home', 'it is a symbolic link', path)
@@ -84,7 +84,7 @@ const WORDS: Record<Entry['facts']['kind'], string> = {
   other: 'a FIFO or a device',
 }
 
-function checkStanding(entry: Entry, upkeep: Upkeep | undefined, found: Found): void {
+function checkStanding(entry: Entry, upkeep: Upkeep | undefined, found: AddFinding): void {
   const { path, standing, facts } = entry
   const ageMs = clock.now() - facts.modifiedMs
   // What a link is, is said already.
@@ -99,10 +99,10 @@ function checkStanding(entry: Entry, upkeep: Upkeep | undefined, found: Found): 
 function isLeft({ path, expectedKind, writer }: Entry, ageMs: number, upkeep: Upkeep | undefined): boolean {
   if (writer !== 'unknown') return writer === 'dead'
   if (expectedKind === 'file') return ageMs > TEMPORARY_AGE_MS
-  return ageMs > ON_ITS_WAY_MS && upkeep?.isCradleAlive(path) !== true
+  return ageMs > ON_ITS_WAY_MS && upkeep?.isStagingAlive(path) !== true
 }
 
-function sayStale(path: string, ageMs: number, upkeep: Upkeep, found: Found): void {
+function sayStale(path: string, ageMs: number, upkeep: Upkeep, found: AddFinding): void {
   if (upkeep.isLocal) found('a lock directory is of use', 'on this file system nobody needs it', path)
   else
     found(

@@ -3,22 +3,22 @@ import { isOf, keptKeysAt } from '../session/key-index.js'
 import { placesInLog } from '../session/key-places.js'
 import type { State } from '../session/state.js'
 import type { FileStore, KeyFile, LogReader } from '../storage/store.js'
-import type { Found } from './finding.js'
+import type { AddFinding } from './finding.js'
 
-export interface KeysSeen {
+export interface OpenKeys {
   isThere: boolean
   /** Undefined also where its head does not check. To be closed. */
   index: KeyFile | undefined
 }
 
 /** To be asked before the log is opened: a writer that goes on meanwhile must not seem to have written ahead of it. */
-export function keysSeen(store: FileStore, agentId: string): KeysSeen {
+export function openKeys(store: FileStore, agentId: string): OpenKeys {
   const isThere = store.keys.isThere(agentId)
   return { isThere, index: isThere ? store.keys.open(agentId) : undefined }
 }
 
 /** One that is missing is no finding: it costs the next message with a key some time. Says whether it may be gone by. */
-export function checkKeysQuickly({ isThere, index }: KeysSeen, log: LogReader, found: Found): boolean {
+export function checkKeysQuickly({ isThere, index }: OpenKeys, log: LogReader, found: AddFinding): boolean {
   if (!isThere) return false
   if (index === undefined) found('a key index is whole', 'its head is damaged, or its size is wrong')
   else if (!isOf(log, index)) found('a key index is whole', 'the last record that it knows is not in the log')
@@ -28,10 +28,10 @@ export function checkKeysQuickly({ isThere, index }: KeysSeen, log: LogReader, f
 
 export function checkKeys(
   store: FileStore,
-  seen: KeysSeen,
+  seen: OpenKeys,
   log: LogReader,
   state: State,
-  found: Found,
+  found: AddFinding,
 ): void {
   const { index } = seen
   if (!checkKeysQuickly(seen, log, found) || index === undefined) return

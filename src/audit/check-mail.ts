@@ -4,21 +4,21 @@ import { isDeferred } from '../session/fold/mail.js'
 import type { State } from '../session/state.js'
 import { isInterrupted, needsPerson } from '../session/status.js'
 import type { FileStore } from '../storage/store.js'
-import type { Found } from './finding.js'
+import type { AddFinding } from './finding.js'
 
 /** Files that no crash leaves: whoever sent them was told that a message is stored. */
-export function checkPending(store: FileStore, state: State, found: Found): void {
+export function checkPending(store: FileStore, state: State, found: AddFinding): void {
   for (const path of damagedMail(store, state))
     found('what is in an inbox is a message', 'it holds none that can be read', path)
 }
 
-export function checkOperatorMail(store: FileStore, found: Found): void {
+export function checkOperatorMail(store: FileStore, found: AddFinding): void {
   for (const path of damagedOperatorMail(store))
     found('what is in an inbox is a message', 'it holds none that can be read', path)
 }
 
 /** Of an agent that nobody holds, once recovery has run. */
-export function checkMailAtRest(store: FileStore, state: State, found: Found): void {
+export function checkIdleMail(store: FileStore, state: State, found: AddFinding): void {
   const left = store.mail.ids(state.id).filter((id) => state.delivered.includes(id))
   if (left.length > 0) found('delivered mail is not in the inbox', left.join(', '))
   const due = state.owes.filter((owed) => !isDeferred(state, owed))
@@ -38,7 +38,7 @@ export function checkMailAtRest(store: FileStore, state: State, found: Found): v
 }
 
 /** Once every agent was looked at under this start of the kernel, recovery goes by the markers alone. */
-function checkMarker(store: FileStore, state: State, hasMail: boolean, found: Found): void {
+function checkMarker(store: FileStore, state: State, hasMail: boolean, found: AddFinding): void {
   const isUnfinished = state.run?.status === 'open' || isInterrupted(state) || needsPerson(state)
   const wantsTurn = state.state !== 'terminated' && (state.isPoked || state.reminders.length > 0)
   const needsVisit = hasMail || state.owes.length > 0 || isUnfinished || wantsTurn

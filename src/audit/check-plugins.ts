@@ -6,7 +6,7 @@
 import { readUserFile } from '../files/user-files.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import type { State } from '../session/state.js'
-import type { Found } from './finding.js'
+import type { AddFinding } from './finding.js'
 
 export interface PluginPlaces {
   /** oclif's list of the user's plugins, which may not be there. */
@@ -20,7 +20,7 @@ export interface PluginPlaces {
 export async function checkPlugins(
   { listPath, loaded, registry }: PluginPlaces,
   states: Iterable<State>,
-  found: Found,
+  found: AddFinding,
 ): Promise<void> {
   for (const name of installedIn(listPath, found))
     if (!loaded.has(name)) found('an installed plugin can be loaded', `${name} cannot be loaded`, listPath)
@@ -38,7 +38,7 @@ export async function checkPlugins(
   }
 }
 
-function installedIn(listPath: string, found: Found): string[] {
+function installedIn(listPath: string, found: AddFinding): string[] {
   const reportUnreadable = (why: string): string[] => {
     found('the list of plugins can be read', why, listPath)
     return []

@@ -3,9 +3,9 @@ import { SubstratError } from '../errors.js'
 import { recordsFrom } from '../session/load.js'
 import { type Content, isBlob } from '../session/shapes.js'
 import type { FileStore, LogReader } from '../storage/store.js'
-import type { Found } from './finding.js'
+import type { AddFinding } from './finding.js'
 
-export function checkRecords(store: FileStore, agentId: string, log: LogReader, found: Found): void {
+export function checkRecords(store: FileStore, agentId: string, log: LogReader, found: AddFinding): void {
   const delivered = new Set<string>()
   const named = new Set<string>()
   for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
@@ -32,7 +32,7 @@ function checkBlob(
   agentId: string,
   reference: Exclude<Content, string>,
   record: string,
-  found: Found,
+  found: AddFinding,
 ): void {
   const path = store.upkeep.blobPath(agentId, reference.blob)
   try {

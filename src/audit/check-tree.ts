@@ -2,11 +2,11 @@
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import { type Forest, readForest } from '../tree/forest.js'
-import { type Finding, type Found, foundIn, unlessUnreadable } from './finding.js'
+import { type AddFinding, addFindingTo, type Finding, unlessUnreadable } from './finding.js'
 
 export function checkTree(store: FileStore, findings: Finding[], forest = readForest(store)): void {
   for (const state of forest.agents.values()) {
-    const found = foundIn(findings, state.id)
+    const found = addFindingTo(findings, state.id)
     const why = forest.strays.get(state.id)
     if (why !== undefined) found("an agent's parent is there, and lives as long as it", why)
     checkPath(forest, state, found)
@@ -15,7 +15,7 @@ export function checkTree(store: FileStore, findings: Finding[], forest = readFo
   }
 }
 
-function checkPath({ agents }: Forest, { id, name, parent, path }: State, found: Found): void {
+function checkPath({ agents }: Forest, { id, name, parent, path }: State, found: AddFinding): void {
   const above = parent === null ? undefined : agents.get(parent)
   if (parent !== null && above === undefined) return
   const expected = above === undefined ? (name ?? id) : `${above.path}/${name ?? id}`
@@ -24,7 +24,7 @@ function checkPath({ agents }: Forest, { id, name, parent, path }: State, found:
 }
 
 /** Names are unique among living siblings, and each leads to its agent; a child without a name stands there by its id. */
-function checkEntry(store: FileStore, { id, name, parent }: State, found: Found): void {
+function checkEntry(store: FileStore, { id, name, parent }: State, found: AddFinding): void {
   if (parent === null && name === null) return
   if (parent !== null && !store.hasAgent(parent)) return
   const index = parent === null ? store.rootNames() : store.childNames(parent)

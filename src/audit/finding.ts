@@ -13,16 +13,16 @@ export interface Finding {
   last_seq?: number
 }
 
-export type Found = (invariant: Invariant, detail: string, path?: string) => void
+export type AddFinding = (invariant: Invariant, detail: string, path?: string) => void
 
-export function foundIn(findings: Finding[], agentId: string | null): Found {
+export function addFindingTo(findings: Finding[], agentId: string | null): AddFinding {
   return (invariant, detail, path) => {
     findings.push({ agent_id: agentId, invariant, detail, ...(path === undefined ? {} : { path }) })
   }
 }
 
 /** What is in the way of a look is a finding too, and the look goes on elsewhere. */
-export function reportUnreadable(error: unknown, path: string, found: Found): void {
+export function reportUnreadable(error: unknown, path: string, found: AddFinding): void {
   // A link is found by its name, once: that nothing behind it is read needs no saying.
   if (error instanceof SubstratError && error.code === 'HOME_EXPOSED') return
   const { message } = error as Error
@@ -30,7 +30,7 @@ export function reportUnreadable(error: unknown, path: string, found: Found): vo
   found('everything in a home can be read', message, typeof where === 'string' ? where : path)
 }
 
-export function unlessUnreadable(path: string, found: Found, look: () => void): void {
+export function unlessUnreadable(path: string, found: AddFinding, look: () => void): void {
   try {
     look()
   } catch (error) {

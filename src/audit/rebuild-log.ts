@@ -27,7 +27,7 @@ import { type Remains, remainsOf } from './remains.js'
 
 const SERVER_TERMINATE_MS = 1000
 
-export interface Surgeon {
+export interface RebuildOptions {
   command: string
   note(text: string): void
 }
@@ -36,20 +36,20 @@ export interface Surgeon {
 export async function rebuildLog(
   store: FileStore,
   agentId: string,
-  surgeon: Surgeon,
+  options: RebuildOptions,
 ): Promise<string | undefined> {
   const { base } = withLog(store, agentId, (log) => wholePart(store, agentId, log))
   const { index, lock } =
     base.parent === null || !store.hasAgent(base.parent)
-      ? await lockRoots(store, surgeon.command)
-      : await lockChildren(store, base.parent, surgeon.command)
+      ? await lockRoots(store, options.command)
+      : await lockChildren(store, base.parent, options.command)
   try {
-    const lease = await store.lockAgent(agentId, surgeon.command, 0)
+    const lease = await store.lockAgent(agentId, options.command, 0)
     if (lease === undefined) throw busyError(store, agentId)
     try {
       if (!isDamaged(store, agentId)) return undefined
       const mayLive = isFree(store, base, index.lookUp(base.name ?? base.id))
-      const { state, keysLost } = await operate(store, agentId, mayLive, { ...surgeon, lease })
+      const { state, keysLost } = await rebuildUnderLock(store, agentId, mayLive, { ...options, lease })
       if (state.state !== 'terminated' && (state.parent !== null || state.name !== null))
         index.reserve(state.name ?? state.id, state.id)
       return rebuildSentence(state, keysLost)
@@ -105,11 +105,11 @@ function isFree(store: FileStore, { id, parent }: State, owner: string | undefin
   return parent === null || isLiving(parent)
 }
 
-async function operate(
+async function rebuildUnderLock(
   store: FileStore,
   agentId: string,
   mayLive: boolean,
-  { note, lease }: Surgeon & { lease: Lease },
+  { note, lease }: RebuildOptions & { lease: Lease },
 ): Promise<{ state: State; keysLost: number }> {
   const { part, remains, bytes } = withLog(store, agentId, (log) => {
     const part = wholePart(store, agentId, log)
@@ -135,7 +135,7 @@ async function operate(
   lease.assertHeld()
   const kept = store.upkeep.keepDamaged(agentId).log ?? 'nothing'
   const records = [
-    ...(isLogged ? atRest(base) : [createdRecord(base)]),
+    ...(isLogged ? closingRecords(base) : [createdRecord(base)]),
     ...remains.settings,
     rebuiltRecord(store, agentId, kept, remains),
     ...(mayLive && !remains.isTerminated ? [] : [{ kind: 'session.terminated' } satisfies NewRecord]),
@@ -150,7 +150,7 @@ async function operate(
 }
 
 /** The end of what is open in the whole part. What became of it is lost, so nobody goes on with it. */
-function atRest(state: State): NewRecord[] {
+function closingRecords(state: State): NewRecord[] {
   const { run, warm } = state
   const end: NewRecord[] =
     run?.status === 'open'

@@ -13,7 +13,7 @@ import { readableState } from '../tree/names.js'
 import { looseEntries } from './check-files.js'
 import type { Finding } from './finding.js'
 import { INVARIANTS, type Rebuild } from './invariants.js'
-import { rebuildLog, type Surgeon } from './rebuild-log.js'
+import { type RebuildOptions, rebuildLog } from './rebuild-log.js'
 
 export interface Repair {
   agent_id: string | null
@@ -30,7 +30,7 @@ const ORDER: Rebuild[] = ['mode', 'log', 'snapshot', 'keys', 'visit', 'mail', 's
 export async function rebuildHome(
   store: FileStore,
   findings: Finding[],
-  surgeon: Surgeon,
+  options: RebuildOptions,
 ): Promise<Repair[]> {
   const repairs: Repair[] = []
   const known = new Known(store)
@@ -38,7 +38,7 @@ export async function rebuildHome(
     const found = findings.filter(({ invariant }) => INVARIANTS[invariant].rebuild === action)
     for (const agentId of new Set(found.map(({ agent_id }) => agent_id))) {
       try {
-        const done = await ACTIONS[action]({ store, agentId, surgeon, known })
+        const done = await ACTIONS[action]({ store, agentId, options, known })
         if (done !== undefined) repairs.push({ agent_id: agentId, done, isDone: true })
       } catch (error) {
         if (!(error instanceof SubstratError)) throw error
@@ -57,54 +57,54 @@ export async function rebuildHome(
   return repairs
 }
 
-interface Patient {
+interface RebuildTarget {
   store: FileStore
   agentId: string | null
-  surgeon: Surgeon
+  options: RebuildOptions
   known: Known
 }
 
 /** Each says what it did, or undefined where there was nothing to do any more. */
-const ACTIONS: Record<Rebuild, (patient: Patient) => Promise<string | undefined>> = {
-  log: ({ store, agentId, surgeon }) => rebuildLog(store, agentId as string, surgeon),
-  async snapshot({ store, agentId, surgeon }) {
-    const lease = await store.lockAgent(agentId as string, surgeon.command, 0)
+const ACTIONS: Record<Rebuild, (target: RebuildTarget) => Promise<string | undefined>> = {
+  log: ({ store, agentId, options }) => rebuildLog(store, agentId as string, options),
+  async snapshot({ store, agentId, options }) {
+    const lease = await store.lockAgent(agentId as string, options.command, 0)
     if (lease === undefined) throw busyError(store, agentId as string)
     try {
       store.snapshots.clear(agentId as string)
     } finally {
       await lease.release()
     }
-    await visit(store, agentId as string, surgeon.command)
+    await visit(store, agentId as string, options.command)
     return 'its snapshot was made again from its log'
   },
-  async keys({ store, agentId, surgeon }) {
-    await visit(store, agentId as string, surgeon.command, (session) => session.rebuildKeys())
+  async keys({ store, agentId, options }) {
+    await visit(store, agentId as string, options.command, (session) => session.rebuildKeys())
     return 'its key index was made again from its log'
   },
-  async visit({ store, agentId, surgeon }) {
-    await visit(store, agentId as string, surgeon.command)
+  async visit({ store, agentId, options }) {
+    await visit(store, agentId as string, options.command)
     return 'what a dead writer had left was put right'
   },
-  async mail({ store, agentId, surgeon }) {
+  async mail({ store, agentId, options }) {
     const aside =
       agentId === null
         ? setAside(store, null)
-        : await underLock(store, agentId, surgeon, () => setAside(store, agentId))
+        : await underLock(store, agentId, options, () => setAside(store, agentId))
     return aside.length === 0 ? undefined : `what is no message is kept as ${aside.join(', ')}`
   },
-  async sweep({ store, agentId, surgeon }) {
+  async sweep({ store, agentId, options }) {
     if (agentId === null) store.sweepHome()
-    else await underLock(store, agentId, surgeon, () => store.sweepAgent(agentId))
+    else await underLock(store, agentId, options, () => store.sweepAgent(agentId))
     return 'what dead writers had left was removed'
   },
   /** That of its children, and the one that it stands in itself. */
-  async index({ store, agentId, surgeon, known }) {
+  async index({ store, agentId, options, known }) {
     const own = agentId === null ? undefined : readableState(store, agentId)
     const parents = own === undefined ? [agentId] : [agentId, own.parent]
     for (const parent of parents) {
       if (known.mended.has(parent)) continue
-      await mendIndex(store, parent, known.childrenOf(parent), known.isEveryAgentRead, surgeon.command)
+      await mendIndex(store, parent, known.childrenOf(parent), known.isEveryAgentRead, options.command)
       known.mended.add(parent)
     }
     const what =
@@ -142,7 +142,7 @@ async function visit(
 async function underLock<T>(
   store: FileStore,
   agentId: string,
-  { command }: Surgeon,
+  { command }: RebuildOptions,
   act: () => T,
 ): Promise<T> {
   const lease = await store.lockAgent(agentId, command, 0)

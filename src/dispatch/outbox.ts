@@ -17,7 +17,7 @@ export async function flushOutbox(ctx: Context, session: Session, isRepeat: bool
   for (const agentId of told) ctx.deliveries.wake(agentId)
 }
 
-/** An agent that said `complete`. A child that was born since keeps it alive: there are no orphans. */
+/** An agent that said `complete`. A child that was spawned since keeps it alive: there are no orphans. */
 async function end(ctx: Context, session: Session): Promise<void> {
   await stopKeptServer(session, (text) => ctx.reporter.note(text))
   const { lock } = await lockChildren(ctx.store, session.id, ctx.command)

@@ -56,7 +56,7 @@ export function startTurn(
   )
 }
 
-/** The turn that an agent was born with. */
+/** The turn of the prompt that an agent was spawned with. */
 export function firstTurn(ctx: Context, session: Session, options: TurnOptions): Promise<Run> {
   return runTurn(ctx, session, (provider, sources) => ({ type: 'ask', provider, sources }), options)
 }

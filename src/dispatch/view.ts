@@ -4,7 +4,7 @@ import type { Usage } from '../session/fields.js'
 import type { PastRun } from '../session/past-run.js'
 import { readRecord, readRecordText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
-import type { Brief } from '../session/snapshot-layout.js'
+import type { AgentSummary } from '../session/snapshot-layout.js'
 import type { Location, Run, RunStatus, SessionState, State, Wait } from '../session/state.js'
 import type { Status } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
@@ -54,7 +54,7 @@ export interface WaitView {
 }
 
 /** `hasMail`: for who looks at many. */
-export function viewAgent(store: FileStore, state: Brief, hasMail?: MailIndex): AgentView {
+export function viewAgent(store: FileStore, state: AgentSummary, hasMail?: MailIndex): AgentView {
   return {
     id: state.id,
     name: state.name,

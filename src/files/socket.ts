@@ -10,7 +10,7 @@ export interface ServedSocket {
   close(): void
 }
 
-/** Listens when it settles, for this user alone: the directory is 0700 since its birth, and so is the socket 0600. */
+/** Listens when it settles, for this user alone: the directory is 0700 from the start, and so is the socket 0600. */
 export async function serveSocket(
   path: string,
   onConnection: (connection: Socket) => Promise<void>,

@@ -3,10 +3,10 @@
  * made again first, and what is told is what is left.
  */
 
+import { type AuditReport, auditHome } from '../audit/audit.js'
 import { checkFiles } from '../audit/check-files.js'
 import { checkPlugins, type PluginPlaces } from '../audit/check-plugins.js'
-import { type Diagnosis, diagnose } from '../audit/diagnose.js'
-import { type Finding, foundIn, reportUnreadable } from '../audit/finding.js'
+import { addFindingTo, type Finding, reportUnreadable } from '../audit/finding.js'
 import { INVARIANTS, VERDICTS, type Verdict } from '../audit/invariants.js'
 import { rebuildHome } from '../audit/rebuild.js'
 import { refuseInTool } from '../dispatch/caller.js'
@@ -63,8 +63,8 @@ export async function rebuild(root: string, options: DoctorOptions, open: () => 
     return { examined: tell(root, before, options, []), failure: undefined }
   const ctx = open()
   refuseInTool(ctx.caller, 'rebuild what is in a home')
-  const surgeon = { command: ctx.command, note: (text: string) => ctx.reporter.note(text) }
-  const repairs = await rebuildHome(ctx.store, before.findings, surgeon)
+  const rebuildOptions = { command: ctx.command, note: (text: string) => ctx.reporter.note(text) }
+  const repairs = await rebuildHome(ctx.store, before.findings, rebuildOptions)
   const after = await lookAt(root, options)
   const told = repairs.map(({ agent_id, done, isDone }) => ({
     agent: agent_id,
@@ -99,15 +99,15 @@ export function failureOfHome({ findings, home }: Examined): SubstratError | und
   })
 }
 
-interface Looked extends Diagnosis {
+interface Looked extends AuditReport {
   /** Whether home.json cannot be read, so that nothing but the names could be looked at. */
   isUnreadable: boolean
 }
 
 async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
   const { store, trouble } = openLeniently(root)
-  const looked = store === undefined ? namesAlone(root) : await diagnosisOf(store, options.all)
-  const found = foundIn(looked.findings, null)
+  const looked = store === undefined ? namesAlone(root) : await auditOf(store, options.all)
+  const found = addFindingTo(looked.findings, null)
   // What the disk does not give is no damage: nobody shall move it away for that.
   if (trouble?.code === 'CORRUPT') found('home.json is whole', trouble.message, FileStore.factsPath(root))
   else if (trouble !== undefined) reportUnreadable(trouble, root, found)
@@ -130,24 +130,24 @@ function openLeniently(root: string): { store?: FileStore | undefined; trouble?:
 }
 
 /** Where not even the agents can be listed, the names say why. */
-async function diagnosisOf(store: FileStore, isWhole: boolean): Promise<Diagnosis> {
+async function auditOf(store: FileStore, isWhole: boolean): Promise<AuditReport> {
   try {
-    return await diagnose(store, isWhole)
+    return await auditHome(store, isWhole)
   } catch (error) {
     const looked = namesAlone(store.root)
-    reportUnreadable(error, store.root, foundIn(looked.findings, null))
+    reportUnreadable(error, store.root, addFindingTo(looked.findings, null))
     return looked
   }
 }
 
 /** Of a home without a home.json that can be read. */
-function namesAlone(root: string): Diagnosis {
+function namesAlone(root: string): AuditReport {
   const findings: Finding[] = []
   const entries = [...FileStore.survey(root)]
   checkFiles(entries, undefined, findings)
   const agents = new Set(entries.flatMap(({ agentId }) => agentId ?? []))
   if (agents.size > 0 && !entries.some(({ path }) => path === FileStore.factsPath(root)))
-    foundIn(findings, null)(
+    addFindingTo(findings, null)(
       'a home has its home.json',
       'it is missing: the next command that writes makes one',
     )

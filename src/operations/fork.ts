@@ -11,7 +11,7 @@ import { SubstratError } from '../errors.js'
 import { readText } from '../session/read.js'
 import type { NewRecord } from '../session/records.js'
 import { randomUuid } from '../start/random.js'
-import { createAgent } from '../tree/birth.js'
+import { createAgent } from '../tree/create-agent.js'
 import { createdRecord } from '../tree/created.js'
 import { checkName } from '../tree/names.js'
 import { checkWorkspace } from './spawn.js'
@@ -29,7 +29,7 @@ export interface ForkRequest {
 
 /** On disk when it returns, beside the agent that it comes from; that one is left as it is. */
 export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResult> {
-  // It is born beside that one, which then is below the caller too.
+  // It is spawned beside that one, which then is below the caller too.
   checkReach(ctx.store, ctx.caller, request.agentId, 'fork')
   const from = readState(ctx.store, request.agentId)
   const provider = request.provider ?? from.provider_name

@@ -7,7 +7,7 @@ import { type AgentView, type TurnResult, viewAgent, viewTurn } from '../dispatc
 import { SubstratError } from '../errors.js'
 import { countPending, type MailIndex, whoHasMail } from '../mail/inbox.js'
 import type { WatchedStatus } from '../session/fields.js'
-import { peekBrief } from '../session/peek-brief.js'
+import { peekSummary } from '../session/peek-summary.js'
 import { readMessageText, readText } from '../session/read.js'
 import type { SessionState, State } from '../session/state.js'
 import { isUnfinished, type Status } from '../session/status.js'
@@ -44,7 +44,7 @@ export function listAgents(store: FileStore | undefined, filter: ListFilter): Li
   const ids = store.agentIds()
   const hasMail = whoHasMail(store)
   const agents = ids.map((id) => listedAgent(store, id, hasMail))
-  return agents.filter((agent) => matches(agent, filter)).sort(byBirth)
+  return agents.filter((agent) => matches(agent, filter)).sort(byCreation)
 }
 
 /** The word for each agent, with its status, for the completion of a shell. */
@@ -118,7 +118,7 @@ function nextCommand(store: FileStore, state: State, holder: Holder | null): str
 
 function listedAgent(store: FileStore, id: string, hasMail: MailIndex): ListedAgent {
   try {
-    const state = peekBrief(store, id, hasMail(id))
+    const state = peekSummary(store, id, hasMail(id))
     if (state === undefined) throw missingLog(store, id)
     return viewAgent(store, state, hasMail)
   } catch (error) {
@@ -134,11 +134,11 @@ function matches(agent: ListedAgent, { status, state, roots, all }: ListFilter):
   return (all || agent.state !== 'terminated') && (!roots || agent.parent === null)
 }
 
-function byBirth(a: ListedAgent, b: ListedAgent): number {
-  const [x, y] = [bornAt(a), bornAt(b)]
+function byCreation(a: ListedAgent, b: ListedAgent): number {
+  const [x, y] = [createdAt(a), createdAt(b)]
   return x < y ? -1 : x > y ? 1 : a.id < b.id ? -1 : 1
 }
 
-function bornAt(agent: ListedAgent): string {
+function createdAt(agent: ListedAgent): string {
   return 'created_at' in agent ? agent.created_at : ''
 }

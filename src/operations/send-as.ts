@@ -2,7 +2,7 @@
  * `send` in the name of an agent: from a shell in one of its tools, or by a person with `--from`. The rules of the tree
  * hold, and the message goes through the inbox.
  */
-import { deadline } from '../deadline.js'
+
 import { answeredInLog, idOfKey, isOwnTurn, keyConflict, nextIdOfKey } from '../dispatch/answered.js'
 import type { Context } from '../dispatch/context.js'
 import { nameOf, type OnOutcome, type Outcome, wordOf } from '../dispatch/outcome.js'
@@ -18,6 +18,7 @@ import { openDurable } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import { isToContinue } from '../session/status.js'
 import { randomUuid } from '../start/random.js'
+import { timeoutSignal } from '../timeout-signal.js'
 import { checkMayWrite } from '../tree/relations.js'
 import { beginWait } from '../tree/waits.js'
 import { replyIn } from '../turn/tools/tree/correspondence.js'
@@ -132,7 +133,7 @@ async function converse(
     const whyNot = await ctx.deliveries.runUntil(
       to.id,
       () => reply() !== undefined,
-      AbortSignal.any([ctx.shutdown.whenRequested, deadline(ctx.bounds.turnTimeoutMs)]),
+      AbortSignal.any([ctx.shutdown.whenRequested, timeoutSignal(ctx.bounds.turnTimeoutMs)]),
     )
     const found = reply()
     onOutcome(outcomeOf(ctx, readState(ctx.store, to.id), found, messageId, whyNot))

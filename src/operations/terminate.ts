@@ -2,7 +2,7 @@
  * `terminate`: an agent ended for good, alone or with all below it, the lowest first.
  *
  * What is on disk if we die: some agents are terminated, each with none living below it, and the next call ends the rest.
- * That a parent has no living child is looked at, and its end is recorded, under the lock of its children: nobody is born
+ * That a parent has no living child is looked at, and its end is recorded, under the lock of its children: no agent is spawned
  * below it in between. Nobody waits for an agent's lock with that one in hand, so it can be waited for within the visit.
  */
 import { clock } from '../clock.js'
@@ -51,11 +51,11 @@ async function terminateAll(
       for (const { id } of living) onTerminated(await terminateOne(ctx, id))
       return
     } catch (error) {
-      // One was born meanwhile: once more, with that one. In a cycle that was forged on disk nobody is the lowest.
+      // One was spawned meanwhile: once more, with that one. In a cycle that was forged on disk nobody is the lowest.
       const ids = living.map(({ id }) => id).join()
       repeats = ids === before ? repeats + 1 : 0
       before = ids
-      if (!isNewborn(error) || repeats === REPEATS_MAX || clock.monotonic() >= until) throw error
+      if (!hasNewChild(error) || repeats === REPEATS_MAX || clock.monotonic() >= until) throw error
     }
   }
 }
@@ -85,6 +85,6 @@ function askIfHeld(ctx: Context, agentId: string): void {
     ask(ctx, agentId, 'terminate')
 }
 
-function isNewborn(error: unknown): boolean {
+function hasNewChild(error: unknown): boolean {
   return error instanceof SubstratError && error.code === 'HAS_CHILDREN'
 }

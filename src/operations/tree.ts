@@ -3,8 +3,8 @@
 import { type AgentView, viewAgent } from '../dispatch/view.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { type MailIndex, whoHasMail } from '../mail/inbox.js'
-import { peekBrief } from '../session/peek-brief.js'
-import type { Brief } from '../session/snapshot-layout.js'
+import { peekSummary } from '../session/peek-summary.js'
+import type { AgentSummary } from '../session/snapshot-layout.js'
 import type { FileStore } from '../storage/store.js'
 import { branchOf, type Forest, forestOf } from '../tree/forest.js'
 
@@ -34,7 +34,7 @@ export interface TreeRequest {
 export function viewTree(store: FileStore | undefined, { agentId, all }: TreeRequest): TreeView {
   if (store === undefined) return { agents: [], stray: [] }
   const hasMail = whoHasMail(store)
-  const peekAt = (_: FileStore, id: string): Brief | undefined => peekBrief(store, id, hasMail(id))
+  const peekAt = (_: FileStore, id: string): AgentSummary | undefined => peekSummary(store, id, hasMail(id))
   const forest = agentId === undefined ? forestOf(store, peekAt) : branchOf(store, agentId, all, peekAt)
   const shown = new Set<string>()
   const nodeOf = (id: string): TreeNode | undefined => {
@@ -73,11 +73,11 @@ export function damageOf({ stray }: TreeView): SubstratError | undefined {
   })
 }
 
-function isShown({ agents, strays }: Forest<Brief>, id: string, all: boolean): boolean {
+function isShown({ agents, strays }: Forest<AgentSummary>, id: string, all: boolean): boolean {
   return !strays.has(id) && (all || agents.get(id)?.state !== 'terminated')
 }
 
-function viewNode(store: FileStore, state: Brief, hasMail: MailIndex, children: TreeNode[]): TreeNode {
+function viewNode(store: FileStore, state: AgentSummary, hasMail: MailIndex, children: TreeNode[]): TreeNode {
   // Not by spreading: of very many agents that would take half the time.
   const node = viewAgent(store, state, hasMail) as TreeNode
   node.hold = state.hold

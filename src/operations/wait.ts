@@ -3,7 +3,6 @@
  * holds is watched.
  */
 import { sleep } from '../clock.js'
-import { deadline } from '../deadline.js'
 import type { Context, Visited } from '../dispatch/context.js'
 import { failureOfLatest, nameOf, wordOf } from '../dispatch/outcome.js'
 import { missingLog } from '../dispatch/read-state.js'
@@ -15,6 +14,7 @@ import { openDurable, openForRead } from '../session/open-for-read.js'
 import type { State } from '../session/state.js'
 import { isDue, isInterrupted, waitIsGood } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
+import { timeoutSignal } from '../timeout-signal.js'
 import { beginWait, type WaitEdge } from '../tree/waits.js'
 import type { ListedAgent } from './look.js'
 import { whyStuck } from './stuck.js'
@@ -42,7 +42,8 @@ export async function waitForAgents(
 ): Promise<void> {
   const { agentIds, timeoutMs } = request
   const { whenRequested } = ctx.shutdown
-  const signal = timeoutMs === null ? whenRequested : AbortSignal.any([whenRequested, deadline(timeoutMs)])
+  const signal =
+    timeoutMs === null ? whenRequested : AbortSignal.any([whenRequested, timeoutSignal(timeoutMs)])
   const edges = await edgesOf(ctx, agentIds)
   try {
     const watch = new Watch(ctx, request)

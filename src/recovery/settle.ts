@@ -23,7 +23,7 @@ import type { Run } from '../session/state.js'
 import type { ToolPolicy } from '../turn/step/turn-event.js'
 import { heardOf } from './heard.js'
 import { restRecords, settlement } from './settlement.js'
-import { diagnose, type Row } from './table.js'
+import { type Row, rowOf } from './table.js'
 
 /**
  * How long a provider may look into its own store, and no longer than the command waits for a busy agent: one that hangs must
@@ -59,7 +59,7 @@ export async function settle(session: Session, options: SettleOptions): Promise<
   removeDelivered(session)
   const now = readClock()
   if (needsRebase(session.state, now)) session.append([{ kind: 'clock.set_back', clock: now }])
-  const row = diagnose(session.state, now)
+  const row = rowOf(session.state, now)
   const server = await stopServerOfTurn(session, options)
   const isBeside = server.isLeft && session.state.run?.status === 'open'
   const left = { home: session.store.root, ended: server.ended, note: options.note }

@@ -41,7 +41,7 @@ export const RECOVERY_TABLE: Record<Row, { found: string; action: Action }> = {
 }
 
 /** Call with the agent's lock held: an open run then has no living holder. */
-export function diagnose(state: State, now: ClockReading): Row {
+export function rowOf(state: State, now: ClockReading): Row {
   const { run } = state
   if (run?.status !== 'open') return 'A'
   if (run.wait !== null)

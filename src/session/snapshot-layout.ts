@@ -18,7 +18,7 @@ const NO_GATE = JSON.stringify(GATE).replace(/[{}]/g, '\\$&')
 const ENDED = `\\{"run_id":${TEXT},"boot_id":${TEXT},"status":"(?:completed|failed|cancelled|interrupted)"`
 
 /** What lists show. Of an agent at rest `run` is null: its latest turn is over, and nothing that is shown comes of it. */
-export type Brief = Pick<
+export type AgentSummary = Pick<
   State,
   | 'id'
   | 'name'
@@ -136,7 +136,7 @@ function beginning({ run_id, boot_id, status, ...rest }: Run): object {
  * What lists show, from a snapshot without its head and its checksum. Undefined where the agent is not at rest, or a text has
  * an escape in it.
  */
-export function briefAtRest(text: string): Brief | undefined {
+export function idleSummary(text: string): AgentSummary | undefined {
   // Not by endsWith, which compares letter by letter.
   const found = text.slice(-END.length) === END ? BEGINNING.exec(text) : null
   if (found === null) return undefined

@@ -16,7 +16,7 @@ import { isLeftover, parseMailFile, parseReturnedFile } from './paths.js'
 /** False where a message of that name is stored already. `beforeLink`: see `createWhole`. */
 export function putMessage(path: string, bytes: Buffer, beforeLink?: () => void): boolean {
   const directory = dirname(path)
-  // An agent is born with its inbox, synced; this is for one that was deleted by hand.
+  // A spawn makes the inbox and syncs it; this is for one that was deleted by hand.
   if (io.mkdir('mail.mkdir', directory)) io.syncDirectory('mail.sync_directory', dirname(directory))
   return createWhole('mail.put', path, bytes, beforeLink)
 }

@@ -12,8 +12,8 @@ import { serveSocket } from '../files/socket.js'
 import { fileSystemType, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { confine } from '../host/disk/operation.js'
-import { type Birth, createAgent } from './birth.js'
 import { Boots } from './boots.js'
+import { createAgent, type NewAgentFiles } from './create-agent.js'
 import { type HomeFacts, makeHome, readHome, refuseWithoutFacts } from './home.js'
 import { KeptServerFiles } from './kept-servers.js'
 import { KeyIndexes } from './keys.js'
@@ -130,14 +130,14 @@ export class FileStore {
     return statIfThere('agents.stat', this.paths.agent(agentId).root) !== undefined
   }
 
-  /** Whether a spawn is making it. Asked before `hasAgent`, it cannot miss one that is just born. */
+  /** Whether a spawn is making it. Asked before `hasAgent`, it cannot miss one that is just created. */
   isSpawning(agentId: string): boolean {
     return statIfThere('agents.stat', this.paths.spawning(agentId).root) !== undefined
   }
 
   /** On disk with its first batch, marked, and locked by us, when it returns. */
-  createAgent(birth: Birth): Promise<Lease> {
-    return createAgent(this.paths, this.locks, birth)
+  createAgent(files: NewAgentFiles): Promise<Lease> {
+    return createAgent(this.paths, this.locks, files)
   }
 
   /** Gone when it returns, or, where we die, aside until the next sweep: never there by half. Under its lock. */
@@ -255,7 +255,7 @@ export class FileStore {
 
   // Leftovers of writers that died
 
-  /** Temps in the home itself, cradles of spawns, what is left of removed agents. Says how many it removed. */
+  /** Temporary files in the home itself, staging directories of spawns, what is left of removed agents. Says how many it removed. */
   sweepHome(): number {
     return sweepHome(this.paths, this.locks)
   }

@@ -1,7 +1,7 @@
-/** What writers that died have left: temps, cradles, sockets, agents that were being taken apart. None of it is anybody's. */
+/** What writers that died have left: temporary files, staging directories, sockets, agents that were being taken apart. None of it is anybody's. */
 import { clock } from '../clock.js'
 import * as io from '../host/disk/io.js'
-import { sweepCradles } from './birth.js'
+import { sweepStaging } from './create-agent.js'
 import type { LockSystem } from './locks/lease.js'
 import { sweepAbandoned, sweepLeftovers } from './maildir.js'
 import { type AgentPaths, type HomePaths, isRemovedLeftover, isSocket } from './paths.js'
@@ -15,7 +15,7 @@ export function sweepHome(paths: HomePaths, locks: LockSystem): number {
   const temps = directories.map((directory) => sweepAbandoned(directory, now - LEFTOVER_AGE_MS))
   const removed = io.listDirectory('sweep.list', paths.agents).filter(isRemovedLeftover)
   for (const name of removed) io.removeTree('remove.tree', `${paths.agents}/${name}`)
-  return temps.reduce((sum, count) => sum + count, sweepCradles(paths, locks) + removed.length)
+  return temps.reduce((sum, count) => sum + count, sweepStaging(paths, locks) + removed.length)
 }
 
 /** Under the agent's lock. Its inbox and the index of its children are written without that lock. */

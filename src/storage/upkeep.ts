@@ -39,7 +39,7 @@ export class Upkeep {
   }
 
   /** Whether the spawn that is building an agent there lives. */
-  isCradleAlive(path: string): boolean {
+  isStagingAlive(path: string): boolean {
     if (!isSpawnLeftover(path.slice(path.lastIndexOf('/') + 1))) return false
     return isHeld({ ...this.locks, isLocal: true }, `${path}/lock`)
   }

@@ -11,7 +11,7 @@ import type { FileStore, Lease, NameIndex } from '../storage/store.js'
 import { firstParent } from './forest.js'
 import { readableState } from './names.js'
 
-/** Those that live, and can be read, in the order of their birth. */
+/** The living children that can be read, oldest first. */
 export function livingChildren(store: FileStore, parentId: string): State[] {
   return childrenOf(store, parentId).filter(({ state }) => state !== 'terminated')
 }
@@ -37,7 +37,7 @@ export function livingBelow(store: FileStore, agent: State): State[] {
   return visit(agent)
 }
 
-/** The index of a parent's children, locked and complete: nobody is born below it, and it does not end, until release. */
+/** The index of a parent's children, locked and complete: until release no agent is spawned below it, and it does not end. */
 export async function lockChildren(
   store: FileStore,
   parentId: string,
@@ -73,7 +73,7 @@ export async function lockRoots(
 
 /**
  * Gives every living child, or root, its entry again and takes away the entries that lead nowhere, also in an index that says
- * it is complete. `candidates` may be out of date, but for those that were born since: they have their entries.
+ * it is complete. `candidates` may be out of date, but for those spawned since: they have their entries.
  */
 export async function mendIndex(
   store: FileStore,

@@ -36,7 +36,7 @@ export function readForest(store: FileStore): Forest {
 
 /** The same of less than their whole states. */
 export function forestOf<A extends Kin>(store: FileStore, look: Look<A>): Forest<A> {
-  return plant(store, store.agentIds(), look)
+  return buildForest(store, store.agentIds(), look)
 }
 
 /**
@@ -50,7 +50,7 @@ export function branchOf<A extends Kin>(
   look: Look<A>,
 ): Forest<A> {
   const ids = isWhole ? undefined : branchIds(store, agentId)
-  return plant(store, ids ?? store.agentIds(), look)
+  return buildForest(store, ids ?? store.agentIds(), look)
 }
 
 /** The agent and all below it, the lowest first; a cycle is gone round once. */
@@ -96,11 +96,11 @@ function branchIds(store: FileStore, agentId: string): string[] | undefined {
   return [...new Set([...ids, ...seen])]
 }
 
-function plant<A extends Kin>(store: FileStore, ids: string[], look: Look<A>): Forest<A> {
+function buildForest<A extends Kin>(store: FileStore, ids: string[], look: Look<A>): Forest<A> {
   const agents = new Map<string, A>()
   const strays = new Map<string, string>()
   const parents = new Map<string, string>()
-  // A parent that was not in the list, or was born since, is looked at too.
+  // A parent that was not in the list, or was spawned since, is read too.
   const next = [...ids]
   for (let id = next.pop(); id !== undefined; id = next.pop()) {
     if (agents.has(id) || strays.has(id)) continue
@@ -114,7 +114,7 @@ function plant<A extends Kin>(store: FileStore, ids: string[], look: Look<A>): F
   }
   for (const state of [...agents.values()]) nameStray(store, { agents, strays }, state, look)
   for (const id of inCycles(agents)) strays.set(id, 'its parents go round in a cycle')
-  return { agents, strays, ...linkKin(agents, strays, parents) }
+  return { agents, strays, ...linkAgents(agents, strays, parents) }
 }
 
 /** Reads no lock, so what looks wrong may only be new: it is looked at again, the parent first. */
@@ -157,16 +157,16 @@ function inCycles(agents: Map<string, Kin>): string[] {
   return found
 }
 
-function linkKin(
+function linkAgents(
   agents: Map<string, Kin>,
   strays: Map<string, string>,
   parents: Map<string, string>,
 ): Pick<Forest, 'children' | 'roots'> {
   const children = new Map<string, string[]>()
   const roots: string[] = []
-  const born: { id: string; created_at: string }[] = [...agents.values()]
-  for (const id of strays.keys()) if (!agents.has(id)) born.push({ id, created_at: '' })
-  for (const { id } of born.sort(oldestFirst)) {
+  const byCreation: { id: string; created_at: string }[] = [...agents.values()]
+  for (const id of strays.keys()) if (!agents.has(id)) byCreation.push({ id, created_at: '' })
+  for (const { id } of byCreation.sort(oldestFirst)) {
     const parent = parents.get(id)
     if (parent === undefined) {
       if (!strays.has(id)) roots.push(id)

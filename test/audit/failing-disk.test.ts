@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { diagnose } from '../../src/audit/diagnose.js'
+import { auditHome } from '../../src/audit/audit.js'
 import { rebuildHome } from '../../src/audit/rebuild.js'
 import { type DoctorOptions, examine, failureOfHome } from '../../src/operations/doctor.js'
 import { ProviderRegistry } from '../../src/provider/registry.js'
@@ -32,7 +32,7 @@ test('what could not be read at one of its two looks hides no damage', async () 
   rmSync(store.logPath(id))
   let reads = 0
   withFaults(failing('EIO', ({ name }) => name === 'read' && ++reads < 0))
-  await diagnose(store, true, 0)
+  await auditHome(store, true, 0)
   const all = reads
   let looked = 0
   for (const isLasting of [false, true]) {
@@ -40,7 +40,7 @@ test('what could not be read at one of its two looks hides no damage', async () 
       reads = 0
       const isHit = (): boolean => ++reads === n || (isLasting && reads > n)
       withFaults(failing('EIO', ({ name }) => name === 'read' && isHit()))
-      const found = await diagnose(store, true, 0).catch(() => undefined)
+      const found = await auditHome(store, true, 0).catch(() => undefined)
       // Where not even the agents can be listed its caller says so.
       if (found !== undefined) expect(found.findings.length, `${n} of ${all}`).toBeGreaterThan(0)
       looked += found === undefined ? 0 : 1
@@ -53,7 +53,7 @@ test('a repair that the disk is in the way of says so, with the error', async ()
   const store = tempStore()
   const id = await newAgent(store, { name: 'a' })
   rmSync(join(dirname(store.logPath(id)), 'events.jsonl'))
-  const { findings } = await diagnose(store, true, 0)
+  const { findings } = await auditHome(store, true, 0)
   withFaults(failing('EIO', ({ point }) => point === 'aside.log.fsync'))
   const repairs = await rebuildHome(store, findings, { command: 'test', note: () => undefined })
   expect(repairs).toMatchObject([{ agent_id: id, isDone: false, failure: { code: 'SYNC_FAILED' } }])

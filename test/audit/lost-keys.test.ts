@@ -19,7 +19,7 @@ import { tempStore } from '../support/temp.js'
 
 const PAGE_BYTES = 4096
 const PAGE_ENTRIES = 127
-const surgeon = { command: 'test', note: () => undefined }
+const options = { command: 'test', note: () => undefined }
 
 interface Aged {
   store: FileStore
@@ -108,7 +108,7 @@ test('of 50,000 keys, in a log that is lost from its middle on, only those of th
   expect(bad.size).toBe(PAGE_ENTRIES)
   change(all.index, damagePage(200))
   loseBehind(all, 0.5)
-  const told = await rebuildLog(all.store, all.id, surgeon)
+  const told = await rebuildLog(all.store, all.id, options)
   const lost = unknown(all)
   expect(lost.length).toBeGreaterThan(PAGE_ENTRIES / 2)
   expect(lost.filter((key) => !bad.has(key))).toEqual([])
@@ -127,7 +127,7 @@ describe('of a log that is lost from its middle on', () => {
     const all = await aged(400)
     change(all.index, edit)
     loseBehind(all, 0.3)
-    expect(await rebuildLog(all.store, all.id, surgeon)).not.toContain('carried over')
+    expect(await rebuildLog(all.store, all.id, options)).not.toContain('carried over')
     expect(unknown(all)).toEqual([])
   })
 
@@ -136,7 +136,7 @@ describe('of a log that is lost from its middle on', () => {
     const kept = keysOnPage(all, 0)
     change(all.index, (bytes, headBytes) => bytes.subarray(0, headBytes + PAGE_BYTES))
     loseBehind(all, 0.3)
-    const told = await rebuildLog(all.store, all.id, surgeon)
+    const told = await rebuildLog(all.store, all.id, options)
     const lost = unknown(all)
     expect(lost.filter((key) => kept.has(key))).toEqual([])
     const most = Number(/at most (\d+) keys/.exec(told ?? '')?.[1])
@@ -148,7 +148,7 @@ describe('of a log that is lost from its middle on', () => {
     const [all, other] = [await aged(200), await aged(300)]
     writeFileSync(all.index, readFileSync(other.index))
     loseBehind(all, 0.3)
-    await rebuildLog(all.store, all.id, surgeon)
+    await rebuildLog(all.store, all.id, options)
     expect(unknown(all, ['key 250', 'key 299'])).toEqual(['key 250', 'key 299'])
   })
 
@@ -156,7 +156,7 @@ describe('of a log that is lost from its middle on', () => {
     const small = await aged(200)
     const all = { ...small, keys: withMoreKeys(small, 7800) }
     loseBehind(all, 0)
-    await rebuildLog(all.store, all.id, surgeon)
+    await rebuildLog(all.store, all.id, options)
     rmSync(all.index)
     const sample = all.keys.filter((_, index) => index % 400 === 0)
     expect(unknown(all, sample)).toEqual([])
@@ -166,7 +166,7 @@ describe('of a log that is lost from its middle on', () => {
     const log = readFileSync(all.store.logPath(all.id))
     // Only what it was created from: `session.rebuilt` is behind the damage, and checks.
     writeFileSync(all.store.logPath(all.id), log.fill(0, 10, 20))
-    await rebuildLog(all.store, all.id, surgeon)
+    await rebuildLog(all.store, all.id, options)
     expect(unknown(all, [...sample, 'after'])).toEqual([])
   })
 })
@@ -175,7 +175,7 @@ test('the index is synced before the damaged log is replaced: until then it alon
   const all = await aged(200)
   loseBehind(all, 0.3)
   const steps = recordOperations()
-  await rebuildLog(all.store, all.id, surgeon)
+  await rebuildLog(all.store, all.id, options)
   const synced = steps.findIndex((step) => isSync(step) && step.path === all.index)
   expect(synced).toBeGreaterThanOrEqual(0)
   expect(synced).toBeLessThan(steps.findIndex(({ point }) => point === 'aside.sync_directory'))

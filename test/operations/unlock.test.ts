@@ -1,7 +1,7 @@
 /** Locks on a file system that is not local: a directory each, which outlives whoever is killed. */
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { diagnose } from '../../src/audit/diagnose.js'
+import { auditHome } from '../../src/audit/audit.js'
 import { unlock } from '../../src/operations/unlock.js'
 import { HomePaths } from '../../src/storage/paths.js'
 import type { FileStore } from '../../src/storage/store.js'
@@ -40,11 +40,11 @@ describe('a lock that outlives its holder', () => {
   test('keeps the agent busy, is found, and is broken by a person', async () => {
     leave(3_600_000)
     await expect(reopen(store, id)).rejects.toMatchObject({ code: 'LOCKED' })
-    const { findings } = await diagnose(store, false, 0)
+    const { findings } = await auditHome(store, false, 0)
     expect(findings).toMatchObject([{ invariant: 'a lock does not outlive its holder', path: directory }])
     expect(unlocked()).toEqual([directory])
     await (await reopen(store, id)).close(() => false)
-    expect((await diagnose(store, false, 0)).findings).toEqual([])
+    expect((await auditHome(store, false, 0)).findings).toEqual([])
   })
 
   test('of the whole home', () => {
@@ -59,7 +59,7 @@ test('one that was touched a moment ago is of a holder on another machine: only 
     directory.slice(0, -2),
     `${JSON.stringify({ pid: 7, host: 'build-2', command: 'substrat send', since: '2026-11-20T10:00:00.000Z' })}\n`,
   )
-  expect((await diagnose(store, false, 0)).findings).toEqual([])
+  expect((await auditHome(store, false, 0)).findings).toEqual([])
   expect(() => unlocked()).toThrow(
     expect.objectContaining({ code: 'LOCKED', message: expect.stringContaining('pid 7 on build-2') }),
   )

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { clock } from '../../src/clock.js'
 import { openForRead } from '../../src/session/open-for-read.js'
-import { peekBrief } from '../../src/session/peek-brief.js'
 import { peekState } from '../../src/session/peek-state.js'
+import { peekSummary } from '../../src/session/peek-summary.js'
 import { readRecord } from '../../src/session/read.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { checkChildless } from '../../src/tree/children.js'
@@ -50,7 +50,7 @@ function expectForeign(read: () => unknown): void {
   )
 }
 
-const READERS = [openForRead, peekState, (store: FileStore, id: string) => peekBrief(store, id, false)]
+const READERS = [openForRead, peekState, (store: FileStore, id: string) => peekSummary(store, id, false)]
 
 describe('the log of another agent is named', () => {
   test('by whoever reads the whole state, or a part of it', () => {

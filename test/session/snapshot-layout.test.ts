@@ -1,6 +1,6 @@
 /** One module writes the order of a snapshot's fields, and reads by it. */
 import { expect, test } from 'vitest'
-import { briefAtRest, snapshotFields } from '../../src/session/snapshot-layout.js'
+import { idleSummary, snapshotFields } from '../../src/session/snapshot-layout.js'
 import type { State } from '../../src/session/state.js'
 import { newSession } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
@@ -23,8 +23,8 @@ test('the order in which a state was put together has no part in what is written
   const state = await stateAtRest()
   const other = reversed({ ...state, gate: reversed(state.gate), recovery: reversed(state.recovery) })
   expect(bodyOf(other)).toBe(bodyOf(state))
-  expect(briefAtRest(bodyOf(other))).toEqual(briefAtRest(bodyOf(state)))
-  expect(briefAtRest(bodyOf(other))).toMatchObject({ id: state.id, name: 'a', log_bytes: state.log_bytes })
+  expect(idleSummary(bodyOf(other))).toEqual(idleSummary(bodyOf(state)))
+  expect(idleSummary(bodyOf(other))).toMatchObject({ id: state.id, name: 'a', log_bytes: state.log_bytes })
 })
 
 test('the order of a run has none either', async () => {
@@ -36,6 +36,6 @@ test('the order of a run has none either', async () => {
 
 test('what is not at rest is left to the parser', async () => {
   const state = await stateAtRest()
-  expect(briefAtRest(bodyOf({ ...state, gate: { isGated: true, permits: 0 } }))).toBeUndefined()
-  expect(briefAtRest(bodyOf({ ...state, name: 'a "b"' }))).toBeUndefined()
+  expect(idleSummary(bodyOf({ ...state, gate: { isGated: true, permits: 0 } }))).toBeUndefined()
+  expect(idleSummary(bodyOf({ ...state, name: 'a "b"' }))).toBeUndefined()
 })

@@ -6,7 +6,7 @@ import { recordsFrom } from '../../src/session/load.js'
 import type { NewRecord, SessionRecord } from '../../src/session/records.js'
 import { openForAppend, type Session } from '../../src/session/session.js'
 import type { FileStore } from '../../src/storage/store.js'
-import { createAgent, type TreeBounds } from '../../src/tree/birth.js'
+import { createAgent, type TreeBounds } from '../../src/tree/create-agent.js'
 import { completedRecord, reply } from '../../src/turn/step/records.js'
 
 export interface AgentFacts {

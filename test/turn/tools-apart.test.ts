@@ -12,8 +12,8 @@ import { waitFor } from '../support/wait.js'
 
 /** The time of each call is over when the test says so. */
 const times: AbortController[] = []
-vi.mock('../../src/deadline.js', () => ({
-  deadline: () => {
+vi.mock('../../src/timeout-signal.js', () => ({
+  timeoutSignal: () => {
     const time = new AbortController()
     times.push(time)
     return time.signal

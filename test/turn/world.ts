@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
 import type { ModelMessage } from '../../src/provider/contract.js'
 import { interruptedRecords, restRecords, settlement } from '../../src/recovery/settlement.js'
-import { diagnose, type Row } from '../../src/recovery/table.js'
+import { type Row, rowOf } from '../../src/recovery/table.js'
 import type { Ask, CallRecord, Decision } from '../../src/session/fields.js'
 import type { NewRecord, SessionRecord } from '../../src/session/records.js'
 import type { Call, Run, State } from '../../src/session/state.js'
@@ -372,7 +372,7 @@ export class World {
   }
 
   private settle(goesOn: boolean, unknownTool: 'stop' | 'continue', finished: string | undefined): void {
-    const row = diagnose(this.state, reading(this.now))
+    const row = rowOf(this.state, reading(this.now))
     this.rows.add(row)
     const facts = { policy: POLICY, unknownTool, goesOn, hasSurvivor: false, finished }
     this.append(settlement(this.state, row, facts))

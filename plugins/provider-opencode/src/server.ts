@@ -7,12 +7,12 @@
 import { setMaxListeners } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import type { JsonObject } from 'substrat/provider'
-import { deadline } from '../../shared/src/deadline.js'
 import { failure } from '../../shared/src/failure.js'
 import { type Exit, soonExited } from '../../shared/src/program/exit.js'
 import { readLines } from '../../shared/src/program/framing.js'
 import { objectOf, textOf } from '../../shared/src/program/json.js'
 import { parseJson } from '../../shared/src/program/parse.js'
+import { timeoutSignal } from '../../shared/src/timeout-signal.js'
 
 const LINE_BYTES_MAX = 32 * 1024 * 1024
 /** Of an answer: the messages of a session are one. */
@@ -123,7 +123,7 @@ export class Server {
       method,
       auth: `${USER}:${this.handle.password}`,
       headers: { 'content-type': 'application/json' },
-      signal: timeoutMs === undefined ? signal : AbortSignal.any([signal, deadline(timeoutMs)]),
+      signal: timeoutMs === undefined ? signal : AbortSignal.any([signal, timeoutSignal(timeoutMs)]),
       // A connection that is kept would be met again by the next server, which may have the same port.
       agent: false as const,
     }

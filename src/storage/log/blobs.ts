@@ -16,7 +16,7 @@ export interface BlobReference {
 
 export function writeBlob(agent: AgentPaths, content: Buffer): BlobReference {
   const blob = sha256Hex(content)
-  // An agent is born with this directory, synced; this is for one that was deleted by hand.
+  // A spawn makes this directory and syncs it; this is for one that was deleted by hand.
   if (io.mkdir('blob.mkdir', agent.blobs)) io.syncDirectory('blob.sync_directory', dirname(agent.blobs))
   createWhole('blob.create', agent.blob(blob), content)
   return { blob, bytes: content.length }

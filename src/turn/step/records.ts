@@ -6,7 +6,7 @@ import type { NewRecord } from '../../session/records.js'
 import type { Run, State } from '../../session/state.js'
 import type { ProviderKind, RunRequest, Step } from './turn-event.js'
 
-/** How every run begins: its batch, behind what makes the session active. `state` may be of an agent that is not born yet. */
+/** How every run begins: its batch, behind what makes the session active. `state` may be of an agent that is not on disk yet. */
 export function runStarted(state: Runnable, request: RunRequest): NewRecord[] {
   const { run_id, boot_id, prompt, sources } = request
   const records: NewRecord[] = []

@@ -75,7 +75,7 @@ export interface ToolOutcome {
 
 export type TurnEvent =
   | { type: 'begin'; provider: ProviderKind; run: RunRequest }
-  /** The first turn of a spawned agent: its run is in the log since its birth. */
+  /** The first turn of a spawned agent: its run is in the log since the spawn. */
   | { type: 'ask'; provider: ProviderKind; sources: PromptSource[] }
   /** The open run of a process that is gone is taken up again, or one whose time has come. */
   | {

@@ -1,5 +1,5 @@
 /** The tools of a turn: the built-in ones, and those of tool servers, which are started when the model is first asked. */
-import { deadline } from '../../deadline.js'
+
 import { SubstratError } from '../../errors.js'
 import { limits } from '../../limits.js'
 import type { JsonObject, ToolCall, ToolDefinition } from '../../provider/contract.js'
@@ -7,6 +7,7 @@ import { plainSentence } from '../../provider/failure.js'
 import type { LaunchCommand, LaunchedProgram } from '../../provider/host-contract.js'
 import { toolTimedOut } from '../../session/causes.js'
 import type { NewRecord } from '../../session/records.js'
+import { timeoutSignal } from '../../timeout-signal.js'
 import { isAllowed } from '../step/calls.js'
 import type { ToolPolicy } from '../step/turn-event.js'
 import { askOperator } from './ask-operator.js'
@@ -173,7 +174,7 @@ export class Toolbox {
   ): Promise<ToolResult> {
     const tool = this.tools.get(call.name)
     if (tool === undefined) return failedResult(`There is no tool ${call.name} now.`)
-    const timeout = tool.waits === true ? new AbortController().signal : deadline(this.options.timeoutMs)
+    const timeout = tool.waits === true ? new AbortController().signal : timeoutSignal(this.options.timeoutMs)
     const stop = AbortSignal.any([signal, timeout])
     const { workspace, home, tree } = this.options
     try {

@@ -1,7 +1,7 @@
 /** What the tools of the agent tree need of the outside: the caller's own session, and what only dispatch can do. */
 import type { ProviderSettings } from '../../provider/contract.js'
 import type { Session } from '../../session/session.js'
-import type { TreeBounds } from '../../tree/birth.js'
+import type { TreeBounds } from '../../tree/create-agent.js'
 
 export interface TreePorts {
   /** The caller's. Only its holder writes in it. */

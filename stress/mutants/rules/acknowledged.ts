@@ -47,7 +47,7 @@ export const ACKNOWLEDGED: Mutant[] = [
     name: 'an agent is born with a record that names a blob that is not there yet',
     place: 'storage/birth.ts createAgent',
     edits: { 'forOf:2': '' },
-    suites: ['storage/birth'],
+    suites: ['storage/create-agent'],
   },
   {
     name: 'what is read without the lock is told before it is synced',
@@ -70,7 +70,7 @@ export const ACKNOWLEDGED: Mutant[] = [
     name: 'the first records of an agent are not synced',
     place: 'storage/birth.ts createAgent',
     edits: { 'property:1.value': 'false' },
-    suites: ['storage/birth'],
+    suites: ['storage/create-agent'],
   },
   {
     name: 'the secret of a token is told before its record is synced',

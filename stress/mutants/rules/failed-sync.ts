@@ -36,7 +36,7 @@ export const FAILED_SYNC: Mutant[] = [
     name: 'a failed sync of a directory is a failed write',
     place: 'host/disk/operation.ts SYNCS',
     edits: { 'array:1.elements.2': '' },
-    suites: ['host/disk/io', 'storage/rules#6:', 'storage/birth'],
+    suites: ['host/disk/io', 'storage/rules#6:', 'storage/create-agent'],
   },
   {
     name: 'the failure to tidy up hides the failed sync',

@@ -53,19 +53,19 @@ export const FAILED_WRITE: Mutant[] = [
   {
     name: 'a spawn that fails leaves its cradle',
     step: 'spawn.remove',
-    suites: ['storage/birth'],
+    suites: ['storage/create-agent'],
   },
   {
     name: 'a spawn that fails leaves its marker',
     place: 'storage/birth.ts createAgent',
     edits: { 'catchClause:1.body.body.1': '' },
-    suites: ['storage/birth'],
+    suites: ['storage/create-agent'],
   },
   {
     name: 'a spawn that fails keeps its lock',
     place: 'storage/birth.ts createAgent',
     edits: { 'catchClause:1.body.body.2': '' },
-    suites: ['storage/birth'],
+    suites: ['storage/create-agent'],
   },
   {
     name: 'a snapshot that cannot be written is a failure of the command',

@@ -110,13 +110,13 @@ export const INTENT: Mutant[] = [
       'variable:5': '',
       'return:2': '',
     },
-    suites: ['tree/birth', 'tree/birth-below', 'tree/names'],
+    suites: ['tree/create-agent', 'tree/create-agent-below', 'tree/names'],
   },
   {
     name: 'an agent is there before its marker',
     place: 'storage/birth.ts createAgent',
     edits: { 'expression:3': '' },
-    suites: ['tree/birth', 'storage/birth'],
+    suites: ['tree/create-agent', 'storage/create-agent'],
   },
   {
     name: 'a message is removed before its record is made',

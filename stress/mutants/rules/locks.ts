@@ -117,7 +117,7 @@ export const LOCKS: Mutant[] = [
       'object:3':
         "(@expression:3.expression.callee(@properties.0.argument), @call:8.callee('log.open', @properties.1.value, 'write'))",
     },
-    suites: ['storage/birth'],
+    suites: ['storage/create-agent'],
   },
   {
     name: 'a home that is renamed while it is in use loses its locks',

@@ -23,12 +23,12 @@ export const NAMES_ON_DISK: Mutant[] = [
   {
     name: 'what is in the directory of a new agent is not synced',
     step: 'spawn.sync_directory',
-    suites: ['storage/birth'],
+    suites: ['storage/create-agent'],
   },
   {
     name: 'the rename of a new agent is not synced',
     step: 'spawn.sync_agents',
-    suites: ['storage/birth'],
+    suites: ['storage/create-agent'],
   },
   {
     name: 'a new agent is synced after its rename, not before',
@@ -39,7 +39,7 @@ export const NAMES_ON_DISK: Mutant[] = [
       'try:1.block.body.10': '',
       'try:1.block.body.11': '',
     },
-    suites: ['storage/birth'],
+    suites: ['storage/create-agent'],
   },
   {
     name: 'a directory of blobs that is made again is not synced',
@@ -136,7 +136,7 @@ export const NAMES_ON_DISK: Mutant[] = [
     name: 'a child is born before the name of its parent is synced',
     place: 'tree/birth.ts checkParent',
     edits: { 'expression:1': '' },
-    suites: ['tree/birth-below'],
+    suites: ['tree/create-agent-below'],
   },
   {
     name: 'an agent that is there already is told before its name is synced',

@@ -21,7 +21,7 @@ export const NAMES: Mutant[] = [
     name: 'a child may be called parent',
     place: 'tree/birth.ts createAgent',
     edits: { 'if:2': '' },
-    suites: ['tree/birth-below'],
+    suites: ['tree/create-agent-below'],
   },
   {
     name: 'a name is kept as it was composed',
@@ -51,7 +51,7 @@ export const NAMES: Mutant[] = [
     name: 'a name stays taken by the dead',
     place: 'tree/names.ts isAlive',
     edits: { 'logical:1': '@left' },
-    suites: ['tree/birth-below', 'tree/names'],
+    suites: ['tree/create-agent-below', 'tree/names'],
   },
   {
     name: 'a name leads to an agent that never came to be',

@@ -184,13 +184,13 @@ export const REBUILDABLE: Mutant[] = [
     name: 'the marker of a spawn that lives goes',
     place: 'dispatch/pending-visits.ts unmarkAbsent',
     edits: { 'logical:1': '@right' },
-    suites: ['tree/birth', 'dispatch/recovering'],
+    suites: ['tree/create-agent', 'dispatch/recovering'],
   },
   {
     name: 'the marker of an agent that was just born goes',
     place: 'dispatch/pending-visits.ts unmarkAbsent',
     edits: { 'logical:1': '@right || @left' },
-    suites: ['tree/birth'],
+    suites: ['tree/create-agent'],
     equivalent:
       'what is renamed between the two questions is found by the second look, which asks both once more',
   },

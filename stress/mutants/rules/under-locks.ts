@@ -9,13 +9,13 @@ export const UNDER_LOCKS: Mutant[] = [
       'call:3':
         "@call:2.callee.object.@{host/disk/io.ts open|function:1.id}('spawn.open', @arguments.1, 'create')",
     },
-    suites: ['storage/birth'],
+    suites: ['storage/create-agent'],
   },
   {
     name: 'a sweep takes the cradle of a spawn that lives',
     place: 'storage/birth.ts lockDeadCradle',
     edits: { 'call:2': '@arguments.1' },
-    suites: ['storage/birth'],
+    suites: ['storage/create-agent'],
   },
   {
     name: 'a sweep takes the cradle of a spawn that is about to lock it',
@@ -24,13 +24,13 @@ export const UNDER_LOCKS: Mutant[] = [
       'call:3':
         "@call:1.callee.object.@{host/disk/io.ts open|function:1.id}('sweep.open', @arguments.1, 'create')",
     },
-    suites: ['storage/birth'],
+    suites: ['storage/create-agent'],
   },
   {
     name: 'a sweep takes the cradle of a spawn that has just locked it',
     place: 'storage/birth.ts lockDeadCradle',
     edits: { 'logical:1': '@left.left !== undefined || Number.isNaN(0)' },
-    suites: ['storage/birth'],
+    suites: ['storage/create-agent'],
   },
   {
     name: 'the temporary file of a writer that lives is swept by its age',
@@ -54,7 +54,7 @@ export const UNDER_LOCKS: Mutant[] = [
       'expression:2':
         "@call:5.callee(@call:2.callee.object.@{host/disk/io.ts open|function:1.id}('lock.open', @call:4.arguments.2, 'create'))\n@self",
     },
-    suites: ['storage/birth'],
+    suites: ['storage/create-agent'],
   },
   {
     name: 'an index of names has no lock',
@@ -66,13 +66,13 @@ export const UNDER_LOCKS: Mutant[] = [
     name: 'a child is born while the index of its parent is not locked',
     place: 'tree/birth.ts createAgent',
     edits: { 'expression:1': '@expression:2\n@self' },
-    suites: ['tree/birth-below', 'operations/terminate'],
+    suites: ['tree/create-agent-below', 'operations/terminate'],
   },
   {
     name: 'the lock of an index is kept after a birth',
     place: 'tree/birth.ts createAgent',
     edits: { 'expression:2': '' },
-    suites: ['tree/birth', 'tree/names'],
+    suites: ['tree/create-agent', 'tree/names'],
   },
   {
     name: 'an agent ends without the lock of its children',

@@ -2,21 +2,21 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { sleep } from '../src/clock.js'
-import { deadline } from '../src/deadline.js'
+import { timeoutSignal } from '../src/timeout-signal.js'
 import { pluginPart } from './plugins/plugin-part.js'
 
-const ofPlugins = await pluginPart<{ deadline: typeof deadline }>('shared/src/deadline')
+const ofPlugins = await pluginPart<{ timeoutSignal: typeof timeoutSignal }>('shared/src/timeout-signal')
 
 test.each([
-  ['ours', deadline],
-  ['that of plugins', ofPlugins.deadline],
+  ['ours', timeoutSignal],
+  ['that of plugins', ofPlugins.timeoutSignal],
 ])(
   '%s comes also where only another signal knows of it, whatever is collected meanwhile',
-  async (_, deadline) => {
+  async (_, timeoutSignal) => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
     const other = new AbortController()
-    const either = AbortSignal.any([other.signal, deadline(200)])
+    const either = AbortSignal.any([other.signal, timeoutSignal(200)])
     while (!either.aborted) {
       await sleep(20)
       collect()

@@ -16,7 +16,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { diagnose } from '../../src/audit/diagnose.js'
+import { auditHome } from '../../src/audit/audit.js'
 import type { Finding } from '../../src/audit/finding.js'
 import { INVARIANTS, type Invariant } from '../../src/audit/invariants.js'
 import { type Repair, rebuildHome } from '../../src/audit/rebuild.js'
@@ -49,7 +49,7 @@ beforeEach(async () => {
 })
 
 async function found(isWhole = true): Promise<Finding[]> {
-  return (await diagnose(store, isWhole, 0)).findings
+  return (await auditHome(store, isWhole, 0)).findings
 }
 
 async function rebuilt(): Promise<Repair[]> {
@@ -401,7 +401,7 @@ describe('at first sight', () => {
 
   test('says how many it has read to the last byte, and who holds what', async () => {
     const session = await newSession(store, { name: 'held' })
-    expect(await diagnose(store, false, 0)).toMatchObject({
+    expect(await auditHome(store, false, 0)).toMatchObject({
       agents: 3,
       whole: 1,
       held: [{ agent_id: session.id, holder: { pid: process.pid } }],
@@ -425,14 +425,14 @@ describe('beside a living writer', () => {
 
   test('what was gone at the second look is none either', async () => {
     store.mark(randomUUID())
-    const looking = diagnose(store, true, 50)
+    const looking = auditHome(store, true, 50)
     for (const id of store.markedIds()) store.unmark(id, () => false)
     expect((await looking).findings).toEqual([])
   })
 
   test('an agent whose log went on meanwhile is alive', async () => {
     await leaveOpen(child)
-    const looking = diagnose(store, true, 50)
+    const looking = auditHome(store, true, 50)
     const session = await reopen(store, child)
     session.append([{ kind: 'provider.state', state: 'later' }])
     await session.abandon()
@@ -445,8 +445,8 @@ test('an agent that is taken away while it is looked at is no finding', async ()
   const removed: FileStore = Object.create(store, {
     agentIds: { value: () => [lead, child, randomUUID()] },
   })
-  expect((await diagnose(removed, true, 0)).findings).toEqual([])
-  expect((await diagnose(removed, false, 0)).findings).toEqual([])
+  expect((await auditHome(removed, true, 0)).findings).toEqual([])
+  expect((await auditHome(removed, false, 0)).findings).toEqual([])
 })
 
 describe('the marker', () => {
@@ -507,7 +507,7 @@ describe('whatever is there', () => {
         () => symlinkSync('/nowhere', path),
       ]) {
         garbage()
-        const outcome = await diagnose(store, true, 0).catch((error: Error) => error)
+        const outcome = await auditHome(store, true, 0).catch((error: Error) => error)
         if (outcome instanceof Error) expect(outcome.name, `${name}: ${outcome.stack}`).toBe('SubstratError')
         rmSync(path, { recursive: true })
       }

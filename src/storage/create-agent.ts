@@ -1,5 +1,5 @@
 /**
- * An agent comes into being by one rename: its directory is built under a temporary name, synced, and renamed into
+ * An agent is created by one rename: its directory is built under a temporary name, synced, and renamed into
  * place, so that an agent is there whole, with its parent link and its first prompt, or not at all.
  *
  * What is on disk if we die: before the rename a `.spawn-` directory whose lock nobody holds (swept); after it the agent.
@@ -16,7 +16,7 @@ import { writeBlob } from './log/blobs.js'
 import { frame } from './log/frame.js'
 import { AgentPaths, type HomePaths, isSpawnLeftover } from './paths.js'
 
-export interface Birth {
+export interface NewAgentFiles {
   agentId: string
   /** The first batch of the log, framed. */
   log: Buffer
@@ -29,34 +29,34 @@ export interface Birth {
 }
 
 /** The agent's lock, held since before anyone could see the agent. */
-export async function createAgent(paths: HomePaths, locks: LockSystem, birth: Birth): Promise<Lease> {
-  const cradle = paths.spawning(birth.agentId)
-  const agent = paths.agent(birth.agentId)
-  const marker = paths.marker(birth.agentId)
+export async function createAgent(paths: HomePaths, locks: LockSystem, files: NewAgentFiles): Promise<Lease> {
+  const staging = paths.spawning(files.agentId)
+  const agent = paths.agent(files.agentId)
+  const marker = paths.marker(files.agentId)
   // An id that follows from a tool's call is made again where the first attempt died: nobody else makes that one.
-  if (statIfThere('spawn.stat', cradle.root) !== undefined) io.removeTree('spawn.leftover', cradle.root)
+  if (statIfThere('spawn.stat', staging.root) !== undefined) io.removeTree('spawn.leftover', staging.root)
   let lock: io.OpenFile | undefined
   let log: LockedLog = 'none'
   try {
-    lock = await lockCradle(cradle, locks)
-    // Behind the cradle and before the agent: whoever finds a marker finds one of the two, or the spawn is dead.
+    lock = await lockStaging(staging, locks)
+    // After the staging directory and before the agent: a marker without either is left by a dead spawn.
     io.close(io.open('marker.create', marker, 'create'))
-    const children = cradle.childNames()
-    for (const directory of [cradle.inbox, cradle.blobs, cradle.requests, children.directory])
+    const children = staging.childNames()
+    for (const directory of [staging.inbox, staging.blobs, staging.requests, children.directory])
       io.mkdir('spawn.mkdir', directory)
     // It has no children yet, and says so. Where a power cut takes this file the index is built again.
     io.close(io.open('spawn.children', children.complete, 'create'))
-    for (const content of birth.blobs) writeBlob(cradle, content)
-    writeNew('spawn.log', cradle.log, birth.log, { isSynced: true })
+    for (const content of files.blobs) writeBlob(staging, content)
+    writeNew('spawn.log', staging.log, files.log, { isSynced: true })
     // No step that can fail may come between the rename and the lease but the sync of its name.
-    log = tryLockLog(locks, cradle.log)
+    log = tryLockLog(locks, staging.log)
     // A cache of the log: where a power cut spoils it, it is rebuilt.
-    writeNew('spawn.snapshot', cradle.snapshot, frame(birth.snapshot), { isSynced: false })
-    io.syncDirectory('spawn.sync_directory', cradle.root)
-    birth.assertNameHeld?.()
-    io.rename('spawn.rename', cradle.root, agent.root)
+    writeNew('spawn.snapshot', staging.snapshot, frame(files.snapshot), { isSynced: false })
+    io.syncDirectory('spawn.sync_directory', staging.root)
+    files.assertNameHeld?.()
+    io.rename('spawn.rename', staging.root, agent.root)
   } catch (error) {
-    attempt(() => io.removeTree('spawn.remove', cradle.root))
+    attempt(() => io.removeTree('spawn.remove', staging.root))
     attempt(() => io.unlink('marker.unlink', marker))
     closeAll(lock, log)
     throw error
@@ -68,33 +68,33 @@ export async function createAgent(paths: HomePaths, locks: LockSystem, birth: Bi
     throw error
   }
   const locked = typeof log === 'string' ? log : { ...log, path: agent.log }
-  const lease = await leaseFrom(locks, { ...lock, path: agent.lock }, birth.command, () => locked)
+  const lease = await leaseFrom(locks, { ...lock, path: agent.lock }, files.command, () => locked)
   if (lease !== undefined) return lease
   throw new SubstratError(
     'LOCKED',
-    `agent ${birth.agentId} was taken by another machine as soon as it was made`,
+    `agent ${files.agentId} was taken by another machine as soon as it was made`,
     {
-      hint: `look at it: substrat show ${birth.agentId}`,
-      facts: { agent_id: birth.agentId },
+      hint: `look at it: substrat show ${files.agentId}`,
+      facts: { agent_id: files.agentId },
     },
   )
 }
 
-/** How long a sweep is waited for that has our cradle before we could lock it. */
+/** How long to wait for a sweep that took our staging directory before we could lock it. */
 const SWEEP_WAIT_MS = 10_000
 
 /**
- * The cradle, with its lock held, which has its name only then. A sweep may come first, since nothing says yet that we
- * live: then the cradle is made again.
+ * The staging directory, with its lock held, which has its name only then. A sweep may come first, since nothing says yet that we
+ * live: then the directory is made again.
  */
-async function lockCradle(cradle: AgentPaths, locks: LockSystem): Promise<io.OpenFile> {
+async function lockStaging(staging: AgentPaths, locks: LockSystem): Promise<io.OpenFile> {
   const start = clock.monotonic()
   for (;;) {
     let lock: io.OpenFile | undefined
     try {
-      io.mkdir('spawn.mkdir', cradle.root)
-      lock = tryKernelLock(locks.kind, cradle.unlocked, 'exclusive')
-      if (lock !== undefined) io.rename('spawn.lock', cradle.unlocked, cradle.lock)
+      io.mkdir('spawn.mkdir', staging.root)
+      lock = tryKernelLock(locks.kind, staging.unlocked, 'exclusive')
+      if (lock !== undefined) io.rename('spawn.lock', staging.unlocked, staging.lock)
     } catch (error) {
       if (lock !== undefined) io.close(lock)
       lock = undefined
@@ -111,16 +111,16 @@ function isGone(error: unknown): boolean {
 }
 
 /** Removes what spawns that died have left: no clock says which those are, but the lock, under either of its names. */
-export function sweepCradles(paths: HomePaths, locks: LockSystem): number {
-  const cradles = io.listDirectory('sweep.list', paths.agents).filter(isSpawnLeftover)
-  return cradles.filter((name) => sweepCradle(new AgentPaths(`${paths.agents}/${name}`), locks)).length
+export function sweepStaging(paths: HomePaths, locks: LockSystem): number {
+  const leftovers = io.listDirectory('sweep.list', paths.agents).filter(isSpawnLeftover)
+  return leftovers.filter((name) => sweepStagingOf(new AgentPaths(`${paths.agents}/${name}`), locks)).length
 }
 
-function sweepCradle(cradle: AgentPaths, locks: LockSystem): boolean {
-  const lock = lockDeadCradle(cradle, locks)
+function sweepStagingOf(staging: AgentPaths, locks: LockSystem): boolean {
+  const lock = lockDeadStaging(staging, locks)
   if (lock === undefined) return false
   try {
-    io.removeTree('sweep.cradle', cradle.root)
+    io.removeTree('sweep.cradle', staging.root)
     return true
   } finally {
     io.close(lock)
@@ -128,20 +128,20 @@ function sweepCradle(cradle: AgentPaths, locks: LockSystem): boolean {
 }
 
 /** Undefined where its spawn lives, has finished, or another sweep has it. */
-function lockDeadCradle(cradle: AgentPaths, locks: LockSystem): io.OpenFile | undefined {
-  const named = io.openIfThere('sweep.open', cradle.lock, 'write')
+function lockDeadStaging(staging: AgentPaths, locks: LockSystem): io.OpenFile | undefined {
+  const named = io.openIfThere('sweep.open', staging.lock, 'write')
   if (named !== undefined) return lockOpenFile(locks.kind, named, 'exclusive')
   let lock: io.OpenFile | undefined
   try {
     // Whoever is about to lock it, or to make it, finds it locked, or gone.
-    lock = tryKernelLock(locks.kind, cradle.unlocked, 'exclusive')
+    lock = tryKernelLock(locks.kind, staging.unlocked, 'exclusive')
   } catch (error) {
     if (isGone(error)) return undefined
     throw error
   }
-  if (lock === undefined || statIfThere('sweep.stat', cradle.lock) === undefined) return lock
+  if (lock === undefined || statIfThere('sweep.stat', staging.lock) === undefined) return lock
   // It has got its name since we looked: the file that we have locked is one that we have made.
-  io.unlink('sweep.unlink', cradle.unlocked)
+  io.unlink('sweep.unlink', staging.unlocked)
   io.close(lock)
   return undefined
 }

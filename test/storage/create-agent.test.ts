@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { SubstratError } from '../../src/errors.js'
-import { type Birth, createAgent, sweepCradles } from '../../src/storage/birth.js'
+import { createAgent, type NewAgentFiles, sweepStaging } from '../../src/storage/create-agent.js'
 import { tryKernelLock } from '../../src/storage/locks/kernel-lock.js'
 import { tryLease } from '../../src/storage/locks/lease.js'
 import { frame } from '../../src/storage/log/frame.js'
@@ -26,7 +26,7 @@ function newHome(): HomePaths {
   return new HomePaths(tempStore().root)
 }
 
-function newBirth(): Birth {
+function newBirth(): NewAgentFiles {
   return {
     agentId: randomUUID(),
     log: frame({ seq: 1, batch: [1, 1], kind: 'session.created' }),
@@ -36,7 +36,7 @@ function newBirth(): Birth {
   }
 }
 
-function expectWhole(paths: HomePaths, birth: Birth): void {
+function expectWhole(paths: HomePaths, birth: NewAgentFiles): void {
   const agent = paths.agent(birth.agentId)
   expect(readFileSync(agent.log)).toEqual(birth.log)
   expect(readFileSync(agent.snapshot)).toEqual(frame(birth.snapshot))
@@ -140,14 +140,14 @@ describe('birth', () => {
           expect(await isFree(agent.lock)).toBe(true)
         }
         // What could not be removed goes with the next sweep.
-        sweepCradles(paths, system)
+        sweepStaging(paths, system)
         expect(readdirSync(paths.agents).filter((name) => name !== birth.agentId)).toEqual([])
       }
       expect(operations.length).toBeGreaterThan(20)
     },
   )
 
-  test('says who failed first where the cradle cannot be removed either', async () => {
+  test('says who failed first where the staging directory cannot be removed either', async () => {
     const paths = newHome()
     withFaults(
       failing('EIO', ({ point }) => ['spawn.log.fsync', 'spawn.remove', 'marker.unlink'].includes(point)),
@@ -156,9 +156,12 @@ describe('birth', () => {
   })
 })
 
-describe('the sweep of cradles', () => {
+describe('the sweep of staging directories', () => {
   /** Runs `during` at that step of a birth. */
-  async function duringBirth(point: string, during: (paths: HomePaths, birth: Birth) => void): Promise<void> {
+  async function duringBirth(
+    point: string,
+    during: (paths: HomePaths, birth: NewAgentFiles) => void,
+  ): Promise<void> {
     const paths = newHome()
     const birth = newBirth()
     let done = false
@@ -185,77 +188,77 @@ describe('the sweep of cradles', () => {
     'spawn.sync_directory',
     'spawn.rename',
     'spawn.sync_agents',
-  ])('leaves the cradle of a living spawn alone, at %s too', async (point) => {
+  ])('leaves the staging directory of a living spawn alone, at %s too', async (point) => {
     await duringBirth(point, (paths) => {
       // Before it is locked nothing says that it has a spawn: it is made again.
-      expect(sweepCradles(paths, system)).toBe(point === 'lock.open' ? 1 : 0)
+      expect(sweepStaging(paths, system)).toBe(point === 'lock.open' ? 1 : 0)
     })
   })
 
   test('waits for none, and removes nothing, where a spawn names its lock between two looks', async () => {
     await duringBirth('marker.create', (paths, birth) => {
-      const cradle = paths.spawning(birth.agentId)
-      renameSync(cradle.lock, `${cradle.lock}.hidden`)
+      const staging = paths.spawning(birth.agentId)
+      renameSync(staging.lock, `${staging.lock}.hidden`)
       let looks = 0
       // The nested look is the sweep's: the lock has its name again before the second one.
       withFaults(({ point }) => {
-        if (point === 'sweep.stat' && looks++ === 0) renameSync(`${cradle.lock}.hidden`, cradle.lock)
+        if (point === 'sweep.stat' && looks++ === 0) renameSync(`${staging.lock}.hidden`, staging.lock)
         return undefined
       })
-      expect(sweepCradles(paths, system)).toBe(0)
-      expect({ looks, isLeft: existsSync(cradle.unlocked) }).toEqual({ looks: 1, isLeft: false })
+      expect(sweepStaging(paths, system)).toBe(0)
+      expect({ looks, isLeft: existsSync(staging.unlocked) }).toEqual({ looks: 1, isLeft: false })
     })
   })
 
   test("never sees a lock file by its name before it is locked: it would take it for a dead spawn's", async () => {
     await duringBirth('spawn.lock', (paths, birth) => {
-      const cradle = paths.spawning(birth.agentId)
-      expect(existsSync(cradle.lock)).toBe(false)
-      expect(tryKernelLock('ofd', cradle.unlocked, 'exclusive')).toBeUndefined()
+      const staging = paths.spawning(birth.agentId)
+      expect(existsSync(staging.lock)).toBe(false)
+      expect(tryKernelLock('ofd', staging.unlocked, 'exclusive')).toBeUndefined()
     })
   })
 
   test('removes what a dead spawn has left, with all that is in it', () => {
     const paths = newHome()
-    const cradle = paths.spawning(randomUUID())
-    mkdirSync(cradle.root)
-    mkdirSync(cradle.blobs)
-    for (const path of [cradle.lock, cradle.log, cradle.blob('a'.repeat(64))]) writeFileSync(path, 'x')
-    expect(sweepCradles(paths, system)).toBe(1)
+    const staging = paths.spawning(randomUUID())
+    mkdirSync(staging.root)
+    mkdirSync(staging.blobs)
+    for (const path of [staging.lock, staging.log, staging.blob('a'.repeat(64))]) writeFileSync(path, 'x')
+    expect(sweepStaging(paths, system)).toBe(1)
     expect(readdirSync(paths.agents)).toEqual([])
   })
 
   test('removes one that died before its lock had its name, however young it is', () => {
     const paths = newHome()
-    const cradle = paths.spawning(randomUUID())
-    mkdirSync(cradle.root)
-    writeFileSync(cradle.unlocked, '')
-    expect(sweepCradles(paths, system)).toBe(1)
+    const staging = paths.spawning(randomUUID())
+    mkdirSync(staging.root)
+    writeFileSync(staging.unlocked, '')
+    expect(sweepStaging(paths, system)).toBe(1)
     expect(readdirSync(paths.agents)).toEqual([])
   })
 
-  test('touches no agent, and no file that is not a cradle', () => {
+  test('touches no agent, and no file that is not a staging directory', () => {
     const paths = newHome()
     mkdirSync(paths.agent(randomUUID()).root)
     mkdirSync(join(paths.agents, 'notes'))
     const before = readdirSync(paths.agents)
-    expect(sweepCradles(paths, system)).toBe(0)
+    expect(sweepStaging(paths, system)).toBe(0)
     expect(readdirSync(paths.agents)).toEqual(before)
   })
 
-  test('does no harm to another sweep that has removed the cradle since it was listed', () => {
+  test('does no harm to another sweep that has removed the staging directory since it was listed', () => {
     const paths = newHome()
-    const cradle = paths.spawning(randomUUID())
-    mkdirSync(cradle.root)
-    writeFileSync(cradle.lock, '')
+    const staging = paths.spawning(randomUUID())
+    mkdirSync(staging.root)
+    writeFileSync(staging.lock, '')
     let nested = 0
     withFaults(({ point }) => {
       if (point !== 'sweep.open' || nested > 0) return undefined
       nested += 1
-      expect(sweepCradles(paths, system)).toBe(1)
+      expect(sweepStaging(paths, system)).toBe(1)
       return undefined
     })
-    expect(sweepCradles(paths, system)).toBe(0)
+    expect(sweepStaging(paths, system)).toBe(0)
     expect(nested).toBe(1)
   })
 })

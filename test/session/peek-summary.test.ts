@@ -3,11 +3,11 @@ import { appendFileSync, readFileSync, rmSync, truncateSync, writeFileSync } fro
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openForRead } from '../../src/session/open-for-read.js'
-import { peekBrief } from '../../src/session/peek-brief.js'
 import { peekState } from '../../src/session/peek-state.js'
+import { peekSummary } from '../../src/session/peek-summary.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
-import type { Brief } from '../../src/session/snapshot-layout.js'
+import type { AgentSummary } from '../../src/session/snapshot-layout.js'
 import type { State } from '../../src/session/state.js'
 import { deriveStatus } from '../../src/session/status.js'
 import { frame } from '../../src/storage/log/frame.js'
@@ -43,7 +43,7 @@ const SHOWN = [
   'reminders',
 ] as const satisfies (keyof State)[]
 
-function shown(state: Brief | undefined): object {
+function shown(state: AgentSummary | undefined): object {
   return Object.fromEntries(SHOWN.map((field) => [field, state?.[field]]))
 }
 
@@ -53,7 +53,7 @@ const NOW = '2026-11-20T10:00:00.000Z'
 function expectSame(id: string): void {
   const truth = openForRead(store, id)?.state as State
   expect(peekState(store, id)).toEqual(truth)
-  const brief = peekBrief(store, id, false) as Brief
+  const brief = peekSummary(store, id, false) as AgentSummary
   expect(shown(brief)).toEqual(shown(truth))
   expect(deriveStatus(brief, false, reading(NOW))).toBe(deriveStatus(truth, false, reading(NOW)))
 }
@@ -138,7 +138,7 @@ describe('a look at an agent says what its log says', () => {
     for (const bytes of [good, Buffer.alloc(0), Buffer.alloc(900), good.subarray(0, -9), late]) {
       writeFileSync(path, bytes)
       expect(openForRead(store, id)?.state.last_seq).toBe(session.state.last_seq)
-      expect(shown(peekBrief(store, id, false))).toEqual(shown(session.state))
+      expect(shown(peekSummary(store, id, false))).toEqual(shown(session.state))
     }
     rmSync(path)
     expectSame(id)
@@ -155,7 +155,7 @@ describe('a look refuses what any other reader refuses', () => {
   test('a log that is shorter than its snapshot', async () => {
     const id = await atRest()
     truncateSync(store.logPath(id), 300)
-    expect(() => peekBrief(store, id, false)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
+    expect(() => peekSummary(store, id, false)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
     expect(() => peekState(store, id)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
   })
 
@@ -164,7 +164,7 @@ describe('a look refuses what any other reader refuses', () => {
     const log = readFileSync(store.logPath(id))
     log[log.length - 30] = (log[log.length - 30] as number) ^ 1
     writeFileSync(store.logPath(id), log)
-    expect(() => peekBrief(store, id, false)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
+    expect(() => peekSummary(store, id, false)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
   })
 
   test('a snapshot of another agent, or whose last record is another', async () => {
@@ -178,16 +178,16 @@ describe('a look refuses what any other reader refuses', () => {
   })
 
   test('no such agent is none', () => {
-    expect(peekBrief(store, randomUUID(), false)).toBeUndefined()
+    expect(peekSummary(store, randomUUID(), false)).toBeUndefined()
     expect(peekState(store, randomUUID())).toBeUndefined()
   })
 })
 
 test('of an agent at rest two files are opened, whatever its log holds', async () => {
   const id = await atRest()
-  expect(opens(() => peekBrief(store, id, false))).toBe(2)
+  expect(opens(() => peekSummary(store, id, false))).toBe(2)
   expect(opens(() => peekState(store, id))).toBe(2)
   // Else the fields of a snapshot are no longer in the order that is looked for: see LAYOUT.
-  expect(peekBrief(store, id, false)?.run).toBeNull()
+  expect(peekSummary(store, id, false)?.run).toBeNull()
   expect(peekState(store, id)?.run).not.toBeNull()
 })

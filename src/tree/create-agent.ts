@@ -34,7 +34,7 @@ export interface NewAgent {
  */
 export async function createAgent(store: FileStore, agent: NewAgent, bounds: TreeBounds): Promise<Session> {
   const { id, name, parent, command } = agent
-  if (parent === null && name === null) return giveBirth(store, agent, id)
+  if (parent === null && name === null) return createOnDisk(store, agent, id)
   if (parent !== null && name !== null && foldName(name) === 'parent') throw meansParent(name)
   const { index, lock } =
     parent === null ? await lockRoots(store, command) : await lockChildren(store, parent, command)
@@ -45,20 +45,20 @@ export async function createAgent(store: FileStore, agent: NewAgent, bounds: Tre
     if (owner !== undefined && name !== null) throw nameTaken(name, owner, above)
     index.reserve(name ?? id, id)
     const path = above === undefined ? (name ?? id) : `${above.path}/${name ?? id}`
-    return await giveBirth(store, agent, path, () => lock.assertHeld())
+    return await createOnDisk(store, agent, path, () => lock.assertHeld())
   } finally {
     await lock.release()
   }
 }
 
-async function giveBirth(
+async function createOnDisk(
   store: FileStore,
   agent: NewAgent,
   path: string,
   assertNameHeld: () => void = () => undefined,
 ): Promise<Session> {
   const { bytes, blobs, state } = encodeBatch(undefined, agent.records({ path }))
-  const birth = {
+  const files = {
     agentId: agent.id,
     log: bytes,
     snapshot: snapshotOf(state),
@@ -66,7 +66,7 @@ async function giveBirth(
     command: agent.command,
     assertNameHeld,
   }
-  const lease = await store.createAgent(birth)
+  const lease = await store.createAgent(files)
   try {
     return Session.repair(store, agent.id, lease)
   } catch (error) {

@@ -10,7 +10,7 @@ import type { State } from '../session/state.js'
 import { FileStore, type Holder } from '../storage/store.js'
 import { readForest } from '../tree/forest.js'
 import { checkAgent, checkAgentQuickly } from './check-agent.js'
-import { checkOwn } from './check-beside.js'
+import { checkOperatorAndMarkers } from './check-beside.js'
 import { checkFiles } from './check-files.js'
 import { checkIndexes } from './check-names.js'
 import { checkTree } from './check-tree.js'
@@ -18,7 +18,7 @@ import type { Finding } from './finding.js'
 
 const SECOND_LOOK_MS = 300
 
-export interface Diagnosis {
+export interface AuditReport {
   findings: Finding[]
   /** Of each agent that can be read. */
   states: Map<string, State>
@@ -29,11 +29,11 @@ export interface Diagnosis {
 }
 
 /** `isWhole`: every agent to the last byte; else only those that a writer has left, or is in. */
-export async function diagnose(
+export async function auditHome(
   store: FileStore,
   isWhole: boolean,
   secondLookMs = SECOND_LOOK_MS,
-): Promise<Diagnosis> {
+): Promise<AuditReport> {
   const ids = store.agentIds()
   const marked = new Set(store.markedIds())
   const states = new Map<string, State>()
@@ -75,7 +75,7 @@ function sectionsOf(
         if (state !== undefined) states.set(id, state)
       }
     }),
-    gather((findings) => checkOwn(store, findings)),
+    gather((findings) => checkOperatorAndMarkers(store, findings)),
     gather((findings) => checkTree(store, findings, readForest(store))),
     gather((findings, ids) => checkIndexes(store, ids, findings)),
     gather((findings) => checkFiles(FileStore.survey(store.root), store.upkeep, findings)),
