@@ -8,25 +8,13 @@ import { nameOf } from '../../host/disk/facts.js'
 import * as io from '../../host/disk/io.js'
 import { LogReader } from './reader.js'
 
-export class LogWriter extends LogReader {
-  private end: number
-  private isBroken = false
+abstract class LogFile extends LogReader {
+  /** Of a log that is only read it stays what it was: another process may append meanwhile. */
+  protected end: number
 
-  private constructor(private readonly file: io.OpenFile) {
+  constructor(protected readonly file: io.OpenFile) {
     super()
     this.end = io.sizeOf(file)
-  }
-
-  /** `locked`: the log, as the agent's lease has it open; undefined where it could not be opened to be written. */
-  static open(path: string, locked: io.OpenFile | undefined): LogWriter {
-    if (locked !== undefined) return new LogWriter(locked)
-    // What is in the way has a name. A log that has come back meanwhile is not locked by us, and still missing to us.
-    const unlocked = io.openIfThere('log.open', path, 'write')
-    if (unlocked !== undefined) io.close(unlocked)
-    throw damagedConversation(`${path} is missing`, {
-      hint: 'restore it from a backup',
-      facts: { path },
-    })
   }
 
   get path(): string {
@@ -39,6 +27,26 @@ export class LogWriter extends LogReader {
 
   read(from: number, to: number): Buffer {
     return io.readRange('log.read', this.file, from, Math.min(to, this.end))
+  }
+}
+
+export class LogWriter extends LogFile {
+  private isBroken = false
+
+  private constructor(file: io.OpenFile) {
+    super(file)
+  }
+
+  /** `locked`: the log, as the agent's lease has it open; undefined where it could not be opened to be written. */
+  static open(path: string, locked: io.OpenFile | undefined): LogWriter {
+    if (locked !== undefined) return new LogWriter(locked)
+    // What is in the way has a name. A log that has come back meanwhile is not locked by us, and still missing to us.
+    const unlocked = io.openIfThere('log.open', path, 'write')
+    if (unlocked !== undefined) io.close(unlocked)
+    throw damagedConversation(`${path} is missing`, {
+      hint: 'restore it from a backup',
+      facts: { path },
+    })
   }
 
   /**
@@ -105,27 +113,7 @@ export function openLogForRead(path: string): OpenedLog | undefined {
   return file === undefined ? undefined : new OpenedLog(file)
 }
 
-export class OpenedLog extends LogReader {
-  /** One size for the whole reading: a writer may append meanwhile. */
-  private readonly end: number
-
-  constructor(private readonly file: io.OpenFile) {
-    super()
-    this.end = io.sizeOf(file)
-  }
-
-  get path(): string {
-    return this.file.path
-  }
-
-  size(): number {
-    return this.end
-  }
-
-  read(from: number, to: number): Buffer {
-    return io.readRange('log.read', this.file, from, Math.min(to, this.end))
-  }
-
+export class OpenedLog extends LogFile {
   close(): void {
     io.close(this.file)
   }
