@@ -11,7 +11,8 @@ import type {
   ProviderSettings,
 } from '../../src/provider/contract.js'
 import type { AgentHost, McpStdioServer } from '../../src/provider/host-contract.js'
-import { createHost, killOrphanedGroup } from '../../src/provider/program.js'
+import { killOrphanedGroup } from '../../src/provider/process-group.js'
+import { createHost } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/session/fields.js'
 import { builtProvider } from './built.js'
 import { pluginPart } from './plugin-part.js'

@@ -51,7 +51,7 @@ export const ACKNOWLEDGED: Mutant[] = [
   },
   {
     name: 'what is read without the lock is told before it is synced',
-    place: 'session/open-for-read.ts openDurable',
+    place: 'session/load.ts openDurable',
     edits: { 'if:1': '' },
     suites: ['storage/rules#is read without the lock'],
   },
@@ -91,7 +91,7 @@ export const ACKNOWLEDGED: Mutant[] = [
   },
   {
     name: 'the id of a message is told before it is stored',
-    place: 'dispatch/queue.ts queue',
+    place: 'operations/send.ts queue',
     edits: { 'variable:7': '@expression:1\n@self' },
     suites: ['dispatch/acknowledged'],
   },
