@@ -56,7 +56,7 @@ function sentencesOf(kind, text, line) {
     .replace(/\s+/g, ' ')
     .trim()
   return plain
-    .split(/(?<=[.!?])\)?\s+(?=[A-Z`(“"])/)
+    .split(/(?<=[.!?])\)?\s+(?=[A-Z`(“"]|substrat\b)/)
     .filter((sentence) => /\p{L}/u.test(sentence))
     .map((sentence) => ({ kind, line, sentence }))
 }
