@@ -4,18 +4,16 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach } from 'vitest'
-import type {
-  AgentEvent,
-  AgentSession,
-  ProviderFailure,
-  ProviderSettings,
-} from '../../src/provider/contract.js'
+import type { AgentSession, ProviderFailure, ProviderSettings } from '../../src/provider/contract.js'
 import type { AgentHost, McpStdioServer } from '../../src/provider/host-contract.js'
 import { killOrphanedGroup } from '../../src/provider/process-group.js'
 import { createHost } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/session/fields.js'
+import { type Turn, type TurnGiven, turn as turnOf } from './agent-turn.js'
 import { builtProvider } from './built.js'
 import { pluginPart } from './plugin-part.js'
+
+export { replyIn, type Turn, typesOf } from './agent-turn.js'
 
 const _REPOSITORY = join(import.meta.dirname, '../..')
 export const codex = await builtProvider('provider-codex')
@@ -79,33 +77,8 @@ afterEach(async () => {
   for (const check of afterTest.splice(0)) await check()
 })
 
-export interface Turn {
-  events: AgentEvent[]
-  error: unknown
-}
-
-export interface TurnGiven {
-  allow?: string[]
-  signal?: AbortSignal
-  onEvent?: (event: AgentEvent) => void
-}
-
-/** A turn to its end, whichever it is. */
-export async function turn(
-  session: AgentSession,
-  prompt = 'hello there',
-  { allow = [], signal = new AbortController().signal, onEvent }: TurnGiven = {},
-): Promise<Turn> {
-  const events: AgentEvent[] = []
-  try {
-    for await (const event of session.send(prompt, { allow, signal })) {
-      events.push(event)
-      onEvent?.(event)
-    }
-    return { events, error: undefined }
-  } catch (error) {
-    return { events, error }
-  }
+export function turn(session: AgentSession, prompt = 'hello there', given: TurnGiven = {}): Promise<Turn> {
+  return turnOf(session, prompt, given)
 }
 
 /** One turn of a new session. */
@@ -116,18 +89,6 @@ export async function firstTurn(
   given?: TurnGiven,
 ): Promise<Turn> {
   return turn(await codex.create(settingsFor(how, options), newLab().host), prompt, given)
-}
-
-export function replyIn({ events, error }: Turn): string {
-  if (error !== undefined) throw error
-  const done = events.filter((event) => event.type === 'done')
-  if (done.length !== 1 || events.at(-1)?.type !== 'done')
-    throw new Error(`no one done: ${JSON.stringify(events)}`)
-  return done[0]?.reply ?? ''
-}
-
-export function typesOf({ events }: Turn): string[] {
-  return events.map(({ type }) => type)
 }
 
 export function failureIn({ error }: Turn): { type?: string; retry_after_ms?: number; message?: string } {

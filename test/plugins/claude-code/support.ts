@@ -2,15 +2,13 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach } from 'vitest'
-import type {
-  AgentEvent,
-  AgentSession,
-  ProviderFailure,
-  ProviderSettings,
-} from '../../../src/provider/contract.js'
+import type { AgentSession, ProviderFailure, ProviderSettings } from '../../../src/provider/contract.js'
 import type { AgentHost, McpStdioServer } from '../../../src/provider/host-contract.js'
 import { recordedHost } from '../../support/programs.js'
+import { type Turn, type TurnGiven, turn } from '../agent-turn.js'
 import { builtProvider, folder } from '../built.js'
+
+export { gathered, optionsOf, replyIn, type Turn, type TurnGiven, turn, typesOf } from '../agent-turn.js'
 
 export const claude = await builtProvider('provider-claude-code')
 
@@ -50,66 +48,14 @@ export function newSession(given = settings(), host = newHost()): Promise<AgentS
   return claude.create(given, host)
 }
 
-export interface Turn {
-  events: AgentEvent[]
-  error: unknown
-}
-
-export interface TurnGiven {
-  allow?: string[]
-  signal?: AbortSignal
-  onEvent?: (event: AgentEvent) => void
-}
-
-/** A turn to its end, whichever it is. */
-export function turn(session: AgentSession, prompt: string, given: TurnGiven = {}): Promise<Turn> {
-  return gathered(session.send(prompt, optionsOf(given)), given)
-}
-
-export function optionsOf({ allow = [], signal = new AbortController().signal }: TurnGiven): {
-  allow: string[]
-  signal: AbortSignal
-} {
-  return { allow, signal }
-}
-
-export async function gathered(
-  stream: AsyncIterable<AgentEvent>,
-  { onEvent }: TurnGiven = {},
-): Promise<Turn> {
-  const events: AgentEvent[] = []
-  try {
-    for await (const event of stream) {
-      events.push(event)
-      onEvent?.(event)
-    }
-    return { events, error: undefined }
-  } catch (error) {
-    return { events, error }
-  }
-}
-
 /** One turn of a new session. */
 export async function firstTurn(prompt: string, given: TurnGiven = {}): Promise<Turn> {
   return turn(await newSession(), prompt, given)
 }
 
-export function replyIn({ events, error }: Turn): string {
-  if (error !== undefined) throw error
-  const last = events.at(-1)
-  if (last?.type !== 'done' || events.filter(({ type }) => type === 'done').length !== 1) {
-    throw new Error(`there is no one done at the end: ${JSON.stringify(events).slice(0, 1000)}`)
-  }
-  return last.reply
-}
-
 export function failureIn({ error }: Turn): ProviderFailure['failure'] & { message: string } {
   const { failure, message } = error as ProviderFailure
   return { ...failure, message }
-}
-
-export function typesOf({ events }: Turn): string[] {
-  return events.map(({ type }) => type)
 }
 
 export function textIn({ events }: Turn): string {
