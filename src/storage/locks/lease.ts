@@ -2,6 +2,9 @@
  * The right to write: to an agent, to an index, to a slot. One holder at a time, across processes and containers of one
  * kernel (durability rule 8).
  *
+ * Locks cannot deadlock: a process that holds the lock of an index of names never waits for an agent's lock, and a turn that
+ * holds a slot never waits for another agent's lock.
+ *
  * On a file system that is not local the kernel lock may mean nothing between machines, so a lock directory is taken on
  * top. Nobody's is ever broken there by itself: who died is not to be told from who is slow.
  */
