@@ -92,7 +92,7 @@ function wholePart(store: FileStore, agentId: string, log: LogReader | undefined
   if (base !== undefined) return { base, isLogged: state !== undefined, snapshot }
   const path = store.logPath(agentId)
   throw new SubstratError('CORRUPT', `nothing of ${path} is whole, and there is no snapshot`, {
-    hint: `restore ${store.describeAgent(agentId)} from a backup, or move it out of the home`,
+    hint: `restore ${store.agentPath(agentId)} from a backup, or move it out of the home`,
     facts: { path },
   })
 }

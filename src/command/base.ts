@@ -20,6 +20,7 @@ import { FileStore } from '../storage/store.js'
 import { resolveAgent } from '../tree/names.js'
 import { resolveRelative } from '../tree/relations.js'
 import { Shutdown } from '../turn/stop.js'
+import { boundsFrom } from './bounds.js'
 import { asSubstratError, errorJson, errorLine, forPerson, hasResult } from './output.js'
 import { ConsoleReporter } from './reporter.js'
 import { SETTING_KEYS, Settings } from './settings.js'
@@ -114,22 +115,7 @@ export abstract class BaseCommand extends Command {
     const parts = {
       store,
       providers: this.providers,
-      bounds: {
-        slotsMax: settings.count('slots_max'),
-        depthMax: settings.count('depth_max'),
-        childrenMax: settings.count('children_max'),
-        waitMs: options.waitMs ?? settings.durationMs('timeout'),
-        turnTimeoutMs: settings.durationMs('turn_timeout'),
-        toolTimeoutMs: settings.durationMs('tool_timeout'),
-        tokenLifetimeMs: settings.durationMs('token_lifetime'),
-        retryDelaysMs: settings.durationsMs('retry_delays'),
-      },
-      tools: {
-        allow: settings.names('allow'),
-        servers: settings.servers(),
-        unknownTool: settings.unknownTool(),
-      },
-      keptServers: { max: settings.count('warm_max'), keeps: true },
+      ...boundsFrom(settings, options.waitMs),
       reporter,
       shutdown: this.shutdown,
       caller: this.caller,

@@ -4,7 +4,6 @@
  *
  * Methods that write say what is on disk when they return; none of them is acknowledged by itself.
  */
-import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { SubstratError } from '../errors.js'
 import { ProgramFiles } from '../files/program-files.js'
@@ -66,7 +65,7 @@ export class FileStore {
 
   private constructor(
     private readonly paths: HomePaths,
-    private readonly facts: HomeFacts,
+    readonly home: HomeFacts,
     private readonly locks: LockSystem,
   ) {
     this.logs = new Logs(paths)
@@ -112,9 +111,6 @@ export class FileStore {
 
   get root(): string {
     return this.paths.root
-  }
-  get home(): HomeFacts {
-    return this.facts
   }
 
   // Agents
@@ -281,8 +277,8 @@ export class FileStore {
     return this.paths.configFile
   }
 
-  describeAgent(agentId: string): string {
-    return dirname(this.paths.agent(agentId).log)
+  agentPath(agentId: string): string {
+    return this.paths.agent(agentId).root
   }
 }
 

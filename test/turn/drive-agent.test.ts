@@ -424,7 +424,7 @@ describe('what a program has started in a session of its own', () => {
 describe('a private file of a program', () => {
   const secret = 'be brief'
   const temps = (): string[] => readdirSync(directoryOf()).filter((name) => name.includes('tools.json'))
-  const directoryOf = (): string => session.store.describeAgent(session.id)
+  const directoryOf = (): string => session.store.agentPath(session.id)
 
   /** Writes one and leaves it; `during`: while the turn lasts. */
   const writing = (during: (path: string) => void, end: object[]): AgentProvider =>

@@ -1,0 +1,27 @@
+/** What the settings bound in a command: counts, times, tools and kept servers. */
+import type { Context } from '../dispatch/context.js'
+import type { Settings } from './settings.js'
+
+export function boundsFrom(
+  settings: Settings,
+  waitMs: number | undefined,
+): Pick<Context, 'bounds' | 'tools' | 'keptServers'> {
+  return {
+    bounds: {
+      slotsMax: settings.count('slots_max'),
+      depthMax: settings.count('depth_max'),
+      childrenMax: settings.count('children_max'),
+      waitMs: waitMs ?? settings.durationMs('timeout'),
+      turnTimeoutMs: settings.durationMs('turn_timeout'),
+      toolTimeoutMs: settings.durationMs('tool_timeout'),
+      tokenLifetimeMs: settings.durationMs('token_lifetime'),
+      retryDelaysMs: settings.durationsMs('retry_delays'),
+    },
+    tools: {
+      allow: settings.names('allow'),
+      servers: settings.servers(),
+      unknownTool: settings.unknownTool(),
+    },
+    keptServers: { max: settings.count('warm_max'), keeps: true },
+  }
+}
