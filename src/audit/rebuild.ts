@@ -4,9 +4,8 @@
  */
 import { SubstratError } from '../errors.js'
 import { damagedMail, damagedOperatorMail } from '../mail/inbox.js'
-import { busyError } from '../session/busy.js'
-import { openForRead } from '../session/open-for-read.js'
-import { openForAppend, type Session } from '../session/session.js'
+import { openForRead } from '../session/load.js'
+import { busyError, openForAppend, type Session } from '../session/session.js'
 import { type Entry, FileStore } from '../storage/store.js'
 import { mendIndex } from '../tree/children.js'
 import { readableState } from '../tree/names.js'

@@ -2,8 +2,6 @@
 import { SubstratError } from '../errors.js'
 import type { FileStore } from '../storage/store.js'
 import { isBelow } from '../tree/forest.js'
-import { beginWait } from '../tree/waits.js'
-import type { Context } from './context.js'
 import { readState } from './read-state.js'
 
 /** For what only the person at the machine decides. `what` is the end of the sentence: `may not …`. Throws TREE_RULES. */
@@ -24,14 +22,4 @@ export function checkReach(store: FileStore, caller: string | null, agentId: str
     hint: 'see what is below it: substrat tree "$SUBSTRAT_AGENT"',
     facts: { agent_id: from.id, to: to.id },
   })
-}
-
-/**
- * In a tool of an agent a command holds up that agent's turn for as long as it works on another. That is a wait like any
- * other, also where nobody asked for a reply: no two may wait for one another. Throws DEADLOCK.
- */
-export async function holdUpCaller(ctx: Context, agentId: string): Promise<{ release(): Promise<void> }> {
-  const { store, caller, command } = ctx
-  if (caller === null) return { release: async () => undefined }
-  return beginWait(store, caller, agentId, command)
 }

@@ -7,18 +7,18 @@ import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
 import { limits } from '../limits.js'
 import { hasControls, hasDueMail } from '../mail/inbox.js'
-import { openForRead } from '../session/open-for-read.js'
+import { openForRead } from '../session/load.js'
 import type { State } from '../session/state.js'
-
 import type { Context, Deliveries, DeliveryPolicy } from './context.js'
-
 import { visitAndAdvance } from './go-on.js'
 import { runUntil } from './in-place.js'
+import type { OnOutcome, Outcome } from './outcome.js'
 import { TurnBudget } from './turn-budget.js'
 import { type Turn, turnObstacle } from './turn-obstacle.js'
 
 /** How long a holder that has no turn, such as `set`, is waited for: it does not look at the inbox after itself. */
 const SHORT_HOLD_MS = 2000
+
 /** Turns of one agent before the others that wait get theirs. */
 const TURNS_AT_ONCE = 10
 
@@ -177,4 +177,35 @@ export function withDeliveries(
 ): Context {
   const usual = { turnsMax: limits.turnsDrainedMax, onVisited: undefined, isPaused: false }
   return new CommandDeliveries(parts, { ...usual, ...policy }).ctx
+}
+
+/**
+ * Runs the work of a command on one agent, and then delivers the mail that it caused, for that agent and for others. The exit
+ * status is that of the command's own turn: what fails after its outcome, in the turns of messages, is only noted.
+ */
+export async function withDrain(
+  ctx: Context,
+  agentId: string,
+  onOutcome: OnOutcome,
+  work: (onOutcome: OnOutcome) => Promise<void>,
+): Promise<void> {
+  let told: Outcome | undefined
+  try {
+    await work((outcome) => {
+      told = outcome
+      onOutcome(outcome)
+    })
+    // Somebody who has stopped the turn wants the agent at rest.
+    if (told?.wasStopped !== true) wakeIfPending(ctx, agentId)
+  } catch (error) {
+    if (told === undefined) throw error
+    ctx.reporter.note(`messages may still wait for agent ${agentId}: ${(error as Error).message}`)
+  } finally {
+    await ctx.deliveries.untilIdle()
+  }
+}
+
+/** After the lock is released: see `Deliveries`. */
+function wakeIfPending(ctx: Context, agentId: string): void {
+  if (ctx.deliveries.hasWork(agentId)) ctx.deliveries.wake(agentId)
 }

@@ -2,7 +2,7 @@
 import { sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
-import { openForRead } from '../session/open-for-read.js'
+import { openForRead } from '../session/load.js'
 import type { State, Wait } from '../session/state.js'
 import { isDue } from '../session/status.js'
 import type { Context } from './context.js'

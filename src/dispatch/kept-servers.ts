@@ -15,8 +15,8 @@ import {
   keptServerProcesses,
   stopKeptServer,
 } from '../provider/kept-server.js'
-import { send } from '../provider/program.js'
-import { openForRead } from '../session/open-for-read.js'
+import { send } from '../provider/process-group.js'
+import { openForRead } from '../session/load.js'
 import { openForAppend, type Session } from '../session/session.js'
 import type { RecordedServer } from '../session/state.js'
 import type { ServerUse } from '../storage/store.js'

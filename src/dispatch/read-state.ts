@@ -1,5 +1,5 @@
 import { damagedConversation, type SubstratError } from '../errors.js'
-import { openForRead } from '../session/open-for-read.js'
+import { openForRead } from '../session/load.js'
 import type { State } from '../session/state.js'
 import { agentGone, type FileStore } from '../storage/store.js'
 

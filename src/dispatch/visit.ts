@@ -9,7 +9,7 @@ import { type SettleResult, settle } from '../recovery/settle.js'
 import { openForAppend, type Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
-import { holdUpCaller } from './caller.js'
+import { beginWait } from '../tree/waits.js'
 import type { Context } from './context.js'
 import { limitKeptServers } from './kept-servers.js'
 import { flushOutbox } from './outbox.js'
@@ -137,4 +137,14 @@ function isStorageFailure(error: unknown): boolean {
     !(error instanceof SubstratError) ||
     ['STORAGE_FAILED', 'SYNC_FAILED', 'LOCKED', 'UNEXPECTED'].includes(error.code)
   )
+}
+
+/**
+ * In a tool of an agent a command holds up that agent's turn for as long as it works on another. That is a wait like any
+ * other, also where nobody asked for a reply: no two may wait for one another. Throws DEADLOCK.
+ */
+export async function holdUpCaller(ctx: Context, agentId: string): Promise<{ release(): Promise<void> }> {
+  const { store, caller, command } = ctx
+  if (caller === null) return { release: async () => undefined }
+  return beginWait(store, caller, agentId, command)
 }

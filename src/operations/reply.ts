@@ -1,7 +1,7 @@
 /** `send --reply-to`: the operator answers a request that an agent has sent. */
 
 import type { Context } from '../dispatch/context.js'
-import { withDrain } from '../dispatch/drain.js'
+import { withDrain } from '../dispatch/deliveries.js'
 import { nameOf, type OnOutcome } from '../dispatch/outcome.js'
 import { readState } from '../dispatch/read-state.js'
 import { viewTurn } from '../dispatch/view.js'

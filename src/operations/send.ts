@@ -1,22 +1,27 @@
-import { answeredInLog, isOwnTurn, launchedRun } from '../dispatch/answered.js'
+import { readableTime } from '../clock.js'
+import { answeredInLog, isOwnTurn, keyConflict, launchedRun, nextIdOfKey } from '../dispatch/answered.js'
 import type { Context } from '../dispatch/context.js'
-import { withDrain } from '../dispatch/drain.js'
+import { withDrain } from '../dispatch/deliveries.js'
 import { goOn } from '../dispatch/go-on.js'
 import { nameOf, type OnOutcome, type Outcome, outcomeOf, wordOf } from '../dispatch/outcome.js'
 import { runOwnTurn } from '../dispatch/own-turn.js'
-import { queue } from '../dispatch/queue.js'
 import type { SendRequest } from '../dispatch/send-request.js'
 import { type Closed, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { startTurn } from '../dispatch/turns.js'
+import { viewTurn } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
+import { OPERATOR } from '../format.js'
+import { findPending } from '../mail/inbox.js'
+import { post } from '../mail/post.js'
 import type { SettleResult } from '../recovery/settle.js'
 import { digestOf } from '../session/ids.js'
-import { openDurable } from '../session/open-for-read.js'
+import { openDurable, openForRead } from '../session/load.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
-import { isBesideProgram, isInterrupted } from '../session/status.js'
+import { isBesideProgram, isInterrupted, isUnfinished } from '../session/status.js'
 import { troubleOf } from '../session/trouble.js'
+import { randomUuid } from '../start/random.js'
 import type { StopSignal } from '../turn/stop.js'
 
 /** `onOutcome` is called once, when the message's own run has ended (or is stored for later); mail is drained after it. */
@@ -121,6 +126,59 @@ function answeredBefore(ctx: Context, request: SendRequest): Outcome | undefined
   return state === undefined ? undefined : answeredInLog(ctx, state, request)
 }
 
+/** Stored when it returns; whoever holds the agent takes it after the turn that it is in. */
+export function queue(ctx: Context, request: SendRequest): Outcome {
+  const { store } = ctx
+  const open = request.key === null ? openForRead : openDurable
+  const state = open(store, request.agentId)?.state as State
+  const taken = answeredInLog(ctx, state, request) ?? beingAnswered(ctx, state, request)
+  if (taken !== undefined) return taken
+  const { key, content, kind, notBefore } = request
+  const messageId = key === null ? randomUuid() : nextIdOfKey(store, state, key)
+  const isNew = post(store, {
+    message_id: messageId,
+    from: OPERATOR,
+    from_path: OPERATOR,
+    to: state.id,
+    kind,
+    content,
+    key,
+    not_before: notBefore?.at ?? null,
+    clock: notBefore?.clock ?? null,
+    turn_timeout_ms: request.turnTimeoutMs,
+  })
+  const stored = isNew ? undefined : findPending(store, state, messageId)
+  if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(state, request)
+  ctx.reporter.note(
+    `queued as message ${messageId}: ${nameOf(state)} takes it ${whenDelivered(state, notBefore)}`,
+  )
+  return { result: viewTurn(store, state, null, null) }
+}
+
+function whenDelivered(state: State, notBefore: SendRequest['notBefore']): string {
+  if (notBefore !== null) return `at ${readableTime(notBefore.at)}, with the next substrat deliver --all`
+  const obstacle = turnObstacle(state, 'mail')
+  switch (obstacle?.kind) {
+    case 'wait':
+      return 'after the turn that waits'
+    case 'hold':
+    case 'gate':
+      return `once it is ${obstacle.until}`
+    case 'program':
+      return 'once it is resumed'
+    default:
+      return state.run?.status === 'open' ? 'after the turn that it is in' : 'in a turn of its own'
+  }
+}
+
+/** The message is in the log already, and its turn is not over. */
+function beingAnswered(ctx: Context, state: State, request: SendRequest): Outcome | undefined {
+  const { run } = state
+  if (!isOwnTurn(state, request) || !isUnfinished(state)) return undefined
+  ctx.reporter.note(`this message was sent before, with the same key, and its turn is not over`)
+  return { result: viewTurn(ctx.store, state, run, null) }
+}
+
 function refuseClosed(state: State): void {
   const obstacle = turnObstacle(state, 'message')
   if (obstacle?.kind === 'terminated') throw terminatedError(state)
@@ -128,6 +186,7 @@ function refuseClosed(state: State): void {
 }
 
 const LEAD = { hold: 'let it go on', gate: 'let it' }
+
 const LEAVE = { hold: '--if-busy queue', gate: '--queue' }
 
 function closedError(state: State, { kind, code, is, until, next }: Closed): SubstratError {

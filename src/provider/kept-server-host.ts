@@ -17,7 +17,7 @@ import { providerFailure } from './failure.js'
 import type { AgentHost, CallOptions, KeptServer, LaunchCommand, LaunchedServer } from './host-contract.js'
 import { isServerAlive, keptServerError, killKeptServer } from './kept-server.js'
 import { type Leash, leash } from './leash.js'
-import type { ProcessTag } from './process-tag.js'
+import type { ProcessTag } from './process-group.js'
 import { environmentWithout } from './program.js'
 import { startBehindBarrier } from './start-barrier.js'
 

@@ -13,8 +13,14 @@ import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { RecordedServer, State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
-import type { ProcessTag } from './process-tag.js'
-import { homeOf, type KillOutcome, killEscaped, killGroup, killTagged } from './program.js'
+import {
+  homeOf,
+  type KillOutcome,
+  killEscaped,
+  killGroup,
+  killTagged,
+  type ProcessTag,
+} from './process-group.js'
 
 /** What an idle server has to end by itself. */
 const SERVER_TERMINATE_MS = 1000

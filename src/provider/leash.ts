@@ -12,7 +12,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { ProcessGroup } from '../session/fields.js'
 import { providerFailure } from './failure.js'
-import type { ProcessTag } from './process-tag.js'
+import type { ProcessTag } from './process-group.js'
 
 export interface Leash {
   /** The program has ended, or may outlive this process. A deadline for the latter would be said in the watcher's line. */

@@ -8,7 +8,7 @@ import type { ProcessGroup } from '../session/fields.js'
 import { providerFailure } from './failure.js'
 import type { CallOptions, LaunchCommand, LaunchedProgram } from './host-contract.js'
 import { type Leash, leash } from './leash.js'
-import type { ProcessTag } from './process-tag.js'
+import type { ProcessTag } from './process-group.js'
 
 export interface StartedProgram {
   child: ChildProcess

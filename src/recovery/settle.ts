@@ -13,8 +13,13 @@ import { removeDelivered } from '../mail/inbox.js'
 import type { AgentProvider, Inspection, ProviderSettings } from '../provider/contract.js'
 import { describeFailure } from '../provider/failure.js'
 import { isServerAlive, isServerElsewhere, stopKeptServer } from '../provider/kept-server.js'
-import { tagOfLaunch, tagOfRun } from '../provider/process-tag.js'
-import { type KillOutcome, killEscaped, killOrphanedGroup } from '../provider/program.js'
+import {
+  type KillOutcome,
+  killEscaped,
+  killOrphanedGroup,
+  tagOfLaunch,
+  tagOfRun,
+} from '../provider/process-group.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import type { ProcessGroup } from '../session/fields.js'
 import { needsRebase } from '../session/fold/clock.js'

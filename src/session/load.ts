@@ -1,7 +1,7 @@
 /** From the disk to a state: the snapshot where it can be trusted, and the log's tail behind it. */
 import { damagedConversation, SessionStateError, SubstratError } from '../errors.js'
 import { FORMAT } from '../format.js'
-import type { LogDamage, LoggedRecord, LogReader, Unframed } from '../storage/store.js'
+import type { FileStore, LogDamage, LoggedRecord, LogReader, Unframed } from '../storage/store.js'
 import { fold } from './fold/fold.js'
 import { kindInWords, kindIsKnown, type SessionRecord, wrongShape } from './records.js'
 import { decodeSnapshot } from './snapshot.js'
@@ -15,6 +15,28 @@ export interface Loaded {
   damage: LogDamage | undefined
   /** Every byte before this was synced by whoever wrote it: the end of the snapshot, or the last batch's beginning. */
   syncedBytes: number
+}
+
+/** What is in the log now, complete batches only. Undefined where there is no such agent. */
+export function openForRead(store: FileStore, agentId: string): Loaded | undefined {
+  const snapshot = store.snapshots.read(agentId)
+  const log = store.logs.openForRead(agentId)
+  if (log === undefined) return undefined
+  try {
+    return load(agentId, log, snapshot)
+  } finally {
+    log.close()
+  }
+}
+
+/**
+ * The same for who acknowledges what it finds: what its writer has not synced yet, or died before it did, may be only in
+ * the page cache (durability rule 1).
+ */
+export function openDurable(store: FileStore, agentId: string): Loaded | undefined {
+  const loaded = openForRead(store, agentId)
+  if (loaded !== undefined && loaded.state.log_bytes > loaded.snapshotBytes) store.logs.sync(agentId)
+  return loaded
 }
 
 /**

@@ -3,7 +3,7 @@
  * rest. Whatever is not as a clean end leaves it is left to `openForRead`, with its errors.
  */
 import type { FileStore } from '../storage/store.js'
-import { openForRead } from './open-for-read.js'
+import { openForRead } from './load.js'
 import { SNAPSHOT_HEAD } from './snapshot.js'
 import type { State } from './state.js'
 

@@ -4,13 +4,14 @@
  * Invariants: `state` is the fold of what is durable. A record is checked and folded before it is written, so a
  * transition that is refused leaves nothing on disk. Nothing is told to a listener before it is synced.
  */
-import { SubstratError } from '../errors.js'
+
+import { readableTime } from '../clock.js'
+import { SubstratError, shellWord } from '../errors.js'
 import { limits } from '../limits.js'
-import type { BlobReference, FileStore, Lease, LogWriter } from '../storage/store.js'
+import type { BlobReference, FileStore, Holder, Lease, LogWriter } from '../storage/store.js'
 import { encodeBatch } from './batch.js'
-import { busyError } from './busy.js'
 import { rebuildKeyIndex, writeKeyIndex } from './key-index.js'
-import { load, recordAt, recordsFrom } from './load.js'
+import { load, openForRead, recordAt, recordsFrom } from './load.js'
 import { readText } from './read.js'
 import type { NewRecord, SessionRecord } from './records.js'
 import type { Content } from './shapes.js'
@@ -189,4 +190,34 @@ export class Session {
     this.isClosed = true
     await this.lease.release()
   }
+}
+
+/** Names the holder: its pid, host and command, and since when it has the lock. */
+export function busyError(store: FileStore, agentId: string): SubstratError {
+  const holder = store.agentHolder(agentId)
+  const agent = nameIn(store, agentId)
+  return new SubstratError('LOCKED', `agent ${agent} is busy: held by ${describeHolder(holder)}`, {
+    hint: `see what it is doing: substrat show ${shellWord(agent)}; to wait for it give a longer --timeout, or leave a message: --if-busy queue`,
+    facts: { agent_id: agentId, ...holderFacts(holder) },
+  })
+}
+
+/** What a person calls the agent; its log may be unreadable, which is not the matter here. */
+function nameIn(store: FileStore, agentId: string): string {
+  try {
+    return openForRead(store, agentId)?.state.name ?? agentId
+  } catch {
+    return agentId
+  }
+}
+
+function describeHolder(holder: Holder | undefined): string {
+  if (holder === undefined) return 'another process'
+  return `pid ${holder.pid} on ${holder.host} since ${readableTime(holder.since)} (${holder.command})`
+}
+
+function holderFacts(holder: Holder | undefined): Record<string, string | number> {
+  if (holder === undefined) return {}
+  const { pid, host, command, since } = holder
+  return { pid, host, command, since }
 }

@@ -5,7 +5,7 @@
  * Invariants: a living agent's parent lives. A living child has an entry, unless the index is not complete, or damaged.
  */
 import { SubstratError } from '../errors.js'
-import { openForRead } from '../session/open-for-read.js'
+import { openForRead } from '../session/load.js'
 import type { State } from '../session/state.js'
 import type { FileStore, Lease, NameIndex } from '../storage/store.js'
 import { firstParent } from './forest.js'

@@ -2,7 +2,7 @@
 import { SubstratError, shellWord } from '../errors.js'
 import { foldName } from '../format.js'
 import { encodeBatch } from '../session/batch.js'
-import { openForRead } from '../session/open-for-read.js'
+import { openForRead } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
 import { Session } from '../session/session.js'
 import { snapshotOf } from '../session/snapshot.js'

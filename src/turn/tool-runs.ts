@@ -1,8 +1,8 @@
 /** The tools that a turn runs for its model, and the tool servers that it has started for that. */
 import { SubstratError } from '../errors.js'
 import type { LaunchCommand, LaunchedProgram } from '../provider/host-contract.js'
-import { tagOfLaunch } from '../provider/process-tag.js'
-import { createHost, killEscaped } from '../provider/program.js'
+import { killEscaped, tagOfLaunch } from '../provider/process-group.js'
+import { createHost } from '../provider/program.js'
 import type { ProcessGroup } from '../session/fields.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'

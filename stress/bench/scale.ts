@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openForRead } from '../../src/session/open-for-read.js'
+import { openForRead } from '../../src/session/load.js'
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { homeOf, lengthenLog } from './homes.js'

@@ -1,5 +1,5 @@
 /** Who gives the commands on a home: what they know of it besides what is on its disk. */
-import { openForRead } from '../../src/session/open-for-read.js'
+import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'

@@ -1,8 +1,7 @@
 /** A home as the contract sees it, read without a lock: what was asked, what was answered, how each run ended. */
 import { existsSync, readFileSync } from 'node:fs'
 import { checkHome } from '../../src/audit/check.js'
-import { recordsFrom } from '../../src/session/load.js'
-import { openForRead } from '../../src/session/open-for-read.js'
+import { openForRead, recordsFrom } from '../../src/session/load.js'
 import { readRecordText } from '../../src/session/read.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'

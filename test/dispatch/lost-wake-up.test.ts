@@ -5,7 +5,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { openForRead } from '../../src/session/open-for-read.js'
+import { openForRead } from '../../src/session/load.js'
 import { useScripts } from '../support/scripts.js'
 import { newAgent } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'

@@ -5,7 +5,7 @@ import { needsVisit, withPendingAgents } from '../../src/dispatch/pending-visits
 import { bootId } from '../../src/host/identity.js'
 import { type ContinuePolicy, type RecoveredAgent, recover } from '../../src/operations/recover.js'
 import { resume } from '../../src/operations/resume.js'
-import { openForRead } from '../../src/session/open-for-read.js'
+import { openForRead } from '../../src/session/load.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import type { State } from '../../src/session/state.js'

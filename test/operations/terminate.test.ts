@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { checkHome } from '../../src/audit/check.js'
 import { terminate } from '../../src/operations/terminate.js'
-import { openForRead } from '../../src/session/open-for-read.js'
+import { openForRead } from '../../src/session/load.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { lockChildren } from '../../src/tree/children.js'
 import { contextAt } from '../support/contexts.js'

@@ -10,7 +10,7 @@ import type {
   WaitAnswer,
 } from '../../src/provider/contract.js'
 import type { AgentHost } from '../../src/provider/host-contract.js'
-import { killOrphanedGroup } from '../../src/provider/program.js'
+import { killOrphanedGroup } from '../../src/provider/process-group.js'
 import type { PluginFacts } from '../../src/provider/registry.js'
 import { isAlive, type RecordedHost, recordedHost } from '../support/programs.js'
 import { buildPlugin, folder } from './built.js'

@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest'
 import type { LaunchedServer } from '../../src/provider/host-contract.js'
 import { KeptServerHost } from '../../src/provider/kept-server-host.js'
-import { killGroup } from '../../src/provider/program.js'
+import { killGroup } from '../../src/provider/process-group.js'
 import type { ProcessGroup } from '../../src/session/fields.js'
 import type { Session } from '../../src/session/session.js'
 import type { FileStore } from '../../src/storage/store.js'

@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import { processGroup } from '../../src/host/identity.js'
 import type { AgentHost } from '../../src/provider/host-contract.js'
-import { createHost, killOrphanedGroup } from '../../src/provider/program.js'
+import { killOrphanedGroup } from '../../src/provider/process-group.js'
+import { createHost } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/session/fields.js'
 
 export interface RecordedHost {

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import type { ProcessGroup } from '../../session/fields.js'
 import type { AgentHost, McpStdioServer } from '../host-contract.js'
-import { createHost, killOrphanedGroup } from '../program.js'
+import { killOrphanedGroup } from '../process-group.js'
+import { createHost } from '../program.js'
 import { demand } from './case.js'
 
 /** A host like substrat's own; no program that it launched may be left when the case is over. */

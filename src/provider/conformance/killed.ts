@@ -3,7 +3,7 @@ import type { ProcessGroup } from '../../session/fields.js'
 import type { AgentProvider } from '../contract.js'
 import { Deaths } from '../deaths.js'
 import type { AgentHost } from '../host-contract.js'
-import { send } from '../program.js'
+import { send } from '../process-group.js'
 import { type ConformanceFixture, demand, moment } from './case.js'
 import { failureOf } from './ends.js'
 

@@ -19,9 +19,8 @@ import {
   mailDelivered,
   reminderSet,
 } from './mail.js'
-import { foldRebuilt } from './rebuilt.js'
 import { openRun, runEnded, runStarted } from './run.js'
-import { foldConfigured, foldCreated, moveTo } from './session.js'
+import { foldConfigured, foldCreated, foldRebuilt, moveTo } from './session.js'
 import {
   addUsage,
   foldResponse,

@@ -45,13 +45,13 @@ export const ACKNOWLEDGED: Mutant[] = [
   },
   {
     name: 'an agent is born with a record that names a blob that is not there yet',
-    place: 'storage/create-agent.ts createAgent',
+    place: 'storage/birth.ts createAgent',
     edits: { 'forOf:2': '' },
     suites: ['storage/create-agent'],
   },
   {
     name: 'what is read without the lock is told before it is synced',
-    place: 'session/open-for-read.ts openDurable',
+    place: 'session/load.ts openDurable',
     edits: { 'if:1': '' },
     suites: ['storage/rules#is read without the lock'],
   },
@@ -68,7 +68,7 @@ export const ACKNOWLEDGED: Mutant[] = [
   },
   {
     name: 'the first records of an agent are not synced',
-    place: 'storage/create-agent.ts createAgent',
+    place: 'storage/birth.ts createAgent',
     edits: { 'property:1.value': 'false' },
     suites: ['storage/create-agent'],
   },
@@ -91,7 +91,7 @@ export const ACKNOWLEDGED: Mutant[] = [
   },
   {
     name: 'the id of a message is told before it is stored',
-    place: 'dispatch/queue.ts queue',
+    place: 'operations/send.ts queue',
     edits: { 'variable:7': '@expression:1\n@self' },
     suites: ['dispatch/acknowledged'],
   },

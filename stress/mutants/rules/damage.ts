@@ -22,13 +22,13 @@ export const DAMAGE: Mutant[] = [
   },
   {
     name: 'what the second look of doctor cannot read hides what the first found',
-    place: 'audit/audit.ts lookAgain',
+    place: 'audit/diagnose.ts lookAgain',
     edits: { 'logical:3': '@left' },
     suites: ['audit/failing-disk'],
   },
   {
     name: 'what the first look of doctor cannot read is not looked at anew',
-    place: 'audit/audit.ts lookAgain',
+    place: 'audit/diagnose.ts lookAgain',
     edits: { 'conditional:1': '@test.callee.object' },
     suites: ['audit/failing-disk'],
   },
@@ -46,7 +46,7 @@ export const DAMAGE: Mutant[] = [
   },
   {
     name: 'an input of a program may be of any depth',
-    place: 'turn/ask/program-events.ts plainObject',
+    place: 'turn/ask/ask-agent.ts plainObject',
     edits: { 'if:1': '' },
     suites: ['turn/ask/levels'],
   },

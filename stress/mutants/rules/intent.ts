@@ -86,7 +86,7 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'what a program says of its state is recorded at its end alone',
-    place: 'turn/ask/program-events.ts Heard.take',
+    place: 'turn/ask/ask-agent.ts Heard.take',
     edits: { 'expression:4.expression': '@arguments.0.properties.1.value' },
     suites: ['turn/drive-agent'],
   },
@@ -104,7 +104,7 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'an agent is there before its name leads to it',
-    place: 'tree/create-agent.ts createAgent',
+    place: 'tree/birth.ts createAgent',
     edits: {
       'expression:1': '@variable:5\nconst result = @await:3\n@self\nreturn result',
       'variable:5': '',
@@ -114,7 +114,7 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'an agent is there before its marker',
-    place: 'storage/create-agent.ts createAgent',
+    place: 'storage/birth.ts createAgent',
     edits: { 'expression:3': '' },
     suites: ['tree/create-agent', 'storage/create-agent'],
   },
@@ -169,7 +169,7 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'a log is replaced before the damaged one is kept',
-    place: 'audit/rebuild-log.ts rebuildUnderLock',
+    place: 'audit/rebuild-log.ts operate',
     edits: { 'logical:3': '@right' },
     suites: ['audit/rebuild-log'],
   },

@@ -171,26 +171,26 @@ export const KEYS: Mutant[] = [
   },
   {
     name: 'the same key stores a message twice',
-    place: 'dispatch/queue.ts queue',
+    place: 'operations/send.ts queue',
     edits: { 'conditional:2': '@consequent' },
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a queued message answers for another of its key',
-    place: 'dispatch/queue.ts queue',
+    place: 'operations/send.ts queue',
     edits: { 'if:2': 'void @test.left.left' },
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a key that is answered is told before the record of that is synced',
-    place: 'dispatch/queue.ts queue',
+    place: 'operations/send.ts queue',
     edits: { 'conditional:1': '@alternate === null ? @alternate : @consequent' },
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'the answer to a key is told before it is synced',
     place: 'operations/send.ts import:openDurable',
-    edits: { 'importSpecifier:1': '@{session/open-for-read.ts openForRead|function:1.id} as @local' },
+    edits: { 'importSpecifier:1': '@{session/load.ts openForRead|function:1.id} as @local' },
     suites: ['dispatch/acknowledged'],
   },
   {

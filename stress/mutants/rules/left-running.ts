@@ -46,31 +46,31 @@ export const LEFT_RUNNING: Mutant[] = [
   },
   {
     name: 'what is killed need not be of the run',
-    place: 'provider/program.ts membersOf',
+    place: 'provider/process-group.ts membersOf',
     edits: { 'logical:3.right': '@left.left !== null' },
     suites: ['provider/program#nothing that carries another run', 'recovery/settle-programs'],
   },
   {
     name: 'what is killed may be older than its record',
-    place: 'provider/program.ts membersOf',
+    place: 'provider/process-group.ts membersOf',
     edits: { 'logical:4': '@left' },
     suites: ['provider/program#nothing that is older', 'recovery/settle-programs'],
   },
   {
     name: 'after a restart of the machine the old numbers are killed',
-    place: 'provider/program.ts killTagged',
+    place: 'provider/process-group.ts killTagged',
     edits: { 'if:1': '' },
     suites: ['provider/program#nothing after a reboot'],
   },
   {
     name: 'in another pid namespace the same numbers are killed',
-    place: 'provider/program.ts killTagged',
+    place: 'provider/process-group.ts killTagged',
     edits: { 'if:2': '' },
     suites: ['provider/program#nothing after a reboot'],
   },
   {
     name: 'strays are killed in another pid namespace',
-    place: 'provider/program.ts killEscaped',
+    place: 'provider/process-group.ts killEscaped',
     edits: { 'logical:1': '@left.left === @right.right' },
     suites: ['provider/program'],
   },
@@ -106,10 +106,10 @@ export const LEFT_RUNNING: Mutant[] = [
   },
   {
     name: 'strays of another run are killed',
-    place: 'provider/program.ts escapedFrom',
+    place: 'provider/process-group.ts escapedFrom',
     edits: {
       'logical:2.right':
-        '((@{provider/program.ts hasTag|function:1.params.0}, @{provider/program.ts hasTag|function:1.params.1}) => @{provider/program.ts hasTag|call:1} !== undefined)(@arguments.0, @arguments.1)',
+        '((@{provider/process-group.ts hasTag|function:1.params.0}, @{provider/process-group.ts hasTag|function:1.params.1}) => @{provider/process-group.ts hasTag|call:1} !== undefined)(@arguments.0, @arguments.1)',
     },
     suites: ['provider/program#started in sessions of their own'],
   },

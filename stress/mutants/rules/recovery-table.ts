@@ -28,7 +28,7 @@ export const ROWS: Mutant[] = [
   },
   {
     name: 'an ended run is taken for an open one',
-    place: 'recovery/table.ts rowOf',
+    place: 'recovery/table.ts diagnose',
     edits: { 'binary:1': '@left.expression.object === null' },
     suites: ['recovery/settle#the recovery table'],
   },

@@ -28,7 +28,7 @@ export const TRANSITIONS: Mutant[] = [
   },
   {
     name: 'a session goes from any state to any other',
-    place: 'session/fold/session.ts moveTo',
+    place: 'session/fold/fold.ts moveTo',
     edits: { 'call:1': '@callee.object' },
     suites: ['session/fold/fold'],
   },

@@ -4,31 +4,31 @@ import type { Mutant } from '../mutant.js'
 export const TREE: Mutant[] = [
   {
     name: 'nothing keeps a child from being born below the dead',
-    place: 'tree/create-agent.ts checkParent',
+    place: 'tree/birth.ts checkParent',
     edits: { 'logical:2': '@left' },
     suites: ['tree/create-agent-below'],
   },
   {
     name: 'a child is born below one that is done',
-    place: 'tree/create-agent.ts checkParent',
+    place: 'tree/birth.ts checkParent',
     edits: { 'logical:1': '@left' },
     suites: ['tree/create-agent-below'],
   },
   {
     name: 'a tree is one level deeper than it may be',
-    place: 'tree/create-agent.ts checkParent',
+    place: 'tree/birth.ts checkParent',
     edits: { 'binary:3': '@left > @right' },
     suites: ['tree/create-agent-below'],
   },
   {
     name: 'an agent has one child more than it may have',
-    place: 'tree/create-agent.ts checkParent',
+    place: 'tree/birth.ts checkParent',
     edits: { 'logical:4': '@left.left > @left.right && @right.left > @left.right' },
     suites: ['tree/create-agent-below'],
   },
   {
     name: 'the dead count as children',
-    place: 'tree/create-agent.ts forgetDead',
+    place: 'tree/birth.ts forgetDead',
     edits: { 'binary:2': '@left' },
     suites: ['tree/create-agent-below'],
   },
