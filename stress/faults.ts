@@ -50,7 +50,7 @@ if (parts.includes('real')) await onKernel()
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(results, null, 2)}\n`)
 recordResult({
   lab: 'faults',
-  sample: `${everyNth(Number(values.every), 'fault')} of ${countOf(chosen.length, SCENARIOS.length, 'scenarios')}; parts: ${parts.join(', ')}`,
+  sample: `${everyNth(Number(values.every), 'fault')} of ${countOf(chosen.length, SCENARIOS.length, 'scenarios')} (${parts.join(', ')})`,
   ...tried,
 })
 if (values.canary !== undefined) console.log(`${isBroken ? 'caught' : 'NOT CAUGHT'}: ${values.canary}`)

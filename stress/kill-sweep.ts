@@ -76,7 +76,7 @@ try {
   const states = Number(values.nested) === 0 ? 'no state' : everyNth(Number(values.nested), 'state')
   recordResult({
     lab: 'kill-sweep',
-    sample: `${calls} of ${countOf(chosen.length, SCENARIOS.length, 'scenarios')}; recovery killed from ${states}`,
+    sample: `${calls} of ${countOf(chosen.length, SCENARIOS.length, 'scenarios')}; recovery from ${states}`,
     cases: reports.reduce((sum, { killed, nestedKilled }) => sum + killed + nestedKilled, 0),
     violations: reports.flatMap(({ violations }) => violations).length,
   })

@@ -107,7 +107,7 @@ try {
     tried.violations += broken.length
     if (broken.length > 0) process.exitCode = 1
   }
-  recordResult({ lab: 'turns', sample: `parts: ${parts.join(', ')}`, ...tried })
+  recordResult({ lab: 'turns', sample: parts.join(', '), ...tried })
 } finally {
   lab.close()
 }

@@ -16,14 +16,14 @@ const LABS: Record<string, { attack: string; unit: string }> = {
   'powercut-drops': { attack: 'one fsync left out', unit: 'fsyncs' },
   faults: { attack: 'failing disk', unit: 'faults' },
   damage: { attack: 'damaged file', unit: 'damages' },
-  fuzz: { attack: 'random trees and crashes', unit: 'commands' },
-  tree: { attack: 'kills during mail', unit: 'kills' },
-  turns: { attack: 'kills during a turn', unit: 'runs' },
-  signals: { attack: 'every signal', unit: 'turns' },
+  fuzz: { attack: 'random tree and crashes', unit: 'commands' },
+  tree: { attack: 'kill during mail', unit: 'kills' },
+  turns: { attack: 'kill or race during a turn', unit: 'runs' },
+  signals: { attack: 'signal during a turn', unit: 'turns' },
   security: { attack: 'hostile input', unit: 'inputs' },
   mutants: { attack: 'one safeguard removed', unit: 'mutants' },
-  real: { attack: 'real agent programs', unit: 'cases' },
-  'real-kills': { attack: 'killed agent programs', unit: 'kills' },
+  real: { attack: 'real agent program', unit: 'cases' },
+  'real-kills': { attack: 'kill of an agent program', unit: 'kills' },
 }
 /** Labs that do not test durability. */
 const ELSEWHERE = ['bench', 'nodes', 'peer', 'suite']
