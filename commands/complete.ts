@@ -5,7 +5,7 @@ import { type CommandFacts, candidatesFor } from '../src/command/completion/cand
 import { oneLine } from '../src/command/output.js'
 import { SETTING_KEYS, settingHelp } from '../src/command/settings.js'
 import { readUserFile } from '../src/files/user-files.js'
-import { agentWords } from '../src/operations/look.js'
+import { agentWords } from '../src/operations/list-and-show.js'
 
 export default class Complete extends BaseCommand {
   static override enableJsonFlag = false

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { examinedText } from '../src/command/print/examined.js'
+import { doctorText } from '../src/command/print/doctor-text.js'
 import { examine, failureOfHome, rebuild } from '../src/operations/doctor.js'
 
 export default class Doctor extends BaseCommand {
@@ -30,7 +30,7 @@ export default class Doctor extends BaseCommand {
     const { examined, failure: ofRepair } = flags.rebuild
       ? await rebuild(this.homeRoot, options, () => this.context({ isLenient: true, drains: false }))
       : { examined: await examine(this.homeRoot, options), failure: undefined }
-    this.printObject(examined, examinedText(examined))
+    this.printObject(examined, doctorText(examined))
     const failure = ofRepair ?? failureOfHome(examined)
     if (failure !== undefined) this.fail(failure, false)
   }

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { agentsTable } from '../src/command/print/describe.js'
-import { listAgents, STATES, STATUSES } from '../src/operations/look.js'
+import { listAgents, STATES, STATUSES } from '../src/operations/list-and-show.js'
 
 export default class List extends BaseCommand {
   static override summary = 'List agents with their state and current activity.'

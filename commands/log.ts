@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { agent } from '../src/command/flags.js'
-import { describeRecord, isTold } from '../src/command/print/transcript.js'
+import { describeRecord, isShown } from '../src/command/print/transcript.js'
 import { readLog } from '../src/operations/read-log.js'
 import { readRecordText } from '../src/session/read.js'
 
@@ -34,7 +34,7 @@ export default class Log extends BaseCommand {
     const request = {
       agentId,
       last: flags.last,
-      counts: this.jsonEnabled() ? () => true : isTold,
+      counts: this.jsonEnabled() ? () => true : isShown,
       follow: flags.follow,
       untilIdle: flags.until === 'idle',
       isRead: () => this.isRead,

@@ -1,5 +1,5 @@
 import { Command } from '@oclif/core/command'
-import { carryOverStdio } from '../src/command/mcp-bridge.js'
+import { bridgeStdio } from '../src/command/mcp-bridge.js'
 
 /** No BaseCommand: a program waits for it at the start of each of its turns, and it needs no home and no settings. */
 export default class Mcp extends Command {
@@ -10,6 +10,6 @@ export default class Mcp extends Command {
 
   async run(): Promise<void> {
     await this.parse(Mcp)
-    await carryOverStdio()
+    await bridgeStdio()
   }
 }

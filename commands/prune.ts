@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { age, duration } from '../src/command/flags.js'
-import { prunedText } from '../src/command/print/pruned.js'
+import { pruneText } from '../src/command/print/prune-text.js'
 import { prune } from '../src/operations/prune.js'
 
 export default class Prune extends BaseCommand {
@@ -24,6 +24,6 @@ export default class Prune extends BaseCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Prune)
     const pruned = await prune(this.context({ waitMs: flags.timeout }), flags['older-than'], flags['dry-run'])
-    this.printObject(pruned, prunedText(pruned))
+    this.printObject(pruned, pruneText(pruned))
   }
 }

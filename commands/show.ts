@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { agent } from '../src/command/flags.js'
 import { describeAgent } from '../src/command/print/describe.js'
-import { showAgent } from '../src/operations/look.js'
+import { showAgent } from '../src/operations/list-and-show.js'
 
 export default class Show extends BaseCommand {
   static override summary = 'Show the status of an agent and the next command to run.'

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { drawTree } from '../src/command/print/drawn-tree.js'
+import { treeText } from '../src/command/print/tree-text.js'
 import { damageOf, viewTree } from '../src/operations/tree.js'
 
 export default class Tree extends BaseCommand {
@@ -23,7 +23,7 @@ export default class Tree extends BaseCommand {
     const { args, flags } = await this.parse(Tree)
     const agentId = args.agent === undefined ? undefined : this.resolveForRead(args.agent).agentId
     const tree = viewTree(this.openForRead(), { agentId, all: flags.all })
-    this.printObject(tree, drawTree(tree))
+    this.printObject(tree, treeText(tree))
     const damage = damageOf(tree)
     if (damage !== undefined) this.fail(damage, false)
   }

@@ -46,7 +46,7 @@ export function sleep(ms: number): Promise<void> {
 }
 
 /** The promise, or a rejection with `why` where it has not settled in time; the timer keeps the process alive till then. */
-export async function inTime<T>(promise: T | Promise<T>, ms: number, why: string | Error): Promise<T> {
+export async function withTimeout<T>(promise: T | Promise<T>, ms: number, why: string | Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(typeof why === 'string' ? new Error(why) : why), ms)

@@ -107,7 +107,7 @@ test('no layer above storage names a file of the home', () => {
 /** They only tell a person which file it is. */
 const MESSAGES = [
   'src/session/snapshot.ts',
-  'src/operations/look.ts',
+  'src/operations/list-and-show.ts',
   'src/operations/doctor.ts',
   'src/audit/invariants.ts',
 ]
@@ -122,13 +122,13 @@ const WITHIN_OPERATIONS = [
   'deliver stuck',
   'fork spawn',
   'prune removable',
-  'recover recovered-words',
+  'recover recovery-text',
   'remove removable',
   'reply inbox',
   'spawn send',
   'terminate cancel',
   'terminate stop-agent',
-  'wait look',
+  'wait list-and-show',
   'wait stuck',
 ]
 

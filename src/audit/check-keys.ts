@@ -1,5 +1,5 @@
 /** The key index of an agent: that it checks, that it is of this log, and that no key of the log is new to it. */
-import { isOf, keptKeysAt } from '../session/key-index.js'
+import { isIndexOfLog, keyRetentionAt } from '../session/key-index.js'
 import { placesInLog } from '../session/key-places.js'
 import type { State } from '../session/state.js'
 import type { FileStore, KeyFile, LogReader } from '../storage/store.js'
@@ -21,7 +21,8 @@ export function openKeys(store: FileStore, agentId: string): OpenKeys {
 export function checkKeysQuickly({ isThere, index }: OpenKeys, log: LogReader, found: AddFinding): boolean {
   if (!isThere) return false
   if (index === undefined) found('a key index is whole', 'its head is damaged, or its size is wrong')
-  else if (!isOf(log, index)) found('a key index is whole', 'the last record that it knows is not in the log')
+  else if (!isIndexOfLog(log, index))
+    found('a key index is whole', 'the last record that it knows is not in the log')
   else return true
   return false
 }
@@ -36,7 +37,7 @@ export function checkKeys(
   const { index } = seen
   if (!checkKeysQuickly(seen, log, found) || index === undefined) return
   const places = placesInLog(store, state.id, log, index.end.log_bytes)
-  const differences = index.differences(places, keptKeysAt(state))
+  const differences = index.differences(places, keyRetentionAt(state))
   if (differences === undefined) {
     found('a key index is whole', 'the checksum of a page is wrong')
     return

@@ -6,7 +6,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Command } from '@oclif/core/command'
 import type { PluginPlaces } from '../audit/check-plugins.js'
-import { askText } from '../dispatch/ask-text.js'
+import { callText } from '../dispatch/call-text.js'
 import type { Context, Deliveries } from '../dispatch/context.js'
 import { withDeliveries } from '../dispatch/deliveries.js'
 import type { Outcome } from '../dispatch/outcome.js'
@@ -21,7 +21,7 @@ import { resolveAgent } from '../tree/names.js'
 import { resolveRelative } from '../tree/relations.js'
 import { Shutdown } from '../turn/stop.js'
 import { boundsFrom } from './bounds.js'
-import { asSubstratError, errorJson, errorLine, forPerson, hasResult } from './output.js'
+import { asSubstratError, errorJson, errorLine, hasResult, printableText } from './output.js'
 import { ConsoleReporter } from './reporter.js'
 import { SETTING_KEYS, Settings } from './settings.js'
 import { guardStdio, stdout } from './stdio.js'
@@ -205,7 +205,7 @@ export abstract class BaseCommand extends Command {
   protected reportWait(wait: WaitView, agentId: string): void {
     wait.token = this.reporter?.takeSecret(agentId) ?? null
     if (this.jsonEnabled()) return
-    for (const ask of wait.asks) this.note(`asks for ${askText(ask)}`)
+    for (const ask of wait.asks) this.note(`asks for ${callText(ask)}`)
     if (wait.token !== null) this.note(`token ${wait.token}`)
   }
 
@@ -216,7 +216,7 @@ export abstract class BaseCommand extends Command {
   }
 
   protected print(text: string): void {
-    process.stdout.write(`${forPerson(text, process.stdout)}\n`)
+    process.stdout.write(`${printableText(text, process.stdout)}\n`)
   }
 
   /** A result that is not a turn's: the object with `--json`, else its text. */
@@ -254,7 +254,7 @@ export abstract class BaseCommand extends Command {
   }
 
   protected note(text: string): void {
-    process.stderr.write(`substrat: ${forPerson(text, process.stderr)}\n`)
+    process.stderr.write(`substrat: ${printableText(text, process.stderr)}\n`)
   }
 
   /** Sets the exit status, and says why. The first failure of a command is its exit status. */

@@ -5,7 +5,7 @@ import { parseTime } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { type DueTime, dueAfter } from '../session/durations.js'
 import { parseDuration } from './durations.js'
-import { isGood, parseNames } from './setting-kinds.js'
+import { isValid, parseNames } from './setting-kinds.js'
 
 /** The argument AGENT. */
 export const agent = string({
@@ -24,7 +24,7 @@ export const stream = boolean({
 export const allow = custom<string[]>({
   description: 'tools that run without approval, as shell,write_file or all; default: setting allow',
   async parse(text) {
-    if (text === '' || isGood('names', text)) return parseNames(text)
+    if (text === '' || isValid('names', text)) return parseNames(text)
     throw new SubstratError('USAGE', `${JSON.stringify(text)} are no names of tools`, {
       hint: 'write them with commas between them: --allow shell,write_file; or --allow all',
     })

@@ -8,11 +8,11 @@ import type { Duplex, Readable, Writable } from 'node:stream'
 import { EXIT_STATUS } from '../errors.js'
 import { connectTo } from '../files/socket.js'
 import { limits } from '../limits.js'
-import { errorLine, type Heard, hear, type Message } from '../turn/tools/json-rpc.js'
+import { errorLine, type Message, type ParsedMessage, parseMessage } from '../turn/tools/json-rpc.js'
 import { linesOf } from '../turn/tools/lines.js'
 
 /** For the holder that the environment names. */
-export async function carryOverStdio(): Promise<void> {
+export async function bridgeStdio(): Promise<void> {
   // Whoever reads our answers may go at any time: that ends the bridge, and is no failure.
   process.stdout.removeAllListeners('error').on('error', ({ code }: NodeJS.ErrnoException) => {
     process.stdout.destroy()
@@ -58,7 +58,7 @@ function closeOf(stream: Duplex | Writable): Promise<void> {
 
 async function ask(holder: Duplex, input: Readable, output: Writable, open: OpenRequests): Promise<void> {
   for await (const line of linesOf(input, limits.mcpLineBytesMax)) {
-    const heard = hear(line)
+    const heard = parseMessage(line)
     if (heard.kind === 'refused') await writeTo(output, heard.answer)
     if (heard.kind !== 'message') continue
     open.openRequest(heard)
@@ -78,7 +78,7 @@ async function answer(holder: Duplex, output: Writable, open: OpenRequests): Pro
 
 async function refuse(why: string, input: Readable, output: Writable): Promise<void> {
   for await (const line of linesOf(input, limits.mcpLineBytesMax)) {
-    const heard = hear(line)
+    const heard = parseMessage(line)
     if (heard.kind === 'refused') await writeTo(output, heard.answer)
     if (heard.kind === 'message' && heard.id !== undefined)
       await writeTo(output, errorLine(heard.id, UNREACHABLE, why))
@@ -94,7 +94,7 @@ class OpenRequests {
   private readonly open = new Set<string>()
   private onNone: (() => void) | undefined
 
-  openRequest({ id, message }: Extract<Heard, { kind: 'message' }>): void {
+  openRequest({ id, message }: Extract<ParsedMessage, { kind: 'message' }>): void {
     if (id !== undefined) this.open.add(id)
     // One that is taken back is not answered.
     else if (message.method === 'notifications/cancelled')

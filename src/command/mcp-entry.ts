@@ -1,5 +1,5 @@
 // `substrat mcp` by itself: an agent's program waits for it at the start of each of its turns, and oclif is not needed to
 // carry bytes. With anything else on its command line it is oclif's: see commands/mcp.
-import { carryOverStdio } from './mcp-bridge.js'
+import { bridgeStdio } from './mcp-bridge.js'
 
-void carryOverStdio().then(() => process.exit())
+void bridgeStdio().then(() => process.exit())

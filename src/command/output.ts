@@ -106,7 +106,7 @@ const WITH_RESULT: number[] = [5, 6, 7]
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
 /** For a terminal: what would steer it is shown, not obeyed. For a pipe the text is exact. */
-export function forPerson(text: string, stream: { isTTY?: boolean }): string {
+export function printableText(text: string, stream: { isTTY?: boolean }): string {
   return stream.isTTY === true ? text.replace(STEERING, visibleCode) : text
 }
 

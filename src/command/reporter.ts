@@ -2,7 +2,7 @@
 import { clock } from '../clock.js'
 import type { Reporter } from '../dispatch/context.js'
 import type { SessionRecord } from '../session/records.js'
-import { forPerson } from './output.js'
+import { printableText } from './output.js'
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const FRAME_MS = 100
@@ -50,7 +50,7 @@ export class ConsoleReporter implements Reporter {
   note(text: string): void {
     const wasSpinning = this.spinner !== undefined
     this.clearSpinner()
-    process.stderr.write(`substrat: ${forPerson(text, process.stderr)}\n`)
+    process.stderr.write(`substrat: ${printableText(text, process.stderr)}\n`)
     if (wasSpinning) this.spin()
   }
 

@@ -35,7 +35,7 @@ const CHECKS: Record<Kind, (value: string) => boolean> = {
   servers: (value) => parseServers(value) !== undefined,
 }
 
-export function isGood(kind: Kind, value: string): boolean {
+export function isValid(kind: Kind, value: string): boolean {
   return CHECKS[kind](value)
 }
 

@@ -7,7 +7,7 @@ import { SubstratError, shellWord } from '../errors.js'
 import type { FileStore } from '../storage/store.js'
 import type { McpServer } from '../turn/tools/mcp.js'
 import { parseDuration } from './durations.js'
-import { EXPECTED, isGood, type Kind, parseDurations, parseNames, parseServers } from './setting-kinds.js'
+import { EXPECTED, isValid, type Kind, parseDurations, parseNames, parseServers } from './setting-kinds.js'
 
 interface Setting {
   kind: Kind
@@ -258,7 +258,7 @@ function checkValue(
   hint = `substrat config set ${key} ${SETTINGS[key].default ?? "'…'"}`,
 ): asserts value is string {
   const { kind } = SETTINGS[key]
-  if (typeof value === 'string' && isGood(kind, value)) return
+  if (typeof value === 'string' && isValid(kind, value)) return
   throw invalidConfigError(where, `${key} is ${JSON.stringify(value)}, not ${EXPECTED[kind]}`, hint)
 }
 

@@ -52,7 +52,7 @@ export interface Reporter {
 }
 
 /** What a visit came to. */
-export interface Visited {
+export interface VisitResult {
   turns: number
   /** Whether another process has the agent, and looks after it. */
   isHeld: boolean
@@ -65,7 +65,7 @@ export interface DeliveryPolicy {
   isOn: boolean
   /** Turns for mail. */
   turnsMax: number
-  onVisited: ((agentId: string, visited: Visited) => void) | undefined
+  onVisited: ((agentId: string, visited: VisitResult) => void) | undefined
   /** Whether nobody is begun with before `untilIdle`. */
   isPaused: boolean
 }

@@ -9,15 +9,15 @@ import { limits } from '../limits.js'
 import { hasControls, hasDueMail } from '../mail/inbox.js'
 import { openForRead } from '../session/load.js'
 import type { State } from '../session/state.js'
+import { visitAndAdvance } from './advance.js'
 import type { Context, Deliveries, DeliveryPolicy } from './context.js'
-import { visitAndAdvance } from './go-on.js'
-import { runUntil } from './in-place.js'
 import type { OnOutcome, Outcome } from './outcome.js'
+import { runUntil } from './run-until.js'
 import { TurnBudget } from './turn-budget.js'
-import { type Turn, turnObstacle } from './turn-obstacle.js'
+import { type TurnKind, turnObstacle } from './turn-obstacle.js'
 
 /** How long a holder that has no turn, such as `set`, is waited for: it does not look at the inbox after itself. */
-const SHORT_HOLD_MS = 2000
+const SHORT_LOCK_WAIT_MS = 2000
 
 /** Turns of one agent before the others that wait get theirs. */
 const TURNS_AT_ONCE = 10
@@ -123,7 +123,7 @@ class CommandDeliveries implements Deliveries {
   }
 
   private async deliver(agentId: string): Promise<void> {
-    const waitMs = this.hasTurn(agentId) ? 0 : SHORT_HOLD_MS
+    const waitMs = this.hasTurn(agentId) ? 0 : SHORT_LOCK_WAIT_MS
     try {
       const budget = new TurnBudget(TURNS_AT_ONCE, this.budget)
       const turns = await visitAndAdvance(this.ctx, agentId, { waitMs, budget })
@@ -150,7 +150,7 @@ class CommandDeliveries implements Deliveries {
     const state = this.stateOf(agentId)
     if (state === undefined || state.state === 'terminated') return false
     try {
-      const mayTake = (turn: Turn): boolean => turnObstacle(state, turn) === undefined
+      const mayTake = (turn: TurnKind): boolean => turnObstacle(state, turn) === undefined
       const isTurnOwed = (state.isPoked && mayTake('poke')) || (mayTake('mail') && hasDueMail(store, state))
       return isTurnOwed || hasControls(store, state)
     } catch (error) {

@@ -5,9 +5,9 @@
 import type { SettleResult } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
+import { hasNoMoreTurns, takeMail } from './advance.js'
 import type { Context } from './context.js'
 import { withDrain } from './deliveries.js'
-import { nothingWaits, takeMail } from './go-on.js'
 import { type OnOutcome, outcomeOf, wasStopped } from './outcome.js'
 import type { TurnOptions } from './turns.js'
 import { visit } from './visit.js'
@@ -33,7 +33,7 @@ export async function runOwnTurn(
   onOutcome: OnOutcome,
   begin: (options: TurnOptions) => Promise<Run>,
 ): Promise<void> {
-  const run = await begin({ isLast: () => nothingWaits(ctx, session) })
+  const run = await begin({ isLast: () => hasNoMoreTurns(ctx, session) })
   onOutcome(outcomeOf(ctx, session, run))
   if (!wasStopped(run)) await takeMail(ctx, session, ctx.deliveries.budget)
 }

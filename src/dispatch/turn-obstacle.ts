@@ -14,7 +14,7 @@ import { isBesideProgram, isDue, isExhausted } from '../session/status.js'
  * latest turn, continued by a command that was not asked to. `poke`: the same, because the parent asked. `resume`: because a
  * person asked.
  */
-export type Turn = 'mail' | 'message' | 'continuation' | 'poke' | 'resume'
+export type TurnKind = 'mail' | 'message' | 'continuation' | 'poke' | 'resume'
 
 /** `next`: the command that a person runs; null where none helps. */
 export type Obstacle =
@@ -23,12 +23,12 @@ export type Obstacle =
   | { kind: 'wait'; wait: Wait; next: string }
   /** Commands continued the latest turn as often as they do without being asked. */
   | { kind: 'exhausted'; next: string }
-  | Closed
+  | Closure
   /** A program of the latest turn may still run. */
   | { kind: 'program'; next: string }
 
 /** A person, or its parent, closed the agent to turns. Other files put these words into their sentences. */
-export interface Closed {
+export interface Closure {
   kind: 'hold' | 'gate'
   code: 'ON_HOLD' | 'GATED'
   /** The agent is … */
@@ -39,7 +39,7 @@ export interface Closed {
 }
 
 /** Where there are several, the one that a person removes first. Undefined: the agent may take the turn. */
-export function turnObstacle(state: State, turn: Turn, now = readClock): Obstacle | undefined {
+export function turnObstacle(state: State, turn: TurnKind, now = readClock): Obstacle | undefined {
   if (state.state === 'terminated') return { kind: 'terminated', next: null }
   const word = shellWord(state.path)
   const resume = `substrat resume ${word}`

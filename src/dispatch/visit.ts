@@ -106,7 +106,7 @@ async function toItsEnd<T>(ctx: Context, session: Session, work: () => Promise<T
     await flushOutbox(ctx, session, true)
     // Also a reply that a call found there, as the one that it was run again for: no marker brings anybody back for it.
     removeDelivered(session)
-    rest(session)
+    suspendIfIdle(session)
     await session.close((state) => needsVisit(ctx.store, state))
     return result
   } catch (error) {
@@ -116,7 +116,7 @@ async function toItsEnd<T>(ctx: Context, session: Session, work: () => Promise<T
   }
 }
 
-function rest(session: Session): void {
+function suspendIfIdle(session: Session): void {
   const { state, run } = session.state
   if (state !== 'active' || (run?.status === 'open' && run.wait === null)) return
   session.append([{ kind: 'session.suspended', reason: 'idle' }])
@@ -125,7 +125,7 @@ function rest(session: Session): void {
 /** The error that is on its way says more than any that the clean end could add. */
 async function closeAfter(ctx: Context, session: Session): Promise<void> {
   try {
-    rest(session)
+    suspendIfIdle(session)
     await session.close((state) => needsVisit(ctx.store, state))
   } catch {
     await session.abandon()

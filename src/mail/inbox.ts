@@ -31,7 +31,7 @@ export type MailIndex = (agentId: string) => boolean
  * For who looks at many agents: a message that is stored, acknowledged or not, has a marker of its agent until it is
  * delivered. After a start of the kernel nobody knows before each agent was looked at once. To be asked behind the list of agents.
  */
-export function whoHasMail(store: FileStore): MailIndex {
+export function mailIndexOf(store: FileStore): MailIndex {
   if (!store.boots.isScanned()) return () => true
   const marked = new Set(store.markedIds())
   return (agentId) => marked.has(agentId)
@@ -196,7 +196,7 @@ function inOrder(a: InOrder, b: InOrder): number {
  * The operator's, of each sender by its counter; among senders by when they say that they sent. What was sent before there
  * was that counter has a time in its place, and comes first.
  */
-export function inOperatorOrder(messages: Iterable<Message>): Message[] {
+export function sortForOperator(messages: Iterable<Message>): Message[] {
   const latest = new Map<string, string>()
   return [...messages]
     .sort((a, b) => Number(isTimed(b)) - Number(isTimed(a)) || inOrder(a, b))

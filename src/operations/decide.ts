@@ -5,10 +5,10 @@
  * before it has decided nothing, and whoever comes after it is told what came of it.
  */
 import { clock } from '../clock.js'
-import { askText } from '../dispatch/ask-text.js'
+import { continueLatest, hasNoMoreTurns } from '../dispatch/advance.js'
+import { callText } from '../dispatch/call-text.js'
 import { refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
-import { goOn, nothingWaits } from '../dispatch/go-on.js'
 import { failureOf, nameOf, type OnOutcome, type Outcome, outcomeOf, wordOf } from '../dispatch/outcome.js'
 import { runOwnTurn, visitAndDrain } from '../dispatch/own-turn.js'
 import { decisionCommands } from '../dispatch/turn-obstacle.js'
@@ -71,7 +71,7 @@ async function decideIn(
   if (request.token === null) {
     // Not before it is so: there may be no slot to go on with.
     session.onceDurable('token.consumed', () => {
-      for (const ask of asks) ctx.reporter.note(`${WORDS[decision]} ${askText(ask)}`)
+      for (const ask of asks) ctx.reporter.note(`${WORDS[decision]} ${callText(ask)}`)
     })
   }
   // A person at the machine has no secret, and needs none: the token that was handed out is replaced in the same batch.
@@ -126,10 +126,10 @@ async function decidedBefore(
   const { run } = session.state
   const past = readContinuedRun(ctx.store, session.id, entry.run)
   if (run?.run_id === past.run_id) {
-    const wentOn = await goOn(ctx, session, {
+    const wentOn = await continueLatest(ctx, session, {
       auto: false,
       settled,
-      isLast: () => nothingWaits(ctx, session),
+      isLast: () => hasNoMoreTurns(ctx, session),
     })
     return outcomeOf(ctx, session, wentOn.outcome === 'ran' ? wentOn.run : run)
   }

@@ -3,7 +3,7 @@
  * nothing but what is due. Safe twice at once: an agent that another process holds is in good hands.
  */
 
-import type { Context, Visited } from '../dispatch/context.js'
+import type { Context, VisitResult } from '../dispatch/context.js'
 import { limitKeptServers } from '../dispatch/kept-servers.js'
 import { failureOfLatest } from '../dispatch/outcome.js'
 import { markAgain, unmarkAbsent, withPendingAgents } from '../dispatch/pending-visits.js'
@@ -43,7 +43,7 @@ export async function deliver(
   { all, agentIds }: DeliverRequest,
   onAgent: DeliverListener,
 ): Promise<void> {
-  const visits = new Map<string, Visited>()
+  const visits = new Map<string, VisitResult>()
   const ctx = command.deliveries.contextUnder({
     turnsMax: Number.POSITIVE_INFINITY,
     onVisited: (agentId, visited) => visits.set(agentId, sumOf(visits.get(agentId), visited)),
@@ -82,7 +82,7 @@ export function namedAgents(words: string[], all: boolean, resolve: (word: strin
   return [...new Set(words.map(resolve))]
 }
 
-function sumOf(before: Visited | undefined, { turns, isHeld, error }: Visited): Visited {
+function sumOf(before: VisitResult | undefined, { turns, isHeld, error }: VisitResult): VisitResult {
   return { turns: (before?.turns ?? 0) + turns, isHeld, error: error ?? before?.error }
 }
 
@@ -95,7 +95,7 @@ interface Delivered {
 function deliveredAgent(
   ctx: Context,
   agentId: string,
-  visited: Visited | undefined,
+  visited: VisitResult | undefined,
   isNamed: boolean,
 ): Delivered | undefined {
   const turns = visited?.turns ?? 0

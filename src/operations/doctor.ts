@@ -16,7 +16,7 @@ import { type ErrorCode, SubstratError, shellWord } from '../errors.js'
 import type { State } from '../session/state.js'
 import { FileStore, type Holder } from '../storage/store.js'
 
-export interface ToldFinding {
+export interface ReportedFinding {
   verdict: Verdict
   /** By which the exit status is chosen; null where it asks for none. */
   code: ErrorCode | null
@@ -31,7 +31,7 @@ export interface ToldFinding {
   remedy: string | null
 }
 
-export interface Examined {
+export interface DoctorReport {
   home: string
   agents: number
   /** How many of them were read to the last byte. */
@@ -39,7 +39,7 @@ export interface Examined {
   held: { agent: string; path: string | null; holder: Holder | null }[]
   repairs: { agent: string | null; path: string | null; done: string; ok: boolean }[]
   /** The worst first. */
-  findings: ToldFinding[]
+  findings: ReportedFinding[]
 }
 
 export interface DoctorOptions {
@@ -51,7 +51,7 @@ export interface DoctorOptions {
 }
 
 /** Takes no lock and writes nothing. */
-export async function examine(root: string, options: DoctorOptions): Promise<Examined> {
+export async function examine(root: string, options: DoctorOptions): Promise<DoctorReport> {
   return tell(root, await lookAt(root, options), options, [])
 }
 
@@ -79,13 +79,13 @@ export async function rebuild(root: string, options: DoctorOptions, open: () => 
 }
 
 interface Rebuilt {
-  examined: Examined
+  examined: DoctorReport
   /** Why a repair was not done, where the disk was in the way. */
   failure: SubstratError | undefined
 }
 
 /** What the exit status follows from; undefined where nothing asks for anybody. */
-export function failureOfHome({ findings, home }: Examined): SubstratError | undefined {
+export function failureOfHome({ findings, home }: DoctorReport): SubstratError | undefined {
   const count = (verdict: Verdict): number => findings.filter((finding) => finding.verdict === verdict).length
   const worst = findings.find(({ code }) => code !== null)
   if (worst?.code == null) return undefined
@@ -154,7 +154,12 @@ function namesAlone(root: string): AuditReport {
   return { findings, states: new Map(), agents: agents.size, whole: 0, held: [] }
 }
 
-function tell(root: string, looked: Looked, options: DoctorOptions, repairs: Examined['repairs']): Examined {
+function tell(
+  root: string,
+  looked: Looked,
+  options: DoctorOptions,
+  repairs: DoctorReport['repairs'],
+): DoctorReport {
   const { findings, states, agents, whole, held } = looked
   const told = findings.map((finding) => toldFinding(finding, states, options))
   return {
@@ -171,7 +176,7 @@ function tell(root: string, looked: Looked, options: DoctorOptions, repairs: Exa
   }
 }
 
-function toldFinding(finding: Finding, states: Map<string, State>, { all }: DoctorOptions): ToldFinding {
+function toldFinding(finding: Finding, states: Map<string, State>, { all }: DoctorOptions): ReportedFinding {
   const { invariant, agent_id, detail, path } = finding
   const { verdict, code, rebuild: action, remedy, ended } = INVARIANTS[invariant]
   const again = `substrat doctor${all ? ' --all' : ''} --rebuild`

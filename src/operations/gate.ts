@@ -48,12 +48,12 @@ function senderOf(ctx: Context, agent: State, verb: string): { from: string; fro
 }
 
 /** How long a holder that has no turn is waited for: it may not look at the inbox again. */
-const SHORT_HOLD_MS = 2000
+const SHORT_LOCK_WAIT_MS = 2000
 
 async function isObeyed(ctx: Context, { id, run }: State): Promise<boolean> {
   try {
     // A visit obeys by itself.
-    const waitMs = run?.status === 'open' && run.wait === null ? 0 : SHORT_HOLD_MS
+    const waitMs = run?.status === 'open' && run.wait === null ? 0 : SHORT_LOCK_WAIT_MS
     await visit(ctx, id, { waitMs, goesOn: false }, async () => undefined)
     return true
   } catch (error) {

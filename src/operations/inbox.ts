@@ -3,7 +3,7 @@
 import { readState } from '../dispatch/read-state.js'
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
-import { damagedMail, damagedOperatorMail, inOperatorOrder, listWaiting, messagesIn } from '../mail/inbox.js'
+import { damagedMail, damagedOperatorMail, listWaiting, messagesIn, sortForOperator } from '../mail/inbox.js'
 import type { Control, Message } from '../mail/message.js'
 import type { FileStore } from '../storage/store.js'
 import { checkIsChild } from '../tree/relations.js'
@@ -35,7 +35,7 @@ export interface InboxView {
 export function viewInbox(store: FileStore | undefined, owner: string): InboxView {
   if (store === undefined) return { agent: owner, messages: [], damaged: [] }
   if (owner === OPERATOR) {
-    const messages = inOperatorOrder(messagesIn(store, OPERATOR)).map(viewMail)
+    const messages = sortForOperator(messagesIn(store, OPERATOR)).map(viewMail)
     return { agent: OPERATOR, messages, damaged: damagedOperatorMail(store) }
   }
   const state = readState(store, owner)

@@ -9,14 +9,14 @@ import { SubstratError } from '../errors.js'
 import type { State } from '../session/state.js'
 import { forgetName } from '../tree/children.js'
 import { type Forest, lowestFirst, readForest } from '../tree/forest.js'
-import { flushTerminated, isGone, takeAway, whyKept, whyKeptFor } from './removable.js'
+import { childObstacle, flushTerminated, isGone, removalObstacle, removeAgent } from './removable.js'
 
 interface Named {
   id: string
   path: string
 }
 
-export interface Pruned {
+export interface PruneResult {
   dry_run: boolean
   /** With a dry run: what would be. */
   removed: Named[]
@@ -26,12 +26,12 @@ export interface Pruned {
   messages: number
 }
 
-export async function prune(ctx: Context, olderThanMs: number, isDryRun: boolean): Promise<Pruned> {
+export async function prune(ctx: Context, olderThanMs: number, isDryRun: boolean): Promise<PruneResult> {
   refuseInTool(ctx.caller, 'prune a home')
   const { store } = ctx
   const beforeMs = clock.now() - olderThanMs
   const forest = readForest(store)
-  const result: Pruned = { dry_run: isDryRun, removed: [], kept: [], messages: 0 }
+  const result: PruneResult = { dry_run: isDryRun, removed: [], kept: [], messages: 0 }
   const gone = new Set<string>()
   for (const state of oldOnes(forest, beforeMs)) {
     const why = await whyNot(ctx, forest, state, gone, isDryRun)
@@ -61,12 +61,12 @@ async function whyNot(
   gone: Set<string>,
   isDryRun: boolean,
 ): Promise<string | undefined> {
-  const child = whyKeptFor(forest, state.id, (id) => gone.has(id))
+  const child = childObstacle(forest, state.id, (id) => gone.has(id))
   if (child !== undefined) return child.why
   try {
-    if (isDryRun) return whyKept(ctx.store, state)?.why
+    if (isDryRun) return removalObstacle(ctx.store, state)?.why
     await flushTerminated(ctx, state)
-    await takeAway(ctx, state)
+    await removeAgent(ctx, state)
     await forgetName(ctx.store, state, ctx.command)
     return undefined
   } catch (error) {

@@ -3,8 +3,8 @@
  * asked. Safe to run twice at once, and from cron at boot: an agent that another process holds is in good hands.
  */
 
+import { advance } from '../dispatch/advance.js'
 import type { Context } from '../dispatch/context.js'
-import { advance } from '../dispatch/go-on.js'
 import { stopAllKeptServers } from '../dispatch/kept-servers.js'
 import { failureOfLatest, wasStopped } from '../dispatch/outcome.js'
 import { markAgain, unmarkAbsent, withPendingAgents } from '../dispatch/pending-visits.js'
@@ -23,7 +23,7 @@ import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
 import { isInterrupted, needsPerson } from '../session/status.js'
 import { resolveAgent } from '../tree/names.js'
-import { wordsOf } from './recovered-words.js'
+import { recoveryText } from './recovery-text.js'
 
 export type ContinuePolicy = 'roots' | 'all' | 'none'
 
@@ -70,20 +70,20 @@ export async function recover(
     { keptServers: { ...command.keptServers, keeps: false } },
   )
   if (!words.all)
-    return visitEach(
+    return recoverEach(
       ctx,
       [...new Set(words.agents.map((word) => resolveAgent(ctx.store, word)))],
       policy,
       onAgent,
     )
   await withPendingAgents(ctx, async (ids) => {
-    await visitEach(ctx, ids, policy, onAgent)
+    await recoverEach(ctx, ids, policy, onAgent)
     return true
   })
   await stopAllKeptServers(ctx)
 }
 
-async function visitEach(
+async function recoverEach(
   ctx: Context,
   ids: string[],
   policy: ContinuePolicy,
@@ -161,7 +161,7 @@ async function recoverSession(
     outcome,
     run: run === null ? null : viewRun(run),
   } as const
-  return { ...recoveredResult(facts, failure, wordsOf(state, settled.row, outcome)), isStopped }
+  return { ...recoveredResult(facts, failure, recoveryText(state, settled.row, outcome)), isStopped }
 }
 
 /**

@@ -13,14 +13,14 @@ import type { FileStore } from '../storage/store.js'
 import type { Forest } from '../tree/forest.js'
 
 /** Why it stays, for now: the end of a sentence, and the next command. */
-export interface Keep {
+export interface RemovalObstacle {
   code: ErrorCode
   why: string
   hint: string
 }
 
 /** By what is on disk now. Undefined where it may go. */
-export function whyKept(store: FileStore, state: State): Keep | undefined {
+export function removalObstacle(store: FileStore, state: State): RemovalObstacle | undefined {
   const word = wordOf(state)
   if (state.state !== 'terminated')
     return { code: 'SESSION_STATE', why: 'it is not terminated', hint: `substrat terminate ${word}` }
@@ -37,11 +37,11 @@ export function whyKept(store: FileStore, state: State): Keep | undefined {
 }
 
 /** Those of its children that nothing takes away with it. */
-export function whyKeptFor(
+export function childObstacle(
   forest: Forest,
   id: string,
   isGoing: (child: string) => boolean,
-): Keep | undefined {
+): RemovalObstacle | undefined {
   const left = (forest.children.get(id) ?? []).filter((child) => !isGoing(child))
   const [first] = left
   if (first === undefined) return undefined
@@ -56,12 +56,12 @@ export function whyKeptFor(
 
 /** What a dead process left it owing goes out, so that it can go. */
 export async function flushTerminated(ctx: Context, state: State): Promise<void> {
-  if (state.state !== 'terminated' || whyKept(ctx.store, state) === undefined) return
+  if (state.state !== 'terminated' || removalObstacle(ctx.store, state) === undefined) return
   await visit(ctx, state.id, { waitMs: ctx.bounds.waitMs, goesOn: false }, async () => undefined)
 }
 
-/** Gone when it returns. Looked at once more under its lock. Throws what `whyKept` says, LOCKED, and what `isGone` knows. */
-export async function takeAway(ctx: Context, state: State): Promise<void> {
+/** Gone when it returns. Looked at once more under its lock. Throws what `removalObstacle` says, LOCKED, and what `isGone` knows. */
+export async function removeAgent(ctx: Context, state: State): Promise<void> {
   const { store } = ctx
   const lease = await store.lockAgent(state.id, ctx.command, ctx.bounds.waitMs)
   if (lease === undefined) {
@@ -73,7 +73,7 @@ export async function takeAway(ctx: Context, state: State): Promise<void> {
   try {
     if (!store.hasAgent(state.id)) return
     const now = openForRead(store, state.id)?.state
-    const keep = now === undefined ? undefined : whyKept(store, now)
+    const keep = now === undefined ? undefined : removalObstacle(store, now)
     if (keep !== undefined) throw keptError(state, keep)
     lease.assertHeld()
     store.removeAgent(state.id)
@@ -87,6 +87,6 @@ export function isGone(error: unknown): boolean {
   return error instanceof SubstratError && error.code === 'AGENT_NOT_FOUND'
 }
 
-export function keptError(state: State, { code, why, hint }: Keep): SubstratError {
+export function keptError(state: State, { code, why, hint }: RemovalObstacle): SubstratError {
   return new SubstratError(code, `${state.path} stays: ${why}`, { hint, facts: { agent_id: state.id } })
 }

@@ -12,7 +12,15 @@ import { type AgentView, viewAgent } from '../dispatch/view.js'
 import type { State } from '../session/state.js'
 import { forgetName } from '../tree/children.js'
 import { lowestFirst, readForest } from '../tree/forest.js'
-import { flushTerminated, isGone, type Keep, keptError, takeAway, whyKept, whyKeptFor } from './removable.js'
+import {
+  childObstacle,
+  flushTerminated,
+  isGone,
+  keptError,
+  type RemovalObstacle,
+  removalObstacle,
+  removeAgent,
+} from './removable.js'
 
 /** Calls back with each agent once it is gone. Where one of them has to stay, nothing is taken away. */
 export async function remove(
@@ -27,13 +35,13 @@ export async function remove(
   const ids = isRecursive ? lowestFirst(forest, agentId) : [agentId]
   const states = ids.map((id) => forest.agents.get(id) ?? readState(store, id))
   for (const state of states) {
-    const keep = (await whyKeptNow(ctx, state)) ?? whyKeptFor(forest, state.id, (id) => ids.includes(id))
+    const keep = (await whyKeptNow(ctx, state)) ?? childObstacle(forest, state.id, (id) => ids.includes(id))
     if (keep !== undefined) throw keptError(state, keep)
   }
   for (const state of states) {
     const view = viewAgent(store, state)
     try {
-      await takeAway(ctx, state)
+      await removeAgent(ctx, state)
     } catch (error) {
       if (!isGone(error)) throw error
     }
@@ -42,10 +50,10 @@ export async function remove(
   }
 }
 
-async function whyKeptNow(ctx: Context, state: State): Promise<Keep | undefined> {
+async function whyKeptNow(ctx: Context, state: State): Promise<RemovalObstacle | undefined> {
   try {
     await flushTerminated(ctx, state)
-    return whyKept(ctx.store, readState(ctx.store, state.id))
+    return removalObstacle(ctx.store, readState(ctx.store, state.id))
   } catch (error) {
     if (isGone(error)) return undefined
     throw error

@@ -1,8 +1,8 @@
 /** `resume`: the provider restored, the hold lifted, and whatever is pending gone on with, because a person asked for it. */
 
+import { type ContinueResult, continueLatest, hasNoMoreTurns, takeMail } from '../dispatch/advance.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
-import { goOn, nothingWaits, takeMail, type WentOn } from '../dispatch/go-on.js'
 import { nameOf, type OnOutcome, wordOf } from '../dispatch/outcome.js'
 import { runOwnTurn, visitAndDrain } from '../dispatch/own-turn.js'
 import { seed } from '../dispatch/seed.js'
@@ -45,7 +45,7 @@ async function resumeSession(
   const provider = await ctx.providers.check(session.state.provider_name, settingsOf(session))
   if (reseed) refuseSeed(session, provider.kind)
   if (session.state.hold) session.append([{ kind: 'session.configured', hold: false }])
-  const isLast = (): boolean => nothingWaits(ctx, session)
+  const isLast = (): boolean => hasNoMoreTurns(ctx, session)
   if (reseed) {
     await stopKeptServerOrThrow(session, (text) => ctx.reporter.note(text))
     const { state } = session
@@ -53,7 +53,7 @@ async function resumeSession(
   }
   const wentOn = reseed
     ? await goOnSeeded(ctx, session, settled, isLast)
-    : await goOn(ctx, session, { auto: false, settled, isLast })
+    : await continueLatest(ctx, session, { auto: false, settled, isLast })
   if (wentOn.outcome === 'ran' || wentOn.outcome === 'waiting')
     return runOwnTurn(ctx, session, onOutcome, async () => wentOn.run)
   await takeMail(ctx, session, ctx.deliveries.budget)
@@ -66,8 +66,8 @@ function goOnSeeded(
   session: Session,
   settled: SettleResult,
   isLast: () => boolean,
-): Promise<WentOn> {
-  if (!isLost(session.state)) return goOn(ctx, session, { auto: false, settled, isLast })
+): Promise<ContinueResult> {
+  if (!isLost(session.state)) return continueLatest(ctx, session, { auto: false, settled, isLast })
   return continueTurn(ctx, session, false, { isLast }).then((again) => ({ outcome: 'ran', run: again }))
 }
 

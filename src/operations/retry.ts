@@ -1,8 +1,8 @@
 /** `retry`: the prompt of the latest turn again, where that failed or was cancelled. */
 
+import { continueLatest } from '../dispatch/advance.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
-import { goOn } from '../dispatch/go-on.js'
 import { nameOf, type OnOutcome, wordOf } from '../dispatch/outcome.js'
 import { runOwnTurn, visitAndDrain } from '../dispatch/own-turn.js'
 import { continueTurn, type TurnOptions } from '../dispatch/turns.js'
@@ -25,7 +25,7 @@ async function runAgain(
   options: TurnOptions,
 ): Promise<Run> {
   // What was interrupted is gone on with, which is the same wish.
-  const wentOn = await goOn(ctx, session, { auto: false, settled, ...options })
+  const wentOn = await continueLatest(ctx, session, { auto: false, settled, ...options })
   if (wentOn.outcome === 'ran' || wentOn.outcome === 'waiting') return wentOn.run
   refuseWithoutFailure(session.state)
   return continueTurn(ctx, session, false, options)

@@ -3,8 +3,8 @@
  * hold, and the message goes through the inbox.
  */
 
-import { answeredInLog, idOfKey, isOwnTurn, keyConflict, nextIdOfKey } from '../dispatch/answered.js'
 import type { Context } from '../dispatch/context.js'
+import { findKeyedOutcome, idOfKey, isOwnTurn, keyConflict, nextIdOfKey } from '../dispatch/keyed-message.js'
 import { nameOf, type OnOutcome, type Outcome, wordOf } from '../dispatch/outcome.js'
 import { readState } from '../dispatch/read-state.js'
 import type { SendRequest } from '../dispatch/send-request.js'
@@ -69,7 +69,7 @@ function terminatedSenderError(from: State): SubstratError {
 function answeredBefore(ctx: Context, from: State, to: State, request: SendRequest): Outcome | undefined {
   const key = keyOf(from, request)
   const state = key === null ? undefined : openDurable(ctx.store, to.id)?.state
-  return state === undefined ? undefined : answeredInLog(ctx, state, { ...request, key }, isToContinue)
+  return state === undefined ? undefined : findKeyedOutcome(ctx, state, { ...request, key }, isToContinue)
 }
 
 /** Keys are of their sender: what a person calls a message is not what an agent does. */

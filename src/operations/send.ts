@@ -1,12 +1,18 @@
 import { readableTime } from '../clock.js'
-import { answeredInLog, isOwnTurn, keyConflict, launchedRun, nextIdOfKey } from '../dispatch/answered.js'
+import { continueLatest } from '../dispatch/advance.js'
 import type { Context } from '../dispatch/context.js'
 import { withDrain } from '../dispatch/deliveries.js'
-import { goOn } from '../dispatch/go-on.js'
+import {
+  findKeyedOutcome,
+  findLaunchedRun,
+  isOwnTurn,
+  keyConflict,
+  nextIdOfKey,
+} from '../dispatch/keyed-message.js'
 import { nameOf, type OnOutcome, type Outcome, outcomeOf, wordOf } from '../dispatch/outcome.js'
 import { runOwnTurn } from '../dispatch/own-turn.js'
 import type { SendRequest } from '../dispatch/send-request.js'
-import { type Closed, turnObstacle } from '../dispatch/turn-obstacle.js'
+import { type Closure, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { startTurn } from '../dispatch/turns.js'
 import { viewTurn } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
@@ -76,7 +82,7 @@ async function converse(
   const isBeside = settled.hasSurvivor || isBesideProgram(session.state)
   const isLeftToPerson = interruption !== null && !isInterrupted(session.state) && !isBeside
   const auto = !(isOwn && (isLeftToPerson || request.retry))
-  const wentOn = await goOn(ctx, session, { auto, settled, isLast: () => false })
+  const wentOn = await continueLatest(ctx, session, { auto, settled, isLast: () => false })
   if (isOwn && wentOn.outcome !== 'nothing') {
     onOutcome(outcomeOf(ctx, session, session.state.run as Run))
     return
@@ -86,7 +92,7 @@ async function converse(
     ctx.reporter.note(
       'the interrupted turn was tried in vain too often: leaving it, and going on with this message',
     )
-  const answered = answeredInLog(ctx, session.state, request)
+  const answered = findKeyedOutcome(ctx, session.state, request)
   if (answered !== undefined) {
     onOutcome(answered)
     return
@@ -107,7 +113,7 @@ async function converse(
     turn_timeout_ms: turnTimeoutMs,
     steps_max: request.stepsMax,
     allow: request.allow,
-    repeats: launchedRun(ctx.store, session.state, key),
+    repeats: findLaunchedRun(ctx.store, session.state, key),
   }
   await runOwnTurn(ctx, session, onOutcome, (options) => startTurn(ctx, session, turn, options))
 }
@@ -123,7 +129,7 @@ function notTakenByWaiting(ctx: Context, session: Session, run: Run): Outcome {
 function answeredBefore(ctx: Context, request: SendRequest): Outcome | undefined {
   if (request.key === null) return undefined
   const state = openDurable(ctx.store, request.agentId)?.state
-  return state === undefined ? undefined : answeredInLog(ctx, state, request)
+  return state === undefined ? undefined : findKeyedOutcome(ctx, state, request)
 }
 
 /** Stored when it returns; whoever holds the agent takes it after the turn that it is in. */
@@ -131,7 +137,7 @@ export function queue(ctx: Context, request: SendRequest): Outcome {
   const { store } = ctx
   const open = request.key === null ? openForRead : openDurable
   const state = open(store, request.agentId)?.state as State
-  const taken = answeredInLog(ctx, state, request) ?? beingAnswered(ctx, state, request)
+  const taken = findKeyedOutcome(ctx, state, request) ?? beingAnswered(ctx, state, request)
   if (taken !== undefined) return taken
   const { key, content, kind, notBefore } = request
   const messageId = key === null ? randomUuid() : nextIdOfKey(store, state, key)
@@ -189,7 +195,7 @@ const LEAD = { hold: 'let it go on', gate: 'let it' }
 
 const LEAVE = { hold: '--if-busy queue', gate: '--queue' }
 
-function closedError(state: State, { kind, code, is, until, next }: Closed): SubstratError {
+function closedError(state: State, { kind, code, is, until, next }: Closure): SubstratError {
   return new SubstratError(code, `${nameOf(state)} is ${is}: it takes no turn until it is ${until}`, {
     hint: `${LEAD[kind]}: ${next}; or leave the message for then: ${LEAVE[kind]}`,
     facts: { agent_id: state.id },

@@ -19,7 +19,7 @@ import type { RequestVerb } from '../storage/store.js'
 /** With `hold`, nothing is delivered until `resume`. Throws TREE_RULES. */
 export async function suspend(ctx: Context, agentId: string, hold: boolean): Promise<AgentView> {
   checkReach(ctx.store, ctx.caller, agentId, 'suspend')
-  return visitStopped(ctx, agentId, 'suspend', async (session) => {
+  return stopAndVisit(ctx, agentId, 'suspend', async (session) => {
     const { state } = session
     if (state.state === 'terminated') {
       throw new SessionStateError(`${nameOf(state)} is terminated: it cannot be suspended`, {
@@ -37,7 +37,7 @@ export async function suspend(ctx: Context, agentId: string, hold: boolean): Pro
 }
 
 /** Asks the holder's turn to stop until the lock is ours, or the time is up. */
-export async function visitStopped(
+export async function stopAndVisit(
   ctx: Context,
   agentId: string,
   verb: RequestVerb,
@@ -54,7 +54,7 @@ export async function visitStopped(
       })
     } catch (error) {
       if (!(error instanceof SubstratError) || error.code !== 'LOCKED') throw error
-      asked = ask(ctx, agentId, verb, asked)
+      asked = requestStop(ctx, agentId, verb, asked)
       if (clock.monotonic() >= end) throw stillBusy(error, asked)
     }
   }
@@ -72,7 +72,12 @@ function stillBusy(error: SubstratError, asked: string | undefined): SubstratErr
 }
 
 /** The request names the run, so that one that comes too late stops no later turn. Says which run was asked last. */
-export function ask(ctx: Context, agentId: string, verb: RequestVerb, asked?: string): string | undefined {
+export function requestStop(
+  ctx: Context,
+  agentId: string,
+  verb: RequestVerb,
+  asked?: string,
+): string | undefined {
   const run = openForRead(ctx.store, agentId)?.state.run
   if (run?.status !== 'open' || run.run_id === asked) return asked
   ctx.reporter.note('a turn is running: asking it to stop')

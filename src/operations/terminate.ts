@@ -16,7 +16,7 @@ import { openForRead } from '../session/load.js'
 import type { Session } from '../session/session.js'
 import { checkChildless, livingBelow, lockChildren } from '../tree/children.js'
 import { cancelRecords } from './cancel.js'
-import { ask, visitStopped } from './stop-agent.js'
+import { requestStop, stopAndVisit } from './stop-agent.js'
 
 /** Calls back with each agent once it is terminated. Throws HAS_CHILDREN, TREE_RULES. */
 export async function terminate(
@@ -64,7 +64,7 @@ async function terminateOne(ctx: Context, agentId: string): Promise<AgentView> {
   const before = readState(ctx.store, agentId)
   // Before its turn is asked to stop for nothing.
   if (before.state !== 'terminated') checkChildless(ctx.store, before, 'terminate')
-  return visitStopped(ctx, agentId, 'terminate', (session) => end(ctx, session))
+  return stopAndVisit(ctx, agentId, 'terminate', (session) => end(ctx, session))
 }
 
 async function end(ctx: Context, session: Session): Promise<void> {
@@ -82,7 +82,7 @@ async function end(ctx: Context, session: Session): Promise<void> {
 function askIfHeld(ctx: Context, agentId: string): void {
   const run = openForRead(ctx.store, agentId)?.state.run
   if (run?.status === 'open' && run.wait === null && ctx.store.isAgentHeld(agentId))
-    ask(ctx, agentId, 'terminate')
+    requestStop(ctx, agentId, 'terminate')
 }
 
 function hasNewChild(error: unknown): boolean {

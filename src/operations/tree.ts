@@ -2,7 +2,7 @@
 
 import { type AgentView, viewAgent } from '../dispatch/view.js'
 import { SubstratError, shellWord } from '../errors.js'
-import { type MailIndex, whoHasMail } from '../mail/inbox.js'
+import { type MailIndex, mailIndexOf } from '../mail/inbox.js'
 import { peekSummary } from '../session/peek-summary.js'
 import type { AgentSummary } from '../session/snapshot-layout.js'
 import type { FileStore } from '../storage/store.js'
@@ -33,7 +33,7 @@ export interface TreeRequest {
 
 export function viewTree(store: FileStore | undefined, { agentId, all }: TreeRequest): TreeView {
   if (store === undefined) return { agents: [], stray: [] }
-  const hasMail = whoHasMail(store)
+  const hasMail = mailIndexOf(store)
   const peekAt = (_: FileStore, id: string): AgentSummary | undefined => peekSummary(store, id, hasMail(id))
   const forest = agentId === undefined ? forestOf(store, peekAt) : branchOf(store, agentId, all, peekAt)
   const shown = new Set<string>()

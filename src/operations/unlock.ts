@@ -7,7 +7,7 @@ import { refuseInTool } from '../dispatch/caller.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { FileStore } from '../storage/store.js'
 
-export interface Unlocked {
+export interface UnlockResult {
   /** The directories that were taken away. */
   unlocked: string[]
 }
@@ -21,7 +21,7 @@ export interface UnlockOptions {
 }
 
 /** Throws LOCKED where somebody is behind one of them, and then takes none away. */
-export function unlock(store: FileStore, { caller, agentId, isForced }: UnlockOptions): Unlocked {
+export function unlock(store: FileStore, { caller, agentId, isForced }: UnlockOptions): UnlockResult {
   refuseInTool(caller, 'break a lock')
   const directories = lockDirectories(store, agentId)
   for (const directory of directories) {

@@ -3,7 +3,7 @@
  * holds is watched.
  */
 import { sleep } from '../clock.js'
-import type { Context, Visited } from '../dispatch/context.js'
+import type { Context, VisitResult } from '../dispatch/context.js'
 import { failureOfLatest, nameOf, wordOf } from '../dispatch/outcome.js'
 import { missingLog } from '../dispatch/read-state.js'
 import { type ResultEnd, resultEnd } from '../dispatch/result-end.js'
@@ -16,7 +16,7 @@ import { isDue, isInterrupted, waitIsGood } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import { timeoutSignal } from '../timeout-signal.js'
 import { beginWait, type WaitEdge } from '../tree/waits.js'
-import type { ListedAgent } from './look.js'
+import type { ListedAgent } from './list-and-show.js'
 import { whyStuck } from './stuck.js'
 
 export interface WaitRequest {
@@ -47,7 +47,7 @@ export async function waitForAgents(
   const edges = await edgesOf(ctx, agentIds)
   try {
     const watch = new Watch(ctx, request)
-    const told = await watch.untilRest(signal, onAgent)
+    const told = await watch.reportUntilDone(signal, onAgent)
     const { deliveries } = watch.ctx
     if (signal.aborted) {
       deliveries.stop()
@@ -76,14 +76,14 @@ async function edgesOf({ store, caller, command }: Context, agentIds: string[]):
 const PAUSE_MS_MAX = 100
 
 /** What became of an agent, and why that is no success. */
-interface Rest {
+interface WaitResult {
   state: State | undefined
   failure: SubstratError | undefined
 }
 
 class Watch {
   /** The latest visit of this process to each, and how far its log was then. */
-  private readonly visits = new Map<string, Visited & { seq: number | undefined }>()
+  private readonly visits = new Map<string, VisitResult & { seq: number | undefined }>()
 
   readonly ctx: Context
 
@@ -99,9 +99,9 @@ class Watch {
   }
 
   /** Says how many it has told. */
-  async untilRest(signal: AbortSignal, onAgent: WaitListener): Promise<number> {
+  async reportUntilDone(signal: AbortSignal, onAgent: WaitListener): Promise<number> {
     const { agentIds } = this.request
-    const rests = new Map<string, Rest>()
+    const rests = new Map<string, WaitResult>()
     let told = 0
     for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, PAUSE_MS_MAX)) {
       for (const agentId of agentIds) {
@@ -109,7 +109,7 @@ class Watch {
         if (rest !== undefined) rests.set(agentId, rest)
       }
       for (let id = agentIds[told]; id !== undefined && rests.has(id); id = agentIds[++told])
-        this.tell(id, rests.get(id) as Rest, onAgent)
+        this.tell(id, rests.get(id) as WaitResult, onAgent)
       if (told === agentIds.length || signal.aborted) return told
       await sleepUnless(signal, pauseMs)
     }
@@ -127,11 +127,11 @@ class Watch {
   }
 
   /** Undefined while somebody works on it, or will. */
-  private restAt(agentId: string, begins: boolean): Rest | undefined {
+  private restAt(agentId: string, begins: boolean): WaitResult | undefined {
     try {
       const state = openForRead(this.ctx.store, agentId)?.state
       if (state === undefined) throw missingLog(this.ctx.store, agentId)
-      const rest = this.restOf(state, begins)
+      const rest = this.resultOf(state, begins)
       if (rest === undefined) return undefined
       const durable = openDurable(this.ctx.store, agentId)?.state
       return durable?.last_seq === state.last_seq ? { state: durable, ...rest } : undefined
@@ -141,7 +141,7 @@ class Watch {
     }
   }
 
-  private restOf(state: State, begins: boolean): Pick<Rest, 'failure'> | undefined {
+  private resultOf(state: State, begins: boolean): Pick<WaitResult, 'failure'> | undefined {
     const { run } = state
     const status = statusNow(this.ctx.store, state)
     if (status === 'running') return undefined
@@ -154,7 +154,7 @@ class Watch {
       if (!this.isUnfinished(state)) return undefined
     }
     const failure = run === null ? undefined : failureOfLatest(state, run, undefined)
-    if (status === 'waiting') return this.ofWaiting(failure)
+    if (status === 'waiting') return this.resultOfWaiting(failure)
     if (status === 'interrupted_startup' || status === 'interrupted_waiting') return { failure }
     const stuck = whyStuck(this.ctx, state)
     if (stuck !== undefined) return { failure: stuck }
@@ -162,7 +162,7 @@ class Watch {
     return state.state === 'terminated' ? { failure: neverWaits(state) } : undefined
   }
 
-  private ofWaiting(failure: SubstratError | undefined): Pick<Rest, 'failure'> | undefined {
+  private resultOfWaiting(failure: SubstratError | undefined): Pick<WaitResult, 'failure'> | undefined {
     switch (this.request.until) {
       case 'idle':
         return undefined
@@ -213,7 +213,7 @@ class Watch {
         })
   }
 
-  private tell(agentId: string, { state, failure }: Rest, onAgent: WaitListener): void {
+  private tell(agentId: string, { state, failure }: WaitResult, onAgent: WaitListener): void {
     const view = state === undefined ? unreadableAgent(agentId, failure as SubstratError) : this.viewOf(state)
     onAgent({ ...view, ...resultEnd(failure) }, failure)
   }

@@ -42,7 +42,7 @@ const BY_SIGNAL = 128
  * killed under a shell. An agent's turn is taken for interrupted then, and goes on; a tool only waits for a stop signal
  * that may be on its way, and else has its result as it is.
  */
-export function killerOf({ code, signal }: Exit): string | undefined {
+export function fatalSignalOf({ code, signal }: Exit): string | undefined {
   return signal ?? (code === null ? undefined : FATAL.get(code - BY_SIGNAL))
 }
 
@@ -54,7 +54,7 @@ export class Deaths {
   watch<P extends Pick<LaunchedProgram, 'exited' | 'kill'>>(program: P): P {
     let isOurs = false
     void program.exited.then((exit) => {
-      if (!isOurs) this.killer ??= killerOf(exit)
+      if (!isOurs) this.killer ??= fatalSignalOf(exit)
     })
     const kill = (graceMs: number): Promise<void> => {
       isOurs = true

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { inTime } from '../clock.js'
+import { withTimeout } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import type { Provider, ProviderSettings } from './contract.js'
 import { describeFailure } from './failure.js'
@@ -51,7 +51,11 @@ export class ProviderRegistry {
     const found = BUILT_IN.find((entry) => entry.name === name) ?? this.onlyEntry(name)
     let provider: Provider
     try {
-      provider = await inTime(found.load(), LOAD_MS_MAX, `it did not load within ${LOAD_MS_MAX / 1000} s`)
+      provider = await withTimeout(
+        found.load(),
+        LOAD_MS_MAX,
+        `it did not load within ${LOAD_MS_MAX / 1000} s`,
+      )
     } catch (error) {
       throw brokenProviderError(found, `it cannot be loaded: ${describeFailure(error).message}`, error)
     }
@@ -71,7 +75,7 @@ export class ProviderRegistry {
       })
     }
     try {
-      await inTime(provider.check?.(settings), CHECK_MS_MAX, `its check of the settings did not end`)
+      await withTimeout(provider.check?.(settings), CHECK_MS_MAX, `its check of the settings did not end`)
     } catch (error) {
       const { type, message } = describeFailure(error)
       throw new SubstratError('PROVIDER_MISCONFIGURED', message, {

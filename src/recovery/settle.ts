@@ -5,7 +5,7 @@
  * Invariants: there is exactly one `run.interrupted` per run, however often this runs or is itself killed. A second
  * settle changes nothing. Nothing edits a log.
  */
-import { inTime } from '../clock.js'
+import { withTimeout } from '../clock.js'
 import { assert, SubstratError, shellWord } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import { limits } from '../limits.js'
@@ -179,7 +179,7 @@ async function inspectProgram(
   )
   try {
     const asked = provider.inspect(state, settingsOf(session), { signal: time.signal, heard })
-    return await inTime(asked, ms, late)
+    return await withTimeout(asked, ms, late)
   } catch (error) {
     if (error !== late || !goesOn || givesUp) throw error
     throw new SubstratError(

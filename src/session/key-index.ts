@@ -14,7 +14,7 @@
 import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
-import type { FileStore, KeptKeys, KeyFile, KeyPlace, LogReader, OpenedLog } from '../storage/store.js'
+import type { FileStore, KeyFile, KeyPlace, KeyRetention, LogReader, OpenedLog } from '../storage/store.js'
 import { hashOfKey, isHashIn, isSameKey } from './key-hashes.js'
 import { gatherKeys, keysInMemory, MINUTE_MS, minuteOf, placesOf, placesSince } from './key-places.js'
 import { recordsFrom } from './load.js'
@@ -61,7 +61,7 @@ export function rebuildKeyIndex(store: FileStore, log: LogReader, state: State):
 }
 
 /** Which keys are not to be forgotten. */
-export function keptKeysAt({ updated_at }: State): KeptKeys {
+export function keyRetentionAt({ updated_at }: State): KeyRetention {
   // The earlier of the two: keys outlive a log that is ahead of the clock.
   const now = Math.min(minuteOf(updated_at), Math.floor(clock.now() / MINUTE_MS))
   const keptMinutes = limits.keysKeptMs / MINUTE_MS
@@ -69,7 +69,7 @@ export function keptKeysAt({ updated_at }: State): KeptKeys {
 }
 
 /** Whether the last record that the index knows is in this log. */
-export function isOf(log: LogReader, { end }: KeyFile): boolean {
+export function isIndexOfLog(log: LogReader, { end }: KeyFile): boolean {
   return log.checksumAt(end.last_seq, end.last_offset, end.log_bytes) === end.record_crc
 }
 
@@ -78,7 +78,7 @@ function writeWhereDue(store: FileStore, log: LogReader, state: State): void {
   if (state.keys.length < limits.keysLateMax && !isGathered) return
   const file = isGathered ? undefined : openIndex(store, state.id)
   try {
-    const index = file !== undefined && isOf(log, file) ? file : undefined
+    const index = file !== undefined && isIndexOfLog(log, file) ? file : undefined
     const known = index?.end.last_seq ?? 0
     const late = state.keys.filter(({ seq }) => seq > known)
     const isBehind = known + 1 < state.keys_since
@@ -105,7 +105,8 @@ function findOlder(
   key: string,
 ): KeyEntry | 'lost' | undefined {
   const hash = hashOfKey(key)
-  const found = file !== undefined && isOf(log, file) ? lookUp(store, log, { file, state }, hash) : undefined
+  const found =
+    file !== undefined && isIndexOfLog(log, file) ? lookUp(store, log, { file, state }, hash) : undefined
   if (found !== undefined) {
     if (found.place === undefined && file?.isByForm === true) return undefined
     const fate = found.place === undefined ? undefined : fateAt(store, log, state, found.place, key)
@@ -165,7 +166,7 @@ function write(
   if (record_crc === undefined) return
   store.keys.write(
     { agent_id: id, last_seq, last_offset, log_bytes, record_crc },
-    { known, added, kept: keptKeysAt(state) },
+    { known, added, kept: keyRetentionAt(state) },
   )
 }
 

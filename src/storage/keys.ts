@@ -1,6 +1,6 @@
 /** The key indexes of agents. Each is a cache of a log, and may be lost, or spoilt, in a power cut: it is made again from the log. */
 import { statIfThere } from '../host/disk/facts.js'
-import { forgetOld, type KeptKeys, type KeyPlace, mergeEntries } from './log/key-entries.js'
+import { forgetOld, type KeyPlace, type KeyRetention, mergeEntries } from './log/key-entries.js'
 import { KeyFile, type KeyFileEnd, type SalvagedKeys, salvageKeyFile, writeKeyFile } from './log/key-file.js'
 import type { HomePaths } from './paths.js'
 
@@ -9,7 +9,7 @@ interface IndexedKeys {
   known?: Buffer | undefined
   /** The place of each key that is added, by the hash of the key in hex. */
   added: ReadonlyMap<string, KeyPlace>
-  kept: KeptKeys
+  kept: KeyRetention
 }
 
 export class KeyIndexes {

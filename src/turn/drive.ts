@@ -21,7 +21,7 @@ import { shortenedInput } from './asks.js'
 import type { TurnPorts } from './ports.js'
 import { compact } from './prompt/compact.js'
 import { openCalls } from './prompt/history.js'
-import { step, withRest } from './step/step.js'
+import { step, withSuspension } from './step/step.js'
 import type { Effect, TurnEvent } from './step/turn-event.js'
 import type { TurnStop } from './stop.js'
 import { type MintedToken, mintToken } from './tokens.js'
@@ -71,7 +71,7 @@ class Turn {
   persist(event: TurnEvent): Effect | undefined {
     const { records, effect } = step(this.session.state, event, this.ports.toolbox.policy)
     this.tools.note(records)
-    const rested = withRest(this.session.state, records)
+    const rested = withSuspension(this.session.state, records)
     const isEnd = rested.length > records.length
     // What was asked of the agent meanwhile counts before its turn is over: who watches it is told of this end.
     const before = isEnd ? [...controlRecords(this.session), ...overtakenRecords(this.session.state.run)] : []

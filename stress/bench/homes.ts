@@ -12,7 +12,7 @@ import { HomePaths } from '../../src/storage/paths.js'
 import { FileStore } from '../../src/storage/store.js'
 import { createdRecord } from '../../src/tree/created.js'
 import { resolveAgent } from '../../src/tree/names.js'
-import { step, withRest } from '../../src/turn/step/step.js'
+import { step, withSuspension } from '../../src/turn/step/step.js'
 import type { ToolPolicy } from '../../src/turn/step/turn-event.js'
 import { encodeSnapshot } from '../../test/support/snapshots.js'
 import type { Lab } from '../support/lab.js'
@@ -229,5 +229,5 @@ function answer(state: State): NewRecord[] {
     usage,
     calls: [],
   }
-  return withRest(state, step(state, event, NO_TOOLS).records)
+  return withSuspension(state, step(state, event, NO_TOOLS).records)
 }

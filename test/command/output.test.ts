@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { asSubstratError, errorLine, forPerson } from '../../src/command/output.js'
+import { asSubstratError, errorLine, printableText } from '../../src/command/output.js'
 import { SubstratError } from '../../src/errors.js'
 
 describe('too many open files', () => {
@@ -38,12 +38,12 @@ describe('what a person is shown', () => {
   const hostile = 'a\u001b]52;c;eA==\u0007\r\u009b2Jb\u202ec\u2066d\té\n'
 
   test('on a terminal is text: what would steer it, or turn the text around, is shown', () => {
-    expect(forPerson(hostile, { isTTY: true })).toBe(
+    expect(printableText(hostile, { isTTY: true })).toBe(
       'a\\x1b]52;c;eA==\\x07\\x0d\\x9b2Jb\\u202ec\\u2066d\té\n',
     )
   })
 
   test('in a pipe is exact', () => {
-    expect(forPerson(hostile, {})).toBe(hostile)
+    expect(printableText(hostile, {})).toBe(hostile)
   })
 })

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { runUntil } from '../../src/dispatch/in-place.js'
+import { runUntil } from '../../src/dispatch/run-until.js'
 import { TurnBudget } from '../../src/dispatch/turn-budget.js'
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'

@@ -4,14 +4,14 @@
  */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { nothingWaits } from '../../src/dispatch/go-on.js'
-import { runUntil } from '../../src/dispatch/in-place.js'
+import { hasNoMoreTurns } from '../../src/dispatch/advance.js'
 import type { Outcome } from '../../src/dispatch/outcome.js'
+import { runUntil } from '../../src/dispatch/run-until.js'
 import type { SendRequest } from '../../src/dispatch/send-request.js'
 import type { SubstratError } from '../../src/errors.js'
 import { limits } from '../../src/limits.js'
 import { deliver } from '../../src/operations/deliver.js'
-import { showAgent } from '../../src/operations/look.js'
+import { showAgent } from '../../src/operations/list-and-show.js'
 import { recover } from '../../src/operations/recover.js'
 import { resume } from '../../src/operations/resume.js'
 import { send } from '../../src/operations/send.js'
@@ -180,7 +180,7 @@ const LOOKS: Record<string, Answer> = {
 const ACTS: Record<string, Answer> = {
   'turns for mail': async ({ store, id }) => {
     const session = await openForAppend(store, id, { command: 'test', waitMs: 0 })
-    const answer = !nothingWaits(contextAt(store).ctx, session)
+    const answer = !hasNoMoreTurns(contextAt(store).ctx, session)
     await session.close(() => true)
     return answer
   },

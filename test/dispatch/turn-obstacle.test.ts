@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Turn, turnObstacle } from '../../src/dispatch/turn-obstacle.js'
+import { type TurnKind, turnObstacle } from '../../src/dispatch/turn-obstacle.js'
 import type { Interruption } from '../../src/session/fields.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
@@ -13,7 +13,7 @@ const [RUN = ''] = RUNS
 const MESSAGES = ['4', '5'].map((digit) => `${digit}b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10`)
 const [GATING = '', PERMITTING = ''] = MESSAGES
 const NOW = timeOf(1000)
-const TURNS: Turn[] = ['mail', 'message', 'continuation', 'poke', 'resume']
+const TURNS: TurnKind[] = ['mail', 'message', 'continuation', 'poke', 'resume']
 
 const born: NewRecord[] = [createdRecord(AGENT, { name: 'bot' }), { kind: 'session.activated', boot_id: 'b' }]
 const running = [...born, startedRun(RUN)]
@@ -45,7 +45,7 @@ const approve = 'substrat approve bot'
 const answer = `substrat token rotate bot | substrat resume bot --token - --input '…'`
 
 /** The state, the turns that something keeps it from, what that is, and the command to run next. */
-const ROWS: [string, NewRecord[], Turn[], string, string | null][] = [
+const ROWS: [string, NewRecord[], TurnKind[], string, string | null][] = [
   ['a terminated agent', [...interrupted('process_exit'), terminated], TURNS, 'terminated', null],
   ['a turn that waits for approval', parked('approval'), except('message'), 'wait', approve],
   ['a turn that waits for an answer', parked('input'), except('message'), 'wait', answer],
@@ -60,11 +60,11 @@ const ROWS: [string, NewRecord[], Turn[], string, string | null][] = [
   ['a tool of unknown outcome', interrupted('unknown_tool'), [], '', null],
 ]
 
-function except(turn: Turn): Turn[] {
+function except(turn: TurnKind): TurnKind[] {
   return TURNS.filter((other) => other !== turn)
 }
 
-const found = (state: State, turn: Turn) => turnObstacle(state, turn, () => reading(NOW))
+const found = (state: State, turn: TurnKind) => turnObstacle(state, turn, () => reading(NOW))
 
 describe('what keeps an agent from a turn', () => {
   test.each(ROWS)('%s', (_, records, turns, kind, next) => {
@@ -75,7 +75,7 @@ describe('what keeps an agent from a turn', () => {
   })
 
   test('of several it is the one that a person removes first', () => {
-    const kinds = (records: NewRecord[], turn: Turn) => found(foldAll(records), turn)?.kind
+    const kinds = (records: NewRecord[], turn: TurnKind) => found(foldAll(records), turn)?.kind
     expect(kinds([...parked('approval'), held, gated], 'mail')).toBe('wait')
     expect(kinds([...parked('approval'), held, gated], 'message')).toBe('hold')
     expect(kinds([...exhausted, held, gated], 'continuation')).toBe('exhausted')

@@ -6,7 +6,7 @@ import { needsVisit } from '../../src/dispatch/pending-visits.js'
 import { bootId } from '../../src/host/identity.js'
 import { replyId, returnMail, sendOutbox } from '../../src/mail/answers.js'
 import type { Message } from '../../src/mail/message.js'
-import { whyKept } from '../../src/operations/removable.js'
+import { removalObstacle } from '../../src/operations/removable.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import type { FileStore } from '../../src/storage/store.js'
@@ -401,7 +401,7 @@ describe('mail to one that is terminated', () => {
     expect(sentBack).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
     withFaults(() => undefined)
     expect(store.mail.idsToReturn(session.id)).toEqual([id])
-    expect([needsVisit(store, session.state), whyKept(store, session.state)]).toEqual([
+    expect([needsVisit(store, session.state), removalObstacle(store, session.state)]).toEqual([
       true,
       expect.objectContaining({ code: 'SESSION_STATE' }),
     ])

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { checkHome } from '../../src/audit/check.js'
 import { prune } from '../../src/operations/prune.js'
-import { takeAway } from '../../src/operations/removable.js'
+import { removeAgent } from '../../src/operations/removable.js'
 import { remove } from '../../src/operations/remove.js'
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
@@ -66,7 +66,7 @@ test('what came for it since it was looked at is seen under its lock: it stays',
   const [lowest = ''] = ids
   const state = openForRead(first, lowest)?.state as State
   forged(first, lowest, 'too late')
-  await expect(takeAway(contextAt(first).ctx, state)).rejects.toMatchObject({ code: 'SESSION_STATE' })
+  await expect(removeAgent(contextAt(first).ctx, state)).rejects.toMatchObject({ code: 'SESSION_STATE' })
   expect([first.hasAgent(lowest), first.isAgentHeld(lowest)]).toEqual([true, false])
 })
 

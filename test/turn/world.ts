@@ -10,7 +10,7 @@ import type { Call, Run, State } from '../../src/session/state.js'
 import { isDue, isInterrupted, waitIsGood } from '../../src/session/status.js'
 import { conversation, exchanges, type Readable } from '../../src/turn/prompt/history.js'
 import { withdrawnRecords } from '../../src/turn/step/calls.js'
-import { step, withRest } from '../../src/turn/step/step.js'
+import { step, withSuspension } from '../../src/turn/step/step.js'
 import type {
   Effect,
   ProviderKind,
@@ -172,7 +172,7 @@ export class World {
 
   private persist(event: TurnEvent, isLast = true): void {
     const { records, effect } = step(this.state, event, POLICY)
-    this.append(isLast ? withRest(this.state, records) : records)
+    this.append(isLast ? withSuspension(this.state, records) : records)
     this.effect = effect
   }
 

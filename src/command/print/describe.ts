@@ -1,8 +1,8 @@
 /** Agents as a person reads them. */
 import { readableTime } from '../../clock.js'
-import { askText } from '../../dispatch/ask-text.js'
+import { callText } from '../../dispatch/call-text.js'
 import type { WaitView } from '../../dispatch/view.js'
-import type { ListedAgent, ListFilter, ShownAgent } from '../../operations/look.js'
+import type { ListedAgent, ListFilter, ShownAgent } from '../../operations/list-and-show.js'
 import { table } from './table.js'
 
 export function agentsTable(agents: ListedAgent[], { status, state, roots }: ListFilter): string {
@@ -69,7 +69,7 @@ export function describeAgent(shown: ShownAgent): string {
     ['why', trouble],
     ...(wait?.asks ?? []).map(({ tool, input }): [string, string] => [
       'asks for',
-      indentedText(askText({ tool, input })),
+      indentedText(callText({ tool, input })),
     ]),
     ['waits for', wait === null ? null : describeWait(wait)],
     ['reply', shown.reply === null ? null : firstLine(shown.reply)],

@@ -1,12 +1,12 @@
 /** Records as a person reads them: one entry each, what was said in full, the rest in a line. */
 import { readableTime } from '../../clock.js'
-import { askText } from '../../dispatch/ask-text.js'
+import { callText } from '../../dispatch/call-text.js'
 import { causeOf } from '../../session/causes.js'
 import type { SessionRecord } from '../../session/records.js'
 import { WHY_STOPPED } from '../../session/trouble.js'
 
 /** Whether the record says something to a person. */
-export function isTold(record: SessionRecord): boolean {
+export function isShown(record: SessionRecord): boolean {
   return say(record, () => '') !== undefined
 }
 
@@ -55,13 +55,13 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
       return record.calls === undefined
         ? undefined
         : record.calls
-            .map(({ name, input }) => `calls ${askText({ tool: name, input: input ?? LARGE })}`)
+            .map(({ name, input }) => `calls ${callText({ tool: name, input: input ?? LARGE })}`)
             .join('\n')
     case 'tool.started':
       // Of a model's calls the response tells; a program's are told here.
       return record.input === undefined && record.input_blob === undefined
         ? undefined
-        : `calls ${askText({ tool: record.tool, input: record.input ?? LARGE })}`
+        : `calls ${callText({ tool: record.tool, input: record.input ?? LARGE })}`
     case 'tool.finished':
       return `${record.tool}${record.is_error ? ' failed' : ''}: ${text(record).trimEnd()}`
     case 'token.consumed':

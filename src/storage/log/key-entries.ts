@@ -12,7 +12,7 @@ export interface KeyPlace {
 export const ENTRY_BYTES = 32
 const [SEQ_AT, OFFSET_AT, MINUTE_AT] = [16, 22, 28]
 
-export interface KeptKeys {
+export interface KeyRetention {
   /** Older keys are forgotten, unless they are among the newest `keysMin` by their place in the log. */
   minuteMin: number
   keysMin: number
@@ -38,7 +38,10 @@ export function mergeEntries(entries: Buffer, added: ReadonlyMap<string, KeyPlac
   return Buffer.concat(merged)
 }
 
-export function forgetOld(entries: Buffer, { minuteMin: byClock, keysMin, keptMinutes }: KeptKeys): Buffer {
+export function forgetOld(
+  entries: Buffer,
+  { minuteMin: byClock, keysMin, keptMinutes }: KeyRetention,
+): Buffer {
   const all = Array.from({ length: entries.length / ENTRY_BYTES }, (_, index) => index * ENTRY_BYTES)
   if (all.length <= keysMin) return entries
   const seqs = Float64Array.from(all, (at) => seqAt(entries, at)).sort()

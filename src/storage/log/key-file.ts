@@ -23,8 +23,8 @@ import {
   eachEntry,
   findEntry,
   forgetOld,
-  type KeptKeys,
   type KeyPlace,
+  type KeyRetention,
   mergeEntries,
 } from './key-entries.js'
 
@@ -113,7 +113,7 @@ export class KeyFile {
    * Where it differs from what the log says: `places`, of which it has those that are kept. Undefined where a page does not
    * check.
    */
-  differences(places: ReadonlyMap<string, KeyPlace>, kept: KeptKeys): KeyDifference[] | undefined {
+  differences(places: ReadonlyMap<string, KeyPlace>, kept: KeyRetention): KeyDifference[] | undefined {
     const entries = this.entries()
     if (entries === undefined) return undefined
     const expected = forgetOld(mergeEntries(Buffer.alloc(0), places), kept)

@@ -152,7 +152,7 @@ function limitedRecords(run_id: string, event: Extract<TurnEvent, { type: 'progr
 }
 
 /** Puts the session to rest in the same batch as the end of its last run, or with its parking. */
-export function withRest(state: State, records: NewRecord[]): NewRecord[] {
+export function withSuspension(state: State, records: NewRecord[]): NewRecord[] {
   // A run that a new one supersedes in the same batch is no rest.
   const last = records.findLast(
     ({ kind }) => ENDS.has(kind) || kind === 'run.started' || kind === 'run.resumed',

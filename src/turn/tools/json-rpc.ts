@@ -8,7 +8,7 @@ import { limits } from '../../limits.js'
 import { isPlainObject } from '../../session/shapes.js'
 import type { Line } from './lines.js'
 
-export type Heard =
+export type ParsedMessage =
   /** `id`: as JSON, of a request; undefined of a notification or an answer. */
   | { kind: 'message'; message: Message; id: string | undefined }
   | { kind: 'refused'; answer: string }
@@ -23,7 +23,7 @@ export interface Message {
 const PARSE_ERROR = -32700
 export const INVALID_REQUEST = -32600
 
-export function hear(line: Line): Heard {
+export function parseMessage(line: Line): ParsedMessage {
   if (line.left > 0) return refusedLine(idAtAnEnd(line), INVALID_REQUEST, TOO_LONG)
   const text = line.bytes.toString('utf8')
   if (text.trim() === '') return { kind: 'nothing' }
@@ -50,7 +50,7 @@ function errorObject(id: string, code: number, message: string): string {
   return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}`
 }
 
-function refusedLine(id: string, code: number, message: string): Heard {
+function refusedLine(id: string, code: number, message: string): ParsedMessage {
   return { kind: 'refused', answer: errorLine(id, code, message) }
 }
 
@@ -58,7 +58,7 @@ const TOO_LONG = `This line is longer than ${limits.mcpLineBytesMax} bytes: noth
 const NO_BATCHES = 'Batches are not taken: send each message on a line of its own.'
 
 /** Answered as a batch is: with a list, in which each request has its error. */
-function batch(values: unknown[]): Heard {
+function batch(values: unknown[]): ParsedMessage {
   const asking = values.filter(
     (value) => !isPlainObject(value) || value.method === undefined || 'id' in value,
   )

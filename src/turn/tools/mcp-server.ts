@@ -9,7 +9,7 @@ import { LineTransport } from './mcp-transport.js'
 import type { ToolCaller } from './tool.js'
 
 /** Settles when the other side is gone. */
-export async function speakMcp(
+export async function serveMcp(
   connection: Duplex,
   definitions: ToolDefinition[],
   call: ToolCaller,

@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { type JSONRPCMessage, JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js'
 import { limits } from '../../limits.js'
-import { errorLine, hear, INVALID_REQUEST, idOf, type Message } from './json-rpc.js'
+import { errorLine, INVALID_REQUEST, idOf, type Message, parseMessage } from './json-rpc.js'
 import { linesOf } from './lines.js'
 
 export class LineTransport implements Transport {
@@ -34,7 +34,7 @@ export class LineTransport implements Transport {
 
   private async read(): Promise<void> {
     for await (const line of linesOf(this.connection, limits.mcpLineBytesMax)) {
-      const heard = hear(line)
+      const heard = parseMessage(line)
       if (heard.kind === 'refused') await this.write(heard.answer)
       if (heard.kind === 'message') await this.take(heard.message)
     }

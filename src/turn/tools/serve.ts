@@ -20,7 +20,7 @@ export async function serveTools(
   const runId = session.state.run?.run_id ?? ''
   return store.serveSocket(session.id, runId, async (connection) => {
     // Not before somebody calls: most programs never do.
-    const { speakMcp } = await import('./mcp-server.js')
+    const { serveMcp: speakMcp } = await import('./mcp-server.js')
     await speakMcp(connection, definitions, call)
   })
 }

@@ -1,6 +1,6 @@
 /** `shell`: a command in the workspace, in a process group of its own that never outlives the call. */
 import { limits } from '../../limits.js'
-import { killerOf } from '../../provider/deaths.js'
+import { fatalSignalOf } from '../../provider/deaths.js'
 import type { LaunchedProgram } from '../../provider/host-contract.js'
 import { ProcessEnd, type Tool, textField } from './tool.js'
 
@@ -29,7 +29,7 @@ export const shell: Tool = {
       const text = output()
       if (code === 0) return text
       const how = killedBy === null ? `exit status ${code}` : `killed by ${killedBy}`
-      const end = killerOf({ code, signal: killedBy }) === undefined ? 'failed' : 'killed'
+      const end = fatalSignalOf({ code, signal: killedBy }) === undefined ? 'failed' : 'killed'
       throw new ProcessEnd(`${text.toString('utf8')}${text.length === 0 ? '' : '\n'}[${how}]`, end)
     } finally {
       killed.close()

@@ -1,7 +1,7 @@
 /** Records as a person reads them: those of mail, reminders, controls and of calls by programs. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { describeRecord, isTold } from '../../../src/command/print/transcript.js'
+import { describeRecord, isShown } from '../../../src/command/print/transcript.js'
 import type { NewRecord, SessionRecord } from '../../../src/session/records.js'
 
 const run_id = randomUUID()
@@ -13,7 +13,7 @@ const due_at = '2026-11-20T12:00:00.000Z'
 function told(record: NewRecord): string | undefined {
   const placed = { seq: 1, ts: '2026-11-20T10:00:00.000Z', batch: [1, 1], ...record } as SessionRecord
   const entry = describeRecord(placed, (message) => ('content' in message ? String(message.content) : ''))
-  expect(isTold(placed)).toBe(entry !== undefined)
+  expect(isShown(placed)).toBe(entry !== undefined)
   return entry?.slice('2026-11-20 10:00:00Z  '.length)
 }
 

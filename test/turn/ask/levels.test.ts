@@ -3,7 +3,7 @@ import { Duplex, PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { limits } from '../../../src/limits.js'
 import type { AgentSession } from '../../../src/provider/contract.js'
-import { speakMcp } from '../../../src/turn/tools/mcp-server.js'
+import { serveMcp } from '../../../src/turn/tools/mcp-server.js'
 import { newSession } from '../../support/sessions.js'
 import { tempStore } from '../../support/temp.js'
 import { agent, runTurn } from '../../support/turns.js'
@@ -36,7 +36,7 @@ describe('the arguments of a call by MCP', () => {
     const [toServer, fromServer] = [new PassThrough(), new PassThrough()]
     const connection = Duplex.from({ readable: toServer, writable: fromServer })
     let calls = 0
-    const served = speakMcp(connection, [], async () => {
+    const served = serveMcp(connection, [], async () => {
       calls += 1
       return { content: 'done', is_error: false }
     })

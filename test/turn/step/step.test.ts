@@ -4,7 +4,7 @@ import { deriveId } from '../../../src/session/ids.js'
 import type { NewRecord } from '../../../src/session/records.js'
 import type { State } from '../../../src/session/state.js'
 import { completedRecord } from '../../../src/turn/step/records.js'
-import { step as stepWith, withRest } from '../../../src/turn/step/step.js'
+import { step as stepWith, withSuspension } from '../../../src/turn/step/step.js'
 import type { ProviderKind, Step, TurnEvent } from '../../../src/turn/step/turn-event.js'
 import { foldAll } from '../../support/folding.js'
 import { createdRecord, replied, startedRun, userMessage } from '../../support/sessions.js'
@@ -222,7 +222,7 @@ test('a tool that was recorded, and stopped before it ran, has a result; one tha
 
 test('a session comes to rest with the end of its run, in one batch, and with nothing else', () => {
   const end = step(open, { type: 'failed', error: { type: 'crashed', message: 'm' } }).records
-  expect(kinds(withRest(open, end))).toEqual(['run.failed', 'session.suspended'])
-  expect(withRest(open, [replied(RUN, 'x')])).toEqual([replied(RUN, 'x')])
-  expect(withRest(resting, end)).toEqual(end)
+  expect(kinds(withSuspension(open, end))).toEqual(['run.failed', 'session.suspended'])
+  expect(withSuspension(open, [replied(RUN, 'x')])).toEqual([replied(RUN, 'x')])
+  expect(withSuspension(resting, end)).toEqual(end)
 })

@@ -3,14 +3,14 @@ import { Readable } from 'node:stream'
 import { JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { hear } from '../../../src/turn/tools/json-rpc.js'
+import { parseMessage } from '../../../src/turn/tools/json-rpc.js'
 import { type Line, linesOf } from '../../../src/turn/tools/lines.js'
 
 const whole = (text: string): Line => ({ bytes: Buffer.from(`${text}\n`), left: 0, tail: Buffer.alloc(0) })
 const json = (value: unknown): Line => whole(JSON.stringify(value))
 // biome-ignore lint/suspicious/noExplicitAny: what is answered is compared with what is expected
 const answerTo = (line: Line): any => {
-  const heard = hear(line)
+  const heard = parseMessage(line)
   return heard.kind === 'refused' ? JSON.parse(heard.answer) : heard.kind
 }
 const refusal = (id: unknown, code: number): object => ({
@@ -51,14 +51,14 @@ describe('a line', () => {
 
   test('with a request, a notification or an answer is passed on', () => {
     const request = { jsonrpc: '2.0', id: 'x', method: 'ping' }
-    expect(hear(json(request))).toEqual({ kind: 'message', message: request, id: '"x"' })
+    expect(parseMessage(json(request))).toEqual({ kind: 'message', message: request, id: '"x"' })
     const others = [
       { jsonrpc: '2.0', method: 'notifications/initialized' },
       { jsonrpc: '2.0', id: 1, result: {} },
       { jsonrpc: '2.0', id: 1, error: { code: 1, message: 'no' } },
     ]
     for (const message of others)
-      expect(hear(json(message))).toEqual({ kind: 'message', message, id: undefined })
+      expect(parseMessage(json(message))).toEqual({ kind: 'message', message, id: undefined })
   })
 })
 
@@ -82,7 +82,7 @@ test('whatever MCP takes is passed on, and every other object that asks is answe
         { requiredKeys: [] },
       ),
       (value) => {
-        const heard = hear(json(value))
+        const heard = parseMessage(json(value))
         if (JSONRPCMessageSchema.safeParse(JSON.parse(JSON.stringify(value))).success)
           expect(heard.kind).toBe('message')
         if (heard.kind === 'refused') expect(JSON.parse(heard.answer).error.code).toBe(-32600)

@@ -1,5 +1,5 @@
 /** What a parked call asks, as a person reads it: `shell: npm test`, `write_file: path=notes.md content="…"`. */
-export function askText({ tool, input }: { tool: string; input: { [key: string]: unknown } }): string {
+export function callText({ tool, input }: { tool: string; input: { [key: string]: unknown } }): string {
   const fields = Object.entries(input)
   const [only] = fields
   if (fields.length === 1 && typeof only?.[1] === 'string') return `${tool}: ${only[1]}`

@@ -6,7 +6,7 @@ import type { Run, State } from '../session/state.js'
 import { troubleOf } from '../session/trouble.js'
 
 /** `state` is the one that it was left in. */
-export function wordsOf(state: State, row: Row, outcome: 'clean' | 'marked' | 'continued'): string {
+export function recoveryText(state: State, row: Row, outcome: 'clean' | 'marked' | 'continued'): string {
   const { run } = state
   if (outcome === 'clean' || run === null) return 'nothing to do'
   if (outcome === 'continued') return `went on, ${endOf(run)}`

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { askText } from '../../src/dispatch/ask-text.js'
+import { callText } from '../../src/dispatch/call-text.js'
 
 test.each([
   [
@@ -28,5 +28,5 @@ test.each([
   ],
   ['nothing where nothing is given', 'files__sync', {}, 'files__sync:'],
 ])('what is asked is read as %s', (_, tool, input, text) => {
-  expect(askText({ tool, input })).toBe(text)
+  expect(callText({ tool, input })).toBe(text)
 })

@@ -1,7 +1,7 @@
 /** What `prune` did, for a person. */
-import type { Pruned } from '../../operations/prune.js'
+import type { PruneResult } from '../../operations/prune.js'
 
-export function prunedText({ dry_run, removed, kept, messages }: Pruned): string {
+export function pruneText({ dry_run, removed, kept, messages }: PruneResult): string {
   const lines = [
     ...removed.map(({ path }) => `${path} ${dry_run ? 'would be' : 'is'} removed`),
     ...kept.map(({ path, why }) => `${path} stays: ${why}`),

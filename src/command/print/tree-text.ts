@@ -4,7 +4,7 @@ import { table } from './table.js'
 
 type AnyNode = TreeNode | StrayNode
 
-export function drawTree({ agents, stray }: TreeView): string {
+export function treeText({ agents, stray }: TreeView): string {
   if (agents.length === 0 && stray.length === 0) return 'no agents (substrat spawn starts one)'
   const parts = agents.length === 0 ? [] : [treeTable(agents)]
   if (stray.length > 0) {

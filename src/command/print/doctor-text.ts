@@ -1,7 +1,7 @@
 /** What `doctor` found, for a person: the worst first, and of each what to run next. */
 
 import type { Verdict } from '../../audit/invariants.js'
-import type { Examined, ToldFinding } from '../../operations/doctor.js'
+import type { DoctorReport, ReportedFinding } from '../../operations/doctor.js'
 import { oneLine } from '../output.js'
 
 const WORDS: Record<Verdict, string> = {
@@ -14,7 +14,7 @@ const WORDS: Record<Verdict, string> = {
 /** Of the harmless ones of a kind so many are shown. */
 const SHOWN_MAX = 3
 
-export function examinedText({ home, agents, whole, held, repairs, findings }: Examined): string {
+export function doctorText({ home, agents, whole, held, repairs, findings }: DoctorReport): string {
   const lines = [
     ...held.map(({ agent, path, holder }) => `${path ?? agent} is held by ${holderText(holder)}`),
     ...repairs.map(({ agent, path, done }) => `${path ?? agent ?? home}: ${done}`),
@@ -27,7 +27,7 @@ export function examinedText({ home, agents, whole, held, repairs, findings }: E
   return lines.map(oneLine).join('\n')
 }
 
-function findingLines(findings: ToldFinding[]): string[] {
+function findingLines(findings: ReportedFinding[]): string[] {
   const counts = new Map<string, number>()
   const lines: string[] = []
   for (const finding of findings) {
@@ -43,7 +43,7 @@ function findingLines(findings: ToldFinding[]): string[] {
   return lines
 }
 
-function linesOf({ verdict, path, agent, invariant, detail, file, remedy }: ToldFinding): string[] {
+function linesOf({ verdict, path, agent, invariant, detail, file, remedy }: ReportedFinding): string[] {
   const who = path ?? agent
   const where = file === null || detail.includes(file) ? '' : ` (${file})`
   const first = `${WORDS[verdict]}: ${who === null ? '' : `${who}: `}${detail}${where}`
@@ -51,7 +51,7 @@ function linesOf({ verdict, path, agent, invariant, detail, file, remedy }: Told
   return remedy === null ? [first, should] : [first, should, `  next: ${remedy}`]
 }
 
-function holderText(holder: Examined['held'][number]['holder']): string {
+function holderText(holder: DoctorReport['held'][number]['holder']): string {
   return holder === null ? 'another process' : `pid ${holder.pid} on ${holder.host} (${holder.command})`
 }
 

@@ -8,8 +8,8 @@ import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { isInterrupted, isUnfinished } from '../session/status.js'
-import { isTaken, launchedRun } from './answered.js'
 import type { Context } from './context.js'
+import { findLaunchedRun, isTaken } from './keyed-message.js'
 import { failureOf, nameOf, wasStopped } from './outcome.js'
 import type { TurnBudget } from './turn-budget.js'
 import { type Obstacle, turnObstacle } from './turn-obstacle.js'
@@ -21,21 +21,25 @@ import { applyControls, visit } from './visit.js'
  * `held`: a person put it on hold, so only that person's `resume` takes a turn. `stopped`: a signal came, so nothing more
  * is begun.
  */
-export type WentOn =
+export type ContinueResult =
   | { outcome: 'nothing' }
   | { outcome: 'ran'; run: Run }
   /** It waits for a decision, or for its time. */
   | { outcome: 'waiting'; run: Run }
   | { outcome: 'exhausted' | 'survivor' | 'held' | 'stopped' }
 
-export interface GoOnOptions {
+export interface ContinueOptions {
   /** By itself, within the bound; false where a person asked for it. */
   auto: boolean
   settled: SettleResult
   isLast(): boolean
 }
 
-export async function goOn(ctx: Context, session: Session, options: GoOnOptions): Promise<WentOn> {
+export async function continueLatest(
+  ctx: Context,
+  session: Session,
+  options: ContinueOptions,
+): Promise<ContinueResult> {
   const { state } = session
   const { isLast } = options
   // Its parent, or a person, has asked for it since.
@@ -62,7 +66,7 @@ export async function goOn(ctx: Context, session: Session, options: GoOnOptions)
 }
 
 /** The prompt of a turn that failed or was cancelled, once more. */
-async function tryAgain(ctx: Context, session: Session, isLast: () => boolean): Promise<WentOn> {
+async function tryAgain(ctx: Context, session: Session, isLast: () => boolean): Promise<ContinueResult> {
   const whyNot = reasonToLeave(ctx, turnObstacle(session.state, 'continuation'))
   if (whyNot !== undefined) return { outcome: whyNot }
   ctx.reporter.note(`trying the turn of ${session.state.path} again`)
@@ -96,7 +100,11 @@ export async function advance(
   settled: SettleResult,
   budget: TurnBudget,
 ): Promise<number> {
-  const wentOn = await goOn(ctx, session, { auto: true, settled, isLast: () => nothingWaits(ctx, session) })
+  const wentOn = await continueLatest(ctx, session, {
+    auto: true,
+    settled,
+    isLast: () => hasNoMoreTurns(ctx, session),
+  })
   if (wentOn.outcome === 'ran' && wasStopped(wentOn.run)) return 1
   if (wentOn.outcome !== 'ran') return takeMail(ctx, session, budget)
   budget.spend()
@@ -120,7 +128,7 @@ export async function takeMail(ctx: Context, session: Session, budget: TurnBudge
     noteTaken(ctx, session, messages)
     budget.spend()
     const { key, digest, turn_timeout_ms } = first
-    const repeats = launchedRun(session.store, session.state, key)
+    const repeats = findLaunchedRun(session.store, session.state, key)
     const own = { key, digest: key === null ? null : digest, turn_timeout_ms, repeats }
     const request = { ...own, steps_max: null, allow: [] }
     const run = await startTurn(
@@ -128,7 +136,7 @@ export async function takeMail(ctx: Context, session: Session, budget: TurnBudge
       session,
       { prompt: { origin: 'mail', mails: messages.map(deliveredFields) }, ...request },
       {
-        isLast: () => budget.left <= 0 || nothingWaits(ctx, session),
+        isLast: () => budget.left <= 0 || hasNoMoreTurns(ctx, session),
       },
     )
     removeDelivered(session)
@@ -165,7 +173,7 @@ function noteTaken(ctx: Context, { state }: Session, messages: Delivery[]): void
 }
 
 /** Whether nothing more is going to run in this visit. */
-export function nothingWaits(ctx: Context, session: Session): boolean {
+export function hasNoMoreTurns(ctx: Context, session: Session): boolean {
   return !mayBegin(ctx, session) || !hasDueMail(ctx.store, session.state)
 }
 

@@ -5,7 +5,7 @@ import { missingLog, readState } from '../dispatch/read-state.js'
 import { turnObstacle } from '../dispatch/turn-obstacle.js'
 import { type AgentView, type TurnResult, viewAgent, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
-import { countPending, type MailIndex, whoHasMail } from '../mail/inbox.js'
+import { countPending, type MailIndex, mailIndexOf } from '../mail/inbox.js'
 import type { WatchedStatus } from '../session/fields.js'
 import { peekSummary } from '../session/peek-summary.js'
 import { readMessageText, readText } from '../session/read.js'
@@ -42,7 +42,7 @@ export const STATUSES: (Status | 'corrupt')[] = [
 export function listAgents(store: FileStore | undefined, filter: ListFilter): ListedAgent[] {
   if (store === undefined) return []
   const ids = store.agentIds()
-  const hasMail = whoHasMail(store)
+  const hasMail = mailIndexOf(store)
   const agents = ids.map((id) => listedAgent(store, id, hasMail))
   return agents.filter((agent) => matches(agent, filter)).sort(byCreation)
 }

@@ -1,7 +1,7 @@
 /** What `recover` says that it found and did. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { wordsOf } from '../../src/operations/recovered-words.js'
+import { recoveryText } from '../../src/operations/recovery-text.js'
 import type { NewRecord } from '../../src/session/records.js'
 import { completedRecord } from '../../src/turn/step/records.js'
 import { foldAll } from '../support/folding.js'
@@ -26,7 +26,7 @@ const failed: NewRecord = {
   error: { type: 'crashed', message: 'it exited 3' },
 }
 
-test.each<[Parameters<typeof wordsOf>[1], Parameters<typeof wordsOf>[2], NewRecord[], RegExp]>([
+test.each<[Parameters<typeof recoveryText>[1], Parameters<typeof recoveryText>[2], NewRecord[], RegExp]>([
   ['A', 'clean', begun.slice(0, 1), /^nothing to do$/],
   ['J', 'marked', done, /^claude-code had finished; its reply was recovered$/],
   ['G', 'marked', done, /^the reply was stored already; its turn is closed now$/],
@@ -46,5 +46,5 @@ test.each<[Parameters<typeof wordsOf>[1], Parameters<typeof wordsOf>[2], NewReco
     /^interrupted, and not continued: 2 attempts to continue it came to nothing$/,
   ],
 ])('row %s, %s', (row, outcome, records, words) => {
-  expect(wordsOf(foldAll(records), row, outcome)).toMatch(words)
+  expect(recoveryText(foldAll(records), row, outcome)).toMatch(words)
 })

@@ -28,7 +28,7 @@ export interface KeyedMessage {
  * Undefined where the message has to run, or its turn is not over. `goesOn`: whether the caller goes on with that turn, where
  * it was interrupted and is the latest.
  */
-export function answeredInLog(
+export function findKeyedOutcome(
   ctx: Context,
   state: State,
   request: KeyedMessage,
@@ -104,7 +104,7 @@ export function nextIdOfKey(store: FileStore, state: State, key: string): string
  * The run of that key, where an agent's program was launched for it: what is asked again then is not new to the program.
  * Also where the launch was another run's, which this one continues or repeats.
  */
-export function launchedRun(store: FileStore, state: State, key: string | null): string | undefined {
+export function findLaunchedRun(store: FileStore, state: State, key: string | null): string | undefined {
   const entry = key === null ? undefined : findKey(store, state, key)
   if (entry === undefined || entry === 'lost') return undefined
   const { run_id, records } = readPastRun(store, state.id, entry)
