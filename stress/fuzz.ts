@@ -70,7 +70,7 @@ function record(totals: Totals[]): void {
     totals.reduce((before, total) => before + of(total), 0)
   recordResult({
     lab: mode === 'processes' ? 'fuzz-processes' : 'fuzz',
-    sample: `${sum(({ seeds }) => seeds)} seeds from ${values.seed}`,
+    sample: `${sum(({ seeds }) => seeds)} seeds`,
     cases: sum(({ commands }) => commands),
     violations: sum(({ failures }) => failures),
     details: totals,

@@ -93,7 +93,7 @@ async function tryDrops(): Promise<void> {
   if (wrong.length > 0) process.exitCode = 1
   recordResult({
     lab: 'powercut-drops',
-    sample: `${countOf(results.length, points.size, 'syncs')} of ${scenarios}; ${everyNth(Number(values.every), 'disk state')}`,
+    sample: `${countOf(results.length, points.size, 'syncs')}, ${everyNth(Number(values.every), 'disk state')} of ${scenarios}`,
     cases: results.length,
     violations: wrong.length,
     details: results.map(({ point, found }) => ({ point, is_needed: found !== undefined })),

@@ -51,7 +51,7 @@ if (values.kills !== undefined || values.kill !== undefined) {
   const failed = kills.filter(({ violations }) => violations.length > 0).length
   recordResult({
     lab: 'real-kills',
-    sample: `${values.kills ?? KILLS} kills of each of ${names.join(', ')}; seed ${values.seed}`,
+    sample: `${values.kills ?? KILLS} kills of each of ${names.join(', ')}`,
     cases: kills.length,
     violations: failed,
     details: summariesOf(kills),

@@ -84,7 +84,7 @@ function print({ agents, kills, killsOf, counts, violations, seconds }: TrialRep
   for (const violation of violations.slice(0, 30)) console.log(`  BROKEN: ${violation}`)
   recordResult({
     lab: 'tree',
-    sample: `seed ${values.seed}, ${agents} agents, ${values.messages} messages, ${values.shells} shells`,
+    sample: `${agents} agents, ${values.messages} messages, ${values.shells} shells`,
     cases: kills,
     violations: violations.length,
     details: { killsOf, ...counts },
