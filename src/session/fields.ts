@@ -147,7 +147,7 @@ export const watched = oneOf('idle', 'waiting', 'interrupted')
 export type WatchedStatus = 'idle' | 'waiting' | 'interrupted'
 
 export const metadata = checkOf<Record<string, string | null>>(
-  'object of strings or nulls',
+  '{string|null}',
   (value) => isPlainObject(value) && Object.values(value).every((each) => each === null || text(each)),
 )
 

@@ -4,7 +4,7 @@ import { isUuid, type JsonValue } from '../format.js'
 /** Text of a message: in the line, or in a blob when it is over `limits.inlineBytesMax`. */
 export type Content = string | { blob: string; bytes: number }
 
-/** A predicate that carries the name of its type in docs/format.md. A test compares the page with the code. */
+/** A predicate that carries its type in the notation of docs/format.md. A test compares the page with the code. */
 export type Check<T> = ((value: unknown) => value is T) & {
   readonly type: string
   /** The fields of the accepted object, or of each object in the accepted list. */
@@ -28,12 +28,12 @@ export const blob = checkOf<{ blob: string; bytes: number }>('blob', (value) => 
 export const content = checkOf<Content>('content', (value) => typeof value === 'string' || isBlob(value))
 export const json = checkOf<{ [key: string]: unknown }>('object', (value) => isPlainObject(value))
 export const texts = checkOf<Record<string, string>>(
-  'object of strings',
+  '{string}',
   (value) => isPlainObject(value) && Object.values(value).every(text),
 )
 
 export function orNull<T>(check: Check<T>): Check<T | null> {
-  return checkOf(`${check.type} or null`, (value) => value === null || check(value), check.fields)
+  return checkOf(`${check.type}|null`, (value) => value === null || check(value), check.fields)
 }
 
 export function optional<T>(check: Check<T>): Check<T> & { optional: true } {
@@ -42,7 +42,7 @@ export function optional<T>(check: Check<T>): Check<T> & { optional: true } {
 }
 
 export function oneOf<const T extends string>(...words: T[]): Check<T> {
-  return checkOf(`one of ${words.join(', ')}`, (value) => words.includes(value as T))
+  return checkOf(words.map((word) => `"${word}"`).join('|'), (value) => words.includes(value as T))
 }
 
 /** `name` is the name of the type in docs/format.md, which lists its fields. */
@@ -57,7 +57,7 @@ export function object<T>(name: string, shape: { [F in keyof T]: Check<T[F]> }):
 
 export function list<T>(check: Check<T>): Check<T[]> {
   return checkOf(
-    `list of ${check.type}`,
+    `[${check.type}]`,
     (value) => Array.isArray(value) && value.every((item) => check(item)),
     check.fields,
   )

@@ -10,21 +10,14 @@ import { type Expected, HOME_LAYOUT } from '../../src/storage/layout.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { EVERY_KEY } from '../support/keys.js'
 import { draft } from '../support/mail.js'
-import { namesBelow, tablesOf } from '../support/markdown.js'
+import { sectionsOf, shapesOf } from '../support/markdown.js'
 import { tempStore } from '../support/temp.js'
 
-const tables = tablesOf(readFileSync('docs/format.md', 'utf8'))
+const page = readFileSync('docs/format.md', 'utf8')
 
 test('docs/format.md has every path of the layout with what it is, and no other', () => {
-  const paths = tables
-    .filter(({ head }) => head[0] === 'Path')
-    .flatMap(({ heading, rows }) =>
-      rows.flatMap(([cell = '', form = '']) => {
-        const directory = heading === 'The home' ? '' : 'agents/<uuid>/'
-        return cell.split(', ').map((path) => ({ path: `${directory}${path}`, kind: kindOf(form) }))
-      }),
-    )
-  const found = paths.map(({ path, kind }) => ({ path, kind, ...placeOf(path) }))
+  const paths = [...listedPaths('The home'), ...listedPaths('The directory of an agent', 'agents/<uuid>/')]
+  const found = withParents(paths).map(({ path, kind }) => ({ path, kind, ...placeOf(path) }))
   expect(found.filter(({ kind, expected }) => kind !== expected).map(({ path }) => path)).toEqual([])
   const places = new Set(found.map(({ place }) => place))
   const lacking = placesIn(HOME_LAYOUT).filter((place) => !places.has(place))
@@ -53,7 +46,7 @@ test('docs/format.md has the fields of the head of the key index', () => {
   const agent = agentIn(store, agent_id)
   const end = { agent_id, last_seq: 1, last_offset: 0, log_bytes: 1, record_crc: '00000000' }
   store.keys.write(end, { added: new Map(), kept: EVERY_KEY })
-  expect(namesBelow(tables, 'The key index')).toEqual([...namesIn(join(agent, 'keys')), 'crc'])
+  expect(fieldsOf('head')).toEqual([...namesIn(join(agent, 'keys')), 'crc'])
 })
 
 test('docs/format.md has the fields of a message', () => {
@@ -61,7 +54,7 @@ test('docs/format.md has the fields of a message', () => {
   const message = draft(OPERATOR, 'hi')
   post(store, message)
   const names = namesIn(store.mail.pathOf(OPERATOR, message.message_id))
-  expect(namesBelow(tables, 'Messages').sort()).toEqual([...names, 'crc'].sort())
+  expect(fieldsOf('message').sort()).toEqual([...names, 'crc'].sort())
 })
 
 /** The layout has one table for all mailboxes, but the operator returns no message, and none in `taken` is set aside. */
@@ -110,16 +103,34 @@ function alternatives(source: string): string[] {
   return choices.flatMap((choice) => alternatives(source.replace(whole, () => choice)))
 }
 
-function kindOf(form: string): string {
-  return form === 'directory' || form === 'socket' ? form : 'file'
+interface Listed {
+  path: string
+  kind: string
 }
 
-/** The fields that the table of small files has below that file. */
-function fieldsOf(file: string): string[] {
-  const rows = tables.find(({ heading }) => heading === 'Small files')?.rows ?? []
-  const start = rows.findIndex(([name]) => name === file) + 1
-  const end = rows.findIndex(([name], index) => index >= start && name !== '')
-  return rows.slice(start, end === -1 ? undefined : end).map(([, field]) => field as string)
+/** The paths of the listing below that heading. A line has a path, its form unless it is a directory, and its meaning. */
+function listedPaths(title: string, above = ''): Listed[] {
+  const lines = sectionsOf(page).find(({ heading }) => heading === title)?.lines ?? []
+  const [start, end] = [lines.indexOf('```'), lines.lastIndexOf('```')]
+  return lines.slice(start + 1, end).map((line) => {
+    const [path = '', form = ''] = line.split(/ {2,}/)
+    const file = form === 'socket' ? form : 'file'
+    return { path: `${above}${path}`, kind: path.endsWith('/') ? 'directory' : file }
+  })
+}
+
+/** With the directories that these paths are in. */
+function withParents(paths: Listed[]): Listed[] {
+  const parents = paths.flatMap(({ path }) => {
+    const names = path.replace(/\/$/, '').split('/')
+    return names.slice(1).map((_, index) => `${names.slice(0, index + 1).join('/')}/`)
+  })
+  return [...paths, ...[...new Set(parents)].map((path) => ({ path, kind: 'directory' }))]
+}
+
+function fieldsOf(name: string): string[] {
+  const shape = shapesOf(page).find((each) => each.name === name)
+  return shape?.fields.map((field) => field.slice(0, field.indexOf(':')).replace(/\?$/, '')) ?? []
 }
 
 /** The directory of an agent that has nothing in it. */

@@ -1,44 +1,45 @@
-/** docs/format.md has the record kinds and fields of the code: its tables are compared with the shapes that check records. */
+/** docs/format.md has the record kinds and fields of the code: its shapes are compared with those that check records. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { encodeBatch } from '../../src/session/batch.js'
 import { RECORD_SHAPES } from '../../src/session/kinds.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Check } from '../../src/session/shapes.js'
-import { namesBelow, tablesOf } from '../support/markdown.js'
+import { shapesOf, termsBelow } from '../support/markdown.js'
 import { encodeSnapshot } from '../support/snapshots.js'
 
 type Fields = Readonly<Record<string, Check<unknown>>>
 
-const tables = tablesOf(readFileSync('docs/format.md', 'utf8'))
+const page = readFileSync('docs/format.md', 'utf8')
 const shapes = RECORD_SHAPES as unknown as Record<string, Fields>
 
 test('docs/format.md has every record kind with its fields and their types, and no other', () => {
-  expect(documented('Kind')).toEqual(mapped(shapes, fieldLines))
+  expect(documented('Record kinds')).toEqual(mapped(shapes, fieldLines))
 })
 
 test('docs/format.md has every object within records with its fields and their types, and no other', () => {
-  expect(documented('Object')).toEqual(mapped(objectsIn(shapes), fieldLines))
+  expect(documented('Objects in records')).toEqual(mapped(objectsIn(shapes), fieldLines))
 })
 
-test('docs/format.md explains every type that its tables use', () => {
-  const explained = [...namesBelow(tables, 'Types'), ...Object.keys(documented('Object'))]
-  const typed = tables.filter(({ head }) => head.includes('Meaning') && head.includes('Type'))
-  const types = typed.flatMap(({ head, rows }) => rows.map((row) => row[head.indexOf('Type')] as string))
-  const used = new Set(types.filter((type) => type !== '').map((type) => baseOf(type)))
-  used.delete('one of')
-  expect([...used].filter((type) => !explained.includes(type))).toEqual([])
+test('docs/format.md explains every type that its shapes use', () => {
+  const explained = [...termsBelow(page, 'Types'), ...Object.keys(documented('Objects in records'))]
+  const used = shapesOf(page).flatMap(({ fields }) => fields.flatMap((field) => namesIn(typeOf(field))))
+  expect(used.length).toBeGreaterThan(100)
+  expect([...new Set(used)].filter((type) => !explained.includes(type))).toEqual([])
 })
 
 test('docs/format.md has every reason of an interruption, and no other', () => {
-  const reasons = tables.find(({ head }) => head[0] === 'Reason')?.rows.map(([reason]) => reason)
-  expect(`one of ${reasons?.join(', ')}`).toBe(RECORD_SHAPES['run.interrupted'].reason.type)
+  const [, notes = ''] = page.split('**`run.interrupted`**')
+  const reasons = [...(notes.split('**')[0] as string).matchAll(/^- `([^`]+)`: /gm)].map(
+    ([, reason]) => reason,
+  )
+  expect(reasons.map((reason) => `"${reason}"`).join('|')).toBe(RECORD_SHAPES['run.interrupted'].reason.type)
 })
 
 test('docs/format.md has the fields that frame every record, in their order', () => {
   const { bytes } = encodeBatch(undefined, [CREATED])
   const names = Object.keys(JSON.parse(String(bytes)))
-  expect(namesBelow(tables, 'Fields of every record')).toEqual(
+  expect(termsBelow(page, 'Fields of every record')).toEqual(
     names.filter((name) => !(name in CREATED) || name === 'kind'),
   )
 })
@@ -46,7 +47,7 @@ test('docs/format.md has the fields that frame every record, in their order', ()
 test('docs/format.md has the fields of the snapshot, in their order', () => {
   const { state } = encodeBatch(undefined, [CREATED, KEPT, REBUILT])
   const names = Object.keys(JSON.parse(String(encodeSnapshot(state))))
-  expect(namesBelow(tables, 'The snapshot')).toEqual(names)
+  expect(termsBelow(page, 'The snapshot')).toEqual(names)
 })
 
 const ID = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
@@ -80,44 +81,36 @@ const REBUILT: NewRecord<'session.rebuilt'> = {
   keys: [],
 }
 
-/**
- * The fields of each kind or object, from the tables whose first column has that head. A row names the kind or object, and
- * the rows below it are its fields.
- */
-function documented(head: string): Record<string, string[]> {
-  const found: [string, string[]][] = []
-  for (const [name = '', field = '', type = ''] of tables
-    .filter((table) => table.head[0] === head)
-    .flatMap(({ rows }) => rows)) {
-    if (name === '') found.at(-1)?.[1].push(`${field}: ${type}`)
-    else found.push([name, []])
-  }
-  const names = found.map(([name]) => name)
+/** The fields of each shape below that heading. No shape is there twice. */
+function documented(title: string): Record<string, string[]> {
+  const shapes = shapesOf(page).filter(({ heading, chapter }) => heading === title || chapter === title)
+  const names = shapes.map(({ name }) => name)
   expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([])
-  return Object.fromEntries(found)
+  return Object.fromEntries(shapes.map(({ name, fields }) => [name, fields]))
 }
 
 function fieldLines(fields: Fields): string[] {
-  return Object.entries(fields).map(([name, { type, optional }]) => `${name}${optional ? '?' : ''}: ${type}`)
+  return Object.entries(fields).map(([name, { type, optional }]) => `${name}${optional ? '?' : ''}:${type}`)
 }
 
 /** The objects that fields of these shapes hold, by name, and the objects within those. */
 function objectsIn(all: Record<string, Fields>): Record<string, Fields> {
   const held = Object.values(all).flatMap((fields) =>
     Object.values(fields).flatMap(({ type, fields }): [string, Fields][] =>
-      fields === undefined ? [] : [[baseOf(type), fields]],
+      fields === undefined ? [] : namesIn(type).map((name) => [name, fields]),
     ),
   )
   const objects = Object.fromEntries(held)
   return held.length === 0 ? objects : { ...objects, ...objectsIn(objects) }
 }
 
-/** Without `list of` and `or null`. */
-function baseOf(type: string): string {
-  return type
-    .replace(/^list of /, '')
-    .replace(/ or null$/, '')
-    .replace(/^one of .*/, 'one of')
+function typeOf(field: string): string {
+  return field.slice(field.indexOf(':') + 1)
+}
+
+/** The types that a type is made of, without the words that it quotes. */
+function namesIn(type: string): string[] {
+  return type.split(/[[\]{}|]/).filter((name) => name !== '' && name !== 'null' && !name.startsWith('"'))
 }
 
 function mapped<T, U>(record: Record<string, T>, change: (value: T) => U): Record<string, U> {

@@ -21,10 +21,56 @@ export function tablesOf(page: string): Table[] {
   return tables
 }
 
-/** The names in the first column of the first table below that heading. A cell may have several, with commas. */
-export function namesBelow(tables: Table[], heading: string): string[] {
-  const table = tables.find((each) => each.heading === heading)
-  return table?.rows.flatMap(([cell = '']) => cell.split(', ')) ?? []
+interface Section {
+  heading: string
+  /** The nearest heading of level 2. */
+  chapter: string
+  lines: string[]
+}
+
+/** The parts of a page below its headings, in order, with their blocks of code. */
+export function sectionsOf(page: string): Section[] {
+  const sections: Section[] = []
+  let chapter = ''
+  for (const line of page.split('\n')) {
+    const [, marks, heading] = /^(#{2,}) (.*)$/.exec(line) ?? []
+    if (marks === '##') chapter = heading as string
+    if (heading !== undefined) sections.push({ heading, chapter, lines: [] })
+    else sections.at(-1)?.lines.push(line)
+  }
+  return sections
+}
+
+/** The terms of the list `- \`a\`, \`b\`: meaning` below that heading. */
+export function termsBelow(page: string, heading: string): string[] {
+  const lines = sectionsOf(page).find((section) => section.heading === heading)?.lines ?? []
+  return lines.flatMap((line) => {
+    const terms = /^- ((?:`[^`]+`(?:, )?)+): /.exec(line)?.[1]
+    return terms === undefined ? [] : terms.split(', ').map((term) => term.replaceAll('`', ''))
+  })
+}
+
+interface Shape {
+  name: string
+  heading: string
+  chapter: string
+  /** Each is `name:type` or `name?:type`. */
+  fields: string[]
+}
+
+/** The shapes of a page: a name in bold code, which begins a paragraph, and then maybe a line `a:type b?:type` in code. */
+export function shapesOf(page: string): Shape[] {
+  const shapes: Shape[] = []
+  for (const { heading, chapter, lines } of sectionsOf(page)) {
+    const paragraphs = lines.filter((line) => line !== '')
+    for (const [index, line] of paragraphs.entries()) {
+      const name = /^\*\*`([^`]+)`\*\*/.exec(line)?.[1]
+      if (name === undefined) continue
+      const fields = /^`([a-z_]+\??:[^`]+)`$/.exec(paragraphs[index + 1] ?? '')?.[1]
+      shapes.push({ name, heading, chapter, fields: fields?.split(' ') ?? [] })
+    }
+  }
+  return shapes
 }
 
 /** The rows of the first table in a page of docs/. */
