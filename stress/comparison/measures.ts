@@ -34,7 +34,7 @@ export interface Syncs {
   other: number
 }
 
-export interface Keyed {
+interface Keyed {
   command: string
   /** How the second run of the same command ended. */
   second: Outcome
