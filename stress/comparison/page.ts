@@ -27,16 +27,7 @@ export interface Comparison {
 
 const BEGIN = '<!-- Made by npm run stress:comparison: do not edit. -->'
 const END = '<!-- End of the table. -->'
-const HEADINGS = [
-  'CLI',
-  'Continues',
-  'Repeats work',
-  'Syncs',
-  'Idempotency key',
-  'Permission',
-  'Rate limit',
-  'Wrong key',
-]
+const HEADINGS = ['CLI', 'Continues', 'Repeats work', 'Syncs', 'Key', 'Permission', 'Rate limit', 'Wrong key']
 
 /** The page with its table replaced. */
 export function withTable(page: string, comparison: Comparison): string {
@@ -48,8 +39,8 @@ export function withTable(page: string, comparison: Comparison): string {
 }
 
 function tableOf({ rows }: Comparison): string {
-  const lines = [HEADINGS, HEADINGS.map(() => '---'), ...rows.map(cellsOf)]
-  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+  const lineOf = (cells: string[]): string => `| ${cells.join(' | ')} |`
+  return [lineOf(HEADINGS), `|${'---|'.repeat(HEADINGS.length)}`, ...rows.map(cellsOf).map(lineOf)].join('\n')
 }
 
 function cellsOf(row: Row): string[] {
@@ -72,13 +63,12 @@ function cell<Value>(measured: Measured<Value>, text: (value: Value) => string):
 }
 
 function countOf(kills: Killed[], holds: (kill: Killed) => boolean): string {
-  return `${kills.filter(holds).length} of ${kills.length}`
+  return `${kills.filter(holds).length}/${kills.length}`
 }
 
 function keyCell({ help, keyed }: Key): string {
-  if (keyed === null || keyed.asked > 1) return 'none'
-  if (keyed.second.exit !== 0) return `none; a used session id exits ${keyed.second.exit}`
-  return help.length > 0 ? 'returns the first reply' : 'none'
+  const isFirstReply = keyed !== null && keyed.asked === 1 && keyed.second.exit === 0
+  return isFirstReply && help.length > 0 ? 'yes' : 'none'
 }
 
 function permissionCell({ exit, tool, approved }: Permission): string {
