@@ -63,7 +63,7 @@ console.log(`${values.runs} runs, ${failedRuns} failed`)
 recordResult({
   lab: 'suite',
   sample: [
-    `${values.runs} runs of ${positionals.length === 0 ? 'all tests' : positionals.join(' ')}`,
+    `${values.runs} ${values.runs === '1' ? 'run' : 'runs'} of ${positionals.length === 0 ? 'all tests' : positionals.join(' ')}`,
     ...(values.quota === undefined ? [] : [`with ${values.quota} of the CPU`]),
     ...(values.busy === '0' ? [] : [`beside ${values.busy} busy loops`]),
   ].join(', '),
