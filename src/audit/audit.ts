@@ -115,7 +115,7 @@ async function lookAgain(
 }
 
 function isUnread({ invariant }: Finding): boolean {
-  return invariant === 'everything in a home can be read'
+  return invariant === 'all files of a home can be read'
 }
 
 function keyOf({ agent_id, invariant, path, detail, last_seq }: Finding): string {

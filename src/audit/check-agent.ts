@@ -77,12 +77,12 @@ function checkState(store: FileStore, state: State, hasTornTail: boolean, findin
 }
 
 function checkAtRest(store: FileStore, state: State, hasTornTail: boolean, found: AddFinding): void {
-  if (hasTornTail) found('a torn tail is cut by the first writer', 'the log ends in half a batch')
+  if (hasTornTail) found('a truncated tail is removed by the next writer', 'the log ends in half a batch')
   if (state.state === 'active')
-    found('no session is active without a holder', `state is ${state.state}: its process is gone`)
+    found('an active session has a holder', `state is ${state.state}: its process is gone`)
   const wait = state.run?.status === 'open' ? state.run.wait : null
   if (wait !== null && !waitIsGood(state, wait, readClock()))
-    found('what a run waits for can still come', 'its token is worth nothing any more, or its time is over')
+    found('a waiting run can still continue', 'its token is worth nothing any more, or its time is over')
   checkIdleMail(store, state, found)
 }
 
@@ -91,10 +91,7 @@ function checkTokens({ tokens, run }: State, found: AddFinding): void {
   const awaited = run?.status === 'open' ? run.wait?.resume_token_id : undefined
   const unawaited = tokens.filter(({ token_id, status }) => status === 'minted' && token_id !== awaited)
   if (unawaited.length > 0)
-    found(
-      'a token that can be used is that of the open wait',
-      unawaited.map(({ token_id }) => token_id).join(', '),
-    )
+    found('a valid token belongs to the open wait', unawaited.map(({ token_id }) => token_id).join(', '))
 }
 
 function checkSnapshot(
@@ -106,20 +103,18 @@ function checkSnapshot(
 ): void {
   const bySnapshot = load(agentId, log, snapshot).state
   const [known, folded] = [bySnapshot, whole.state].map((state) => JSON.stringify(snapshotOf(state)))
-  if (known !== folded)
-    found('the snapshot is the fold of the log', `they differ at record ${bySnapshot.last_seq}`)
+  if (known !== folded) found('the snapshot matches the log', `they differ at record ${bySnapshot.last_seq}`)
   sayWhatIsWrong(agentId, log, snapshot, found)
 }
 
 function sayWhatIsWrong(agentId: string, log: LogReader, snapshot: Unframed, found: AddFinding): void {
   const { why } = decodeSnapshot(snapshot, agentId, log)
-  if (why !== undefined) found('a snapshot is whole', why)
+  if (why !== undefined) found('a snapshot is intact', why)
 }
 
 function reportMissingLog(store: FileStore, agentId: string, found: AddFinding): undefined {
   // Or the agent was taken away since it was listed.
-  if (store.hasAgent(agentId))
-    found('an agent that exists has its log', 'it is missing', store.logPath(agentId))
+  if (store.hasAgent(agentId)) found('an agent has its log', 'it is missing', store.logPath(agentId))
   return undefined
 }
 
@@ -136,8 +131,8 @@ function checkGuarded<T>(
     if (!store.hasAgent(agentId)) return undefined
     const path = store.logPath(agentId)
     const code = error instanceof SubstratError ? error.code : 'CORRUPT'
-    if (code === 'UNKNOWN_FORMAT') found('a log is of a known format', messageOf(error), path)
-    else if (code === 'CORRUPT') found('a log is whole up to its last batch', messageOf(error), path)
+    if (code === 'UNKNOWN_FORMAT') found('a log has a known format', messageOf(error), path)
+    else if (code === 'CORRUPT') found('a log is intact up to its last batch', messageOf(error), path)
     else reportUnreadable(error, path, found)
     return undefined
   }

@@ -10,15 +10,15 @@ export function checkBesideLog(store: FileStore, state: State, found: AddFinding
     // A holder takes them away when its run is over, or the next one does.
     if (runId !== openRun && !store.isAgentHeld(state.id))
       found(
-        'a request is made to the open run',
+        'a stop request names the open run',
         `to ${verb} run ${runId}, which is over`,
         store.upkeep.requestPath(state.id, runId, verb),
       )
   }
   for (const path of store.waits.leftBy(state.id))
-    found('an edge of who waits for whom has its process', 'its process is gone', path)
+    found('a recorded wait between agents has its process', 'its process is gone', path)
   if (state.warm === undefined && store.upkeep.hasServerFiles(state.id) && !store.isAgentHeld(state.id))
-    found('what is known of a kept server has its agent', 'the agent has no server')
+    found('a recorded server has its agent', 'the agent has no server')
 }
 
 /** What is no agent's: the operator's mail, and the lists of agents. */
@@ -32,8 +32,7 @@ export function checkOperatorAndMarkers(store: FileStore, findings: Finding[]): 
 function checkMarkers(store: FileStore, found: AddFinding): void {
   const isThere = (id: string): boolean => store.isSpawning(id) || store.hasAgent(id)
   for (const id of store.markedIds())
-    if (!isThere(id)) found('a marker is of an agent', `there is no agent ${id}`)
+    if (!isThere(id)) found('a marker belongs to an agent', `there is no agent ${id}`)
   for (const { agentId } of store.keptServers.uses())
-    if (!isThere(agentId))
-      found('what is known of a kept server has its agent', `there is no agent ${agentId}`)
+    if (!isThere(agentId)) found('a recorded server has its agent', `there is no agent ${agentId}`)
 }

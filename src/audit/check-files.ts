@@ -24,7 +24,7 @@ export function checkFiles(
   for (const entry of entries) {
     const found = addFindingTo(findings, entry.agentId)
     if ('error' in entry) {
-      found('everything in a home can be read', (entry.error as Error).message, entry.path)
+      found('all files of a home can be read', (entry.error as Error).message, entry.path)
       continue
     }
     // The home is the first.
@@ -60,20 +60,24 @@ function isLoose({ standing, isTheirs, facts }: Entry): boolean {
 function sayLoose([first, ...others]: Entry[], found: AddFinding): void {
   if (first === undefined) return
   const more = others.length === 0 ? '' : `, and ${others.length} more`
-  found('a home is open to its owner alone', `its mode is ${octal(first.facts.mode)}${more}`, first.path)
+  found('only the owner can access a home', `its mode is ${octal(first.facts.mode)}${more}`, first.path)
 }
 
 function checkOwner({ path, facts }: Entry, owner: number, found: AddFinding): void {
   if (facts.owner !== owner)
-    found('everything in a home is of one owner', `it belongs to user ${facts.owner}, not ${owner}`, path)
+    found('all files of a home have one owner', `it belongs to user ${facts.owner}, not ${owner}`, path)
 }
 
 function checkKind({ path, standing, expectedKind, facts }: Entry, found: AddFinding): void {
   // Whoever made the home may link its own AGENTS.md, or skills, into it.
   if (standing === 'users') return
-  if (facts.kind === 'link') found('no link stands in a home', 'it is a symbolic link', path)
+  if (facts.kind === 'link') found('a home contains no symlinks', 'it is a symbolic link', path)
   else if (expectedKind !== undefined && facts.kind !== expectedKind)
-    found('a name of the format is of its kind', `it is ${WORDS[facts.kind]}, not a ${expectedKind}`, path)
+    found(
+      'a name of the format has the right file type',
+      `it is ${WORDS[facts.kind]}, not a ${expectedKind}`,
+      path,
+    )
 }
 
 const WORDS: Record<Entry['facts']['kind'], string> = {
@@ -89,10 +93,10 @@ function checkStanding(entry: Entry, upkeep: Upkeep | undefined, found: AddFindi
   const ageMs = clock.now() - facts.modifiedMs
   // What a link is, is said already.
   if (standing === undefined && facts.kind !== 'link')
-    found('what stands in a home is of the format', 'it is none of ours', path)
-  else if (standing === 'kept') found('what was set aside was looked at', 'it is kept for you', path)
+    found('every file in a home belongs to the format', 'it is none of ours', path)
+  else if (standing === 'kept') found('no set-aside file is left to inspect', 'it is kept for you', path)
   else if (standing === 'leftover' && isLeft(entry, ageMs, upkeep))
-    found('a temporary file has its writer', 'whoever made it is gone', path)
+    found('a temporary file has a living writer', 'whoever made it is gone', path)
   else if (standing === 'lock' && upkeep?.lifeOf(path) === 'none') sayStale(path, ageMs, upkeep, found)
 }
 
@@ -103,7 +107,7 @@ function isLeft({ path, expectedKind, writer }: Entry, ageMs: number, upkeep: Up
 }
 
 function sayStale(path: string, ageMs: number, upkeep: Upkeep, found: AddFinding): void {
-  if (upkeep.isLocal) found('a lock directory is of use', 'on this file system nobody needs it', path)
+  if (upkeep.isLocal) found('a lock directory is needed', 'on this file system nobody needs it', path)
   else
     found(
       'a lock does not outlive its holder',

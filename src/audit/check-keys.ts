@@ -20,9 +20,9 @@ export function openKeys(store: FileStore, agentId: string): OpenKeys {
 /** One that is missing is no finding: it costs the next message with a key some time. Says whether it may be gone by. */
 export function checkKeysQuickly({ isThere, index }: OpenKeys, log: LogReader, found: AddFinding): boolean {
   if (!isThere) return false
-  if (index === undefined) found('a key index is whole', 'its head is damaged, or its size is wrong')
+  if (index === undefined) found('a key index is intact', 'its head is damaged, or its size is wrong')
   else if (!isIndexOfLog(log, index))
-    found('a key index is whole', 'the last record that it knows is not in the log')
+    found('a key index is intact', 'the last record that it knows is not in the log')
   else return true
   return false
 }
@@ -39,11 +39,11 @@ export function checkKeys(
   const places = placesInLog(store, state.id, log, index.end.log_bytes)
   const differences = index.differences(places, keyRetentionAt(state))
   if (differences === undefined) {
-    found('a key index is whole', 'the checksum of a page is wrong')
+    found('a key index is intact', 'the checksum of a page is wrong')
     return
   }
   const [first] = differences
   if (first === undefined) return
   const says = first.found === undefined ? 'does not have it' : `leads to record ${first.found.seq}`
-  found('the key index has the keys of the log', `the key of record ${first.expected.seq}: the index ${says}`)
+  found('the key index has all keys of the log', `the key of record ${first.expected.seq}: the index ${says}`)
 }

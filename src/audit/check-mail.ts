@@ -9,31 +9,34 @@ import type { AddFinding } from './finding.js'
 /** Files that no crash leaves: whoever sent them was told that a message is stored. */
 export function checkPending(store: FileStore, state: State, found: AddFinding): void {
   for (const path of damagedMail(store, state))
-    found('what is in an inbox is a message', 'it holds none that can be read', path)
+    found('a file in an inbox is a message', 'it holds none that can be read', path)
 }
 
 export function checkOperatorMail(store: FileStore, found: AddFinding): void {
   for (const path of damagedOperatorMail(store))
-    found('what is in an inbox is a message', 'it holds none that can be read', path)
+    found('a file in an inbox is a message', 'it holds none that can be read', path)
 }
 
 /** Of an agent that nobody holds, once recovery has run. */
 export function checkIdleMail(store: FileStore, state: State, found: AddFinding): void {
   const left = store.mail.ids(state.id).filter((id) => state.delivered.includes(id))
-  if (left.length > 0) found('delivered mail is not in the inbox', left.join(', '))
+  if (left.length > 0) found('delivered mail has left the inbox', left.join(', '))
   const due = state.owes.filter((owed) => !isDeferred(state, owed))
   if (due.length > 0)
-    found('what ended turns owe is sent', due.map(({ kind, to }) => `${kind} to ${to}`).join(', '))
+    found(
+      'replies and failure notices of ended turns are sent',
+      due.map(({ kind, to }) => `${kind} to ${to}`).join(', '),
+    )
   const pending = [...messagesIn(store, state.id)].filter(
     ({ message_id }) => !state.delivered.includes(message_id),
   )
   const controls = pending.filter(({ kind }) => kind === 'control')
   if (controls.length > 0)
-    found('what was asked of an agent is obeyed', controls.map(({ message_id }) => message_id).join(', '))
+    found('control messages to an agent are applied', controls.map(({ message_id }) => message_id).join(', '))
   const toReturn = store.mail.idsToReturn(state.id)
   const unanswered = [...pending.map(({ message_id }) => message_id), ...toReturn]
   if (state.state === 'terminated' && unanswered.length > 0)
-    found('mail to a terminated agent is sent back', unanswered.join(', '))
+    found('mail to a terminated agent is returned', unanswered.join(', '))
   checkMarker(store, state, unanswered.length > 0, found)
 }
 
@@ -43,5 +46,5 @@ function checkMarker(store: FileStore, state: State, hasMail: boolean, found: Ad
   const wantsTurn = state.state !== 'terminated' && (state.isPoked || state.reminders.length > 0)
   const needsVisit = hasMail || state.owes.length > 0 || isUnfinished || wantsTurn
   if (needsVisit && store.boots.isScanned() && !store.isMarked(state.id))
-    found('an agent that is owed something is marked', 'its marker is missing')
+    found('an agent with pending work is marked', 'its marker is missing')
 }

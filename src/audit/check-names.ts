@@ -22,9 +22,9 @@ function checkIndex(store: FileStore, index: NameIndex, found: AddFinding, which
     // A spawn reserves the name first, and a removal forgets it last, both with the lock.
     if (dangling.length === 0 || index.isHeld) return
     for (const { path, agentId } of dangling) {
-      if (agentId === undefined) found('an entry of an index is whole', 'it says nothing readable', path)
+      if (agentId === undefined) found('an index entry is intact', 'it says nothing readable', path)
       else if (!store.hasAgent(agentId))
-        found('an entry of an index leads to an agent', `there is no agent ${agentId}`, path)
+        found('an index entry names an agent', `there is no agent ${agentId}`, path)
     }
   })
 }

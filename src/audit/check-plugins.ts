@@ -33,7 +33,7 @@ export async function checkPlugins(
     } catch (error) {
       const [first, ...others] = agents
       const who = others.length === 0 ? first : `${first} and ${others.length} more`
-      found('the provider of an agent is there', `${(error as Error).message}; it is that of ${who}`)
+      found('the provider of an agent is installed', `${(error as Error).message}; it is that of ${who}`)
     }
   }
 }

@@ -11,7 +11,7 @@ export function checkRecords(store: FileStore, agentId: string, log: LogReader, 
   for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
     if (record.kind === 'mail.delivered' || record.kind.startsWith('agent.')) {
       const { message_id } = record as { message_id: string }
-      if (delivered.has(message_id)) found('a message is delivered, or obeyed, at most once', message_id)
+      if (delivered.has(message_id)) found('a message is delivered or applied at most once', message_id)
       delivered.add(message_id)
     }
     for (const reference of blobsIn(record)) {
@@ -39,13 +39,13 @@ function checkBlob(
     const { length } = store.readBlob(agentId, reference)
     if (length !== reference.bytes)
       found(
-        'a blob that a record names is there, and whole',
+        'a blob named by a record exists and is intact',
         `it has ${length} bytes, and ${record} names ${reference.bytes}`,
         path,
       )
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error
-    found('a blob that a record names is there, and whole', `${error.message}, which ${record} names`, path)
+    found('a blob named by a record exists and is intact', `${error.message}, which ${record} names`, path)
   }
 }
 

@@ -8,7 +8,7 @@ export function checkTree(store: FileStore, findings: Finding[], forest = readFo
   for (const state of forest.agents.values()) {
     const found = addFindingTo(findings, state.id)
     const why = forest.strays.get(state.id)
-    if (why !== undefined) found("an agent's parent is there, and lives as long as it", why)
+    if (why !== undefined) found("an agent's parent exists and outlives it", why)
     checkPath(forest, state, found)
     if (state.state !== 'terminated')
       unlessUnreadable(store.root, found, () => checkEntry(store, state, found))
@@ -20,7 +20,7 @@ function checkPath({ agents }: Forest, { id, name, parent, path }: State, found:
   if (parent !== null && above === undefined) return
   const expected = above === undefined ? (name ?? id) : `${above.path}/${name ?? id}`
   if (path !== expected)
-    found("an agent's path is its parent's and its name", `${path} instead of ${expected}`)
+    found("an agent's path is its parent's path and its name", `${path} instead of ${expected}`)
 }
 
 /** Names are unique among living siblings, and each leads to its agent; a child without a name stands there by its id. */
@@ -31,5 +31,6 @@ function checkEntry(store: FileStore, { id, name, parent }: State, found: AddFin
   // A miss in it, or behind a damaged entry, is not trusted by anybody.
   if (!index.isMissTrusted(name ?? id)) return
   const owner = index.lookUp(name ?? id)
-  if (owner !== id) found('a living name leads to its agent', `${name ?? id} leads to ${owner ?? 'nobody'}`)
+  if (owner !== id)
+    found('the name of a living agent resolves to it', `${name ?? id} leads to ${owner ?? 'nobody'}`)
 }

@@ -27,7 +27,7 @@ export function reportUnreadable(error: unknown, path: string, found: AddFinding
   if (error instanceof SubstratError && error.code === 'HOME_EXPOSED') return
   const { message } = error as Error
   const where = error instanceof SubstratError ? error.facts.path : undefined
-  found('everything in a home can be read', message, typeof where === 'string' ? where : path)
+  found('all files of a home can be read', message, typeof where === 'string' ? where : path)
 }
 
 export function unlessUnreadable(path: string, found: AddFinding, look: () => void): void {

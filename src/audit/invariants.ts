@@ -58,79 +58,79 @@ const everAfter = (verdict: Verdict, rest: Pick<Row, 'rebuild' | 'remedy'>): Row
 
 const ROWS = {
   // The log.
-  'a log is whole up to its last batch': damagedRow({ rebuild: 'log', remedy: OR_REBUILD }),
-  'an agent that exists has its log': damagedRow({ rebuild: 'log', remedy: OR_REBUILD }),
-  'a log is of a known format': needsYou('UNKNOWN_FORMAT', {
+  'a log is intact up to its last batch': damagedRow({ rebuild: 'log', remedy: OR_REBUILD }),
+  'an agent has its log': damagedRow({ rebuild: 'log', remedy: OR_REBUILD }),
+  'a log has a known format': needsYou('UNKNOWN_FORMAT', {
     remedy: 'use the version of substrat that wrote it, or a newer one',
   }),
-  'a message is delivered, or obeyed, at most once': damagedRow({ remedy: 'substrat log {agent}' }),
-  'a blob that a record names is there, and whole': damagedRow({ remedy: BACKUP }),
-  'the snapshot is the fold of the log': damagedRow({ rebuild: 'snapshot' }),
-  'a token that can be used is that of the open wait': damagedRow({ remedy: 'substrat show {agent}' }),
+  'a message is delivered or applied at most once': damagedRow({ remedy: 'substrat log {agent}' }),
+  'a blob named by a record exists and is intact': damagedRow({ remedy: BACKUP }),
+  'the snapshot matches the log': damagedRow({ rebuild: 'snapshot' }),
+  'a valid token belongs to the open wait': damagedRow({ remedy: 'substrat show {agent}' }),
   // A power cut, where the file system wrote the name before the bytes; nothing but time is lost.
-  'a snapshot is whole': everAfter('repairs_itself', { rebuild: 'snapshot' }),
+  'a snapshot is intact': everAfter('repairs_itself', { rebuild: 'snapshot' }),
   // A power cut: the index is not synced. The next message with a key makes it again.
-  'a key index is whole': everAfter('repairs_itself', { rebuild: 'keys' }),
-  'the key index has the keys of the log': damagedRow({ rebuild: 'keys' }),
+  'a key index is intact': everAfter('repairs_itself', { rebuild: 'keys' }),
+  'the key index has all keys of the log': damagedRow({ rebuild: 'keys' }),
   // A kill between the blob and the record that would have named it.
   'a blob is named by a record': everAfter('harmless', {}),
-  'a torn tail is cut by the first writer': { ...untilRecovery(), rebuild: 'visit' },
-  'no session is active without a holder': untilRecovery(),
-  'what a run waits for can still come': untilRecovery(),
+  'a truncated tail is removed by the next writer': { ...untilRecovery(), rebuild: 'visit' },
+  'an active session has a holder': untilRecovery(),
+  'a waiting run can still continue': untilRecovery(),
   // Mail.
-  'what is in an inbox is a message': damagedRow({ rebuild: 'mail' }),
-  'delivered mail is not in the inbox': untilRecovery(),
-  'what ended turns owe is sent': untilRecovery(),
-  'what was asked of an agent is obeyed': untilRecovery(),
-  'mail to a terminated agent is sent back': untilRecovery(),
-  'an agent that is owed something is marked': {
+  'a file in an inbox is a message': damagedRow({ rebuild: 'mail' }),
+  'delivered mail has left the inbox': untilRecovery(),
+  'replies and failure notices of ended turns are sent': untilRecovery(),
+  'control messages to an agent are applied': untilRecovery(),
+  'mail to a terminated agent is returned': untilRecovery(),
+  'an agent with pending work is marked': {
     ...needsYou('INTERRUPTED', { rebuild: 'marker' }),
     left: 'until recovery',
   },
-  'a marker is of an agent': untilRecovery(RECOVER),
+  'a marker belongs to an agent': untilRecovery(RECOVER),
   // The tree.
-  "an agent's parent is there, and lives as long as it": damagedRow({
+  "an agent's parent exists and outlives it": damagedRow({
     remedy: 'substrat terminate {id} --recursive',
     ended: 'substrat remove {id} --recursive',
   }),
-  "an agent's path is its parent's and its name": damagedRow({ remedy: 'substrat log {agent}' }),
-  'a living name leads to its agent': damagedRow({ rebuild: 'index' }),
+  "an agent's path is its parent's path and its name": damagedRow({ remedy: 'substrat log {agent}' }),
+  'the name of a living agent resolves to it': damagedRow({ rebuild: 'index' }),
   // Somebody deleted it, or a power cut took the empty file: it is built again, and nothing trusts it until then.
   'an index of names is complete': everAfter('repairs_itself', { rebuild: 'index' }),
-  'an entry of an index is whole': { ...everAfter('harmless', { rebuild: 'index' }), left: 'never' },
+  'an index entry is intact': { ...everAfter('harmless', { rebuild: 'index' }), left: 'never' },
   // A kill in a spawn after the name was reserved, or in a removal before it was forgotten.
-  'an entry of an index leads to an agent': everAfter('harmless', { rebuild: 'index' }),
+  'an index entry names an agent': everAfter('harmless', { rebuild: 'index' }),
   // What is beside the log.
-  'a request is made to the open run': everAfter('repairs_itself', { rebuild: 'visit' }),
-  'an edge of who waits for whom has its process': everAfter('repairs_itself', { rebuild: 'sweep' }),
-  'what is known of a kept server has its agent': everAfter('repairs_itself', { remedy: RECOVER }),
-  'a temporary file has its writer': everAfter('repairs_itself', { rebuild: 'sweep' }),
-  'what was set aside was looked at': everAfter('harmless', { remedy: 'rm {path}' }),
-  'what stands in a home is of the format': everAfter('harmless', { remedy: LOOK }),
+  'a stop request names the open run': everAfter('repairs_itself', { rebuild: 'visit' }),
+  'a recorded wait between agents has its process': everAfter('repairs_itself', { rebuild: 'sweep' }),
+  'a recorded server has its agent': everAfter('repairs_itself', { remedy: RECOVER }),
+  'a temporary file has a living writer': everAfter('repairs_itself', { rebuild: 'sweep' }),
+  'no set-aside file is left to inspect': everAfter('harmless', { remedy: 'rm {path}' }),
+  'every file in a home belongs to the format': everAfter('harmless', { remedy: LOOK }),
   'a lock does not outlive its holder': {
     ...needsYou('LOCKED', { remedy: 'substrat unlock {agent}' }),
     left: 'ever after',
   },
   // The home came from a file system where it was.
-  'a lock directory is of use': everAfter('harmless', { remedy: 'substrat unlock {agent}' }),
+  'a lock directory is needed': everAfter('harmless', { remedy: 'substrat unlock {agent}' }),
   // Who may read and write it.
-  'a home is open to its owner alone': needsYou('HOME_EXPOSED', { rebuild: 'mode' }),
-  'everything in a home is of one owner': needsYou('HOME_EXPOSED', { remedy: LOOK }),
-  'no link stands in a home': needsYou('HOME_EXPOSED', { remedy: LOOK }),
-  'a name of the format is of its kind': damagedRow({ remedy: LOOK }),
-  'everything in a home can be read': needsYou('STORAGE_FAILED', { remedy: LOOK }),
+  'only the owner can access a home': needsYou('HOME_EXPOSED', { rebuild: 'mode' }),
+  'all files of a home have one owner': needsYou('HOME_EXPOSED', { remedy: LOOK }),
+  'a home contains no symlinks': needsYou('HOME_EXPOSED', { remedy: LOOK }),
+  'a name of the format has the right file type': damagedRow({ remedy: LOOK }),
+  'all files of a home can be read': needsYou('STORAGE_FAILED', { remedy: LOOK }),
   // It holds no more than an id and the kind of the locks.
-  'home.json is whole': damagedRow({
+  'home.json is intact': damagedRow({
     remedy: `${BACKUP}; or, while no substrat runs: mv {path} {path}.damaged && ${RECOVER}`,
   }),
   'a home has its home.json': everAfter('repairs_itself', { remedy: RECOVER }),
   // What it needs of the outside.
-  'the settings can be used': needsYou('CONFIG_INVALID', { remedy: 'substrat config list' }),
+  'the settings are valid': needsYou('CONFIG_INVALID', { remedy: 'substrat config list' }),
   'the list of plugins can be read': needsYou('PROVIDER_MISCONFIGURED', {
     remedy: 'mv {path} {path}.damaged, and install them again: substrat plugins install …',
   }),
   'an installed plugin can be loaded': needsYou('PROVIDER_MISCONFIGURED', { remedy: 'substrat plugins' }),
-  'the provider of an agent is there': needsYou('PROVIDER_NOT_FOUND', { remedy: 'substrat providers' }),
+  'the provider of an agent is installed': needsYou('PROVIDER_NOT_FOUND', { remedy: 'substrat providers' }),
 } satisfies Record<string, Row>
 
 export type Invariant = keyof typeof ROWS

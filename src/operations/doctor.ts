@@ -109,12 +109,12 @@ async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
   const looked = store === undefined ? namesAlone(root) : await auditOf(store, options.all)
   const found = addFindingTo(looked.findings, null)
   // What the disk does not give is no damage: nobody shall move it away for that.
-  if (trouble?.code === 'CORRUPT') found('home.json is whole', trouble.message, FileStore.factsPath(root))
+  if (trouble?.code === 'CORRUPT') found('home.json is intact', trouble.message, FileStore.factsPath(root))
   else if (trouble !== undefined) reportUnreadable(trouble, root, found)
   const { settingsTrouble, plugins } = options
   if (settingsTrouble?.code === 'STORAGE_FAILED') {
     if (trouble === undefined) reportUnreadable(settingsTrouble, root, found)
-  } else if (settingsTrouble !== undefined) found('the settings can be used', settingsTrouble.message)
+  } else if (settingsTrouble !== undefined) found('the settings are valid', settingsTrouble.message)
   await checkPlugins(plugins, looked.states.values(), found)
   return { ...looked, isUnreadable: trouble !== undefined }
 }

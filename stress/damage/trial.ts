@@ -121,7 +121,7 @@ export class Trials {
     // What can be made again is said, and asks for nobody.
     if (argv === DOCTOR) {
       if (this.isTruth(damage)) return isNamed && status === CORRUPT
-      if (isIndexDamaged(damage)) return stdout.includes('"a key index is whole"')
+      if (isIndexDamaged(damage)) return stdout.includes('"a key index is intact"')
       return isNamed || stdout.includes(/agents\/([^/]+)/.exec(name)?.[1] ?? ' none')
     }
     if (command === 'list' || command === 'recover' || command === 'deliver') return isNamed

@@ -124,50 +124,50 @@ const CASES: Case[] = [
   [
     'a flipped byte in an old record',
     () => flip(paths.agent(lead).log, 100),
-    'a log is whole up to its last batch',
-    'what was set aside was looked at',
+    'a log is intact up to its last batch',
+    'no set-aside file is left to inspect',
   ],
   [
     'a log that lost acknowledged records',
     () => truncateSync(paths.agent(lead).log, 500),
-    'a log is whole up to its last batch',
-    'what was set aside was looked at',
+    'a log is intact up to its last batch',
+    'no set-aside file is left to inspect',
   ],
   [
     'a log that is gone',
     () => rmSync(paths.agent(child).log),
-    'an agent that exists has its log',
-    'what was set aside was looked at',
+    'an agent has its log',
+    'no set-aside file is left to inspect',
   ],
   [
     'a torn tail',
     () => writeFileSync(paths.agent(child).log, '{"seq":2,"ts', { flag: 'a' }),
-    'a torn tail is cut by the first writer',
-    'what was set aside was looked at',
+    'a truncated tail is removed by the next writer',
+    'no set-aside file is left to inspect',
   ],
-  ['a snapshot that is missing', () => rmSync(paths.agent(child).snapshot), 'a snapshot is whole', 'mended'],
+  ['a snapshot that is missing', () => rmSync(paths.agent(child).snapshot), 'a snapshot is intact', 'mended'],
   [
     'a snapshot with a flipped byte',
     () => flip(paths.agent(child).snapshot, 60),
-    'a snapshot is whole',
+    'a snapshot is intact',
     'mended',
   ],
   [
     'a snapshot that says something else than the log',
     () => writeFileSync(paths.agent(child).snapshot, encodeSnapshot({ ...stateOf(child), hold: true })),
-    'the snapshot is the fold of the log',
+    'the snapshot matches the log',
     'mended',
   ],
   [
     'a blob that is gone',
     () => rmSync(blobOf(lead)),
-    'a blob that a record names is there, and whole',
+    'a blob named by a record exists and is intact',
     'stays',
   ],
   [
     'a blob with a flipped byte',
     () => flip(blobOf(lead), 7),
-    'a blob that a record names is there, and whole',
+    'a blob named by a record exists and is intact',
     'stays',
   ],
   [
@@ -179,19 +179,19 @@ const CASES: Case[] = [
   [
     'a message cut in half',
     () => plant(paths.agent(child).mail(randomUUID()), '{"mess'),
-    'what is in an inbox is a message',
-    'what was set aside was looked at',
+    'a file in an inbox is a message',
+    'no set-aside file is left to inspect',
   ],
   [
     'half a message to the operator',
     () => plant(paths.operatorMail(randomUUID()), '{"mess'),
-    'what is in an inbox is a message',
-    'what was set aside was looked at',
+    'a file in an inbox is a message',
+    'no set-aside file is left to inspect',
   ],
   [
     'a living name that leads nowhere',
     () => store.childNames(lead).forget('child'),
-    'a living name leads to its agent',
+    'the name of a living agent resolves to it',
     'mended',
   ],
   [
@@ -203,26 +203,26 @@ const CASES: Case[] = [
   [
     'an entry with a flipped byte',
     () => flip(paths.rootNames().entry('lead'), 9),
-    'an entry of an index is whole',
+    'an index entry is intact',
     'mended',
   ],
   [
     'an entry of nobody',
     () => store.rootNames().reserve('ghost', randomUUID()),
-    'an entry of an index leads to an agent',
+    'an index entry names an agent',
     'mended',
   ],
-  ['a marker of nobody', () => store.mark(randomUUID()), 'a marker is of an agent', 'stays'],
+  ['a marker of nobody', () => store.mark(randomUUID()), 'a marker belongs to an agent', 'stays'],
   [
     'a mark of a server of nobody',
     () => store.keptServers.touch(randomUUID()),
-    'what is known of a kept server has its agent',
+    'a recorded server has its agent',
     'stays',
   ],
   [
     'a request to a run that is over',
     () => store.requests.put(child, randomUUID(), 'cancel'),
-    'a request is made to the open run',
+    'a stop request names the open run',
     'mended',
   ],
   [
@@ -231,19 +231,19 @@ const CASES: Case[] = [
       mkdirSync(paths.agent(child).waits, { mode: 0o700 })
       plant(paths.agent(child).waitEdge(lead, randomUUID()))
     },
-    'an edge of who waits for whom has its process',
+    'a recorded wait between agents has its process',
     'mended',
   ],
   [
     'a temporary file of a dead writer',
     () => plant(`${paths.agent(child).snapshot}.7-1abc.tmp`),
-    'a temporary file has its writer',
+    'a temporary file has a living writer',
     'mended',
   ],
   [
     'a temporary file in an index',
     () => plant(`${paths.agent(lead).childNames().entry('x')}.7-1abc.tmp`),
-    'a temporary file has its writer',
+    'a temporary file has a living writer',
     'mended',
   ],
   [
@@ -253,7 +253,7 @@ const CASES: Case[] = [
       mkdirSync(root, { mode: 0o700 })
       age(root)
     },
-    'a temporary file has its writer',
+    'a temporary file has a living writer',
     'mended',
   ],
   [
@@ -263,25 +263,25 @@ const CASES: Case[] = [
       mkdirSync(root, { mode: 0o700 })
       age(root)
     },
-    'a temporary file has its writer',
+    'a temporary file has a living writer',
     'mended',
   ],
   [
     'a file of somebody else',
     () => plant(join(paths.agent(child).root, 'notes.txt')),
-    'what stands in a home is of the format',
+    'every file in a home belongs to the format',
     'stays',
   ],
   [
     'a home that others may enter',
     () => chmodSync(store.root, 0o755),
-    'a home is open to its owner alone',
+    'only the owner can access a home',
     'mended',
   ],
   [
     'a log that others may read',
     () => chmodSync(paths.agent(child).log, 0o644),
-    'a home is open to its owner alone',
+    'only the owner can access a home',
     'mended',
   ],
   [
@@ -290,7 +290,7 @@ const CASES: Case[] = [
       writeFileSync(join(store.root, 'AGENTS.md'), '')
       chmodSync(join(store.root, 'AGENTS.md'), 0o666)
     },
-    'a home is open to its owner alone',
+    'only the owner can access a home',
     'mended',
   ],
   [
@@ -299,13 +299,13 @@ const CASES: Case[] = [
       renameSync(paths.agent(child).inbox, join(store.root, 'skills'))
       symlinkSync(join(store.root, 'skills'), paths.agent(child).inbox)
     },
-    'no link stands in a home',
+    'a home contains no symlinks',
     'stays',
   ],
   [
     'a link that nobody needs',
     () => symlinkSync('/etc/passwd', join(paths.agent(child).root, 'planted')),
-    'no link stands in a home',
+    'a home contains no symlinks',
     'stays',
   ],
   [
@@ -314,25 +314,25 @@ const CASES: Case[] = [
       rmSync(paths.agent(child).requests, { recursive: true })
       mkdirSync(`${paths.agent(child).root}/server.out`, { mode: 0o700 })
     },
-    'a name of the format is of its kind',
+    'a name of the format has the right file type',
     'stays',
   ],
   [
     'a lock directory on a local file system',
     () => mkdirSync(`${paths.agent(child).lock}.d`, { mode: 0o700 }),
-    'a lock directory is of use',
+    'a lock directory is needed',
     'stays',
   ],
   [
     'a living child of a terminated parent',
     () => terminate(store, lead),
-    "an agent's parent is there, and lives as long as it",
+    "an agent's parent exists and outlives it",
     'stays',
   ],
   [
     'a question that nobody answered in time',
     () => ask(child, '2026-01-01T10:00:00.000Z'),
-    'what a run waits for can still come',
+    'a waiting run can still continue',
     'stays',
   ],
   [
@@ -344,10 +344,10 @@ const CASES: Case[] = [
         { kind: 'run.cancelled', run_id: '', reason: 'cancelled' },
         { kind: 'mail.answered' },
       ),
-    'a token that can be used is that of the open wait',
+    'a valid token belongs to the open wait',
     'stays',
   ],
-  ['a turn whose process is gone', () => leaveOpen(child), 'no session is active without a holder', 'stays'],
+  ['a turn whose process is gone', () => leaveOpen(child), 'an active session has a holder', 'stays'],
 ]
 
 test('of a home where all is well finds nothing, at first sight and to the last byte', async () => {
@@ -378,7 +378,7 @@ test.each(CASES)('%s', async (_, plantIt, invariant, after) => {
 test.runIf(process.getuid?.() === 0)('a file of another user', async () => {
   chownSync(paths.agent(child).log, 12345, 12345)
   expect(await found()).toMatchObject([
-    { invariant: 'everything in a home is of one owner', path: paths.agent(child).log },
+    { invariant: 'all files of a home have one owner', path: paths.agent(child).log },
   ])
 })
 
@@ -396,7 +396,7 @@ describe('at first sight', () => {
     flip(paths.agent(lead).log, 100)
     expect(await found(false)).toEqual([])
     store.mark(lead)
-    expect(await found(false)).toMatchObject([{ invariant: 'a log is whole up to its last batch' }])
+    expect(await found(false)).toMatchObject([{ invariant: 'a log is intact up to its last batch' }])
   })
 
   test('says how many it has read to the last byte, and who holds what', async () => {
@@ -454,7 +454,7 @@ describe('the marker', () => {
     forged(store, child, 'nobody looks here')
     store.boots.markScanned()
     expect(await found()).toMatchObject([
-      { invariant: 'an agent that is owed something is marked', agent_id: child },
+      { invariant: 'an agent with pending work is marked', agent_id: child },
     ])
     await rebuilt()
     expect(store.isMarked(child)).toBe(true)
@@ -485,7 +485,7 @@ describe('the marker', () => {
     await session.close(() => false)
     store.boots.markScanned()
     expect((await found()).map(({ invariant }) => invariant)).toEqual([
-      'an agent that is owed something is marked',
+      'an agent with pending work is marked',
     ])
   })
 })

@@ -34,7 +34,7 @@ beforeEach(async () => {
 function check(): Finding[] {
   const findings: Finding[] = []
   checkAgent(store, id, findings)
-  return findings.filter(({ invariant }) => invariant !== 'a snapshot is whole')
+  return findings.filter(({ invariant }) => invariant !== 'a snapshot is intact')
 }
 
 const found = (): string[] => check().map(({ invariant }) => invariant)
@@ -68,7 +68,7 @@ test.each([
   ],
 ])('one that is %s is said to repair itself, and made again by --rebuild', async (_, spoil) => {
   spoil()
-  expect(found()).toEqual(['a key index is whole'])
+  expect(found()).toEqual(['a key index is intact'])
   await rebuildHome(store, check(), {
     command: 'test',
     note: () => undefined,
@@ -82,7 +82,7 @@ test('one that is whole and says otherwise than the log is damaged, and made aga
   index?.close()
   const added = new Map([['00'.repeat(16), { seq: 3, offset: 9, minute: 7 }]])
   store.keys.write(end, { added, kept: EVERY_KEY })
-  expect(found()).toEqual(['the key index has the keys of the log'])
+  expect(found()).toEqual(['the key index has all keys of the log'])
   await rebuildHome(store, check(), {
     command: 'test',
     note: () => undefined,

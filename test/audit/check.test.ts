@@ -42,7 +42,7 @@ test('of a tree with mail that waits finds nothing', async () => {
 })
 
 describe('the tree', () => {
-  const PARENT = "an agent's parent is there, and lives as long as it"
+  const PARENT = "an agent's parent exists and outlives it"
 
   test('a parent that is not there', () => {
     forgeCreated(child, { parent: randomUUID() })
@@ -63,12 +63,12 @@ describe('the tree', () => {
 
   test("a path that is not its parent's and its name", () => {
     forgeCreated(child, { path: 'elsewhere/child' })
-    expect(found(false)).toEqual(["an agent's path is its parent's and its name"])
+    expect(found(false)).toEqual(["an agent's path is its parent's path and its name"])
   })
 
   test('a living child that its name does not lead to; a terminated one needs no entry', async () => {
     store.childNames(lead).forget('child')
-    expect(found(false)).toEqual(['a living name leads to its agent'])
+    expect(found(false)).toEqual(['the name of a living agent resolves to it'])
     await terminate(store, child)
     expect(found(false)).toEqual([])
   })
@@ -76,7 +76,7 @@ describe('the tree', () => {
   test('a child without a name stands in the index by its id', async () => {
     const nameless = await newAgent(store, { parent: lead })
     store.childNames(lead).forget(nameless)
-    expect(found(false)).toEqual(['a living name leads to its agent'])
+    expect(found(false)).toEqual(['the name of a living agent resolves to it'])
   })
 
   test('an index that says that it is not complete is none of that', () => {
@@ -89,14 +89,14 @@ describe('mail', () => {
   test('what was asked of an agent and is not obeyed', () => {
     posted(store, child, '', { from: lead, kind: 'control', control: { verb: 'gate' } })
     expect(found(false)).toEqual([])
-    expect(found()).toEqual(['what was asked of an agent is obeyed'])
+    expect(found()).toEqual(['control messages to an agent are applied'])
   })
 
   test('what waits for a terminated agent', async () => {
     await terminate(store, child)
     forged(store, child, 'too late')
     expect(found(false)).toEqual([])
-    expect(found()).toEqual(['mail to a terminated agent is sent back'])
+    expect(found()).toEqual(['mail to a terminated agent is returned'])
   })
 
   test('what an ended turn owes and has not sent', async () => {
@@ -109,14 +109,14 @@ describe('mail', () => {
     ])
     await session.close(() => true)
     expect(found(false)).toEqual([])
-    expect(found()).toEqual(['what ended turns owe is sent'])
+    expect(found()).toEqual(['replies and failure notices of ended turns are sent'])
   })
 
   test('what waits for an agent without a marker, once all were looked at under this kernel', () => {
     forged(store, child, 'nobody looks here')
     expect(found()).toEqual([])
     store.boots.markScanned()
-    expect(found()).toEqual(['an agent that is owed something is marked'])
+    expect(found()).toEqual(['an agent with pending work is marked'])
     store.mark(child)
     expect(found()).toEqual([])
   })
@@ -126,7 +126,7 @@ describe('mail', () => {
     const session = await reopen(store, child)
     session.append([{ kind: 'agent.gated', message_id: id, from: lead }])
     await session.close(() => false)
-    expect(found()).toEqual(['delivered mail is not in the inbox'])
+    expect(found()).toEqual(['delivered mail has left the inbox'])
   })
 
   test('an agent that somebody holds is not at rest, and nothing of that is asked of it', async () => {

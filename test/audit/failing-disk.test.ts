@@ -21,7 +21,7 @@ test('a home.json that cannot be read now is not called damaged, and nobody is t
   await newAgent(store, { name: 'a' })
   withFaults(failing('EMFILE', ({ point }) => point === 'home.read'))
   const examined = await examine(store.root, OPTIONS)
-  expect(examined.findings.map(({ invariant }) => invariant)).toContain('everything in a home can be read')
+  expect(examined.findings.map(({ invariant }) => invariant)).toContain('all files of a home can be read')
   expect(examined.findings.filter(({ verdict }) => verdict === 'damaged')).toEqual([])
   expect(failureOfHome(examined)?.code).toBe('STORAGE_FAILED')
 })

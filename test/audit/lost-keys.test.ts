@@ -114,7 +114,7 @@ test('of 50,000 keys, in a log that is lost from its middle on, only those of th
   expect(lost.filter((key) => !bad.has(key))).toEqual([])
   expect(told).toContain(`at most ${lost.length} keys could not be carried over`)
   // The index of the lost log is made again by the next message with a key.
-  expect(findings(all)).toEqual(['a key index is whole'])
+  expect(findings(all)).toEqual(['a key index is intact'])
 })
 
 describe('of a log that is lost from its middle on', () => {

@@ -69,7 +69,7 @@ const failing3 = (run: string): NewRecord => ({
   error: { type: 'crashed', message: 'it exited 3' },
 })
 
-describe('what ended turns owe is sent', () => {
+describe('replies and failure notices of ended turns are sent', () => {
   test('the reply to who asked, with the id that follows from the request; then it is said to be sent', () => {
     const request = randomUUID()
     ran(requestOf(sibling, request))
