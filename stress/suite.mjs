@@ -71,6 +71,8 @@ recordResult({
   violations: faults,
 })
 process.exitCode = failedRuns === 0 ? 0 : 1
+// A busy loop that lives keeps this process alive.
+end()
 
 function build() {
   const steps = [
