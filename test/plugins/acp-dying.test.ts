@@ -118,7 +118,7 @@ describe('an agent that hangs', () => {
       options: { start_timeout: '300ms' },
     })
     expect(failure?.failure.type).toBe('timeout')
-    expect(failure?.message).toMatch(/not answered initialize within 300 ms; .*start_timeout/)
+    expect(failure?.message).toMatch(/did not answer initialize within 300 ms; .*start_timeout/)
   })
 
   test('before it has answered initialize is stopped', async () => {

@@ -152,7 +152,7 @@ describe('the reply', () => {
     ])
     expect(turn.reply).toHaveLength(10 * 1024 * 1024)
     expect(eventsOf(turn, 'note')).toEqual([
-      { type: 'note', text: expect.stringContaining('its end is lost') },
+      { type: 'note', text: expect.stringContaining('was truncated') },
     ])
   })
 })
@@ -199,7 +199,7 @@ describe('what the agent does', () => {
         type: 'tool_finished',
         call_id: 'c4',
         tool: 'sleep',
-        output: 'the turn ended before it did',
+        output: 'the turn ended before this call',
         is_error: true,
       },
     ])
@@ -284,14 +284,14 @@ describe('the settings', () => {
     const { failure } = await new Agent().turn('hi', { model: 'huge' })
     expect(failure).toMatchObject({
       failure: { type: 'misconfigured' },
-      message: 'the agent has no model huge; it has small, large',
+      message: 'the agent has no model huge; use one of small, large',
     })
     const mode = await new Agent().turn('hi', { options: { mode: 'yolo' } })
-    expect(mode.failure?.message).toBe('the agent has no mode yolo; it has build, plan')
+    expect(mode.failure?.message).toBe('the agent has no mode yolo; use one of build, plan')
     const none = await new Agent('offers nothing').turn('hi', { model: 'large' })
     expect(none.failure).toMatchObject({
       failure: { type: 'misconfigured' },
-      message: /offers no choice of model/,
+      message: /does not let its client set the model/,
     })
   })
 
@@ -327,12 +327,12 @@ describe('a turn that the agent does not finish well', () => {
   test('with max_tokens is answered, and says that it was cut short', async () => {
     const turn = await new Agent().turn([{ say: 'as far as' }, { stop: 'max_tokens' }])
     expect(turn.reply).toBe('as far as')
-    expect(eventsOf(turn, 'note')).toEqual([{ type: 'note', text: expect.stringContaining('cut short') }])
+    expect(eventsOf(turn, 'note')).toEqual([{ type: 'note', text: expect.stringContaining('is incomplete') }])
   })
 
   test.each([
-    ['max_turn_requests', 'crashed', /as many model requests/],
-    ['cancelled', 'crashed', /not by substrat/],
+    ['max_turn_requests', 'crashed', /its limit of model requests/],
+    ['cancelled', 'crashed', /substrat did not cancel it/],
     ['bored', 'invalid_response', /bored/],
   ])('with %s is a failure of type %s', async (stop, type, message) => {
     const { reply, failure } = await new Agent().turn([{ say: 'half' }, { stop }])
@@ -383,7 +383,7 @@ describe('a turn that the agent does not finish well', () => {
   test('for want of a login says how to log in', async () => {
     const { failure } = await new Agent('wants a login').turn('hi')
     expect(failure?.failure.type).toBe('authentication')
-    expect(failure?.message).toContain('log in yourself: Web login (Run `agent login`)')
+    expect(failure?.message).toContain('log in with the agent: Web login (Run `agent login`)')
   })
 
   test('because it speaks another version of the protocol is misconfigured', async () => {

@@ -1,6 +1,6 @@
 /**
- * The model and the mode of a session. Agents offer them in one of two ways: as configuration options, each with a
- * category, or, as they did before, as lists of their own.
+ * Selects the model and the mode of a session. Agents offer them as configuration options with a category; older
+ * agents, as separate lists.
  */
 import type { JsonObject } from 'substrat/provider'
 import { failure } from '../../shared/src/failure.js'
@@ -8,7 +8,7 @@ import { objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
 import type { Bounds, Connection } from './connection.js'
 import type { OpenSession } from './open.js'
 
-/** How one of them is offered. */
+/** A setting that the agent offers, and the request that changes it. */
 interface Choice {
   current: string | undefined
   values: { value: string; name: string }[]
@@ -30,7 +30,7 @@ export async function choose(
   if (choice === undefined) {
     throw failure(
       'misconfigured',
-      `this agent offers no choice of ${what}: choose it in its own configuration or in the command`,
+      `this agent does not let its client set the ${what}; set it in the agent's configuration or in --option command`,
     )
   }
   const { current, values, method, params } = choice
@@ -38,7 +38,10 @@ export async function choose(
   if (found === undefined) {
     const named = values.slice(0, NAMED_MAX).map(({ value }) => value)
     const rest = values.length > named.length ? ` and ${values.length - named.length} more` : ''
-    throw failure('misconfigured', `the agent has no ${what} ${wanted}; it has ${named.join(', ')}${rest}`)
+    throw failure(
+      'misconfigured',
+      `the agent has no ${what} ${wanted}; use one of ${named.join(', ')}${rest}`,
+    )
   }
   if (found.value !== current) await connection.ask(method, { sessionId, ...params(found.value) }, bounds)
 }
@@ -47,7 +50,7 @@ function optionOf(offer: JsonObject, what: string): Choice | undefined {
   const selects = objectsOf(offer.configOptions).filter(({ type }) => type === 'select')
   const option = selects.find(({ category }) => category === what) ?? selects.find(({ id }) => id === what)
   if (option === undefined) return undefined
-  // In groups or not.
+  // The options can be in groups.
   const entries = objectsOf(option.options).flatMap((entry) =>
     entry.options === undefined ? [entry] : objectsOf(entry.options),
   )

@@ -1,18 +1,20 @@
 /**
  * JSON-RPC with an agent over its stdin and stdout.
  *
- * Invariants: one request of ours is open at a time, and what the agent says before its answer is seen in the order in
- * which it was said; an answer to nothing that was asked is passed over.
+ * Invariants:
+ * - At most one of our requests is open at a time.
+ * - The caller sees the agent's messages in the order in which they were written.
+ * - An answer that matches no open request is ignored.
  *
- * The SDK of the protocol is used for its types alone: it answers every line that is no message with an error, refuses
- * updates that are newer than itself, and takes 30 ms to load.
+ * Only the types of the protocol's SDK are used. The SDK itself answers every line that is not a message with an
+ * error, rejects updates newer than itself, and takes 30 ms to load.
  */
 import type { AnyMessage, ErrorResponse } from '@agentclientprotocol/sdk'
 import type { JsonObject } from 'substrat/provider'
 import { objectOf, textOf } from '../../shared/src/program/json.js'
 import type { JsonProgram } from '../../shared/src/program/program.js'
 
-/** What the agent says by itself. One with an id is a request, and wants an answer. */
+/** A notification, or with an `id` a request, which needs an answer. */
 export interface Incoming {
   id: RequestId | undefined
   method: string
@@ -21,7 +23,7 @@ export interface Incoming {
 
 export type RequestId = string | number
 
-/** What ends the waiting for an answer: the time, or a turn that is stopped. */
+/** Waiting for an answer ends after `timeoutMs`, or when `signal` is aborted. */
 export interface Bounds {
   timeoutMs: number
   signal: AbortSignal
@@ -37,7 +39,7 @@ export class Connection {
     this.messages = program.messages()[Symbol.asyncIterator]()
   }
 
-  /** Yields what the agent says until it answers, and returns the answer. Throws `AgentError` or `AgentEnded`. */
+  /** Yields the agent's messages until it answers, and returns the answer. Throws `AgentError` or `AgentEnded`. */
   async *call(method: string, params: object, bounds?: Bounds): AsyncGenerator<Incoming, JsonObject> {
     const id = ++this.lastId
     this.write({ jsonrpc: '2.0', id, method, params })
@@ -51,7 +53,7 @@ export class Connection {
     }
   }
 
-  /** The answer alone: what the agent says before it is passed over, and what it asks is refused. */
+  /** Returns only the answer: earlier notifications are ignored, and requests are refused. */
   async ask(method: string, params: object, bounds: Bounds): Promise<JsonObject> {
     const call = this.call(method, params, bounds)
     for (;;) {
@@ -78,19 +80,19 @@ export class Connection {
   }
 }
 
-/** What the agent answered in the place of a result. */
+/** The agent answered with an error. */
 export class AgentError extends Error {
   constructor(
     readonly code: number,
     message: string,
-    /** What the agent calls it, where it does: the protocol has no names. */
+    /** The agent's own name of the error, if it sends one: the protocol defines none. */
     readonly kind = '',
   ) {
     super(message)
   }
 }
 
-/** The agent is gone, or says no more, and has not answered. */
+/** The agent's output ended before its answer. */
 export class AgentEnded extends Error {
   constructor(readonly method: string) {
     super(`it ended before it answered ${method}`)
@@ -120,7 +122,7 @@ function answerIn({ error, result }: JsonObject): JsonObject {
   const kind = textOf(details?.errorName)
   throw new AgentError(
     typeof code === 'number' ? code : 0,
-    sentences.join(': ') || 'an error without words',
+    sentences.join(': ') || 'an error without a message',
     kind,
   )
 }
@@ -138,7 +140,7 @@ async function answerWithin<T>(
     signal.addEventListener('abort', stop, { once: true })
     if (signal.aborted) stop()
   })
-  // Whoever reads on is told of what happens to it later.
+  // If the race ends first, a later rejection of `promise` must not count as unhandled.
   promise.catch(() => undefined)
   try {
     return await Promise.race([promise, over])

@@ -1,4 +1,4 @@
-/** How an agent fails, as failures of the contract: what went wrong, and what to do about it. */
+/** Turns an agent's errors into failures of the contract. */
 import type { ProviderFailure } from 'substrat/provider'
 import { endedEarly, type FailureType, failure, isFailure } from '../../shared/src/failure.js'
 import {
@@ -12,15 +12,15 @@ import { failureOfText } from '../../shared/src/program/failure-text.js'
 import { objectsOf, textOf } from '../../shared/src/program/json.js'
 import { AgentEnded, AgentError, TimedOut } from './connection.js'
 
-// Of the protocol.
+// An error code of ACP.
 const AUTH_REQUIRED = -32000
 
-/** What is known of the agent when it fails. */
+/** The facts about the agent that explain a failure. */
 export interface Known {
   command: string
-  /** Of its answer to `initialize`. */
+  /** From its answer to `initialize`. */
   authMethods: unknown
-  /** It was still starting: what it complains of is why it cannot work. */
+  /** While the agent starts, its stderr is the reason why it cannot work. */
   isStarting: boolean
   complaint(): Promise<string>
   exited: Promise<Exit>
@@ -34,8 +34,8 @@ export async function failureOf(thrown: unknown, known: Known): Promise<unknown>
     const complaint = await known.complaint()
     return failure(
       'timeout',
-      `the agent (${known.command}) has not answered ${thrown.method} within ${thrown.ms} ms; ` +
-        `give it longer with --option start_timeout=5m${complaint === '' ? '' : `: ${complaint}`}`,
+      `the agent (${known.command}) did not answer ${thrown.method} within ${thrown.ms} ms; ` +
+        `raise the limit with --option start_timeout=5m${complaint === '' ? '' : `; its stderr: ${complaint}`}`,
     )
   }
   return thrown
@@ -51,7 +51,7 @@ function refusedFailure(
   return type === told.failure.type ? told : failure(type, told.message)
 }
 
-/** Of OpenCode. Its `APIError` has no status here, so that is told by its words. */
+/** OpenCode's error names. Its `APIError` comes without a status, so its type is derived from its message. */
 const TYPE_OF_KIND: Record<string, FailureType> = {
   ProviderAuthError: 'authentication',
   ContextOverflowError: 'overflow',
@@ -68,7 +68,7 @@ function loginFailure(message: string, command: string, authMethods: unknown): P
   const what = `the agent (${command}) is not logged in: ${message}`
   return failure(
     'authentication',
-    ways.length === 0 ? what : `${what}; log in yourself: ${ways.join('; or: ')}`,
+    ways.length === 0 ? what : `${what}; log in with the agent: ${ways.join('; or: ')}`,
   )
 }
 
@@ -78,13 +78,13 @@ async function endedFailure({ method }: AgentEnded, known: Known): Promise<Provi
   const complaint = await known.complaint()
   const what = `the agent (${known.command}) ${how} before it answered ${method}`
   const text = complaint === '' ? what : `${what}: ${complaint}`
-  // The shell's own: no such program, or one that is not executable.
+  // The shell exits so if the program does not exist or is not executable.
   if (exit?.code === 127 || exit?.code === 126) return failure('misconfigured', text)
-  // What a killed one had complained of is not why it ended.
+  // The stderr of a killed program does not explain its end.
   if (exit !== undefined && killerOf(exit) !== undefined) return failure('crashed', what)
-  // What it had complained of long before is not why either.
+  // After the start, stderr can be much older than the end.
   const { failure: facts } = known.isStarting ? failureOfText(complaint) : failure('crashed', text)
-  // It is an agent, as it has answered before. The wrappers of npm exit so when their program was killed.
+  // It has answered before, so it is an agent. npm's wrappers exit with 0 if their program was killed.
   if (facts.type === 'crashed' && exit?.code === 0 && method !== 'initialize') return endedEarly(text)
   return failure(facts.type, text, facts.retry_after_ms)
 }

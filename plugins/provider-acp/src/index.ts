@@ -1,4 +1,4 @@
-/** `acp`: every agent that speaks the Agent Client Protocol over its stdin and stdout. */
+/** `acp`: any agent that speaks the Agent Client Protocol over its stdin and stdout. */
 import type { AgentProvider } from 'substrat/provider'
 import { sessionsOf } from '../../shared/src/program/kept-session.js'
 import type { JsonProgram } from '../../shared/src/program/program.js'
@@ -13,9 +13,9 @@ const provider: AgentProvider = {
   description: 'any agent that speaks ACP: opencode, gemini, goose, adapters for claude and codex',
   options: OPTIONS,
   check: (settings) => void readSettings(settings),
-  // A process each turn: there is nothing to keep of it.
+  // Each turn has its own process, so nothing outlives it.
   ...sessionsOf({ decode, encode, playTurn, stop, letGo: stop, atRest: (state) => state }),
-  // The protocol has no way to look at a session without opening it, and opening it starts the agent.
+  // Opening the session is the only way to look at it, and that starts the agent.
   inspect: async () => ({ outcome: 'unknown' }),
 }
 

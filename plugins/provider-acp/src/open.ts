@@ -1,4 +1,4 @@
-/** From an agent that has just started to a session that can be prompted: new, or the one of an earlier turn. */
+/** Opens a session with an agent that has just started: a new one, or the one of an earlier turn. */
 import type { InitializeRequest, McpServerStdio, NewSessionRequest } from '@agentclientprotocol/sdk'
 import type { AgentHost, JsonObject, ProviderSettings } from 'substrat/provider'
 import { failure } from '../../shared/src/failure.js'
@@ -7,13 +7,13 @@ import { objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
 import { AgentError, type Bounds, type Connection } from './connection.js'
 
 const PROTOCOL_VERSION = 1
-// Of the protocol, and what others say.
+// The error code of ACP. Other agents say it only in words.
 const RESOURCE_NOT_FOUND = -32002
-/** Pages of the agent's list of sessions, of which each has as many as the agent likes. */
+/** Limits `session/list`: the agent decides how many sessions a page has. */
 const LIST_PAGES_MAX = 100
 const SESSION_ID_CHARACTERS_MAX = 4096
 
-/** Nothing of files and terminals: the agent has its own. */
+/** No file system and no terminals are offered: the agent has its own. */
 const INITIALIZE: InitializeRequest = {
   protocolVersion: PROTOCOL_VERSION,
   clientCapabilities: { session: { notices: {} } },
@@ -22,7 +22,7 @@ const INITIALIZE: InitializeRequest = {
 
 export interface OpenSession {
   sessionId: string
-  /** What the agent said of it: its modes, its models. */
+  /** The agent's answer, with its modes and models. */
   offer: JsonObject
 }
 
@@ -31,7 +31,7 @@ export async function initialize(connection: Connection, bounds: Bounds): Promis
   if (agent.protocolVersion !== PROTOCOL_VERSION) {
     throw failure(
       'misconfigured',
-      `the agent speaks version ${String(agent.protocolVersion)} of ACP, and this provider version ${PROTOCOL_VERSION}`,
+      `the agent uses ACP version ${String(agent.protocolVersion)}, but this provider needs version ${PROTOCOL_VERSION}`,
     )
   }
   return agent
@@ -46,7 +46,7 @@ export async function newSession(
   const offer = await connection.ask('session/new', place(settings, tools), bounds)
   const sessionId = textOf(offer.sessionId)
   if (sessionId === undefined || sessionId === '' || sessionId.length > SESSION_ID_CHARACTERS_MAX) {
-    throw failure('invalid_response', 'the agent opened a session without an id, or with one of no use')
+    throw failure('invalid_response', 'the agent opened a session without a usable id')
   }
   return { sessionId, offer }
 }
@@ -67,10 +67,10 @@ export async function restoreSession(
       ? 'session/load'
       : undefined
   if (method === undefined) {
-    throw failure('session_lost', 'this agent cannot go on with a session in another process')
+    throw failure('session_lost', 'this agent cannot resume a session in a new process')
   }
   try {
-    // The answer to a load comes after the whole conversation has been replayed, which is passed over.
+    // The agent answers a load after it has replayed the whole conversation, which is ignored.
     const offer = await connection.ask(method, { ...place(settings, tools), sessionId }, bounds)
     return { sessionId, offer }
   } catch (error) {
@@ -80,11 +80,11 @@ export async function restoreSession(
       failureOfText(error.message).failure.type === 'session_lost' ||
       (offers(capabilities.list) && !(await isListed(connection, sessionId, bounds)))
     if (!isGone) throw error
-    throw failure('session_lost', `the agent has no session ${sessionId} any more: ${error.message}`)
+    throw failure('session_lost', `the agent no longer has session ${sessionId}: ${error.message}`)
   }
 }
 
-/** OpenCode has the same words for every failure of a session, so whether it is there has to be asked. */
+/** OpenCode reports every failure of a session in the same words, so only its list tells whether the session exists. */
 async function isListed(connection: Connection, sessionId: string, bounds: Bounds): Promise<boolean> {
   let cursor: string | undefined
   for (let page = 0; page < LIST_PAGES_MAX; page += 1) {
@@ -93,7 +93,7 @@ async function isListed(connection: Connection, sessionId: string, bounds: Bound
     cursor = textOf(list.nextCursor)
     if (cursor === undefined) return false
   }
-  // Too many to know.
+  // There are too many sessions to read. Assume that it exists.
   return true
 }
 
@@ -105,7 +105,7 @@ function serverOf({ name, command, args, env }: NonNullable<AgentHost['tools']>)
   return { name, command, args, env: Object.entries(env).map(([name, value]) => ({ name, value })) }
 }
 
-/** An empty object says that it is there. */
+/** An empty object declares the capability. */
 function offers(capability: unknown): boolean {
   return capability === true || objectOf(capability) !== undefined
 }

@@ -1,9 +1,11 @@
 /**
- * What the agent asks permission for.
+ * Answers the agent's permission requests.
  *
- * Invariants: what is allowed, or was approved in these very words, is answered at once, and an approval is used up by
- * one call; what was denied is rejected; anything else parks, and once something is parked nothing is allowed any more:
- * the turn is cancelled, and a person is asked.
+ * Invariants:
+ * - A request that `allow` names, or that was approved in these very words, is granted at once. An approval covers
+ *   one call.
+ * - A denied request is rejected.
+ * - Any other request is parked. From then on nothing is granted: the turn is cancelled, and the user decides.
  */
 import type { PermissionOption, RequestPermissionResponse } from '@agentclientprotocol/sdk'
 import type { JsonObject, WaitAnswer, WaitAsk } from 'substrat/provider'
@@ -11,7 +13,7 @@ import { askedInput, Decisions } from '../../shared/src/program/decisions.js'
 import { objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
 import { inputOf, type ToolCalls } from './tool-calls.js'
 
-/** The names of substrat's own tools, which people have in their `--allow`, as the protocol's kinds of tools. */
+/** The ACP kinds of the substrat tool names that users put in `--allow`. */
 const KINDS: Record<string, string> = {
   shell: 'execute',
   read_file: 'read',
@@ -22,7 +24,7 @@ const KINDS: Record<string, string> = {
 export type Verdict = RequestPermissionResponse | 'park'
 
 export class Permissions {
-  /** What a person has to decide. */
+  /** The requests that the user must decide. */
   readonly parked: WaitAsk[] = []
   private readonly decisions: Decisions
 
@@ -48,7 +50,7 @@ export class Permissions {
     return 'park'
   }
 
-  /** Not by the title: with most agents it is the model's own words. */
+  /** The title does not count: with most agents the model writes it. */
   private isAllowed(kind: string | undefined, name: string | undefined): boolean {
     return this.allow.some(
       (tool) => tool === 'all' || tool === name || (kind !== undefined && (KINDS[tool] ?? tool) === kind),
@@ -58,7 +60,7 @@ export class Permissions {
 
 export const CANCELLED: RequestPermissionResponse = { outcome: { outcome: 'cancelled' } }
 
-/** For this once, where that is offered. */
+/** Prefers the option that covers only this call. */
 function select(options: JsonObject[], what: 'allow' | 'reject'): RequestPermissionResponse {
   const kinds: PermissionOption['kind'][] = [`${what}_once`, `${what}_always`]
   const option = kinds.flatMap((kind) => options.filter((one) => one.kind === kind))[0]
@@ -80,15 +82,15 @@ function askOf(toolCall: JsonObject, tool: string | undefined): WaitAsk {
 }
 
 /**
- * Codex has the id of the request, that of the turn and the time among the input. Asked again, the same call has others:
- * an approval would never fit it.
+ * Codex puts the ids of request and turn and the time into the input. They change when it asks again, so an approval
+ * would never match.
  */
 function withoutRequest(input: JsonObject, callId: string | undefined): JsonObject {
   const { call_id, turn_id: _turn, started_at_ms: _started, ...rest } = input
   return call_id !== undefined && call_id === callId ? rest : input
 }
 
-/** What an edit changes, where its input does not say it. */
+/** The changes of an edit whose input does not have them. */
 function changesOf({ content }: JsonObject, input: JsonObject): JsonObject {
   if (Object.keys(input).length > 0) return {}
   const changes = objectsOf(content).filter(({ type }) => type === 'diff')

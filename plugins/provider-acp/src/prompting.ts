@@ -1,4 +1,4 @@
-/** A prompt and everything until its stop reason: what the agent says, uses, and asks for. */
+/** Sends a prompt, and handles the agent's messages, tool calls and permission requests until the stop reason. */
 import type { ContentBlock } from '@agentclientprotocol/sdk'
 import type { AgentEvent, JsonObject } from 'substrat/provider'
 import { failure, refusedAfter } from '../../shared/src/failure.js'
@@ -9,9 +9,9 @@ import { Reply } from './reply.js'
 import { ToolCalls } from './tool-calls.js'
 import type { TurnWork } from './work.js'
 
-/** Permissions that an agent asks for at once, for tools that it runs beside one another, are one wait. */
+/** Agents run tools in parallel. Requests within this time are one wait. */
 const PARK_MS = 100
-/** What an agent that was cancelled because it is to wait has until it is killed. */
+/** An agent that must wait for the user has this long to end its turn before it is killed. */
 const CANCEL_GRACE_MS = 3000
 const REPLY_BYTES_MAX = 10 * 1024 * 1024
 
@@ -35,7 +35,7 @@ export class Prompting {
     this.permissions = new Permissions(options.allow ?? [], this.calls, decided)
   }
 
-  /** `onHeard` may add an event once the agent shows that it has the prompt. */
+  /** `onHeard` can add an event when the agent shows that it has the prompt. */
   async *run(
     prompt: ContentBlock[],
     onHeard: () => AgentEvent | undefined,
@@ -55,7 +55,7 @@ export class Prompting {
         else return yield* this.end(said.value)
       }
     } catch (error) {
-      // One that does not take a cancel well was killed; what it asks is known all the same.
+      // An agent that ignored the cancel was killed. Its requests are known all the same.
       if (this.permissions.parked.length > 0 && this.isCancelled) return yield* this.wait()
       throw error
     } finally {
@@ -63,7 +63,7 @@ export class Prompting {
     }
   }
 
-  /** Asks the agent to end the turn; it answers with a stop reason. Permissions that it waits for are not given. */
+  /** Asks the agent to end the turn with a stop reason, and refuses its open permission requests. */
   cancel(): void {
     if (!this.isCancelled) this.connection.notify('session/cancel', { sessionId: this.sessionId })
     this.isCancelled = true
@@ -72,7 +72,7 @@ export class Prompting {
 
   private *take({ id, method, params }: Incoming): Iterable<AgentEvent> {
     if (id === undefined) {
-      // A session that it opened by itself, for an agent of its own, has no part in the reply.
+      // Sessions that the agent opens for its own subagents are not part of the reply.
       if (method === 'session/update' && params.sessionId === this.sessionId)
         yield* this.update(objectOf(params.update) ?? {})
     } else if (method === 'session/request_permission') this.permit(id, params)
@@ -122,14 +122,17 @@ export class Prompting {
     const { inputTokens, outputTokens, totalTokens } = objectOf(usage) ?? {}
     if (countOf(totalTokens) > 0) {
       const output_tokens = countOf(outputTokens)
-      // With what it read from its cache, as other providers count.
+      // Includes tokens read from the cache, as with other providers.
       const input_tokens = Math.max(countOf(inputTokens), countOf(totalTokens) - output_tokens)
       yield { type: 'usage', usage: { input_tokens, output_tokens } }
     }
     if (this.reply.isCut)
-      yield { type: 'note', text: `the reply was longer than ${REPLY_BYTES_MAX} bytes; its end is lost` }
+      yield { type: 'note', text: `the reply was longer than ${REPLY_BYTES_MAX} bytes and was truncated` }
     if (stopReason === 'max_tokens') {
-      yield { type: 'note', text: 'the reply was cut short: the model reached the most tokens of a response' }
+      yield {
+        type: 'note',
+        text: 'the reply is incomplete: the model reached its maximum number of tokens per response',
+      }
     }
     if (stopReason === 'end_turn' || stopReason === 'max_tokens')
       return { type: 'done', reply: this.reply.text }
@@ -137,7 +140,7 @@ export class Prompting {
   }
 }
 
-/** Some of what an agent says of its session comes later than the answer that opened it. */
+/** These updates are about the session. They can arrive after the answer that opened it. */
 const OF_SESSION = [
   'available_commands_update',
   'config_option_update',
@@ -153,19 +156,22 @@ function isAboutPrompt({ params }: Incoming): boolean {
 function unfinishedError(stopReason: unknown, said: string): Error {
   switch (stopReason) {
     case 'refusal':
-      return refusedAfter(said, 'the agent says refusal, and keeps nothing of this prompt')
+      return refusedAfter(said, 'the agent refused the prompt (refusal) and dropped it from its conversation')
     case 'max_turn_requests':
       return failure(
         'crashed',
-        'the agent stopped before it was done: it has made as many model requests as it may in one turn; its ' +
-          'conversation is whole, so send it on',
+        'the agent stopped early because it reached its limit of model requests per turn; ' +
+          'its conversation is complete, so send it another message',
       )
     case 'cancelled':
-      return failure('crashed', 'the agent says that the turn was cancelled, but not by substrat')
+      return failure(
+        'crashed',
+        'the agent reports that the turn was cancelled, but substrat did not cancel it',
+      )
     default:
       return failure(
         'invalid_response',
-        `the agent stopped for a reason that ACP does not have: ${String(stopReason)}`,
+        `the agent stopped for a reason unknown to ACP: ${String(stopReason)}`,
       )
   }
 }

@@ -1,11 +1,11 @@
-/** The reply of a turn: the agent's last message. What it said before that, between its tool calls, was for watching. */
+/** The reply of a turn: the agent's last message. Earlier messages, between tool calls, are only shown. */
 export class Reply {
   private pieces: string[] = []
   private bytes = 0
   private messageId: string | undefined
   private isEnded = false
   private lastSaid = ''
-  /** It was longer than substrat takes, and has lost its end. */
+  /** The reply exceeded the limit and was truncated. */
   isCut = false
 
   constructor(private readonly bytesMax: number) {}
@@ -17,7 +17,7 @@ export class Reply {
     if (this.bytes + bytes <= this.bytesMax) this.pieces.push(text)
     else {
       const room = Math.max(0, this.bytesMax - this.bytes)
-      // Half of a character at the end is not said at all.
+      // Drop a character that the limit cuts in half.
       const part = Buffer.from(text)
         .subarray(0, room)
         .toString('utf8')
@@ -28,7 +28,7 @@ export class Reply {
     this.bytes += bytes
   }
 
-  /** Whatever comes now is another message. */
+  /** Any later text begins a new message. */
   end(): void {
     this.isEnded = true
   }

@@ -1,4 +1,4 @@
-/** What is kept of a conversation between turns. */
+/** The state of a session that substrat logs for the next turn. */
 import { createHash } from 'node:crypto'
 import { failure } from '../../shared/src/failure.js'
 import { textOf } from '../../shared/src/program/json.js'
@@ -6,7 +6,7 @@ import { decodeState, encodeState } from '../../shared/src/program/state.js'
 
 export interface NativeState {
   session_id: string
-  /** Of the instructions that the agent has been given, as it was told them in a prompt; null before that. */
+  /** SHA-256 of the instructions that the agent last received in a prompt; null before that. */
   instructions_sha256: string | null
 }
 
@@ -19,10 +19,10 @@ export function decode(state: Uint8Array): NativeState {
   if (typeof session_id === 'string' && session_id !== '') {
     return { session_id, instructions_sha256: textOf(instructions_sha256) ?? null }
   }
-  throw failure('session_lost', 'what is recorded of the session is none of the acp provider')
+  throw failure('session_lost', 'the recorded state is not a session of the acp provider')
 }
 
-/** Null where there are none. */
+/** Null without instructions. */
 export function instructionsHash(instructions: string | null): string | null {
   if (instructions === null || instructions.trim() === '') return null
   return createHash('sha256').update(instructions).digest('hex')

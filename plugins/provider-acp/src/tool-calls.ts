@@ -1,13 +1,14 @@
 /**
- * The agent's tool calls, as events for the log.
+ * Turns the agent's tool calls into events for the log.
  *
- * Invariants: a call is told as started once its input is known or it runs, and at most once; as finished after that, and
- * at most once; of substrat's own tools neither, because substrat records them itself.
+ * Invariants:
+ * - A call is reported as started at most once, when it runs or ends.
+ * - It is reported as finished at most once, after that.
+ * - Calls of substrat's own tools are not reported: substrat records them itself.
  */
 import type { AgentEvent, JsonObject } from 'substrat/provider'
 import { clippedInput, clippedText, objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
 
-/** What is known of a call so far. */
 export interface KnownCall {
   tool: string
   kind: string
@@ -23,14 +24,14 @@ export class ToolCalls {
   private readonly known = new Map<string, KnownCall>()
   private readonly over = new Set<string>()
 
-  /** `ownServer`: the name under which the agent has substrat's tools. */
+  /** `ownServer`: the name of the server that offers substrat's tools to the agent. */
   constructor(private readonly ownServer: string | undefined) {}
 
   get(callId: string): KnownCall | undefined {
     return this.known.get(callId)
   }
 
-  /** `update` is a `tool_call` or a `tool_call_update`, which has what changed. */
+  /** `update` is a `tool_call`, or a `tool_call_update`, which has only the changed fields. */
   *take(update: JsonObject): Iterable<AgentEvent> {
     const call_id = textOf(update.toolCallId)
     if (call_id === undefined || call_id === '' || this.over.has(call_id)) return
@@ -50,11 +51,17 @@ export class ToolCalls {
     yield { type: 'tool_finished', call_id, tool: call.tool, output, is_error: status === 'failed' }
   }
 
-  /** The turn is over: what has not said how it ended is not left open. */
+  /** Closes the calls that are still open at the end of the turn. */
   *end(): Iterable<AgentEvent> {
     for (const [call_id, { tool, isStarted }] of this.known) {
       if (!isStarted || this.isOwn(tool)) continue
-      yield { type: 'tool_finished', call_id, tool, output: 'the turn ended before it did', is_error: true }
+      yield {
+        type: 'tool_finished',
+        call_id,
+        tool,
+        output: 'the turn ended before this call',
+        is_error: true,
+      }
     }
     this.known.clear()
   }
@@ -65,7 +72,7 @@ export class ToolCalls {
     const title = textOf(update.title) ?? before?.title ?? ''
     const input = objectOf(update.rawInput)
     const call = {
-      // The first title is the tool's name with some agents; later ones say what it does.
+      // Some agents first send the tool's name as title; later titles describe the call.
       tool: before?.tool ?? textOf(update.name) ?? (IDENTIFIER.test(title) ? title : kind),
       kind,
       title,
@@ -83,7 +90,7 @@ export class ToolCalls {
   }
 }
 
-/** Where the agent does not say the input, what it calls the call. */
+/** Falls back to the title if the agent does not send the input. */
 export function inputOf({ input, title, tool }: KnownCall): JsonObject {
   return Object.keys(input).length > 0 || title === '' || title === tool ? input : { title }
 }

@@ -1,8 +1,11 @@
 /**
- * One turn: the agent is started, its session is opened, it is prompted, and it is gone when the turn is over.
+ * One turn: start the agent, open its session, prompt it, and end it.
  *
- * Invariants: the session's id goes out before anything is prompted; a turn is answered only by a stop reason that says
- * so; a turn that was stopped or parked is never answered; at its end nothing of the agent runs.
+ * Invariants:
+ * - The session id is yielded before the first prompt.
+ * - Only a stop reason that means success makes a reply.
+ * - A turn that was stopped or parked never gets a reply.
+ * - At the end no process of the agent runs.
  */
 import { randomBytes } from 'node:crypto'
 import type { ContentBlock } from '@agentclientprotocol/sdk'
@@ -17,9 +20,9 @@ import { readSettings, type Settings } from './settings.js'
 import { encode, instructionsHash } from './state.js'
 import type { TurnWork } from './work.js'
 
-/** What an agent that was asked to cancel has for it before it is killed. */
+/** Time that a cancelled agent has to end its turn before it is killed. */
 const ABORT_GRACE_MS = 1200
-/** For its exit, once its stdin is closed. */
+/** Time for its exit after its stdin is closed. */
 const EXIT_GRACE_MS = 1000
 const STOPPED_EXIT_GRACE_MS = 300
 
@@ -56,7 +59,7 @@ export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
     )
     graceMs = signal.aborted ? STOPPED_EXIT_GRACE_MS : EXIT_GRACE_MS
     signal.throwIfAborted()
-    // Nothing of it runs while a person is asked.
+    // No process of the agent runs while the turn waits for the user.
     if (ended.type === 'wait') await program.finish(graceMs)
     yield ended
   } catch (error) {
@@ -67,7 +70,7 @@ export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
   }
 }
 
-/** `opencode acp` listens on 127.0.0.1, and lets in every user of the machine who does not need a password. */
+/** `opencode acp` also listens on 127.0.0.1. Without a password, every user of the machine could connect. */
 function lockedEnvironment(): Record<string, string> {
   const name = 'OPENCODE_SERVER_PASSWORD'
   return { [name]: process.env[name] || randomBytes(24).toString('base64url') }
@@ -97,7 +100,7 @@ async function configure(
   await choose(connection, session, 'mode', mode, bounds)
 }
 
-/** The protocol has no system prompt: the instructions go before the first prompt, and again where they have changed. */
+/** ACP has no system prompt: the instructions precede the first prompt, and are sent again after they change. */
 function promptOf({ prompt, settings }: TurnWork, isTold: boolean): ContentBlock[] {
   const text: ContentBlock = { type: 'text', text: prompt }
   if (isTold) return [text]
