@@ -151,9 +151,7 @@ describe('the reply', () => {
       END,
     ])
     expect(turn.reply).toHaveLength(10 * 1024 * 1024)
-    expect(eventsOf(turn, 'note')).toEqual([
-      { type: 'note', text: expect.stringContaining('was truncated') },
-    ])
+    expect(eventsOf(turn, 'note')).toEqual([{ type: 'note', text: expect.stringContaining('was truncated') }])
   })
 })
 

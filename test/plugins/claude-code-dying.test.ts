@@ -104,7 +104,7 @@ describe('a claude that does not end', () => {
     const failed = await firstTurn('leave a grandchild with stdout')
     expect(failureIn(failed)).toMatchObject({
       type: 'crashed',
-      message: 'claude exited 3 before its turn had ended: it went wrong',
+      message: 'claude exited 3 before the end of its turn: it went wrong',
     })
   })
 })

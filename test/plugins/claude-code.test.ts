@@ -161,7 +161,7 @@ describe('a turn', () => {
   test('notes that claude has not got the tools of substrat', async () => {
     const server = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: {} }
     const { events } = await turn(await newSession(settings(), newHost(server)), 'have no tools')
-    const text = 'claude has not the tools of substrat: their server is failed'
+    const text = "claude cannot use substrat's tools: the status of their server is failed"
     expect(events.filter(({ type }) => type === 'note')).toEqual([{ type: 'note', text }])
   })
 })
@@ -221,8 +221,8 @@ describe('a turn that fails', () => {
   test('notes each time that claude asks the API again', async () => {
     const { events } = await firstTurn('play overloaded')
     expect(events.filter(({ type }) => type === 'note')).toEqual([
-      { type: 'note', text: 'the API is asked again in 1 s (1 of 10): overloaded' },
-      { type: 'note', text: 'the API is asked again in 2 s (2 of 10): overloaded' },
+      { type: 'note', text: 'claude retries the API request in 1 s (1 of 10): overloaded' },
+      { type: 'note', text: 'claude retries the API request in 2 s (2 of 10): overloaded' },
     ])
   })
 

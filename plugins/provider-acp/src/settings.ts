@@ -23,10 +23,7 @@ const MS_MAX = 2 ** 31 - 1
 export function readSettings({ options }: ProviderSettings): Settings {
   const command = options.command?.trim() ?? ''
   if (command === '') {
-    throw failure(
-      'misconfigured',
-      "the acp provider needs a command: --option command='opencode acp'",
-    )
+    throw failure('misconfigured', "the acp provider needs a command: --option command='opencode acp'")
   }
   return { command, mode: options.mode, startTimeoutMs: startTimeoutMs(options.start_timeout) }
 }

@@ -1,8 +1,8 @@
-/** How claude is started for a turn. */
+/** Builds the command that starts claude for a turn. */
 import type { LaunchCommand, McpStdioServer } from 'substrat/provider'
 import type { ClaudeSettings } from './settings.js'
 
-/** Else claude begins without the tools of a server that takes more than a moment to start, as on a busy machine. */
+/** Without these, claude starts the turn without the tools of a server that is slow to start, as on a busy machine. */
 const SERVER_ENVIRONMENT: Record<string, string> = {
   MCP_CONNECTION_NONBLOCKING: '0',
   MCP_CONNECT_TIMEOUT_MS: '30000',
@@ -10,11 +10,11 @@ const SERVER_ENVIRONMENT: Record<string, string> = {
 
 interface TurnCommand {
   sessionId: string
-  /** There is a transcript to go on with. */
+  /** Resume an existing transcript. */
   resumes: boolean
-  /** The server of substrat's tools. */
+  /** The server that offers substrat's tools. */
   server: McpStdioServer | undefined
-  /** Writes a file that only claude reads, at its start; its path. */
+  /** Writes a file for claude to read at its start, and returns its path. */
   write(name: string, text: string): string
 }
 
@@ -26,15 +26,15 @@ export function commandOf(
   const argv: [string, ...string[]] = [
     command,
     '-p',
-    // Permissions are asked for over stdin and stdout, and so an interrupt is said.
+    // Permission requests and interrupts go over stdin and stdout.
     ...['--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose'],
     ...['--include-partial-messages', '--permission-prompt-tool', 'stdio'],
     ...(resumes ? ['--resume', sessionId] : ['--session-id', sessionId]),
     ...(model === null ? [] : ['--model', model]),
     ...(permissionMode === undefined ? [] : ['--permission-mode', permissionMode]),
-    // Arguments are read by every user of the machine, and Linux takes none that is longer than 128 KiB.
+    // A file, because every user of the machine can read arguments, and Linux limits each to 128 KiB.
     ...(instructions === null ? [] : ['--append-system-prompt-file', write('instructions.md', instructions)]),
-    // substrat asks about its own tools itself.
+    // Claude must not ask about substrat's tools: substrat does.
     ...(server === undefined
       ? []
       : [
@@ -47,7 +47,7 @@ export function commandOf(
   return { argv, env, cwd: workspace }
 }
 
-/** What the file of `--mcp-config` has. */
+/** The content of the `--mcp-config` file. */
 function mcpConfig({ name, command, args, env }: McpStdioServer): string {
   return JSON.stringify({ mcpServers: { [name]: { type: 'stdio', command, args, env } } })
 }

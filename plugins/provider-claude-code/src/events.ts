@@ -1,4 +1,4 @@
-/** What claude says in the course of a turn, as events of ours. */
+/** Turns claude's messages into events of the contract. */
 import type { AgentEvent, JsonObject, Usage } from 'substrat/provider'
 import {
   clippedInput,
@@ -10,15 +10,15 @@ import {
 } from '../../shared/src/program/json.js'
 
 export class Events {
-  /** Tools that have begun, by the id of their call; those of substrat, which it records itself, are not among them. */
+  /** Running tools by call id. Calls of substrat's tools are not among them: substrat records those itself. */
   private readonly tools = new Map<string, string>()
-  /** The message whose text has come in pieces. */
+  /** The message whose text was streamed. */
   private piecesOf: string | undefined
   private streaming: string | undefined
 
   private readonly ownTools: string | undefined
 
-  /** `server`: the name of the one that offers substrat's tools. */
+  /** `server`: the name of the server that offers substrat's tools. */
   constructor(private readonly server: string | undefined) {
     this.ownTools = server === undefined ? undefined : `mcp__${server}__`
   }
@@ -38,7 +38,7 @@ export class Events {
     }
   }
 
-  /** Calls that have not ended, when the turn has. */
+  /** Closes the calls that are still open at the end of the turn. */
   unfinishedEvents(output: string): AgentEvent[] {
     return [...this.tools].map(([call_id, tool]) => {
       this.tools.delete(call_id)
@@ -49,12 +49,12 @@ export class Events {
   private ofInit({ mcp_servers }: JsonObject): AgentEvent[] {
     const found = objectsOf(mcp_servers).find(({ name }) => name === this.server)
     if (found === undefined || found.status === 'connected') return []
-    const text = `claude has not the tools of substrat: their server is ${String(found.status)}`
+    const text = `claude cannot use substrat's tools: the status of their server is ${String(found.status)}`
     return [{ type: 'note', text }]
   }
 
   private ofPiece(message: JsonObject): AgentEvent[] {
-    // What a sub-agent says is not for the person who watches.
+    // Text of a subagent is not shown.
     if (typeof message.parent_tool_use_id === 'string') return []
     const event = objectOf(message.event) ?? {}
     if (event.type === 'message_start') this.streaming = textOf(objectOf(event.message)?.id)
@@ -100,7 +100,7 @@ function ofSystem(message: JsonObject): AgentEvent[] {
   if (message.subtype === 'api_retry') {
     const seconds = Math.ceil(countOf(message.retry_delay_ms) / 1000)
     const why = textOf(message.error) ?? 'it failed'
-    const text = `the API is asked again in ${seconds} s (${message.attempt} of ${message.max_retries}): ${why}`
+    const text = `claude retries the API request in ${seconds} s (${message.attempt} of ${message.max_retries}): ${why}`
     return [{ type: 'note', text }]
   }
   if (message.subtype === 'compact_boundary')
@@ -108,7 +108,7 @@ function ofSystem(message: JsonObject): AgentEvent[] {
   return []
 }
 
-/** The text of a tool's result; what is no text is named. */
+/** The text of a tool's result, with other content named by its type. */
 function outputOf(content: unknown): string {
   if (typeof content === 'string') return content
   return objectsOf(content)

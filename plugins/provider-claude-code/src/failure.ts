@@ -1,11 +1,11 @@
-/** Why a turn of claude failed. */
+/** Turns the end of a failed turn into a failure of the contract. */
 import type { JsonObject, ProviderFailure } from 'substrat/provider'
 import { endedEarly, type FailureType, failure, refusedAfter } from '../../shared/src/failure.js'
 import { type Exit, killerOf, wordsOfExit } from '../../shared/src/program/exit.js'
 import { failureOfText } from '../../shared/src/program/failure-text.js'
 import { countOf, objectOf, textOf } from '../../shared/src/program/json.js'
 
-/** What claude names the errors of the API, in its `error` beside a message. */
+/** Claude's names of API errors, in the `error` of a message. */
 const TYPE_OF_ERROR: Record<string, FailureType> = {
   rate_limit: 'rate_limit',
   overloaded: 'overloaded',
@@ -25,19 +25,19 @@ const TYPE_OF_STATUS: Record<number, FailureType> = {
   429: 'rate_limit',
 }
 
-/** What the turn has said of its end before it ended. */
+/** Hints about the cause of a failure, collected during the turn. */
 export interface Signs {
-  /** `error` of the latest message that claude wrote in the model's place. */
+  /** `error` of the latest message that claude wrote instead of the model. */
   error: string | undefined
   /** `rate_limit_info` of the latest `rate_limit_event`. */
   limit: JsonObject | undefined
-  /** It has said that it began. */
+  /** Claude has reported the start of the turn. */
   hasBegun: boolean
-  /** What the model itself has said so far in its latest message. */
+  /** Text of the model's latest message so far. */
   said: string
 }
 
-/** Of a `result` that is an error. */
+/** The failure for a `result` that is an error. */
 export function failureOfResult(result: JsonObject, signs: Signs, now = Date.now()): ProviderFailure {
   const failed = failureByCause(result, signs, now)
   return failed.failure.type === 'refused' ? refusedAfter(signs.said, failed.message) : failed
@@ -55,12 +55,12 @@ function failureByCause(result: JsonObject, signs: Signs, now: number): Provider
   return failure(type, byWords.message, resetMs(signs.limit, now) ?? retry_after_ms)
 }
 
-/** Of an end that is no error, and no reply either; undefined for a good one. */
+/** The failure for a `result` that is neither an error nor a reply; undefined for a reply. */
 export function failureOfEnd(result: JsonObject, { said }: Signs): ProviderFailure | undefined {
-  if (isRefused(result)) return refusedAfter(said, 'claude says refusal')
+  if (isRefused(result)) return refusedAfter(said, 'the model refused to answer (refusal)')
   const reason = textOf(result.terminal_reason)
   if (reason === undefined || reason === 'completed') return undefined
-  return failure(endedBecause(result) ?? 'crashed', `claude stopped before its reply: ${reason}`)
+  return failure(endedBecause(result) ?? 'crashed', `claude stopped without a reply: ${reason}`)
 }
 
 function isRefused({ stop_reason }: JsonObject): boolean {
@@ -71,7 +71,7 @@ function endedBecause(result: JsonObject): FailureType | undefined {
   const { terminal_reason, subtype } = result
   if (isRefused(result)) return 'refused'
   if (terminal_reason === 'prompt_too_long') return 'overflow'
-  // A bound that the person has set: asking again meets it again.
+  // The user set this limit, so a retry would reach it again.
   if (terminal_reason === 'max_turns' || subtype === 'error_max_turns') return 'invalid'
   return subtype === 'error_max_budget_usd' ? 'invalid' : undefined
 }
@@ -82,14 +82,17 @@ function wordsOf({ result, errors }: JsonObject): string {
   return Array.isArray(errors) ? errors.map(String).join('; ') : ''
 }
 
-/** Until the limit that was met is reset; claude gives the time in seconds since 1970, of limits that are only near too. */
+/**
+ * Time until the reset. Only `rejected` means that a limit was reached: claude also reports limits that are near.
+ * `resetsAt` is in seconds since 1970.
+ */
 function resetMs(limit: JsonObject | undefined, now: number): number | undefined {
   if (limit?.status !== 'rejected') return undefined
   const seconds = countOf(limit.resetsAt)
   return seconds === 0 ? undefined : Math.max(0, seconds * 1000 - now)
 }
 
-/** Of a program that ended without saying how its turn went. What a killed one had complained of is not why it ended. */
+/** The failure for a program that ended without a `result`. The stderr of a killed program does not explain its end. */
 export function failureOfExit(
   exit: Exit,
   complaint: string,
@@ -99,26 +102,26 @@ export function failureOfExit(
   if (exit.code === 127 || exit.code === 126) {
     return failure(
       'misconfigured',
-      `${command} cannot be run: install it with npm install -g @anthropic-ai/claude-code, or say where it is with --option command=PATH`,
+      `${command} cannot be started; install it: npm install -g @anthropic-ai/claude-code, or set its path: --option command=PATH`,
     )
   }
   const how = wordsOfExit(exit)
-  if (killerOf(exit) !== undefined) return failure('crashed', `claude ${how} before its turn had ended`)
+  if (killerOf(exit) !== undefined) return failure('crashed', `claude ${how} before the end of its turn`)
   const why = complaint === '' ? '' : `: ${complaint}`
-  const text = `claude ${how} before its turn had ended${why}`
+  const text = `claude ${how} before the end of its turn${why}`
   const { failure: facts } = failureOfText(complaint)
-  // What it said of the API before it exited by itself is why.
+  // If it exited by itself, an API error that it reported before is the cause.
   const typeOfError = TYPE_OF_ERROR[error ?? '']
   if (exit.code === 0 && hasBegun && typeOfError === undefined) return endedEarly(text)
   return failure(typeOfError ?? facts.type, text, facts.retry_after_ms)
 }
 
-/** Of a request to the API that claude is about to ask again, where that cannot help. */
+/** The failure for an API request that claude is about to retry without any prospect of success. */
 export function failureOfRetry(message: JsonObject): ProviderFailure | undefined {
-  // Once more is for a token that is renewed meanwhile; ten times are three minutes of nothing.
+  // The first retry can succeed with a renewed token. All ten take three minutes.
   const isHopeless = message.error === 'authentication_failed' && countOf(message.attempt) > 1
   return isHopeless
-    ? failure('authentication', 'the API does not take the key or the login of claude: claude /login')
+    ? failure('authentication', 'the API rejects the key or login of claude; log in: claude /login')
     : undefined
 }
 

@@ -1,4 +1,4 @@
-/** `claude-code`: Claude Code as it is on this machine, with its own login, settings and store of sessions. */
+/** `claude-code`: the Claude Code of this machine, with its own login, settings and sessions. */
 import { randomUUID } from 'node:crypto'
 import type { AgentProvider } from 'substrat/provider'
 import { openSession } from './session.js'

@@ -1,20 +1,20 @@
 /**
- * What claude asks before it uses a tool, and what it is told.
+ * Answers claude's permission requests.
  *
- * What is not allowed ends the turn: claude is interrupted, which its transcript has as a tool that was not run, and a
- * person is asked. What was approved is done in a later turn, in which claude asks again.
+ * A request that needs the user ends the turn: claude is interrupted, and its transcript records that the tool did
+ * not run. A later turn prompts claude to ask again, and grants an approved request.
  *
- * One wait is for all that was asked at once. Of a question beside a tool the person is shown both and asked about the
- * tool; the question has a wait of its own after that.
+ * All requests made at once are one wait. If a question comes with a tool, the user sees both but decides only about
+ * the tool. The question gets its own wait later.
  */
 import type { JsonObject, WaitAnswer, WaitAsk } from 'substrat/provider'
 import { askedInput, Decisions, decisionPrompt } from '../../shared/src/program/decisions.js'
 import { objectOf, textOf } from '../../shared/src/program/json.js'
 
-/** Asks something of the person by itself, and no permission. */
+/** A question for the user, not a permission request. */
 const QUESTION_TOOL = 'AskUserQuestion'
 
-/** The tools of claude that substrat's names of its own tools stand for in `--allow`. */
+/** Claude's tools for each substrat tool name in `--allow`. */
 const TOOLS_OF: Record<string, string[]> = {
   shell: ['Bash', 'BashOutput', 'KillShell'],
   read_file: ['Read', 'Glob', 'Grep', 'LS'],
@@ -23,7 +23,7 @@ const TOOLS_OF: Record<string, string[]> = {
 }
 
 export class Permissions {
-  /** What a person is to be asked about. */
+  /** The requests that the user must decide. */
   readonly asks: WaitAsk[] = []
   private readonly decisions: Decisions
 
@@ -34,15 +34,14 @@ export class Permissions {
     this.decisions = new Decisions(decided?.decision === 'approve' ? toolsOf(decided) : decided)
   }
 
-  /** The `response` to a `can_use_tool`; undefined where a person has to be asked, who is then asked about it. */
+  /** The `response` to a `can_use_tool`. Undefined if the user must decide; the request is then in `asks`. */
   answer(request: JsonObject): JsonObject | undefined {
     const tool = textOf(request.tool_name) ?? ''
     const input = objectOf(request.input) ?? {}
     const ask = { call_id: textOf(request.tool_use_id) ?? tool, tool, input: askedInput(input) }
     const decided = this.isAllowed(tool) ? 'granted' : this.decisions.take(ask)
     if (decided === 'granted') return { behavior: 'allow', updatedInput: input }
-    if (decided === 'denied')
-      return { behavior: 'deny', message: 'The person whom you asked has denied this.' }
+    if (decided === 'denied') return { behavior: 'deny', message: 'The user has denied this.' }
     this.asks.push(ask)
     return undefined
   }
@@ -52,31 +51,34 @@ export class Permissions {
   }
 
   private isAllowed(tool: string): boolean {
-    // To allow a question would be to answer it with nothing.
+    // Allowing a question would answer it with nothing.
     if (tool === QUESTION_TOOL) return false
     return this.allow.some((name) => name === 'all' || name === tool || TOOLS_OF[name]?.includes(tool))
   }
 }
 
-/** What claude is told when a person has decided. */
+/** The prompt that tells claude the user's decision. */
 export function promptOfAnswer(answer: WaitAnswer): string {
-  if (answer.decision === 'input') return `The person answers: ${answer.text}`
+  if (answer.decision === 'input') return `The user answers: ${answer.text}`
   if (!answer.asks.every(isQuestion)) {
     const isOpen = answer.decision === 'approve' && answer.asks.some(isQuestion)
     return isOpen ? `${decisionPrompt(toolsOf(answer))}\n\n${ASK_AGAIN}` : decisionPrompt(answer)
   }
-  if (answer.decision === 'approve') return answer.text === '' ? 'The person says yes.' : answer.text
+  if (answer.decision === 'approve') return answer.text === '' ? 'The user says yes.' : answer.text
   const why = answer.text === '' ? '' : ` ${answer.text}`
-  return `The person does not answer your question.${why} Decide by yourself, or go on without it.`
+  return `The user does not answer your question.${why} Decide by yourself, or continue without an answer.`
 }
 
-/** An approval lets tools run; it answers no question that was asked beside them, which waits on its own when it is asked again. */
+/**
+ * The decision without its questions. An approval does not answer a question that came with the tools: claude asks it
+ * again.
+ */
 function toolsOf(answer: WaitAnswer): WaitAnswer {
   return { ...answer, asks: answer.asks.filter((ask) => !isQuestion(ask)) }
 }
 
 const ASK_AGAIN =
-  'What you asked beside it with AskUserQuestion has no answer yet: once that is done, ask it again, alone.'
+  'Your question (AskUserQuestion) has no answer yet. Once that is done, ask it again, without any other call.'
 
 function isQuestion({ tool }: WaitAsk): boolean {
   return tool === QUESTION_TOOL

@@ -1,4 +1,4 @@
-/** A session of claude: which transcript it is, and the turns on it. */
+/** One session of claude, and the turns in it. */
 import { randomUUID } from 'node:crypto'
 import type {
   AgentEvent,
@@ -17,7 +17,8 @@ import { claudeDirectory, findTranscript, inspectTranscript } from './transcript
 import { runTurn } from './turn.js'
 
 export function openSession(kept: ClaudeState, settings: ProviderSettings, host: AgentHost): AgentSession {
-  // A turn whose program is still behind its gate is stopped by the signal, one that runs with its program.
+  // Stopping aborts this signal, which ends a turn whose program still waits at the start barrier. A running program
+  // is ended directly.
   const stopped = new AbortController()
   let program: JsonProgram | undefined
   let state = kept
@@ -31,12 +32,12 @@ export function openSession(kept: ClaudeState, settings: ProviderSettings, host:
     const resumes = findTranscript(state.sessionId, process.env) !== undefined
     if (!resumes && state.isBegun) {
       const directory = claudeDirectory(process.env)
-      throw failure('session_lost', `claude has no conversation ${state.sessionId} any more in ${directory}`)
+      throw failure('session_lost', `claude no longer has session ${state.sessionId} in ${directory}`)
     }
     const promptId = randomUUID()
     const permissions = new Permissions(options.allow ?? [], decided)
     state = { ...state, promptId, isBegun: resumes }
-    // Before the program is there: a crash from here on finds the transcript by it.
+    // Yielded before the program starts, so that after a crash the transcript can be found.
     yield stateEvent()
     const { sessionId } = state
     yield* runTurn({

@@ -1,4 +1,4 @@
-/** The options of this provider. */
+/** Reads and checks the options. */
 import type { ProviderSettings } from 'substrat/provider'
 import { failure } from '../../shared/src/failure.js'
 import { wordsOf } from '../../shared/src/program/words.js'
@@ -6,12 +6,12 @@ import { wordsOf } from '../../shared/src/program/words.js'
 const PERMISSION_MODES = ['default', 'acceptEdits', 'plan', 'auto', 'dontAsk', 'bypassPermissions']
 
 export const OPTIONS = {
-  command: 'the program, by its name or its path; default: claude',
-  permission_mode: `what it may do without being asked about: ${PERMISSION_MODES.join(', ')}`,
-  args: "more arguments for it, as in a shell: '--add-dir ../lib --effort high'",
+  command: 'name or path of the program (claude)',
+  permission_mode: `claude's permission mode: ${PERMISSION_MODES.join(', ')}`,
+  args: "more arguments for claude, quoted as in a shell: '--add-dir ../lib --effort high'",
 }
 
-/** Without these a turn is not understood, or is another session's. */
+/** Arguments that would change the session or its output format. */
 const OURS = [
   '-p',
   '--print',
@@ -40,18 +40,18 @@ export interface ClaudeSettings extends ProviderSettings {
 export function readSettings(settings: ProviderSettings): ClaudeSettings {
   const { command = 'claude', permission_mode: permissionMode, args = '' } = settings.options
   if (command.trim() === '')
-    throw failure('misconfigured', 'the option command is empty: leave it out, or name the program')
+    throw failure('misconfigured', 'the option command is empty; omit it, or name the program')
   if (permissionMode !== undefined && !PERMISSION_MODES.includes(permissionMode)) {
     const modes = PERMISSION_MODES.join(', ')
     throw failure(
       'misconfigured',
-      `there is no permission_mode ${JSON.stringify(permissionMode)}; there are ${modes}`,
+      `the option permission_mode must be one of ${modes}, not ${JSON.stringify(permissionMode)}`,
     )
   }
   const words = wordsOf('args', args)
   const ours = words.find((word) => OURS.includes(word.split('=')[0] as string))
   if (ours !== undefined) {
-    throw failure('misconfigured', `the option args has ${ours}, which this provider gives itself`)
+    throw failure('misconfigured', `the option args must not contain ${ours}: the provider sets it itself`)
   }
   return { ...settings, command, permissionMode, args: words }
 }

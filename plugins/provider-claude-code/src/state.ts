@@ -1,15 +1,18 @@
-/** What substrat keeps for the next turn, in its log. */
+/** The state of a session that substrat logs for the next turn. */
 
 import { failure } from '../../shared/src/failure.js'
 import { textOf } from '../../shared/src/program/json.js'
 import { decodeState, encodeState } from '../../shared/src/program/state.js'
 
 export interface ClaudeState {
-  /** Claude's own session, and the name of its transcript. */
+  /** Claude's session id, which is also the name of its transcript. */
   sessionId: string
-  /** The model has answered in it: a transcript that is not there now has vanished, and was not just never written. */
+  /**
+   * The model has answered in this session. If its transcript does not exist, it was lost; otherwise it was never
+   * written.
+   */
   isBegun: boolean
-  /** The message of the latest turn, as it is named in the transcript; null before the first. */
+  /** Id of the latest prompt in the transcript; null before the first. */
   promptId: string | null
 }
 
@@ -17,12 +20,12 @@ export function encodeClaudeState({ sessionId, isBegun, promptId }: ClaudeState)
   return encodeState({ session_id: sessionId, is_begun: isBegun, prompt_id: promptId })
 }
 
-/** A word of a command line, and the name of a transcript: what steers neither. */
+/** The id becomes an argument and a file name, so only these characters are safe. */
 export function isSessionId(id: string | undefined): id is string {
   return id !== undefined && /^\w[\w-]{0,127}$/.test(id)
 }
 
-/** Undefined where it is none of ours. */
+/** Undefined for a state that this provider did not write. */
 export function decodeClaudeState(state: Uint8Array | null): ClaudeState | undefined {
   const decoded = decodeState(state)
   const sessionId = textOf(decoded?.session_id)
@@ -32,6 +35,6 @@ export function decodeClaudeState(state: Uint8Array | null): ClaudeState | undef
 
 export function restoredState(state: Uint8Array): ClaudeState {
   const decoded = decodeClaudeState(state)
-  if (decoded === undefined) throw failure('session_lost', 'what is kept of the session of claude names none')
+  if (decoded === undefined) throw failure('session_lost', 'the recorded state names no session of claude')
   return decoded
 }

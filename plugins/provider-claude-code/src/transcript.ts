@@ -1,4 +1,7 @@
-/** Claude's own record of a session: `projects/<folder of the workspace>/<session id>.jsonl` below its directory. */
+/**
+ * Reads claude's transcript of a session: `projects/<directory of the workspace>/<session id>.jsonl` below its
+ * directory.
+ */
 import { createReadStream, existsSync, readdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -11,16 +14,16 @@ import type { ClaudeState } from './state.js'
 
 const LINE_BYTES_MAX = 32 * 1024 * 1024
 
-/** Where claude keeps everything. */
+/** The directory of claude's configuration and sessions. */
 export function claudeDirectory(environment: NodeJS.ProcessEnv): string {
   const given = environment.CLAUDE_CONFIG_DIR
   return given === undefined || given === '' ? join(environment.HOME || homedir(), '.claude') : given
 }
 
-/** Its path; undefined where there is none. */
+/** The path of the transcript; undefined if it does not exist. */
 export function findTranscript(sessionId: string, environment: NodeJS.ProcessEnv): string | undefined {
   const projects = join(claudeDirectory(environment), 'projects')
-  // How claude names the folder of a workspace is its own affair, and has changed: every one is looked into.
+  // Look in every directory: claude's rule for naming the directory of a workspace has changed before.
   return foldersOf(projects)
     .map((folder) => join(projects, folder, `${sessionId}.jsonl`))
     .find((path) => existsSync(path))
@@ -35,8 +38,8 @@ function foldersOf(path: string): string[] {
 }
 
 /**
- * Whether the latest turn came to its end, as far as the transcript has it. Torn and foreign lines are passed over. `heard`:
- * what the turn's substrat lived to see, where it is dead.
+ * Whether the latest turn ended, according to the transcript. Incomplete and unknown lines are ignored. `heard`: what
+ * substrat had recorded of the turn before it died.
  */
 export async function inspectTranscript(
   { sessionId, promptId }: ClaudeState,
@@ -51,7 +54,7 @@ export async function inspectTranscript(
   const results = new Results(heard)
   try {
     for await (const line of readLines(createReadStream(path), LINE_BYTES_MAX)) {
-      // Most of a long transcript is before the turn.
+      // Skips the earlier turns without parsing them.
       if (line === undefined || (!hasBegun && !line.includes(promptId))) continue
       const entry = parsedLine(line)
       if (entry === undefined) continue
@@ -69,10 +72,10 @@ export async function inspectTranscript(
     : { outcome: 'unfinished' }
 }
 
-/** The results of the turn's tools, those of sub-agents among them. */
+/** The tool results of the turn, including those of subagents. */
 class Results {
   private readonly unheard: Unheard
-  /** Calls of substrat's tools. */
+  /** Call ids of substrat's tools. */
   private readonly own = new Set<string>()
 
   constructor(private readonly heard: HeardOfTurn | undefined) {
@@ -96,27 +99,27 @@ class Results {
   }
 }
 
-/** What the model said last. */
+/** The model's latest message. */
 interface Reply {
   messageId: string | undefined
   text: string
-  /** It stopped by itself, with nothing left to do. */
+  /** The model ended the message itself, without a tool call. */
   isFinal: boolean
 }
 
 const FINAL = ['end_turn', 'stop_sequence', 'refusal']
 
 function afterEntry(before: Reply | undefined, entry: JsonObject): Reply | undefined {
-  // Of a sub-agent.
+  // A subagent's message.
   if (entry.isSidechain === true) return before
-  // An unanswered result of a tool, `[Request interrupted by user]`, or what claude itself tells the model (`isMeta`): a hook
-  // that does not let it stop yet.
+  // The model must still answer this message: a tool result, `[Request interrupted by user]`, or claude's own text
+  // (`isMeta`), such as a Stop hook that continues the turn.
   if (entry.type === 'user') return undefined
   if (entry.type !== 'assistant') return before
   const message = objectOf(entry.message) ?? {}
-  // Claude's own words in the place of the model's: an error of the API, or nothing to say.
+  // Claude wrote this instead of the model: an API error, or nothing.
   if (message.model === '<synthetic>') return undefined
-  // The blocks of one message are entries of their own.
+  // Each block of a message is its own entry.
   const messageId = textOf(message.id)
   const isMore = before !== undefined && messageId !== undefined && before.messageId === messageId
   const text = objectsOf(message.content).map(

@@ -1,4 +1,4 @@
-/** One turn: claude started, its message given to it, what it says read to the `result`. */
+/** Runs one turn: starts claude, sends the prompt, and reads its output up to the `result`. */
 import type { AgentEvent, AgentHost, JsonObject, PrivateFile } from 'substrat/provider'
 import { objectOf, textOf } from '../../shared/src/program/json.js'
 import { type JsonProgram, launchJsonProgram } from '../../shared/src/program/program.js'
@@ -16,15 +16,15 @@ import type { Permissions } from './permission.js'
 import type { ClaudeSettings } from './settings.js'
 import { isSessionId } from './state.js'
 
-/** After its result claude writes its transcript and stops what it started. */
+/** Time to write its transcript and stop its children after the `result`. */
 const END_GRACE_MS = 3000
-/** What was interrupted is written too, but whoever has stopped the turn waits for it. */
+/** The same for a stopped turn: shorter, because the command that stopped it waits. */
 const STOPPED_GRACE_MS = 500
-/** An interrupted claude ends within milliseconds; one that hangs is terminated. */
+/** A claude that has not ended this long after the interrupt hangs and is terminated. */
 const INTERRUPT_GRACE_MS = 700
-/** One `can_use_tool` may come with others, which are asked about together. */
+/** Claude can send several `can_use_tool` at once. Requests within this time are one wait. */
 const GATHER_ASKS_MS = 100
-/** For the result of a turn that was interrupted because it asks; nothing is lost without it. */
+/** Time for the `result` of a turn that was interrupted for the user. Nothing is lost without it. */
 const ASK_END_MS = 3000
 
 const SAID_CHARACTERS_MAX = 1024 * 1024
@@ -35,17 +35,17 @@ export interface Turn {
   signal: AbortSignal
   sessionId: string
   resumes: boolean
-  /** The uuid of the message in claude's transcript. */
+  /** The uuid of the prompt in claude's transcript. */
   promptId: string
   prompt: string
   permissions: Permissions
-  /** It runs, from now on until `finish`. */
+  /** Called when the program runs; it runs until `finish`. */
   onProgram(program: JsonProgram): void
-  /** Claude has begun another session than it was told to. */
+  /** Called when claude reports another session id than the requested one. */
   onSession(sessionId: string): AgentEvent[]
-  /** The model says something, and the message of the turn is in the transcript, or on its way there. */
+  /** Called when the model answers: the transcript now has the prompt, or soon will. */
   onAnswer(): AgentEvent[]
-  /** What the transcript says of a turn that ended without a result: its reply, if it came to its end. */
+  /** The reply of a turn that ended without a `result`, if the transcript shows its end. */
   replyInStore(): Promise<string | undefined>
 }
 
@@ -76,7 +76,7 @@ export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
     })
     const reading = new Reading(turn, program)
     for await (const message of program.messages()) {
-      // It has read them by then.
+      // Claude has read the files by now.
       if (message.type === 'system' && message.subtype === 'init') removeFiles()
       yield* reading.take(message)
       if (message.type !== 'result') continue
@@ -128,7 +128,7 @@ class Reading {
     ]
   }
 
-  /** Of the model, since the last tool; for a refusal, whose text is in no reply. */
+  /** Collects the model's text since the last tool call, for a refusal, which has no reply. */
   private hear(message: JsonObject, events: AgentEvent[]): void {
     if (!isOfModel(message)) return
     for (const event of events) {
@@ -140,13 +140,13 @@ class Reading {
   *end(result: JsonObject): Iterable<AgentEvent> {
     const usage = usageOf(result)
     if (usage !== undefined) yield { type: 'usage', usage }
-    // Also while it was being asked about: who has stopped the turn does not want to be asked.
+    // Also if a request is pending: the user has stopped the turn and must not be asked.
     this.turn.signal.throwIfAborted()
     if (this.isAsking) {
       yield* this.wait()
       return
     }
-    yield* this.events.unfinishedEvents('it did not end within the turn')
+    yield* this.events.unfinishedEvents('the turn ended before this call')
     if (result.is_error === true) throw failureOfResult(result, this.signs)
     const failed = failureOfEnd(result, this.signs)
     if (failed !== undefined) throw failed
@@ -160,7 +160,7 @@ class Reading {
     }
     const exit = await this.program.exited
     const reply = await this.turn.replyInStore()
-    yield* this.events.unfinishedEvents('the program ended before it')
+    yield* this.events.unfinishedEvents('the program ended before this call')
     if (reply === undefined)
       throw failureOfExit(exit, await this.program.complaint(), this.turn.settings.command, this.signs)
     yield { type: 'done', reply }
@@ -168,15 +168,15 @@ class Reading {
 
   private *wait(): Iterable<AgentEvent> {
     const { kind, asks } = this.turn.permissions
-    yield* this.events.unfinishedEvents('not run: it waits for a person')
+    yield* this.events.unfinishedEvents('not run: it waits for a decision of the user')
     yield { type: 'wait', kind, asks }
   }
 
-  /** Claude asks whether it may use a tool; anything else that it may ask is no affair of ours. */
+  /** Answers `can_use_tool`. Other control requests are refused. */
   private control({ request_id, request }: JsonObject): void {
     const { subtype, ...rest } = objectOf(request) ?? {}
     if (subtype !== 'can_use_tool') {
-      const error = `substrat does not answer ${String(subtype)}`
+      const error = `substrat does not support ${String(subtype)}`
       this.program.write({ type: 'control_response', response: { subtype: 'error', request_id, error } })
       return
     }
@@ -191,7 +191,7 @@ class Reading {
   }
 }
 
-/** What claude says in its place, of an API that fails, may be all that there is. */
+/** Text that claude writes instead of the model, about an API error, is not an answer. */
 function isOfModel({ type, message }: JsonObject): boolean {
   return type === 'stream_event' || (type === 'assistant' && objectOf(message)?.model !== '<synthetic>')
 }
