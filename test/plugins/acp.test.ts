@@ -197,7 +197,7 @@ describe('what the agent does', () => {
         type: 'tool_finished',
         call_id: 'c4',
         tool: 'sleep',
-        output: 'the turn ended before this call',
+        output: 'still running when the turn ended',
         is_error: true,
       },
     ])

@@ -122,16 +122,16 @@ describe('its check', () => {
   }
 
   test.each<[string, Record<string, string>]>([
-    ['sandbox is', { sandbox: 'none' }],
+    ['the option sandbox must be one of', { sandbox: 'none' }],
     ['command names no program', { command: ' ' }],
     ['command has a quote without its end', { command: "codex 'x" }],
-    ['args may not have --ephemeral', { args: '--ephemeral' }],
-    ['args may not have --cd', { args: '--cd=/' }],
-    ['args may not have resume', { args: 'resume x' }],
+    ['the option args must not contain --ephemeral', { args: '--ephemeral' }],
+    ['the option args must not contain --cd', { args: '--cd=/' }],
+    ['the option args must not contain resume', { args: 'resume x' }],
     ['is not key=value', { config: 'model_reasoning_effort' }],
     ['codex exec cannot ask for permission', { config: 'approval_policy="on-request"' }],
-    ['offline_timeout is no duration', { offline_timeout: '5' }],
-    ['offline_timeout is no duration', { offline_timeout: '999h' }],
+    ['the option offline_timeout must be a duration', { offline_timeout: '5' }],
+    ['the option offline_timeout must be a duration', { offline_timeout: '999h' }],
   ])('refuses what cannot work: %s', async (why, options) => {
     expect(await refusal(options)).toMatch(/^misconfigured: /)
     expect(await refusal(options)).toContain(why)

@@ -80,7 +80,7 @@ describe('a turn', () => {
       started('item_6', 'notes/kill', { a: 1 }),
       finished('item_6', 'notes/kill', 'MCP tool call requires approval, but approval policy is never', true),
       started('item_7', 'command_execution', { command: still }),
-      finished('item_7', 'command_execution', 'it was still running when the turn ended', true),
+      finished('item_7', 'command_execution', 'still running when the turn ended', true),
     ])
     expect(replyIn({ events, error: undefined })).toBe('That is done.')
     expect(events.filter(({ type }) => type === 'text')).toEqual([

@@ -28,7 +28,7 @@ describe('a command that reads', () => {
     const output = outputOf(stubborn(mark), '/', time.signal)
     await waitFor(() => pidsIn(mark).length === 2, 'its start')
     time.abort()
-    await expect(output).rejects.toThrow('not waited for any longer')
+    await expect(output).rejects.toThrow('was aborted')
     await waitFor(() => !pidsIn(mark).some(isAlive), 'its death')
   })
 

@@ -216,7 +216,7 @@ describe('a turn', () => {
     ])
     expect(turn.reply).toBe('there')
     expect(eventsOf(turn, 'note')).toEqual([
-      { type: 'note', text: 'opencode asks the model again in 2 s: Rate limit reached' },
+      { type: 'note', text: 'opencode retries the model request in 2 s: Rate limit reached' },
     ])
   })
 
@@ -232,7 +232,7 @@ describe('a turn', () => {
 
   test('in which it asks the person a question goes on with what substrat answers', async () => {
     const { reply } = await new OpenCode().turn([{ 'ask a question': [{ question: 'which?' }] }])
-    expect(reply).toMatch(/^Nobody is there/)
+    expect(reply).toMatch(/^No user is present/)
   })
 
   const TOO_LONG = [{ type: 'compaction', auto: true }]
@@ -378,7 +378,7 @@ describe('an OpenCode that dies or hangs', () => {
       options: { command: `wrapped() { ${agent.command} "$@"; true; }; wrapped` },
     })
     expect(turn.failure?.failure).toEqual({ type: 'crashed', ended_early: true })
-    expect(turn.failure?.message).toContain('exited 0 before the turn had ended')
+    expect(turn.failure?.message).toContain('exited 0 before the end of the turn')
   })
 
   test('takes an abort, or is killed', async () => {

@@ -59,7 +59,7 @@ export class ToolCalls {
         type: 'tool_finished',
         call_id,
         tool,
-        output: 'the turn ended before this call',
+        output: 'still running when the turn ended',
         is_error: true,
       }
     }

@@ -146,7 +146,7 @@ class Reading {
       yield* this.wait()
       return
     }
-    yield* this.events.unfinishedEvents('the turn ended before this call')
+    yield* this.events.unfinishedEvents('still running when the turn ended')
     if (result.is_error === true) throw failureOfResult(result, this.signs)
     const failed = failureOfEnd(result, this.signs)
     if (failed !== undefined) throw failed
@@ -160,7 +160,7 @@ class Reading {
     }
     const exit = await this.program.exited
     const reply = await this.turn.replyInStore()
-    yield* this.events.unfinishedEvents('the program ended before this call')
+    yield* this.events.unfinishedEvents('the program ended during this call')
     if (reply === undefined)
       throw failureOfExit(exit, await this.program.complaint(), this.turn.settings.command, this.signs)
     yield { type: 'done', reply }

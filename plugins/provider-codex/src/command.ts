@@ -1,4 +1,4 @@
-/** The command line of a turn. */
+/** Builds the command line of a turn. */
 import type { LaunchCommand, McpStdioServer, ProviderSettings } from 'substrat/provider'
 import { directLaunch } from './native.js'
 import type { Sandbox, Settings } from './settings.js'
@@ -12,15 +12,18 @@ export interface TurnCommand {
   tools: McpStdioServer | null
 }
 
-/** Any of them lets codex write: it knows no finer grain than its sandbox. */
+/** Tools that allow codex to write. Its sandbox has no finer control. */
 const WRITING = ['all', 'shell', 'write_file', 'edit_file']
-/** More than one argument may have on Linux is 128 KiB. */
+/** Linux limits an argument to 128 KiB. */
 const ARGUMENT_BYTES_MAX = 120_000
 const STARTUP_SECONDS = 60
-/** Longer than any turn: a tool may wait for another agent, and it is substrat's clock that counts. */
+/** Longer than any turn: a tool can wait for another agent, and substrat applies its own limits. */
 const TOOL_SECONDS = 7 * 24 * 3600
 
-/** It says its process id, which is its group's too, in a line of the stream: so it can be interrupted, as by Ctrl-C. */
+/**
+ * The shell prints its process id, which is also its group's, and then becomes codex. The provider can then send
+ * SIGINT, as Ctrl-C does.
+ */
 const ANNOUNCED = 'printf \'{"type":"process","pid":%s}\\n\' "$$"; exec "$@"'
 
 export function commandOf({ settings, own, threadId, allow, tools }: TurnCommand): LaunchCommand {
@@ -40,7 +43,7 @@ export function commandOf({ settings, own, threadId, allow, tools }: TurnCommand
     ...(settings.model === null ? [] : ['--model', settings.model]),
     ...config.flatMap((value) => ['-c', value]),
     ...own.args,
-    // What follows `resume` is not read as the flags of `exec` are.
+    // Flags of `exec` must precede `resume`.
     ...(threadId === null ? [] : ['resume', threadId]),
     '-',
   ]
@@ -52,7 +55,10 @@ export function commandOf({ settings, own, threadId, allow, tools }: TurnCommand
   }
 }
 
-/** Of a new thread, which keeps its instructions. Those that are no argument of a command are put before the prompt. */
+/**
+ * Puts the instructions before the first prompt if they are too long for an argument. A thread keeps its
+ * instructions.
+ */
 export function promptOf(prompt: string, settings: ProviderSettings, threadId: string | null): string {
   const { instructions } = settings
   if (threadId !== null || instructions === null || instructions.trim() === '') return prompt
@@ -72,8 +78,9 @@ function sandboxFor(allow: string[]): Sandbox {
 }
 
 /**
- * Its variables go through the environment, not through arguments, which every user of the machine may read. Its calls
- * need no approval of codex's, which would refuse them: substrat decides about them itself.
+ * The variables of the tool server go through the environment, because every user of the machine can read arguments.
+ * Codex must approve the calls without asking, because it would refuse them otherwise. substrat decides about them
+ * itself.
  */
 function toolServer({ name, command, args, env }: McpStdioServer): string[] {
   const values = {
@@ -81,7 +88,8 @@ function toolServer({ name, command, args, env }: McpStdioServer): string[] {
     args: `[${args.map(toml).join(',')}]`,
     env_vars: `[${Object.keys(env).map(toml).join(',')}]`,
     default_tools_approval_mode: '"approve"',
-    // Without its tools an agent that was told of them goes wrong; a turn that fails at once says why.
+    // A missing tool server fails the turn at once. Otherwise the agent would work without the tools in its
+    // instructions.
     required: 'true',
     startup_timeout_sec: String(STARTUP_SECONDS),
     tool_timeout_sec: String(TOOL_SECONDS),
@@ -89,7 +97,7 @@ function toolServer({ name, command, args, env }: McpStdioServer): string[] {
   return Object.entries(values).map(([key, value]) => `mcp_servers.${name}.${key}=${value}`)
 }
 
-/** A string of TOML. What JSON escapes TOML reads so too; it takes neither a bare DEL nor half of a surrogate pair. */
+/** A TOML string. JSON escapes are valid TOML, except that TOML forbids a bare DEL and unpaired surrogates. */
 function toml(text: string): string {
   return JSON.stringify(text.replace(/\p{Surrogate}/gu, '\ufffd')).replaceAll('\u007f', '\\u007f')
 }

@@ -1,8 +1,8 @@
 /**
- * `codex`: OpenAI Codex, a process `codex exec` for each turn.
+ * `codex`: OpenAI Codex, one `codex exec` process per turn.
  *
- * It keeps the conversation (a thread) in a store of its own. `codex exec` cannot ask for permission: what its sandbox
- * does not let through fails, and it goes on without.
+ * Codex stores the conversation (a thread) itself. `codex exec` cannot ask for permission: an action that its sandbox
+ * does not permit fails, and codex continues without it.
  */
 import type { AgentHost, AgentProvider, AgentSession, ProviderSettings } from 'substrat/provider'
 import { failure } from '../../shared/src/failure.js'
@@ -20,8 +20,7 @@ const provider: AgentProvider = {
   create: async (settings, host) => open(undefined, settings, host),
   async restore(state, settings, host) {
     const thread = threadOf(state)
-    if (thread === undefined)
-      throw failure('session_lost', 'the state of this agent names no thread of codex')
+    if (thread === undefined) throw failure('session_lost', 'the recorded state names no thread of codex')
     return open(thread, settings, host)
   },
   async inspect(state, _settings, options) {
@@ -39,9 +38,9 @@ function open(known: Thread | undefined, settings: ProviderSettings, host: Agent
       }
       yield* runTurn({ prompt, thread, settings, host, options, keep })
     },
-    // No turn of it runs: where the next one begins is measured when it does.
+    // `rolloutBytes` is measured again when the next turn begins.
     suspend: async () => (thread === undefined ? null : encodeThread({ ...thread, rolloutBytes: null })),
-    // A turn ends its program itself, on every end that it can have.
+    // Every turn ends its program itself.
     stop: async () => undefined,
   }
 }

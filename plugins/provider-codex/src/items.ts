@@ -1,4 +1,4 @@
-/** Items of codex that are uses of its tools, as events of the contract. */
+/** Turns codex's items that are tool calls into events of the contract. */
 import type { AgentEvent, JsonObject } from 'substrat/provider'
 import { clippedInput, clippedText, objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
 
@@ -9,11 +9,11 @@ interface ToolUse {
   isError: boolean
 }
 
-/** The uses of tools of one turn. Each that is finished was started, and none is open when the turn is done. */
+/** The tool calls of one turn. Each finished call was started, and `close` finishes the rest. */
 export class ToolUses {
   private readonly open = new Map<string, string>()
 
-  /** `ownServer`: whose calls substrat records itself. */
+  /** `ownServer`: the server of substrat's tools, whose calls substrat records itself. */
   constructor(private readonly ownServer: string | undefined) {}
 
   *take(event: 'started' | 'completed', item: JsonObject): Iterable<AgentEvent> {
@@ -30,9 +30,9 @@ export class ToolUses {
     yield { type: 'tool_finished', call_id, tool, output: clippedText(output), is_error: isError }
   }
 
-  /** Commands that codex left in the background, and ends when it exits. */
+  /** Commands that codex runs in the background end when it exits. */
   *close(): Iterable<AgentEvent> {
-    const output = 'it was still running when the turn ended'
+    const output = 'still running when the turn ended'
     for (const [call_id, tool] of this.open)
       yield { type: 'tool_finished', call_id, tool, output, is_error: true }
     this.open.clear()
@@ -43,7 +43,7 @@ export class ToolUses {
   }
 }
 
-/** Undefined for what is no tool: messages, thoughts, its list of things to do, and what a later version adds. */
+/** Undefined for items that are not tool calls: messages, reasoning, to-do lists, and item types of later versions. */
 function useOf(item: JsonObject): ToolUse | undefined {
   const isError = item.status === 'failed' || item.status === 'declined'
   switch (item.type) {
@@ -87,7 +87,7 @@ function useOf(item: JsonObject): ToolUse | undefined {
   }
 }
 
-/** What it failed with is not in what it printed. */
+/** Adds the exit code, which the output does not have. */
 function outputOf({ aggregated_output, exit_code, status }: JsonObject): string {
   const output = textOf(aggregated_output) ?? ''
   if (status === 'declined') return `${output}[declined]`

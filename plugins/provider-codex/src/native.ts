@@ -1,6 +1,6 @@
 /**
- * The npm package of codex is a launcher in JavaScript: a whole Node that starts the program and waits for it. Started
- * directly, a turn takes a fifth less, and its signals need nobody who passes them on.
+ * The npm package starts codex from a launcher, a second Node process. Starting the program directly makes a turn a
+ * fifth faster, and signals reach it without the launcher's help.
  */
 import { readdirSync, realpathSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -8,13 +8,16 @@ import { delimiter, dirname, join, resolve } from 'node:path'
 
 export interface Launch {
   command: [string, ...string[]]
-  /** What the launcher tells the program. */
+  /** Variables that the launcher sets. */
   env: Record<string, string>
 }
 
 type Environment = Record<string, string | undefined>
 
-/** As it is, where it is not that launcher, or where what it launches is not found: it says itself what is wrong. */
+/**
+ * Returns the command unchanged if it is not the launcher, or if the program is not found. The launcher then reports
+ * the error itself.
+ */
 export function directLaunch(
   command: [string, ...string[]],
   workspace: string,
@@ -40,7 +43,7 @@ function nativeProgram(
     if (!launcher.endsWith('/node_modules/@openai/codex/bin/codex.js')) return undefined
     const platform = `@openai/codex-${process.platform}-${process.arch}/package.json`
     const vendor = join(dirname(createRequire(launcher).resolve(platform)), 'vendor')
-    // One folder, of the target that the package is built for.
+    // It has one directory, named after the target of the build.
     const [target, ...others] = readdirSync(vendor)
     if (target === undefined || others.length > 0) return undefined
     const file = join(vendor, target, 'bin/codex')
@@ -50,7 +53,7 @@ function nativeProgram(
   }
 }
 
-/** As a shell in the workspace finds it. */
+/** Finds the program as a shell in the workspace would. */
 function locate(program: string, workspace: string, { PATH = '' }: Environment): string {
   if (program.includes('/')) return resolve(workspace, program)
   const found = PATH.split(delimiter)

@@ -1,4 +1,4 @@
-/** Codex tries to reconnect for ever where there is no network: how long that may go on is for our clock to say. */
+/** Limits how long codex can be offline: codex itself tries to reconnect forever. */
 import type { JsonObject } from 'substrat/provider'
 import { failure } from '../../shared/src/failure.js'
 import { textOf } from '../../shared/src/program/json.js'
@@ -14,7 +14,7 @@ export class OfflineClock {
     return this.controller.signal
   }
 
-  /** It runs from the first attempt to reconnect until anything else is said. */
+  /** The clock runs from the first attempt to reconnect to the next message of any other kind. */
   hear({ type, message }: JsonObject): void {
     const text = type === 'error' ? textOf(message) : undefined
     if (text?.startsWith('Reconnecting') !== true) {

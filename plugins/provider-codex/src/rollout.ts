@@ -1,6 +1,7 @@
 /**
- * Codex's own store, read only: a file of JSON lines for each thread, `sessions/YYYY/MM/DD/rollout-<time>-<thread>.jsonl`,
- * to which each turn is appended. Its lines may be torn or full of NUL after a power loss; codex itself passes them over.
+ * Reads codex's store. Each thread has one JSONL file, `sessions/YYYY/MM/DD/rollout-<time>-<thread>.jsonl`, to which
+ * codex appends each turn. After a power loss, lines can be incomplete or full of NUL bytes. Codex ignores such
+ * lines, and so does this reader.
  */
 import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
@@ -15,18 +16,18 @@ import type { Thread } from './thread.js'
 
 type Environment = Record<string, string | undefined>
 
-/** A reply is in one line, escaped. */
+/** A line holds a whole reply, escaped. */
 const LINE_BYTES_MAX = 32 * 1024 * 1024
 
-/** How long the rollout of a thread is; null where there is none that can be read (one that is compressed, for instance). */
+/** The size of a thread's rollout; null if no readable one exists. A compressed one is not readable. */
 export async function rolloutBytes(threadId: string, environment: Environment): Promise<number | null> {
   const file = await findRollout(threadId, environment)
   return file === undefined ? null : (await stat(file)).size
 }
 
 /**
- * How the turn ended that began where the rollout ended before it. `heard`: what the turn's substrat lived to see, where it
- * is dead. Codex asks nobody for permission, so only a call of substrat's tools can have needed it.
+ * The outcome of the turn that began at `thread.rolloutBytes`. `heard`: what substrat had recorded of it before it
+ * died. Codex never asks for permission, so only calls of substrat's tools can have needed substrat.
  */
 export async function turnOutcome(
   thread: Thread,
@@ -35,12 +36,12 @@ export async function turnOutcome(
 ): Promise<Inspection> {
   const file = await findRollout(thread.id, environment)
   const start = thread.rolloutBytes
-  // A shorter one is not the file that was measured.
+  // A shorter file is not the one that was measured.
   if (file === undefined || start === null || (await stat(file)).size < start) return { outcome: 'unknown' }
   return firstTurn(readLines(createReadStream(file, { start }), LINE_BYTES_MAX), heard)
 }
 
-/** Only the first: what follows is of a person who went on with the thread in codex itself. */
+/** Reads only the first turn. Later ones belong to a user who continued the thread in codex itself. */
 async function firstTurn(
   lines: AsyncIterable<string | undefined>,
   heard: HeardOfTurn | undefined,
@@ -63,7 +64,7 @@ async function firstTurn(
   return { outcome: 'unfinished' }
 }
 
-/** Of substrat's tools: each is a call, and its output, in the conversation. */
+/** The calls of substrat's tools in the conversation, and their outputs. */
 class OwnCalls {
   private readonly unheard: Unheard
   private readonly open = new Set<string>()
@@ -88,7 +89,7 @@ class OwnCalls {
 }
 
 function payloadIn(line: string | undefined, type: 'event_msg' | 'response_item'): JsonObject | undefined {
-  // Most lines are the conversation, and long.
+  // Skips the long lines of the conversation without parsing them.
   if (line?.includes(`"${type}"`) !== true) return undefined
   try {
     const entry = objectOf(parseJson(line))
@@ -102,7 +103,7 @@ function isOneOf(type: unknown, ...names: string[]): boolean {
   return names.some((name) => name === type)
 }
 
-/** The newest days first: a thread that is gone on with is mostly of today. */
+/** Searches the newest days first: a continued thread is usually recent. */
 async function findRollout(threadId: string, environment: Environment): Promise<string | undefined> {
   const end = `-${threadId}.jsonl`
   const search = async (directory: string, depth: number): Promise<string | undefined> => {

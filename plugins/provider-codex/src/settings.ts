@@ -1,4 +1,4 @@
-/** What the options say, or why that cannot work. */
+/** Reads and checks the options. */
 import type { ProviderSettings } from 'substrat/provider'
 import { failure } from '../../shared/src/failure.js'
 import { wordsOf } from '../../shared/src/program/words.js'
@@ -7,9 +7,9 @@ const SANDBOXES = ['read-only', 'workspace-write', 'danger-full-access'] as cons
 export type Sandbox = (typeof SANDBOXES)[number]
 
 export interface Settings {
-  /** The program, with arguments where it needs some to be codex: `npx codex`. */
+  /** The program and any arguments that it needs: `npx codex`. */
   command: [string, ...string[]]
-  /** Undefined where what is allowed decides. */
+  /** Undefined if `--allow` decides. */
   sandbox: Sandbox | undefined
   args: string[]
   /** Values for `-c`. */
@@ -18,18 +18,18 @@ export interface Settings {
 }
 
 export const OPTIONS = {
-  command: 'the program, where it is not `codex` of the PATH',
-  sandbox: 'read-only, workspace-write or danger-full-access (else what --allow says: see the README)',
-  args: 'more arguments for codex exec, in words as a shell takes them',
-  config: "values of codex's config.toml for this agent: key=value, several with ; between them",
-  offline_timeout: 'give up when codex has had no connection for this long (5m)',
+  command: 'the program (codex)',
+  sandbox: 'read-only, workspace-write or danger-full-access (default: --allow decides; see the README)',
+  args: 'more arguments for codex exec, quoted as in a shell',
+  config: "values of codex's config.toml for this agent: key=value, separated by ;",
+  offline_timeout: 'fail the turn if codex has had no connection for this time (5m)',
 } satisfies Record<string, string>
 
 const OFFLINE_TIMEOUT_MS = 5 * 60_000
 const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000 }
-// What a timer of Node can take.
+// The longest delay of a Node timer.
 const MS_MAX = 2 ** 31 - 1
-/** Arguments that are ours, or without which a session cannot be gone on with. */
+/** Arguments that the provider sets, or with which a thread could not be continued. */
 const NOT_TAKEN = [
   '--json',
   '--ephemeral',
@@ -50,7 +50,7 @@ export function readSettings({ options }: ProviderSettings): Settings {
   if (refused !== undefined)
     throw failure(
       'misconfigured',
-      `args may not have ${refused}: how a turn is run is not for options to say`,
+      `the option args must not contain ${refused}: the provider decides how a turn runs`,
     )
   return {
     command: [program, ...more],
@@ -64,7 +64,10 @@ export function readSettings({ options }: ProviderSettings): Settings {
 function sandboxOf(text: string | undefined): Sandbox | undefined {
   const sandbox = SANDBOXES.find((known) => known === text)
   if (text === undefined || sandbox !== undefined) return sandbox
-  throw failure('misconfigured', `sandbox is ${SANDBOXES.join(', ')}; not ${JSON.stringify(text)}`)
+  throw failure(
+    'misconfigured',
+    `the option sandbox must be one of ${SANDBOXES.join(', ')}, not ${JSON.stringify(text)}`,
+  )
 }
 
 /** A semicolon within quotes is part of a value. */
@@ -74,11 +77,14 @@ function configOf(text: string): string[] {
     .filter((value) => value !== '')
   for (const value of values) {
     if (!/^[^=\s]+\s*=/.test(value))
-      throw failure('misconfigured', `config has ${JSON.stringify(value)}, which is not key=value`)
+      throw failure(
+        'misconfigured',
+        `the option config contains ${JSON.stringify(value)}, which is not key=value`,
+      )
     if (/^approval_policy\s*=(?!\s*"?never"?\s*$)/.test(value)) {
       throw failure(
         'misconfigured',
-        'codex exec cannot ask for permission, so approval_policy has no use: say with --option sandbox=… or --allow what it may do',
+        'codex exec cannot ask for permission, so approval_policy has no effect; use --option sandbox=… or --allow',
       )
     }
   }
@@ -92,6 +98,6 @@ function durationMs(text: string | undefined): number {
   if (ms > 0 && ms <= MS_MAX) return ms
   throw failure(
     'misconfigured',
-    `offline_timeout is no duration such as 90s, 5m or 1h: ${JSON.stringify(text)}`,
+    `the option offline_timeout must be a duration such as 90s, 5m or 1h, not ${JSON.stringify(text)}`,
   )
 }

@@ -1,12 +1,12 @@
-/** What substrat keeps of a thread of codex. */
+/** The state of a thread that substrat logs. */
 import { countOf, textOf } from '../../shared/src/program/json.js'
 import { decodeState, encodeState } from '../../shared/src/program/state.js'
 
 export interface Thread {
   id: string
-  /** The size of its rollout before the turn that runs: what follows is that turn. Null where that is not known. */
+  /** Size of the rollout before the current turn, which is everything after it. Null if unknown. */
   rolloutBytes: number | null
-  /** Of all its turns so far: codex says no other. */
+  /** Totals of the thread: codex reports no others. */
   inputTokens: number
   outputTokens: number
 }
@@ -20,12 +20,12 @@ export function encodeThread({ id, rolloutBytes, inputTokens, outputTokens }: Th
   })
 }
 
-/** A word of a command line, and the end of a file's name: what steers neither. */
+/** The id becomes an argument and part of a file name, so only these characters are safe. */
 export function isThreadId(id: string | undefined): id is string {
   return id !== undefined && /^\w[\w-]{0,127}$/.test(id)
 }
 
-/** Undefined where it names no thread. */
+/** Undefined if the state names no thread. */
 export function threadOf(state: Uint8Array | null): Thread | undefined {
   const { thread_id, rollout_bytes, input_tokens, output_tokens } = decodeState(state) ?? {}
   const id = textOf(thread_id)

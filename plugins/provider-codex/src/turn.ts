@@ -1,8 +1,10 @@
 /**
- * One turn: a process `codex exec`, its prompt on stdin.
+ * One turn: a `codex exec` process with its prompt on stdin.
  *
- * Invariants: the thread's id goes out before anything else of it; only `turn.completed`, or codex's own store, makes a
- * reply, never an exit code; nothing of its group runs when the turn has ended.
+ * Invariants:
+ * - The thread id is yielded before any other event of the thread.
+ * - Only `turn.completed` or codex's own store makes a reply, never an exit code.
+ * - After the turn no process of its group runs.
  */
 import type {
   AgentEvent,
@@ -26,20 +28,20 @@ import { encodeThread, isThreadId, type Thread } from './thread.js'
 
 export interface Turn {
   prompt: string
-  /** Undefined for the first. */
+  /** Undefined for the first turn. */
   thread: Thread | undefined
   settings: ProviderSettings
   host: AgentHost
   options: TurnCallOptions
-  /** What is known of the thread from now on. */
+  /** Replaces the state of the thread. */
   keep(thread: Thread): void
 }
 
-/** For what it does after the end of a turn: it saves its thread and stops its servers. */
+/** Time for codex to save its thread and stop its servers after a turn. */
 const EXIT_GRACE_MS = 3000
-/** Failures that codex itself tries again after. */
+/** Failures after which codex retries by itself. */
 const PASSING = ['crashed', 'unreachable', 'timeout', 'overloaded']
-/** Interrupted, it says in its store that the turn was aborted and ends its commands, which are in groups of their own. */
+/** Time for an interrupted codex to record the abort and end its commands, which have their own process groups. */
 const INTERRUPT_GRACE_MS = 500
 
 export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
@@ -76,7 +78,7 @@ async function measureRollout(thread: Thread): Promise<Thread> {
   return { ...thread, rolloutBytes: await rolloutBytes(thread.id, process.env) }
 }
 
-/** Of a turn that it completed, also where it was killed before it could say so. */
+/** The reply of a completed turn, even if codex was killed before it could report the end. */
 async function replyOf(
   reader: TurnReader,
   program: JsonProgram,
@@ -86,7 +88,7 @@ async function replyOf(
   if (reader.failed !== undefined) throw reader.failure(reader.failed)
   if (reader.isOver) return reader.reply
   signal.throwIfAborted()
-  // What its store says counts only when nothing writes there any more.
+  // Read the store only after every process that writes to it has ended.
   await program.finish(EXIT_GRACE_MS)
   if (reader.thread !== undefined) {
     const stored = await turnOutcome(reader.thread, process.env)
@@ -94,7 +96,7 @@ async function replyOf(
   }
   const exit = await program.exited
   const last = reader.lastError === undefined ? undefined : reader.failure(reader.lastError)
-  // One that was killed while it tried again has met nothing that ends the turn.
+  // Codex was killed during a retry, so the last error did not end the turn.
   if (last !== undefined && (killerOf(exit) === undefined || !PASSING.includes(last.failure.type))) throw last
   throw exitFailure(command[0], exit, await program.complaint(), reader.hasBegun)
 }
@@ -102,9 +104,9 @@ async function replyOf(
 class TurnReader {
   thread: Thread | undefined
   reply = ''
-  /** What a turn failed with that codex ended itself. */
+  /** The error of a turn that codex itself ended. */
   failed: string | undefined
-  /** Nothing has come since. */
+  /** The latest error, unless an item followed it. */
   lastError: string | undefined
   isOver = false
   hasBegun = false
@@ -163,17 +165,17 @@ class TurnReader {
     return { type: 'state', state: encodeThread(thread) }
   }
 
-  /** As Ctrl-C does, which codex understands better than SIGTERM: that leaves its commands running. */
+  /** Sends SIGINT, as Ctrl-C does. After SIGTERM codex would leave its commands running. */
   interrupt(): void {
     if (this.processId === undefined) return
     try {
       process.kill(-this.processId, 'SIGINT')
     } catch {
-      // It is gone.
+      // The process has ended.
     }
   }
 
-  /** A thread that is gone on with has its id already. */
+  /** A continued thread already has its id. */
   private *startEvents(id: string | undefined): Iterable<AgentEvent> {
     if (!isThreadId(id) || id === this.thread?.id) return
     yield this.know({ id, rolloutBytes: 0, inputTokens: 0, outputTokens: 0 })
@@ -191,7 +193,7 @@ class TurnReader {
     }
   }
 
-  /** One that it recovers from, or one that the turn fails with in the next event. */
+  /** Codex can recover from this error, or report it again as `turn.failed`. */
   private *error(message: string): Iterable<AgentEvent> {
     this.lastError = message
     if (message.startsWith('Reconnecting')) yield* this.note(message)
@@ -203,7 +205,7 @@ class TurnReader {
     yield { type: 'note', text: `codex: ${text}` }
   }
 
-  /** It says what all turns of the thread have used. */
+  /** Codex reports the total of all turns in the thread. */
   private *usage(total: JsonObject): Iterable<AgentEvent> {
     const { thread } = this
     if (thread === undefined) return

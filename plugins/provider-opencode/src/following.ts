@@ -1,4 +1,4 @@
-/** What happens from the prompt until OpenCode is idle again: what it says, uses, asks for, and waits for. */
+/** Follows OpenCode's events from the prompt until it is idle again. */
 import type { AgentEvent, JsonObject, ProviderFailure, WaitAsk } from 'substrat/provider'
 import { failure } from '../../shared/src/failure.js'
 import { failureOfText } from '../../shared/src/program/failure-text.js'
@@ -9,21 +9,21 @@ import type { Server } from './server.js'
 import { ToolParts } from './tool-parts.js'
 import type { TurnWork } from './work.js'
 
-/** Permissions that it asks for at once, for tools that it runs beside one another, are one wait. */
+/** OpenCode runs tools in parallel. Requests within this time are one wait. */
 const PARK_MS = 100
-/** A model that is to be asked again later than this, or has been asked so often, is substrat's to wait for. */
+/** OpenCode may retry at most this often, and at most this far in the future. Longer waits are substrat's. */
 const RETRY_MS_MAX = 20_000
 const RETRIES_MAX = 4
-/** What an OpenCode that was aborted because it is to wait has until its server is killed. */
+/** An OpenCode that must wait for the user has this long to end its turn before its server is killed. */
 const ABORT_GRACE_MS = 3000
 
 const ID_CHARACTERS_MAX = 200
-/** Answers that OpenCode has not taken yet: each holds a connection. */
+/** Limits unanswered requests to OpenCode, each of which holds a connection. */
 const UNTAKEN_MAX = 100
 
-/** Refused without a word, OpenCode ends the turn in its middle. */
-const DENIED = 'The person whom you asked has denied this.'
-const UNANSWERED = 'Nobody is there to answer: decide as you think best.'
+/** Without a message, a rejection would end OpenCode's turn. */
+const DENIED = 'The user has denied this.'
+const UNANSWERED = 'No user is present to answer. Decide by yourself.'
 
 export class Following {
   private readonly permissions: Permissions
@@ -31,7 +31,7 @@ export class Following {
   private readonly timers: NodeJS.Timeout[] = []
   private readonly answers = new Set<string>()
   private readonly textParts = new Set<string>()
-  /** The prompt, and what OpenCode puts after it by itself. */
+  /** Ids of the prompt and of the messages that OpenCode adds after it. */
   private readonly prompts: Set<string>
   private readonly words: string
   private untaken = 0
@@ -55,22 +55,22 @@ export class Following {
     return this.permissions.parked
   }
 
-  /** What went wrong, as it told it; the answer may not say so, or not yet. */
+  /** The error event of the turn. The answer may not have the error, or not yet. */
   get error(): JsonObject | undefined {
     return this.reported
   }
 
-  /** Ends when OpenCode is idle, after it had the prompt. */
+  /** Ends when OpenCode is idle after it received the prompt. */
   async *untilIdle(events: AsyncIterable<JsonObject>): AsyncGenerator<AgentEvent, void> {
     try {
       for await (const { type, properties } of events) {
         const { sessionID, ...facts } = objectOf(properties) ?? {}
-        // Also of the sessions that it opens for agents of its own.
+        // Requests can also come from the sessions of OpenCode's subagents.
         if (this.untaken > UNTAKEN_MAX || this.parked.length > UNTAKEN_MAX)
-          throw failure('crashed', `opencode asks more than ${UNTAKEN_MAX} questions at once`)
+          throw failure('crashed', `opencode sent more than ${UNTAKEN_MAX} requests at once`)
         if (type === 'permission.asked') this.permit(facts)
         else if (type === 'question.asked') this.answer(facts)
-        // One that names no session may be of this one: it counts where the turn has no other end.
+        // An error without a session can belong to this one. It counts if the turn has no other end.
         if (type === 'session.error' && sessionID === undefined) this.reported ??= objectOf(facts.error)
         if (sessionID !== this.sessionId) continue
         if (type === 'session.idle' && (this.isTaken || this.isAborted)) {
@@ -90,7 +90,7 @@ export class Following {
     throw new EventsEnded(await this.server.complaint())
   }
 
-  /** It is idle soon after. */
+  /** Asks OpenCode to end the turn; it is idle soon after. */
   abort(): void {
     if (!this.isAborted) this.post(`/session/${this.sessionId}/abort`, {})
     this.isAborted = true
@@ -128,16 +128,17 @@ export class Following {
       const told = failureOfText(`opencode: ${said}`, 'overloaded')
       throw failure(told.failure.type, told.message, told.failure.retry_after_ms ?? ms)
     }
-    yield { type: 'note', text: `opencode asks the model again in ${Math.ceil(ms / 1000)} s: ${said}` }
+    yield { type: 'note', text: `opencode retries the model request in ${Math.ceil(ms / 1000)} s: ${said}` }
   }
 
   private fail({ error }: JsonObject): void {
     const reason = objectOf(error)
     if (reason === undefined || this.isAborted) return
-    // Of the turn before, which was aborted: a server that is kept may tell it late.
+    // A kept server can report the abort of the previous turn late.
     if (!this.isTaken && reason.name === 'MessageAbortedError') return
     this.reported = reason
-    // It may come before, after or without the message that has it too, whose text may be worth having.
+    // The event can come before, after or without the message that has the same error. The text of that message is
+    // still wanted.
     if (this.answers.size === 0) throw failureOfError(reason)
   }
 
@@ -161,7 +162,7 @@ export class Following {
     })
   }
 
-  /** A server that cannot be reached is seen by the end of its events. */
+  /** Errors are ignored: a dead server also ends the events. */
   private post(path: string, body: object): void {
     this.untaken += 1
     const onTaken = (): void => {
@@ -171,16 +172,16 @@ export class Following {
   }
 }
 
-/** The server is gone, or says no more. */
+/** The server's events ended before the turn. */
 export class EventsEnded extends Error implements ProviderFailure {
   readonly failure = { type: 'crashed' as const }
 
   constructor(complaint: string) {
-    super(`opencode's server ended before the turn did: ${complaint}`)
+    super(`opencode's server ended before the end of the turn: ${complaint}`)
   }
 }
 
-/** Half a character has no place in a URL, and dots are a path of their own. */
+/** A URL cannot hold an unpaired surrogate, and a segment of dots would change the path. */
 function wellFormed(id: unknown): string {
   return String(id)
     .slice(0, ID_CHARACTERS_MAX)

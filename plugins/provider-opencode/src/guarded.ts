@@ -1,25 +1,31 @@
 /**
- * A command that only reads, and of which no record is kept: recovery could not find it, so it cannot be left behind.
+ * Runs a command that only reads. Its process group is not recorded, so recovery could not find it. It must therefore
+ * never outlive this process.
  *
- * Invariants: nothing of its group runs once its output is known, once nobody waits for it, or without us; it has no secret of ours.
+ * Invariants:
+ * - The group is dead once its output is known, the caller aborts, or this process dies.
+ * - The command receives no secret of substrat.
  */
 import { spawn } from 'node:child_process'
 
 const OUTPUT_BYTES_MAX = 256 * 1024 * 1024
 
-/** Node reports death by a real-time signal as exit 0, and half the output would count as all of it: they are ignored. */
+/**
+ * Node reports death by a real-time signal as exit 0, so partial output would count as complete. These signals are
+ * ignored.
+ */
 const REAL_TIME = Array.from({ length: 31 }, (_, index) => 34 + index).join(' ')
 
-/** Beside the command waits one that kills the whole group at the end of a pipe which only we hold open. */
+/** A guard process kills the whole group when a pipe closes that only this process holds open. */
 const GUARD = `command trap "" ${REAL_TIME} 2>/dev/null
   { trap "" HUP INT QUIT TERM; read -r _ <&3; kill -9 0; } </dev/null >/dev/null 2>&1 & exec 3<&-`
 
-/** What a person has given us, or another substrat: `host.launch` gives it to no program either. */
+/** Secrets of the user or of another substrat. `host.launch` withholds them from programs too. */
 const OURS = ['SUBSTRAT_TOKEN', 'SUBSTRAT_SERVER']
 
 /**
- * Its stdout; empty where it fails, or says more than is sensible. Rejects where it was killed, or could not be started: that
- * says nothing of what it would have said. Where the signal is aborted it is killed.
+ * Returns stdout, or an empty string if the command fails or prints too much. Rejects if the command was killed or
+ * could not start, because its output is then unknown. An aborted signal kills it.
  */
 export function outputOf(command: string, cwd: string, signal?: AbortSignal): Promise<string> {
   const others = Object.entries(process.env).filter(([name]) => !OURS.includes(name))
@@ -36,13 +42,13 @@ export function outputOf(command: string, cwd: string, signal?: AbortSignal): Pr
     let bytes = 0
     const settle = (output: string | Error): void => {
       signal?.removeEventListener('abort', stop)
-      // The guard is there still, and the number of the group with it.
+      // The guard is still alive, so the group id cannot have been reused.
       if (pid !== undefined) killGroup(pid)
       for (const stream of child.stdio) stream?.destroy()
       if (typeof output === 'string') resolve(output)
       else reject(output)
     }
-    const stop = (): void => settle(new Error(`${command} was not waited for any longer`))
+    const stop = (): void => settle(new Error(`${command} was aborted`))
     signal?.addEventListener('abort', stop, { once: true })
     if (signal?.aborted === true) stop()
     stdout?.on('data', (piece: Buffer) => {
@@ -52,7 +58,7 @@ export function outputOf(command: string, cwd: string, signal?: AbortSignal): Pr
     })
     child.on('error', settle)
     child.on('exit', (code, killer) => {
-      // What it left running may hold its output open.
+      // Processes that it left running can hold its stdout open.
       const settleWhole = (): void => {
         if (code === 0) settle(Buffer.concat(pieces).toString('utf8'))
         else if (killer === null && (code ?? 0) <= 128) settle('')
@@ -68,6 +74,6 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch {
-    // It has ended.
+    // The group has ended.
   }
 }

@@ -1,4 +1,7 @@
-/** `opencode`: OpenCode over its own server, which says more than its ACP does: retries, tools, tokens, and its store. */
+/**
+ * `opencode`: OpenCode over its own server, which reports more than its ACP: retries, tool names, tokens and stored
+ * sessions.
+ */
 import type { AgentProvider } from 'substrat/provider'
 import { sessionsOf } from '../../shared/src/program/kept-session.js'
 import { inspectTurn } from './inspect.js'
@@ -17,7 +20,7 @@ const provider: AgentProvider = {
     playTurn,
     stop: (server) => server.stop(0),
     letGo: (server) => server.letGo(),
-    // There is no prompt whose answer is to be looked for.
+    // Between turns no prompt is unanswered.
     atRest: (state) => ({ ...state, message_id: null }),
   }),
   inspect: inspectTurn,

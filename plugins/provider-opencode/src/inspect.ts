@@ -1,4 +1,4 @@
-/** What OpenCode's own store has of a turn whose process died: `opencode export` reads it, and starts no agent. */
+/** Reads the outcome of a turn whose process died with `opencode export`, which starts no agent. */
 import type { HeardOfTurn, Inspection, InspectOptions, JsonObject, ProviderSettings } from 'substrat/provider'
 import { Unheard } from '../../shared/src/program/heard.js'
 import { objectOf, objectsOf } from '../../shared/src/program/json.js'
@@ -7,7 +7,7 @@ import { answerTo, isWhole, resultsIn } from './messages.js'
 import { readSettings } from './settings.js'
 import { decode } from './state.js'
 
-/** OpenCode takes seconds to start, and on a busy machine a minute: substrat says by its signal how long it waits. */
+/** OpenCode takes seconds to start, on a busy machine up to a minute. substrat limits the time with its signal. */
 export async function inspectTurn(
   state: Uint8Array | null,
   settings: ProviderSettings,
@@ -15,7 +15,7 @@ export async function inspectTurn(
 ): Promise<Inspection> {
   if (state === null) return { outcome: 'unknown' }
   const { session_id, message_id } = decode(state)
-  // No turn of it was begun: what is there answers an earlier one.
+  // No turn was begun, so the last answer belongs to an earlier one.
   if (message_id === null) return { outcome: 'unknown' }
   const { command } = readSettings(settings)
   const text = await outputOf(`${command} export ${session_id}`, settings.workspace, options?.signal)

@@ -1,4 +1,7 @@
-/** A session's messages, as the API and the export have them: what the answer to a prompt is, and whether it is whole. */
+/**
+ * Finds the answer to a prompt in a session's messages, and decides whether it is complete. API and export have the
+ * same format.
+ */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AgentEvent, JsonObject, ProviderFailure, Usage } from 'substrat/provider'
 import { type FailureType, failure, refusedAfter } from '../../shared/src/failure.js'
@@ -9,20 +12,23 @@ import { countOf, objectOf, objectsOf, textOf } from '../../shared/src/program/j
 export interface Answered {
   reply: string
   usage: Usage
-  /** Why it ended; undefined where it has not. */
+  /** Why the last message ended; undefined if it has not. */
   finish: string | undefined
-  /** The last message has calls: with their results OpenCode asks the model again, also where that says `stop`, as some do. */
+  /**
+   * The last message has tool calls. OpenCode asks the model again with their results, even if `finish` is `stop`, as
+   * with some models.
+   */
   isCalling: boolean
   error: JsonObject | undefined
 }
 
 /**
- * Undefined where there is no answer to the prompt at all. The reply is its last message; and before that what the model
- * had ended with already, where the conversation was too long after it and OpenCode made it go on.
+ * Undefined without an answer to the prompt. The reply is the last message. If OpenCode continued because the
+ * conversation became too long, the reply also has the earlier end of the model.
  */
 export function answerTo(messages: JsonObject[], promptId: string): Answered | undefined {
   const said = saidTo(messages, promptId)
-  // A summary is for the model that goes on with it.
+  // A summary is only for the model.
   const answers = said.filter(({ info }) => objectOf(info)?.summary !== true)
   const last = answers.at(-1)
   if (last === undefined) return undefined
@@ -36,12 +42,15 @@ export function answerTo(messages: JsonObject[], promptId: string): Answered | u
     usage: said.map(usageOf).reduce(sum, { input_tokens: 0, output_tokens: 0 }),
     finish,
     isCalling: hasCalls(last),
-    // Also of a summary without which it cannot go on.
+    // Includes the error of a failed summary, without which OpenCode cannot continue.
     error: errorOf(last) ?? (isEnd(finish) ? undefined : errorOf(said.at(-1))),
   }
 }
 
-/** What the model said to the prompt, and to what OpenCode itself has put after it; no further than the next of a person. */
+/**
+ * The model's messages that answer the prompt, or a message that OpenCode added after it. Stops at the next prompt of
+ * a user.
+ */
 function saidTo(messages: JsonObject[], promptId: string): JsonObject[] {
   const at = messages.findIndex(({ info }) => objectOf(info)?.id === promptId)
   const [prompt, ...rest] = at === -1 ? [] : messages.slice(at)
@@ -60,15 +69,15 @@ function saidTo(messages: JsonObject[], promptId: string): JsonObject[] {
 }
 
 /**
- * Of a message by which OpenCode goes on with a turn: where it is too long, it has it summarised, and then tells the model
- * to go on, or puts the prompt once more.
+ * Whether OpenCode itself added this part to continue a turn. After it has summarised a long conversation, it tells
+ * the model to continue, or repeats the prompt.
  */
 export function isOwnPart({ type, auto, synthetic, text }: JsonObject, prompt: string): boolean {
   if (type === 'compaction') return auto === true
   return type === 'text' && (synthetic === true || text === prompt)
 }
 
-/** The results in what was said to the prompt: of substrat's tools the answers, of any other whether it failed. */
+/** The tool results among the messages that answer the prompt. */
 export function* resultsIn(
   messages: JsonObject[],
   promptId: string,
@@ -86,12 +95,12 @@ export function isWhole({ finish, error }: Answered): boolean {
   return error === undefined && isEnd(finish)
 }
 
-/** The model's own end. After `tool-calls` another message was to come; `unknown` is a stream that broke off. */
+/** The model ended by itself. After `tool-calls` another message was due; `unknown` means a broken stream. */
 function isEnd(finish: string | undefined): boolean {
   return finish === 'stop' || finish === 'length'
 }
 
-/** Of tools that OpenCode runs. */
+/** Whether the message calls tools that OpenCode runs. */
 function hasCalls({ parts }: JsonObject): boolean {
   return objectsOf(parts).some(
     ({ type, metadata }) => type === 'tool' && objectOf(metadata)?.providerExecuted !== true,
@@ -119,9 +128,9 @@ export function failureOfError({ name, data }: JsonObject): ProviderFailure {
   const known = FAILURES[String(name)]
   if (known !== undefined) return failure(known, said)
   if (name === 'MessageAbortedError') {
-    return failure('crashed', 'opencode says that the turn was aborted, but not by substrat')
+    return failure('crashed', 'opencode reports that the turn was aborted, but substrat did not abort it')
   }
-  // Of settings, and of no session.
+  // This "not found" is about settings, not about the session.
   if (/^(agent|model) not found/i.test(textOf(message) ?? '')) return failure('misconfigured', said)
   const told = failureOfText(statusCode === undefined ? said : `${said} (${String(statusCode)})`)
   const headers = objectOf(responseHeaders) as IncomingHttpHeaders | undefined
@@ -129,20 +138,23 @@ export function failureOfError({ name, data }: JsonObject): ProviderFailure {
   return failure(told.failure.type, told.message, told.failure.type === 'rate_limit' ? ms : undefined)
 }
 
-/** How a turn ends with this answer. `reported`: an error that OpenCode told of, which the answer may lack. */
+/** The end of a turn with this answer. `reported`: an error event that the answer may lack. */
 export function* endOf(answered: Answered, reported: JsonObject | undefined): Iterable<AgentEvent> {
   const { reply, usage, finish } = answered
   const error = answered.error ?? (isEnd(finish) ? undefined : reported)
   const isCut = finish === 'length' || error?.name === 'MessageOutputLengthError'
   if (error !== undefined && !isCut) throw failureSaying(reply, failureOfError(error))
   if (usage.input_tokens + usage.output_tokens > 0) yield { type: 'usage', usage }
-  if (finish === 'content-filter') throw refusedAfter(reply, 'opencode says content-filter')
+  if (finish === 'content-filter') throw refusedAfter(reply, 'the model refused to answer (content-filter)')
   if (!isCut && !isWhole(answered)) {
     const how = finish === undefined ? '' : `: its last message ended with ${finish}`
     throw failure('crashed', `opencode ended the turn without an answer${how}`)
   }
   if (isCut)
-    yield { type: 'note', text: 'the reply was cut short: the model reached the most tokens of a response' }
+    yield {
+      type: 'note',
+      text: 'the reply is incomplete: the model reached its maximum number of tokens per response',
+    }
   yield { type: 'done', reply }
 }
 
@@ -157,7 +169,7 @@ function textIn({ parts }: JsonObject): string {
     .join('')
 }
 
-/** With what it read from its cache, and what it thought, as other providers count. */
+/** Includes cached tokens and reasoning, as with other providers. */
 function usageOf({ info }: JsonObject): Usage {
   const { input, output, reasoning, cache } = objectOf(objectOf(info)?.tokens) ?? {}
   const { read, write } = objectOf(cache) ?? {}

@@ -1,15 +1,16 @@
 /**
- * What OpenCode asks permission for.
+ * Answers OpenCode's permission requests.
  *
- * Invariants: what is allowed, is a tool of substrat's, or was approved in these very words, is answered at once; what was
- * denied is rejected; anything else parks, and once something is parked nothing is allowed any more: the turn is aborted,
- * and a person is asked.
+ * Invariants:
+ * - A request for substrat's tools, for a permission in `allow`, or approved in these very words is granted at once.
+ * - A denied request is rejected.
+ * - Any other request is parked. From then on nothing is granted: the turn is aborted, and the user decides.
  */
 import type { JsonObject, WaitAnswer, WaitAsk } from 'substrat/provider'
 import { askedInput, Decisions } from '../../shared/src/program/decisions.js'
 import { objectOf, textOf } from '../../shared/src/program/json.js'
 
-/** The names of substrat's own tools, which people have in their `--allow`, as the permissions of OpenCode. */
+/** OpenCode's permissions for the substrat tool names that users put in `--allow`. */
 const PERMISSIONS: Record<string, string> = {
   shell: 'bash',
   read_file: 'read',
@@ -19,7 +20,7 @@ const PERMISSIONS: Record<string, string> = {
 }
 
 export class Permissions {
-  /** What a person has to decide. */
+  /** The requests that the user must decide. */
   readonly parked: WaitAsk[] = []
   private readonly decisions: Decisions
 
@@ -31,7 +32,7 @@ export class Permissions {
     this.decisions = new Decisions(decided)
   }
 
-  /** `request` is what `permission.asked` has. */
+  /** `request` has the properties of `permission.asked`. */
   judge(request: JsonObject): 'once' | 'reject' | 'park' {
     const permission = textOf(request.permission) || 'unnamed'
     const isParked = this.parked.length > 0
@@ -44,7 +45,7 @@ export class Permissions {
   }
 
   private isAllowed(permission: string): boolean {
-    // OpenCode puts the server's name before those of its tools; substrat asks about them itself.
+    // OpenCode prefixes tool names with their server's. substrat asks about its own tools itself.
     if (this.ownServer !== undefined && permission.startsWith(`${this.ownServer}_`)) return true
     return this.allow.some((tool) => tool === 'all' || (PERMISSIONS[tool] ?? tool) === permission)
   }

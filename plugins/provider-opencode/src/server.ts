@@ -1,8 +1,10 @@
 /**
- * OpenCode's server, as one turn uses it: its API.
+ * The HTTP API of OpenCode's server, as one turn uses it.
  *
- * Invariants: only who has the password, which is new for each server, may speak to it; after `stop` nothing of its group
- * runs; after `release` neither, but for a server that substrat keeps, which has nothing of the turn left in it.
+ * Invariants:
+ * - The password is new for each server, and the server accepts no request without it.
+ * - After `stop` no process of its group runs.
+ * - After `release` only a kept server runs, with nothing of the turn in it.
  */
 import { setMaxListeners } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
@@ -15,10 +17,10 @@ import { parseJson } from '../../shared/src/program/parse.js'
 import { timeoutSignal } from '../../shared/src/timeout-signal.js'
 
 const LINE_BYTES_MAX = 32 * 1024 * 1024
-/** Of an answer: the messages of a session are one. */
+/** The longest answer is a session's messages. */
 const BODY_BYTES_MAX = 64 * 1024 * 1024
 const TERMINATE_MS = 1500
-/** A server that is let go is not waited for longer. */
+/** Time for a kept server to disconnect substrat's tools. */
 const RELEASE_MS_MAX = 1000
 
 export interface Answer {
@@ -28,9 +30,9 @@ export interface Answer {
 
 interface Program {
   output(): string
-  /** All that was printed before this call is in `output` after it. A file needs no such wait. */
+  /** Afterwards `output` has everything printed before this call. Output to a file needs no wait. */
   untilSettled?(): Promise<void>
-  /** Not known of a server that an earlier turn has kept. */
+  /** Undefined for a server that an earlier turn kept. */
   exited?: Promise<Exit>
   kill(graceMs: number): Promise<void>
 }
@@ -46,28 +48,28 @@ export class Server {
     private readonly directory: string,
     private readonly isKept: boolean,
   ) {
-    // Each request that is open listens; a warning of Node's would be shown to the person.
+    // Each open request adds a listener. Node would print a warning about their number.
     setMaxListeners(0, this.closing.signal)
   }
 
-  /** The end of what it has printed, as a reason. */
+  /** The end of its output, as the reason of a failure. */
   async complaint(): Promise<string> {
     await this.program.untilSettled?.()
     return complaintIn(this.program.output())
   }
 
-  /** Throws where the server cannot be reached; whatever it answers is the caller's. */
+  /** Throws if the server cannot be reached. The caller handles the status. */
   async ask(method: Method, path: string, body?: object, timeoutMs?: number): Promise<Answer> {
     const response = await this.request(method, path, body, timeoutMs)
     return { status: response.statusCode ?? 0, body: parsedBody(await textIn(response, `${method} ${path}`)) }
   }
 
-  /** How it ended, where it has ended by then and that can be known. */
+  /** Its exit; undefined if it is still running or the exit cannot be known. */
   async exit(withinMs?: number): Promise<Exit | undefined> {
     return this.program.exited === undefined ? undefined : soonExited(this.program.exited, withinMs)
   }
 
-  /** What must succeed. */
+  /** Like `ask`, but throws unless the request succeeds. */
   async demand(method: Method, path: string, body?: object): Promise<unknown> {
     const answer = await this.ask(method, path, body)
     if (answer.status < 300) return answer.body
@@ -77,30 +79,30 @@ export class Server {
     )
   }
 
-  /** What happens in the directory, once it is listened to, until the server or this side ends it. */
+  /** The events of the directory, from now until the server or this side closes the connection. */
   async events(): Promise<AsyncIterable<JsonObject>> {
     const response = await this.request('GET', '/event')
     if (response.statusCode === 200) return eventsIn(response)
     throw failure('crashed', `opencode refused GET /event with ${response.statusCode}`)
   }
 
-  /** Tools for the model, for as long as the turn lasts. */
+  /** Offers substrat's tools to the model for this turn. */
   async addTools(name: string, config: object): Promise<void> {
     this.toolServer = name
     await this.demand('POST', '/mcp', { name, config })
   }
 
-  /** The turn is over, and it is idle. */
+  /** Leaves a kept server for the next turn, and stops any other. OpenCode must be idle. */
   async release(): Promise<void> {
     if (!this.isKept) return this.stop()
     const path = `/mcp/${this.toolServer}/disconnect`
-    // Tools that are gone with the turn would only fail.
+    // The tool server ends with the turn, and its tools would only fail.
     if (this.toolServer !== undefined) await this.ask('POST', path, {}, RELEASE_MS_MAX)
     this.isReleased = true
     this.hangUp()
   }
 
-  /** After `release` a server that is kept stays. */
+  /** Stops the server, unless it was released. */
   async letGo(): Promise<void> {
     if (!this.isReleased) await this.stop(0)
   }
@@ -110,7 +112,7 @@ export class Server {
     await this.program.kill(graceMs)
   }
 
-  /** Whatever is still asked of it is given up. */
+  /** Aborts all open requests. */
   hangUp(): void {
     this.closing.abort()
   }
@@ -124,7 +126,7 @@ export class Server {
       auth: `${USER}:${this.handle.password}`,
       headers: { 'content-type': 'application/json' },
       signal: timeoutMs === undefined ? signal : AbortSignal.any([signal, timeoutSignal(timeoutMs)]),
-      // A connection that is kept would be met again by the next server, which may have the same port.
+      // A pooled connection could reach the next server, which can get the same port.
       agent: false as const,
     }
     return new Promise((resolve, reject) => {
@@ -151,7 +153,7 @@ async function* eventsIn(body: IncomingMessage): AsyncIterable<JsonObject> {
       if (event !== undefined) yield event
     }
   } catch {
-    // The server has died, or was let go: what it has said is all.
+    // The server died or was released. Its earlier events are complete.
   }
 }
 

@@ -1,4 +1,4 @@
-/** The session of a turn: new, or the one of an earlier turn, with substrat's tools beside its own. */
+/** Opens the session of a turn, new or existing, and offers it substrat's tools. */
 import { failure } from '../../shared/src/failure.js'
 import { objectOf, textOf } from '../../shared/src/program/json.js'
 import { type Server, wordsOf } from './server.js'
@@ -6,7 +6,7 @@ import { readSettings } from './settings.js'
 import { isSessionId } from './state.js'
 import type { TurnWork } from './work.js'
 
-/** As `--option permission=ask` has them; the last rule that fits decides. */
+/** The rules of `--option permission=ask`. The last rule that matches decides. */
 const ASK = ['edit', 'bash', 'webfetch', 'websearch', 'task', 'external_directory'].map((permission) => ({
   permission,
   pattern: '*',
@@ -23,13 +23,14 @@ export async function openSession(server: Server, { state, settings, host }: Tur
   if (state === null) {
     const id = textOf(objectOf(await server.demand('POST', '/session', rules))?.id)
     if (id === undefined || !isSessionId(id))
-      throw failure('invalid_response', 'opencode made a session without an id that is one')
+      throw failure('invalid_response', 'opencode opened a session without a valid id')
     return id
   }
   const { status, body } = await server.ask('GET', `/session/${state.session_id}`)
   if (status === 404) {
-    throw failure('session_lost', `opencode has no session ${state.session_id} any more: ${wordsOf(body)}`)
+    throw failure('session_lost', `opencode no longer has session ${state.session_id}: ${wordsOf(body)}`)
   }
-  if (status >= 300) throw failure('crashed', `opencode cannot open ${state.session_id}: ${wordsOf(body)}`)
+  if (status >= 300)
+    throw failure('crashed', `opencode cannot open session ${state.session_id}: ${wordsOf(body)}`)
   return state.session_id
 }

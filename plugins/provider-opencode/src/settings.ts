@@ -1,12 +1,12 @@
-/** What an agent of OpenCode is configured with: options, read and checked without touching anything. */
+/** Reads and checks the options without side effects. */
 import type { ProviderSettings } from 'substrat/provider'
 import { failure } from '../../shared/src/failure.js'
 
 export const OPTIONS = {
-  command: 'the shell words that run OpenCode (opencode)',
-  agent: 'the agent of OpenCode: build, plan, or one of your own',
+  command: 'shell command that runs OpenCode (opencode)',
+  agent: "OpenCode's agent: build, plan or one of your own",
   permission:
-    'ask: it asks before it changes files, runs commands and fetches pages; else as it is configured',
+    "ask: a new session asks before it edits, runs commands, fetches or searches (default: OpenCode's configuration)",
 } satisfies Record<string, string>
 
 export interface Settings {
@@ -19,9 +19,12 @@ export interface Settings {
 export function readSettings({ model, options }: ProviderSettings): Settings {
   const { command = 'opencode', agent, permission } = options
   if (command.trim() === '')
-    throw failure('misconfigured', 'command is empty; it is opencode where none is given')
+    throw failure('misconfigured', 'the option command is empty; omit it, or name the program')
   if (permission !== undefined && permission !== 'ask') {
-    throw failure('misconfigured', `permission is ask or not given: ${JSON.stringify(permission)}`)
+    throw failure(
+      'misconfigured',
+      `the option permission must be ask or omitted, not ${JSON.stringify(permission)}`,
+    )
   }
   return { command, agent, model: modelOf(model), asksAlways: permission === 'ask' }
 }
@@ -32,7 +35,7 @@ function modelOf(model: string | null): Settings['model'] {
   if (providerID === undefined || modelID === undefined) {
     throw failure(
       'misconfigured',
-      `a model of OpenCode is PROVIDER/MODEL, as \`opencode models\` lists them: ${model}`,
+      `a model of OpenCode has the form PROVIDER/MODEL, not ${model}; list them: opencode models`,
     )
   }
   return { providerID, modelID }

@@ -1,9 +1,10 @@
 /**
- * How a turn comes to a server: the one that an earlier turn has kept, where it answers and does nothing; else a new one,
- * which is kept where substrat keeps any.
+ * Gives a turn a server: the one that an earlier turn kept if it answers and is idle, or else a new one.
  *
- * Invariants: a server has one agent. None is used that does not answer at once, or that goes on with something: a turn
- * that is over may have died without it.
+ * Invariants:
+ * - A server serves one agent.
+ * - A server that does not answer at once, or that cannot be made idle, is not used: a turn that died can still run
+ *   in it.
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,7 +17,7 @@ import { complaintIn, Server, USER } from './server.js'
 
 const START_MS_MAX = 60_000
 const HEALTH_MS_MAX = 1000
-/** What it has to be idle in, after it was told to stop what it does. */
+/** Time to become idle after an abort. */
 const ABORT_MS_MAX = 3000
 const POLL_MS = 15
 const OUTPUT_BYTES_KEPT = 64 * 1024
@@ -24,7 +25,7 @@ const LISTENING = /\bhttp:\/\/\S+(?=\s)/
 
 export interface Start {
   server: Server
-  /** What the person should know of it. */
+  /** A note for the user. */
   note?: string
 }
 
@@ -39,11 +40,11 @@ export async function startServer(
   const warm = await reopenServer(kept, directory)
   if (warm !== undefined) return { server: warm }
   await kept.kill(0)
-  const note = 'the server that opencode had kept does not answer: starting another'
+  const note = 'the kept opencode server does not answer; starting a new one'
   return { server: await launchServer(host, command, directory, signal), note }
 }
 
-/** Undefined where it cannot be used. */
+/** Undefined if the server cannot be used. */
 async function reopenServer(kept: KeptServer, directory: string): Promise<Server | undefined> {
   const handle = handleOf(kept.handle)
   if (handle === undefined) return undefined
@@ -52,7 +53,7 @@ async function reopenServer(kept: KeptServer, directory: string): Promise<Server
     const health = objectOf((await server.ask('GET', '/global/health', undefined, HEALTH_MS_MAX)).body)
     if (health?.healthy === true && (await isIdle(server))) return server
   } catch {
-    // It is dead, or hangs.
+    // The server is dead or hangs.
   }
   server.hangUp()
   return undefined
@@ -103,7 +104,7 @@ async function launchServer(
   }
 }
 
-/** Its output is drained, and the end of it kept. */
+/** Starts a server that ends with the turn, and keeps the end of its output. */
 async function launchedForTurn(
   host: AgentHost,
   launch: LaunchCommand,
@@ -120,7 +121,7 @@ async function launchedForTurn(
   return { output: text, untilSettled: settled, exited: program.exited, kill }
 }
 
-/** Its URL, once it has printed it. */
+/** The server's URL, once it has printed it. */
 async function untilListening(running: Running, command: string, signal: AbortSignal): Promise<string> {
   let exit: Awaited<LaunchedProgram['exited']> | undefined
   running.exited.then((told) => {
@@ -132,15 +133,15 @@ async function untilListening(running: Running, command: string, signal: AbortSi
     const url = LISTENING.exec(running.output())?.[0]
     if (hasEnded === undefined && url !== undefined) return url
     if (hasEnded === undefined) continue
-    // What it left running may still be about to say why.
+    // Its children can still be about to print the reason.
     await (running.untilSettled?.() ?? sleep(QUIET_MS))
     const { code } = hasEnded
     const how = wordsOfExit(hasEnded)
     const type = code === 127 || code === 126 ? 'misconfigured' : 'crashed'
-    throw failure(type, `${command} serve ${how} before it listened: ${complaintIn(running.output())}`)
+    throw failure(type, `${command} serve ${how} before it was listening: ${complaintIn(running.output())}`)
   }
   const why = complaintIn(running.output())
-  throw failure('timeout', `${command} serve does not listen after ${START_MS_MAX / 1000} s: ${why}`)
+  throw failure('timeout', `${command} serve was not listening after ${START_MS_MAX / 1000} s: ${why}`)
 }
 
 function handleOf(bytes: Uint8Array): { url: string; password: string } | undefined {

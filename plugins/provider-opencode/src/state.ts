@@ -1,15 +1,15 @@
-/** What is kept of a conversation between turns. */
+/** The state of a session that substrat logs. */
 import { failure } from '../../shared/src/failure.js'
 import { textOf } from '../../shared/src/program/json.js'
 import { decodeState, encodeState } from '../../shared/src/program/state.js'
 
 export interface NativeState {
   session_id: string
-  /** Of the prompt of the turn, by which its answer is known; null between turns. */
+  /** Id of the turn's prompt, by which its answer is found; null between turns. */
   message_id: string | null
 }
 
-/** A part of a path of its API: what leads nowhere else. */
+/** The id becomes part of a URL path, so only these characters are safe. */
 export function isSessionId(id: string): boolean {
   return /^ses_\w{1,128}$/.test(id)
 }
@@ -23,5 +23,5 @@ export function decode(state: Uint8Array): NativeState {
   if (typeof session_id === 'string' && isSessionId(session_id)) {
     return { session_id, message_id: textOf(message_id) ?? null }
   }
-  throw failure('session_lost', 'what is recorded of the session is none of the opencode provider')
+  throw failure('session_lost', 'the recorded state is not a session of the opencode provider')
 }

@@ -1,9 +1,12 @@
-/** OpenCode's tool calls, as events for the log: each started and finished once; substrat's own are recorded by itself. */
+/**
+ * Turns OpenCode's tool calls into events for the log. Each is started and finished once. Calls of substrat's tools
+ * are left out: substrat records them itself.
+ */
 import type { AgentEvent, JsonObject } from 'substrat/provider'
 import { clippedInput, clippedText, objectOf, textOf } from '../../shared/src/program/json.js'
 
 export class ToolParts {
-  /** Names of the tools by their calls. */
+  /** Tool names by call id. */
   private readonly running = new Map<string, string>()
   private readonly over = new Set<string>()
 
@@ -27,10 +30,16 @@ export class ToolParts {
     const output = clippedText(textOf(is_error ? state.error : state.output) ?? '')
     yield { type: 'tool_finished', call_id, tool, output, is_error }
   }
-  /** The turn is over: what has not said how it ended is not left open. */
+  /** Closes the calls that are still open at the end of the turn. */
   *end(): Iterable<AgentEvent> {
     for (const [call_id, tool] of this.running)
-      yield { type: 'tool_finished', call_id, tool, output: 'the turn ended before it did', is_error: true }
+      yield {
+        type: 'tool_finished',
+        call_id,
+        tool,
+        output: 'still running when the turn ended',
+        is_error: true,
+      }
     this.running.clear()
   }
 }

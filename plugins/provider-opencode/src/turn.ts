@@ -1,9 +1,11 @@
 /**
- * One turn: a server is there, its session is opened and prompted. It is let go when the turn has come to its end, and dead
- * after any other.
+ * One turn: get a server, open the session, prompt it. A completed turn releases the server, and any other end kills
+ * it.
  *
- * Invariants: the ids of the session and of the prompt go out before anything is prompted; a turn is answered only by what
- * the model said to that very prompt, and ended by itself; a turn that was stopped or parked is never answered.
+ * Invariants:
+ * - The ids of session and prompt are yielded before the prompt is sent.
+ * - Only a complete answer of the model to this very prompt makes a reply.
+ * - A turn that was stopped or parked never gets a reply.
  */
 import type { AgentEvent, JsonObject } from 'substrat/provider'
 import { endedEarly, failure, isFailure } from '../../shared/src/failure.js'
@@ -20,14 +22,14 @@ import { startServer } from './start.js'
 import { encode } from './state.js'
 import type { TurnWork } from './work.js'
 
-/** What OpenCode has for an abort before its server is killed. */
+/** Time for an abort before the server is killed. */
 const ABORT_GRACE_MS = 1200
 
 export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
   const { signal } = work.options
   const { workspace } = work.settings
   const message_id = newMessageId()
-  // From here on the answer to the prompt before is no answer to this one, whatever happens.
+  // Once this is on disk, the answer to the previous prompt can never count for this one.
   if (work.state !== null) yield { type: 'state', state: encode({ ...work.state, message_id }) }
   const { command } = readSettings(work.settings)
   const { server, note } = await startServer(work.host, command, workspace, signal)
@@ -52,7 +54,7 @@ export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
     yield* following.untilIdle(events)
     signal.throwIfAborted()
     if (following.parked.length > 0) {
-      // Nothing of it runs while a person is asked.
+      // No process of OpenCode runs while the turn waits for the user.
       await server.stop()
       yield { type: 'wait', kind: 'approval', asks: following.parked }
     } else {
@@ -100,15 +102,18 @@ async function answer(
   throw failure('crashed', 'opencode ended the turn without an answer')
 }
 
-/** A connection that breaks is the server's end, whose exit follows at once; what a killed one had said is not why it ended. */
+/**
+ * A broken connection means that the server ended, so its exit follows at once. The output of a killed server does
+ * not explain its end.
+ */
 async function failureOf(error: unknown, server: Server): Promise<unknown> {
   if (isFailure(error) && error.failure.type !== 'crashed') return error
   const isGone = !isFailure(error) || error instanceof EventsEnded
   const exit = await server.exit(isGone ? SURE_EXIT_MS_MAX : undefined)
   if (exit !== undefined) {
-    const ended = `opencode's server ${wordsOfExit(exit)} before the turn had ended`
+    const ended = `opencode's server ${wordsOfExit(exit)} before the end of the turn`
     if (killerOf(exit) !== undefined) return failure('crashed', ended)
-    // The wrapper of npm exits so when its program was killed.
+    // npm's wrapper exits with 0 if its program was killed.
     if (exit.code === 0) return endedEarly(ended)
   }
   if (isFailure(error)) return error
@@ -116,7 +121,7 @@ async function failureOf(error: unknown, server: Server): Promise<unknown> {
   return exit === undefined ? failure('crashed', said) : failureOfText(said)
 }
 
-/** `fetch failed` has its reason in its cause. */
+/** The reason of a network error can be in its cause. */
 function describe(error: unknown, complaint: string): string {
   const { message, cause } = (objectOf(error) ?? {}) as JsonObject
   const words = [textOf(message), textOf(objectOf(cause)?.message), complaint]

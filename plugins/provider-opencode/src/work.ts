@@ -1,4 +1,3 @@
-/** What a turn is given to do. */
 import type { TurnWork as KeptTurnWork } from '../../shared/src/program/kept-session.js'
 import type { Server } from './server.js'
 import type { NativeState } from './state.js'
