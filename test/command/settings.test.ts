@@ -1,16 +1,20 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { SETTINGS } from '../../src/command/settings.js'
-import { rowsOf } from '../support/markdown.js'
 
-test('docs/config.md has every key with its kind, default, variable and help', () => {
-  const documented = rowsOf(readFileSync('docs/config.md', 'utf8'))
+test('docs/config.md has every key with its kind, default and help', () => {
+  const page = readFileSync('docs/config.md', 'utf8')
+  const documented = [...page.matchAll(/^- `([^`]+)` \((\w+), (.+?)\): (.*)$/gm)]
   const settings = Object.entries(SETTINGS).map(([key, setting]) => [
     key,
     setting.kind,
-    setting.default ?? '-',
-    setting.env,
+    setting.default === null || setting.default === undefined ? '-' : `\`${setting.default}\``,
     setting.help,
   ])
-  expect(documented).toEqual(settings)
+  expect(documented.map(([, ...parts]) => parts)).toEqual(settings)
+})
+
+test('the variable of a setting is named as docs/config.md says', () => {
+  for (const [key, { env }] of Object.entries(SETTINGS))
+    expect(env).toBe(`SUBSTRAT_${key.replaceAll('.', '_').toUpperCase()}`)
 })

@@ -2,13 +2,12 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { RECOVERY_TABLE } from '../../src/recovery/table.js'
-import { rowsOf } from '../support/markdown.js'
 
 const MAIL_ROW = ['K', 'mail delivered in the log, file still in the inbox']
 
 test('docs/recovery.md has every row of the recovery table with what the log shows, and no other', () => {
-  const rows = rowsOf(readFileSync('docs/recovery.md', 'utf8'))
+  const page = readFileSync('docs/recovery.md', 'utf8')
+  const rows = [...page.matchAll(/^- \*\*([A-Z]\d?)\*\* (.*?) \(.+?\): .+$/gm)]
   const expected = Object.entries(RECOVERY_TABLE).map(([row, { found }]) => [row, found])
-  expect(rows.map(([row, found]) => [row, found])).toEqual([...expected, MAIL_ROW])
-  expect(rows.filter(([, , crash, recovery]) => crash === '' || recovery === '')).toEqual([])
+  expect(rows.map(([, row, found]) => [row, found])).toEqual([...expected, MAIL_ROW])
 })
