@@ -73,11 +73,6 @@ export function shapesOf(page: string): Shape[] {
   return shapes
 }
 
-/** The rows of the first table in a page of docs/. */
-export function rowsOf(page: string): string[][] {
-  return tablesOf(page)[0]?.rows ?? []
-}
-
 function cellsOf(row: string): string[] {
   return row
     .split('|')
