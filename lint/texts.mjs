@@ -1,14 +1,16 @@
 /** The sentences of a file, by the kind of their reader. */
-import { readFileSync } from 'node:fs'
 import { parseSync } from 'oxc-parser'
 
 const CODE = 'CODE'
 
-export function textsOf(file) {
-  if (file.endsWith('.md')) return isPage(file) ? pageTexts(readFileSync(file, 'utf8')) : []
-  if (/\.(ts|mts|mjs|js)$/.test(file) && !/^(test\/(formats|cases)|lint)\//.test(file))
-    return sourceTexts(file, readFileSync(file, 'utf8'))
-  return []
+/** Nothing for files of other kinds. */
+export function textsOf(file, text) {
+  if (file.endsWith('.md')) return isPage(file) ? pageTexts(text) : []
+  return isSource(file) ? sourceTexts(file, text) : []
+}
+
+function isSource(file) {
+  return /\.(ts|mts|mjs|js)$/.test(file) && !/^(test\/(formats|cases)|lint)\//.test(file)
 }
 
 function isPage(file) {
