@@ -59,7 +59,8 @@ describe('the texts of a source file', () => {
   })
 
   test('are its messages, but no imports and no code in a template', () => {
-    expect(whatIn('src/x.ts', 'throw new Error(`the agent ${name} is at rest`)')).toEqual(['at rest'])
+    const template = ['`the agent $', '{name} is at rest`'].join('')
+    expect(whatIn('src/x.ts', `throw new Error(${template})`)).toEqual(['at rest'])
     expect(whatIn('src/x.ts', "import { x } from './is at rest.js'")).toEqual([])
   })
 
