@@ -1,5 +1,5 @@
-// Builds one file from the provider in a plugin's folder: node build.mjs <plugin folder> [<output file>].
-// What it bundles of others stays under their licences, which are put at its head.
+// Bundles the provider of a plugin into one file: node build.mjs <plugin directory> [<output file>].
+// Bundled packages keep their licences, which are put at its head.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { build } from 'esbuild'
@@ -21,7 +21,7 @@ const { outputFiles, metafile } = await build({
   write: false,
 })
 
-// Whole or not at all: a session may be loading the file that is being replaced.
+// Replace the file atomically: a session can be loading it.
 mkdirSync(path.dirname(output), { recursive: true })
 writeFileSync(`${output}.${process.pid}.tmp`, licences(Object.keys(metafile.inputs)) + outputFiles[0].text)
 renameSync(`${output}.${process.pid}.tmp`, output)

@@ -134,7 +134,7 @@ describe('a person', () => {
     expect(turn.reply).toBe('[allow_once][allow_once]')
     const [told] = agent.stored().prompts.at(-1)
     expect(told).toMatch(/granted permission for this:\n- execute \{"command":"echo hi"\}\n- edit /)
-    expect(told).toContain('The person says: but quickly')
+    expect(told).toContain('The user says: but quickly')
   })
 
   test('has approved one call, and nothing else: another one, or it again, is asked about', async () => {

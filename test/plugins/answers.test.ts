@@ -124,7 +124,7 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     // It is paid for.
     expect(events.filter(({ type }) => type === 'usage')).toHaveLength(1)
     expect(failure).toEqual({ type: 'refused' })
-    expect(message).toMatch(/^127\.0\.0\.1:\d+ says refusal$/)
+    expect(message).toMatch(/^127\.0\.0\.1:\d+ refused to answer \(refusal\)$/)
   })
 
   test('a conversation goes on over one connection, at the place that its history has', async () => {

@@ -124,7 +124,7 @@ describe('its check', () => {
   test.each<[string, Record<string, string>]>([
     ['the option sandbox must be one of', { sandbox: 'none' }],
     ['command names no program', { command: ' ' }],
-    ['command has a quote without its end', { command: "codex 'x" }],
+    ['command has an unclosed quote', { command: "codex 'x" }],
     ['the option args must not contain --ephemeral', { args: '--ephemeral' }],
     ['the option args must not contain --cd', { args: '--cd=/' }],
     ['the option args must not contain resume', { args: 'resume x' }],

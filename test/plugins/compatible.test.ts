@@ -63,7 +63,7 @@ test('chat: a filtered answer is a refusal, after the text that it gave', async 
     chatChunk({}, 'content_filter'),
   ])
   expect([said, failure.type]).toEqual(['so far', 'refused'])
-  expect(message).toMatch(/^127\.0\.0\.1:\d+ says content_filter$/)
+  expect(message).toMatch(/^127\.0\.0\.1:\d+ refused to answer \(content_filter\)$/)
 })
 
 test('chat: the calls of an answer that is filtered are not made', async () => {
@@ -145,7 +145,7 @@ test('responses: one that was filtered is a refusal, after the text that it gave
     { type: 'response.incomplete', response: { incomplete_details: { reason: 'content_filter' } } },
   ])
   expect([said, failure.type]).toEqual(['so far', 'refused'])
-  expect(message).toContain('says content_filter')
+  expect(message).toContain('refused to answer (content_filter)')
 })
 
 test('responses: a refusal that stands in the whole item only', async () => {
@@ -167,7 +167,7 @@ test('messages: a refusal names its category where the API does', async () => {
     { type: 'message_stop' },
   ])
   expect([said, failure.type]).toEqual(['First', 'refused'])
-  expect(message).toContain('says refusal (cyber)')
+  expect(message).toContain('refused to answer (refusal: cyber)')
 })
 
 test.each([

@@ -82,7 +82,7 @@ test('a call of null, of text, and in the place of the list is an invalid respon
     expect(outcome).toMatchObject({ failure: { type: 'invalid_response' } })
   }
   const { message } = (await outcomeOf(readChat, [{ choices: [{ delta: { tool_calls: [null] } }] }])) as Error
-  expect(message).toBe('the answer of the model is malformed: tool_calls[0] is null, not an object')
+  expect(message).toBe("the model's answer is malformed: tool_calls[0] is null, not an object")
 })
 
 test('what an API may leave out may be null', async () => {

@@ -90,7 +90,7 @@ describe('what a program says of its failure', () => {
     const { message } = failureOfText(`first\n\n  second ${'x'.repeat(5000)}`)
     expect(message.startsWith('first second x')).toBe(true)
     expect(message.length).toBeLessThan(1100)
-    expect(failureOfText(' \n').message).toBe('the program failed without saying why')
+    expect(failureOfText(' \n').message).toBe('the program failed without an error message')
   })
 })
 

@@ -1,4 +1,4 @@
-/** The events of the Messages API as events of the contract. */
+/** Turns the events of the Messages API into events of the contract. */
 import type Anthropic from '@anthropic-ai/sdk'
 import type { ModelEvent, Usage } from 'substrat/provider'
 import { apiErrorOf } from '../../shared/src/model/api-error.js'
@@ -52,8 +52,8 @@ export async function* readAnswer(
   if (!isWhole) throw cutShort(endpoint)
   yield { type: 'usage', usage: usage.total }
   if (stop === ('refusal' satisfies Anthropic.StopReason))
-    throw refusal(endpoint, category === '' ? stop : `${stop} (${category})`)
-  // Paused and unknown reasons end the response with the text that it gave.
+    throw refusal(endpoint, category === '' ? stop : `${stop}: ${category}`)
+  // Paused and unknown reasons end the response with its text so far.
   const isCut = CUT.some((one) => one === stop)
   for (const call of calls.finish(isCut)) yield { type: 'tool_call', call }
   yield { type: 'stop', reason: calls.count > 0 ? 'tool_calls' : isCut ? 'length' : 'end' }
@@ -65,7 +65,7 @@ function* begin(event: Wire<Anthropic.RawContentBlockStartEvent>, calls: ToolCal
   const block = objectIn(event, 'content_block')
   if (block?.type === 'text') yield* text(textIn(block, 'text'))
   if (block?.type === 'tool_use') {
-    // Some compatible servers give the whole input here, where the API gives `{}`.
+    // Some compatible servers send the whole input here; the API sends `{}`.
     const input: object = objectIn(block as { input?: object | null }, 'input') ?? {}
     const isGiven = Object.keys(input).length > 0
     calls.start(
@@ -88,7 +88,7 @@ function* text(piece: string): Iterable<ModelEvent> {
   if (piece !== '') yield { type: 'text', text: piece }
 }
 
-/** Counts are cumulative: each event may correct the ones before it. */
+/** Counts are cumulative: each event can correct the earlier ones. */
 class UsageCount {
   private counts: Record<string, number> = {}
 

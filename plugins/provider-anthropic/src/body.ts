@@ -1,23 +1,26 @@
 /**
- * The body of a request to the Messages API.
+ * Builds the body of a request to the Messages API.
  *
- * Invariants: roles alternate and begin with the user; no text is empty; the results of one response are the first blocks
- * of the message right after it; calls are never sent without a list of tools.
+ * Invariants:
+ * - Roles alternate and begin with the user.
+ * - No text is empty.
+ * - The results of one response are the first blocks of the next message.
+ * - A history with tool calls is never sent without a list of tools.
  */
 import type Anthropic from '@anthropic-ai/sdk'
 import type { ModelMessage, ModelRequest } from 'substrat/provider'
 import { isBlank, NOTHING, wireHistory } from '../../shared/src/model/history.js'
 import type { Settings } from './settings.js'
 
-/** The SDK's types leave `temperature` out, because the newest models refuse it; older ones take it. */
+/** The SDK's types omit `temperature`, because the newest models reject it. Older models accept it. */
 type Body = Anthropic.MessageCreateParamsStreaming & { temperature?: number }
 
 type Content = (Anthropic.TextBlockParam | Anthropic.ToolUseBlockParam | Anthropic.ToolResultBlockParam)[]
 type Message = { role: 'user' | 'assistant'; content: Content }
 
 const ID_CHARACTERS_MAX = 64
-/** Where what came before was compacted away and the rest begins with an answer. */
-const EARLIER = '(What was said before this is left out.)'
+/** Stands for the compacted beginning if the history begins with an assistant message. */
+const EARLIER = '(The conversation before this is omitted.)'
 
 export function messagesBody(request: ModelRequest, settings: Settings): Body {
   const history = wireHistory(request.messages(), { idCharactersMax: ID_CHARACTERS_MAX })
@@ -71,13 +74,13 @@ function blocksOf(message: ModelMessage): Content {
   return isBlank(message.content) ? calls : [{ type: 'text', text: message.content }, ...calls]
 }
 
-/** All before the end of the latest message is kept for the next request, which begins with the same. */
+/** The API caches everything up to this block. The next request begins with the same content. */
 function markForCache(messages: Message[]): void {
   const block = messages.at(-1)?.content.at(-1)
   if (block !== undefined) block.cache_control = { type: 'ephemeral' }
 }
 
-/** Where the model may call nothing but once has, the API still wants to know the tools of the calls it is shown. */
+/** A request without tools must still declare the tools whose calls are in the history. */
 function toolsOf({ tools }: ModelRequest, history: ModelMessage[]): Pick<Body, 'tools' | 'tool_choice'> {
   if (tools.length > 0) {
     return {

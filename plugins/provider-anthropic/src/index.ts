@@ -1,4 +1,4 @@
-/** `anthropic`: the Messages API of Anthropic, and whatever speaks as it does. */
+/** `anthropic`: Anthropic's Messages API, and compatible servers. */
 import type { ModelProvider } from 'substrat/provider'
 import { ask, guardedEvents } from '../../shared/src/model/ask.js'
 import { scrubber } from '../../shared/src/model/secrets.js'
@@ -6,14 +6,14 @@ import { isLast, readAnswer } from './answer.js'
 import { messagesBody } from './body.js'
 import { OPTIONS, readSettings } from './settings.js'
 
-/** Put in by the build: the package's name and version. */
+/** Inserted by the build: the package's name and version. */
 declare const USER_AGENT: string
 
 const API_VERSION = '2023-06-01'
 
 const provider: ModelProvider = {
   kind: 'model',
-  description: 'models of Anthropic, by its Messages API',
+  description: "Anthropic's models, through the Messages API",
   options: OPTIONS,
   secrets: ({ options }) => [options.key_env ?? 'ANTHROPIC_API_KEY'],
   check(settings) {

@@ -1,4 +1,4 @@
-/** What the options and the environment say, or why that cannot work. */
+/** Reads and checks the options and the environment. */
 import type { ProviderSettings } from 'substrat/provider'
 import { failure } from '../../shared/src/failure.js'
 import type { Environment } from '../../shared/src/model/proxy.js'
@@ -20,18 +20,18 @@ export interface Settings {
   model: string
   maxTokens: number
   temperature: number | undefined
-  /** Whether the API may keep what it has read for the next request. */
+  /** Whether the API may cache the conversation for the next request. */
   isCached: boolean
 }
 
 export const OPTIONS = {
   ...COMMON_OPTIONS,
-  max_tokens: 'the most tokens that one response may have (32000)',
-  base_url: 'where the API is (ANTHROPIC_BASE_URL, else https://api.anthropic.com)',
-  prompt_cache: 'on or off: whether the API keeps the conversation for the next request (on)',
+  max_tokens: 'maximum tokens of a response (32000)',
+  base_url: 'URL of the API, without /v1 (ANTHROPIC_BASE_URL, else https://api.anthropic.com)',
+  prompt_cache: 'on or off: whether the API caches the conversation for the next request (on)',
 } satisfies Record<string, string>
 
-// The most that every model now served takes.
+// Every model that the API now serves accepts this maximum.
 const MAX_TOKENS = 32_000
 
 export function readSettings(settings: ProviderSettings, environment: Environment): Settings {
@@ -40,7 +40,7 @@ export function readSettings(settings: ProviderSettings, environment: Environmen
   if (key === undefined) {
     throw failure(
       'authentication',
-      'there is no API key: set ANTHROPIC_API_KEY, or give --option key_env=… or key_file=…',
+      'no API key: set ANTHROPIC_API_KEY, or use --option key_env=… or key_file=…',
     )
   }
   const base = baseUrlOf(options.base_url, 'ANTHROPIC_BASE_URL', environment, 'https://api.anthropic.com')

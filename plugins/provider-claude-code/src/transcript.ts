@@ -38,8 +38,7 @@ function foldersOf(path: string): string[] {
 }
 
 /**
- * Whether the latest turn ended, according to the transcript. Incomplete and unknown lines are ignored. `heard`: what
- * substrat had recorded of the turn before it died.
+ * Whether the latest turn ended, according to the transcript. Incomplete and unknown lines are ignored. `heard`: the part of the turn that substrat recorded before it died.
  */
 export async function inspectTranscript(
   { sessionId, promptId }: ClaudeState,

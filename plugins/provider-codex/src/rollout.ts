@@ -26,7 +26,7 @@ export async function rolloutBytes(threadId: string, environment: Environment): 
 }
 
 /**
- * The outcome of the turn that began at `thread.rolloutBytes`. `heard`: what substrat had recorded of it before it
+ * The outcome of the turn that began at `thread.rolloutBytes`. `heard`: the part that substrat recorded before it
  * died. Codex never asks for permission, so only calls of substrat's tools can have needed substrat.
  */
 export async function turnOutcome(

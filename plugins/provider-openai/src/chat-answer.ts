@@ -1,4 +1,4 @@
-/** The chunks of Chat Completions as events of the contract. */
+/** Turns the chunks of Chat Completions into events of the contract. */
 import type OpenAI from 'openai'
 import type { ModelEvent } from 'substrat/provider'
 import { apiErrorOf } from '../../shared/src/model/api-error.js'
@@ -33,7 +33,7 @@ export async function* readChat(
     yield* text(refused)
     for (const call of objectsIn(delta, 'tool_calls')) calls.take(call)
   }
-  // Some servers end without `[DONE]`, but none without a reason.
+  // Some servers omit `[DONE]`, but every complete answer has a finish reason.
   if (finish === '') throw cutShort(endpoint)
   if (usage) {
     const { prompt_tokens, completion_tokens } = usage
@@ -44,7 +44,7 @@ export async function* readChat(
   }
   if (isRefused || finish === ('content_filter' satisfies FinishReason))
     throw refusal(endpoint, isRefused ? 'refusal' : finish)
-  // Unknown reasons end the response with the text that it gave.
+  // Unknown reasons end the response with its text so far.
   const isCut = finish === ('length' satisfies FinishReason)
   for (const call of calls.finish(isCut)) yield { type: 'tool_call', call }
   yield { type: 'stop', reason: calls.count > 0 ? 'tool_calls' : isCut ? 'length' : 'end' }
@@ -54,7 +54,7 @@ function* text(piece: string): Iterable<ModelEvent> {
   if (piece !== '') yield { type: 'text', text: piece }
 }
 
-/** Pieces are told apart by their index; some servers give each call the same one, but a new id. */
+/** Pieces belong to the call with their index. Some servers give every call the same index, but a new id. */
 class CallDeltas extends ToolCalls {
   private key = new Map<number, string>()
 

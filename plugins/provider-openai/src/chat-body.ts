@@ -1,4 +1,4 @@
-/** The body of a request to Chat Completions, of OpenAI or of a server that speaks as it does. */
+/** Builds the body of a request to Chat Completions, for OpenAI and compatible servers. */
 import type OpenAI from 'openai'
 import type { ModelMessage, ModelRequest } from 'substrat/provider'
 import { isBlank, NOTHING } from '../../shared/src/model/history.js'
@@ -26,7 +26,7 @@ export function chatBody(request: ModelRequest, settings: Settings): Body {
   }
 }
 
-/** OpenAI's newer models refuse the old name; many other servers know no other. */
+/** OpenAI's newer models reject the old name; many other servers know only that one. */
 function tokenLimit({ maxTokens, isOpenAI }: Settings): Pick<Body, 'max_tokens' | 'max_completion_tokens'> {
   if (maxTokens === undefined) return {}
   return isOpenAI ? { max_completion_tokens: maxTokens } : { max_tokens: maxTokens }

@@ -1,8 +1,8 @@
-/** What both APIs of OpenAI need of a conversation. */
+/** Converts a conversation for both of OpenAI's APIs. */
 import type { ModelMessage, ModelRequest } from 'substrat/provider'
 import { isBlank, wireHistory } from '../../shared/src/model/history.js'
 
-// What Chat Completions takes.
+// The limit of Chat Completions.
 const ID_CHARACTERS_MAX = 40
 
 export function openaiHistory(request: ModelRequest): ModelMessage[] {
@@ -13,7 +13,7 @@ export function instructionsOf({ instructions }: ModelRequest): string | undefin
   return instructions === null || isBlank(instructions) ? undefined : instructions
 }
 
-/** The APIs have no field for it. */
+/** The APIs have no field for `is_error`. */
 export function resultText({ content, is_error }: Extract<ModelMessage, { role: 'tool' }>): string {
   return is_error ? `Error: ${content}` : content
 }

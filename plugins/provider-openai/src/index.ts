@@ -1,4 +1,4 @@
-/** `openai`: models of OpenAI, and of every server that speaks one of its two APIs. */
+/** `openai`: OpenAI's models, and any server that supports one of its two APIs. */
 import type { ModelProvider } from 'substrat/provider'
 import { ask, guardedEvents } from '../../shared/src/model/ask.js'
 import { scrubber } from '../../shared/src/model/secrets.js'
@@ -8,18 +8,18 @@ import { isLast, readResponses } from './responses-answer.js'
 import { responsesBody } from './responses-body.js'
 import { OPTIONS, readSettings } from './settings.js'
 
-/** Put in by the build: the package's name and version. */
+/** Inserted by the build: the package's name and version. */
 declare const USER_AGENT: string
 
 const APIS = {
   responses: { body: responsesBody, read: readResponses, isLast },
-  // Its last event is `[DONE]`, which is no JSON.
+  // Its last event is `[DONE]`, which is not JSON.
   chat: { body: chatBody, read: readChat, isLast: () => false },
 }
 
 const provider: ModelProvider = {
   kind: 'model',
-  description: 'models of OpenAI, Ollama, vLLM, OpenRouter, llama.cpp and others with the same API',
+  description: 'models of OpenAI, Ollama, vLLM, OpenRouter, llama.cpp and other compatible servers',
   options: OPTIONS,
   secrets: ({ options }) => [options.key_env ?? 'OPENAI_API_KEY'],
   check(settings) {

@@ -1,4 +1,4 @@
-/** The events of the Responses API as events of the contract. */
+/** Turns the events of the Responses API into events of the contract. */
 import type OpenAI from 'openai'
 import type { ModelEvent } from 'substrat/provider'
 import { apiErrorOf } from '../../shared/src/model/api-error.js'
@@ -47,7 +47,7 @@ export async function* readResponses(
       case 'response.output_item.added':
       case 'response.output_item.done': {
         const refused = takeItem(event, calls)
-        // Servers that do not stream it have it in the whole item only.
+        // Servers that do not stream a refusal send it only in the whole item.
         if (refused !== '' && !isRefused) yield* text.add(numberIn(event, 'output_index') ?? 0, refused)
         isRefused ||= refused !== ''
         break
@@ -65,7 +65,7 @@ export async function* readResponses(
       case 'response.failed':
         throw streamFailure(endpoint, apiErrorOf({ error: objectIn(event, 'response')?.error ?? {} }))
       case 'error':
-        // The API has the error's fields in the event itself; others nest them.
+        // The API puts the error's fields into the event itself; other servers nest them.
         throw streamFailure(
           endpoint,
           apiErrorOf('error' in event ? event : { error: { code: event.code, message: event.message } }),
@@ -75,7 +75,7 @@ export async function* readResponses(
   throw cutShort(endpoint)
 }
 
-/** The words of a refusal, where the item is a message that has one. */
+/** Returns the text of a refusal if the item is a message that has one. */
 function takeItem(
   event: Known<'response.output_item.added' | 'response.output_item.done'>,
   calls: ToolCalls,
@@ -115,7 +115,7 @@ function* finish(event: Ended, { calls, isRefused, endpoint }: Gathered): Iterab
   yield { type: 'stop', reason: calls.count > 0 ? 'tool_calls' : isCut ? 'length' : 'end' }
 }
 
-/** A response may have several messages: they are kept apart by an empty line. */
+/** An empty line separates the messages of a response. */
 class Text {
   private latest: number | undefined;
 

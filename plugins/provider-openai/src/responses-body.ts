@@ -1,6 +1,6 @@
 /**
- * The body of a request to the Responses API. Nothing is kept by the API (`store: false`): substrat has the conversation,
- * and no item has an id, so that none refers to another that the API would have to know.
+ * Builds the body of a request to the Responses API. The API stores nothing (`store: false`), because substrat has
+ * the conversation. Items have no ids, so none refers to an item that the API would have to know.
  */
 import type OpenAI from 'openai'
 import type { ModelMessage, ModelRequest } from 'substrat/provider'
@@ -42,7 +42,7 @@ function itemsOf(message: ModelMessage): Item[] {
   return isBlank(message.content) ? calls : [{ role: 'assistant', content: message.content }, ...calls]
 }
 
-/** Not strict: that would refuse schemas with optional properties. */
+/** Not strict, because strict mode rejects schemas with optional properties. */
 function toolOf({
   name,
   description,

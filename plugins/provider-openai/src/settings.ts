@@ -1,4 +1,4 @@
-/** What the options and the environment say, or why that cannot work. */
+/** Reads and checks the options and the environment. */
 import type OpenAI from 'openai'
 import type { ProviderSettings } from 'substrat/provider'
 import { failure } from '../../shared/src/failure.js'
@@ -19,10 +19,10 @@ type Effort = NonNullable<OpenAI.ReasoningEffort>
 
 export interface Settings {
   api: 'responses' | 'chat'
-  /** OpenAI's own, and not one that speaks as it does. */
+  /** The endpoint is OpenAI's own, not a compatible server. */
   isOpenAI: boolean
   endpoint: Endpoint
-  /** Local servers mostly want none. */
+  /** Undefined without a key: most local servers need none. */
   key: string | undefined
   model: string
   maxTokens: number | undefined
@@ -32,9 +32,9 @@ export interface Settings {
 
 export const OPTIONS = {
   ...COMMON_OPTIONS,
-  base_url: 'where the API is, with its /v1 (OPENAI_BASE_URL, else https://api.openai.com/v1)',
-  api: 'responses or chat (responses for api.openai.com, chat for any other)',
-  reasoning_effort: 'none, minimal, low, medium, high, xhigh or max, where the model takes it',
+  base_url: 'URL of the API, with its /v1 (OPENAI_BASE_URL, else https://api.openai.com/v1)',
+  api: 'responses or chat (responses for api.openai.com, else chat)',
+  reasoning_effort: 'none, minimal, low, medium, high, xhigh or max, for models that accept it',
 } satisfies Record<string, string>
 
 const EFFORTS = [
@@ -54,10 +54,7 @@ export function readSettings(settings: ProviderSettings, environment: Environmen
   const isOpenAI = base.hostname === OPENAI_HOST
   const key = apiKey(settings, environment, 'OPENAI_API_KEY')
   if (key === undefined && isOpenAI) {
-    throw failure(
-      'authentication',
-      'there is no API key: set OPENAI_API_KEY, or give --option key_env=… or key_file=…',
-    )
+    throw failure('authentication', 'no API key: set OPENAI_API_KEY, or use --option key_env=… or key_file=…')
   }
   const api = oneOf(options, 'api', ['responses', 'chat']) ?? (isOpenAI ? 'responses' : 'chat')
   return {

@@ -1,4 +1,4 @@
-/** The failures that a provider may report (`ProviderFailure` of the contract). */
+/** Builds the failures that a provider can report (`ProviderFailure` of the contract). */
 import type { ProviderFailure } from 'substrat/provider'
 
 export type FailureType = ProviderFailure['failure']['type']
@@ -8,12 +8,12 @@ export function failure(type: FailureType, message: string, retryAfterMs?: numbe
   return Object.assign(new Error(message), { failure: facts })
 }
 
-/** `said`: what the model of an agent had said before it refused. */
+/** `said`: the text of an agent's model before its refusal. */
 export function refusedAfter(said: string, message: string): ProviderFailure {
   return Object.assign(new Error(message), { failure: { type: 'refused' as const, said } })
 }
 
-/** Of an agent whose program exited with status 0 in the middle of its turn: substrat continues the turn. */
+/** The program exited with status 0 during its turn. substrat continues the turn. */
 export function endedEarly(message: string): ProviderFailure {
   return Object.assign(new Error(message), { failure: { type: 'crashed' as const, ended_early: true } })
 }

@@ -1,6 +1,6 @@
 /**
- * A signal that is aborted after so long. Its timer holds it. That of `AbortSignal.timeout` does not: Node 20 collects such a
- * signal where only `AbortSignal.any` knows of it, and it never comes.
+ * Returns a signal that aborts after `ms`. Its timer holds a reference to it. With `AbortSignal.timeout`, Node 20
+ * collects a signal that only `AbortSignal.any` refers to, and it never aborts.
  */
 export function timeoutSignal(ms: number): AbortSignal {
   const controller = new AbortController()

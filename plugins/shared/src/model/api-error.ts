@@ -1,20 +1,20 @@
-/** What an API reported as an error, as a failure of the contract. The first rule that fits decides. */
+/** Turns errors of an API into failures of the contract. The first rule that matches decides. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ProviderFailure } from 'substrat/provider'
 import { type FailureType, failure } from '../failure.js'
 import { retryAfterMs } from './retry-after.js'
 
 export interface ApiError {
-  /** Its `code` and then its `type`, which says less, where it has them. */
+  /** The error's `code`, then its `type`, which is less specific, if present. */
   codes: string[]
   message: string
-  /** It had the form of an error. */
+  /** The body had the form of an error. */
   isReported: boolean
 }
 
 interface Reported {
   target: string
-  /** Undefined in the middle of an answer. */
+  /** Undefined for an error within a streamed answer. */
   status: number | undefined
   headers: IncomingHttpHeaders
   error: ApiError
@@ -22,7 +22,7 @@ interface Reported {
 
 const MESSAGE_CHARACTERS_MAX = 500
 
-/** Too long a conversation, in the words of Anthropic, OpenAI, vLLM, llama.cpp and OpenRouter. */
+/** The conversation is too long, in the words of Anthropic, OpenAI, vLLM, llama.cpp and OpenRouter. */
 const OVERFLOW_CODES = [
   'context_length_exceeded',
   'context_window_exceeded',
@@ -39,13 +39,13 @@ const OVERFLOW_MESSAGE = new RegExp(
     'exceed context limit',
     'maximum context length',
     'maximum model length',
-    // A single request above the limit of a minute: waiting does not help.
+    // A single request exceeds the limit per minute, so waiting does not help.
     'request too large for',
   ].join('|'),
   'i',
 )
 
-/** The account cannot pay: a person has to act, and asking again does not help. */
+/** The account cannot pay. A retry does not help; the user must act. */
 const UNPAID_CODES = [
   'insufficient_quota',
   'billing_error',
@@ -54,7 +54,10 @@ const UNPAID_CODES = [
 ]
 const UNPAID_MESSAGE = /credit balance is too low|insufficient (credits|balance)/i
 
-/** The request was stopped for what it says: by Azure, OpenAI, OpenRouter and Anthropic. The same request never passes. */
+/**
+ * The content of the request was rejected, in the words of Azure, OpenAI, OpenRouter and Anthropic. The same request
+ * never passes.
+ */
 const REFUSED_CODES = [
   'content_filter',
   'content_policy_violation',
@@ -99,7 +102,7 @@ function typeOf(status: number | undefined, { codes, message }: ApiError): Failu
   if (status === 402 || has(UNPAID_CODES) || (isRefusal && UNPAID_MESSAGE.test(message)))
     return 'misconfigured'
   if (has(REFUSED_CODES) || (isRefusal && REFUSED_MESSAGE.test(message))) return 'refused'
-  // The code of an error in mid-answer is all there is; beside a status it only says that it is an overload after all.
+  // Within a streamed answer only the code tells the type. With a status, the code only distinguishes an overload.
   const byCode = codes.map((code) => TYPE_OF_CODE[code]).find((type) => type !== undefined)
   if (status === undefined) return byCode ?? 'overloaded'
   if (status === 401 || status === 403) return 'authentication'
@@ -109,17 +112,17 @@ function typeOf(status: number | undefined, { codes, message }: ApiError): Failu
   return 'invalid'
 }
 
-/** OpenRouter and others put the status that they got into the code. */
+/** OpenRouter and others put the upstream status into the code. */
 function statusIn({ codes }: ApiError): number | undefined {
   return codes.map(Number).find((code) => code >= 400 && code < 600)
 }
 
-/** The body of an error, in any of the forms that are about. */
+/** Reads the body of an error in any of the forms in use. */
 export function readApiError(body: string): ApiError {
   try {
     return apiErrorOf(JSON.parse(body))
   } catch {
-    // A page of a gateway, mostly: its words are for people.
+    // Usually the HTML page of a gateway: keep its text.
     return { codes: [], message: body.replaceAll(/<[^>]*>/g, ' ').trim(), isReported: false }
   }
 }

@@ -1,4 +1,6 @@
-/** One streamed request: the JSON of its server-sent events, or the failure that the API reported. */
+/**
+ * Sends one streamed request. Yields the JSON of its server-sent events, or throws the failure that the API reported.
+ */
 import { createParser } from 'eventsource-parser'
 import type { ModelEvent } from 'substrat/provider'
 import { failure, isFailure } from '../failure.js'
@@ -13,23 +15,23 @@ export interface Ask {
   body: object
   signal: AbortSignal
   environment: Environment
-  /** The event after which nothing more comes. */
+  /** Whether this event is the last. */
   isLast(event: WireEvent): boolean
 }
 
-/** An event as it came: an object, of which nothing else is known yet. */
+/** An event of unknown shape. */
 export type WireEvent = { [key: string]: unknown }
 
-// Above this an event or an error is not read on: no memory of ours should depend on what a server sends.
+// Limits of an event and of an error body: a server must not control this process's memory.
 const EVENT_CHARACTERS_MAX = 16 * 1024 * 1024
 const ERROR_CHARACTERS_MAX = 64 * 1024
-// Of one answer, also of what nobody reads in it (thoughts, pings): no model says as much, and a turn must end.
+// Limits of a whole answer, including ignored events such as reasoning and pings: every turn must end.
 const ANSWER_CHARACTERS_MAX = 512 * 1024 * 1024
 const EVENTS_MAX = 1_000_000
-// A chat completion ends so.
+// The end of a chat completion.
 const DONE = '[DONE]'
 
-/** Ends after the last event, or where the stream ends: whether that was too early is for the caller to know. */
+/** Ends after the last event, or at the end of the stream. The caller decides whether that was too early. */
 export async function* ask(options: Ask): AsyncGenerator<WireEvent, void, undefined> {
   const { endpoint, signal, environment } = options
   const answer = await post({
@@ -61,7 +63,7 @@ export async function* ask(options: Ask): AsyncGenerator<WireEvent, void, undefi
   }
 }
 
-/** What a provider yields, with an abort thrown as such and without its secrets in any error. */
+/** Yields a provider's events. Throws an abort as such, and removes secrets from any other error. */
 export async function* guardedEvents(
   events: AsyncIterable<ModelEvent>,
   signal: AbortSignal,
@@ -77,7 +79,7 @@ export async function* guardedEvents(
 
 const CAUSES_MAX = 5
 
-/** The same error for the log: its words, its stack and its causes. Everything else that it carries is left behind. */
+/** Copies an error for the log: message, stack and causes, without secrets. All other properties are dropped. */
 function scrubbedError(error: unknown, scrub: (text: string) => string, causes: number): Error {
   const { message, stack, cause } = error instanceof Error ? error : new Error(String(error))
   const code = (error as NodeJS.ErrnoException | null)?.code
@@ -90,13 +92,13 @@ function scrubbedError(error: unknown, scrub: (text: string) => string, causes: 
   return clean
 }
 
-/** An error that the API reports in the middle of its answer. */
+/** An error that the API reports within its answer. */
 export function streamFailure(endpoint: Endpoint, error: ApiError): Error {
   return apiFailure({ target: endpoint.url.host, status: undefined, headers: {}, error })
 }
 
 export function cutShort(endpoint: Endpoint): Error {
-  return failure('unreachable', `the answer of ${endpoint.url.host} ended in the middle`)
+  return failure('unreachable', `${endpoint.url.host} ended its answer early`)
 }
 
 async function refuseOtherThanEvents(answer: Answer): Promise<void> {
@@ -108,7 +110,7 @@ async function refuseOtherThanEvents(answer: Answer): Promise<void> {
   if (!isSuccess) throw apiFailure({ target, status, headers, error: readApiError(text) })
   const error = kind.includes('json') ? readApiError(text) : undefined
   if (error?.isReported) throw apiFailure({ target, status: undefined, headers, error })
-  throw failure('invalid_response', `${target} answered with ${kind}, and not with a stream of events`)
+  throw failure('invalid_response', `${target} answered with ${kind} instead of an event stream`)
 }
 
 async function readText(answer: Answer): Promise<string> {
@@ -119,7 +121,7 @@ async function readText(answer: Answer): Promise<string> {
       if (text.length > ERROR_CHARACTERS_MAX) break
     }
   } catch (error) {
-    // The status says enough, where the connection was lost after it.
+    // If the connection is lost after the status, the status is enough.
     if (!isFailure(error)) throw error
   }
   return text
@@ -154,14 +156,14 @@ function parseEvent(data: string, target: string): WireEvent {
     const value: unknown = JSON.parse(data)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as WireEvent
   } catch {
-    // Refused below, as any other that is no JSON object.
+    // Rejected below, like any other value that is not a JSON object.
   }
-  throw failure('invalid_response', `${target} sent an event that is no JSON object`)
+  throw failure('invalid_response', `${target} sent an event that is not a JSON object`)
 }
 
 /**
- * JSON.stringify writes half of a surrogate pair (where a tool's output was cut, say) as an escape that the APIs refuse,
- * and would refuse in every later request of the conversation too.
+ * JSON.stringify escapes an unpaired surrogate, for example where a tool's output was truncated. The APIs reject such
+ * an escape, in this and every later request of the conversation.
  */
 function wellFormedJson(body: object): string {
   const json = JSON.stringify(body)

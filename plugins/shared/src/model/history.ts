@@ -1,19 +1,19 @@
-/** A conversation of substrat in a form that any of the APIs takes. */
+/** Converts a conversation into a form that every API accepts. */
 import type { ModelMessage } from 'substrat/provider'
 
 export interface WireLimits {
   idCharactersMax: number
 }
 
-/** What stands for a text where an API takes no empty one. */
+/** Replaces an empty text, which the APIs reject. */
 export const NOTHING = '(nothing)'
 
 const NAME_CHARACTERS_MAX = 64
 
 /**
- * The same conversation with call ids that are unique in all of it, and call ids and names of `[a-zA-Z0-9_-]`: an id is
- * unique only within its response, some servers start at `call_0` each time, and a conversation may have begun with
- * another provider. The same history always gives the same ids. Assistant messages that say nothing are left out.
+ * Makes call ids unique in the whole conversation, and restricts ids and tool names to `[a-zA-Z0-9_-]`. A model's ids
+ * are unique only within a response: some servers start at `call_0` each time, and another provider may have begun
+ * the conversation. The same history always gives the same ids. Empty assistant messages are omitted.
  */
 export function wireHistory(messages: ModelMessage[], { idCharactersMax }: WireLimits): ModelMessage[] {
   const used = new Set<string>()

@@ -1,9 +1,11 @@
 /**
- * One POST and the bytes of its answer.
+ * Sends one POST, and reads the bytes of its answer.
  *
- * Invariants: an aborted signal destroys the socket at once. The stall timer runs only while somebody waits for the next
- * byte, so a slow reader is not taken for a slow server. Whatever goes wrong on the way is a failure with a sentence that
- * names the host and none of the headers.
+ * Invariants:
+ * - Aborting the signal destroys the socket at once.
+ * - The stall timer runs only while the caller waits for the next byte, so a slow reader does not count as a slow
+ *   server.
+ * - Every network error becomes a failure whose message names the host and no headers.
  */
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { failure, isFailure } from '../failure.js'
@@ -14,7 +16,7 @@ export interface PostOptions {
   url: URL
   headers: Record<string, string>
   body: string
-  /** How long not a byte may come. */
+  /** Maximum time without a byte. */
   stallTimeoutMs: number
   signal: AbortSignal
   environment: Environment
@@ -23,15 +25,15 @@ export interface PostOptions {
 export interface Answer {
   status: number
   headers: IncomingHttpHeaders
-  /** For sentences. */
+  /** The name of the host in messages. */
   target: string
   chunks(): AsyncGenerator<string, void, undefined>
-  /** The answer was read as far as it matters: its connection may serve the next request. */
+  /** The caller needs no more of the answer. Its connection can serve the next request. */
   release(): void
   destroy(): void
 }
 
-// How long a server may take to end an answer that has said all; its connection is given up after that.
+// Time for a server to end an answer that is complete. After that its connection is closed.
 const DRAIN_MS_MAX = 1000
 
 export async function post(options: PostOptions): Promise<Answer> {
@@ -39,7 +41,7 @@ export async function post(options: PostOptions): Promise<Answer> {
   try {
     return await send(options, true)
   } catch (error) {
-    // A kept connection that the server was just closing: nothing was answered, so it is no failure of the request.
+    // The server closed a kept connection before it answered. The request itself has not failed.
     if (!(error instanceof StaleConnection)) throw error
     return send(options, false)
   }
@@ -74,7 +76,7 @@ async function send(options: PostOptions, reuse: boolean): Promise<Answer> {
 function answerOf(request: ClientRequest, body: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.once('response', resolve)
-    // Not once: an abort after the answer has begun is reported here too.
+    // `on`, not `once`: an abort after the start of the answer is reported here too.
     request.on('error', reject)
     request.end(body)
   })
@@ -111,7 +113,7 @@ async function* chunksOf(
     try {
       next = await stall.race(iterator.next(), () => response.destroy())
     } catch (error) {
-      throw networkFailure(error, target, 'was lost in the middle of the answer')
+      throw networkFailure(error, target, 'did not complete its answer')
     }
     if (next.done === true) return
     let isRead = false
@@ -119,13 +121,13 @@ async function* chunksOf(
       yield next.value
       isRead = true
     } finally {
-      // Who reads no further lets go of the stream, or nobody could drain it.
+      // If the reader stops, release the iterator, so that the stream can be drained.
       if (!isRead) await iterator.return?.()
     }
   }
 }
 
-/** Ends a wait for bytes that do not come. */
+/** Ends a wait for bytes after a time without any. */
 class StallTimer {
   private readonly controller = new AbortController()
   readonly signal = this.controller.signal
@@ -146,7 +148,8 @@ class StallTimer {
         this.controller.abort(stall)
         giveUp()
       }
-      // One look at the socket first: a process that was itself held up finds its timers due before its input.
+      // Check the socket once more: after this process itself was suspended, its timers are due before its input is
+      // read.
       timer = setTimeout(() => setImmediate(() => setImmediate(end)), this.ms)
     })
     wait.catch(() => {})
@@ -159,14 +162,14 @@ class StallTimer {
   }
 }
 
-// The certificate is not trusted or is somebody else's: asking again would not help.
+// The certificate is not trusted or belongs to another host. A retry does not help.
 const UNTRUSTED = /CERT|UNABLE_TO_GET_ISSUER|UNABLE_TO_VERIFY/
 
 function networkFailure(error: unknown, target: string, what: string): Error {
   if (isFailure(error)) return error
   const { code, message } = error as NodeJS.ErrnoException
   if (code !== undefined && UNTRUSTED.test(code)) {
-    const sentence = `the certificate of ${target} is not trusted (${code}): name the authority's file in NODE_EXTRA_CA_CERTS`
+    const sentence = `the certificate of ${target} is not trusted (${code}); set NODE_EXTRA_CA_CERTS to the file of its authority`
     return Object.assign(failure('misconfigured', sentence), { cause: error })
   }
   return Object.assign(failure('unreachable', `${target} ${what} (${code ?? message})`), { cause: error })

@@ -1,28 +1,26 @@
 /**
- * Which proxy a request goes through, by the environment variables that curl and most others read: `https_proxy`,
- * `http_proxy`, `all_proxy`, `no_proxy`, each also in capitals (lower case wins). Loopback addresses never go through one:
- * a local model stays reachable on a machine with a company proxy.
+ * Selects the proxy of a request from the variables that curl also reads: `https_proxy`, `http_proxy`, `all_proxy`
+ * and `no_proxy`, each also in capitals (lower case wins). Loopback addresses never use a proxy: a local model must
+ * stay reachable behind a company's proxy.
  */
 import { BlockList, isIP } from 'node:net'
 
 export type Environment = Record<string, string | undefined>
 
-/** Undefined where there is none. Throws a sentence for a person where the variable is not usable. */
+/** Undefined without a proxy. Throws an error with a message for the user if the variable is invalid. */
 export function proxyFor(url: URL, environment: Environment): URL | undefined {
   const [name, value] = proxyVariable(url, environment)
   if (value === '' || isExempt(url, variable('no_proxy', environment))) return undefined
   const text = value.includes('://') ? value : `http://${value}`
-  if (!URL.canParse(text)) throw new Error(`${name} is not the URL of a proxy`)
+  if (!URL.canParse(text)) throw new Error(`${name} is not a valid proxy URL`)
   const proxy = new URL(text)
   if (proxy.protocol !== 'http:' && proxy.protocol !== 'https:') {
-    throw new Error(
-      `${name} names a proxy of kind ${proxy.protocol}// and only http:// and https:// are supported`,
-    )
+    throw new Error(`${name} names a ${proxy.protocol}// proxy, but only http:// and https:// are supported`)
   }
   return proxy
 }
 
-/** The value of `Proxy-Authorization`, where the proxy's URL has a user. */
+/** The value of `Proxy-Authorization`; undefined if the proxy's URL has no user. */
 export function proxyAuthorization(proxy: URL): string | undefined {
   if (proxy.username === '' && proxy.password === '') return undefined
   const credentials = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`
@@ -56,7 +54,7 @@ function isExempt(url: URL, noProxy: string): boolean {
     .some((entry) => entry !== '' && matches(entry, host, port))
 }
 
-/** An entry is `*`, a host with its subdomains, an address or a subnet; a host may have a port. */
+/** An entry is `*`, a host with its subdomains, an address or a subnet. A host can have a port. */
 function matches(entry: string, host: string, port: string): boolean {
   if (entry === '*') return true
   if (isIP(entry) !== 0 || entry.includes('/')) return entry === host || inSubnet(host, entry)
@@ -77,7 +75,7 @@ function inSubnet(host: string, subnet: string): boolean {
   return list.check(host, kind)
 }
 
-/** Without the brackets of an IPv6 address. */
+/** The host name, without the brackets of an IPv6 address. */
 export function bareHost(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '').toLowerCase()
 }

@@ -1,9 +1,9 @@
-/** A model that will not answer, or whose provider stops it: an outcome of its own, which no retry changes. */
+/** The failure for a model, or a filter of its API, that refuses to answer. A retry does not help. */
 import type { ProviderFailure } from 'substrat/provider'
 import { failure } from '../failure.js'
 import type { Endpoint } from './settings.js'
 
-/** `reason`: what the API calls it. What the model had said before is in the `text` events that came before. */
+/** `reason`: the API's name of the refusal. Text of the model before it was already yielded as `text` events. */
 export function refusal(endpoint: Endpoint, reason: string): ProviderFailure {
-  return failure('refused', `${endpoint.url.host} says ${reason}`)
+  return failure('refused', `${endpoint.url.host} refused to answer (${reason})`)
 }

@@ -1,16 +1,17 @@
-/** When an API says to ask again, from the headers of its answer. */
+/** Reads from the headers of an answer when to retry. */
 import type { IncomingHttpHeaders } from 'node:http'
 
-// `anthropic-ratelimit-tokens-reset`, `x-ratelimit-reset-tokens`, and OpenRouter's plain `x-ratelimit-reset`.
+// Such as `anthropic-ratelimit-tokens-reset`, `x-ratelimit-reset-tokens` and OpenRouter's `x-ratelimit-reset`.
 const RESET = /^(anthropic|x)-ratelimit-(?:(.+)-)?reset(?:-(.+))?$/
 const DURATION_PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-// A bare number above this is a time and not a duration: seconds (and above a thousand times it, milliseconds) since 1970.
+// A larger number is a time in seconds since 1970, not a duration. Above a thousand times this, it is in
+// milliseconds.
 const EPOCH_SECONDS_MIN = 1_000_000_000
 
 /**
- * Milliseconds from `now`; undefined where nothing is said. What is said outright (`retry-after-ms`, `retry-after`) wins
- * over the times at which limits are reset: of those, the latest of the limits that are used up, or else the earliest.
+ * Milliseconds from `now`; undefined if no header says. `retry-after-ms` and `retry-after` win over reset times.
+ * Among reset times, returns the latest of the exhausted limits, or else the earliest of all.
  */
 export function retryAfterMs(headers: IncomingHttpHeaders, now: number): number | undefined {
   const exact = Number.parseFloat(text(headers['retry-after-ms']))
@@ -34,7 +35,7 @@ function resetMs(headers: IncomingHttpHeaders, now: number): number | undefined 
   return all.length > 0 ? Math.min(...all) : undefined
 }
 
-/** A number of seconds, a duration such as `6m0s`, or a date; times that have passed are 0. */
+/** `value` is a number of seconds, a duration such as `6m0s`, or a date. Past times give 0. */
 function msUntil(value: string, now: number): number | undefined {
   if (value === '') return undefined
   const number = Number(value)

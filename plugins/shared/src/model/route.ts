@@ -1,6 +1,6 @@
 /**
- * How a request gets to its host: directly on a connection that is kept, through a proxy as an absolute-form request
- * (http), or through a proxy's tunnel (https). `node:https` is loaded only where it is needed: most of its 15 ms is TLS.
+ * Routes a request to its host: directly on a kept connection, through a proxy as an absolute-form request (http), or
+ * through a proxy's tunnel (https). `node:https` is loaded only if needed: it takes 15 ms, most of it for TLS.
  */
 import { readFileSync } from 'node:fs'
 import { Agent, type ClientRequest, request as httpRequest, type RequestOptions } from 'node:http'
@@ -10,7 +10,7 @@ import { failure } from '../failure.js'
 import { bareHost, type Environment, proxyAuthorization, proxyFor } from './proxy.js'
 
 export interface Route {
-  /** For sentences: the host, and the proxy without its credentials. */
+  /** The host in messages, with the proxy but without its credentials. */
   target: string
   open(options: RequestOptions): ClientRequest
 }
@@ -18,7 +18,7 @@ export interface Route {
 export interface RouteOptions {
   environment: Environment
   signal: AbortSignal
-  /** False: on a connection of its own. */
+  /** False: use a new connection. */
   reuse: boolean
 }
 
@@ -74,7 +74,7 @@ async function tunnelRoute(
   options: RouteOptions,
 ): Promise<Route['open']> {
   const [https, tls] = await Promise.all([import('node:https'), import('node:tls')])
-  // Last of all: until its request begins, an abort would not close it.
+  // The tunnel comes last, because an abort cannot close it before its request begins.
   const socket = await openTunnel(url, proxy, target, options)
   const host = bareHost(url)
   const createConnection = (): Socket =>
@@ -113,11 +113,11 @@ async function openTunnel(url: URL, proxy: URL, target: string, options: RouteOp
 
 export function refusedByProxy(status: number, target: string): Error {
   return status === 407
-    ? failure('misconfigured', `${target}: the proxy asks for a user and a password: put them into its URL`)
+    ? failure('misconfigured', `${target}: the proxy requires a user and password; add them to its URL`)
     : failure('unreachable', `${target}: the proxy answered ${status}`)
 }
 
-/** A request to the proxy itself. */
+/** Returns the function that sends requests to the proxy itself. */
 async function requestOf(
   proxy: URL,
   environment: Environment,
@@ -134,8 +134,8 @@ function authorization(proxy: URL): Record<string, string> {
 }
 
 /**
- * `SSL_CERT_FILE` takes the place of the roots that Node brings, as it does for OpenSSL. What is in `NODE_EXTRA_CA_CERTS`
- * stays trusted: Node adds it only to its own roots, so it is added here.
+ * `SSL_CERT_FILE` replaces Node's root certificates, as with OpenSSL. Node adds `NODE_EXTRA_CA_CERTS` only to its own
+ * roots, so it is added here.
  */
 function trustedRoots(environment: Environment): { ca?: string[] } {
   const { SSL_CERT_FILE: file, NODE_EXTRA_CA_CERTS: extra } = environment

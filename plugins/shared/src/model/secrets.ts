@@ -1,27 +1,27 @@
 /**
- * Secrets are taken out of every error before anybody sees it: APIs repeat the key that they refuse.
+ * Removes secrets from errors before they are logged or shown: some APIs repeat the key that they reject.
  *
- * Invariant: only what can be a secret is taken out. Local servers want any key at all, so `ollama`, `EMPTY` or `not-needed`
- * are common ones: taken out, they would make every sentence with that word unreadable and hide nothing.
+ * Invariant: only a value that can be a secret is removed. Local servers accept any key, often `ollama`, `EMPTY` or
+ * `not-needed`. Removing such a word would hide nothing and make messages unreadable.
  */
 import { type Environment, proxyAuthorization } from './proxy.js'
 import { proxyOf } from './route.js'
 
 const MARK = '[secret]'
 
-/** From here on a value is a secret, whatever it is made of. */
+/** A value of this length is always a secret. */
 const CERTAIN_CHARACTERS_MIN = 20
 const SECRET_CHARACTERS_MIN = 4
-/** A shorter one is looked for only where it stands alone: inside of another word it is chance. */
+/** A shorter value is removed only as a whole word, because inside another word it is chance. */
 const ANYWHERE_CHARACTERS_MIN = 8
 
-/** What a request says in clear: a value that is no more than one of these names is none. */
+/** Public parts of the request. A value that equals one of them is not a secret. */
 export interface Public {
   url: URL
   model: string | null
 }
 
-/** For texts of a request: without its key, however it is written, and without what the URL of its proxy has. */
+/** Returns a function that removes the key, in any encoding, and the credentials of the proxy from a text. */
 export function scrubber(
   key: string | undefined,
   known: Public,
@@ -42,7 +42,7 @@ export function scrubber(
     .map(patternOf)
   return (text) => {
     const without = patterns.reduce((rest, pattern) => rest.replace(pattern, MARK), text)
-    // APIs repeat a wrong key with only its middle masked.
+    // Some APIs repeat a wrong key with only its middle masked.
     return without.replace(/\b(sk-|Bearer )([\w.*…-]{6,})/g, (whole, _, rest: string) =>
       isWords(rest) ? whole : MARK,
     )
@@ -57,7 +57,7 @@ function canBeSecret(value: string, { url, model }: Public): boolean {
   return !names.some((name) => name.toLowerCase() === value.toLowerCase())
 }
 
-/** `lm-studio`, `sk-no-key-required`: what a person would read as words. */
+/** Whether the value reads as words: `lm-studio`, `sk-no-key-required`. */
 function isWords(value: string): boolean {
   return value.length < CERTAIN_CHARACTERS_MIN && /^\p{L}+([-_. ]\p{L}+)*[.:,]?$/u.test(value)
 }

@@ -1,9 +1,9 @@
 /**
- * The tool calls of one response, put together from their pieces. They are given out only when the response has ended:
- * a call that was cut off by the token limit may look whole, and must not run.
+ * Assembles the tool calls of one response from their pieces. Calls are returned only after the response has ended: a
+ * call truncated by the token limit can look complete, and must not run.
  *
- * Invariant: however much a server sends, no more than CALLS_MAX calls and INPUT_CHARACTERS_MAX of input are held; the
- * response fails as soon as it has more.
+ * Invariant: a response holds at most CALLS_MAX calls and INPUT_CHARACTERS_MAX of input. Exceeding either fails it at
+ * once.
  */
 import type { JsonObject, ToolCall } from 'substrat/provider'
 import { failure } from '../failure.js'
@@ -14,7 +14,7 @@ interface PartialCall {
   input: string
 }
 
-/** What substrat takes of one response (src/limits.ts). */
+/** The limits of substrat (src/limits.ts). */
 const CALLS_MAX = 128
 const WORD_CHARACTERS_MAX = 256
 const LEVELS_MAX = 100
@@ -24,7 +24,7 @@ export class ToolCalls {
   private readonly calls = new Map<number | string, PartialCall>()
   private characters = 0
 
-  /** `key` is what the API calls this call by in later pieces. */
+  /** `key` identifies the call in later pieces. */
   start(key: number | string, call_id: string, name: string, input = ''): void {
     if (!this.calls.has(key) && this.calls.size === CALLS_MAX)
       throw failure('invalid_response', `the model called more than ${CALLS_MAX} tools in one response`)
@@ -44,7 +44,7 @@ export class ToolCalls {
     if (call !== undefined) call.input += this.countInput(input)
   }
 
-  /** The whole input, where an API gives that in the end. */
+  /** Replaces the input, for an API that repeats it whole at the end. */
   replaceInput(key: number | string, input: string): void {
     const call = this.calls.get(key)
     if (call === undefined || input === '') return
@@ -56,7 +56,7 @@ export class ToolCalls {
     return this.calls.size
   }
 
-  /** Throws `invalid_response` for a call that nobody can make. `isCut`: the response ended at its token limit. */
+  /** Throws `invalid_response` for an invalid call. `isCut`: the response ended at its token limit. */
   finish(isCut: boolean): ToolCall[] {
     const ids = new Set<string>()
     return [...this.calls.values()].map((call, index) => {
@@ -64,7 +64,7 @@ export class ToolCalls {
       const { name } = call
       if (name === '') throw failure('invalid_response', 'the model called a tool without a name')
       if (name.length > WORD_CHARACTERS_MAX)
-        throw failure('invalid_response', `the model called a tool by a name of ${name.length} characters`)
+        throw failure('invalid_response', `the model called a tool whose name has ${name.length} characters`)
       const isUsable = call.call_id !== '' && call.call_id.length <= WORD_CHARACTERS_MAX
       const call_id = isUsable && !ids.has(call.call_id) ? call.call_id : unusedId(index, ids)
       ids.add(call_id)
@@ -82,7 +82,7 @@ export class ToolCalls {
   }
 }
 
-/** Some servers give no id, or the same for all. */
+/** Some servers send no id, or the same for all calls. */
 function unusedId(index: number, ids: Set<string>): string {
   let id = `call_${index}`
   while (ids.has(id)) id += '_'
@@ -90,15 +90,15 @@ function unusedId(index: number, ids: Set<string>): string {
 }
 
 function parseInput({ name, input }: PartialCall, isCut: boolean): JsonObject {
-  // A tool without parameters is often called with nothing at all; a call that was cut off begins so too.
+  // Calls without parameters often have an empty input. A truncated call can begin the same way.
   if (input.trim() === '' && !isCut) return {}
   const value = objectOf(input)
   if (value === undefined) {
     throw failure(
       'invalid_response',
       isCut
-        ? `the response reached its token limit inside of a call of ${name}: raise it with --option max_tokens=…`
-        : `the model called ${name} with an input that is no JSON object`,
+        ? `the response reached its token limit during a call of ${name}; raise the limit with --option max_tokens=…`
+        : `the model called ${name} with an input that is not a JSON object`,
     )
   }
   if (isDeeperThan(value, LEVELS_MAX))
@@ -120,7 +120,7 @@ function objectOf(json: string): JsonObject | undefined {
   }
 }
 
-/** Without recursion, which a deep value would break. */
+/** Not recursive: a deep value would overflow the stack. */
 function isDeeperThan(value: object, levels: number): boolean {
   let level: object[] = [value]
   for (let depth = 0; level.length > 0; depth += 1) {

@@ -1,14 +1,14 @@
 /**
- * The fields of an event as it came, which may have any shape.
+ * Reads the fields of an event of unknown shape.
  *
- * Invariant: a field that is missing or null is undefined, or empty; a field of another type than the API's is a failure of
- * type `invalid_response` that names it. So a reader never meets a value that it does not know.
+ * Invariant: a missing or null field is undefined or empty. A field of an unexpected type fails with
+ * `invalid_response`, which names it. A reader therefore never gets a value of a wrong type.
  */
 import { failure } from '../failure.js'
 
 /**
- * A type of an SDK as it may really come: any field may be missing. The compiler then checks that a reader names fields
- * which exist.
+ * An SDK's type as a server can really send it, with every field optional. The compiler still checks that a reader
+ * names existing fields.
  */
 export type Wire<T> = T extends readonly (infer E)[]
   ? Wire<E>[]
@@ -18,7 +18,7 @@ export type Wire<T> = T extends readonly (infer E)[]
 
 type Field<T, K extends keyof T> = Exclude<T[K], null | undefined>
 
-/** A piece of text; empty where there is none. */
+/** A text field; empty if it is missing. */
 export function textIn<T extends object>(parent: T | undefined, field: keyof T & string): string {
   const value = valueIn(parent, field)
   if (value === undefined || typeof value === 'string') return value ?? ''
@@ -43,7 +43,7 @@ export function objectIn<T extends object, K extends keyof T & string>(
   throw malformedError(field, 'an object', value)
 }
 
-/** The objects of a list; none where there is no list. */
+/** The objects of a list; empty if the field is missing. */
 export function objectsIn<T extends object, K extends keyof T & string>(
   parent: T | undefined,
   field: K,
@@ -56,10 +56,10 @@ export function objectsIn<T extends object, K extends keyof T & string>(
   return value as Field<T, K>
 }
 
-/** Beyond it nothing is counted, and the sum of two is no whole number any more. */
+/** Larger counts are ignored, so that the sum of two stays an exact integer. */
 const COUNT_MAX = 2 ** 50
 
-/** 0 for what is no count: an answer is not lost because its price is unreadable. */
+/** 0 for anything that is not a count: an unreadable count must not fail the answer. */
 export function countOf(value: unknown): number {
   return typeof value === 'number' && value > 0 && value <= COUNT_MAX ? Math.round(value) : 0
 }
@@ -74,8 +74,5 @@ function isObject(value: unknown): boolean {
 
 function malformedError(field: string, wanted: string, value: unknown): Error {
   const found = value === null ? 'null' : Array.isArray(value) ? 'a list' : `a value of type ${typeof value}`
-  return failure(
-    'invalid_response',
-    `the answer of the model is malformed: ${field} is ${found}, not ${wanted}`,
-  )
+  return failure('invalid_response', `the model's answer is malformed: ${field} is ${found}, not ${wanted}`)
 }

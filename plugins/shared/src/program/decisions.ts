@@ -1,7 +1,9 @@
 /**
- * What a person has decided about what a program asked permission for, in a later turn, in which it asks again.
+ * Applies the user's decision to the requests of a later turn, in which the program asks again.
  *
- * Invariants: a decision is about a call in these very words, not about a tool; an approval is used up by one call.
+ * Invariants:
+ * - A decision applies to a call in these very words, not to a tool.
+ * - An approval covers one call.
  */
 import { createHash } from 'node:crypto'
 import type { JsonObject, WaitAnswer, WaitAsk } from 'substrat/provider'
@@ -17,7 +19,7 @@ export class Decisions {
     this.denied = decided?.decision === 'deny' ? keys : []
   }
 
-  /** Undefined where nobody has decided. */
+  /** Undefined if the user has not decided about this request. */
   take(ask: WaitAsk): 'granted' | 'denied' | undefined {
     const key = keyOf(ask)
     if (this.denied.includes(key)) return 'denied'
@@ -28,23 +30,26 @@ export class Decisions {
   }
 }
 
-/** Longer than this it may be cut short where it is shown, here or by substrat beside others. */
+/** A longer input can be truncated where it is shown, here or by substrat. */
 const WHOLE_CHARACTERS_MAX = 2000
 
-/** One that is too long to be shown has a digest of the whole: an approval is for that and for nothing else. */
+/**
+ * Clips an input that is too long to show, and adds a digest of the whole, so that an approval covers only that
+ * input.
+ */
 export function askedInput(input: JsonObject): JsonObject {
   const whole = JSON.stringify(sortedKeys(input))
-  // A field of that name which the program has made itself would stand for another call.
+  // A program's own `sha256` field could impersonate another call.
   if (whole.length <= WHOLE_CHARACTERS_MAX && !('sha256' in input)) return input
   return { ...clippedInput(input), sha256: createHash('sha256').update(whole).digest('hex') }
 }
 
 /**
- * The decision as a prompt. The turn that asked was cancelled, so for the program the call has failed: it has to be told
- * that it may make it after all.
+ * The decision as a prompt. The turn that asked was cancelled, so the program sees its call as failed, and must learn
+ * that it may now make it.
  */
 export function decisionPrompt({ decision, text, asks }: WaitAnswer): string {
-  // The digest is for us: it is no part of the call.
+  // The digest is not part of the call.
   const calls = asks
     .map(({ tool, input: { sha256: _, ...input } }) => `- ${tool} ${JSON.stringify(input)}`)
     .join('\n')
@@ -52,15 +57,15 @@ export function decisionPrompt({ decision, text, asks }: WaitAnswer): string {
   switch (decision) {
     case 'approve':
       return [
-        `The person whom you asked has granted permission for this:\n${calls}`,
-        'It was held back and has not run. Do it now, exactly as it is above, and then go on with your task.',
-        ...(said === '' ? [] : [`The person says: ${said}`]),
+        `The user has granted permission for this:\n${calls}`,
+        'It has not run yet. Do it now, exactly as above, and then continue your task.',
+        ...(said === '' ? [] : [`The user says: ${said}`]),
       ].join('\n\n')
     case 'deny':
       return [
-        `The person whom you asked has denied permission for this:\n${calls}`,
-        'It has not run. Do not try it again, and do not do the same in another way: go on without it.',
-        ...(said === '' ? [] : [`The person says: ${said}`]),
+        `The user has denied permission for this:\n${calls}`,
+        'It has not run. Do not try it again or achieve the same in another way. Continue without it.',
+        ...(said === '' ? [] : [`The user says: ${said}`]),
       ].join('\n\n')
     case 'input':
       return said
@@ -71,7 +76,7 @@ function keyOf({ tool, input }: WaitAsk): string {
   return JSON.stringify([tool, typeof input.sha256 === 'string' ? input.sha256 : sortedKeys(input)])
 }
 
-/** As it was stored and read again, an object may have its keys in another order. */
+/** Storing and reading an object can change the order of its keys. */
 function sortedKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortedKeys)
   const object = objectOf(value)

@@ -1,10 +1,10 @@
-/** How a program ended: by itself, or by a signal, which a shell that ran it says as 128 and the signal's number. */
+/** Tells how a program ended: by itself, or by a signal, which a shell reports as 128 plus the signal's number. */
 import { constants } from 'node:os'
 import type { LaunchedProgram } from 'substrat/provider'
 
 export type Exit = Awaited<LaunchedProgram['exited']>
 
-/** Signals that end no process unless it says so. */
+/** Signals that do not end a process by default. */
 const HARMLESS = [
   'SIGCHLD',
   'SIGCLD',
@@ -17,10 +17,10 @@ const HARMLESS = [
   'SIGWINCH',
 ]
 const BY_SIGNAL = 128
-/** Real-time signals, which Node has no names for. */
+/** Real-time signals have no names in Node. */
 const [REAL_TIME_MIN, REAL_TIME_MAX] = [34, 64]
 
-/** The signal that killed it; undefined where it exited by itself. */
+/** The signal that killed the program; undefined if it exited by itself. */
 export function killerOf({ code, signal }: Exit): string | undefined {
   if (signal !== null) return signal
   const number = (code ?? 0) - BY_SIGNAL
@@ -30,18 +30,18 @@ export function killerOf({ code, signal }: Exit): string | undefined {
   )?.[0]
 }
 
-/** As the predicate of a sentence. */
+/** The exit as the predicate of a sentence. */
 export function wordsOfExit(exit: Exit): string {
   const killer = killerOf(exit)
   return killer === undefined ? `exited ${exit.code}` : `was killed by ${killer}`
 }
 
-/** Its exit follows the end of its output at once, unless only its output has ended. */
+/** An exit follows the end of the output within this time, unless the program only closed its output. */
 const EXIT_MS_MAX = 500
-/** Where little else can have ended its output: a busy machine may take that long to end the process. */
+/** For when the program has almost certainly ended: a busy machine can take this long to report it. */
 export const SURE_EXIT_MS_MAX = 5000
 
-/** Undefined where it goes on. */
+/** Undefined if the program is still running. */
 export async function soonExited(exited: Promise<Exit>, withinMs = EXIT_MS_MAX): Promise<Exit | undefined> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>((resolve) => {

@@ -1,4 +1,4 @@
-/** What an agent program says in words when a turn failed, as a failure of the contract. The first rule that fits decides. */
+/** Turns an agent program's error text into a failure of the contract. The first rule that matches decides. */
 import type { ProviderFailure } from 'substrat/provider'
 import { type FailureType, failure } from '../failure.js'
 import { waitMs } from './wait-text.js'
@@ -15,7 +15,7 @@ const RULES: [type: FailureType, said: RegExp][] = [
     /no (conversation|rollout|session|thread) (was )?found|(session|thread|conversation) .{0,80}\bnot found/i,
   ],
   ['busy', /already (in use|has an active writer)/i],
-  // The account cannot pay: waiting does not help.
+  // The account cannot pay, so waiting does not help.
   ['misconfigured', /credit balance is too low|insufficient[ _](credits|balance|quota)|billing/i],
   [
     'rate_limit',
@@ -42,7 +42,7 @@ const RULES: [type: FailureType, said: RegExp][] = [
   ['invalid', /\b400\b|invalid.request/i],
 ]
 
-/** `otherwise` is for words that say nothing known. */
+/** `otherwise`: the type of a text that no rule matches. */
 export function failureOfText(
   text: string,
   otherwise: FailureType = 'crashed',
@@ -55,6 +55,6 @@ export function failureOfText(
 
 function oneLine(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
-  if (line === '') return 'the program failed without saying why'
+  if (line === '') return 'the program failed without an error message'
   return line.length <= MESSAGE_CHARACTERS_MAX ? line : `${line.slice(0, MESSAGE_CHARACTERS_MAX)}…`
 }

@@ -1,9 +1,9 @@
 /**
- * Lines of a byte stream. Only LF ends a line, and it is looked for in the bytes: U+2028, a lone CR and half of a
- * character at the end of a piece are text.
+ * Splits a byte stream into lines. Only LF ends a line, and the bytes are searched for it: U+2028, a lone CR and half
+ * a character at the end of a piece are text.
  */
 
-/** A line without its LF; `undefined` for one that was longer than `bytesMax`, which is read to its end and not kept. */
+/** Yields each line without its LF, or `undefined` for a line longer than `bytesMax`, which is read but not kept. */
 export async function* readLines(
   pieces: AsyncIterable<Buffer>,
   bytesMax: number,
@@ -30,6 +30,6 @@ export async function* readLines(
     }
     hold(piece.subarray(from))
   }
-  // A program that was killed leaves half a line; one that just forgot its last LF leaves a whole one.
+  // The rest can be half a line of a killed program, or a whole one without its LF.
   if (bytes > 0) yield take()
 }

@@ -1,7 +1,9 @@
 /**
- * Whether a turn, as the program's own store has it, needed a substrat that was dead. No words are looked at: an error of a
- * tool that substrat has not heard of, and a call of substrat's tools that it has not answered, came after its death, or
- * may have. A turn that went well is never taken for one.
+ * Decides from the program's own store whether a turn needed a substrat that was dead.
+ *
+ * Two facts show it: a tool error that substrat has not recorded, and an answered call of substrat's tools that
+ * substrat did not answer. Both can have followed its death. Error texts do not count. A turn without such a result
+ * never counts as one.
  */
 import type { HeardOfTurn } from 'substrat/provider'
 
@@ -10,7 +12,7 @@ export class Unheard {
   private answered = 0
   private hasError = false
 
-  /** `heard`: undefined where the holder lives, or does not say; then nothing is missing. */
+  /** `heard`: undefined if substrat lives or does not say; then nothing is missing. */
   constructor(private readonly heard: HeardOfTurn | undefined) {
     this.finished = new Set(heard?.finished)
   }

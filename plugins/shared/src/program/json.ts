@@ -1,4 +1,4 @@
-/** What another program says, which may have any shape. */
+/** Reads values of unknown shape from another program's output. */
 import type { JsonObject } from 'substrat/provider'
 
 export function objectOf(value: unknown): JsonObject | undefined {
@@ -7,7 +7,7 @@ export function objectOf(value: unknown): JsonObject | undefined {
     : undefined
 }
 
-/** The objects of a list; none where it is no list. */
+/** The objects of a list; empty if the value is not a list. */
 export function objectsOf(value: unknown): JsonObject[] {
   const list: unknown[] = Array.isArray(value) ? value : []
   return list.map(objectOf).filter((item) => item !== undefined)
@@ -17,27 +17,27 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** Beyond it nothing is counted, and the sum of two is no whole number any more. */
+/** Larger counts are ignored, so that the sum of two stays an exact integer. */
 const COUNT_MAX = 2 ** 50
 
-/** 0 for what is no count. */
+/** 0 for anything that is not a count. */
 export function countOf(value: unknown): number {
   return typeof value === 'number' && value > 0 && value <= COUNT_MAX ? Math.floor(value) : 0
 }
 
 const TOOL_CHARACTERS_MAX = 16_000
 
-/** What a tool said, as much of it as the log is to have: its beginning and its end. */
+/** Clips a tool's output for the log: its beginning and its end. */
 export function clippedText(text: string, charactersMax = TOOL_CHARACTERS_MAX): string {
   if (text.length <= charactersMax) return text
   const half = Math.floor(charactersMax / 2)
   return `${text.slice(0, half)}\n[${text.length - 2 * half} characters left out]\n${text.slice(-half)}`
 }
 
-/** Of a tool's input: what is deeper breaks whoever walks through it. */
+/** A deeper input could overflow the stack of code that walks it. */
 const LEVELS_MAX = 50
 
-/** A tool's input with its long texts clipped, or, where it is large all the same, its beginning as text. */
+/** Clips the long texts of a tool's input. If it is still large, returns its beginning and end as text. */
 export function clippedInput(input: JsonObject): JsonObject {
   const clip = (value: unknown, levels = LEVELS_MAX): unknown => {
     if (levels === 0) return '[deeper levels left out]'

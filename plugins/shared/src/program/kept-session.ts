@@ -1,4 +1,4 @@
-/** The session of an agent whose state goes on from turn to turn, and whose program can be let go from beside its turn. */
+/** A session whose state passes from turn to turn, and whose program can be released from outside its turn. */
 import type {
   AgentEvent,
   AgentHost,
@@ -13,13 +13,13 @@ import { decisionPrompt } from './decisions.js'
 export interface TurnWork<State, Program> {
   settings: ProviderSettings
   host: AgentHost
-  /** Of the turns before; null in a session that is still to be opened. */
+  /** The state after the previous turn; null for a session that is not open yet. */
   state: State | null
   prompt: string
-  /** What a person decided about the turn that this one goes on with. */
+  /** The user's decision about the turn that this one continues. */
   decided?: WaitAnswer
   options: TurnCallOptions
-  /** Told of the program, so that it can be let go from elsewhere. */
+  /** Reports the program, so that it can be stopped from outside the turn. */
   onProgram(program: Program): void
 }
 
@@ -29,11 +29,11 @@ export interface SessionKind<State, Program> {
   playTurn(work: TurnWork<State, Program>): AsyncGenerator<AgentEvent>
   stop(program: Program): Promise<void>
   letGo(program: Program): Promise<void>
-  /** What is kept of it where no turn runs. */
+  /** The state to keep between turns. */
   atRest(state: State): State
 }
 
-/** How a provider begins such a session, and goes on with one. */
+/** `create` and `restore` of a provider with such sessions. */
 export function sessionsOf<State, Program>(
   kind: SessionKind<State, Program>,
 ): Pick<AgentProvider, 'create' | 'restore'> {

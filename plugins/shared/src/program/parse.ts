@@ -1,17 +1,21 @@
-/** JSON of another program, read where its parts are so few that reading them fills no memory: `[{},{},…` takes 20 times its bytes. */
+/**
+ * Parses another program's JSON, unless it has so many parts that parsing would exhaust the memory: `[{},{},…` takes
+ * 20 times its bytes.
+ */
 
-/** Some hundred times as many as a line of any program has. */
+/** About a hundred times as many as any program's line has. */
 const PARTS_MAX = 500_000
 
-/** Throws where it is no JSON, or has too many parts. */
+/** Throws if the text is not JSON or has too many parts. */
 export function parseJson(text: string): unknown {
-  if (text.length > PARTS_MAX && hasMoreParts(text, PARTS_MAX)) throw new RangeError('JSON of too many parts')
+  if (text.length > PARTS_MAX && hasMoreParts(text, PARTS_MAX))
+    throw new RangeError('JSON with too many parts')
   return JSON.parse(text)
 }
 
 const [QUOTE, BACKSLASH, COMMA, BRACKET, BRACE] = [0x22, 0x5c, 0x2c, 0x5b, 0x7b]
 
-/** Each part but the first of a list or an object follows a comma; what is within a string is text. */
+/** Counts a part for each bracket, brace and comma outside of strings. */
 function hasMoreParts(text: string, partsMax: number): boolean {
   let parts = 0
   for (let at = 0; at < text.length && parts <= partsMax; at += 1) {

@@ -1,9 +1,12 @@
 /**
- * A program that speaks JSON in lines, for one turn.
+ * Runs a program that exchanges JSON lines, for one turn.
  *
- * Invariants: stdout and stderr are drained until the program's group is dead; a line that is no JSON object is passed
- * over; what the program has said before its exit is read to its end, however slow its reader is; what a grandchild
- * says delays the end by ten seconds at most; after `finish` nothing of the group runs.
+ * Invariants:
+ * - stdout and stderr are drained until the program's group is dead.
+ * - A line that is not a JSON object is ignored.
+ * - Output before the exit is read completely, even by a slow reader.
+ * - Output of a grandchild delays the end by at most ten seconds.
+ * - After `finish` no process of the group runs.
  */
 import type { Readable } from 'node:stream'
 import type { AgentHost, JsonObject, LaunchCommand, LaunchedProgram } from 'substrat/provider'
@@ -12,34 +15,34 @@ import { objectOf } from './json.js'
 import { parseJson } from './parse.js'
 import { keepTail, QUIET_MS, sleepUnref } from './tail.js'
 
-/** Longer than any line with which a program would be understood: an image in a tool's result has some megabytes. */
+/** Longer than any sensible line: an image in a tool's result has some megabytes. */
 const LINE_BYTES_MAX = 32 * 1024 * 1024
 const STDERR_BYTES_KEPT = 4000
-/** What it says that is no JSON, for the message of a failure. */
+/** Output that is not JSON, for the message of a failure. */
 const PLAIN_CHARACTERS_KEPT = 2000
-/** Output after the exit, of what the program left running, is waited for no longer than this. */
+/** Maximum time after the exit to read output of processes that the program left running. */
 const DRAIN_MS = 10_000
-/** What is then in the pipe is read: more pieces than it holds are of something that prints without end. */
+/** After that, only the rest in the pipe is read. More pieces than a pipe holds mean endless output. */
 const LATE_PIECES_MAX = 64
 const TERMINATE_MS = 2000
 
 export interface JsonProgram {
-  /** What it says, until its stdout ends or it has exited and is quiet. To be read once. */
+  /** Its messages, until stdout ends, or it has exited and is silent. Can be read once. */
   messages(): AsyncIterable<JsonObject>
-  /** One line to its stdin. Nothing happens where it reads no more. */
+  /** Writes one line to its stdin. Does nothing if the program no longer reads. */
   write(message: object): void
-  /** `text`: the last that it is given, for one that reads its stdin to the end. */
+  /** `text`: the last input, for a program that reads stdin to its end. */
   closeStdin(text?: string): void
   exited: LaunchedProgram['exited']
-  /** The end of what it wrote to stderr, or else of what it printed that was no JSON: why it failed, mostly. */
+  /** The end of its stderr, or else of its output that was not JSON: usually the reason of a failure. */
   complaint(): Promise<string>
-  /** Waits for its exit, kills what is left of its group then, and lets go of its pipes. For every end of a turn. */
+  /** Waits for the exit, kills the rest of the group, and closes the pipes. Call it on every end of a turn. */
   finish(graceMs: number): Promise<void>
 }
 
 export interface JsonProgramOptions {
   signal: AbortSignal
-  /** Asks the program to stop when the signal is aborted; it is terminated `abortGraceMs` later. Default: at once. */
+  /** Asks the program to stop when the signal is aborted. It is terminated `abortGraceMs` later; by default at once. */
   onAbort?: (program: JsonProgram) => void
   abortGraceMs?: number
 }
@@ -71,7 +74,7 @@ export async function launchJsonProgram(
     async finish(graceMs) {
       isOver = true
       signal.removeEventListener('abort', abort)
-      // Closed before it is waited for: many a program ends only when its stdin does.
+      // Close stdin before waiting: many programs exit only then.
       launched.stdin.end()
       launched.stdout.resume()
       await Promise.race([launched.exited, sleep(graceMs)])
@@ -85,14 +88,14 @@ export async function launchJsonProgram(
     if (onAbort !== undefined) await Promise.race([launched.exited, sleep(abortGraceMs)])
     if (!isOver) await launched.kill(TERMINATE_MS)
   }
-  // A pipe whose reader is gone is said by the program's exit.
+  // If the reader is gone, the program's exit reports it.
   launched.stdin.on('error', () => undefined)
   signal.addEventListener('abort', abort, { once: true })
   if (signal.aborted) void abort()
   return program
 }
 
-/** stdout until its end; where something that the program started keeps it open, until it is quiet after the exit. */
+/** Reads stdout to its end. If another process holds it open, reads until it is silent after the exit. */
 async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
   const stdout = program.stdout as Readable
   let lastPieceAt = 0
@@ -110,14 +113,15 @@ async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
     }
   })
   try {
-    // Not destroyed when a reader leaves in the middle: the program would die of SIGPIPE before it has saved its session.
+    // If the reader stops early, do not destroy stdout: SIGPIPE would kill the program before it has saved its
+    // session.
     for await (const piece of stdout.iterator({ destroyOnReturn: false })) {
       lastPieceAt = performance.now()
       if (isLate) latePieces += 1
       yield piece as Buffer
     }
   } catch {
-    // Its pipe was let go: what it has said so far is all.
+    // The pipe was closed. The output so far is all.
   }
 }
 

@@ -1,4 +1,4 @@
-/** The state that a provider of a program hands to substrat: a small JSON object, by default its session id. */
+/** Encodes the state that an agent provider gives to substrat: a small JSON object, usually with a session id. */
 import type { JsonObject } from 'substrat/provider'
 import { objectOf } from './json.js'
 
@@ -6,7 +6,7 @@ export function encodeState(state: object): Uint8Array {
   return Buffer.from(JSON.stringify(state))
 }
 
-/** Undefined where it is not what `encodeState` made. */
+/** Undefined for anything that `encodeState` did not write. */
 export function decodeState(state: Uint8Array | null): JsonObject | undefined {
   if (state === null) return undefined
   try {

@@ -1,16 +1,16 @@
 /**
- * The end of what a program writes to its pipes. Its exit may be told before its last words are read: a failure is composed
- * only after `untilSettled`.
+ * Keeps the end of a program's output. The exit can be reported before the last output is read, so call
+ * `untilSettled` before you build a failure.
  */
 
-/** Output is whole once nothing came for so long, from what the program left running with its pipes. */
+/** Output is complete after this time of silence, even if processes left running hold the pipes. */
 export const QUIET_MS = 200
-/** And something that goes on writing is listened to no longer than this, for a message. */
+/** Maximum time to wait for output that does not end. */
 const SETTLE_MS = 2000
 
 export interface Tail {
   text(): string
-  /** Resolves when all that was written before this call is read: at the end of the pipes, or when they are quiet. */
+  /** Resolves when everything written before this call is read: at the end of the pipes, or when they are silent. */
   untilSettled(): Promise<void>
 }
 
@@ -43,7 +43,10 @@ function endOf(stream: NodeJS.ReadableStream): Promise<void> {
   })
 }
 
-/** The pause, and then one look at the pipes: a process that was itself held up may find its timers due before its input. */
+/**
+ * Pauses, then checks the pipes once: after this process itself was suspended, its timers are due before its input is
+ * read.
+ */
 export function sleepUnref(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(() => setImmediate(() => setImmediate(resolve)), ms).unref()

@@ -1,4 +1,4 @@
-/** When a program says, in words, that its limit is reset. */
+/** Finds in a program's error text when its limit is reset. */
 
 const UNIT_MS: [unit: RegExp, ms: number][] = [
   [/^(ms|millisecond)/, 1],
@@ -20,7 +20,7 @@ const ZONE = /\(((?:[A-Z][A-Za-z]+\/[\w/+-]+)|UTC)\)/
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
 
-/** Milliseconds from `now`; undefined where nothing is said that can be understood. */
+/** Milliseconds from `now`; undefined if the text names no time. */
 export function waitMs(text: string, now: number): number | undefined {
   const duration = IN.exec(text)?.[1]
   if (duration !== undefined) {
@@ -48,9 +48,9 @@ function durationMs(text: string): number | undefined {
 }
 
 /**
- * `resets 3pm (Europe/Berlin)`, `try again at 5:26 PM`, `resets 15:00`: the end of the next minute that a clock there, or
- * here where no place is named, shows so. The seconds were cut off: asked in the middle of that minute, its beginning
- * would be understood as tomorrow's. A bare number is no time.
+ * Finds times of day: `resets 3pm (Europe/Berlin)`, `try again at 5:26 PM`, `resets 15:00`. Returns the next end of
+ * that minute, in that zone or the local one. The end, because the seconds are missing: during that minute, its
+ * beginning would mean tomorrow. A bare number is not a time.
  */
 function clockMs(text: string, now: number): number | undefined {
   const [, hour, minute, half] = CLOCK.exec(text) ?? []
@@ -63,7 +63,7 @@ function clockMs(text: string, now: number): number | undefined {
   return left > 0 ? left : left + DAY_MS
 }
 
-/** Since midnight, in that time zone; in our own where there is none of that name. */
+/** Time since midnight in that zone, or locally if the zone is unknown. */
 function timeOfDayMs(now: number, timeZone: string | undefined): number {
   try {
     const format = new Intl.DateTimeFormat('en-US', { timeZone, hourCycle: 'h23', timeStyle: 'medium' })

@@ -1,10 +1,10 @@
-/** An option that has several words: a command and its arguments, or arguments to add. */
+/** Splits an option with several words: a command and its arguments, or additional arguments. */
 import { failure } from '../failure.js'
 
 const WORD = /\s*((?:[^\s'"\\]|\\[\s\S]|'[^']*'|"(?:[^"\\]|\\[\s\S])*")+)/y
 const PART = /'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|\\([\s\S])|[^\s'"\\]+/g
 
-/** Words as a shell would take them, with its quotes and backslashes, and nothing else of it. */
+/** Splits words as a shell does, with its quotes and backslashes but no other syntax. */
 export function wordsOf(option: string, text: string): string[] {
   const words: string[] = []
   const rest = text.trimEnd()
@@ -12,7 +12,7 @@ export function wordsOf(option: string, text: string): string[] {
     WORD.lastIndex = at
     const word = WORD.exec(rest)?.[1]
     if (word === undefined)
-      throw failure('misconfigured', `the option ${option} has a quote without its end: ${text}`)
+      throw failure('misconfigured', `the option ${option} has an unclosed quote: ${text}`)
     words.push(word.replace(PART, unquotedPart))
   }
   return words
