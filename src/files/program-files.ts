@@ -1,9 +1,8 @@
 /**
- * Files for the eyes of one program, for as long as its turn lasts: what its arguments must not have, which every user of the
- * machine can read.
+ * Secret files for one program and one turn. A program's arguments cannot carry a secret: every user of the machine can
+ * read them.
  *
- * What is on disk if we die: a temp in the directory of the agent. Whoever has the agent's lock next sweeps it with the other
- * temps, and it goes with the agent.
+ * A crash leaves a temporary file in the agent's directory. The next holder of the agent's lock sweeps it.
  */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,11 +18,11 @@ export interface PrivateFile {
 export class ProgramFiles {
   private readonly files: PrivateFile[] = []
 
-  /** `directory`: of the agent. By default for a program that is nobody's. */
+  /** `directory`: the agent's own, or the default for a program without an agent. */
   constructor(private readonly directory = tmpdir()) {}
 
   write(name: string, text: string): PrivateFile {
-    // It walks out of no directory.
+    // No path separators: the name must stay inside the directory.
     const plain = name.replace(/[^\w.-]/g, '_').slice(0, 64)
     const path = writeTemporary('program_file', join(this.directory, plain), Buffer.from(text), {
       isSynced: false,
@@ -33,13 +32,13 @@ export class ProgramFiles {
     return file
   }
 
-  /** None is left. What cannot be removed now is swept later. */
+  /** Removes all files. A sweep removes later any file that cannot be removed now. */
   close(): void {
     for (const file of this.files.splice(0)) {
       try {
         file.remove()
       } catch {
-        // Swept by recovery.
+        // Recovery sweeps it.
       }
     }
   }

@@ -1,4 +1,4 @@
-/** Files that go into a prompt: the user's, read as far as they can be, and silently left out where they cannot. */
+/** User files that go into a prompt. An unreadable file is silently left out. */
 
 import { realPath, realPathIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
@@ -6,14 +6,15 @@ import { isInside } from './workspace.js'
 
 export interface TextFile {
   text: string
-  /** Of the whole file, and how many of them were left out. */
+  /** Size of the whole file. */
   bytes: number
+  /** Bytes at its end that `text` leaves out. */
   cut: number
 }
 
 /**
- * Undefined for what is not there, is no plain file (a FIFO would hang the command), or cannot be read. And, where it comes
- * with a workspace, for what is outside `root`: whoever made the repository may have put a link there to a secret.
+ * Undefined if the file is missing, unreadable or not a regular file (a FIFO would hang the command). With `root`, also if
+ * the real path is outside it: the author of a repository may have added a link to a secret.
  */
 export function readTextFile(path: string, bytesMax: number, root?: string): TextFile | undefined {
   try {

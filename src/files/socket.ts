@@ -1,6 +1,6 @@
 /**
- * A Unix socket in the home. A socket's address has some 100 bytes, a home's path may have more: so it is reached through
- * the descriptor of its directory.
+ * A Unix socket in the home. A socket address holds about 100 bytes and a home's path may be longer, so on Linux the
+ * address goes through the descriptor of the socket's directory.
  */
 import { connect, createServer, type Socket } from 'node:net'
 import { basename, dirname } from 'node:path'
@@ -10,7 +10,7 @@ export interface ServedSocket {
   close(): void
 }
 
-/** Listens when it settles, for this user alone: the directory is 0700 from the start, and so is the socket 0600. */
+/** Resolves once the socket accepts connections. Only this user can connect: the directory is 0700, the socket 0600. */
 export async function serveSocket(
   path: string,
   onConnection: (connection: Socket) => Promise<void>,
@@ -23,10 +23,10 @@ export async function serveSocket(
     connection.once('close', () => connections.delete(connection))
     onConnection(connection).catch(() => connection.destroy())
   })
-  // What is called keeps nothing alive: the turn does.
+  // The turn keeps the process alive, not its server.
   server.unref()
   try {
-    // What a killed holder left.
+    // A killed holder may have left the socket.
     io.unlink('socket.unlink', path)
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
@@ -40,7 +40,7 @@ export async function serveSocket(
   let isClosed = false
   return {
     close() {
-      // A descriptor that is closed twice is another file's the second time.
+      // The kernel may have reused the descriptor: a second close would close another file.
       if (isClosed) return
       isClosed = true
       server.close(() => io.close(directory))
@@ -50,7 +50,7 @@ export async function serveSocket(
   }
 }
 
-/** A socket's mode is given by nothing but the umask. `listen` binds before it returns. */
+/** Only the umask sets a socket's mode. `listen` binds before it returns. */
 function forOwnerAlone(bind: () => void): void {
   const before = process.umask(0o177)
   try {
@@ -60,13 +60,13 @@ function forOwnerAlone(bind: () => void): void {
   }
 }
 
-/** Undefined where nobody is behind it. */
+/** Undefined if no process listens on the socket. */
 export function connectTo(path: string): Promise<Socket | undefined> {
   const directory = io.openIfThere('socket.directory', dirname(path), 'read')
   if (directory === undefined) return Promise.resolve(undefined)
   return new Promise((resolve) => {
     const connection = connect(addressOf(directory, path))
-    // One of them alone: an error after the connect would close a descriptor that is another file's by then.
+    // Only once: an error after the connect would close the descriptor again, by then perhaps another file's.
     const settle = (outcome: Socket | undefined): void => {
       connection.removeAllListeners('connect').removeAllListeners('error')
       io.close(directory)

@@ -1,8 +1,8 @@
 /**
- * Files that belong to the user, by names that the user gave: settings, exports, scenarios. One that is replaced keeps its
- * mode and its owner, and what a link leads to is replaced, not the link.
+ * Files that the user names: settings, exports, scenarios. A replaced file keeps its mode and owner. A symlink stays, and
+ * its target is replaced.
  *
- * What is on disk if we die: the old file, or the new one; and a temp beside it, which in the home is swept.
+ * A crash leaves the old file or the new one, and perhaps a temporary file beside it. A sweep removes that only in the home.
  */
 import { dirname } from 'node:path'
 import { SubstratError } from '../errors.js'
@@ -10,33 +10,34 @@ import { lstatIfThere, realPathIfThere, statIfThere } from '../host/disk/facts.j
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 
-/** UTF-8 text. Throws where it cannot be read; the caller says what the file was for. */
+/** UTF-8 text. Throws if it cannot be read. The caller adds what the file is for. */
 export function readUserFile(path: string): string {
   return io.readFollowing('user_file.read', path).toString('utf8')
 }
 
-/** Durable when it returns. `mode` is that of a new file; by default what the user's umask says. An old one keeps its own. */
+/** Durable on return. `mode` applies to a new file and follows the user's umask by default; an old file keeps its mode. */
 export function writeUserFile(path: string, text: string, mode = 0o666 & ~process.umask()): void {
   syncName(replaceAt(path, Buffer.from(text), mode))
 }
 
-/** Where it is, behind whatever links lead to it. */
+/** Returns the real path of the file. */
 function replaceAt(path: string, bytes: Buffer, mode: number): string {
   try {
     const found = realPathIfThere('user_file.realpath', path)
-    // Of /dev/stdout, too, where the file that it leads to was removed.
+    // Also /dev/stdout, if its target was removed.
     if (found === undefined && lstatIfThere('user_file.lstat', path)?.kind === 'link')
-      throw unwritableError(path, 'it is a link that leads to no file')
+      throw unwritableError(path, 'it is a broken symbolic link')
     const real = found ?? path
-    // Not `real`: a pipe that a link of /proc leads to has no path.
+    // Not `real`: a pipe behind a link in /proc has no path.
     const facts = statIfThere('user_file.stat', path)
-    // A device, such as /dev/null, would be gone, and a plain file in its place.
-    if (facts !== undefined && facts.kind !== 'file') throw unwritableError(path, 'it is no plain file')
+    // A rename would replace a device such as /dev/null with a regular file.
+    if (facts !== undefined && facts.kind !== 'file') throw unwritableError(path, 'it is not a regular file')
     replace('user_file', real, bytes, { durableName: false, like: facts ?? { mode } })
     return real
   } catch (error) {
     if (!(error instanceof SubstratError) || error.cause === undefined) throw error
-    // Without the temporary file, which is nobody's business; one that could not be synced has never had the name.
+    // Leaves out the syscall and the temporary file's name. A failed sync is an ordinary write error here: the rename
+    // has not happened, so the old file is intact.
     throw unwritableError(path, (error.cause as Error).message.replace(/, \w+( '.*')?$/, ''), error)
   }
 }
@@ -46,7 +47,7 @@ function unwritableError(path: string, why: string, cause?: SubstratError): Subs
     hint:
       cause === undefined
         ? 'name another file, then run the same command again'
-        : 'check the space and the rights there, then run the same command again',
+        : 'check the free space and the permissions there, then run the same command again',
     facts: { path, errno: cause?.facts?.errno ?? null },
     cause,
   })
@@ -56,7 +57,7 @@ function syncName(path: string): void {
   try {
     io.syncDirectory('user_file.sync_directory', dirname(path))
   } catch (error) {
-    // A directory that the user may write in and not read cannot be synced.
+    // Syncing a directory needs read permission. The user may have only write permission.
     if ((error as SubstratError).facts?.errno !== 'EACCES') throw error
   }
 }

@@ -1,27 +1,29 @@
 /**
- * Files of an agent's workspace, by names that a model gave: nothing outside it is read or written, wherever links lead.
- * Who works in the workspace at the same time may put a link there after the look: one at the end of the path is not
- * followed even then. One in the middle of it would be, because Node has no openat(2).
+ * Files of an agent's workspace, by names that a model gave. Nothing outside the workspace is read or written, also
+ * through a symlink.
+ *
+ * TOCTOU: another process may add a symlink between check and use. At the end of the path it is not followed
+ * (O_NOFOLLOW, rename). In place of a directory of the path it is followed, because Node has no openat(2).
  */
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { factsOf, readLinkIfThere, realPath, realPathIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 
-/** Throws an Error in words for the model. */
+/** Throws an Error whose message the model reads. */
 export function readWorkspaceFile(workspace: string, path: string, bytesMax: number): Buffer {
   const file = locate(workspace, path)
   const facts = statIfThere('workspace.stat', file)
-  if (facts === undefined) throw new Error(`there is no file ${path}`)
-  // Before it is opened: opening a device may do something.
-  if (facts.kind !== 'file') throw new Error(`${path} is no plain file`)
+  if (facts === undefined) throw new Error(`${path} does not exist`)
+  // Check before the open: opening a device may have an effect.
+  if (facts.kind !== 'file') throw new Error(`${path} is not a regular file`)
   return readPlain(io.open('workspace.open', file, 'read'), path, bytesMax)
 }
 
 function readPlain(file: io.OpenFile, path: string, bytesMax: number): Buffer {
   try {
     const { kind, sizeBytes } = factsOf('workspace.stat', file)
-    if (kind !== 'file') throw new Error(`${path} is no plain file`)
+    if (kind !== 'file') throw new Error(`${path} is not a regular file`)
     if (sizeBytes > bytesMax) throw new Error(`${path} is larger than ${bytesMax} bytes`)
     return io.readRange('workspace.read', file, 0, sizeBytes)
   } finally {
@@ -29,25 +31,25 @@ function readPlain(file: io.OpenFile, path: string, bytesMax: number): Buffer {
   }
 }
 
-/** Whole, or not at all: a rename takes the place of a link too. A file that is there keeps its mode and its owner. */
+/** Atomic: a rename, which replaces a symlink instead of following it. An existing file keeps its mode and owner. */
 export function writeWorkspaceFile(workspace: string, path: string, text: string): void {
   const file = locate(workspace, path)
   const facts = statIfThere('workspace.stat', file)
-  if (facts !== undefined && facts.kind !== 'file') throw new Error(`${path} is no plain file`)
+  if (facts !== undefined && facts.kind !== 'file') throw new Error(`${path} is not a regular file`)
   io.mkdirAll('workspace.mkdir', dirname(file))
   const like = facts ?? { mode: 0o666 & ~process.umask() }
   replace('workspace.write', file, Buffer.from(text), { durableName: true, like })
 }
 
-/** Whether the path is the workspace, or leads into it. */
+/** Whether the path, with symlinks resolved, is the workspace or inside it. */
 export function isInWorkspace(workspace: string, path: string): boolean {
   const root = realPath('workspace.realpath', workspace)
   return isInside(root, realOfMissing(resolve(root, path)))
 }
 
-/** The real path of what `path` names, which may not be there yet. */
+/** The real path of `path`, which need not exist. */
 function locate(workspace: string, path: string): string {
-  if (path === '' || path.includes('\0')) throw new Error('the path is empty or has a NUL')
+  if (path === '' || path.includes('\0')) throw new Error('the path is empty or contains a NUL byte')
   const root = realPath('workspace.realpath', workspace)
   const real = realOfMissing(resolve(root, path))
   if (!isInside(root, real)) throw new Error(`${path} is outside the workspace`)
@@ -60,11 +62,11 @@ export function isInside(root: string, real: string): boolean {
   return !(inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside))
 }
 
-/** Links resolved as far as the path is there; what is not there yet is plain. A link that leads nowhere is refused. */
+/** Resolves symlinks in the existing part of the path and appends the rest. Refuses a broken symlink. */
 function realOfMissing(path: string): string {
   const real = realPathIfThere('workspace.realpath', path)
   if (real !== undefined) return real
-  if (readLinkIfThere(path) !== undefined) throw new Error(`${path} is a link that leads nowhere`)
+  if (readLinkIfThere(path) !== undefined) throw new Error(`${path} is a broken symbolic link`)
   const parent = dirname(path)
   return parent === path ? path : join(realOfMissing(parent), basename(path))
 }

@@ -1,7 +1,7 @@
 /**
- * Who a process is, so that it is never taken for another: a pid is reused, and containers that share a home do not
- * share pids. Death is judged by locks; this is for what a lock cannot tell, above all whether a process group that a
- * log names is still the one that the log means.
+ * Identities of processes. A pid alone is ambiguous: the kernel reuses pids, and containers that share a home have separate
+ * pid namespaces. Locks show whether a process is dead. An identity answers other questions, above all whether a process
+ * group in a log is still the same group.
  */
 import { hostname, uptime } from 'node:os'
 import { clock } from '../clock.js'
@@ -10,12 +10,12 @@ import { readLinkIfThere } from './disk/facts.js'
 import { readProc } from './disk/io.js'
 
 export interface ProcessIdentity {
-  /** Changes with each start of the kernel. */
+  /** Changes at each boot of the kernel. */
   kernel_boot_id: string
-  /** Pids mean something only within one pid namespace. */
+  /** A pid is unique only within its pid namespace. */
   pid_namespace: string
   pid: number
-  /** Clock ticks since the kernel's start, from /proc/<pid>/stat; 0 where there is no /proc. */
+  /** Clock ticks since boot, from /proc/<pid>/stat; 0 without /proc. */
   start_time: number
 }
 
@@ -31,7 +31,7 @@ export function ownIdentity(): ProcessIdentity {
   return own
 }
 
-/** The identity as one word: what the records call `boot_id`. */
+/** The identity as one string: `boot_id` in records. */
 export function bootId(identity: ProcessIdentity = ownIdentity()): string {
   return `${identity.kernel_boot_id}/${identity.pid_namespace}/${identity.pid}/${identity.start_time}`
 }
@@ -40,13 +40,13 @@ export function hostName(): string {
   return hostname()
 }
 
-/** Undefined where there is no such process (or no /proc). */
+/** Undefined without such a process, or without /proc. */
 export function processStartTime(pid: number): number | undefined {
   const field = statFields(pid)?.[19]
   return field === undefined ? undefined : Number(field)
 }
 
-/** Whether it has begun to exit: it shows no environment any more, and may take long until it is gone. */
+/** Whether the process has begun to exit. Its environment is then unreadable, and the exit may take long. */
 export function isExiting(pid: number): boolean {
   const PF_EXITING = 0x4
   return (Number(statFields(pid)?.[6] ?? PF_EXITING) & PF_EXITING) !== 0
@@ -54,43 +54,45 @@ export function isExiting(pid: number): boolean {
 
 export function processGroup(pid: number): number | undefined {
   const fields = statFields(pid)
-  // A zombie has left its group for every purpose of ours.
+  // A zombie runs no code, so it counts as no longer in its group.
   if (fields === undefined || fields[0] === 'Z') return undefined
   return Number(fields[2])
 }
 
-/** Those after the command in parentheses, which may itself hold spaces and parentheses. */
+/** The fields after the command name, which is in parentheses and may itself contain spaces and parentheses. */
 function statFields(pid: number): string[] | undefined {
   const stat = readProc(`/proc/${pid}/stat`)?.toString('latin1')
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
-/** How long a process that is becoming another program is waited for: a slow disk, or a share of the CPU, holds it up. */
+/** Longest wait for a process inside `exec`, which a slow disk or a CPU quota can delay. */
 const EXEC_MS_MAX = 2000
-/** An environment that is empty as often, and of no process that is becoming another, is empty. */
+/** An environment counts as empty if more than this many reads outside `exec` return nothing. */
 const EMPTY_LOOKS = 3
 
-/** The value of one variable in the environment that the process was started with. */
+/** The value of one variable in the environment with which the process was started. */
 export function environmentOf(pid: number, name: string): string | undefined {
   const environment = readEnvironment(pid)?.toString('utf8').split('\0')
   return environment?.find((entry) => entry.startsWith(`${name}=`))?.slice(name.length + 1)
 }
 
-/** In the middle of `exec` a process shows no environment, and would be taken for a stranger: its end is waited for. */
+/** Inside `exec` a process has an empty environment and would look like a foreign process, so this waits for `exec` to end. */
 function readEnvironment(pid: number): Buffer | undefined {
   const file = `/proc/${pid}/environ`
   let environment = readProc(file)
   let looks = 0
   for (let waitedMs = 0; environment?.length === 0 && waitedMs < EXEC_MS_MAX; waitedMs++) {
     if (isInExec(pid)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)
-    // It may have been between the two looks, and may begin again between the next two.
+    // `exec` may fall between the read of the environment and this check, so one empty read proves nothing.
     else if (++looks > EMPTY_LOOKS) break
     environment = readProc(file)
   }
   return environment
 }
 
-/** The kernel sets where the environment ends last. That of a process of another user reads as 0 too. */
+/**
+ * `exec` sets `env_end` (field 48 here) last, so 0 means that `exec` is not done. Another user's process also shows 0.
+ */
 function isInExec(pid: number): boolean {
   const [PF_EXITING, PF_KTHREAD] = [0x4, 0x200000]
   const fields = statFields(pid)
@@ -99,14 +101,14 @@ function isInExec(pid: number): boolean {
 }
 
 /**
- * What the wall clock and the machine's uptime said at one moment. A duration that begins now is stored with it: the wall
- * clock may be set, the uptime of one kernel boot only ever counts.
+ * The wall clock and the uptime at one moment, stored as the start of a duration. The wall clock may be set; the uptime
+ * only grows within one kernel boot.
  */
 export interface ClockReading {
-  /** ISO 8601, of the wall clock as it was, right or wrong. */
+  /** The wall clock, right or wrong, as ISO 8601. */
   at: string
   kernel_boot_id: string
-  /** Since that boot, time asleep included. */
+  /** Since that boot, including suspended time. */
   uptime_ms: number
 }
 
@@ -115,7 +117,7 @@ export function readClock(): ClockReading {
   return { at: new Date(clock.now()).toISOString(), kernel_boot_id, uptime_ms: uptimeMs() }
 }
 
-/** Read from /proc, which no library that fakes the time stands in front of. */
+/** Reads /proc first, because a library that fakes the time does not intercept it. */
 function uptimeMs(): number {
   if (clock.uptime !== undefined) return Math.round(clock.uptime())
   const seconds = Number.parseFloat(readProc('/proc/uptime')?.toString('latin1') ?? '')
@@ -124,8 +126,8 @@ function uptimeMs(): number {
 
 function kernelBootId(): string {
   const text = readProc('/proc/sys/kernel/random/boot_id')?.toString('latin1').trim()
-  // Without /proc nothing tells one start of the kernel from another: an id of its own makes every process a stranger,
-  // and recovery scans instead of trusting markers.
+  // Without /proc one boot looks like another. A random id makes every other process foreign, and
+  // recovery scans instead of trusting markers.
   return text ?? randomUuid()
 }
 

@@ -46,7 +46,7 @@ describe.concurrent('export', () => {
       const refused = await house.run(['export', 'a', '-o', path])
       expect(refused, path).toMatchObject({ exit: 11, stdout: '' })
       expect(refused.stderr).toMatch(
-        /^substrat: cannot write [^ ]+: (it is no plain file|[A-Z]+: [a-z ]+) \(.*\)\n$/,
+        /^substrat: cannot write [^ ]+: (it is not a regular file|[A-Z]+: [a-z ]+) \(.*\)\n$/,
       )
     }
     expect(readdirSync(house.workspace)).toEqual([])

@@ -109,7 +109,7 @@ describe('a file of the user', () => {
     const fifo = join(directory, 'fifo')
     execFileSync('mkfifo', [fifo])
     for (const path of [fifo, directory])
-      expect(() => writeUserFile(path, 'text')).toThrow(`cannot write ${path}: it is no plain file`)
+      expect(() => writeUserFile(path, 'text')).toThrow(`cannot write ${path}: it is not a regular file`)
     expect(lstatSync(fifo).isFIFO()).toBe(true)
   })
 
@@ -120,9 +120,9 @@ describe('a file of the user', () => {
     const child = spawn('true', { stdio: ['ignore', 'pipe', 'ignore'] })
     const { fd } = (child.stdout as unknown as { _handle: { fd: number } })._handle
     const ends = [
-      [join(directory, 'none'), 'it is a link that leads to no file'],
-      [`/proc/self/fd/${removed}`, 'it is a link that leads to no file'],
-      [`/proc/self/fd/${fd}`, 'it is no plain file'],
+      [join(directory, 'none'), 'it is a broken symbolic link'],
+      [`/proc/self/fd/${removed}`, 'it is a broken symbolic link'],
+      [`/proc/self/fd/${fd}`, 'it is not a regular file'],
     ] as const
     for (const [index, [end, why]] of ends.entries()) {
       const link = join(directory, `link ${index}`)

@@ -98,9 +98,9 @@ describe('what is outside the workspace is refused, however it is named:', () =>
 
   test('a link that leads nowhere', async () => {
     symlinkSync(join(outside, 'new'), join(workspace, 'link'))
-    expect(() => read('link')).toThrow('is a link that leads nowhere')
-    expect(() => writeWorkspaceFile(workspace, 'link', 'x')).toThrow('is a link that leads nowhere')
-    expect(() => writeWorkspaceFile(workspace, 'link/x', 'x')).toThrow('is a link that leads nowhere')
+    expect(() => read('link')).toThrow('is a broken symbolic link')
+    expect(() => writeWorkspaceFile(workspace, 'link', 'x')).toThrow('is a broken symbolic link')
+    expect(() => writeWorkspaceFile(workspace, 'link/x', 'x')).toThrow('is a broken symbolic link')
     expect(readdirSync(outside)).toEqual(['secret'])
   })
 })
@@ -140,18 +140,18 @@ describe('what is inside is read and written:', () => {
 describe('what is no plain file is refused:', () => {
   test('a FIFO, without waiting for its other end', async () => {
     execFileSync('mkfifo', [join(workspace, 'fifo')])
-    expect(() => read('fifo')).toThrow('fifo is no plain file')
-    expect(() => writeWorkspaceFile(workspace, 'fifo', 'x')).toThrow('fifo is no plain file')
+    expect(() => read('fifo')).toThrow('fifo is not a regular file')
+    expect(() => writeWorkspaceFile(workspace, 'fifo', 'x')).toThrow('fifo is not a regular file')
   })
 
   test.each(['folder', '.', ''])('a directory, %j', async (path) => {
-    expect(() => read(path)).toThrow(/is no plain file|the path is empty/)
-    expect(() => writeWorkspaceFile(workspace, path, 'x')).toThrow(/is no plain file|the path is empty/)
+    expect(() => read(path)).toThrow(/is not a regular file|the path is empty/)
+    expect(() => writeWorkspaceFile(workspace, path, 'x')).toThrow(/is not a regular file|the path is empty/)
   })
 
   test('a name with a NUL', async () => {
-    expect(() => read('inside\0')).toThrow('has a NUL')
-    expect(() => writeWorkspaceFile(workspace, 'new\0', 'x')).toThrow('has a NUL')
+    expect(() => read('inside\0')).toThrow('contains a NUL byte')
+    expect(() => writeWorkspaceFile(workspace, 'new\0', 'x')).toThrow('contains a NUL byte')
     expect(existsSync(join(workspace, 'new'))).toBe(false)
   })
 
@@ -164,8 +164,8 @@ describe('what is no plain file is refused:', () => {
   })
 
   test('what is not there', () => {
-    expect(() => read('nothing')).toThrow('there is no file nothing')
-    expect(() => read('no/such/path')).toThrow('there is no file no/such/path')
+    expect(() => read('nothing')).toThrow('nothing does not exist')
+    expect(() => read('no/such/path')).toThrow('no/such/path does not exist')
   })
 })
 
@@ -200,7 +200,7 @@ describe('a link that takes the place of a file after the look', () => {
       execFileSync('mkfifo', [join(workspace, 'inside')])
       return undefined
     })
-    expect(() => read('inside')).toThrow('inside is no plain file')
+    expect(() => read('inside')).toThrow('inside is not a regular file')
   })
 })
 

@@ -179,7 +179,7 @@ describe('what cannot be a home', () => {
       expect(act).toThrow(
         expect.objectContaining({
           code: 'STORAGE_FAILED',
-          hint: expect.stringContaining('a file stands where'),
+          hint: expect.stringContaining('a file is in the place of a directory'),
         }),
       )
     expect(readFileSync(paths.root, 'utf8')).toBe('precious')

@@ -1,9 +1,11 @@
 /**
- * Where no link is followed: what stands behind one is not ours, and is neither read nor changed. Node has no openat(2),
- * so one that takes a directory's place while the home is in use is not seen; each opening of the home looks anew.
+ * Directories in which no symlink is followed: the target is not part of the home, so it is neither read nor changed.
  *
- * Invariant: of a known directory nothing on the way down to it from a confined one was a link when it was looked at,
- * since the last opening; or it is in no confined place.
+ * TOCTOU: a symlink that replaces a directory while the home is in use goes unnoticed, because Node has no openat(2). Each
+ * opening of the home checks again.
+ *
+ * Invariant: a known directory is outside every confined one; or, when last checked since the opening, neither it nor any
+ * directory between it and the confined one was a symlink.
  */
 import { dirname } from 'node:path'
 import { SubstratError } from '../../errors.js'
@@ -13,31 +15,31 @@ const KNOWN_MAX = 200_000
 export class Confinement {
   private readonly confined = new Set<string>()
   private readonly known = new Set<string>()
-  /** Most steps are on the file of the one before. */
+  /** A cache: most steps act on the same file as the step before. */
   private latest = ''
 
-  /** `isLink` says nothing where nothing is there. */
+  /** `isLink` returns undefined for a missing path. */
   constructor(private readonly isLink: (path: string) => boolean | undefined) {}
 
-  /** From now on at and below these directories too. */
+  /** Confines these directories and everything below them. */
   add(directories: string[]): void {
     for (const directory of directories) this.confined.add(directory)
     this.known.clear()
     this.latest = ''
   }
 
-  /** Before each step on what has that name; its own last part may be a link. */
+  /** Call before each step on that path. Checks its directory; the last component may be a symlink. */
   refuseLinksTo(path: string): void {
     if (path === this.latest) return
     if (this.refuseLinks(dirname(path))) this.latest = path
   }
 
-  /** Throws HOME_EXPOSED where the directory is a link, or below one; false where it is not there. */
+  /** Throws HOME_EXPOSED if the directory is a symlink or below one. False if it does not exist. */
   refuseLinks(directory: string): boolean {
     return this.known.has(directory) || this.checkDirectory(directory)
   }
 
-  /** A directory in it was seen to be none. Counts where it was looked at itself. */
+  /** Records that the entry is a real directory. Ignored unless `directory` itself was checked. */
   learn(directory: string, name: string): void {
     if (this.known.size < KNOWN_MAX && this.known.has(directory)) this.known.add(`${directory}/${name}`)
   }
@@ -54,7 +56,7 @@ export class Confinement {
     return true
   }
 
-  /** From a confined directory down to this one; nothing where it is in no such place. */
+  /** The directories from a confined one down to this one. Empty if this one is not confined. */
   private wayTo(directory: string): string[] {
     const below: string[] = []
     for (let at = directory; ; at = dirname(at)) {
@@ -73,9 +75,9 @@ export class Confinement {
 function exposedError(path: string): SubstratError {
   return new SubstratError(
     'HOME_EXPOSED',
-    `${path} is a symbolic link: nothing behind it is read or written`,
+    `${path} is a symbolic link: substrat reads and writes nothing through it`,
     {
-      hint: 'look who put it there, and move it away; what else is wrong: substrat doctor',
+      hint: 'find out who created the link, move it away, then check the home: substrat doctor',
       facts: { path },
     },
   )

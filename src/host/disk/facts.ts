@@ -1,9 +1,9 @@
-/** What is known of a file or a name: its kind, size, times, owner and mode, and where a link leads. */
+/** Facts about files: kind, size, times, owner, mode, and the target of a symlink. */
 import * as fs from 'node:fs'
 import { close, type OpenFile, open } from './io.js'
 import { errnoOf, step, unless } from './operation.js'
 
-/** The mode of a file or directory that is there, never of what a link leads to. */
+/** Changes the mode of an existing file or directory. Refuses a symlink. */
 export function changeMode(point: string, path: string, mode: number): void {
   const file = open(point, path, 'read')
   try {
@@ -13,10 +13,10 @@ export function changeMode(point: string, path: string, mode: number): void {
   }
 }
 
-/** Without an owner it is of whoever makes it. */
+/** Without an owner, the new file belongs to the user of this process. */
 export type Heritage = Pick<FileFacts, 'mode'> & Partial<Pick<FileFacts, 'owner' | 'group'>>
 
-/** A new file in the place of an old one: its mode, and its owner and group where we may give them away. */
+/** Gives a replacement file the mode of the old file, and its owner and group if the kernel permits it. */
 export function inherit(point: string, file: OpenFile, { mode, owner, group }: Heritage): void {
   step({ point, name: 'open', path: file.path }, () => {
     try {
@@ -24,7 +24,7 @@ export function inherit(point: string, file: OpenFile, { mode, owner, group }: H
     } catch (error) {
       if (errnoOf(error) !== 'EPERM') throw error
     }
-    // Last: a change of owner takes the set-uid bits away.
+    // After fchown, which clears the set-uid bits.
     fs.fchmodSync(file.fd, mode)
   })
 }
@@ -37,28 +37,29 @@ export interface FileFacts {
   inode: number
   owner: number
   group: number
-  /** The permissions alone. */
+  /** The permission bits only. */
   mode: number
 }
 
 export function statIfThere(point: string, path: string): FileFacts | undefined {
   return unless('ENOENT', () =>
     step({ point, name: 'read', path }, () => {
-      // An error that is only caught again costs as much as thirty looks.
+      // Throwing and catching an error costs as much as thirty calls of stat.
       const stat = fs.statSync(path, { throwIfNoEntry: false })
       return stat === undefined ? undefined : factsFrom(stat)
     }),
   )
 }
 
-/** Of what is open, whatever has its name now. */
+/** Facts of the open file, even if its name now belongs to another file. */
 export function factsOf(point: string, file: OpenFile): FileFacts {
   return step({ point, name: 'read', path: file.path }, () => factsFrom(fs.fstatSync(file.fd)))
 }
 
 /**
- * Whether the name that the file was opened by still leads to it. `unknown`: the name leads nowhere, and the file has a
- * name elsewhere: a directory above it was renamed.
+ * Compares an open file with the path by which it was opened. `same`: the path is still this file. `other`: the path is
+ * another file. `none`: the file was unlinked. `unknown`: the path is missing but the file has a name elsewhere, because a
+ * directory above it was renamed.
  */
 export function nameOf(point: string, file: OpenFile): 'same' | 'other' | 'unknown' | 'none' {
   return step({ point, name: 'read', path: file.path }, () => {
@@ -70,7 +71,7 @@ export function nameOf(point: string, file: OpenFile): 'same' | 'other' | 'unkno
   })
 }
 
-/** Looked up once: a descriptor keeps its inode, and an inode that is open is not given to another file. */
+/** Read once per descriptor: its inode never changes, and the kernel does not reuse the inode of an open file. */
 const inodes = new WeakMap<OpenFile, { ino: number; dev: number }>()
 
 function inodeOf(file: OpenFile): { ino: number; dev: number } {
@@ -94,7 +95,7 @@ function factsFrom(stat: fs.Stats): FileFacts {
   }
 }
 
-/** What stands under a name itself: a link is not followed. */
+/** Facts of a directory entry. A symlink is not followed. */
 export interface EntryFacts {
   kind: 'file' | 'directory' | 'link' | 'socket' | 'other'
   mode: number
@@ -118,12 +119,12 @@ function kindOf(stat: fs.Stats): EntryFacts['kind'] {
   return stat.isSocket() ? 'socket' : 'other'
 }
 
-/** The f_type of statfs(2): which kind of file system the path is on. */
+/** f_type of statfs(2): the kind of file system. */
 export function fileSystemType(path: string): number {
   return step({ point: 'home.statfs', name: 'read', path }, () => fs.statfsSync(path).type)
 }
 
-/** With every link resolved. */
+/** The path with every symlink resolved. */
 export function realPath(point: string, path: string): string {
   return step({ point, name: 'read', path }, () => fs.realpathSync(path))
 }

@@ -1,10 +1,11 @@
 /**
- * The steps that touch the disk: files and directories. Only the files of src/host/disk import node:fs, besides src/start, which
- * touches no home.
+ * The steps that touch files and directories. Only src/host/disk imports node:fs, besides src/start, which touches no home.
  *
- * Invariants: a failed write or sync is an error, never a return value. A failed sync is SYNC_FAILED and is never
- * tried again (the kernel marks the pages clean, a second fsync may succeed with the data lost). Files are made 0600,
- * directories 0700.
+ * Invariants:
+ * - A failed write or sync throws; it is never a return value.
+ * - A failed sync is SYNC_FAILED and is never retried: the kernel marks the pages clean, so a second fsync may succeed
+ *   although the data is lost.
+ * - Files are created with mode 0600, directories with 0700.
  */
 import * as fs from 'node:fs'
 import {
@@ -17,13 +18,13 @@ import {
   unless,
 } from './operation.js'
 
-/** An open file and the name it was opened by, for messages and for the fault hook. */
+/** An open file, with the path by which it was opened for messages and the fault hook. */
 export interface OpenFile {
   readonly fd: number
   readonly path: string
 }
 
-// O_NOFOLLOW: a link planted in the home is refused. O_NONBLOCK: a FIFO planted there does not hang a command.
+// O_NOFOLLOW refuses a symlink planted in the home. O_NONBLOCK keeps a FIFO planted there from hanging a command.
 const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_APPEND, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } =
   fs.constants
 
@@ -46,11 +47,11 @@ export function open(point: string, path: string, mode: OpenMode): OpenFile {
 let umask: number | undefined
 
 /**
- * What is made may be used by its owner from creation, whatever the umask: 277 or 777 would make a home that nobody can
- * use. The umask stays the user's own for programs, tools and files that we make for the user.
+ * Gives the owner full rights from creation, under any umask: with 277 or 777 the home would be unusable. The umask is
+ * restored, because it still applies to programs, tools and files made for the user.
  */
 function forOwner<T>(make: () => T): T {
-  // Read once: Node reads it by setting it to 0 for a moment, in which another thread could make a file.
+  // Read once: Node reads the umask by briefly setting it to 0, and another thread could create a file at that moment.
   umask ??= process.umask()
   if ((umask & 0o700) === 0) return make()
   process.umask(umask & 0o077)
@@ -65,7 +66,7 @@ export function openIfThere(point: string, path: string, mode: 'read' | 'write')
   return unless('ENOENT', () => open(point, path, mode))
 }
 
-/** False where the name is taken. */
+/** Undefined if the name is taken. */
 export function createExclusive(point: string, path: string): OpenFile | undefined {
   return unless('EEXIST', () => open(point, path, 'create_exclusive'))
 }
@@ -78,7 +79,7 @@ export function sizeOf(file: OpenFile): number {
   return step({ point: 'file.stat', name: 'read', path: file.path }, () => fs.fstatSync(file.fd).size)
 }
 
-/** `[from, to)` of the file; shorter where the file ends before `to`. */
+/** The bytes `[from, to)`, fewer if the file ends before `to`. */
 export function readRange(point: string, file: OpenFile, from: number, to: number): Buffer {
   return step({ point, name: 'read', path: file.path }, () => {
     const buffer = Buffer.allocUnsafe(Math.max(0, to - from))
@@ -102,7 +103,7 @@ export function readIfThere(point: string, path: string): Buffer | undefined {
   }
 }
 
-/** Fills as much of `buffer` as the file has behind `from`; says how much. Undefined where there is no such file. */
+/** Reads from `from` into `buffer` and returns the number of bytes. Undefined if the file does not exist. */
 export function readInto(point: string, path: string, from: number, buffer: Buffer): number | undefined {
   const file = openIfThere(point, path, 'read')
   if (file === undefined) return undefined
@@ -113,12 +114,12 @@ export function readInto(point: string, path: string, from: number, buffer: Buff
   }
 }
 
-/** A file of the user's, through whatever links lead to it. */
+/** Reads a user's file and follows symlinks. */
 export function readFollowing(point: string, path: string): Buffer {
   return step({ point, name: 'read', path }, () => fs.readFileSync(path))
 }
 
-/** Its beginning, where it may be of any size. */
+/** Like readFollowing, but reads at most `bytesMax` bytes. */
 export function readFollowingUpTo(point: string, path: string, bytesMax: number): Buffer {
   const file = step({ point, name: 'open', path }, () => ({
     fd: fs.openSync(path, O_RDONLY | O_NONBLOCK),
@@ -131,7 +132,7 @@ export function readFollowingUpTo(point: string, path: string, bytesMax: number)
   }
 }
 
-/** Writes all of `bytes` at `offset`; a short write is continued, and is an error when nothing more goes in. */
+/** Writes all of `bytes` at `offset`. Continues after a short write; throws once a write takes no byte. */
 export function writeAll(point: string, file: OpenFile, bytes: Uint8Array, offset: number): void {
   let written = 0
   while (written < bytes.length) {
@@ -152,7 +153,7 @@ export function writeAll(point: string, file: OpenFile, bytes: Uint8Array, offse
   }
 }
 
-/** All of `bytes`, behind what stdout or stderr has already. It is no file of the home, and its error is the kernel's own. */
+/** Appends all of `bytes` to stdout or stderr. Not a file of the home, so errors are the kernel's own. */
 export function writeStream(fd: number, bytes: Uint8Array): void {
   for (let written = 0; written < bytes.length; ) written += fs.writeSync(fd, bytes, written)
 }
@@ -184,39 +185,39 @@ export function rename(point: string, path: string, to: string): void {
   step({ point, name: 'rename', path, to }, () => fs.renameSync(path, to))
 }
 
-/** False where there was nothing to rename. */
+/** False if `path` does not exist. */
 export function renameIfThere(point: string, path: string, to: string): boolean {
   return isDoneUnless('ENOENT', () => rename(point, path, to))
 }
 
-/** False where the new name is taken. */
+/** False if the new name is taken. */
 export function link(point: string, path: string, to: string): boolean {
   return isDoneUnless('EEXIST', () => step({ point, name: 'link', path, to }, () => fs.linkSync(path, to)))
 }
 
-/** False where there was nothing to unlink. */
+/** False if the file does not exist. */
 export function unlink(point: string, path: string): boolean {
   return isDoneUnless('ENOENT', () => step({ point, name: 'unlink', path }, () => fs.unlinkSync(path)))
 }
 
-/** False where it is there already. */
+/** False if it exists already. */
 export function mkdir(point: string, path: string): boolean {
   return isDoneUnless('EEXIST', () =>
     step({ point, name: 'mkdir', path }, () => forOwner(() => fs.mkdirSync(path, 0o700))),
   )
 }
 
-/** For a directory above the home, which is not ours: with its usual mode. */
+/** Makes a directory above the home, with the usual mode because it is not part of the home. */
 export function mkdirAbove(point: string, path: string): void {
   isDoneUnless('EEXIST', () => step({ point, name: 'mkdir', path }, () => forOwner(() => fs.mkdirSync(path))))
 }
 
-/** For directories of the user's, above a file that a tool writes. */
+/** Makes the user's directories above a file that a tool writes. */
 export function mkdirAll(point: string, path: string): void {
   step({ point, name: 'mkdir', path }, () => fs.mkdirSync(path, { recursive: true }))
 }
 
-/** Makes the file where it is missing, and its time of modification now. */
+/** Creates the file if it is missing, and sets its modification time to now. */
 export function touch(point: string, path: string): void {
   const file = open(point, path, 'create')
   try {
@@ -226,12 +227,12 @@ export function touch(point: string, path: string): void {
   }
 }
 
-/** Removes a directory and all that is in it. */
+/** Removes a directory with its content. */
 export function removeTree(point: string, path: string): void {
   step({ point, name: 'rmdir', path }, () => fs.rmSync(path, { recursive: true, force: true }))
 }
 
-/** Empty where the directory is not there. */
+/** Empty if the directory does not exist. */
 export function listDirectory(point: string, path: string): string[] {
   const list = (): string[] => {
     confinement.refuseLinks(path)
@@ -240,7 +241,7 @@ export function listDirectory(point: string, path: string): string[] {
   return unless('ENOENT', () => step({ point, name: 'read', path }, list)) ?? []
 }
 
-/** The same of a directory of directories: what is in it need not be looked at for links one by one. */
+/** Like listDirectory, and records which entries are real directories, so that each need not be checked for a symlink. */
 export function listDirectories(point: string, path: string): string[] {
   const list = (): string[] => {
     confinement.refuseLinks(path)
@@ -252,7 +253,7 @@ export function listDirectories(point: string, path: string): string[] {
   return unless('ENOENT', () => step({ point, name: 'read', path }, list)) ?? []
 }
 
-/** Files of /proc and the like, where any error means that there is nothing to know. */
+/** Reads a file such as those in /proc. Any error means that the fact is unknown. */
 export function readProc(path: string): Buffer | undefined {
   try {
     return fs.readFileSync(path)
@@ -261,7 +262,7 @@ export function readProc(path: string): Buffer | undefined {
   }
 }
 
-/** Calls back on each change in the directory. Advisory: the caller looks for itself from time to time. */
+/** Calls `onChange` on each change in the directory. Advisory: the caller must also poll. */
 export function watchDirectory(path: string, onChange: () => void): { close(): void } {
   try {
     const watcher = fs.watch(path, { persistent: false }, onChange)

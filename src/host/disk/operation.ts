@@ -1,6 +1,7 @@
 /**
- * One step that touches the disk. Each step has a name, its fault point (such as `log.append`). The fault hook is called before
- * the step: the crash laboratories count, record, fail or shorten steps there. A failed step names what failed, where, and the remedy.
+ * One step that touches the disk. Each step has a name, its fault point (such as `log.append`). The fault hook runs before
+ * each step; the crash laboratories count, record, fail or shorten steps there. The error of a failed step names the
+ * operation, the path and the remedy.
  */
 
 import * as fs from 'node:fs'
@@ -24,11 +25,11 @@ type OperationName =
 export type OpenMode = 'read' | 'write' | 'create' | 'create_exclusive' | 'append'
 
 export interface Operation {
-  /** The fault point: which step of which protocol this is. */
+  /** The fault point: which step of which protocol. */
   point: string
   name: OperationName
   path: string
-  /** For open: whether it may make the file. */
+  /** For open: whether it may create the file. */
   mode?: OpenMode
   /** For rename and link. */
   to?: string
@@ -41,7 +42,7 @@ export const confinement = new Confinement((path) =>
   fs.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink(),
 )
 
-/** From now on no link is followed at or below these directories. */
+/** From now on, no symlink at or below these directories is followed. */
 export function confine(directories: string[]): void {
   confinement.add(directories)
 }
@@ -95,18 +96,19 @@ const REMEDIES: Record<string, string> = {
   ENOSPC: 'free some space on that file system, then run the same command again',
   EDQUOT: 'the disk quota is used up: free some space, then run the same command again',
   ENOENT:
-    'it, or the home, was moved or deleted meanwhile: put it back, or set SUBSTRAT_HOME to where it is now, then run the same command again',
-  EROFS: 'the file system is read-only: remount it for writing, or set SUBSTRAT_HOME to another place',
+    'the file or the home was moved or deleted: put it back, or set SUBSTRAT_HOME to its new path, then run the same command again',
+  EROFS: 'the file system is read-only: remount it for writing, or set SUBSTRAT_HOME to another directory',
   EACCES:
-    'the user that runs this has no right to it: run as its owner, or set SUBSTRAT_HOME to another place',
+    'this user lacks the permission: run as the owner of the file, or set SUBSTRAT_HOME to another directory',
   EPERM:
-    'the user that runs this has no right to it: run as its owner, or set SUBSTRAT_HOME to another place',
+    'this user lacks the permission: run as the owner of the file, or set SUBSTRAT_HOME to another directory',
   EMFILE: 'too many open files: raise `ulimit -n`, then run the same command again',
-  ENOTDIR: 'a file stands where a directory should be: move it away, or set SUBSTRAT_HOME to another place',
-  ELOOP: 'a symbolic link stands where a file of ours should be: look who put it there, and move it away',
+  ENOTDIR: 'a file is in the place of a directory: move it away, or set SUBSTRAT_HOME to another directory',
+  ELOOP:
+    'a symbolic link is in the place of a file of the home: find out who created the link, then move it away',
 }
 
-/** What went wrong, as one of ours; anything that is no error of the system is left as it is. */
+/** Turns an error of the operating system into a SubstratError. Returns any other error unchanged. */
 export function failure(operation: Operation, error: unknown): unknown {
   const errno = errnoName(error)
   if (error instanceof SubstratError || errno === undefined) return error
@@ -114,16 +116,16 @@ export function failure(operation: Operation, error: unknown): unknown {
   if (SYNCS.has(operation.name)) {
     return new SubstratError(
       'SYNC_FAILED',
-      `cannot sync ${operation.path} (${errno}): what is on disk is unknown`,
+      `cannot sync ${operation.path} (${errno}): its content on disk is unknown`,
       {
-        hint: 'look at the disk (dmesg), then run the command again: it looks at what is there before it goes on',
+        hint: 'check the disk (dmesg), then run the same command again: it checks the files before it continues',
         facts,
         cause: error,
       },
     )
   }
   return new SubstratError('STORAGE_FAILED', `cannot ${operation.name} ${operation.path}: ${errno}`, {
-    hint: REMEDIES[errno] ?? 'look at the disk and its rights, then run the same command again',
+    hint: REMEDIES[errno] ?? 'check the disk and the permissions, then run the same command again',
     facts,
     cause: error,
   })

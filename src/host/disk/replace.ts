@@ -1,8 +1,9 @@
 /**
- * Replaces a whole file: write beside it, sync, rename. Readers see the old bytes or the new ones, never a mixture.
- * (The usual library for it renames a short write over the good file and reports success.)
+ * Replaces a whole file: write a temporary file beside it, fsync, rename. Readers see the old bytes or the new ones, never
+ * a mixture. (The usual library renames a short write over the good file and reports success.)
  *
- * What is on disk if we die: before the rename the old file and a temp, which recovery sweeps; after it the new file.
+ * A crash before the rename leaves the old file and a temporary file, which recovery sweeps. A crash after the rename
+ * leaves the new file.
  */
 import { dirname } from 'node:path'
 import { SubstratError } from '../../errors.js'
@@ -12,13 +13,13 @@ import { temporaryName } from './temporary.js'
 
 export interface ReplaceOptions {
   /**
-   * Sync the directory too, so that the new name survives a power cut. Not for what can be rebuilt: a barrier costs a
-   * turn time, and the old file is as good.
+   * Also fsync the directory, so that the new name survives a power cut. False for a file that can be rebuilt: the sync
+   * slows each turn, and after a power cut the old file serves as well.
    */
   durableName: boolean
-  /** False for what is not synced at all: whoever reads it must find out whether a power cut has spoilt it. */
+  /** False skips the fsync of the file. Its reader must then detect damage from a power cut. */
   isSynced?: boolean
-  /** Whose mode and owner the new file has; by default it is for its owner alone. */
+  /** The mode and owner of the new file. Default: mode 0600, this process's user. */
   like?: Heritage
 }
 
@@ -38,9 +39,11 @@ function replaceOnce(point: string, path: string, bytes: Uint8Array, options: Re
 }
 
 /**
- * A new file with all its bytes, or none: temp, sync, link(2), sync of the directory. False where the name is taken; the
- * directory is synced then too, because we are about to rely on a name that another process made (durability rule 3).
- * `beforeLink` is called while the temp is there, synced, and the name is not; again for another temp.
+ * Creates a whole file or none: write a temporary file, fsync, link(2), fsync the directory. Returns false if the name is
+ * taken. The directory is fsynced then too, because the caller will rely on a name that another process made (durability
+ * rule 3).
+ *
+ * `beforeLink` runs between the fsync and the link. It runs again if the write is repeated with a new temporary file.
  */
 export function createWhole(
   point: string,
@@ -67,8 +70,8 @@ function createOnce(point: string, path: string, bytes: Uint8Array, beforeLink?:
 const SWEEPS_MAX = 3
 
 /**
- * Once more where the temp was gone before it got its name: a sweep in another pid namespace, which cannot see that its
- * writer lives, judges by age, and its clock may have stepped.
+ * Repeats the write if a sweep took the temporary file before its rename or link. A sweep in another pid namespace cannot
+ * see that the writer lives, so it judges by age, and its clock may have stepped.
  */
 function unlessSwept<T>(write: () => T): T {
   for (let sweeps = 0; ; sweeps++) {
@@ -85,7 +88,7 @@ function isOfSweptTemp(error: unknown): boolean {
   return errno === 'ENOENT' && /\.(rename|link)$/.test(String(point))
 }
 
-/** The name of a temp beside `path`, synced unless that is not asked for; nothing is left where that failed. */
+/** Writes a temporary file beside `path`, fsynced by default, and returns its path. Removes it again on failure. */
 export function writeTemporary(
   point: string,
   path: string,
@@ -107,11 +110,11 @@ export function writeTemporary(
   }
 }
 
-/** A temp that cannot be unlinked is swept later. It must not hide the error that is on its way, above all a failed sync. */
+/** Never throws: a failed unlink must not hide the error that caused it, above all a failed sync. */
 function discard(point: string, temp: string): void {
   try {
     io.unlink(`${point}.unlink`, temp)
   } catch {
-    // Swept by recovery.
+    // Recovery sweeps it.
   }
 }

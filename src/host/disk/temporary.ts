@@ -1,11 +1,11 @@
 /**
- * Names of temporary files. Each says which process writes it, so that a sweep need not judge by a clock, which can step,
- * whether that process lives.
+ * Names of temporary files. Each name identifies its writer, so a sweep can check whether that process lives. A clock
+ * cannot decide it, because clocks step.
  */
 import { ownIdentity, processStartTime } from '../identity.js'
 
 const TEMPORARY = /\.\d+-[0-9a-z]+\.tmp$/
-/** Kernel boot, pid namespace and start of the process, and what makes the name unique. */
+/** Pid, kernel boot, pid namespace and start time of the writer, then a counter and random digits for uniqueness. */
 const WRITER = /\.(\d+)-w([0-9a-f]{8})([0-9a-z]{7})([0-9a-z]{9})[0-9a-z]+\.tmp$/
 
 export function isTemporaryName(name: string): boolean {
@@ -14,7 +14,7 @@ export function isTemporaryName(name: string): boolean {
 
 let counter = 0
 
-/** Unique within a home: two containers may have the same pid, so the name has randomness too. */
+/** Unique within a home. Two containers may have the same pid, hence the random digits. */
 export function temporaryName(path: string): string {
   counter += 1
   const random = Math.random().toString(36).slice(2, 10)
@@ -22,8 +22,8 @@ export function temporaryName(path: string): string {
 }
 
 /**
- * Of the process that the name of a temporary file names. `unknown`: it is in another pid namespace, or there is no /proc,
- * or the name is an older version's.
+ * State of the process that writes a temporary file. `unknown`: it is in another pid namespace, there is no /proc, or an
+ * older version made the name.
  */
 export function writerOf(name: string): 'alive' | 'dead' | 'unknown' {
   const [, pid, boot, namespace, start] = WRITER.exec(name) ?? []
@@ -37,7 +37,7 @@ export function writerOf(name: string): 'alive' | 'dead' | 'unknown' {
 
 function writerMark(): string {
   const { kernel_boot_id, pid_namespace, start_time } = ownIdentity()
-  // Without /proc nothing tells one process from another.
+  // Without /proc, no process can be distinguished from another.
   if (start_time === 0) return ''
   return `w${bootMark(kernel_boot_id)}${fixedDigits(pid_namespace, 7)}${fixedDigits(start_time, 9)}`
 }

@@ -33,7 +33,7 @@ describe('a sync that fails', () => {
       expect.objectContaining({
         code: 'SYNC_FAILED',
         exitStatus: 15,
-        message: expect.stringContaining('(EIO): what is on disk is unknown'),
+        message: expect.stringContaining('(EIO): its content on disk is unknown'),
         facts: expect.objectContaining({ errno: 'EIO', point: 'point' }),
       }),
     )
@@ -88,9 +88,9 @@ describe('any other step that fails', () => {
     ['ENOSPC', 'free some space'],
     ['EDQUOT', 'quota'],
     ['EROFS', 'read-only'],
-    ['EACCES', 'run as its owner'],
+    ['EACCES', 'run as the owner'],
     ['EMFILE', 'ulimit'],
-    ['EIO', 'look at the disk'],
+    ['EIO', 'check the disk'],
   ])('is STORAGE_FAILED and exit status 11, and says what to do about %s', (errno, remedy) => {
     const path = newFile()
     const file = io.open('open', path, 'write')

@@ -80,7 +80,7 @@ describe('an edit', () => {
   })
 
   test('of a file that is not there is refused', async () => {
-    expect(await edit(bench(), 'a', 'b')).toMatchObject({ content: 'there is no file a.txt', is_error: true })
+    expect(await edit(bench(), 'a', 'b')).toMatchObject({ content: 'a.txt does not exist', is_error: true })
   })
 })
 
