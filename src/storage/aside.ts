@@ -1,8 +1,8 @@
 /**
- * A log that cannot be gone on with is set aside, never deleted, and another takes its place.
+ * A log too damaged to continue is set aside, never deleted, and a new log takes its place.
  *
- * What is on disk if we die, or the power goes: the damaged log under its own name, also under another; or the new log in its place. A snapshot
- * of the old one may stand beside the new one: it is refused, and replaced by the next rebuild.
+ * A crash or power cut leaves either the damaged log under its own name, perhaps with a second name, or the new log. The
+ * old log's snapshot may remain beside the new log: readers refuse it, and the next rebuild replaces it.
  */
 import { basename } from 'node:path'
 import { clock } from '../clock.js'
@@ -13,14 +13,14 @@ import { frame } from './log/frame.js'
 import type { AgentPaths } from './paths.js'
 
 export interface SetAside {
-  /** The names under which the damaged files are kept, beside the new ones. */
+  /** New names of the damaged files, in the same directory. */
   log: string | null
   snapshot: string | null
 }
 
 /**
- * Durable when it returns: the damaged files have another name each, and their own still. So is the key index, which no
- * writer syncs: beside a damaged log it is no cache, and may be all that knows a key. Under the agent's lock.
+ * Gives each damaged file a second name. Durable on return, and so is the key index, which no writer fsyncs: beside a
+ * damaged log it is more than a cache, because it may be the only record of a key. Needs the agent's lock.
  */
 export function keepDamaged(agent: AgentPaths): SetAside {
   syncKeys(agent.keys)
@@ -29,10 +29,10 @@ export function keepDamaged(agent: AgentPaths): SetAside {
   return kept
 }
 
-/** Durable when it returns. Under the agent's lock, after `keepDamaged`. */
+/** Durable on return. Needs the agent's lock. Call `keepDamaged` first. */
 export function replaceLog(agent: AgentPaths, bytes: Buffer, snapshot: object): void {
   replace('aside.log', agent.log, bytes, { durableName: true })
-  // Beside the new log the old one is not as good: it says that records are missing.
+  // The name must be durable too: beside the new log, the old snapshot would claim that records are missing.
   replace('aside.snapshot', agent.snapshot, frame(snapshot), { durableName: true })
 }
 
@@ -46,7 +46,7 @@ function syncKeys(path: string): void {
   }
 }
 
-/** A free name beside the file. */
+/** Returns an unused name beside the file. */
 export function asideName(path: string): string {
   const time = new Date(clock.now()).toISOString().replaceAll(/[-:]/g, '')
   for (let count = 1; ; count++) {
@@ -55,12 +55,13 @@ export function asideName(path: string): string {
   }
 }
 
-/** Null where there is nothing to keep. */
+/** Null if the file does not exist. */
 function linkAside(path: string): string | null {
   const found = lstatIfThere('aside.stat', path)
   if (found === undefined) return null
   const aside = asideName(path)
-  // What is no file (a directory, a FIFO, a link) cannot be linked, and cannot be renamed over.
+  // A hard link keeps the log's own name until the new log replaces it. A directory, FIFO or symlink is renamed: the new
+  // log could not be renamed over a directory.
   if (found.kind === 'file') io.link('aside.link', path, aside)
   else io.rename('aside.rename', path, aside)
   return basename(aside)

@@ -1,4 +1,4 @@
-/** Whether every agent was looked at under this start of the kernel, so that the markers tell all. Rebuildable: not synced. */
+/** Records that recovery has visited every agent since this kernel boot, so that markers are complete. Rebuildable: not fsynced. */
 
 import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
@@ -19,7 +19,7 @@ export class Boots {
     const path = this.paths.boot(ownIdentity().kernel_boot_id)
     replace('boot', path, Buffer.from(this.device()), { durableName: false })
     for (const name of io.listDirectory('boot.list', this.paths.boots)) {
-      // A temporary one may be another recovery's, which is about to rename it.
+      // A concurrent recovery may be about to rename its temporary file.
       if (isTemporaryName(name) || `${this.paths.boots}/${name}` === path) continue
       io.unlink('boot.unlink', `${this.paths.boots}/${name}`)
     }

@@ -1,9 +1,9 @@
 /**
- * An agent is created by one rename: its directory is built under a temporary name, synced, and renamed into
- * place, so that an agent is there whole, with its parent link and its first prompt, or not at all.
+ * One rename creates an agent. Its directory is built under a temporary name (the staging directory), fsynced, and renamed
+ * into place. So an agent exists whole, with its parent link and first prompt, or not at all.
  *
- * What is on disk if we die: before the rename a `.spawn-` directory whose lock nobody holds (swept); after it the agent.
- * The rename is acknowledged only after the sync of `agents/`.
+ * A crash before the rename leaves a `.spawn-` directory with a free lock, which recovery sweeps. A crash after the rename
+ * leaves the agent. The rename is acknowledged only after the fsync of `agents/`.
  */
 import { clock, sleep } from '../clock.js'
 import { assert, SubstratError } from '../errors.js'
@@ -21,36 +21,36 @@ export interface NewAgentFiles {
   /** The first batch of the log, framed. */
   log: Buffer
   snapshot: object
-  /** Content that the first batch names. */
+  /** Content of the blobs that the first batch references. */
   blobs: Buffer[]
   command: string
-  /** Throws where the index that has its name is no longer locked by us. */
+  /** Throws if this process no longer holds the lock of the name index. */
   assertNameHeld?: () => void
 }
 
-/** The agent's lock, held since before anyone could see the agent. */
+/** Returns the agent's lock, which is taken before the agent becomes visible. */
 export async function createAgent(paths: HomePaths, locks: LockSystem, files: NewAgentFiles): Promise<Lease> {
   const staging = paths.spawning(files.agentId)
   const agent = paths.agent(files.agentId)
   const marker = paths.marker(files.agentId)
-  // An id that follows from a tool's call is made again where the first attempt died: nobody else makes that one.
+  // A spawn from a tool call has a derived id, so its retry finds what a dead attempt left. No other process uses that id.
   if (statIfThere('spawn.stat', staging.root) !== undefined) io.removeTree('spawn.leftover', staging.root)
   let lock: io.OpenFile | undefined
   let log: LockedLog = 'none'
   try {
     lock = await lockStaging(staging, locks)
-    // After the staging directory and before the agent: a marker without either is left by a dead spawn.
+    // After the staging directory and before the agent: a dead spawn left any marker that has neither.
     io.close(io.open('marker.create', marker, 'create'))
     const children = staging.childNames()
     for (const directory of [staging.inbox, staging.blobs, staging.requests, children.directory])
       io.mkdir('spawn.mkdir', directory)
-    // It has no children yet, and says so. Where a power cut takes this file the index is built again.
+    // The index of children is empty and complete. If a power cut takes this file, the index is rebuilt.
     io.close(io.open('spawn.children', children.complete, 'create'))
     for (const content of files.blobs) writeBlob(staging, content)
     writeNew('spawn.log', staging.log, files.log, { isSynced: true })
-    // No step that can fail may come between the rename and the lease but the sync of its name.
+    // Lock the log before the rename: between the rename and the lease, only the fsync of the name may fail.
     log = tryLockLog(locks, staging.log)
-    // A cache of the log: where a power cut spoils it, it is rebuilt.
+    // A cache of the log, rebuilt if a power cut damages it.
     writeNew('spawn.snapshot', staging.snapshot, frame(files.snapshot), { isSynced: false })
     io.syncDirectory('spawn.sync_directory', staging.root)
     files.assertNameHeld?.()
@@ -72,20 +72,20 @@ export async function createAgent(paths: HomePaths, locks: LockSystem, files: Ne
   if (lease !== undefined) return lease
   throw new SubstratError(
     'LOCKED',
-    `agent ${files.agentId} was taken by another machine as soon as it was made`,
+    `another machine locked agent ${files.agentId} as soon as it was created`,
     {
-      hint: `look at it: substrat show ${files.agentId}`,
+      hint: `check the agent: substrat show ${files.agentId}`,
       facts: { agent_id: files.agentId },
     },
   )
 }
 
-/** How long to wait for a sweep that took our staging directory before we could lock it. */
+/** Longest wait for a sweep that took the staging directory before this process could lock it. */
 const SWEEP_WAIT_MS = 10_000
 
 /**
- * The staging directory, with its lock held, which has its name only then. A sweep may come first, since nothing says yet that we
- * live: then the directory is made again.
+ * Makes and locks the staging directory. The lock file gets its final name only once locked. Before that a sweep may take
+ * the directory, because it cannot see that this process lives; then the directory is made again.
  */
 async function lockStaging(staging: AgentPaths, locks: LockSystem): Promise<io.OpenFile> {
   const start = clock.monotonic()
@@ -101,7 +101,7 @@ async function lockStaging(staging: AgentPaths, locks: LockSystem): Promise<io.O
       if (!isGone(error)) throw error
     }
     if (lock !== undefined) return lock
-    assert(clock.monotonic() - start < SWEEP_WAIT_MS, 'a sweep does not hold the cradle of an agent for long')
+    assert(clock.monotonic() - start < SWEEP_WAIT_MS, 'a sweep holds a staging directory only briefly')
     await sleep(2)
   }
 }
@@ -110,7 +110,7 @@ function isGone(error: unknown): boolean {
   return error instanceof SubstratError && error.facts.errno === 'ENOENT'
 }
 
-/** Removes what spawns that died have left: no clock says which those are, but the lock, under either of its names. */
+/** Removes staging directories of dead spawns. The lock, under either of its names, shows a dead spawn; a clock cannot. */
 export function sweepStaging(paths: HomePaths, locks: LockSystem): number {
   const leftovers = io.listDirectory('sweep.list', paths.agents).filter(isSpawnLeftover)
   return leftovers.filter((name) => sweepStagingOf(new AgentPaths(`${paths.agents}/${name}`), locks)).length
@@ -127,20 +127,20 @@ function sweepStagingOf(staging: AgentPaths, locks: LockSystem): boolean {
   }
 }
 
-/** Undefined where its spawn lives, has finished, or another sweep has it. */
+/** Undefined if the spawn lives or has finished, or if another sweep holds the lock. */
 function lockDeadStaging(staging: AgentPaths, locks: LockSystem): io.OpenFile | undefined {
   const named = io.openIfThere('sweep.open', staging.lock, 'write')
   if (named !== undefined) return lockOpenFile(locks.kind, named, 'exclusive')
   let lock: io.OpenFile | undefined
   try {
-    // Whoever is about to lock it, or to make it, finds it locked, or gone.
+    // A spawn that is about to lock the directory finds it locked, or removed.
     lock = tryKernelLock(locks.kind, staging.unlocked, 'exclusive')
   } catch (error) {
     if (isGone(error)) return undefined
     throw error
   }
   if (lock === undefined || statIfThere('sweep.stat', staging.lock) === undefined) return lock
-  // It has got its name since we looked: the file that we have locked is one that we have made.
+  // The spawn renamed its lock file after the open above, so the lock taken here is of a new file that this sweep created.
   io.unlink('sweep.unlink', staging.unlocked)
   io.close(lock)
   return undefined
@@ -151,12 +151,12 @@ function closeAll(lock: io.OpenFile | undefined, log: LockedLog): void {
   if (lock !== undefined) io.close(lock)
 }
 
-/** What cannot be removed now is swept by recovery: the lock is free then. */
+/** Ignores a failed removal: recovery sweeps the rest, because the lock is free by then. */
 function attempt(removal: () => void): void {
   try {
     removal()
   } catch {
-    // The error that is on its way says why.
+    // The original error matters more.
   }
 }
 

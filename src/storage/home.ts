@@ -1,9 +1,9 @@
 /**
- * The home: made once, by whichever command is first, and then only opened.
+ * The home. The first command creates it; later commands only open it.
  *
- * Order of making: home.json (synced, linked, its directory synced), the directories, a sync of the home, and last
- * `boots/`. So who sees `boots/` knows that every other name is on disk already and need not sync it again
- * (durability rule 3); who does not see it makes, and syncs, what is missing.
+ * Order of creation: home.json (fsynced, linked, its directory fsynced), the directories, an fsync of the home, and last
+ * `boots/`. A command that finds `boots/` knows that every other name is on disk and need not fsync it again (durability
+ * rule 3). A command that does not find it creates and fsyncs the missing names.
  */
 import { basename, dirname } from 'node:path'
 import { clock } from '../clock.js'
@@ -16,7 +16,7 @@ import { randomUuid } from '../start/random.js'
 import { frame, unframeFile } from './log/frame.js'
 import { type HomePaths, parseAgentDirectory } from './paths.js'
 
-/** `ofd`: fcntl locks of the open file description. `flock`: flock(2). The two do not see each other. */
+/** `ofd`: fcntl locks of the open file description. `flock`: flock(2). The two kinds do not exclude each other. */
 export type LockKind = 'ofd' | 'flock'
 
 export interface HomeFacts {
@@ -26,7 +26,7 @@ export interface HomeFacts {
   created_at: string
 }
 
-/** Undefined where there is no home yet. Writes nothing. */
+/** Undefined if there is no home yet. Writes nothing. */
 export function readHome(paths: HomePaths): HomeFacts | undefined {
   const root = statIfThere('home.stat', paths.root)
   if (root === undefined) return undefined
@@ -37,7 +37,7 @@ export function readHome(paths: HomePaths): HomeFacts | undefined {
   const line = unframeFile(bytes)
   if ('damage' in line) {
     throw new SubstratError('CORRUPT', `${paths.homeFile} is damaged: ${line.damage}`, {
-      hint: `restore it from a backup, or set SUBSTRAT_HOME to another place`,
+      hint: `restore it from a backup, or set SUBSTRAT_HOME to another directory`,
       facts: { path: paths.homeFile },
     })
   }
@@ -59,7 +59,7 @@ export function makeHome(paths: HomePaths, chooseLockKind: () => LockKind): Home
     createWhole('home.create', paths.homeFile, frame(facts))
   }
   for (const directory of directoriesOf(paths)) io.mkdir('home.mkdir', directory)
-  // A home that is just made has every living name in its index: none.
+  // A new home has no agents, so its empty index of names is complete.
   if (io.listDirectory('home.list', paths.agents).length === 0) {
     const complete = io.createExclusive('home.index', paths.rootNames().complete)
     if (complete !== undefined) io.close(complete)
@@ -76,7 +76,7 @@ function directoriesOf(paths: HomePaths): string[] {
   return [paths.agents, paths.roots, paths.unclean, paths.operator, paths.operatorInbox, paths.slots]
 }
 
-/** Not so where it was never finished, and where it was restored by something that leaves out empty directories. */
+/** False if its creation never finished, or if a backup tool restored it without the empty directories. */
 function isWhole(paths: HomePaths): boolean {
   const names = new Set(io.listDirectory('home.list', paths.root))
   return [...directoriesOf(paths), paths.boots].every(
@@ -84,7 +84,7 @@ function isWhole(paths: HomePaths): boolean {
   )
 }
 
-/** Made under a umask such as 277 by an older version, or closed by hand. Root needs no rights. */
+/** Refuses a home without owner rights: an older version made it under a umask such as 277, or the user removed them. Root needs none. */
 function refuseClosed(paths: HomePaths, { owner, mode }: FileFacts, needed: number): void {
   const self = process.geteuid?.()
   if (self === undefined || self === 0 || owner !== self || (mode & needed) === needed) return
@@ -95,7 +95,7 @@ function refuseClosed(paths: HomePaths, { owner, mode }: FileFacts, needed: numb
   )
 }
 
-/** Files made in another user's home would lock that user out of it. */
+/** Refuses another user's home: files made in it would lock that user out. */
 function refuseForeign(paths: HomePaths): void {
   const root = statIfThere('home.stat', paths.root)
   const self = process.getuid?.()
@@ -111,15 +111,15 @@ function makeRoot(root: string): void {
     io.mkdir('home.mkdir', root)
   }
   try {
-    // Also where it was there: who made it may have died before this.
+    // Also for an existing home: its creator may have died before this fsync.
     io.syncDirectory('home.sync_directory', dirname(root))
   } catch (error) {
-    // A directory that we may not even read is one where we did not make the home.
+    // This process cannot have made the home in a directory that it may not read.
     if ((error as SubstratError).facts.errno !== 'EACCES') throw error
   }
 }
 
-/** The home is no more durable than what is above it. */
+/** Makes and fsyncs the directories above the home: a home is only as durable as its parents. */
 function makeAbove(directory: string): void {
   if (statIfThere('home.stat', directory) !== undefined) return
   makeAbove(dirname(directory))
@@ -138,28 +138,28 @@ function checkHome(paths: HomePaths, facts: HomeFacts): HomeFacts {
   if (facts.format !== FORMAT) {
     throw new SubstratError(
       'UNKNOWN_FORMAT',
-      `the home ${paths.root} has format ${facts.format}; this program knows ${FORMAT}`,
+      `the home ${paths.root} has format ${facts.format}; this version of substrat reads only format ${FORMAT}`,
       {
-        hint: 'use the version of substrat that made it, or a newer one',
+        hint: 'use the version of substrat that created it, or a newer one',
         facts: { path: paths.root, format: facts.format },
       },
     )
   }
   if (facts.lock !== 'ofd' && facts.lock !== 'flock') {
-    throw new SubstratError('CORRUPT', `${paths.homeFile} names no lock kind that this program knows`, {
-      hint: 'use the version of substrat that made it, or a newer one',
+    throw new SubstratError('CORRUPT', `${paths.homeFile} has an unknown lock kind`, {
+      hint: 'use the version of substrat that created it, or a newer one',
       facts: { path: paths.homeFile },
     })
   }
   return facts
 }
 
-/** It is made first, so no crash leaves agents without it: to say that there are none would hide them. */
+/** home.json is created first, so no crash leaves agents without it. Reporting an empty home would hide the agents. */
 export function refuseWithoutFacts(paths: HomePaths): void {
   if (!io.listDirectory('agents.list', paths.agents).some((name) => parseAgentDirectory(name) !== undefined))
     return
-  throw new SubstratError('CORRUPT', `${paths.homeFile} is missing, and the home has agents`, {
-    hint: 'restore it from a backup, or have it made again: substrat recover --all',
+  throw new SubstratError('CORRUPT', `${paths.homeFile} is missing, but the home has agents`, {
+    hint: 'restore it from a backup, or recreate it: substrat recover --all',
     facts: { path: paths.homeFile },
   })
 }

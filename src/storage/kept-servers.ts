@@ -1,9 +1,9 @@
 /**
- * The files of kept servers: which agents have one, when a turn last used it, how to reach it, and what it prints. The log
- * of each agent is the truth.
+ * The files of kept servers: which agents have one, the time of its last use, its address and its output. The agent's log
+ * is the truth.
  *
- * Invariants: an agent whose log has a server has its file in `servers/`, made first and removed last. Everything here but
- * that directory and its lock is touched only with the agent's lock held.
+ * Invariants: each agent whose log has a server has a file in `servers/`, created first and removed last. All other files
+ * here need the agent's lock; `servers/` and its own lock do not.
  */
 
 import { statIfThere } from '../host/disk/facts.js'
@@ -15,7 +15,7 @@ import { frame, unframeFile } from './log/frame.js'
 import { type HomePaths, parseAgentDirectory } from './paths.js'
 
 const OUTPUT_BYTES_READ = 64 * 1024
-/** What a server has printed is thrown away when it is more than this at the beginning of a turn. */
+/** A turn that finds more output than this discards it when it begins. */
 const OUTPUT_BYTES_KEPT = 1024 * 1024
 
 export interface ServerUse {
@@ -29,13 +29,13 @@ export class KeptServerFiles {
     private readonly locks: LockSystem,
   ) {}
 
-  /** Records that a turn uses the server now. */
+  /** Records the current use of the server by a turn. */
   touch(agentId: string): void {
     io.mkdir('server.mkdir', this.paths.servers)
     io.touch('server.mark', this.paths.server(agentId))
   }
 
-  /** One entry per agent with a server, the least recently used first. */
+  /** One entry per agent with a server, least recently used first. */
   uses(): ServerUse[] {
     const ids = io.listDirectory('server.list', this.paths.servers).map(parseAgentDirectory)
     return ids
@@ -46,13 +46,13 @@ export class KeptServerFiles {
       .sort((a, b) => a.usedMs - b.usedMs)
   }
 
-  /** For who counts them and stops some. Undefined where somebody else does for longer than `waitMs`. */
+  /** Held while a command counts the servers and stops some. Undefined if another process holds it longer than `waitMs`. */
   lock(command: string, waitMs: number): Promise<Lease | undefined> {
     io.mkdir('server.mkdir', this.paths.servers)
     return waitForLease(this.locks, this.paths.serversLock, command, waitMs)
   }
 
-  /** Of a server that is gone. */
+  /** Removes the files of a server that has exited. */
   forget(agentId: string): void {
     const agent = this.paths.agent(agentId)
     io.unlink('server.forget', agent.serverHandle)
@@ -60,13 +60,13 @@ export class KeptServerFiles {
     io.unlink('server.forget', this.paths.server(agentId))
   }
 
-  /** May be lost in a power cut, as its server is. */
+  /** Not durable: a power cut ends the server too. */
   writeHandle(agentId: string, serverId: string, handle: Uint8Array): void {
     const line = frame({ server_id: serverId, handle: Buffer.from(handle).toString('base64') })
     replace('server.handle', this.paths.agent(agentId).serverHandle, line, { durableName: false })
   }
 
-  /** Undefined where there is none of that very server. */
+  /** Undefined if there is no handle, or it belongs to another server. */
   readHandle(agentId: string, serverId: string): Buffer | undefined {
     const bytes = io.readIfThere('server.handle', this.paths.agent(agentId).serverHandle)
     const line = bytes === undefined ? { damage: 'it is missing' } : unframeFile(bytes)
@@ -74,19 +74,19 @@ export class KeptServerFiles {
     return typeof line.object.handle === 'string' ? Buffer.from(line.object.handle, 'base64') : undefined
   }
 
-  /** An empty file to print to, locked for as long as anybody has it open to print; the caller closes it. */
+  /** An empty output file, locked until every process that prints to it has closed it. The caller closes its copy. */
   openOutput(agentId: string): io.OpenFile {
     const path = this.paths.agent(agentId).serverOutput
     for (;;) {
-      // Another file than that of the one before, which may have left something that prints.
+      // A new file: processes of the previous server may still print to the old one.
       io.unlink('server.output', path)
       const file = lockOpenFile(this.locks.kind, io.open('server.output', path, 'append'), 'exclusive')
-      // Else who looks whether it prints has it for a moment, without the agent's lock.
+      // Otherwise `isPrinting` of another process, which needs no agent lock, briefly holds it. Try again.
       if (file !== undefined) return file
     }
   }
 
-  /** Whether the server, or what it has started, still has its output open: seen from any container of this kernel. */
+  /** Whether the server or its children still have the output open. Works across containers of one kernel. */
   isPrinting(agentId: string): boolean {
     const file = io.openIfThere('server.output', this.paths.agent(agentId).serverOutput, 'read')
     if (file === undefined) return false
@@ -99,7 +99,7 @@ export class KeptServerFiles {
     io.close(file)
   }
 
-  /** The end of it. */
+  /** Returns the end of the output. */
   readOutput(agentId: string): string {
     const file = io.openIfThere('server.output', this.paths.agent(agentId).serverOutput, 'read')
     if (file === undefined) return ''
@@ -111,7 +111,7 @@ export class KeptServerFiles {
     }
   }
 
-  /** A server that runs for days fills no disk: it appends, so it goes on at the beginning. */
+  /** Keeps a long-running server from filling the disk. The server appends, so after the truncation it writes at byte 0. */
   boundOutput(agentId: string): void {
     const file = io.openIfThere('server.output', this.paths.agent(agentId).serverOutput, 'write')
     if (file === undefined) return

@@ -1,13 +1,15 @@
 /**
- * What may stand in a home, and as what: the table of docs/format.md for programs. The audit holds every name that it
- * finds against it.
+ * The names that may exist in a home: the table of docs/format.md in code. The audit checks each name in a home against it.
  */
 export type Expected = ExpectedFile | ExpectedDirectory
 
 /**
- * `ours`: a name of the format. `lock`: the directory of a lock, where the file system's own may mean nothing. `leftover`: of
- * a writer that died, or that is not done yet. `kept`: set aside for a person. `users`: put into the home by its owner.
- * `settings`: a name of the format that its owner may have written with an editor.
+ * - `ours`: a name of the format.
+ * - `lock`: a lock directory, used on file systems whose kernel locks may not work between machines.
+ * - `leftover`: made by a writer that died or has not finished.
+ * - `kept`: set aside for a person.
+ * - `users`: added by the owner of the home.
+ * - `settings`: a name of the format that the owner may edit.
  */
 export type Standing = 'ours' | 'settings' | 'lock' | 'leftover' | 'kept' | 'users'
 
@@ -19,7 +21,7 @@ interface ExpectedFile {
 interface ExpectedDirectory {
   kind: 'directory'
   standing: Standing
-  /** What may be in it; undefined where that is nobody's business. */
+  /** Names that it may contain. Undefined: its content is not checked. */
   names: [pattern: RegExp, expected: Expected][] | undefined
 }
 
@@ -89,7 +91,7 @@ export const HOME_LAYOUT = directory(
     directory([/^[a-z][a-z0-9-]{0,63}$/, directory([/^\d+$/, FILE], [/^\d+\.d$/, LOCK_DIRECTORY])]),
   ],
   [/^servers$/, directory(...LOCK, [wholeMatch(UUID), FILE])],
-  // AGENTS.md, identity.md, memory.md, skills/: whatever the owner wants there.
+  // AGENTS.md, identity.md, memory.md, skills/ and any other file of the owner.
   USERS,
 )
 
@@ -97,7 +99,7 @@ export function expectedIn({ names }: ExpectedDirectory, name: string): Expected
   return names?.find(([pattern]) => pattern.test(name))?.[1]
 }
 
-/** Whether the owner has chosen who may read it: what others must not do is change it. */
+/** Whether the owner decides who may read the file. Other users must not be able to change it in any case. */
 export function isTheirs(standing: Standing | undefined): boolean {
   return standing === 'users' || standing === 'settings'
 }

@@ -11,15 +11,15 @@ import type { HomePaths } from './paths.js'
 export class Logs {
   constructor(private readonly paths: HomePaths) {}
 
-  /** Undefined where there is none. Throws CORRUPT where it is the log of another agent. */
+  /** Undefined if there is no log. Throws CORRUPT if the log belongs to another agent. */
   openForRead(agentId: string): OpenedLog | undefined {
     const log = openLogForRead(this.pathOf(agentId))
     return log === undefined ? undefined : ownLog(log, agentId)
   }
 
   /**
-   * Under the agent's lock, which is the log's too; it is closed by the lease. Throws CORRUPT where there is none, or it is
-   * the log of another agent.
+   * Needs the agent's lease, which also locks the log and closes it. Throws CORRUPT if the log is missing or belongs to
+   * another agent.
    */
   openForAppend(agentId: string, { log }: Lease): LogWriter {
     const writer = LogWriter.open(this.pathOf(agentId), log)
@@ -27,7 +27,7 @@ export class Logs {
     return writer
   }
 
-  /** For who acknowledges what it has read without the lock: the writer may not have synced it yet. */
+  /** Call before acknowledging records read without the lock: their writer may not have fsynced them yet. */
   sync(agentId: string): void {
     const file = io.open('log.open', this.pathOf(agentId), 'read')
     try {
@@ -37,7 +37,7 @@ export class Logs {
     }
   }
 
-  /** Keeps the bytes of a torn tail for a person to look at, as well as the disk permits. */
+  /** Saves the bytes of a truncated tail in `cut/` for inspection, if the disk permits. */
   keepCutBytes(agentId: string, offset: number, bytes: Buffer): void {
     const agent = this.paths.agent(agentId)
     try {
@@ -45,7 +45,7 @@ export class Logs {
       const hash = sha256Hex(bytes)
       createWhole('cut', agent.cutBytes(offset, hash), bytes)
     } catch {
-      // They were never acknowledged; a full disk must not keep the log from being repaired.
+      // The bytes were never acknowledged. A full disk must not prevent the repair of the log.
     }
   }
 

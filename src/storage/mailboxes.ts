@@ -1,8 +1,8 @@
 /**
  * The inboxes of agents and of the operator.
  *
- * What is on disk if we die: a message is stored whole and synced, or not there. What the operator took is kept aside, so
- * that a sender who repeats itself after a crash brings nothing twice.
+ * A crash leaves a message whole and fsynced, or not at all. `operator/taken/` holds the ids of messages that the operator
+ * took, so a sender that repeats itself after a crash delivers nothing twice.
  */
 import { dirname } from 'node:path'
 import { OPERATOR } from '../format.js'
@@ -17,18 +17,18 @@ import type { HomePaths } from './paths.js'
 export class Mailboxes {
   constructor(private readonly paths: HomePaths) {}
 
-  /** Stored when it returns. False where a message of that id is stored, or was taken by the operator, already. */
+  /** Durable on return. False if a message with that id is already stored, or the operator has taken it. */
   put(to: string, messageId: string, message: object, beforeLink?: () => void): boolean {
     if (to === OPERATOR && this.isTaken(messageId)) return false
     return maildir.putMessage(this.pathOf(to, messageId), frame(message), beforeLink)
   }
 
-  /** By who holds the agent, of a message that waits there: the old one or the new is there, whole, whenever we die. */
+  /** Replaces a pending message. Needs the agent's lock. A crash leaves the old message or the new one, whole. */
   replace(to: string, messageId: string, message: object): void {
     replace('mail.replace', this.pathOf(to, messageId), frame(message), { durableName: true })
   }
 
-  /** Also what is just being stored: whoever has begun to send is not passed over. */
+  /** Also true while a sender is still storing its message, so that a concurrent send is not missed. */
   holdsAny(agentId: string): boolean {
     return maildir.hasMessages(this.paths.agent(agentId).inbox)
   }
@@ -37,12 +37,12 @@ export class Mailboxes {
     return maildir.messageIdsIn(to === OPERATOR ? this.paths.operatorInbox : this.paths.agent(to).inbox)
   }
 
-  /** Damaged also where it is too large to be a message. Undefined where there is none. */
+  /** Undefined if there is no such message. A file too large for a message counts as damaged. */
   read(to: string, messageId: string): Unframed | undefined {
     return readLine(this.pathOf(to, messageId))
   }
 
-  /** May come back in a power cut until `syncRemovals`. False where it was gone already. */
+  /** Until `syncRemovals`, a power cut may bring the message back. False if it was already gone. */
   remove(to: string, messageId: string): boolean {
     return maildir.removeMessage(this.pathOf(to, messageId))
   }
@@ -52,8 +52,8 @@ export class Mailboxes {
   }
 
   /**
-   * To be sent back, and its sender cannot take it back itself any more. Which of the two it is, the name decides, also when
-   * we die. False where it is gone already.
+   * Marks a message for return, so that its sender can no longer withdraw it. One rename decides between the two, also
+   * across a crash. False if the message is already gone.
    */
   setToReturn(agentId: string, messageId: string): boolean {
     const agent = this.paths.agent(agentId)
@@ -68,12 +68,12 @@ export class Mailboxes {
     return readLine(this.paths.agent(agentId).returnedMail(messageId))
   }
 
-  /** Its sender has the answer. */
+  /** Call once the sender has the answer. */
   removeReturned(agentId: string, messageId: string): void {
     maildir.removeMessage(this.paths.agent(agentId).returnedMail(messageId))
   }
 
-  /** Of what cannot be read, for a person to look at. */
+  /** Undoes `setToReturn` for an unreadable message, so that a person can inspect it. */
   keepUnreturned(agentId: string, messageId: string): void {
     const agent = this.paths.agent(agentId)
     io.renameIfThere('mail.keep', agent.returnedMail(messageId), agent.mail(messageId))
@@ -83,7 +83,7 @@ export class Mailboxes {
     return to === OPERATOR ? this.paths.operatorMail(messageId) : this.paths.agent(to).mail(messageId)
   }
 
-  /** The operator has it. Durable when it returns. */
+  /** Moves a message of the operator from `inbox/` to `taken/`. Durable on return. */
   take(messageId: string): void {
     const { operator, operatorTaken } = this.paths
     if (io.mkdir('mail.mkdir', operatorTaken)) io.syncDirectory('mail.sync_directory', operator)
@@ -91,7 +91,7 @@ export class Mailboxes {
     io.syncDirectory('mail.sync_taken', operatorTaken)
   }
 
-  /** Forgets what the operator took of what was sent before then; only counts it with `isDryRun`. Says how many. */
+  /** Deletes taken messages stored before that time, and returns their number. With `isDryRun` it only counts them. */
   forgetTaken(beforeMs: number, isDryRun: boolean): number {
     let forgotten = 0
     for (const id of maildir.messageIdsIn(this.paths.operatorTaken)) {
@@ -103,7 +103,7 @@ export class Mailboxes {
     return forgotten
   }
 
-  /** What is no message, by its `pathOf`, is kept beside the messages, under a name that is none of theirs. Says where. */
+  /** Renames a damaged message, by its `pathOf`, to a name beside the messages, and returns that path. Durable on return. */
   setAside(path: string): string {
     const aside = asideName(path)
     io.rename('mail.aside', path, aside)

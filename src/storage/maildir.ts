@@ -1,9 +1,9 @@
 /**
- * A directory of messages, one file each: temp, sync, link, sync of the directory, so that a message is there whole or
- * not at all, and stored when its sender is told so.
+ * A directory of messages, one file each. Order of a delivery: temporary file, fsync, link, fsync of the directory. So a
+ * message exists whole or not at all, and it is durable before its sender is acknowledged.
  *
- * An unlinked file may come back after a power cut until the directory is synced: consumers deduplicate by id, and
- * forget an id only after `sync` (durability rule 9).
+ * Until the directory is fsynced, a power cut may bring an unlinked file back. Consumers deduplicate by id, and forget an
+ * id only after `syncMaildir` (durability rule 9).
  */
 import { dirname } from 'node:path'
 import { statIfThere } from '../host/disk/facts.js'
@@ -13,10 +13,10 @@ import { writerOf } from '../host/disk/temporary.js'
 import { limits } from '../limits.js'
 import { isLeftover, parseMailFile, parseReturnedFile } from './paths.js'
 
-/** False where a message of that name is stored already. `beforeLink`: see `createWhole`. */
+/** False if the name is taken. `beforeLink`: see `createWhole`. */
 export function putMessage(path: string, bytes: Buffer, beforeLink?: () => void): boolean {
   const directory = dirname(path)
-  // A spawn makes the inbox and syncs it; this is for one that was deleted by hand.
+  // A spawn makes and fsyncs the inbox. This restores an inbox that a person deleted.
   if (io.mkdir('mail.mkdir', directory)) io.syncDirectory('mail.sync_directory', dirname(directory))
   return createWhole('mail.put', path, bytes, beforeLink)
 }
@@ -36,14 +36,14 @@ function idsIn(directory: string, parse: (name: string) => string | undefined): 
     .filter((id) => id !== undefined)
 }
 
-/** Whether a message is there, or one whose sender is just storing it: of a sender that is dead, until that is swept. */
+/** Whether the directory has a message or a temporary file. A temporary file of a dead sender counts until it is swept. */
 export function hasMessages(directory: string): boolean {
   return io
     .listDirectory('mail.list', directory)
     .some((name) => parseMailFile(name) !== undefined || isLeftover(name))
 }
 
-/** Empty where it is larger than any message that we write, or no file: it is not read. */
+/** Empty, without reading it, if it is not a regular file or is larger than any message. Undefined if it does not exist. */
 export function readMessage(path: string): Buffer | undefined {
   const facts = statIfThere('mail.stat', path)
   if (facts === undefined) return undefined
@@ -51,7 +51,7 @@ export function readMessage(path: string): Buffer | undefined {
   return isMessage ? io.readIfThere('mail.read', path) : Buffer.alloc(0)
 }
 
-/** False where it was gone already. */
+/** False if it was already gone. */
 export function removeMessage(path: string): boolean {
   return io.unlink('mail.remove', path)
 }
@@ -60,14 +60,14 @@ export function syncMaildir(directory: string): void {
   io.syncDirectory('mail.sync_removals', directory)
 }
 
-/** Every temp: where only the holder of a lock writes, and that is us. */
+/** Removes every temporary file. Only for directories whose single writer is the lock holder, which calls this. */
 export function sweepLeftovers(directory: string): number {
   return sweepTemps(directory, () => true)
 }
 
 /**
- * Temps of writers that died, where others may write right now. One whose writer cannot be known counts as left when it
- * is older than `olderThanMs`; a writer that lives makes another.
+ * Removes temporary files of dead writers, in directories with several writers. A file with an unknown writer counts as
+ * abandoned if it was modified at or before `olderThanMs`. A living writer repeats its write with a new one.
  */
 export function sweepAbandoned(directory: string, olderThanMs: number): number {
   return sweepTemps(directory, (name) => {

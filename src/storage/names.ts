@@ -1,10 +1,12 @@
 /**
- * The index of names below one parent (or of the roots): one small file per name, holding the id of the agent that has
- * it or had it last. Written under the index's own short lock.
+ * The index of names below one parent, or of the roots. One small file per name holds the id of the name's latest agent.
+ * Writers hold the index's own lock, briefly.
  *
- * Invariants: an entry is durable before the agent that it names exists, so a living agent with a name is always found
- * by it. An entry may name an agent that never came to be, or is gone: its reader looks at the agent. An index without
- * `complete` has lost entries (it was deleted by hand) and a miss in it means nothing; nor does that of a damaged entry.
+ * Invariants:
+ * - An entry is durable before its agent exists, so every living agent with a name is found by it.
+ * - An entry may name an agent that was never created or no longer exists. Its reader checks the agent.
+ * - An index without `complete` may have lost entries (a person deleted it), so a miss in it proves nothing. The same holds
+ *   for a damaged entry.
  */
 
 import { dirname } from 'node:path'
@@ -31,12 +33,12 @@ export class NameIndex {
     return statIfThere('names.stat', this.paths.complete) !== undefined
   }
 
-  /** The id that the name's entry holds; undefined where there is none that can be read. */
+  /** The agent id in the name's entry. Undefined if the entry is missing or damaged. */
   lookUp(name: string): string | undefined {
     return this.read(this.paths.entry(name))
   }
 
-  /** Whether a miss says that nobody has the name. */
+  /** Whether a miss proves that no agent has the name. */
   isMissTrusted(name: string): boolean {
     const path = this.paths.entry(name)
     const isThere = statIfThere('names.stat', path) !== undefined
@@ -51,7 +53,7 @@ export class NameIndex {
     return typeof id === 'string' && isUuid(id) ? id : undefined
   }
 
-  /** The ids of all entries: agents that live, are gone, or never came to be. Undefined where some are lost or damaged. */
+  /** Agent ids of all entries, also of agents removed or never created. Undefined if entries are lost or damaged. */
   ids(): string[] | undefined {
     const files = io.listDirectory('names.list', this.paths.directory).filter(isNameEntry)
     const ids = files.map((file) => this.read(`${this.paths.directory}/${file}`))
@@ -59,7 +61,7 @@ export class NameIndex {
     return this.isComplete && known.length === ids.length ? [...new Set(known)] : undefined
   }
 
-  /** Each entry's file, with what it says; a damaged one says nothing. */
+  /** All entries. A damaged one has no `agentId`. */
   entries(): { path: string; agentId: string | undefined }[] {
     const files = io.listDirectory('names.list', this.paths.directory).filter(isNameEntry)
     return files.map((file) => {
@@ -68,30 +70,30 @@ export class NameIndex {
     })
   }
 
-  /** Whether somebody is changing it right now. */
+  /** Whether a process holds the lock of the index now. */
   get isHeld(): boolean {
     return isHeld(this.locks, this.paths.lock)
   }
 
-  /** Takes an entry away that leads nowhere, or says nothing. Only under the lock. */
+  /** Removes a damaged entry, or one without an agent. Needs the lock. */
   discard(path: string): void {
     this.held?.assertHeld()
-    assert(dirname(path) === this.paths.directory, 'an entry is of its own index')
+    assert(dirname(path) === this.paths.directory, 'an entry belongs to this index')
     io.unlink('names.discard', path)
   }
 
-  /** How many entries there are: no fewer than agents that live. */
+  /** Number of entries. Never less than the number of living agents. */
   count(): number {
     return io.listDirectory('names.list', this.paths.directory).filter(isNameEntry).length
   }
 
-  /** Forgets the entry of one that is gone. It may come back in a power cut, and is then as good as before. */
+  /** Removes the entry of an agent that no longer exists. A power cut may bring the entry back, which is harmless. */
   forget(name: string): void {
     this.held?.assertHeld()
     io.unlink('names.forget', this.paths.entry(name))
   }
 
-  /** Durable when it returns. Only under the lock. */
+  /** Durable on return. Needs the lock. */
   reserve(name: string, agentId: string): void {
     this.held?.assertHeld()
     io.mkdir('names.mkdir', this.paths.directory)
@@ -100,7 +102,7 @@ export class NameIndex {
     })
   }
 
-  /** Says that every living name has an entry. Only under the lock. */
+  /** Records that every living name has an entry. Needs the lock. */
   markComplete(): void {
     this.held?.assertHeld()
     const file = io.open('names.complete', this.paths.complete, 'create')
@@ -114,7 +116,7 @@ export class NameIndex {
     this.held = lease
     if (lease !== undefined) return lease
     throw new SubstratError('LOCKED', `the index of names ${this.paths.directory} is busy`, {
-      hint: 'run the same command again; if it stays busy, look who has the lock file open',
+      hint: 'run the same command again; if the index stays busy, find the process that has the lock file open',
       facts: { path: this.paths.lock },
     })
   }

@@ -1,8 +1,8 @@
 /**
- * Every name on disk (docs/format.md) is built and parsed here, and nowhere else.
+ * Builds and parses every name on disk (docs/format.md). No other module does.
  *
- * Invariants: a name that comes from outside becomes part of a path only through one of these functions, and each of
- * them refuses what is not of its form: no id, key or name can walk out of the home.
+ * Invariant: an id, key or name from outside becomes part of a path only through these functions. Each function refuses a
+ * value of the wrong form, so no path can leave the home.
  */
 import { join } from 'node:path'
 import { assert } from '../errors.js'
@@ -42,7 +42,7 @@ export class HomePaths {
   get operatorInbox(): string {
     return join(this.root, 'operator', 'inbox')
   }
-  /** Mail to the operator that was taken: an id in here is not delivered again. */
+  /** Mail that the operator has taken. A message whose id is here is not delivered again. */
   get operatorTaken(): string {
     return join(this.root, 'operator', 'taken')
   }
@@ -56,7 +56,7 @@ export class HomePaths {
     return join(this.root, 'slots')
   }
 
-  /** Agents that may have a server kept, and when it was last used: the time of each file. */
+  /** One file per agent that may have a kept server. Its modification time is the last use. */
   get servers(): string {
     return join(this.root, 'servers')
   }
@@ -64,7 +64,7 @@ export class HomePaths {
     return join(this.servers, 'lock')
   }
 
-  /** All that is ours but home.json and config.json is in one of these. */
+  /** All files of the format except home.json and config.json are in these directories. */
   get directories(): string[] {
     const { agents, roots, operator, unclean, boots, slots, servers } = this
     return [agents, roots, operator, unclean, boots, slots, servers]
@@ -93,11 +93,11 @@ export class HomePaths {
   agent(agentId: string): AgentPaths {
     return new AgentPaths(`${this.agents}/${uuid(agentId)}`)
   }
-  /** Where an agent is built before it is renamed into its place. */
+  /** The staging directory, in which an agent is built before the rename. */
   spawning(agentId: string): AgentPaths {
     return new AgentPaths(join(this.agents, `.spawn-${uuid(agentId)}`))
   }
-  /** Where an agent is before its directory is taken apart. */
+  /** An agent's directory is renamed to this path before its files are deleted. */
   removedPath(agentId: string): string {
     return join(this.agents, `.removed-${uuid(agentId)}`)
   }
@@ -121,14 +121,14 @@ export class AgentPaths {
   get snapshot(): string {
     return `${this.root}/session.json`
   }
-  /** Where the runs of keys are in the log. */
+  /** The key index: the place of each key in the log. */
   get keys(): string {
     return `${this.root}/keys`
   }
   get lock(): string {
     return `${this.root}/lock`
   }
-  /** The lock file before it is locked: one that has its name is free only when its holder is dead. */
+  /** The lock file of a staging directory before it is locked. So a free file named `lock` means that its holder is dead. */
   get unlocked(): string {
     return `${this.root}/lock.new`
   }
@@ -141,19 +141,19 @@ export class AgentPaths {
   get requests(): string {
     return `${this.root}/requests`
   }
-  /** Whom programs of this agent wait for; see `WaitEdges`. */
+  /** Recipients for which programs of this agent wait; see `WaitEdges`. */
   get waits(): string {
     return `${this.root}/waits`
   }
-  /** How the server that is kept is reached: a secret. */
+  /** The address of the kept server. Secret. */
   get serverHandle(): string {
     return `${this.root}/server.json`
   }
-  /** What it prints. */
+  /** Output of the kept server. */
   get serverOutput(): string {
     return `${this.root}/server.out`
   }
-  /** Bytes of torn tails that recovery cut from the log. */
+  /** Bytes of truncated tails that recovery cut from the log. */
   get cut(): string {
     return `${this.root}/cut`
   }
@@ -170,7 +170,7 @@ export class AgentPaths {
   waitEdge(recipientId: string, waiterId: string): string {
     return `${this.waits}/${uuid(recipientId)}.${uuid(waiterId)}`
   }
-  /** Where the holder serves its tools during a run. */
+  /** The socket on which the holder serves substrat's tools during a run. */
   socket(runId: string): string {
     return `${this.root}/${uuid(runId)}.sock`
   }
@@ -193,7 +193,7 @@ export class NameIndexPaths {
   get lock(): string {
     return join(this.directory, 'lock')
   }
-  /** There once the index is known to hold every living name; without it a look-up must not trust a miss. */
+  /** Exists once the index has every living name. Without it, a miss proves nothing. */
   get complete(): string {
     return join(this.directory, 'complete')
   }
@@ -226,7 +226,7 @@ export function isSocket(name: string): boolean {
   return name.endsWith('.sock') && isUuid(name.slice(0, -'.sock'.length))
 }
 
-/** Whom the edge leads to. */
+/** The recipient of the wait edge. */
 export function parseWaitEdge(name: string): string | undefined {
   const [recipient = '', waiter = ''] = name.split('.')
   return isUuid(recipient) && isUuid(waiter) ? recipient : undefined
@@ -256,7 +256,7 @@ export function isLeftover(name: string): boolean {
 }
 
 function uuid(id: string): string {
-  // One agent has several files.
+  // A cache: one agent has several files.
   if (id === latestUuid) return id
   if (!isUuid(id)) assert(false, `an id in a path is a uuid, not ${JSON.stringify(id)}`)
   latestUuid = id

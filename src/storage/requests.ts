@@ -1,6 +1,6 @@
 /**
- * What another process asks of the holder of an agent's lock: to stop its turn. A file names the run, so that a request
- * that comes too late stops no later one. Advisory, and nobody's truth: nothing of it is synced.
+ * Stop requests: another process asks the holder of an agent's lock to stop its turn. Each file names a run, so a late
+ * request cannot stop a later run. Advisory, so nothing here is fsynced.
  */
 import * as io from '../host/disk/io.js'
 import { type HomePaths, parseRequestFile, type RequestVerb } from './paths.js'
@@ -25,7 +25,7 @@ export class Requests {
     io.unlink('request.remove', this.paths.agent(agentId).request(runId, verb))
   }
 
-  /** Calls back on each change; the caller looks for itself too, because a watch can miss. */
+  /** Calls `onChange` on each change. The caller must also poll, because a watch can miss a change. */
   watch(agentId: string, onChange: () => void): { close(): void } {
     return io.watchDirectory(this.paths.agent(agentId).requests, onChange)
   }

@@ -1,4 +1,4 @@
-/** Slots: each is the right to one provider call, and a lock. */
+/** Slots. Each is a lock that gives the right to one provider call. */
 import * as io from '../host/disk/io.js'
 import { type Lease, type LockSystem, tryLease } from './locks/lease.js'
 import type { HomePaths } from './paths.js'
@@ -9,7 +9,7 @@ export class Slots {
     private readonly locks: LockSystem,
   ) {}
 
-  /** Undefined where every slot of the pool is taken. */
+  /** Undefined if every slot of the pool is taken. */
   async tryTake(pool: string, slots: number, command: string): Promise<Lease | undefined> {
     io.mkdir('slot.mkdir', this.paths.slotPool(pool))
     const first = process.pid % slots

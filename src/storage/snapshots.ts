@@ -1,4 +1,4 @@
-/** The snapshots of agents. Each is a cache of a log, and may be lost in a power cut: it is made again from the log. */
+/** The snapshots of agents. Each is a cache of a log and is rebuilt from it if a power cut loses it. */
 
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
@@ -7,7 +7,7 @@ import { peek } from './log/peek.js'
 import { recordHead } from './log/scan.js'
 import type { HomePaths } from './paths.js'
 
-/** The end of a log as a snapshot knows it. */
+/** The end of a log, as recorded in a snapshot. */
 interface KnownEnd {
   id: string
   last_offset: number
@@ -25,8 +25,8 @@ export class Snapshots {
   }
 
   /**
-   * For who looks at very many agents: the text of its fields behind `head`, not parsed. Undefined where the snapshot is
-   * missing, damaged or large, or begins otherwise.
+   * Fast path for lists of very many agents: the unparsed text of the fields after `head`. Undefined if the snapshot is
+   * missing, damaged or large, or does not begin with `head`.
    */
   peek(agentId: string, head: string): string | undefined {
     const line = peek('snapshot.read', this.paths.agent(agentId).snapshot, 0)?.subarray(0, -1)
@@ -34,8 +34,8 @@ export class Snapshots {
   }
 
   /**
-   * Whether the log ends with the record that the snapshot knows as the last, by seq and time: that is what makes a snapshot
-   * trusted. The log of another agent of the same shape has another time there.
+   * Whether the log ends with the snapshot's last record, by seq and time. Only then is a snapshot trusted. A log of another
+   * agent with the same shape has another time there.
    */
   isEndOfLog({ id, last_offset, log_bytes, last_seq, updated_at }: KnownEnd): boolean {
     if (!(Number.isSafeInteger(last_offset) && last_offset >= 0)) return false
@@ -48,7 +48,7 @@ export class Snapshots {
     this.replace(agentId, frame(snapshot))
   }
 
-  /** Leaves one that says nothing: the next holder of the agent makes it again from the whole log. */
+  /** Empties the snapshot. The next holder of the agent rebuilds it from the whole log. */
   clear(agentId: string): void {
     this.replace(agentId, Buffer.alloc(0))
   }

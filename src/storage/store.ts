@@ -1,8 +1,8 @@
 /**
- * The file store: all that the layers above know of the disk. They speak of agents, logs, mail, marks and leases, never
- * of files, so that a second store can stand beside this one.
+ * The file store: the only view of the disk for the layers above. Its interface has agents, logs, mail, markers and leases
+ * but no files, so a second store could replace this one.
  *
- * Methods that write say what is on disk when they return; none of them is acknowledged by itself.
+ * The comment of each writing method states what is on disk on return. No method acknowledges anything to a user or sender.
  */
 import type { Duplex } from 'node:stream'
 import { SubstratError } from '../errors.js'
@@ -54,12 +54,11 @@ export class FileStore {
   readonly snapshots: Snapshots
   readonly keys: KeyIndexes
   readonly mail: Mailboxes
-  /** Who waits for whom. */
+  /** Waits between agents. */
   readonly waits: WaitEdges
   readonly slots: Slots
   readonly requests: Requests
   readonly boots: Boots
-  /** Servers that are kept between turns. */
   readonly keptServers: KeptServerFiles
   readonly upkeep: Upkeep
 
@@ -80,7 +79,7 @@ export class FileStore {
     this.upkeep = new Upkeep(paths, locks)
   }
 
-  /** Undefined where there is no home. Makes nothing. */
+  /** Undefined if there is no home. Writes nothing. */
   static openForRead(root: string): FileStore | undefined {
     const paths = confinedPaths(root)
     const facts = readHome(paths)
@@ -88,18 +87,18 @@ export class FileStore {
     return facts === undefined ? undefined : FileStore.create(paths, facts)
   }
 
-  /** Makes the home where it is missing. */
+  /** Creates the home if it is missing. */
   static openForWrite(root: string): FileStore {
     const paths = confinedPaths(root)
     return FileStore.create(paths, makeHome(paths, chooseLockKind))
   }
 
-  /** Every name in a home, also where its home.json cannot be read. */
+  /** Every name in a home, also if its home.json is unreadable. */
   static survey(root: string): Generator<Entry | Unseen> {
     return surveyHome(root)
   }
 
-  /** Without it nothing else of a home is read. */
+  /** home.json. Without it, no other file of the home is read. */
   static factsPath(root: string): string {
     return new HomePaths(root).homeFile
   }
@@ -126,17 +125,17 @@ export class FileStore {
     return statIfThere('agents.stat', this.paths.agent(agentId).root) !== undefined
   }
 
-  /** Whether a spawn is making it. Asked before `hasAgent`, it cannot miss one that is just created. */
+  /** Whether a spawn is creating the agent. Call before `hasAgent`: in that order, no agent is missed during its creation. */
   isSpawning(agentId: string): boolean {
     return statIfThere('agents.stat', this.paths.spawning(agentId).root) !== undefined
   }
 
-  /** On disk with its first batch, marked, and locked by us, when it returns. */
+  /** On return the agent is durable with its first batch, marked, and locked by this process. */
   createAgent(files: NewAgentFiles): Promise<Lease> {
     return createAgent(this.paths, this.locks, files)
   }
 
-  /** Gone when it returns, or, where we die, aside until the next sweep: never there by half. Under its lock. */
+  /** Needs the agent's lock. One rename removes the agent, so it is never half there. A crash leaves the directory for a sweep. */
   removeAgent(agentId: string): void {
     const aside = this.paths.removedPath(agentId)
     io.rename('remove.aside', this.paths.agent(agentId).root, aside)
@@ -147,12 +146,12 @@ export class FileStore {
     io.unlink('server.forget', this.paths.server(agentId))
   }
 
-  /** Where the log is, for a person or a child process to read. */
+  /** The path of the log, for a person or a child process. */
   logPath(agentId: string): string {
     return this.paths.agent(agentId).log
   }
 
-  /** Where the holder serves its tools to the program of a run. */
+  /** The socket on which the holder serves substrat's tools to the program of a run. */
   socketPath(agentId: string, runId: string): string {
     return this.paths.agent(agentId).socket(runId)
   }
@@ -166,8 +165,8 @@ export class FileStore {
   }
 
   /**
-   * Before anything is acknowledged in an agent that another process made: that one may have died, or be about to,
-   * between the rename and the sync of its name (durability rule 3). Then its marker is still there.
+   * Call before acknowledging anything in an agent that another process created: that process may have died, or may yet
+   * die, between the rename and the fsync of the name (durability rule 3). In that case the marker still exists.
    */
   syncNameOf(agentId: string): void {
     if (this.isMarked(agentId)) io.syncDirectory('agents.sync_directory', this.paths.agents)
@@ -217,7 +216,7 @@ export class FileStore {
     return new NameIndex(this.paths.agent(agentId).childNames(), this.locks)
   }
 
-  // Markers: something may be owed here. Not synced: a new kernel boot scans every agent.
+  // Markers: the agent may need a visit. Not fsynced: after a new boot, recovery scans every agent.
 
   mark(agentId: string): void {
     const file = io.open('marker.create', this.paths.marker(agentId), 'create')
@@ -225,15 +224,16 @@ export class FileStore {
   }
 
   /**
-   * Takes the marker away where nothing is owed. It is moved aside before the last look, and counts as there until then:
-   * a sender makes a temp in the inbox, marks, gives it its name, and marks again. That look sees the temp or the mail, or
-   * comes before both: then the mark does, too, and stays.
+   * Removes the marker if the agent needs no visit. The marker is renamed aside before the last check and still counts, so
+   * no concurrent send is lost. A sender writes a temporary file into the inbox, marks, links the message, and marks again.
+   * The last check either sees the temporary file or the message, or precedes both. In that case the sender's mark comes
+   * after the rename aside, and stays.
    */
   unmark(agentId: string, needsVisit: () => boolean): void {
     const marker = this.paths.marker(agentId)
     const aside = this.paths.closingMarker(agentId)
     if (needsVisit()) return
-    // It may be aside already: whoever moved it there died, or is doing the same for an agent that never came to be.
+    // The marker may be aside already: the process that renamed it died, or is unmarking an agent that was never created.
     io.renameIfThere('marker.aside', marker, aside)
     if (needsVisit()) io.renameIfThere('marker.restore', aside, marker)
     else io.unlink('marker.unlink', aside)
@@ -251,17 +251,17 @@ export class FileStore {
 
   // Leftovers of writers that died
 
-  /** Temporary files in the home itself, staging directories of spawns, what is left of removed agents. Says how many it removed. */
+  /** Removes temporary files of the home, staging directories and remains of removed agents. Returns their number. */
   sweepHome(): number {
     return sweepHome(this.paths, this.locks)
   }
 
-  /** For the programs of a turn of the agent, under its lock. */
+  /** Files for the programs of one turn. Needs the agent's lock. */
   programFiles(agentId: string): ProgramFiles {
     return new ProgramFiles(this.paths.agent(agentId).root)
   }
 
-  /** Under the agent's lock. Says how many it removed. */
+  /** Needs the agent's lock. Returns the number of files removed. */
   sweepAgent(agentId: string): number {
     this.waits.sweep(agentId)
     return sweepAgent(this.paths.agent(agentId))
@@ -282,17 +282,17 @@ export class FileStore {
   }
 }
 
-/** What a home's owner keeps in it besides may be links: instructions, skills. What is ours may not. */
+/** Symlinks are refused in the directories of the format only. The owner's own files, such as skills, may be symlinks. */
 function confinedPaths(root: string): HomePaths {
   const paths = new HomePaths(root)
   confine(paths.directories)
   return paths
 }
 
-/** Another process took it away after its name was looked up. */
+/** Another process removed the agent after the name was looked up. */
 export function agentGone(agentId: string): SubstratError {
-  return new SubstratError('AGENT_NOT_FOUND', `agent ${agentId} was taken away meanwhile`, {
-    hint: 'see which there are: substrat list --all',
+  return new SubstratError('AGENT_NOT_FOUND', `agent ${agentId} was removed meanwhile`, {
+    hint: 'list the agents: substrat list --all',
     facts: { agent_id: agentId },
   })
 }

@@ -1,4 +1,4 @@
-/** Every name in a home, held against the layout: for the audit, which needs no readable home.json for it. */
+/** Compares every name in a home with the layout. The audit uses it, also if home.json is unreadable. */
 
 import { type EntryFacts, lstatIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
@@ -8,26 +8,26 @@ import { parseAgentDirectory } from './paths.js'
 
 export interface Entry {
   path: string
-  /** In whose directory it is. */
+  /** The agent whose directory contains it. */
   agentId: string | null
-  /** Undefined for what has no business there. */
+  /** Undefined for a name that the layout does not have. */
   standing: Standing | undefined
   expectedKind: Expected['kind'] | undefined
-  /** Whether the owner has chosen who may read it: what others must not do is change it. */
+  /** See `isTheirs` in layout.ts. */
   isTheirs: boolean
-  /** Of a temporary file: whether the process lives that writes it. */
+  /** For a temporary file: the state of its writer. */
   writer: ReturnType<typeof writerOf>
   facts: EntryFacts
 }
 
-/** An entry that could not be looked at. */
+/** An entry that could not be examined. */
 export interface Unseen {
   path: string
   agentId: string | null
   error: unknown
 }
 
-/** The home itself first. What is gone by the time that it is looked at is left out; links are not followed. */
+/** Yields the home first. Leaves out entries that disappear meanwhile. Follows no symlink. */
 export function* surveyHome(root: string): Generator<Entry | Unseen> {
   const facts = statIfThere('survey.home', root)
   if (facts === undefined) return

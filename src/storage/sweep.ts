@@ -1,4 +1,4 @@
-/** What writers that died have left: temporary files, staging directories, sockets, agents that were being taken apart. None of it is anybody's. */
+/** Removes what dead writers left: temporary files, staging directories, sockets, directories of removed agents. */
 import { clock } from '../clock.js'
 import * as io from '../host/disk/io.js'
 import { sweepStaging } from './create-agent.js'
@@ -6,7 +6,7 @@ import type { LockSystem } from './locks/lease.js'
 import { sweepAbandoned, sweepLeftovers } from './maildir.js'
 import { type AgentPaths, type HomePaths, isRemovedLeftover, isSocket } from './paths.js'
 
-/** Of a temp whose writer cannot be known: that of a living one is younger. */
+/** A temporary file with an unknown writer counts as abandoned from this age. A living writer's file is younger. */
 const LEFTOVER_AGE_MS = 10 * 60_000
 
 export function sweepHome(paths: HomePaths, locks: LockSystem): number {
@@ -18,7 +18,7 @@ export function sweepHome(paths: HomePaths, locks: LockSystem): number {
   return temps.reduce((sum, count) => sum + count, sweepStaging(paths, locks) + removed.length)
 }
 
-/** Under the agent's lock. Its inbox and the index of its children are written without that lock. */
+/** Needs the agent's lock. The inbox and the index of children may have other writers, which do not take that lock. */
 export function sweepAgent(agent: AgentPaths): number {
   const oldMs = clock.now() - LEFTOVER_AGE_MS
   for (const name of io.listDirectory('sweep.list', agent.root).filter(isSocket))

@@ -1,4 +1,4 @@
-/** What the audit looks at, and `doctor --rebuild` and `unlock` put right, that no other part of the store needs. */
+/** Store functions that only the audit, `doctor --rebuild` and `unlock` need. */
 import { clock } from '../clock.js'
 import { changeMode, lstatIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
@@ -16,12 +16,12 @@ export class Upkeep {
     private readonly locks: LockSystem,
   ) {}
 
-  /** Whether a lock of this kernel is all that a lock is here, so that it cannot outlive its holder. */
+  /** Whether locks here are only kernel locks, which cannot outlive their holders. */
   get isLocal(): boolean {
     return this.locks.isLocal
   }
 
-  /** Who is behind a lock directory: a process of this machine, one elsewhere that touches it, or nobody. */
+  /** Where the holder of a lock directory lives. `elsewhere`: another machine touches the directory. */
   lifeOf(directory: string): 'here' | 'elsewhere' | 'none' {
     if (isHeld({ ...this.locks, isLocal: true }, lockOf(directory))) return 'here'
     const facts = lstatIfThere('lock.stat', directory)
@@ -33,12 +33,12 @@ export class Upkeep {
     return readHolder(lockOf(directory))
   }
 
-  /** For a person who knows that its holder is gone. */
+  /** Only for a person who knows that the holder is dead. */
   breakLock(directory: string): void {
     io.removeTree('lock.break', directory)
   }
 
-  /** Whether the spawn that is building an agent there lives. */
+  /** Whether the spawn that owns this staging directory lives. */
   isStagingAlive(path: string): boolean {
     if (!isSpawnLeftover(path.slice(path.lastIndexOf('/') + 1))) return false
     return isHeld({ ...this.locks, isLocal: true }, `${path}/lock`)
@@ -62,17 +62,17 @@ export class Upkeep {
     return this.paths.agent(agentId).request(runId, verb)
   }
 
-  /** Under the agent's lock. */
+  /** Needs the agent's lock. */
   keepDamaged(agentId: string): SetAside {
     return keepDamaged(this.paths.agent(agentId))
   }
 
-  /** Under the agent's lock. */
+  /** Needs the agent's lock. */
   replaceLog(agentId: string, bytes: Buffer, snapshot: object): void {
     replaceLog(this.paths.agent(agentId), bytes, snapshot)
   }
 
-  /** To the modes of the format; what the owner has put there stays readable as it was. */
+  /** Sets the mode that the format requires. A file of the owner loses only write permission for other users. */
   tighten({ path, isTheirs, facts }: Entry): void {
     const mode = facts.kind === 'directory' ? 0o700 : 0o600
     changeMode('mode.tighten', path, isTheirs ? facts.mode & ~0o022 : mode)

@@ -1,8 +1,9 @@
 /**
- * Who waits for whom, across processes: a file below the waiting agent, locked for as long as the process that waits
- * lives. So an edge cannot outlive its wait, whatever kills it.
+ * Waits between agents, across processes. Each edge is a file in the waiting agent's directory, locked while the waiting
+ * process lives. So a dead process leaves no live edge.
  *
- * Invariant: an edge is there before its process looks for a cycle, so of two that would close one at least one sees it.
+ * Invariant: a process adds its edge before it searches for a cycle. If two edges together close a cycle, at least one of
+ * the two processes sees it.
  */
 import { SubstratError } from '../errors.js'
 import * as io from '../host/disk/io.js'
@@ -10,7 +11,7 @@ import { randomUuid } from '../start/random.js'
 import { isHeld, type Lease, type LockSystem, waitForLease } from './locks/lease.js'
 import { type HomePaths, parseWaitEdge } from './paths.js'
 
-/** Whoever looks at an edge holds its lock for a moment. */
+/** A process that probes an edge holds the edge's lock for a moment. */
 const LOCK_WAIT_MS = 2000
 
 export class WaitEdges {
@@ -19,7 +20,7 @@ export class WaitEdges {
     private readonly locks: LockSystem,
   ) {}
 
-  /** The edge stands until it is released. */
+  /** The edge exists until it is released. */
   async add(waiterId: string, recipientId: string, command: string): Promise<Pick<Lease, 'release'>> {
     const agent = this.paths.agent(waiterId)
     const path = agent.waitEdge(recipientId, randomUuid())
@@ -34,17 +35,17 @@ export class WaitEdges {
     }
   }
 
-  /** Whom living processes of the agent wait for. */
+  /** Recipients for which living processes of the agent wait. */
   edgesOf(agentId: string): string[] {
     return [...new Set(this.edges(agentId).flatMap(({ path, to }) => (isHeld(this.locks, path) ? [to] : [])))]
   }
 
-  /** Removes what dead processes left. */
+  /** Removes the edges of dead processes. */
   sweep(agentId: string): void {
     for (const path of this.leftBy(agentId)) io.unlink('edge.unlink', path)
   }
 
-  /** Edges whose process is gone. */
+  /** Paths of the edges of dead processes. */
   leftBy(agentId: string): string[] {
     return this.edges(agentId).flatMap(({ path }) => (isHeld(this.locks, path) ? [] : [path]))
   }

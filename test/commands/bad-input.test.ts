@@ -201,7 +201,7 @@ describe.concurrent('a home that cannot be used', () => {
     const { crc: _, ...facts } = JSON.parse(readFileSync(file, 'utf8'))
     writeFileSync(file, frame({ ...facts, format: 2 }))
     for (const args of commands)
-      expectRefusal(await house.run(args), 10, /has format 2; this program knows 1/)
+      expectRefusal(await house.run(args), 10, /has format 2; this version of substrat reads only format 1/)
     expect(house.logs()).toEqual(template.logs())
   })
 

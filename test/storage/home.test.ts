@@ -246,7 +246,7 @@ describe('what cannot be a home', () => {
       expect(act).toThrow(
         expect.objectContaining({
           code: 'UNKNOWN_FORMAT',
-          message: expect.stringContaining(`has format ${format}; this program knows 1`),
+          message: expect.stringContaining(`has format ${format}; this version of substrat reads only format 1`),
         }),
       )
     expect(readFileSync(paths.homeFile)).toEqual(bytes)
@@ -256,7 +256,7 @@ describe('what cannot be a home', () => {
     const paths = newPaths()
     writeFileSync(paths.homeFile, frame({ ...makeHome(paths, kind), lock: 'hope' }))
     expect(() => makeHome(paths, kind)).toThrow(
-      expect.objectContaining({ code: 'CORRUPT', message: expect.stringContaining('names no lock kind') }),
+      expect.objectContaining({ code: 'CORRUPT', message: expect.stringContaining('has an unknown lock kind') }),
     )
   })
 
@@ -279,7 +279,7 @@ test('agents without a home.json are not hidden: readers say that it is missing,
   const store = tempStore()
   const id = await newAgent(store, { name: 'a' })
   rmSync(join(store.root, 'home.json'))
-  expect(() => FileStore.openForRead(store.root)).toThrow(/home\.json is missing, and the home has agents/)
+  expect(() => FileStore.openForRead(store.root)).toThrow(/home\.json is missing, but the home has agents/)
   FileStore.openForWrite(store.root)
   expect(FileStore.openForRead(store.root)?.agentIds()).toEqual([id])
 })

@@ -293,7 +293,7 @@ describe('8: there is one writer per agent', () => {
     const child = await Child.start(options)
     await expect(child.ask({ do: 'lock agent', root: store.root, agentId })).rejects.toMatchObject({
       code: 'LOCK_UNSUPPORTED',
-      message: expect.stringContaining(`this home is locked with ${lock} locks`),
+      message: expect.stringContaining(`this home uses ${lock} locks`),
     })
     await child.kill()
   })

@@ -1,8 +1,8 @@
 /**
- * A lock that dies with its process: kill -9 frees it at once, SIGSTOP does not free it, a container with other pids
- * sees it. It belongs to the open file description, so closing the file is the release.
+ * A kernel lock, which ends with its process. kill -9 releases it at once, SIGSTOP does not, and containers with separate
+ * pids share it. It belongs to the open file description, so closing the file releases it.
  *
- * Its kind is a property of the home, because `ofd` and `flock` locks do not see each other.
+ * The home fixes the kind of lock, because `ofd` and `flock` locks do not exclude each other.
  */
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
@@ -15,20 +15,20 @@ import type { LockKind } from '../home.js'
 
 export type LockSharing = 'exclusive' | 'shared'
 
-/** A file that is removed as often as it is opened is busy: another process is at work there. */
+/** A lock file removed after each of this many opens counts as busy: another process keeps removing it. */
 const REMOVALS_MAX = 100
 
 /**
- * Undefined where somebody else has it. Never waits. The file that is locked is the one that has the name: a lock of a
- * file that was removed between opening and locking keeps nobody out.
+ * Undefined if another process holds the lock. Never waits. After locking, the file must still have its name: a lock on a
+ * file removed between open and lock excludes no other process.
  */
 export function tryKernelLock(kind: LockKind, path: string, sharing: LockSharing): io.OpenFile | undefined {
-  // A probe must work on a home that this process may only read.
+  // A probe must work in a home that this process may only read.
   const mode = sharing === 'shared' ? 'read' : 'create'
   return tryLockNamed(kind, sharing, () => io.open('lock.open', path, mode))
 }
 
-/** The same for a file that `open` opens, however that is. */
+/** Like tryKernelLock, for the file that `open` opens. */
 export function tryLockNamed(
   kind: LockKind,
   sharing: LockSharing,
@@ -52,7 +52,7 @@ function hasItsName(file: io.OpenFile): boolean {
   }
 }
 
-/** Locks the file that is open, or closes it. */
+/** Locks an open file. Closes it and returns undefined if another process holds the lock. */
 export function lockOpenFile(
   kind: LockKind,
   file: io.OpenFile,
@@ -67,12 +67,12 @@ export function lockOpenFile(
   return locked ? file : undefined
 }
 
-/** The kind for a new home: `ofd` where the add-on loads, else `flock` where flock(1) is there. */
+/** The kind for a new home: `ofd` if the add-on loads, otherwise `flock` if flock(1) is installed. */
 export function chooseLockKind(): LockKind {
   if (loadOfd() !== undefined) return 'ofd'
   if (flockThere()) return 'flock'
-  throw new SubstratError('LOCK_UNSUPPORTED', 'this machine has no kernel lock that substrat can take', {
-    hint: 'install util-linux (it has flock), then run the same command again',
+  throw new SubstratError('LOCK_UNSUPPORTED', 'substrat cannot take a kernel lock on this machine', {
+    hint: 'install util-linux (it provides flock), then run the same command again',
   })
 }
 
@@ -92,7 +92,7 @@ const PREBUILT = join(
 )
 
 /**
- * The add-on in the nearest node_modules that has it, opened by its path. The resolver of that package is slow
+ * Loads the add-on by its path from the nearest node_modules, because the package's own resolver is slow
  * (src/start/README.md).
  */
 function openPrebuilt(): OfdTryLock | undefined {
@@ -109,7 +109,7 @@ function openPrebuilt(): OfdTryLock | undefined {
   return undefined
 }
 
-/** Where the package is laid out otherwise. */
+/** For a package whose add-on is at another path. */
 function openResolved(): OfdTryLock | undefined {
   const require = createRequire(import.meta.url)
   try {
@@ -120,7 +120,7 @@ function openResolved(): OfdTryLock | undefined {
   }
 }
 
-/** It is there, but cannot be opened now: that must not decide on the kind of a new home's locks. */
+/** Throws if the add-on could not be opened for lack of descriptors: a passing shortage must not choose `flock` for a new home. */
 function refuseWithoutDescriptors(error: unknown): void {
   const { code, message } = error as NodeJS.ErrnoException
   if (code !== 'EMFILE' && code !== 'ENFILE' && !/too many open files/i.test(message)) return
@@ -145,7 +145,7 @@ function tryOfd(file: io.OpenFile, sharing: LockSharing): boolean {
   }
 }
 
-/** flock(1) locks the description that it inherits; the lock stays with us when it exits. */
+/** flock(1) locks the file description that it inherits, so the lock stays with this process after flock(1) exits. */
 function tryFlock(file: io.OpenFile, sharing: LockSharing): boolean {
   const flag = sharing === 'exclusive' ? '-x' : '-s'
   const done = spawnSync('flock', ['-n', '-E', '99', flag, '3'], {
@@ -166,12 +166,12 @@ function flockThere(): boolean {
 function unsupportedError(kind: LockKind, why: string): SubstratError {
   return new SubstratError(
     'LOCK_UNSUPPORTED',
-    `this home is locked with ${kind} locks, which this process cannot take: ${why}`,
+    `this home uses ${kind} locks, which this process cannot take: ${why}`,
     {
       hint:
         kind === 'ofd'
           ? 'run `npm rebuild fs-native-extensions`, or install substrat again'
-          : 'install util-linux (it has flock)',
+          : 'install util-linux (it provides flock)',
       facts: { lock: kind },
     },
   )

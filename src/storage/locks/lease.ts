@@ -1,12 +1,12 @@
 /**
- * The right to write: to an agent, to an index, to a slot. One holder at a time, across processes and containers of one
- * kernel (durability rule 8).
+ * The exclusive right to an agent, an index or a slot. One holder at a time, across processes and containers of one kernel
+ * (durability rule 8).
  *
- * Locks cannot deadlock: a process that holds the lock of an index of names never waits for an agent's lock, and a turn that
- * holds a slot never waits for another agent's lock.
+ * Locks cannot deadlock: the holder of a name index never waits for an agent's lock, and a turn with a slot never waits
+ * for another agent's lock.
  *
- * On a file system that is not local the kernel lock may mean nothing between machines, so a lock directory is taken on
- * top. Nobody's is ever broken there by itself: who died is not to be told from who is slow.
+ * On a file system that is not local, kernel locks may not work between machines, so the holder also takes a lock
+ * directory. It never expires, because a dead holder looks the same as a slow one.
  */
 import { clock, sleep } from '../../clock.js'
 import { SubstratError } from '../../errors.js'
@@ -17,7 +17,7 @@ import type { LockKind } from '../home.js'
 import { tryKernelLock } from './kernel-lock.js'
 import { type LockedLog, tryLockLog } from './log-lock.js'
 
-/** Who has a lock, for people: written into the lock file by the holder. Never used to judge whether it lives. */
+/** The holder's own entry in the lock file, for people. It never decides whether the holder lives. */
 export interface Holder {
   pid: number
   host: string
@@ -33,13 +33,13 @@ export interface LockSystem {
 }
 
 export class Lease {
-  /** Why nothing more is written, for good: what we have in memory may be behind what is on disk. */
+  /** Once set, this process never writes again: its state in memory may be older than the disk. */
   private failure: SubstratError | undefined
 
   constructor(
     private file: io.OpenFile | undefined,
     private readonly releaseDirectory: (() => Promise<void>) | undefined,
-    /** The log that the lock is for, open and locked too; undefined where there is none that can be written. */
+    /** The agent's log, open and locked. Undefined without a writable log. */
     readonly log: io.OpenFile | undefined = undefined,
   ) {}
 
@@ -48,9 +48,8 @@ export class Lease {
   }
 
   /**
-   * Before every write, and before a write is acknowledged: a lock that was taken from under us, or given back, stops all
-   * writing. So does a lock file that was removed or replaced, because the next process locks another file. A home that
-   * was renamed keeps its lock.
+   * Fence: call before every write, and again before acknowledging it. Throws if the lease was lost or released, or if the
+   * lock file was removed or replaced, because the next process then locks another file. Renaming the home is harmless.
    */
   assertHeld(): void {
     if (this.failure !== undefined) throw this.failure
@@ -63,7 +62,7 @@ export class Lease {
     if (name === 'same' || name === 'unknown') return
     const what = name === 'none' ? 'removed' : 'replaced'
     this.failure = new SubstratError('LOCKED', `the lock file ${file.path} was ${what} while it was in use`, {
-      hint: 'nothing more is written; never remove a lock file; continue with: substrat recover --all',
+      hint: 'this command writes nothing more; never remove a lock file; then run: substrat recover --all',
       facts: { path: file.path },
     })
     throw this.failure
@@ -79,12 +78,16 @@ export class Lease {
 }
 
 function lostLeaseError(): SubstratError {
-  return new SubstratError('LOCKED', 'the lock was lost while it was in use: nothing more is written', {
-    hint: 'look at the file system of the home, then run the same command again',
-  })
+  return new SubstratError(
+    'LOCKED',
+    'the lock was lost while it was in use: this command writes nothing more',
+    {
+      hint: 'check the file system of the home, then run the same command again',
+    },
+  )
 }
 
-/** Undefined where somebody else has it. `log`: the log that the lock is for, which is locked too. */
+/** Undefined if another process holds the lock. `log`: path of the agent's log, to lock as well. */
 export async function tryLease(
   system: LockSystem,
   path: string,
@@ -96,7 +99,7 @@ export async function tryLease(
   return file === undefined ? undefined : leaseFrom(system, file, command, lockLog)
 }
 
-/** The lease of a lock file that we hold the kernel lock of. Undefined where somebody else has the rest of it. */
+/** Completes a lease from a held kernel lock. Undefined if another process holds the lock directory or the log. */
 export async function leaseFrom(
   system: LockSystem,
   file: io.OpenFile,
@@ -118,10 +121,10 @@ export async function leaseFrom(
   }
 }
 
-/** How long a writer tries before it calls a lock busy: longer than a reader's probe, shorter than a person notices. */
+/** A writer retries this long before it reports a busy lock: longer than a reader's probe, too short for a person to notice. */
 const PATIENCE_MS = 50
 
-/** Tries for 50 ms, and then on until `waitMs` have passed. Undefined where the lock is still somebody else's. */
+/** Retries for `waitMs`, and for at least 50 ms. Undefined if another process still holds the lock then. */
 export async function waitForLease(
   system: LockSystem,
   path: string,
@@ -139,7 +142,7 @@ export async function waitForLease(
   }
 }
 
-/** Whether somebody has the lock exclusively right now, found with an instant shared try-lock. Writes nothing. */
+/** Whether a process holds the lock exclusively now. Probes with a shared lock. Writes nothing. */
 export function isHeld(system: LockSystem, path: string): boolean {
   if (statIfThere('lock.stat', path) === undefined) return false
   const file = tryKernelLock(system.kind, path, 'shared')
@@ -148,7 +151,7 @@ export function isHeld(system: LockSystem, path: string): boolean {
   return !system.isLocal && statIfThere('lock.stat', lockDirectory(path)) !== undefined
 }
 
-/** What the lock file says of its holder; undefined where it says nothing readable. */
+/** The holder's entry in the lock file. Undefined if it is missing or unreadable. */
 export function readHolder(path: string): Holder | undefined {
   try {
     const holder = JSON.parse(io.readIfThere('lock.read', path)?.toString('utf8') ?? '') as Holder | null
@@ -175,11 +178,11 @@ function writeHolder(file: io.OpenFile, command: string): void {
     io.writeAll('lock.holder', file, bytes, 0)
     io.truncate('lock.holder', file, bytes.length)
   } catch {
-    // The identity is for people. On a full disk the lock is as good without it, and the next write says what is wrong.
+    // The entry is for people. On a full disk the lock is valid without it, and the next write reports the error.
   }
 }
 
-/** Undefined where the directory is there: busy, until its owner or a person removes it. */
+/** Undefined if the directory exists: it stays busy until its owner or a person removes it. */
 async function tryLockDirectory(
   path: string,
   onCompromised: () => void,
@@ -200,7 +203,7 @@ async function tryLockDirectory(
       'STORAGE_FAILED',
       `cannot mkdir ${lockDirectory(path)}: ${code ?? String(error)}`,
       {
-        hint: 'look at the file system of the home and its rights, then run the same command again',
+        hint: 'check the file system and the permissions of the home, then run the same command again',
         facts: { errno: code ?? null, path: lockDirectory(path) },
         cause: error,
       },
@@ -208,7 +211,7 @@ async function tryLockDirectory(
   }
 }
 
-/** Magic numbers of statfs(2) for file systems whose locks and syncs are this kernel's own. Source: statfs(2), linux/magic.h. */
+/** statfs(2) numbers of file systems whose locks and syncs are this kernel's own. Source: statfs(2), linux/magic.h. */
 const LOCAL_TYPES = new Set([
   0xef53, // ext2, ext3, ext4
   0x58465342, // xfs

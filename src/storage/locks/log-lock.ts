@@ -1,17 +1,17 @@
 /**
- * The second lock of a writer: a kernel lock of the log itself, held for as long as its `lock` is. The file `lock` may be
- * removed while it is held, and the next process then locks another file; the log is never removed, so that process
- * finds the log locked, and two writers exclude each other all the same.
+ * A writer's second lock: a kernel lock on the log itself, held as long as `lock`. A person may remove the file `lock`
+ * while it is held, and the next process then locks a new file. The log is never removed, so that process finds the log
+ * locked, and the two writers still exclude each other.
  *
- * Only on a local file system: elsewhere the lock directory is the second lock, and a lock of the log itself may keep
- * readers out (SMB). Readers take no lock and are kept waiting by none.
+ * Only on a local file system. Elsewhere the lock directory is the second lock, and a lock on the log may block readers
+ * (SMB). Readers take no lock and never block on one.
  */
 import { SubstratError } from '../../errors.js'
 import * as io from '../../host/disk/io.js'
 import type { LockKind } from '../home.js'
 import { tryLockNamed } from './kernel-lock.js'
 
-/** `none`: it is missing, or is no file that can be written, so nobody can append to it. */
+/** `none`: the log is missing or not a writable file, so no process can append to it. */
 export type LockedLog = io.OpenFile | 'none' | 'busy'
 
 export function tryLockLog({ kind, isLocal }: { kind: LockKind; isLocal: boolean }, path: string): LockedLog {

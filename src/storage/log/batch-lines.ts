@@ -1,13 +1,13 @@
-/** The lines of one batch before they are written, and where in the log each will stand. */
+/** The lines of a batch before the write, with the place of each in the log. */
 import { frame } from './frame.js'
 
 export class BatchLines {
   private readonly lines: Buffer[] = []
 
-  /** `end`: of the log that the batch is for. */
+  /** `end`: the end of the log before the batch. */
   constructor(private end: number) {}
 
-  /** Returns where the line of the record begins, and ends behind its LF. */
+  /** Returns the byte range of the record's line, LF included. */
   add(record: object): { offset: number; end: number } {
     const line = frame(record)
     const offset = this.end

@@ -1,6 +1,6 @@
 /**
- * Content too large for a line, in a file of its own named by its hash. Synced with its directory before the record
- * that names it, so a record never names a blob that a power cut could take. One that no record names is harmless.
+ * Content too large for a line, in its own file, named by its hash. The file and its directory are fsynced before the record
+ * that names it, so no power cut can take a blob that a record names. An orphan blob is harmless.
  */
 import { dirname } from 'node:path'
 import { damagedConversation } from '../../errors.js'
@@ -16,7 +16,7 @@ export interface BlobReference {
 
 export function writeBlob(agent: AgentPaths, content: Buffer): BlobReference {
   const blob = sha256Hex(content)
-  // A spawn makes this directory and syncs it; this is for one that was deleted by hand.
+  // A spawn makes and fsyncs this directory. This restores a directory that a person deleted.
   if (io.mkdir('blob.mkdir', agent.blobs)) io.syncDirectory('blob.sync_directory', dirname(agent.blobs))
   createWhole('blob.create', agent.blob(blob), content)
   return { blob, bytes: content.length }

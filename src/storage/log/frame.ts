@@ -1,9 +1,11 @@
 /**
- * One JSON object per line, closed by a checksum: `{…,"crc":"9f3a01bc"}` and LF. The same frame is used for records,
- * snapshots, mail and index entries.
+ * One JSON object per line with a checksum at its end: `{…,"crc":"9f3a01bc"}` and LF. Records, snapshots, mail and index
+ * entries use this frame.
  *
- * Invariants: a line is split on the LF byte only, so U+2028 and U+2029 are written escaped. The crc is a fixed 18-byte
- * suffix: CRC-32 of the line's bytes before it. A framed line that does not check is damage, never skipped.
+ * Invariants:
+ * - Only the LF byte ends a line. U+2028 and U+2029 are written escaped.
+ * - The crc is a fixed 18-byte suffix: the CRC-32 of the line's bytes before it.
+ * - A line with a wrong checksum is damage. No reader skips it.
  */
 import { crc32 } from 'node:zlib'
 import type { JsonObject } from '../../format.js'
@@ -13,24 +15,24 @@ export const SUFFIX_BYTES = SUFFIX.length
 const [CRC_BEGIN, CRC_END] = [8, 16]
 export const LF = 0x0a
 
-/** The line with its LF. `object` must not be empty and must have no `crc` of its own. */
+/** The line with its LF. `object` must have a field, and must not have a field `crc`. */
 export function frame(object: object): Buffer {
   const body = JSON.stringify(object)
     .slice(0, -1)
     .replace(/[\u2028\u2029]/g, escapeSeparator)
-  // Of the text as UTF-8, which is how it is written.
+  // crc32 of a string covers its UTF-8 bytes, which are also the bytes of the line.
   return Buffer.from(`${body}${suffixOf(body)}\n`)
 }
 
-/** What closes the line of that body, before the LF. */
+/** The checksum suffix of a line with that body, without the LF. */
 export function suffixOf(body: Buffer | string): string {
   return `,"crc":"${crc32(body).toString(16).padStart(8, '0')}"}`
 }
 
-/** What a line says, or why it is damaged. */
+/** The object of a line, or why the line is damaged. */
 export type Unframed = { object: JsonObject } | { damage: string }
 
-/** The object of a line given without its LF. With `head`: the fields behind those first ones. */
+/** Parses a line without its LF. With `head`, a fixed beginning of the line, it returns only the fields after that. */
 export function unframe(line: Buffer, head = '{'): Unframed {
   const damage = damageOf(line, head)
   if (damage !== undefined) return { damage }
@@ -41,32 +43,32 @@ export function unframe(line: Buffer, head = '{'): Unframed {
   }
 }
 
-/** The object of a file that is one line. */
+/** Parses a file that is one line. */
 export function unframeFile(bytes: Buffer): Unframed {
   return unframe(bytes.subarray(0, -1))
 }
 
-/** What is between that beginning and the checksum, of a line that is whole. */
+/** The text between `head` and the checksum. The line must be undamaged. */
 export function unframedText(line: Buffer, head: string): string {
   return line.toString('utf8', head.length, line.length - SUFFIX_BYTES)
 }
 
-/** Why the line is not whole, or does not begin so; undefined where it does. Takes a tenth of the time of reading its object. */
+/** Why the line is damaged or does not begin with `head`. Undefined if it is good. Takes a tenth of the time of parsing. */
 export function damageOf(line: Buffer, head = '{'): string | undefined {
   const split = line.length - SUFFIX_BYTES
   if (split <= head.length) return 'it is too short for a record'
   const crc = crcAt(line, split)
   if (crc === undefined) return line.includes(0) ? 'it has NUL bytes' : 'it has no checksum at its end'
   if (crc32(line.subarray(0, split)) !== crc) return 'its checksum is wrong'
-  return line.toString('latin1', 0, head.length) === head ? undefined : 'it begins otherwise'
+  return line.toString('latin1', 0, head.length) === head ? undefined : 'it does not begin as expected'
 }
 
-/** What stands at the end of a line, given without its LF, that is whole: eight digits. */
+/** The eight checksum digits of an undamaged line, given without its LF. */
 export function checksumOf(line: Buffer): string {
   return line.toString('latin1', line.length - SUFFIX_BYTES + CRC_BEGIN, line.length - SUFFIX_BYTES + CRC_END)
 }
 
-/** What the suffix says; undefined where it is none. Byte by byte, because texts take longer than the checksum itself. */
+/** The checksum in the suffix. Undefined without a suffix. Byte by byte, because strings take longer than the CRC itself. */
 function crcAt(line: Buffer, split: number): number | undefined {
   let crc = 0
   for (let index = 0; index < SUFFIX_BYTES; index++) {
@@ -82,7 +84,7 @@ function crcAt(line: Buffer, split: number): number | undefined {
   return crc
 }
 
-/** In lower case, as it is written. */
+/** Lower case only, as written. */
 function hexDigit(byte: number): number | undefined {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
   return byte >= 0x61 && byte <= 0x66 ? byte - 0x61 + 10 : undefined

@@ -1,11 +1,11 @@
-/** The entries of a key file as one buffer, sorted by hash: no object is made for each of many thousands. */
+/** The entries of a key file as one buffer sorted by hash, which avoids an object for each of many thousands. */
 import { KEY_HASH_BYTES } from '../../format.js'
 
 export interface KeyPlace {
-  /** Of the record that says what became of the key. */
+  /** Seq and offset of the record with the key's outcome. */
   seq: number
   offset: number
-  /** When that record was written, in minutes since 1970. */
+  /** Time of that record, in minutes since 1970. */
   minute: number
 }
 
@@ -13,21 +13,21 @@ export const ENTRY_BYTES = 32
 const [SEQ_AT, OFFSET_AT, MINUTE_AT] = [16, 22, 28]
 
 export interface KeyRetention {
-  /** Older keys are forgotten, unless they are among the newest `keysMin` by their place in the log. */
+  /** Older keys are forgotten, except the newest `keysMin` in log order. */
   minuteMin: number
   keysMin: number
   /**
-   * No key is forgotten that is less than so much older than the oldest of the newest `keysMin`: a clock that was ahead for
-   * one command, or for a few, makes no key old.
+   * A key is forgotten only if it is at least this much older than the oldest of the newest `keysMin`. So a clock that was
+   * ahead for a few commands makes no key old.
    */
   keptMinutes: number
 }
 
-/** `added`: the place of each key by its hash in hex; it takes the place of an entry with the same hash. */
+/** `added`: the place of each key by its hash in hex. It replaces an entry with the same hash. */
 export function mergeEntries(entries: Buffer, added: ReadonlyMap<string, KeyPlace>): Buffer {
   const fresh = [...added].sort(([a], [b]) => (a < b ? -1 : 1)).map(encodeEntry)
   const merged: Buffer[] = []
-  // Whole runs of old entries are copied at once.
+  // Copies whole runs of old entries at once.
   let copied = 0
   for (const entry of fresh) {
     const at = placeOf(entries, entry)
@@ -56,7 +56,7 @@ export function forgetOld(
   )
 }
 
-/** Undefined where there is no entry with that hash. */
+/** Undefined if no entry has that hash. */
 export function findEntry(entries: Buffer, hash: Buffer): KeyPlace | undefined {
   const at = placeOf(entries, hash)
   if (!isAt(entries, at, hash)) return undefined
@@ -74,7 +74,7 @@ export function* eachEntry(entries: Buffer): Generator<[hash: string, place: Key
   }
 }
 
-/** Negative where the hash comes before the entry at `at`. */
+/** Negative if the hash sorts before the entry at `at`. */
 export function compareAt(hash: Buffer, entries: Buffer, at: number): number {
   return hash.compare(entries, at, at + KEY_HASH_BYTES, 0, KEY_HASH_BYTES)
 }
@@ -88,7 +88,7 @@ function encodeEntry([hash, { seq, offset, minute }]: [string, KeyPlace]): Buffe
   return entry
 }
 
-/** Of the entry with that hash, or where it would be. */
+/** The position of the entry with that hash, or the position for inserting it. */
 function placeOf(entries: Buffer, hash: Buffer): number {
   let [low, high] = [0, entries.length / ENTRY_BYTES]
   while (low < high) {

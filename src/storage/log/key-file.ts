@@ -1,15 +1,18 @@
 /**
- * The file `keys` of an agent: where in its log the latest run of each key begins. A cache of the log, in which a key is
- * found by its hash without reading all of it.
+ * The file `keys` of an agent: the place in its log where the latest run of each key begins. A cache of the log that finds
+ * a key by its hash without reading the whole file.
  *
- * A framed line, the head, then pages of 4 KiB: entries of 32 bytes in the order of their hashes, zeros, and a CRC-32 in
- * the last four bytes. An entry is the first 16 bytes of the SHA-256 of the key, then seq and offset of a record (6 bytes
- * each), then the minute of that record since 1970 (4 bytes). All numbers are big-endian.
+ * Layout: a head, which is a framed line, then pages of 4 KiB. A page has 32-byte entries sorted by hash, zeros, and a
+ * CRC-32 in its last four bytes. An entry has the first 16 bytes of the key's SHA-256, the seq and offset of a record
+ * (6 bytes each), and that record's minute since 1970 (4 bytes). All numbers are big-endian.
  *
- * Invariants: the file is written whole under another name and renamed, never changed in place. It is not synced: after a
- * power cut it may be missing, empty, NUL, older, or have pages of an older file. So the head names the last record that it
- * knows of the agent's log, the size of the file follows from the head, and the CRC of a page begins with the CRC of the
- * head and the number of the page. What does not check is not used; where the log is damaged, each page counts that checks.
+ * Invariants: the file is written whole under a temporary name and renamed, never changed in place. It is not fsynced, so a
+ * power cut may leave it missing, empty, all NUL, older, or with pages of an older file. Three checks detect this:
+ * - The head names the last record of the log that it covers.
+ * - The size of the file follows from the head.
+ * - The CRC of a page also covers the head's CRC and the page number.
+ *
+ * A file that fails a check is not used. If the log is damaged, every page with a good CRC is used.
  */
 
 import { crc32 } from 'node:zlib'
@@ -28,7 +31,7 @@ import {
   mergeEntries,
 } from './key-entries.js'
 
-/** The last record of the log that the file knows. */
+/** The last record of the log that the file covers. */
 export interface KeyFileEnd {
   agent_id: string
   last_seq: number
@@ -39,14 +42,14 @@ export interface KeyFileEnd {
 }
 
 const VERSION = 1
-/** Each key is found by the hash of its NFC form, also where it was recorded in another: versions before did not know that. */
+/** Keys are hashed in their NFC form, even if recorded in another form. Files of older versions lack this mark. */
 const FORMS = 'NFC'
 const PAGE_BYTES = 4096
 const PAGE_ENTRIES = 127
 const PAGE_CRC_AT = PAGE_BYTES - 4
-/** So many pages are read beside the one where a hash should be, before the search halves what is left. */
+/** The search reads this many pages near a hash's expected place before it bisects. */
 const NEAR_PROBES = 3
-/** A head is shorter. */
+/** Every head is shorter. */
 const HEAD_BYTES_MAX = 512
 
 export class KeyFile {
@@ -56,11 +59,11 @@ export class KeyFile {
     private readonly count: number,
     private readonly headBytes: number,
     private readonly headCrc: number,
-    /** Whether each key is found by its NFC form; else a miss says nothing of keys that were recorded in another form. */
+    /** Whether keys are hashed in NFC. Otherwise a miss proves nothing about a key recorded in another form. */
     readonly isByForm: boolean,
   ) {}
 
-  /** Undefined where there is none, or its head does not check. */
+  /** Undefined if the file is missing, or its head is damaged or of another agent. */
   static open(path: string, agentId: string): KeyFile | undefined {
     const file = io.openIfThere('keys.open', path, 'read')
     if (file === undefined) return undefined
@@ -91,8 +94,8 @@ export class KeyFile {
   }
 
   /**
-   * Undefined where a page on the way does not check. Hashes are spread evenly, so it begins where the hash should be, and
-   * mostly reads one page or two; where they are not, one for each doubling of their number.
+   * Undefined if a page on the way is damaged. Hashes are spread evenly, so the search begins at the expected page and
+   * mostly reads one or two pages. In the worst case it bisects.
    */
   find(hash: Buffer): { place: KeyPlace | undefined } | undefined {
     const pages = pagesOf(this.count)
@@ -110,8 +113,8 @@ export class KeyFile {
   }
 
   /**
-   * Where it differs from what the log says: `places`, of which it has those that are kept. Undefined where a page does not
-   * check.
+   * Entries that differ from `places`, the keys in the log, after `kept` has dropped the forgotten ones. Undefined if a page
+   * is damaged.
    */
   differences(places: ReadonlyMap<string, KeyPlace>, kept: KeyRetention): KeyDifference[] | undefined {
     const entries = this.entries()
@@ -119,13 +122,13 @@ export class KeyFile {
     const expected = forgetOld(mergeEntries(Buffer.alloc(0), places), kept)
     return [...eachEntry(expected)].flatMap(([hash, place]) => {
       const found = findEntry(entries, Buffer.from(hash, 'hex'))
-      // One of an earlier version has no key by another form than the one that was recorded, and is made again when it is used.
+      // An older version's file hashes keys in their recorded form, so a miss in it is not a finding. Its next use rebuilds it.
       const isMissed = found === undefined && this.isByForm
       return isMissed || (found !== undefined && found.seq !== place.seq) ? [{ expected: place, found }] : []
     })
   }
 
-  /** All of them, as `KeyIndexes.write` takes them; undefined where a page does not check. */
+  /** All entries, as input for `KeyIndexes.write`. Undefined if a page is damaged. */
   entries(): Buffer | undefined {
     const pages: Buffer[] = []
     for (let number = 0; number < pagesOf(this.count); number++) {
@@ -136,7 +139,7 @@ export class KeyFile {
     return Buffer.concat(pages)
   }
 
-  /** The entries of that page; undefined where it does not check. */
+  /** The entries of that page. Undefined if the page is damaged. */
   private page(number: number): Buffer | undefined {
     const from = this.headBytes + number * PAGE_BYTES
     const page = io.readRange('keys.read', this.file, from, from + PAGE_BYTES)
@@ -147,18 +150,18 @@ export class KeyFile {
 
 interface KeyDifference {
   expected: KeyPlace
-  /** Undefined where the index does not have the key. */
+  /** Undefined if the index lacks the key. */
   found: KeyPlace | undefined
 }
 
-/** What is left of a key file. */
+/** The undamaged parts of a key file. */
 export class SalvagedKeys {
   constructor(
-    /** Of the pages that check. */
+    /** Entries of the undamaged pages. */
     private readonly entries: Buffer,
-    /** Pages in a row that do not. */
+    /** Runs of damaged pages. */
     private readonly gaps: KeyGap[],
-    /** The last record that it knew; any, where its head does not say. */
+    /** The last record that the file covers. The largest integer if the head is damaged. */
     readonly last_seq: number,
   ) {}
 
@@ -166,12 +169,12 @@ export class SalvagedKeys {
     return this.gaps.length > 0
   }
 
-  /** The place of each key that is left, by the hash of the key in hex. */
+  /** The place of each remaining key, by the key's hash in hex. */
   places(): Generator<[hash: string, place: KeyPlace]> {
     return eachEntry(this.entries)
   }
 
-  /** How many keys are lost in the gaps, at most, of which `known`, hashes in hex, has none. */
+  /** Upper bound of keys lost in the gaps, without those in `known` (hashes in hex). */
   lostBeside(known: string[]): number {
     const hashes = known.map((hash) => Buffer.from(hash, 'hex'))
     const counts = this.gaps.map(({ count, after, before }) => {
@@ -186,16 +189,16 @@ export class SalvagedKeys {
 }
 
 interface KeyGap {
-  /** So many entries are lost there, at most. */
+  /** Upper bound of the entries lost here. */
   count: number
-  /** The entries beside it, where there are some: what is lost was between them. */
+  /** The nearest remaining entries, if any. The lost hashes sort between them. */
   after: Buffer | undefined
   before: Buffer | undefined
 }
 
 /**
- * Page by page, whatever else is damaged: where the head does not check, but its checksum can be read, pages are held against
- * that. Nothing of the file of another agent. Reads all of it; throws where the disk does not give it.
+ * Salvages each page by itself. If the head is damaged but its checksum digits are readable, pages are checked against
+ * those. Salvages nothing from another agent's file. Reads the whole file, and throws if the disk cannot.
  */
 export function salvageKeyFile(path: string, agentId: string): SalvagedKeys {
   const bytes = io.readIfThere('keys.read', path) ?? Buffer.alloc(0)
@@ -238,7 +241,7 @@ function isWhole(page: Buffer, number: number, headCrc: number): boolean {
   return pageCrc(page, number, headCrc) === page.readUInt32BE(PAGE_CRC_AT)
 }
 
-/** The last page ends with zeros, which no entry is. */
+/** The last page is padded with zeros. No entry is all zeros. */
 function withoutPadding(page: Buffer): Buffer {
   let end = PAGE_ENTRIES * ENTRY_BYTES
   while (end > 0 && page.subarray(end - ENTRY_BYTES, end).every((byte) => byte === 0)) end -= ENTRY_BYTES
@@ -246,8 +249,8 @@ function withoutPadding(page: Buffer): Buffer {
 }
 
 /**
- * Not synced, so that it costs a turn no barrier. What is on disk if we die: the old file and a temp, which recovery sweeps;
- * or the new file. After a power cut: see the head of this module.
+ * Not fsynced, so that it does not slow a turn. A crash leaves the old file and a temporary file, which recovery sweeps, or
+ * the new file. The head of this module says what a power cut leaves.
  */
 export function writeKeyFile(path: string, end: KeyFileEnd, entries: Buffer): void {
   replace('keys', path, encodeKeyFile(end, entries), { durableName: false, isSynced: false })

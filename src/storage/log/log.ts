@@ -1,5 +1,5 @@
 /**
- * The append-only log of one agent, open to be appended to or to be read.
+ * The append-only log of one agent, open for appending or reading.
  *
  * Invariant: nothing is appended while an earlier batch is unsynced (durability rules 4 and 5).
  */
@@ -9,7 +9,7 @@ import * as io from '../../host/disk/io.js'
 import { LogReader } from './reader.js'
 
 abstract class LogFile extends LogReader {
-  /** Of a log that is only read it stays what it was: another process may append meanwhile. */
+  /** A reader keeps the size at opening, although another process may append meanwhile. */
   protected end: number
 
   constructor(protected readonly file: io.OpenFile) {
@@ -37,10 +37,11 @@ export class LogWriter extends LogFile {
     super(file)
   }
 
-  /** `locked`: the log, as the agent's lease has it open; undefined where it could not be opened to be written. */
+  /** `locked`: the log, opened and locked by the agent's lease. Undefined if the lease could not open it for writing. */
   static open(path: string, locked: io.OpenFile | undefined): LogWriter {
     if (locked !== undefined) return new LogWriter(locked)
-    // What is in the way has a name. A log that has come back meanwhile is not locked by us, and still missing to us.
+    // The open reports any obstacle by its own error. A log that reappeared is not locked by this process, so it still
+    // counts as missing.
     const unlocked = io.openIfThere('log.open', path, 'write')
     if (unlocked !== undefined) io.close(unlocked)
     throw damagedConversation(`${path} is missing`, {
@@ -50,12 +51,13 @@ export class LogWriter extends LogFile {
   }
 
   /**
-   * Makes the bytes past `from` durable before anyone acts on them, and cuts the log at `end`: the last writer did not
-   * close cleanly, so they may be only in the page cache, with pages that a failed fsync marked clean.
+   * Truncates the log at `end` and makes the bytes from `from` durable. Call it before acting on them if the last writer did
+   * not close cleanly: they may be only in the page cache. It rewrites them in place, because a failed fsync may have marked
+   * their pages clean.
    */
   resyncTail(from: number, end: number): void {
     const bytes = this.read(from, end)
-    // Until all of it is done nothing may follow.
+    // No append may follow unless every step succeeds.
     this.isBroken = true
     if (end < this.end) io.truncate('log.cut', this.file, end)
     io.writeAll('log.rewrite', this.file, bytes, from)
@@ -65,10 +67,13 @@ export class LogWriter extends LogFile {
     this.isBroken = false
   }
 
-  /** One batch. Durable when it returns; as if it had never been tried when it throws STORAGE_FAILED. */
+  /** Appends one batch, durable on return. STORAGE_FAILED means that the log is unchanged, or that its tail will be cut. */
   append(batch: Uint8Array): void {
     if (this.isBroken)
-      throw new SubstratError('SYNC_FAILED', `${this.path} was left unsynced: nothing more is appended`)
+      throw new SubstratError(
+        'SYNC_FAILED',
+        `${this.path} had a failed write or sync: nothing more is appended to it`,
+      )
     try {
       io.writeAll('log.append', this.file, batch, this.end)
     } catch (error) {
@@ -81,19 +86,19 @@ export class LogWriter extends LogFile {
       this.isBroken = true
       throw error
     }
-    // After the sync: a log that is replaced before it is not acknowledged either.
+    // After the sync, so that a batch in a log replaced before the sync is not acknowledged either.
     this.assertNamed()
     this.end += batch.length
   }
 
-  /** What is appended to a log that nobody can open any more is lost with its last descriptor. */
+  /** Throws if the log was unlinked or replaced: its appended records vanish with the last descriptor. */
   private assertNamed(): void {
     const name = nameOf('log.check', this.file)
     if (name === 'same' || name === 'unknown') return
     this.isBroken = true
     const what = name === 'none' ? 'removed' : 'replaced'
     throw new SubstratError('CORRUPT', `${this.path} was ${what} while it was in use`, {
-      hint: 'nothing more is written; restore it from a backup',
+      hint: 'this command writes nothing more; restore the log from a backup',
       facts: { path: this.path },
     })
   }
@@ -102,7 +107,7 @@ export class LogWriter extends LogFile {
     try {
       io.truncate('log.take_back', this.file, this.end)
     } catch {
-      // What stays behind is a torn tail: the next opener cuts it before it appends.
+      // The rest is a truncated tail. The next writer cuts it before it appends.
       this.isBroken = true
     }
   }

@@ -1,19 +1,19 @@
 /**
- * One look at the end of a file, for who looks at the files of very many agents: one read into memory that is used again
- * and again. What is larger than that, not there, or cannot be read, is for the reader that takes its time and says why.
+ * Reads the end of a file with one read into a reused buffer. Lists use it for the files of very many agents. It returns
+ * undefined if the rest of the file is too large, missing or unreadable; the slower full reader then says why.
  */
 import * as io from '../../host/disk/io.js'
 
-/** The snapshot of an agent that has as many keys, tokens and ids of mail as it can have is smaller. */
+/** Larger than the snapshot of an agent with the maximum of keys, tokens and mail ids. */
 const BYTES_MAX = 256 * 1024
 
 let memory: Buffer | undefined
 
-/** From `from` to the end. Good until the next look. */
+/** The bytes from `from` to the end. Valid until the next call. */
 export function peek(point: string, path: string, from: number): Buffer | undefined {
   memory ??= Buffer.allocUnsafe(BYTES_MAX)
   const count = read(point, path, from, memory)
-  // A read of a plain file is short at its end and nowhere else; a checksum is behind that in every case.
+  // A read of a regular file is short only at its end. The caller's checksum detects any other short read.
   return count === undefined || count === BYTES_MAX ? undefined : memory.subarray(0, count)
 }
 

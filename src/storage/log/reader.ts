@@ -1,4 +1,4 @@
-/** What an open log can be asked. */
+/** Reads an open log. */
 import type { JsonObject } from '../../format.js'
 import {
   checksumAt,
@@ -21,12 +21,12 @@ export abstract class LogReader implements LogBytes {
   abstract size(): number
   abstract read(from: number, to: number): Buffer
 
-  /** Whole batches to the end of the log; then where it ends, and what is damaged there. */
+  /** Yields whole batches to the end of the log, and returns that end and any damage there. */
   batches(start: ScanStart): Generator<LoggedRecord[], ScanEnd> {
     return scanLog(this, start)
   }
 
-  /** In `[from, to)`, all of which is known to be synced: other records are checked and not parsed. */
+  /** Records of some kinds in `[from, to)`, which must be fsynced. Checks other records but does not parse them. */
   recordsOfKinds(
     from: ScanStart,
     to: number,
@@ -35,27 +35,27 @@ export abstract class LogReader implements LogBytes {
     return scanForKinds(this, from, to, kinds)
   }
 
-  /** The records before `to`, which is known to be whole, whose lines have that text in them. */
+  /** Records before `to` whose lines contain that text. The log before `to` must be whole. */
   recordsWith(text: string, to: number): Generator<JsonObject> {
     return recordsWith(this, text, to)
   }
 
-  /** From the last record to the first, without those that do not check. */
+  /** Records from last to first. Leaves out damaged ones. */
   recordsFromEnd(): Generator<{ record: JsonObject; offset: number }> {
     return recordsFromEnd(this)
   }
 
-  /** Every record behind `from` that checks, in and between what is damaged. */
+  /** Every undamaged record after `from`, also between damaged ones. */
   salvage(from: number): Generator<JsonObject> {
     return salvage(this, from)
   }
 
-  /** Undefined where no record that checks begins and ends there. */
+  /** Undefined unless an undamaged record begins and ends there. */
   recordAt(offset: number, end: number): JsonObject | undefined {
     return readRecordAt(this, offset, end)
   }
 
-  /** Of record `seq`, whose line is at that place; undefined where it is not there. */
+  /** The checksum of record `seq`. Undefined unless its line begins and ends there. */
   checksumAt(seq: number, offset: number, end: number): string | undefined {
     return checksumAt(this, seq, offset, end)
   }

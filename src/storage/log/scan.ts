@@ -1,56 +1,57 @@
 /**
- * Reading a log: batches, records, and what is left of damaged ones.
+ * Reads a log: batches, single records, and the undamaged records of a damaged log.
  *
- * Invariants: seq is dense from 1. A batch is atomic: its lines carry `batch: [first, last]`, and a trailing batch that
- * is not whole counts as not written. There is never an append while an earlier batch is unsynced, so only the last
- * batch can be torn; damage with a later batch behind it is corruption (durability rules 4 and 5).
+ * Invariants:
+ * - seq is dense from 1.
+ * - A batch is atomic: its lines carry `batch: [first, last]`, and an incomplete last batch counts as not written.
+ * - No append follows an unsynced batch, so a crash can truncate only the last batch. Damage before a later batch is
+ *   corruption (durability rules 4 and 5).
  */
 import type { JsonObject } from '../../format.js'
 import { limits } from '../../limits.js'
 import { checksumOf, damageOf, LF, unframe } from './frame.js'
 
-/** A record as it stands in the log, and where. */
+/** A record and its place in the log. */
 export interface LoggedRecord {
   record: JsonObject
   seq: number
-  /** Byte range of its line, `end` behind the LF. */
+  /** Byte range of its line, LF included. */
   offset: number
   end: number
 }
 
 export interface LogDamage {
-  /** `torn`: the last batch alone, which counts as not written. `corrupt`: anything else. */
+  /** `torn`: a truncated tail, which counts as not written. `corrupt`: any other damage. */
   kind: 'torn' | 'corrupt'
-  /** Where the damaged batch begins, and the seq that its first record has or should have. */
+  /** Start of the damaged batch, and the expected seq of its first record. */
   offset: number
   seq: number
   reason: string
 }
 
 export interface ScanEnd {
-  /** Behind the last whole batch. */
+  /** End of the last whole batch. */
   end: number
   lastSeq: number
   damage: LogDamage | undefined
 }
 
-/** An open log, or what a test has in its place. */
+/** An open log, or a test's replacement for it. */
 export interface LogBytes {
   size(): number
   read(from: number, to: number): Buffer
 }
 
-/** Where a scan begins: at the line of record `seq`. */
+/** A scan begins at the line of record `seq`. */
 export interface ScanStart {
   offset: number
   seq: number
-  /** Whether that record may stand in the middle of its batch; then the first batch is given from there on. */
+  /** Whether that record may be inside a batch. The first batch is then yielded from that record on. */
   isWithinBatch?: boolean
 }
 
 /**
- * Whole batches to the end of the log. Bytes that a living writer has not finished yet read as torn, which is what they
- * are.
+ * Yields whole batches to the end of the log. An append that a living writer has not finished reads as a truncated tail.
  */
 export function* scanLog(reader: LogBytes, start: ScanStart): Generator<LoggedRecord[], ScanEnd> {
   const size = reader.size()
@@ -69,7 +70,7 @@ export function* scanLog(reader: LogBytes, start: ScanStart): Generator<LoggedRe
     const misplaced = 'damage' in parsed ? parsed.damage : misplacedIn(parsed.object, expectedSeq, batchFirst)
     if (misplaced !== undefined) {
       const end = tornEnd(misplaced)
-      // A line that checks but does not belong here was written whole, so no crash put it there.
+      // A misplaced line with a good checksum was written whole, so no crash left it.
       const isWhole = !('damage' in parsed)
       if (isWhole || otherBatchFrom(reader, line.offset, size, batchFirst ?? expectedSeq))
         end.damage = { ...(end.damage as LogDamage), kind: 'corrupt' }
@@ -91,7 +92,7 @@ export function* scanLog(reader: LogBytes, start: ScanStart): Generator<LoggedRe
   return { end: batchStart, lastSeq: expectedSeq - 1, damage: undefined }
 }
 
-/** The record whose line ends at `end` and begins at `offset`; undefined where there is none that checks. */
+/** Undefined unless the line of an undamaged record begins at `offset` and ends at `end`. */
 export function readRecordAt(reader: LogBytes, offset: number, end: number): JsonObject | undefined {
   if (offset < 0 || end <= offset || end > reader.size()) return undefined
   const bytes = reader.read(offset, end)
@@ -101,8 +102,8 @@ export function readRecordAt(reader: LogBytes, offset: number, end: number): Jso
 }
 
 /**
- * The records of some kinds in `[from, to)`, all of which is known to be synced. Every line on the way is held against its
- * checksum and its place, and no other record is parsed: that takes a tenth of the time of a scan.
+ * Records of some kinds in `[from, to)`, which must be fsynced. Checks each line's checksum and seq but parses no other
+ * record, which takes a tenth of the time of a scan.
  */
 export function* scanForKinds(
   reader: LogBytes,
@@ -124,16 +125,16 @@ export function* scanForKinds(
   return undefined
 }
 
-/** The records before `to` whose lines have that text in them. No other line is looked at: what is before `to` is known to be whole. */
+/** Records before `to` whose lines contain that text. Checks no other line: the log before `to` must be whole. */
 export function* recordsWith(reader: LogBytes, text: string, to: number): Generator<JsonObject> {
   const mark = Buffer.from(text)
   for (const { bytes } of linesOf(reader, 0, to)) {
-    const line = bytes.includes(mark) ? unframe(bytes) : { damage: 'it is another' }
+    const line = bytes.includes(mark) ? unframe(bytes) : { damage: 'it does not match' }
     if (!('damage' in line)) yield line.object
   }
 }
 
-/** The checksum of record `seq`, whose line is at that place; undefined where it is not there. */
+/** The checksum of record `seq`. Undefined unless its line begins at `offset` and ends at `end`. */
 export function checksumAt(reader: LogBytes, seq: number, offset: number, end: number): string | undefined {
   if (offset < 0 || end <= offset || end > reader.size()) return undefined
   const bytes = reader.read(offset, end)
@@ -142,7 +143,7 @@ export function checksumAt(reader: LogBytes, seq: number, offset: number, end: n
   return isThere ? checksumOf(line) : undefined
 }
 
-/** Whatever records check from there on, in and between what is damaged. For who looks through what is lost. */
+/** Every undamaged record after `from`, also between damaged ones. */
 export function* salvage(reader: LogBytes, from: number): Generator<JsonObject> {
   for (const line of linesOf(reader, from, reader.size())) {
     const record = line.complete ? recordAtEndOf(line.bytes) : undefined
@@ -150,7 +151,7 @@ export function* salvage(reader: LogBytes, from: number): Generator<JsonObject> 
   }
 }
 
-/** How the line of that record begins. */
+/** The fixed beginning of that record's line. */
 export function recordHead(seq: number): string {
   return `${RECORD_START}${seq},`
 }
@@ -162,16 +163,16 @@ function misplacedIn(
 ): string | undefined {
   const range = object.batch
   if (object.seq !== expectedSeq)
-    return `its seq is ${typeof object.seq === 'number' ? object.seq : 'no number'}, not ${expectedSeq}`
+    return `its seq is ${typeof object.seq === 'number' ? object.seq : 'not a number'}, not ${expectedSeq}`
   if (!Array.isArray(range) || typeof range[0] !== 'number' || typeof range[1] !== 'number')
-    return 'it names no batch'
+    return 'it has no batch range'
   const [first, last] = range
   if (first !== (batchFirst ?? first) || first > expectedSeq || last < expectedSeq)
     return 'it belongs to another batch'
   return undefined
 }
 
-/** Whether there is a record that checks, of another batch than the one that begins with `firstSeq`. */
+/** Whether an undamaged record of another batch than that of `firstSeq` follows. */
 function otherBatchFrom(reader: LogBytes, from: number, size: number, firstSeq: number): boolean {
   for (const line of linesOf(reader, from, size)) {
     const record = line.complete ? recordAtEndOf(line.bytes) : undefined
@@ -180,7 +181,7 @@ function otherBatchFrom(reader: LogBytes, from: number, size: number, firstSeq: 
   return false
 }
 
-/** The record that the line is, or that it ends with: where the LF between two is lost, the later one is still whole. */
+/** The record at the end of the line. If the LF between two records is damaged, the later record is still whole. */
 function recordAtEndOf(line: Buffer): JsonObject | undefined {
   const parsed = unframe(line.subarray(Math.max(0, line.lastIndexOf(RECORD_START))))
   return 'damage' in parsed ? undefined : parsed.object
@@ -188,7 +189,7 @@ function recordAtEndOf(line: Buffer): JsonObject | undefined {
 
 const WINDOW_BYTES = 64 * 1024
 
-/** From the last record to the first. Lines that do not check are left out: a torn tail, and what is damaged. */
+/** Records from last to first. Leaves out damaged lines, such as a truncated tail. */
 export function* recordsFromEnd(reader: LogBytes): Generator<{ record: JsonObject; offset: number }> {
   const size = reader.size()
   let end: number | undefined
@@ -198,7 +199,7 @@ export function* recordsFromEnd(reader: LogBytes): Generator<{ record: JsonObjec
     let lf = end === undefined ? bytes.lastIndexOf(LF) : end - from
     while (lf > 0) {
       const start = bytes.lastIndexOf(LF, lf - 1) + 1
-      // It may begin before the window.
+      // The line may begin before the window.
       if (start === 0 && from > 0) break
       const line = unframe(bytes.subarray(start, lf))
       if (!('damage' in line)) yield { record: line.object, offset: from + start }
@@ -217,7 +218,7 @@ interface Line {
 }
 
 const CHUNK_BYTES = 1024 * 1024
-/** Every record begins so, and nothing within one does: in a string its quotes would be escaped. */
+/** Every record begins with these bytes. They occur nowhere else in a record: inside a string, the quotes would be escaped. */
 const RECORD_START = '{"seq":'
 
 function* linesOf(reader: LogBytes, from: number, size: number): Generator<Line> {
@@ -234,8 +235,8 @@ function* linesOf(reader: LogBytes, from: number, size: number): Generator<Line>
       start = lf + 1
     }
     carried = bytes.subarray(start)
-    // A run without LF that is longer than any line is damage whatever follows: of it, only what may be the beginning
-    // of a whole line is gathered.
+    // Bytes without LF, longer than any line, are damage. Keep only the last `lineBytesMax` bytes: a whole line may begin
+    // among them.
     if (carried.length > limits.lineBytesMax) {
       const end = position + chunk.length - limits.lineBytesMax
       yield { bytes: carried.subarray(0, 64), offset, end, complete: false }

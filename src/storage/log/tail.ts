@@ -1,19 +1,19 @@
-/** The end of a log, looked at again before anybody builds upon it: what is read often is not trusted for having been written. */
+/** Checks the end of a log again before a command appends to it: synced bytes may have been damaged since. */
 import { SUFFIX_BYTES, suffixOf } from './frame.js'
 import { type LogBytes, recordHead } from './scan.js'
 
 export interface SyncedEnd {
-  /** Behind the last record that is known to be synced, and that record's seq. */
+  /** End of the last record that is known to be fsynced, and its seq. */
   end: number
   lastSeq: number
-  /** How far back it is looked at: lines that begin before that are not. */
+  /** Only lines that begin in the last `bytesMax` bytes are checked. */
   bytesMax: number
 }
 
 /**
- * Whether each line checks, and they are in their order. Every command that appends does this for a thousand lines, before V8
- * has compiled anything: so the text of all of them is made once, and held against what should stand there by calls that are
- * native. That takes a third of the time of `damageOf` for each.
+ * Whether each line has a good checksum and the expected seq. Every appending command checks about a thousand lines before
+ * V8 has compiled anything. So the bytes become one string, which native calls compare with the expected text. That takes a
+ * third of the time of `damageOf` for each line.
  */
 export function isWholeBefore(log: LogBytes, { end, lastSeq, bytesMax }: SyncedEnd): boolean {
   const from = Math.max(0, end - bytesMax)

@@ -194,7 +194,7 @@ describe('a process that cannot take the kind of a lock', () => {
       writeFileSync(lock.path, '')
       await expect(child.ask({ do: order, ...lock })).rejects.toMatchObject({
         code: 'LOCK_UNSUPPORTED',
-        message: expect.stringContaining('locked with ofd locks, which this process cannot take'),
+        message: expect.stringContaining('uses ofd locks, which this process cannot take'),
         hint: expect.stringContaining('npm rebuild fs-native-extensions'),
       })
     }
