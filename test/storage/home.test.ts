@@ -246,7 +246,9 @@ describe('what cannot be a home', () => {
       expect(act).toThrow(
         expect.objectContaining({
           code: 'UNKNOWN_FORMAT',
-          message: expect.stringContaining(`has format ${format}; this version of substrat reads only format 1`),
+          message: expect.stringContaining(
+            `has format ${format}; this version of substrat reads only format 1`,
+          ),
         }),
       )
     expect(readFileSync(paths.homeFile)).toEqual(bytes)
@@ -256,7 +258,10 @@ describe('what cannot be a home', () => {
     const paths = newPaths()
     writeFileSync(paths.homeFile, frame({ ...makeHome(paths, kind), lock: 'hope' }))
     expect(() => makeHome(paths, kind)).toThrow(
-      expect.objectContaining({ code: 'CORRUPT', message: expect.stringContaining('has an unknown lock kind') }),
+      expect.objectContaining({
+        code: 'CORRUPT',
+        message: expect.stringContaining('has an unknown lock kind'),
+      }),
     )
   })
 

@@ -2,7 +2,7 @@
 import { KEY_HASH_BYTES } from '../../format.js'
 
 export interface KeyPlace {
-  /** Seq and offset of the record with the key's outcome. */
+  /** The key's latest `run.started` or `session.rebuilt` record. */
   seq: number
   offset: number
   /** Time of that record, in minutes since 1970. */

@@ -42,7 +42,7 @@ export interface KeyFileEnd {
 }
 
 const VERSION = 1
-/** Keys are hashed in their NFC form, even if recorded in another form. Files of older versions lack this mark. */
+/** Each key is indexed by the hash of its NFC form, and also by that of its recorded form. Older versions had only the latter. */
 const FORMS = 'NFC'
 const PAGE_BYTES = 4096
 const PAGE_ENTRIES = 127
@@ -59,7 +59,7 @@ export class KeyFile {
     private readonly count: number,
     private readonly headBytes: number,
     private readonly headCrc: number,
-    /** Whether keys are hashed in NFC. Otherwise a miss proves nothing about a key recorded in another form. */
+    /** Whether NFC forms are indexed. Otherwise a miss proves nothing about a key recorded in another form. */
     readonly isByForm: boolean,
   ) {}
 
@@ -122,7 +122,7 @@ export class KeyFile {
     const expected = forgetOld(mergeEntries(Buffer.alloc(0), places), kept)
     return [...eachEntry(expected)].flatMap(([hash, place]) => {
       const found = findEntry(entries, Buffer.from(hash, 'hex'))
-      // An older version's file hashes keys in their recorded form, so a miss in it is not a finding. Its next use rebuilds it.
+      // An older version's file lacks NFC forms, so a miss in it is not a finding. Its next use rebuilds it.
       const isMissed = found === undefined && this.isByForm
       return isMissed || (found !== undefined && found.seq !== place.seq) ? [{ expected: place, found }] : []
     })
