@@ -112,11 +112,20 @@ interface Listed {
 function listedPaths(title: string, above = ''): Listed[] {
   const lines = sectionsOf(page).find(({ heading }) => heading === title)?.lines ?? []
   const [start, end] = [lines.indexOf('```'), lines.lastIndexOf('```')]
-  return lines.slice(start + 1, end).map((line) => {
-    const [path = '', form = ''] = line.split(/ {2,}/)
+  return lines.slice(start + 1, end).flatMap((line) => {
+    const [listed = '', form = ''] = line.split(/ {2,}/)
     const file = form === 'socket' ? form : 'file'
-    return { path: `${above}${path}`, kind: path.endsWith('/') ? 'directory' : file }
+    return choicesOf(listed).map((path) => ({
+      path: `${above}${path}`,
+      kind: path.endsWith('/') ? 'directory' : file,
+    }))
   })
+}
+
+/** `{a,b}` written out. */
+function choicesOf(path: string): string[] {
+  const [group = '', names = ''] = /\{([^}]*)\}/.exec(path) ?? []
+  return group === '' ? [path] : names.split(',').map((name) => path.replace(group, () => name))
 }
 
 /** With the directories that these paths are in. */
