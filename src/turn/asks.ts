@@ -1,6 +1,7 @@
-/** What a person is asked about, as it fits. */
-
-/** What a person is asked about must fit a line of the log, with the others; the whole input is in the call. */
+/**
+ * The input of a tool call, shortened for a question to a person. All questions of a wait share one line of the log; the
+ * call's own record has the whole input.
+ */
 export function shortenedInput(input: Record<string, unknown>, room: number): Record<string, unknown> {
   const whole = JSON.stringify(input)
   if (whole.length <= room) return input
@@ -16,7 +17,7 @@ export function shortenedInput(input: Record<string, unknown>, room: number): Re
   )
 }
 
-/** Below this a piece of a field says nothing. */
+/** A shorter excerpt of a field would tell a person nothing. */
 const ASK_CHARACTERS_MIN = 100
 
 function cutText(text: string, characters: number): string {

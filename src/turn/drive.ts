@@ -1,8 +1,8 @@
 /**
- * The only loop of a turn: decide, make the records durable, then perform the effect, and feed back what came of it.
+ * The only loop of a turn: decide, make the records durable, perform the effect, and feed its outcome back as an event.
  *
- * What is on disk if we die: before a persist, nothing of the step; after it, the records that name what we were about
- * to do, which the recovery table has a row for.
+ * A crash before a persist leaves nothing of the step on disk. A crash after it leaves records that name the intended
+ * effect, and the recovery table has a row for each.
  */
 import { type ErrorCode, SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
@@ -27,14 +27,14 @@ import type { TurnStop } from './stop.js'
 import { type MintedToken, mintToken } from './tokens.js'
 import { ToolRuns } from './tool-runs.js'
 
-/** The run as it ended or was parked. Throws only where storage failed; then the run is open on disk, for recovery. */
+/** Returns the run as it ended or was parked. Throws if storage fails: the run then stays open on disk, for recovery. */
 export async function drive(
   session: Session,
   first: TurnEvent,
   ports: TurnPorts,
   openStop: (run: Run) => TurnStop,
 ): Promise<Run> {
-  // Before anything of the run is stored: where no slot becomes free, nothing has happened.
+  // The slot comes before the first record: if no slot becomes free, the log does not change.
   const { effect: begins } = step(session.state, first, ports.toolbox.policy)
   const slot = begins?.type === 'ask' ? await ports.takeSlot() : undefined
   const turn = new Turn(session, ports, slot)
@@ -73,17 +73,17 @@ class Turn {
     this.tools.note(records)
     const rested = withSuspension(this.session.state, records)
     const isEnd = rested.length > records.length
-    // What was asked of the agent meanwhile counts before its turn is over: who watches it is told of this end.
+    // Controls that arrived during the turn apply before its end: a new subscriber is notified of this end too.
     const before = isEnd ? [...controlRecords(this.session), ...overtakenRecords(this.session.state.run)] : []
     const all = [...before, ...(isEnd && this.ports.isLast() ? rested : records)]
-    // Controls, and replies that are the results of calls.
+    // Counts the controls, and the replies delivered as results of calls.
     const ids = all.filter(({ kind }) => kind === 'mail.delivered' || kind.startsWith('agent.')).length
     if (ids > 0) syncBeforeForgetting(this.session, ids)
     this.session.append(all)
     return effect
   }
 
-  /** What came of the effect. A turn that is stopped while it waits for a slot is stopped, not failed. */
+  /** Returns the effect's outcome. If the turn is stopped while it waits for a slot, it counts as stopped, not failed. */
   async perform(effect: Effect): Promise<TurnEvent> {
     try {
       return await this.act(effect)
@@ -115,7 +115,7 @@ class Turn {
     this.stop.close()
     await this.releaseSlot()
     await this.ports.toolbox.stop()
-    // As of an agent's program: what it has started apart outlives only a turn that came to its end.
+    // As with an agent program: processes in groups of their own may outlive only a completed turn.
     if (this.session.state.run?.status !== 'completed') await this.tools.killEscapedFromServers()
   }
 
@@ -132,7 +132,7 @@ class Turn {
     if (asked.outcome === 'stopped')
       return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
     if (asked.outcome === 'failed') {
-      // Whatever its model was reached by may have had the signal too; and nothing is asked again after one.
+      // The stop signal may also have killed a process that connects to the model. After a signal, no request is retried.
       if (saysNothing(asked.error) && (await this.stop.isShuttingDown(false)))
         return { type: 'stopped', reason: 'shutdown', state: null, result: null }
       return this.failedEvent(asked)
@@ -167,7 +167,7 @@ class Turn {
         environment: environment(this.session.state.run as Run),
         tools: this.ports.programTools(this.session.state.run as Run),
         keepsServer: () => this.ports.keepsServers && !calls.isDone,
-        // An agent that is done has said its last words by `complete`.
+        // The result of `complete` is the agent's last reply: drop any later one.
         persist: (event) =>
           void (event.type === 'agent_replied' && calls.isDone ? undefined : this.persist(event)),
         callRecord: (call) => this.callRecords([call])[0] as CallRecord,
@@ -189,7 +189,7 @@ class Turn {
       }
       case 'failed': {
         const { type: _, retryAfterMs, ...failed } = asked
-        // The program has tried again itself, as often as it saw fit.
+        // The program has its own retries, so substrat adds none.
         const { notBefore } = this.ports.planRetry(failed.error, Number.POSITIVE_INFINITY, retryAfterMs)
         if (notBefore === null) return { type: 'failed', ...failed }
         return { type: 'program_limited', state: null, ...failed, notBefore }
@@ -201,14 +201,14 @@ class Turn {
     }
   }
 
-  /** The secret is told once it can be used, and is nowhere else. */
+  /** Prints the secret once its record is durable. The secret is stored nowhere. */
   private newToken(): MintedToken {
     const { token, secret } = mintToken(this.ports.tokenExpiry())
     this.session.onceDurable('run.waiting', () => this.ports.onToken(secret))
     return token
   }
 
-  /** A file system without sockets leaves the program without our tools, not without its turn. */
+  /** On a file system without sockets the turn runs, but without substrat's tools. */
   private withoutTools(error: Error): { close(): void } {
     this.ports.note(`the program is offered no tools of substrat: ${error.message}`)
     return { close: () => undefined }
@@ -264,7 +264,7 @@ class Turn {
     return { type: 'failed', error: { type: 'overflow', message } }
   }
 
-  /** As they fit a line together. */
+  /** The records of all calls share one line of the log: an input that does not fit becomes a blob. */
   private callRecords(calls: ToolCall[]): CallRecord[] {
     let room: number = limits.callInputsBytesMax
     return calls.map(({ call_id, name, input }) => {
@@ -287,7 +287,7 @@ function isCode(error: unknown, code: ErrorCode): boolean {
   return error instanceof SubstratError && error.code === code
 }
 
-/** Whatever its program came to after that. */
+/** Once `complete` is recorded, the turn completes even if the program then fails. */
 function doneEvent(asked: AgentOutcome): TurnEvent {
   const state = 'state' in asked ? asked.state : null
   const usage = 'usage' in asked ? (asked.usage ?? null) : null

@@ -1,4 +1,4 @@
-/** What the engine lends to a turn: its provider, slots, tools, and the ways to tell a person. */
+/** The engine's services for a turn: provider, slots, tools, and output to the user. */
 import type { Provider, ProviderSettings } from '../provider/contract.js'
 import type { McpStdioServer } from '../provider/host-contract.js'
 import type { RunError } from '../session/fields.js'
@@ -13,21 +13,21 @@ export interface TurnPorts {
   toolbox: Toolbox
   /** SUBSTRAT_* for the programs of the run. */
   environment(run: Run): Record<string, string>
-  /** A slot for one call of the provider: given back before tools run and while nothing is asked. */
+  /** A slot for one call of the provider. The turn releases it before tools run and during pauses. */
   takeSlot(signal?: AbortSignal): Promise<{ release(): Promise<void> }>
   planRetry(error: RunError, failures: number, retryAfterMs: number | null): RetryPlan
-  /** ISO 8601: when a token that is minted now expires. */
+  /** Expiry of a token minted now (ISO 8601). */
   tokenExpiry(): string
-  /** The secret of a token, once, after it is on disk. */
+  /** Receives the secret of a token, once, after the token's record is durable. */
   onToken(secret: string): void
   onText(text: string): void
   note(text: string): void
-  /** How the program reaches them. */
+  /** The MCP server through which the program calls substrat's tools; null: it gets none. */
   programTools(run: Run): McpStdioServer | null
-  /** Serves the tools of docs/tools.md to the program of an agent provider, for the length of its turn. */
+  /** Serves the tools of docs/tools.md to an agent program during its turn. */
   serveTools(call: ToolCaller): Promise<{ close(): void }>
-  /** Whether a server of an agent's program may outlive the turn. */
+  /** Whether a server of an agent program may outlive the turn. */
   keepsServers: boolean
-  /** Whether the session comes to rest with the end of this run: asked when the run ends. */
+  /** Whether the session is suspended when this run ends. Called at that end. */
   isLast(): boolean
 }

@@ -1,7 +1,7 @@
 /**
- * What can stop a turn from outside: its wall clock, a request file from another process, a signal to this one.
+ * The three causes that stop a turn from outside: its timeout, a request file from another process, a signal to this one.
  *
- * A signal lets the turn finish within the grace period; the same signal again, or the end of the grace, stops it.
+ * After the first signal the turn may finish within the grace period. A second signal, or the end of the period, stops it.
  */
 import { setMaxListeners } from 'node:events'
 import { clock } from '../clock.js'
@@ -11,18 +11,18 @@ import type { StopReason } from './step/turn-event.js'
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
 const SIGNALS: StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
-/** Without SIGHUP where `nohup`, or a shell, had it ignored when the command began (src/start/hangup.ts). */
+/** SIGHUP is left out if `nohup` or a shell had set it to be ignored when the command began (src/start/hangup.ts). */
 function stopSignals(): StopSignal[] {
   const isHangupIgnored = process.env.SUBSTRAT_HANGUP === 'ignored'
   return SIGNALS.filter((name) => name !== 'SIGHUP' || !isHangupIgnored)
 }
 
-/** How long a signal is waited for that may have killed a program first. */
+/** After a program's death, how long to wait for our own stop signal, which may have reached the program first. */
 const SIGNAL_PAUSE_MS = 500
 
-/** One per command: from its first turn on, signals no longer kill the process but ask it to come to an end. */
+/** One per command. From the command's first turn on, a signal no longer kills the process: it starts a shutdown. */
 export class Shutdown {
-  /** The first signal: nothing new is begun. */
+  /** The first signal. Once set, no new turn begins. */
   requested: StopSignal | undefined
   private requestedAtMs = Number.POSITIVE_INFINITY
   turnsInFlight = 0
@@ -36,11 +36,11 @@ export class Shutdown {
     private readonly note: (text: string) => void,
     private readonly pauseMs = SIGNAL_PAUSE_MS,
   ) {
-    // One turn each, and recovery runs as many side by side as there are slots: no leak that Node need warn of.
+    // One listener per turn, and recovery runs as many turns at once as there are slots: Node's leak warning would be wrong.
     setMaxListeners(0, this.asked.signal, this.stopped.signal)
   }
 
-  /** Aborted with the first signal: what only waits ends. */
+  /** Aborted at the first signal, so that waits end at once. */
   get whenRequested(): AbortSignal {
     return this.asked.signal
   }
@@ -50,7 +50,7 @@ export class Shutdown {
     return this.stopped.signal
   }
 
-  /** Whether a signal has come, or comes now: what was sent to every process at once reaches them one after the other. */
+  /** Whether a signal came, or comes within a moment: one sent to a whole process group does not arrive everywhere at once. */
   async isSignalled(): Promise<boolean> {
     if (this.requested !== undefined) return true
     const { signal } = this.asked
@@ -66,7 +66,7 @@ export class Shutdown {
     return this.requested !== undefined
   }
 
-  /** Whether what happened then may have been done by the signal: it came before, or a moment later. */
+  /** Whether the signal may have caused an event at that time: it came before the event, or a moment after. */
   mayHaveCaused(atMs: number): boolean {
     return atMs >= this.requestedAtMs - this.pauseMs
   }
@@ -77,7 +77,7 @@ export class Shutdown {
     for (const name of stopSignals()) process.on(name, this.onSignal)
   }
 
-  /** The time of the command is over, without a signal: turns in flight have the grace period to end. */
+  /** The command's timeout has passed: turns in flight get the grace period to end. */
   expire(): void {
     this.timer ??= setTimeout(() => this.stopped.abort(), this.graceMs)
   }
@@ -106,13 +106,13 @@ export class Shutdown {
 
 export interface TurnStop {
   signal: AbortSignal
-  /** Why, once `signal` is aborted. */
+  /** The reason for the stop. Valid once `signal` is aborted. */
   reason(): StopReason
-  /** Whether substrat was asked to stop by a signal, which may have gone to its programs too. `waits`: or is so now. */
+  /** Whether a signal asked substrat to stop; its programs may have received it too. `waits`: allow a moment for it to arrive. */
   isShuttingDown(waits: boolean): Promise<boolean>
-  /** Whether a stop signal may have caused what happened at that time (of the monotonic clock). */
+  /** Whether a stop signal may have caused an event at that time (monotonic clock, milliseconds). */
   mayHaveCaused(atMs: number): boolean
-  /** After a stop signal: ends the turn before the grace is over, because what it waits for cannot come any more. */
+  /** After a stop signal: ends the turn without the rest of the grace period, because the awaited reply can no longer come. */
   endIfShuttingDown(): void
   close(): void
 }
@@ -123,7 +123,7 @@ const REASON_OF: Record<RequestVerb, StopReason> = {
   cancel: 'cancelled',
 }
 
-/** How often the request directory is looked at where the watch says nothing. */
+/** Poll interval of the request directory, in case the file watch reports nothing. */
 const LOOK_MS = 500
 
 export function watchForStop(
@@ -132,7 +132,7 @@ export function watchForStop(
   shutdown: Shutdown,
 ): TurnStop {
   const stopped = new AbortController()
-  // Every request and every tool of the turn is told by it, and a provider need not stop listening: no leak.
+  // Each request and tool of the turn adds a listener, and providers need not remove theirs: Node's leak warning would be wrong.
   setMaxListeners(0, stopped.signal)
   let reason: StopReason = 'shutdown'
   const stop = (why: StopReason): void => {
@@ -172,7 +172,7 @@ export function watchForStop(
   }
 }
 
-/** Requests are advisory: a directory that cannot be read now is read at the next look, and breaks no turn. */
+/** Requests are advisory: an unreadable directory is read again at the next poll and does not fail the turn. */
 function requestsTo(store: FileStore, agentId: string): ReturnType<FileStore['requests']['requestsTo']> {
   try {
     return store.requests.requestsTo(agentId)

@@ -1,4 +1,4 @@
-/** The tools that a turn runs for its model, and the tool servers that it has started for that. */
+/** Runs tools for a turn's model, and starts the tool servers they need. */
 import { SubstratError } from '../errors.js'
 import type { LaunchCommand, LaunchedProgram } from '../provider/host-contract.js'
 import { killEscaped, tagOfLaunch } from '../provider/process-group.js'
@@ -12,14 +12,14 @@ import { openCalls } from './prompt/history.js'
 import type { ToolOutcome, TurnEvent } from './step/turn-event.js'
 import type { TurnStop } from './stop.js'
 
-/** The turn that they are run in. */
+/** The turn that runs the tools. */
 interface Runner {
   stop: TurnStop
   persist(event: TurnEvent): unknown
 }
 
 export class ToolRuns {
-  /** Calls that this process has begun; any other was begun by one that is gone. */
+  /** The calls that this process began. A process that died may have begun any other call. */
   private readonly begun = new Set<string>()
   private readonly servers: ProcessGroup[] = []
 
@@ -29,12 +29,12 @@ export class ToolRuns {
     private readonly turn: Runner,
   ) {}
 
-  /** Which calls are begun with these records. */
+  /** Notes the calls that these records begin. */
   note(records: NewRecord[]): void {
     for (const record of records) if (record.kind === 'tool.started') this.begun.add(record.call_id)
   }
 
-  /** Once in a turn; also where it begins with a call, after a decision or a crash. */
+  /** Starts the tool servers once per turn; also for a turn that begins with a call, after a decision or a crash. */
   startToolServers(): Promise<void> {
     const { toolbox, note } = this.ports
     return toolbox.start(
@@ -76,7 +76,7 @@ export class ToolRuns {
     if (broken instanceof SubstratError) throw broken
     const output = whole === null ? null : this.session.writeBlob(whole)
     const result = { call_id: callId, ...outcome, output }
-    // The call runs again when the turn continues, and then has the reply.
+    // The call runs again when the turn continues, and returns the reply then.
     if (isOpen === true) this.turn.stop.endIfShuttingDown()
     if (this.turn.stop.signal.aborted) {
       const reason = this.turn.stop.reason()
@@ -93,7 +93,7 @@ export class ToolRuns {
     return this.killEscapedFrom(this.servers)
   }
 
-  /** What the programs in these groups have started in groups of their own. */
+  /** Kills the processes that programs of these groups started in process groups of their own. */
   private async killEscapedFrom(groups: ProcessGroup[]): Promise<void> {
     for (const group of groups) {
       const tag = tagOfLaunch(group, this.session.store.root)
@@ -107,13 +107,13 @@ export class ToolRuns {
   ): Promise<LaunchedProgram> {
     const { provider, settings } = this.ports
     const environment = this.ports.environment(this.session.state.run as Run)
-    // What a tool prints is in the log, and no key of a provider may be.
+    // A tool's output goes to the log, which must never contain a provider's secret: tools do not inherit them.
     const withheld = provider.secrets?.(settings) ?? []
     return createHost({ environment, withheld, record }).launch(command, { signal: this.turn.stop.signal })
   }
 }
 
-/** The signal that stops substrat has gone to its tools too: what is left of one is no answer that a model may go by. */
+/** The tool may have received the signal that stops substrat. Its partial output must not look like a result to the model. */
 function unknownOutcome(result: ToolOutcome): ToolOutcome {
   const content = `Interrupted: substrat was stopped while this ran, and it may have had the same signal; what it had done by then is unknown. It said:\n${result.content}`
   return { ...result, content }

@@ -1,6 +1,6 @@
 /**
- * One turn of an agent provider. Its program's group and its native state are recorded the moment they are known, its
- * reply before it is let go.
+ * One turn of an agent provider. The program's process group and native state are recorded as soon as they are known, and
+ * its reply before the program is released.
  */
 import type {
   AgentEvent,
@@ -32,23 +32,23 @@ import { type EventSinks, Heard, storedState } from './program-events.js'
 import { StorageGuard } from './storage-guard.js'
 import type { UncaughtErrors } from './uncaught-errors.js'
 
-/** What an agent's turn is given of its surroundings. */
+/** The services of a turn that an agent provider uses. */
 export interface AgentTurn extends EventSinks {
   settings: ProviderSettings
   stop: TurnStop
   uncaught: UncaughtErrors
   environment: Record<string, string>
   tools: McpStdioServer | null
-  /** Whether a server of the program may outlive the turn; asked when it begins, and at its end. */
+  /** Whether a server of the program may outlive the turn. Called at the turn's beginning and at its end. */
   keepsServer(): boolean
-  /** Makes what happens in mid-turn durable before it returns; what it throws is a failure of storage. */
+  /** Makes an event durable before it returns. Throws only if storage fails. */
   persist(event: TurnEvent): void
 }
 
 export type AgentOutcome =
   | Extract<TurnEvent, { type: 'released' | 'stopped' }>
   | ({ type: 'failed' } & FailureReport)
-  /** A signal that was not ours has ended its program: nothing is known of the turn but that it did not end. */
+  /** A signal that was not ours ended the program. The turn did not end; how far it got is unknown. */
   | { type: 'killed'; error: RunError }
   | { type: 'asks'; wait: 'approval' | 'input'; asks: Ask[]; state: string | null }
 
@@ -68,7 +68,7 @@ export async function askAgent(
   const persist = (event: TurnEvent): void => storage.persist(event)
   const deaths = new Deaths()
   const keptServer = new KeptServerHost(session, { isOn: turn.keepsServer(), environment, persist })
-  // Before this attempt launches anything.
+  // Read first: a launch of this attempt sets it.
   const { hasLaunched = false } = session.state.run ?? {}
   const files = session.store.programFiles(session.id)
   let agent: AgentSession | undefined
@@ -81,12 +81,12 @@ export async function askAgent(
     agent = await open(session, provider, turn.settings, host, ends)
     for await (const event of untilStopped(begin(session, agent, turn, storage, hasLaunched), ends))
       heard.take(event)
-    // Also where the provider took the failure to record for something that it may pass over.
+    // The provider may have caught the storage failure and continued.
     if (storage.hasFailed) throw storage.failure
     const { question, reply, usage } = heard
     if (question !== undefined) {
       const state = await letGo(agent, 'suspend')
-      // Nothing of it runs while a person is asked.
+      // No process of the program may run during the wait for a person.
       await keptServer.close(false)
       await killApart(session, launched)
       return { type: 'asks', ...question, state }
@@ -98,11 +98,11 @@ export async function askAgent(
     await keptServer.close(turn.keepsServer())
     return { type: 'released', state, usage, terminates: false }
   } catch (error) {
-    // Before anything is killed here.
+    // Read before this code kills any process itself.
     const killed = killedBy(deaths)
     const isStopped = stop.signal.aborted && !storage.hasFailed
     const state = await letGo(agent, isStopped && stop.reason() === 'suspended' ? 'suspend' : 'stop')
-    // Its end is recorded by who comes next, where it cannot be now.
+    // If the server's end cannot be recorded now, the next command to open the session records it.
     await keptServer.close(false).catch(() => undefined)
     await killApart(session, launched)
     if (storage.hasFailed) throw storage.failure
@@ -117,7 +117,7 @@ export async function askAgent(
   }
 }
 
-/** Of its programs it is known who ended them. */
+/** A host that notes the signal if a program is killed, but not by substrat. */
 function watchedHost(host: AgentHost, deaths: Deaths): AgentHost {
   const { launch, launchServer } = host
   return {
@@ -130,7 +130,7 @@ function watchedHost(host: AgentHost, deaths: Deaths): AgentHost {
   }
 }
 
-/** What the end of a program that gave no answer comes to: substrat's own end, that of its program alone, or a failure. */
+/** Outcome of a program that ended without an answer: substrat is being stopped, the program was killed, or the turn failed. */
 async function endWithoutAnswer(
   report: FailureReport,
   how: string | undefined,
@@ -145,7 +145,7 @@ async function endWithoutAnswer(
   return { type: 'killed', error: { ...error, message } }
 }
 
-/** A stop signal to every process kills a tool of the program first: what the model then says of it is no end of the work. */
+/** A stop signal to the whole process group may kill a tool of the program first. A reply after that is not the work's end. */
 function cutShort(): Error {
   return providerFailure('crashed', 'a tool of the program failed as the stop signal came')
 }
@@ -154,13 +154,13 @@ function killedBy({ killer }: Deaths): string | undefined {
   return killer === undefined ? undefined : `was killed by ${killer}`
 }
 
-/** How is not known: it is no child of ours. */
+/** The cause is unknown: a kept server is not a child process of this command. */
 const KEPT_SERVER_ENDED = 'had a server kept, which ended in the middle of the turn'
 
-/** A program that says no more of its end than this may have been killed under a wrapper that hides it. */
+/** A program that ends with status 0 and no answer may have been killed under a wrapper that hides the signal. */
 const ENDED_EARLY = 'exited 0'
 
-/** The program's turn: what it is asked, or what a person decided about what it asked. */
+/** Begins the program's turn with its prompt, or with a person's answer to its question. */
 function begin(
   session: Session,
   agent: AgentSession,
@@ -170,7 +170,7 @@ function begin(
 ): AsyncIterable<AgentEvent> {
   const { run, isSeedDue } = session.state
   const options = { signal: stop.signal, allow: run?.allow ?? [] }
-  // A session that is begun anew has never asked: it is told in words.
+  // A new native session has asked no question, so the prompt has the decision in words.
   const answered = isSeedDue ? undefined : storage.guard(() => decisionOf(session))
   if (answered === undefined)
     return agent.send(
@@ -184,9 +184,9 @@ function begin(
   return agent.answer(answer, options)
 }
 
-/** What its programs have started in groups of their own outlives them only where the turn came to its end. */
+/** Kills processes that the program started in groups of their own. They may outlive only a completed turn. */
 async function killApart({ state, store }: Session, [first]: ProcessGroup[]): Promise<void> {
-  // Each later one began after it.
+  // The first group is the oldest: it bounds the search for all of them.
   if (first !== undefined && state.run !== null)
     await killEscaped(first, tagOfRun(state.run.run_id, store.root))
 }
@@ -206,7 +206,7 @@ async function open(
   try {
     return await orStopped(opening, ends)
   } catch (error) {
-    // One that comes too late is let go.
+    // If the provider opens the session after the stop, stop that session.
     Promise.resolve(opening).then(
       (late) => letGo(late, 'stop'),
       () => undefined,
@@ -215,7 +215,7 @@ async function open(
   }
 }
 
-/** Never throws and never hangs: a provider that cannot let go is left to recovery. */
+/** Never throws and never hangs: if the provider does not release its session, recovery does it. */
 async function letGo(agent: AgentSession | undefined, how: 'suspend' | 'stop'): Promise<string | null> {
   if (agent === undefined) return null
   try {
@@ -225,7 +225,7 @@ async function letGo(agent: AgentSession | undefined, how: 'suspend' | 'stop'): 
       return state === null || state === undefined ? null : storedState(state)
     }
   } catch {
-    // What matters of the turn is recorded already.
+    // The turn's result is recorded already.
   }
   return null
 }

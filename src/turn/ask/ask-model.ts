@@ -1,4 +1,4 @@
-/** One request to a model provider, and what came of it as an event. */
+/** One request to a model provider, and its outcome. */
 import { limits } from '../../limits.js'
 import type {
   JsonObject,
@@ -28,7 +28,7 @@ export type ModelOutcome =
   | ({ outcome: 'failed' } & FailureReport)
   | { outcome: 'stopped' }
 
-/** The conversation so far, asked. Throws only where it cannot be read: that is no failure of the provider. */
+/** Sends the conversation to the model. Throws only if the log cannot be read, which is not the provider's failure. */
 export async function askModel(
   session: Session,
   provider: ModelProvider,
@@ -54,12 +54,12 @@ export async function askModel(
     tools,
   }
   const outcome = await complete(provider, request, ends, onText)
-  // Whatever the provider has made of it.
+  // The provider may have caught or wrapped the error.
   if (unreadable !== undefined) throw unreadable
   return outcome
 }
 
-/** Any request, read to its end. Never throws. */
+/** Sends one request and reads the stream to its end. Never throws. */
 export async function complete(
   provider: ModelProvider,
   request: ModelRequest,
@@ -89,7 +89,7 @@ export async function complete(
 
 const STOPS = ['end', 'length', 'tool_calls']
 
-/** What is stored must be what the next request may hold, and a line of the log: an id, a name, an object. */
+/** Checks a call before it is stored: each later request repeats its id, name and input, and a line of the log holds them. */
 function checkCall(call: ToolCall | undefined, earlier: ToolCall[]): ToolCall {
   const { call_id, name } = call ?? ({} as Partial<ToolCall>)
   const input = plainObject(call?.input)
@@ -105,7 +105,7 @@ function isWord(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.length <= limits.callNameCharactersMax
 }
 
-/** As JSON has it; undefined for what JSON has not, and for what is too deep to be written again and again. */
+/** The value after a round trip through JSON; undefined if it is not a JSON object or has too many levels. */
 function plainObject(value: unknown): JsonObject | undefined {
   try {
     const plain = JSON.parse(JSON.stringify(value)) as unknown

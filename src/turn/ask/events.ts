@@ -1,6 +1,6 @@
 /**
- * A provider's stream, read so that nothing a provider does can hold or break a turn: it may hang, throw, end early or
- * yield what is not in the contract.
+ * Reads a provider's stream. A provider that hangs, throws, ends early or yields events outside the contract must not hang
+ * or crash the turn.
  */
 import { inspect } from 'node:util'
 import { limits } from '../../limits.js'
@@ -8,16 +8,16 @@ import { providerFailure } from '../../provider/failure.js'
 import type { Usage } from '../../session/fields.js'
 import type { UncaughtErrors } from './uncaught-errors.js'
 
-/** How long a provider that was told to stop is waited for. */
+/** How long a provider has to end after a stop. */
 const STOP_GRACE_MS = 3000
 
-/** What ends a turn though the provider goes on. */
+/** The causes that end a turn while its provider still runs. */
 export interface TurnEnds {
   signal: AbortSignal
   uncaught: UncaughtErrors
 }
 
-/** The stream's events until it ends, or until shortly after the turn is stopped, whether or not it takes notice. */
+/** Yields the stream's events until it ends. After a stop the provider has a grace period, then the stream is abandoned. */
 export async function* untilStopped<T>(stream: AsyncIterable<T>, ends: TurnEnds): AsyncGenerator<T> {
   if (typeof stream?.[Symbol.asyncIterator] !== 'function') throw offContract('a turn that is no stream')
   const iterator = stream[Symbol.asyncIterator]()
@@ -28,7 +28,7 @@ export async function* untilStopped<T>(stream: AsyncIterable<T>, ends: TurnEnds)
     for (;;) {
       const result = await firstOf(iterator.next(), ended)
       isDone = result === STOPPED || result.done === true
-      // It had its grace; a generator that is stuck in an await never settles its return() either.
+      // No second grace period: a generator stuck in an await never settles its return() either.
       if (result === STOPPED) void letReturn(iterator)
       if (result === STOPPED || result.done === true) return
       yield result.value
@@ -39,7 +39,7 @@ export async function* untilStopped<T>(stream: AsyncIterable<T>, ends: TurnEnds)
   }
 }
 
-/** What the provider promised; a failure where the turn is stopped first. */
+/** Awaits a provider's promise. Throws if the turn is stopped first. */
 export async function orStopped<T>(promise: Promise<T>, ends: TurnEnds): Promise<T> {
   const over = new AbortController()
   try {
@@ -51,7 +51,7 @@ export async function orStopped<T>(promise: Promise<T>, ends: TurnEnds): Promise
   }
 }
 
-/** Whichever settles first; what the promise does later is nobody's business. */
+/** Settles as the first of the two does. A later rejection of `promise` is ignored. */
 function firstOf<T>(promise: Promise<T>, ended: Promise<typeof STOPPED>): Promise<T | typeof STOPPED> {
   const settled = Promise.resolve(promise)
   settled.catch(() => undefined)
@@ -62,7 +62,7 @@ async function letReturn(iterator: AsyncIterator<unknown>): Promise<void> {
   try {
     await iterator.return?.(undefined)
   } catch {
-    // Its turn is over; how it ended is decided.
+    // The turn's outcome is decided already.
   }
 }
 
@@ -78,7 +78,7 @@ export async function withinGrace<T>(promise: Promise<T>): Promise<T | undefined
   }
 }
 
-/** What a turn gathers from the events: the reply's pieces, bounded, and the usage. */
+/** Collects the reply's text, with a size bound, and the usage. */
 export class Gathered {
   private readonly pieces: string[] = []
   private bytes = 0
@@ -88,7 +88,7 @@ export class Gathered {
     return this.pieces.join('')
   }
 
-  /** As a failure has it. */
+  /** The usage as a field of a failure report. */
   get used(): { usage?: Usage } {
     return this.usage === null ? {} : { usage: this.usage }
   }
@@ -121,10 +121,10 @@ export function endedEarly(): Error {
 
 const STOPPED = Symbol('stopped')
 
-/** Rejects at once for an uncaught error. Once `over`, nothing listens any more: a turn has many requests, and one signal. */
+/** Rejects at once for an uncaught error. `over` removes the listener: a turn has many requests but only one signal. */
 function whenEnded({ signal, uncaught }: TurnEnds, over: AbortSignal): Promise<typeof STOPPED> {
   const stopped = new Promise<typeof STOPPED>((resolve) => {
-    // The provider gets its chance to end by itself first: what it says then is better than silence.
+    // The provider may end by itself first: its last words are better than none.
     const startGrace = (): void => void setTimeout(resolve, STOP_GRACE_MS, STOPPED).unref()
     if (signal.aborted) startGrace()
     else signal.addEventListener('abort', startGrace, { once: true, signal: over })
@@ -134,7 +134,7 @@ function whenEnded({ signal, uncaught }: TurnEnds, over: AbortSignal): Promise<t
   return ended
 }
 
-/** An event that the contract does not have, for a sentence. */
+/** A short form of an event, for an error message. */
 export function shownEvent(event: unknown): string {
   return inspect(event, { depth: 1, breakLength: Number.POSITIVE_INFINITY }).slice(0, 100)
 }

@@ -1,4 +1,4 @@
-/** How deep a JSON value from outside goes. Without recursion: that is what a deep one would break. */
+/** Whether an untrusted JSON value has more levels than that. Not recursive: a deep value would overflow the stack. */
 export function isDeeperThan(value: unknown, levelsMax: number): boolean {
   let level = [value]
   for (let levels = 0; level.length > 0; levels += 1) {

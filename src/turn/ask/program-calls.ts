@@ -1,6 +1,6 @@
 /**
- * Calls of substrat's tools by an agent's own program, in the middle of its turn: each is recorded before it is carried
- * out, and with its result before the program has that.
+ * Calls of substrat's tools by an agent program during its turn. Each call is recorded before it runs, and its result
+ * before the program receives it.
  */
 import { type ErrorCode, SubstratError } from '../../errors.js'
 import { limits } from '../../limits.js'
@@ -12,7 +12,7 @@ import type { Run } from '../../session/state.js'
 import type { TurnEvent } from '../step/turn-event.js'
 import type { Toolbox, ToolResult } from '../tools/toolbox.js'
 
-/** What a turn lends to the calls of its program. */
+/** The services of a turn for the calls of its program. */
 export interface ProgramTurn {
   session: Session
   toolbox: Toolbox
@@ -20,29 +20,29 @@ export interface ProgramTurn {
   /** See `TurnStop`. */
   endIfShuttingDown(): void
   persist(event: TurnEvent): void
-  /** With what is too large for a line moved to a blob. */
+  /** The call's record; an input too large for a line becomes a blob. */
   stored(call: ToolCall): CallRecord
-  /** Whoever waits for another agent has no need of its slot. */
+  /** Releases the turn's slot while it waits for another agent, which may need that slot. */
   lendSlot(): Promise<void>
   takeSlotBack(): Promise<void>
 }
 
 export class ProgramCalls {
-  /** Whether the program said by `complete` that its agent is done; its last reply is recorded then. */
+  /** Whether the program called `complete`. The agent's last reply is then recorded. */
   isDone = false
   private readonly over = new AbortController()
-  /** How many calls wait for other agents. */
+  /** Number of calls that wait for other agents. */
   private waits = 0
   private takingBack: Promise<void> | undefined
 
   constructor(private readonly turn: ProgramTurn) {}
 
-  /** From now on every call is refused, and one that is under way is not waited for. */
+  /** Refuses every later call, and abandons calls in flight. */
   close(): void {
     this.over.abort()
   }
 
-  /** `signal`: the program has taken the call back, or is not there any more to be answered. */
+  /** `signal`: aborted when the program cancels the call or disconnects. */
   async call(
     name: string,
     input: JsonObject,
@@ -57,7 +57,7 @@ export class ProgramCalls {
     const { whole, ...outcome } = await this.resultOf(call, run, signal)
     if (outcome.isOpen === true) this.turn.endIfShuttingDown()
     if (this.isOver) return OVER
-    // What nobody takes did not happen: a reply that was waited for comes as a message then.
+    // A cancelled call drops its outcome and records: an awaited reply stays in the inbox and arrives as a message.
     const told = signal.aborted ? TAKEN_BACK : outcome
     const output = whole === null || signal.aborted ? null : session.writeBlob(whole)
     persist({ type: 'program_call_finished', call_id: call.call_id, tool, ...told, output })
@@ -82,7 +82,7 @@ export class ProgramCalls {
     return toolbox.isWaiting(call.name) ? this.lendingSlot(run) : run()
   }
 
-  /** With the last of its waits over the turn takes a slot again. */
+  /** Releases the slot during a wait. When the last wait ends, the turn takes a slot again. */
   private async lendingSlot<T>(wait: () => Promise<T>): Promise<T> {
     this.waits += 1
     await this.turn.lendSlot()
@@ -103,15 +103,15 @@ export class ProgramCalls {
     try {
       await this.turn.takeSlotBack()
     } catch (error) {
-      // The program runs, and its result is there: it goes on without a slot rather than in vain.
+      // The program still runs and its result is there: continuing without a slot is better than losing the work.
       if (!isCode(error, 'NO_SLOT')) throw error
     }
-    // Another call has begun to wait meanwhile, for somebody who may need this very slot.
+    // Another call began to wait meanwhile, and the awaited agent may need this slot.
     if (this.waits > 0 || this.isOver) await this.turn.lendSlot()
   }
 }
 
-/** Results of the calls that nobody waits for any more: their turn has ended, or their program is dead. */
+/** Error results for unfinished calls whose turn has ended or whose program is dead. */
 export function overtakenRecords(run: Run | null, content: string = OVERTAKEN): NewRecord[] {
   if (run === null) return []
   return run.program_calls.map(({ call_id, tool }) => ({

@@ -1,4 +1,4 @@
-/** The events of a program's turn: what each of them records at once, and what the turn has come to. */
+/** Handles the events of a program's turn: records each at once, and collects the turn's outcome. */
 import { clock } from '../../clock.js'
 import { limits } from '../../limits.js'
 import type { AgentEvent, JsonObject, ToolCall } from '../../provider/contract.js'
@@ -10,19 +10,19 @@ import { Gathered, offContract, shownEvent } from './events.js'
 import { isDeeperThan } from './levels.js'
 import type { StorageGuard } from './storage-guard.js'
 
-/** Where events go that are not the end of the turn. */
+/** Receivers of the events that do not end the turn. */
 export interface EventSinks {
-  /** Calls as they are stored: what is too large for a line is in a blob. */
+  /** The call's record; an input too large for a line becomes a blob. */
   callRecord(call: ToolCall): CallRecord
   onText(text: string): void
   note(text: string): void
 }
 
-/** What a program's turn has come to, event by event. */
+/** The outcome of a program's turn, as far as its events tell. */
 export class Heard {
   reply: string | undefined
   question: { wait: 'approval' | 'input'; asks: Ask[] } | undefined
-  /** When a tool of the program last failed. */
+  /** Time of the program's last tool failure (monotonic clock). */
   toolFailedAtMs = Number.NEGATIVE_INFINITY
   private readonly gathered = new Gathered()
 
@@ -88,9 +88,9 @@ function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.length <= limits.callNameCharactersMax
 }
 
-/** As JSON has it: what is no object of its kind is shown as a whole. */
+/** The input after a round trip through JSON. A value that is not an object becomes `{ value }`. */
 function plainObject(input: unknown): JsonObject {
-  // First: to write a deep one as JSON is what it would break.
+  // Before JSON.stringify, which is recursive: a deep input would overflow the stack.
   if (isDeeperThan(input, limits.inputLevelsMax)) throw offContract('an input of too many levels')
   const value = JSON.parse(JSON.stringify(input ?? {})) as unknown
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -98,7 +98,7 @@ function plainObject(input: unknown): JsonObject {
     : { value }
 }
 
-/** As it is recorded. */
+/** The provider's state as its record has it: base64. */
 export function storedState(state: unknown): string {
   if (!(state instanceof Uint8Array)) throw offContract('a state that is no bytes')
   if (state.length > limits.providerStateBytesMax)

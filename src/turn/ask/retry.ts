@@ -5,18 +5,18 @@ import type { FailureType, RunError } from '../../session/fields.js'
 import type { RetryPlan } from '../step/turn-event.js'
 
 export interface RetrySettings {
-  /** The pause before each retry; as many retries as there are pauses. */
+  /** The pause before each retry. The list's length is the number of retries. */
   delaysMs: number[]
 }
 
 const RETRIED = new Set<FailureType>(['overloaded', 'rate_limit', 'timeout', 'unreachable'])
 
-/** A provider that says to come back later than this is not waited for: the run is parked. */
+/** If the provider asks for a longer pause than this, the run is parked instead. */
 const PAUSE_MS_MAX = 60_000
-/** When a rate limit does not say how long it holds. */
+/** Used if a rate limit does not say when it ends. */
 const RATE_LIMIT_MS = 60_000
 
-/** `failures`: how many attempts failed in a row before this one. */
+/** `failures`: number of consecutive failed attempts before this one. */
 export function planRetry(
   error: RunError,
   failures: number,
@@ -29,7 +29,7 @@ export function planRetry(
   if (delayMs !== undefined && !isLong)
     return { retryInMs: Math.max(delayMs, retryAfterMs ?? 0), notBefore: null }
   if (error.type !== 'rate_limit' && !isLong) return { retryInMs: null, notBefore: null }
-  // A time that is over already, as by a clock that is ahead, says nothing: to ask at once would have no end.
+  // Ignore a time in the past, for example when our clock is ahead: an immediate retry would loop.
   const isKnown = retryAfterMs !== null && retryAfterMs > 0
   const waitMs = Math.min(isKnown ? retryAfterMs : RATE_LIMIT_MS, limits.retryAfterMsMax)
   return { retryInMs: null, notBefore: new Date(clock.now() + waitMs).toISOString() }

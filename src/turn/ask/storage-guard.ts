@@ -1,6 +1,6 @@
 import type { TurnEvent } from '../step/turn-event.js'
 
-/** A failure to record is not the provider's, even where the provider's code is what it is thrown through. */
+/** Remembers a storage failure that passes through the provider's code, so that it does not count as the provider's. */
 export class StorageGuard {
   failure: unknown
   hasFailed = false
@@ -11,7 +11,7 @@ export class StorageGuard {
     this.guard(() => this.write(event))
   }
 
-  /** The same for what is read of the session on the way. */
+  /** The same for reads of the session. */
   guard<T>(act: () => T): T {
     try {
       return act()

@@ -1,7 +1,7 @@
 /**
- * What a provider throws outside of any call of ours: from a timer, from an emitter that nobody listens to, in a promise
- * that nobody awaits. Node would end the process in mid-turn for it; here it is a failure of the turn. So is an end of
- * the process that the provider asks for itself: with status 0 it would look as if the turn had gone well.
+ * Catches errors that a provider throws outside of our calls: in a timer, an emitter without an error listener, or a
+ * promise without a handler. Node would end the process in mid-turn; here the turn fails. A provider's process.exit()
+ * fails the turn too: an exit with status 0 would look like success.
  */
 import { providerFailure } from '../../provider/failure.js'
 
@@ -9,7 +9,7 @@ const open = new Set<UncaughtErrors>()
 const { exit } = process
 
 export class UncaughtErrors {
-  /** Rejects with the first one. */
+  /** Rejects with the first error. */
   readonly first: Promise<never>
   onError: (error: unknown) => void = () => undefined
 
@@ -18,7 +18,7 @@ export class UncaughtErrors {
       this.onError = reject
     })
     this.first.catch(() => undefined)
-    // As many as turns run side by side; past ten Node would warn of a leak.
+    // One listener per concurrent turn; above ten, Node would warn of a leak.
     process.setMaxListeners(0)
     process.on('uncaughtException', this.onError)
     open.add(this)

@@ -1,8 +1,9 @@
 /**
- * Compaction: what is too long for the model becomes a summary and the latest exchanges. One record; the log keeps all.
+ * Compaction replaces a conversation that is too long for the model with a summary and the latest exchanges. It adds one
+ * record; the log still has everything.
  *
- * The cut is between exchanges, so a call is never parted from its result. The latest third (by length) is kept, and at
- * least the last exchange; the message that is being answered is kept word for word.
+ * The cut is between exchanges, so a call is never separated from its result. The latest third (by length) stays, at least
+ * the last exchange. The message that the turn answers stays word for word.
  */
 import type { ModelProvider, ProviderSettings } from '../../provider/contract.js'
 import type { Session } from '../../session/session.js'
@@ -14,7 +15,7 @@ import { compactionOf, type Exchange, exchanges, promptOf } from './history.js'
 const KEPT_SHARE = 1 / 3
 const EXCERPT_CHARACTERS_MAX = 4000
 
-/** Undefined where nothing can be left out, or the summary failed: the full context stays. */
+/** Undefined if nothing can be left out or the summary failed. The full conversation then stays. */
 export async function compact(
   session: Session,
   provider: ModelProvider,
@@ -26,7 +27,7 @@ export async function compact(
   if (cut <= 0) return undefined
   const [left, first] = [all.slice(0, cut), all[cut] as Exchange]
   const earlier = compactionOf(session)
-  // The summary of an earlier compaction stands for what that left out.
+  // An earlier compaction's summary counts as the messages that it replaced.
   const messages =
     left.reduce((sum, { messages }) => sum + messages.length, 0) +
     (earlier === undefined ? 0 : earlier.messages - 1)
@@ -34,7 +35,7 @@ export async function compact(
   const summary =
     how === 'dropped' ? droppedNotice(messages) : await summarise(provider, settings, left, ends)
   if (summary === undefined) return undefined
-  // Also where an earlier compaction left it out: the summary that has it is left out now.
+  // If an earlier compaction left the prompt out, its summary quotes it; this compaction replaces that summary too.
   const prompt = session.state.run?.prompts[0] ?? null
   const asked =
     prompt !== null && prompt.seq < first.seq
@@ -83,7 +84,7 @@ const SUMMARY_PROMPT = [
   'Keep every fact, decision, file name and open task that may still matter. Do not answer it.',
 ].join(' ')
 
-/** Long results are cut: what overflowed the context must not overflow the request for its summary. */
+/** Shortens long contents, which may have caused the overflow: the request for the summary must not overflow too. */
 function transcriptOf({ messages }: Exchange): string {
   return messages
     .map((message) => {
@@ -104,7 +105,7 @@ function excerpt(text: string): string {
   return `${text.slice(0, half)} […] ${text.slice(-half)}`
 }
 
-/** How many exchanges are left out. */
+/** Number of exchanges to leave out. */
 function cutOf(all: Exchange[]): number {
   const lengths = all.map(({ messages }) => JSON.stringify(messages).length)
   const budget = lengths.reduce((sum, length) => sum + length, 0) * KEPT_SHARE
@@ -113,6 +114,6 @@ function cutOf(all: Exchange[]): number {
     kept += lengths[cut - 1] as number
     if (kept > budget) break
   }
-  // A summary alone is not worth summarising again.
+  // Do not summarise a lone summary again.
   return cut === 1 && all[0]?.isPrompt === false && all.length === 2 ? 0 : cut
 }

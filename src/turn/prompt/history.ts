@@ -1,11 +1,11 @@
 /**
- * The conversation as a model is given it: from the log, since the last compaction. Errors for people are not in it.
+ * The conversation that a model receives: built from the log since the last compaction, without errors meant for people.
  *
- * A turn that the model refused is left out, from its question on: the model, or a filter of its provider, would refuse the
- * same words again in every later request. Where somebody tries that very turn again, it is in.
+ * A refused turn is left out with its prompt: the model, or its provider's filter, would refuse the same words in every
+ * later request. If the turn is tried again, it is included.
  *
- * Invariant: every call of an assistant message has exactly one result, right after it, in the order of the calls. What
- * came in between (a notice, a message) comes after the results.
+ * Invariant: every call of an assistant message has exactly one result, right after the message, in the order of the calls.
+ * A notice or message that arrived in between comes after the results.
  */
 import type { JsonObject, ModelMessage, ToolCall } from '../../provider/contract.js'
 import type { CallRecord } from '../../session/fields.js'
@@ -13,13 +13,13 @@ import type { SessionRecord } from '../../session/records.js'
 import type { Session } from '../../session/session.js'
 import type { State } from '../../session/state.js'
 
-/** What a conversation is read from. */
+/** The part of a session that a conversation is read from. */
 export type Readable = Pick<Session, 'state' | 'recordAt' | 'records' | 'text'>
 
 /** Messages that belong together: a message of the user, or a response with its results. */
 export interface Exchange {
   messages: ModelMessage[]
-  /** Where it begins in the log. */
+  /** The first record's seq. */
   seq: number
   /** Whether it is a message from a person or another agent. */
   isPrompt: boolean
@@ -29,7 +29,7 @@ export function conversation(session: Readable): ModelMessage[] {
   return exchanges(session).flatMap(({ messages }) => messages)
 }
 
-/** The summary of what was compacted, and then everything since. */
+/** The latest compaction's summary, then all exchanges since. */
 export function exchanges(session: Readable): Exchange[] {
   const { context_seq, context_offset } = session.state
   const compaction = compactionOf(session)
@@ -44,7 +44,7 @@ export function exchanges(session: Readable): Exchange[] {
   return gathering.close()
 }
 
-/** How many responses the latest compaction has left out. */
+/** Number of responses that compaction has left out so far. */
 export function responsesBefore(session: Readable): number {
   return compactionOf(session)?.responses ?? 0
 }
@@ -55,13 +55,13 @@ export function compactionOf(session: Readable): SessionRecord<'context.compacte
   return record?.kind === 'context.compacted' ? record : undefined
 }
 
-/** Puts records in the order that a model needs. */
+/** Collects records into exchanges, in the order that models require. */
 class Gathering {
   private response: { exchange: Exchange; calls: ToolCall[]; results: Map<string, ModelMessage> } | undefined
   private said: { text: string; seq: number } | undefined
-  /** The run whose mail was taken last. */
+  /** The run of the latest mail. */
   private mailRun: string | undefined
-  /** The latest run, with those that it continues, and where it begins; a compaction may have been in its middle. */
+  /** The latest turn: its run, and the index of its first exchange. A compaction may have cut its beginning. */
   private turn: { run_id: string; at: number }
   private refused: RefusedTurn | undefined
 
@@ -78,7 +78,7 @@ class Gathering {
         if (record.error.type === 'refused') this.refuse(record)
         break
       case 'mail.delivered':
-        // The result of a call is in that call's record.
+        // A reply delivered as a call's result is in that call's `tool.finished`.
         if (record.call_id === undefined) this.receive(record, session)
         break
       case 'message.user':
@@ -143,11 +143,11 @@ class Gathering {
 
   private take(exchange: Exchange): void {
     this.flushSaid()
-    // Behind the response, whose results are gathered within its exchange.
+    // An open response stays open: its results go into its own exchange, before this one.
     this.found.push(exchange)
   }
 
-  /** Mails of one run are one message: providers give the latest message a place of its own. */
+  /** Joins the mail of one run into one message, because providers treat the latest message specially. */
   private receive(record: SessionRecord<'mail.delivered'>, session: Readable): void {
     const content = mailText(record, session)
     const last = this.found.at(-1)
@@ -159,7 +159,7 @@ class Gathering {
 
   private respond(seq: number, calls: ToolCall[]): void {
     const said = this.said
-    // A final response whose reply comes after it: logs were written so before there were tools.
+    // A final response without a reply: in logs from before there were tools, the reply comes after it.
     if (said === undefined && calls.length === 0) return
     this.said = undefined
     this.flushResponse()
@@ -169,7 +169,7 @@ class Gathering {
     if (calls.length > 0) this.response = { exchange, calls, results: new Map() }
   }
 
-  /** The reply of an agent provider, or of a run before a fork, stands without a response. */
+  /** Adds a reply that has no `model.responded` record: an agent provider's, or one from before a fork. */
   private flushSaid(): void {
     const said = this.said
     if (said === undefined) return
@@ -196,12 +196,11 @@ class Gathering {
 interface RefusedTurn {
   run_id: string
   exchanges: Exchange[]
-  /** What stands in its place. */
+  /** The exchange that replaces them; empty if no tool ran. */
   notice: Exchange[]
 }
 
-/** What the tools of that turn have done is done, though the turn is left out. */
-/** In the place of a refused turn in which tools ran. */
+/** Replaces a refused turn in which tools ran: their effects remain although the turn is left out. */
 export function refusedNotice(tools: string[]): string {
   return `[substrat] A turn is left out here. Its answer was refused after these tools had run: ${tools.join(', ')}. Look at what they have done before you do it again.`
 }
@@ -221,7 +220,7 @@ export function openCalls(session: Readable): ToolCall[] {
   return record?.kind === 'model.responded' ? (record.calls ?? []).map((call) => toolCall(call, session)) : []
 }
 
-/** What the open run, or the run that it continues, was asked. */
+/** The prompt of the open run, or of the run that it continues. */
 export function promptOf(session: Readable): string {
   return promptRecords(session)
     .map((record) =>
@@ -235,7 +234,7 @@ export function promptRecords(session: Readable): SessionRecord<'message.user' |
   return records.filter((record) => record.kind === 'message.user' || record.kind === 'mail.delivered')
 }
 
-/** A message as its recipient reads it: whose it is and what it answers, and then its words. */
+/** A message as its recipient reads it: a header with the sender and the request it answers, then the content. */
 function mailText(record: SessionRecord<'mail.delivered'>, session: Pick<Readable, 'text'>): string {
   const { from, from_path, mail_kind, reply_to, reminder_id } = record
   const content = session.text(record.content)
@@ -245,7 +244,7 @@ function mailText(record: SessionRecord<'mail.delivered'>, session: Pick<Readabl
   return `[${mail_kind} ${record.message_id} from ${from_path ?? from}${about}]\n${content}`
 }
 
-/** What a model is told when its turn goes on by itself after it had begun to act; null where it had not. */
+/** The notice to a model whose turn continues after an interruption; null if the model had not called a tool yet. */
 export function recoveryNotice({ run }: State): string | null {
   if (run === null || run.steps === 0) return null
   return '[substrat] The process that ran this turn was interrupted. The turn goes on by itself, from what was recorded.'

@@ -1,16 +1,16 @@
 /**
- * What an agent's program is told. Its own store has the conversation; what the store may lack is said here.
+ * The prompt for an agent program. The program's own store has the conversation; the prompt adds what the store may lack.
  *
- * Invariant: what a person decided is told until the program is known to have taken it: as an answer while its session
- * waits for one, else in words, with the prompt that goes on with the turn.
+ * Invariant: a person's decision is repeated until the program is known to have received it. While its native session waits
+ * for an answer, the decision is that answer; otherwise the prompt that continues the turn has it in words.
  */
 import type { WaitAnswer } from '../../provider/contract.js'
 import type { SessionRecord } from '../../session/records.js'
 import { promptOf, promptRecords, type Readable } from './history.js'
 
 /**
- * What it is asked, and where it has lost the conversation that too. `hasLaunched`: it was launched for that before, and may
- * have it from then, also where it has said nothing since.
+ * The turn's prompt, preceded by the conversation if the program has lost it. `hasLaunched`: the program was launched for
+ * this turn before, and may have received the prompt even if it reported nothing.
  */
 export function programPrompt(session: Readable, hasLaunched: boolean): string {
   const { isSeedDue, seed } = session.state
@@ -20,10 +20,10 @@ export function programPrompt(session: Readable, hasLaunched: boolean): string {
   return told === '' ? asked : `${told}\n\n${asked}`
 }
 
-/** What it is told when a turn of it was interrupted: substrat cannot know how far it came. */
+/** The prompt after an interruption: substrat cannot know how far the program got. */
 export function recoveryPrompt(session: Readable): string {
   const asked = promptOf(session)
-  // An interrupted recovery prompt is asked again as it is, not quoted within another.
+  // An interrupted recovery prompt is repeated as it is, not quoted in another one.
   const [record] = promptRecords(session)
   if (record?.kind === 'message.user' && record.origin === 'continuation') return withDecision(session, asked)
   const which = session.state.run?.repeats === undefined ? 'Your previous turn' : 'An earlier turn of yours'
@@ -36,7 +36,7 @@ export function recoveryPrompt(session: Readable): string {
   return withDecision(session, told.join('\n'))
 }
 
-/** The decision of the open or latest run that may be news to its program; undefined where there is none. */
+/** The open or latest run's decision, if the program may not have received it yet. */
 export function decisionOf(session: Readable): SessionRecord<'wait.answered'> | undefined {
   const at = session.state.run?.answer ?? null
   const record = at === null ? undefined : session.recordAt(at)
@@ -48,10 +48,10 @@ function withDecision(session: Readable, asked: string): string {
   return record === undefined ? asked : `${asked}\n\n${decisionWords(record, session.text(record.content))}`
 }
 
-/** Nobody knows whether it was told, or has done it: so it is to look, where the answer to an open question is to act. */
+/** The program may have received the decision and acted on it already. So the words ask it to check first. */
 function decisionWords({ decision, asks }: SessionRecord<'wait.answered'>, said: string): string {
   const calls = asks.map(({ tool, input }) => `- ${tool} ${JSON.stringify(input)}`).join('\n')
-  // A program makes its results itself: `decide` takes none for it.
+  // Never `result`: `decide` refuses a result for a program, which runs its tools itself.
   const [about, rest] = DECISIONS[decision as WaitAnswer['decision']]
   const words = said.trim() === '' ? [] : [`The person said: ${said.trim()}`]
   return [`${about}\n${calls}`, ...rest, ...words].join('\n\n')

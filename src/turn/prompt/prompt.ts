@@ -1,11 +1,11 @@
 /**
- * What an agent is told before the conversation: its instructions, and files that people keep for it. Read anew for each
- * run; which files, and how much of each, is in the log (`prompt.assembled`).
+ * Assembles the system prompt: the agent's instructions, and the prompt files of the workspace and the home. Each run reads
+ * the files again. The log records which files, and how much of each (`prompt.assembled`).
  *
- * Order: instructions; AGENTS.md from the repository's root down to the workspace; then from the home and from
- * `.substrat/` of the workspace identity.md, memory.md and the list of skills. What is missing is left out in silence;
- * what is cut for its size is said, to the model too. What comes with the workspace is read only inside its repository,
- * wherever links lead; in the home they may lead anywhere, because its owner made them.
+ * Order: instructions; AGENTS.md from the repository's root down to the workspace; identity.md and memory.md of the home,
+ * then of `.substrat/` in the workspace; the list of skills. A missing file is skipped silently. A file cut for its size is
+ * marked as cut, in the prompt too. A symlink in the workspace may not lead out of its repository, which may be another
+ * author's. In the home a symlink may lead anywhere, because the user made it.
  */
 import { dirname, join } from 'node:path'
 import { listFolders, pathIsThere, readTextFile } from '../../files/prompt-files.js'
@@ -51,15 +51,15 @@ export function assemblePrompt(places: PromptPlaces, instructions: string | null
   return { instructions: parts.length === 0 ? null : parts.join('\n\n'), sources }
 }
 
-/** The whole text of a skill; undefined where there is none of that name. */
+/** The whole text of a skill; undefined if no skill has that name. */
 export function findSkill(places: PromptPlaces, name: string, bytesMax: number): string | undefined {
   const skill = skillsOf(places).find((each) => each.name === name)
   return skill === undefined ? undefined : readTextFile(skill.path, bytesMax, skill.root)?.text
 }
 
-/** What is outside `root` is not read; undefined for what is the owner's own. */
 interface PromptFile {
   path: string
+  /** A file that resolves to a path outside of this directory is not read. Undefined for files of the home. */
   root: string | undefined
 }
 
@@ -75,7 +75,7 @@ function filesOf({ workspace, home }: PromptPlaces): PromptFile[] {
   ]
 }
 
-/** From the repository's root down to the workspace; the workspace alone where it is in no repository. */
+/** The directories from the repository's root down to the workspace; without a repository, only the workspace. */
 function foldersUpToRepository(workspace: string): string[] {
   const folders: string[] = []
   for (let folder = workspace; ; folder = dirname(folder)) {
@@ -85,7 +85,7 @@ function foldersUpToRepository(workspace: string): string[] {
   }
 }
 
-/** As git sees it: an empty `.git`, such as sandboxes leave in /tmp, makes none; in a worktree it is a file. */
+/** Follows git: an empty `.git` directory, such as sandboxes leave in /tmp, is not a repository; a worktree has a `.git` file. */
 function isRepository(folder: string): boolean {
   const path = join(folder, '.git')
   return pathIsThere(join(path, 'HEAD')) || readTextFile(path, 1) !== undefined
@@ -99,7 +99,7 @@ interface Skill {
   bytes: number
 }
 
-/** A skill of the workspace hides one of the same name in the home. */
+/** A skill of the workspace overrides one of the same name in the home. */
 function skillsOf({ workspace, home }: PromptPlaces): Skill[] {
   const skills = new Map<string, Skill>()
   const folders = [
@@ -119,7 +119,7 @@ function skillsOf({ workspace, home }: PromptPlaces): Skill[] {
 
 const DESCRIPTION_CHARACTERS_MAX = 500
 
-/** What stands behind `description:`; where YAML says that its text is in the indented lines below, those. */
+/** The value of `description:`; for a YAML block scalar (`>` or `|`), the indented lines below it. */
 function describedIn(text: string): string | undefined {
   const found = /^[ \t]*description:[ \t]*([^\r\n]*)((?:\r?\n[ \t]+\S[^\r\n]*)*)/m.exec(text)
   if (found === null) return undefined
@@ -127,7 +127,7 @@ function describedIn(text: string): string | undefined {
   return /^([>|][-+\d]*)?$/.test(value.trim()) ? below.trim().replace(/\s+/g, ' ') : value
 }
 
-/** `description:` of the front matter, else the first line that says something. */
+/** `description:` of the front matter, or else the first line of text. */
 function describe(text: string): string {
   const lines = text.split('\n').map((line) => line.trim())
   const described = describedIn(text)

@@ -1,7 +1,7 @@
 /**
- * The part of `step` that is about tool calls: which is run next, what is asked about, what a decision does.
+ * The tool calls of `step`: which call runs next, which calls a person must decide on, and how a decision applies.
  *
- * Invariant: a run goes back to its model only when each call of the response has its result.
+ * Invariant: the model is asked again only after each call of its response has a result.
  */
 import { assert } from '../../errors.js'
 import { limits } from '../../limits.js'
@@ -11,7 +11,7 @@ import { consumedRecords, waitRecords } from '../tokens.js'
 import { askStep, assembledRecords, completedRecord, reply } from './records.js'
 import { isRepeatable, type Step, type ToolOutcome, type ToolPolicy, type TurnEvent } from './turn-event.js'
 
-/** The next thing that a run with calls does: run one, say that it is unknown, park what needs a person, ask again. */
+/** The next step of a run with calls: run one, reject an unknown tool, park for a person, or ask the model again. */
 export function proceed(records: NewRecord[], run: Run, calls: Call[], policy: ToolPolicy): Step {
   const { run_id } = run
   const next = calls.find((call) => isDue(run, call, policy))
@@ -28,7 +28,7 @@ export function proceed(records: NewRecord[], run: Run, calls: Call[], policy: T
         policy,
       )
     }
-    // A program is recorded with its process group, behind its gate; anything else here, before it is run.
+    // The launch records a program, because `tool.started` names its process group. Any other call is recorded here.
     if (kind !== 'program' && next.status === 'pending')
       records.push({ kind: 'tool.started', run_id, call_id, tool })
     return { records, effect: { type: 'run_tool', call_id } }
@@ -45,7 +45,7 @@ export function proceed(records: NewRecord[], run: Run, calls: Call[], policy: T
   return { records: [...records, { kind: 'run.failed', run_id, error: { type: 'max_steps', message } }] }
 }
 
-/** A tool that can be run twice is run again where a crash took its result; what else was started has a result by now. */
+/** A repeatable call whose result a crash lost runs again. Recovery has given any other started call a result. */
 function isDue(run: Run, call: Call, policy: ToolPolicy): boolean {
   if (call.status === 'started') return isRepeatable(policy, call.tool)
   return call.status === 'pending' && isFree(run, call, policy)
@@ -57,7 +57,7 @@ function isFree(run: Run, call: Call, policy: ToolPolicy): boolean {
   return kind === 'reads' || kind === 'unknown' || call.isApproved || isAllowed(run.allow, call.tool, policy)
 }
 
-/** Whether nobody has to be asked about it. */
+/** Whether the tool runs without approval. */
 export function isAllowed(allow: string[], tool: string, policy: ToolPolicy): boolean {
   return (
     allow.includes('all') || allow.includes(tool) || (allow.includes('tree') && policy.kindOf(tool) === 'own')
@@ -78,13 +78,12 @@ export function toolFinished(run: Run, outcome: ToolOutcome, policy: ToolPolicy)
   }
 }
 
-/** What a call came to, and what it did to its agent. */
+/** The result of a call, preceded by the records of its effects on its own agent. */
 export function resultRecords(run: Run, outcome: ToolOutcome | null): NewRecord[] {
   if (outcome === null) return []
   return [...(outcome.records ?? []), resultRecord(run, callOf(run, outcome.call_id).tool, outcome)]
 }
 
-/** The result of a call. */
 export function resultRecord(
   { run_id }: Run,
   tool: string,
@@ -151,7 +150,7 @@ export function parkedRecords(
   return waitRecords(run_id, isQuestion ? 'input' : 'approval', token, asks)
 }
 
-/** Results for the calls that will not be run, so that no history lacks one. */
+/** Error results for the unfinished calls of a run, so that each call in the conversation has a result. */
 export function withdrawnRecords(run: Run, why: string): NewRecord[] {
   return run.calls
     .filter(({ status }) => status !== 'finished')

@@ -1,4 +1,4 @@
-/** The part of `step` that is about the model: its responses, its failures, and a conversation too long for it. */
+/** The model's part of `step`: responses, failures, and a conversation that is too long for the model. */
 
 import type { Usage } from '../../session/fields.js'
 import type { NewRecord } from '../../session/records.js'
@@ -33,7 +33,6 @@ export function modelResponded(
   return proceed([...said, responded], { ...run, steps: run.steps + 1 }, pending, policy)
 }
 
-/** What the whole run has used. */
 function total(before: Usage | null, more: Usage | null): Usage | null {
   if (before === null || more === null) return more ?? before
   return {
@@ -53,7 +52,7 @@ export function modelFailed(
   if (error.type === 'overflow' && mayCompact(state, run))
     return { records: [attempt], effect: { type: 'compact' } }
   if (plan.retryInMs !== null) return { records: [attempt], effect: { type: 'pause', ms: plan.retryInMs } }
-  // The attempt has the detail and the usage already.
+  // `detail` and `usage` are in the attempt's record already.
   const { said } = event
   const failed = runFailed(run_id, said === undefined ? { error } : { error, said })
   if (plan.notBefore === null) return { records: [attempt, failed] }
@@ -65,7 +64,7 @@ export function modelFailed(
   }
 }
 
-/** Once; and again when the model has answered since, because what it called for made the conversation longer. */
+/** Compacts once, and again only after a later response with calls, whose results made the conversation longer. */
 function mayCompact({ compaction }: State, { isCompacted, calls_at }: Run): boolean {
   return !isCompacted || (calls_at?.seq ?? 0) > (compaction?.seq ?? 0)
 }

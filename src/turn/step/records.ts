@@ -1,4 +1,4 @@
-/** The records that a turn is made of. */
+/** Builders for the records of a turn. */
 
 import type { ErrorDetail, PromptSource, RunError, Usage } from '../../session/fields.js'
 import { deriveId } from '../../session/ids.js'
@@ -6,7 +6,7 @@ import type { NewRecord } from '../../session/records.js'
 import type { Run, State } from '../../session/state.js'
 import type { ProviderKind, RunRequest, Step } from './turn-event.js'
 
-/** How every run begins: its batch, behind what makes the session active. `state` may be of an agent that is not on disk yet. */
+/** The batch that begins a run, activating the session if needed. The agent of `state` may not be on disk yet. */
 export function runStarted(state: Runnable, request: RunRequest): NewRecord[] {
   const { run_id, boot_id, prompt, sources } = request
   const records: NewRecord[] = []
@@ -40,18 +40,17 @@ function promptRecords(run_id: string, prompt: RunRequest['prompt']): NewRecord[
   return [{ kind: 'message.user', message_id: deriveId(run_id, 'prompt'), run_id, content, origin }]
 }
 
-/** A model is named as asked before it is; an agent program has its gate for that. */
+/** Records a request to a model before it is sent. For an agent program, `provider.started` serves that purpose. */
 export function askStep(records: NewRecord[], run_id: string, provider: ProviderKind): Step {
   const asked: NewRecord[] = provider === 'model' ? [{ kind: 'model.requested', run_id }] : []
   return { records: [...records, ...asked], effect: { type: 'ask' } }
 }
 
-/** Which files went into the prompt. */
 export function assembledRecords(run_id: string, sources: PromptSource[]): NewRecord[] {
   return sources.length === 0 ? [] : [{ kind: 'prompt.assembled', run_id, sources }]
 }
 
-/** What the agent said at this step of its run. */
+/** The agent's words at this step of its run. */
 export function reply(
   { run_id, steps }: Pick<Run, 'run_id' | 'steps'>,
   content: string,
@@ -72,7 +71,7 @@ export function stateRecord(run_id: string, state: string | null): NewRecord[] {
   return state === null ? [] : [{ kind: 'provider.state', run_id, state }]
 }
 
-/** One request that failed. */
+/** The record of a failed request. */
 export function modelFailure(
   run_id: string,
   { error, detail, usage }: { error: RunError } & ErrorDetail,

@@ -1,9 +1,12 @@
 /**
- * What a turn does next: state + event -> records + effect, pure.
+ * Decides a turn's next step. Pure: state + event -> records + effect.
  *
- * Invariants: intent is recorded before it is carried out. Every run is ended by exactly one record. What the provider
- * said is recorded before the run is closed. Every call of a response has exactly one result, recorded before the model
- * is asked again or the run is closed; only an interrupted run leaves calls open, for the run that goes on with it.
+ * Invariants:
+ * - Intent is recorded before it is carried out.
+ * - Exactly one record ends a run.
+ * - The provider's reply is recorded before the run ends.
+ * - Every call of a response has exactly one result, recorded before the model is asked again or the run ends. Only an
+ *   interrupted run leaves calls open, for the run that continues it.
  */
 import { assert } from '../../errors.js'
 import { addUsage } from '../../session/fold/turn.js'
@@ -102,7 +105,7 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
         records: [
           ...(event.records ?? []),
           resultRecord(run, event.tool, event),
-          // Its program still runs, but whatever becomes of that, this is the agent's last reply.
+          // The program still runs. However it ends, this is the agent's last reply.
           ...(event.ends === undefined ? [] : [{ ...reply(run, event.ends), terminates: true }]),
         ],
       }
@@ -151,9 +154,9 @@ function limitedRecords(run_id: string, event: Extract<TurnEvent, { type: 'progr
   ]
 }
 
-/** Puts the session to rest in the same batch as the end of its last run, or with its parking. */
+/** Suspends the session in the same batch that ends or parks its last run. */
 export function withSuspension(state: State, records: NewRecord[]): NewRecord[] {
-  // A run that a new one supersedes in the same batch is no rest.
+  // If a new run begins in the same batch, the session stays active.
   const last = records.findLast(
     ({ kind }) => ENDS.has(kind) || kind === 'run.started' || kind === 'run.resumed',
   )
@@ -179,7 +182,7 @@ function begin(state: State, provider: ProviderKind, request: RunRequest, policy
   return proceed(records, { ...left, run_id, allow, steps_max, steps: 0 }, left.calls, policy)
 }
 
-/** A person's message to a run that waits: its token is worth nothing any more, its calls are not run. */
+/** A person's message replaces a parked run: its token stops working, and its calls do not run. */
 function supersedingRecords(state: State, run: Run, records: NewRecord[]): NewRecord[] {
   assert(run.wait !== null, 'only a run that waits is superseded')
   const at = records.findIndex(({ kind }) => kind === 'run.started')
@@ -230,7 +233,7 @@ function stoppedRecords(
   ]
 }
 
-/** What was recorded as started, and then not run after all: it needs a result, or nobody would ever give it one. */
+/** Results for calls recorded as started but never run. The continuing run does not run them, so no other code adds one. */
 function notRun(run: Run, result: ToolOutcome | null, policy: ToolPolicy): NewRecord[] {
   return run.calls
     .filter(({ status, call_id }) => status === 'started' && call_id !== result?.call_id)

@@ -1,4 +1,4 @@
-/** What happens in a turn, and what it can lead to: the words of `step`. */
+/** The types of `step`: the events of a turn, and the effects that follow from them. */
 
 import type {
   Ask,
@@ -14,20 +14,20 @@ import type { Decided, MintedToken } from '../tokens.js'
 
 export type ProviderKind = 'model' | 'agent'
 
-/** The mail that a run answers. */
+/** A mail that a run answers. */
 type DeliveredMail = Omit<NewRecord<'mail.delivered'>, 'kind' | 'run_id' | 'call_id'>
 
 export interface RunRequest {
   run_id: string
   boot_id: string
-  /** What is asked: a person's message, a mail, or the going on with an interrupted run (a model needs no new message). */
+  /** A person's message, mail, or the continuation of an interrupted run (for a model without new content). */
   prompt: { origin: 'operator'; content: string } | { origin: 'mail'; mails: DeliveredMail[] } | Continuation
   key: string | null
   digest: string | null
   turn_timeout_ms: number | null
   allow: string[]
   steps_max: number | null
-  /** An earlier run for which an agent's program was launched with the same message. */
+  /** An earlier run that launched the agent program with the same message. */
   repeats?: string | undefined
   sources: PromptSource[]
 }
@@ -39,45 +39,45 @@ export interface Continuation {
   content: string | null
 }
 
-/** What the loop must know of the tools to decide; the tools themselves are `drive`'s. */
+/** The facts about tools that `step` needs for its decisions. `drive` has the tools themselves. */
 export interface ToolPolicy {
   /**
-   * `program` starts a process, and is recorded with it. `ask` is answered by a person. `own` changes things too, but only
-   * in this home and by ids that follow from the call, so that running it again does nothing twice.
+   * `program` starts a process, which its record names. `ask` is answered by a person. `own` changes only this home, under
+   * ids derived from the call, so repeating it has no further effect. For the rest see `Tool`.
    */
   kindOf(tool: string): 'reads' | 'own' | 'changes' | 'program' | 'ask' | 'unknown'
 }
 
-/** Whether recovery runs it again where a crash took its result. */
+/** Whether recovery runs the call again if a crash lost its result. */
 export function isRepeatable(policy: ToolPolicy, tool: string): boolean {
   return ['reads', 'own'].includes(policy.kindOf(tool))
 }
 
-/** What follows a failed attempt: decided by `retry`, from the settings. */
+/** The next step after a failed attempt. `planRetry` decides it from the settings. */
 export interface RetryPlan {
-  /** Ask again after so long; null: no more. */
+  /** Ask again after this time; null: no retry. */
   retryInMs: number | null
-  /** Park until then; null: the run fails. */
+  /** Park until this time (ISO 8601); null: the run fails, unless it is retried. */
   notBefore: string | null
 }
 
-/** What came of a call. `output` is the whole, where `content` is a part of it. */
+/** The outcome of a call. `output` is the whole output if `content` is only an excerpt. */
 export interface ToolOutcome {
   call_id: string
   content: string
   is_error: boolean
   output: { blob: string; bytes: number } | null
-  /** What the call did to its agent itself, in the same batch as its result. */
+  /** The call's effects on its own agent, in the same batch as its result. */
   records?: NewRecord[]
-  /** The agent is done: its last reply, instead of another request to the model. */
+  /** The agent's last reply. If set, the agent is done and its model is not asked again. */
   ends?: string
 }
 
 export type TurnEvent =
   | { type: 'begin'; provider: ProviderKind; run: RunRequest }
-  /** The first turn of a spawned agent: its run is in the log since the spawn. */
+  /** The first turn of a spawned agent, whose run the spawn has already recorded. */
   | { type: 'ask'; provider: ProviderKind; sources: PromptSource[] }
-  /** The open run of a process that is gone is taken up again, or one whose time has come. */
+  /** Continues the open run of a dead process, or a run parked until a time that has come. */
   | {
       type: 'go_on'
       provider: ProviderKind
@@ -92,13 +92,13 @@ export type TurnEvent =
       provider: ProviderKind
       boot_id: string
       decided: Decided
-      /** What the wait asked. */
+      /** The questions of the wait. */
       asks: Ask[]
       sources: PromptSource[]
     }
   | { type: 'launched'; group: ProcessGroup }
   | { type: 'server_launched'; server: string; group: ProcessGroup }
-  /** A server of the agent's program, started to outlive the turn; and that it is gone. */
+  /** A server of the agent program started that may outlive the turn; `server_stopped`: it ended. */
   | { type: 'server_kept'; server_id: string; group: ProcessGroup }
   | { type: 'server_stopped'; server_id: string }
   | { type: 'state_known'; state: string }
@@ -126,12 +126,12 @@ export type TurnEvent =
       token: MintedToken
       asks: Ask[]
     }
-  /** An agent's program called one of substrat's tools. */
+  /** An agent program called one of substrat's tools. */
   | { type: 'program_called'; call: CallRecord }
   | ({ type: 'program_call_finished'; tool: string } & ToolOutcome)
   | { type: 'program_tool_started'; call: CallRecord }
   | ({ type: 'program_tool_finished'; tool: string } & ToolOutcome)
-  /** The program asks for a person, and has ended its turn for that. */
+  /** The program asked a question to a person, and ended its turn to wait for the answer. */
   | {
       type: 'program_waits'
       wait: 'approval' | 'input'
@@ -139,20 +139,20 @@ export type TurnEvent =
       token: MintedToken
       asks: Ask[]
     }
-  /** The program's provider says when to come back. */
+  /** The program's provider refuses further work until a given time. */
   | ({ type: 'program_limited'; state: string | null; error: RunError; notBefore: string } & ErrorDetail)
-  /** A signal that was not substrat's has ended the program in the middle of its turn. */
+  /** A signal that substrat did not send ended the program in mid-turn. */
   | { type: 'program_killed'; error: RunError }
   | { type: 'agent_replied'; reply: string }
-  /** An agent provider has let go after its reply. */
+  /** The agent provider released its session after the reply. */
   | { type: 'released'; state: string | null; usage: Usage | null; terminates: boolean }
   | ({ type: 'failed'; error: RunError } & ErrorDetail)
-  /** `result`: of the tool that was running; it is known, because the tool was stopped first. */
+  /** `result`: of the tool that was running. It is known, because the tool is stopped before the turn. */
   | { type: 'stopped'; reason: StopReason; state: string | null; result: ToolOutcome | null }
 
 export type StopReason = 'turn_timeout' | 'terminated' | 'cancelled' | 'suspended' | 'shutdown'
 
-/** Undefined: go on waiting for what is under way, or the run is over or parked. */
+/** An undefined effect: something is still in flight, or the run is over or parked. */
 export type Effect =
   | { type: 'ask' }
   | { type: 'run_tool'; call_id: string }

@@ -1,4 +1,4 @@
-/** `ask_operator`: a question to the person. It is never run: the run is parked, and the answer is its result. */
+/** `ask_operator`: a question to the person. It never runs: the run is parked, and the answer becomes its result. */
 import type { Tool } from './tool.js'
 
 export const askOperator: Tool = {

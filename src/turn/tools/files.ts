@@ -1,4 +1,4 @@
-/** `read_file`, `write_file`, `edit_file`: inside the workspace, wherever links lead. */
+/** `read_file`, `write_file`, `edit_file`. Each path must resolve, through any symlinks, to a file in the workspace. */
 
 import { readWorkspaceFile, writeWorkspaceFile } from '../../files/workspace.js'
 import { limits } from '../../limits.js'
@@ -51,7 +51,7 @@ export const editFile: Tool = {
     const [oldText, newText] = [textField(input, 'old_text'), textField(input, 'new_text')]
     const bytes = readWorkspaceFile(workspace, file, limits.toolOutputBytesMax)
     const before = bytes.toString('utf8')
-    // What is not text would come back changed where nobody edited it.
+    // Bytes that are not UTF-8 would be written back changed outside of the edit.
     if (!Buffer.from(before).equals(bytes)) throw new Error(`${file} is no text in UTF-8`)
     const at = before.indexOf(oldText)
     if (oldText === '' || at === -1) throw new Error('the old text is not in the file')

@@ -1,15 +1,15 @@
 /**
- * What came over a line of JSON-RPC: a message to pass on, or the answer that says why it is none.
+ * Parses one line of JSON-RPC into a message to pass on, or an error response to the sender.
  *
- * Invariant: whatever asks is answered. A line that the server behind us would drop in silence is answered here, by its id
- * where it has one.
+ * Invariant: every request gets a response. The server behind this parser drops invalid lines silently, so this module
+ * responds to them, under the request's id if it can be read.
  */
 import { limits } from '../../limits.js'
 import { isPlainObject } from '../../session/shapes.js'
 import type { Line } from './lines.js'
 
 export type ParsedMessage =
-  /** `id`: as JSON, of a request; undefined of a notification or an answer. */
+  /** `id`: a request's id as JSON; undefined for a notification or a response. */
   | { kind: 'message'; message: Message; id: string | undefined }
   | { kind: 'refused'; answer: string }
   | { kind: 'nothing' }
@@ -41,7 +41,7 @@ export function parseMessage(line: Line): ParsedMessage {
   return { kind: 'message', message, id: isRequest ? JSON.stringify(message.id) : undefined }
 }
 
-/** A line of its own. */
+/** An error response with its LF. */
 export function errorLine(id: string, code: number, message: string): string {
   return `${errorObject(id, code, message)}\n`
 }
@@ -57,7 +57,7 @@ function refusedLine(id: string, code: number, message: string): ParsedMessage {
 const TOO_LONG = `This line is longer than ${limits.mcpLineBytesMax} bytes: nothing of it was read.`
 const NO_BATCHES = 'Batches are not taken: send each message on a line of its own.'
 
-/** Answered as a batch is: with a list, in which each request has its error. */
+/** Refuses a batch in the form of a batch response: a list with one error per request. */
 function batch(values: unknown[]): ParsedMessage {
   const asking = values.filter(
     (value) => !isPlainObject(value) || value.method === undefined || 'id' in value,
@@ -67,7 +67,7 @@ function batch(values: unknown[]): ParsedMessage {
   return { kind: 'refused', answer: `[${errors.join(',')}]\n` }
 }
 
-/** By what MCP takes, which is less than JSON-RPC. */
+/** Checks against MCP's rules, which are stricter than JSON-RPC's. */
 function whyInvalid(value: unknown): string | undefined {
   if (!isPlainObject(value)) return 'This is no object.'
   const { jsonrpc, id, method, params } = value
@@ -82,7 +82,7 @@ function whyInvalid(value: unknown): string | undefined {
   return params === undefined || isPlainObject(params) ? undefined : 'Its params are no object.'
 }
 
-/** As JSON: what the sender can tell its request by, or null. */
+/** The message's id as JSON, by which the sender finds its request; `null` if it has no valid id. */
 export function idOf(value: unknown): string {
   const id = isPlainObject(value) ? value.id : undefined
   return typeof id === 'string' || typeof id === 'number' ? JSON.stringify(id) : 'null'
@@ -91,7 +91,7 @@ export function idOf(value: unknown): string {
 const ID_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,15}|"[\w-]{1,200}")\s*,/
 const ID_LAST = /"id"\s*:\s*(-?\d{1,15}|"[\w-]{1,200}")\s*\}\s*$/
 
-/** Of a line that is too long to be read: clients write the id first, or last. */
+/** The id of a line too long to parse: clients write it first or last. */
 function idAtAnEnd({ bytes, tail }: Line): string {
   return ID_FIRST.exec(bytes.toString('utf8'))?.[1] ?? ID_LAST.exec(tail.toString('utf8'))?.[1] ?? 'null'
 }

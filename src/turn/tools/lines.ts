@@ -1,18 +1,19 @@
-/** A stream in lines, each bounded: of one that is too long no more than its ends are held. */
+/** Splits a stream into lines of bounded length. Only the two ends of a longer line stay in memory. */
 import type { Readable } from 'node:stream'
 
 export interface Line {
-  /** With its LF, which the last one gets where it lacks it; of a line that is too long its beginning. */
+  /** The line with its LF, which is added to an unterminated last line. For a line that is too long: its beginning. */
   bytes: Buffer
-  /** Bytes that were left out, and the end behind them; 0 and empty of a whole line. */
+  /** The length of a line that is too long, in bytes; 0 for a whole line. */
   left: number
+  /** The end of a line that is too long; empty for a whole line. */
   tail: Buffer
 }
 
 const END_BYTES = 1024
 const LF = 0x0a
 
-/** Split on LF alone: JSON may have any other end of line within it. */
+/** Splits on LF only: JSON may contain any other line separator. */
 export async function* linesOf(
   stream: Readable,
   bytesMax: number = Number.POSITIVE_INFINITY,

@@ -1,4 +1,4 @@
-/** The Model Context Protocol over one connection: what is there to call, and the calls. */
+/** A Model Context Protocol server over one connection: lists the tools, and forwards calls. */
 import type { Duplex } from 'node:stream'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
@@ -8,7 +8,7 @@ import { isDeeperThan } from '../ask/levels.js'
 import { LineTransport } from './mcp-transport.js'
 import type { ToolCaller } from './tool.js'
 
-/** Settles when the other side is gone. */
+/** Resolves when the client disconnects. */
 export async function serveMcp(
   connection: Duplex,
   definitions: ToolDefinition[],

@@ -1,6 +1,6 @@
 /**
- * Messages of MCP over a connection, one on each line. The SDK's own transport drops what it does not take, and closes where
- * a line is too long: whoever asked would wait for ever.
+ * MCP messages over a connection, one per line. The SDK's own transport drops invalid messages and closes at a line that is
+ * too long, so the client would wait forever.
  */
 import type { Duplex } from 'node:stream'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
@@ -46,7 +46,7 @@ export class LineTransport implements Transport {
     else await this.write(errorLine(idOf(message), INVALID_REQUEST, 'MCP has no message of this form.'))
   }
 
-  /** Settles once there is room for more, or nobody to read it. */
+  /** Resolves once the text is flushed, or the connection is closed. */
   private write(text: string): Promise<void> {
     const { connection } = this
     return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * Tool servers (Model Context Protocol) from the settings: programs that run beside a turn, behind the same start barrier and in
- * a recorded process group, so that a crash leaves none. Their tools are named `server__tool`.
+ * The tool servers (Model Context Protocol) of the settings: programs that run during a turn. Each starts behind the start
+ * barrier, in a recorded process group, so no server outlives a crash. Their tools are named `server__tool`.
  */
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
@@ -26,7 +26,7 @@ const START_MS_MAX = 30_000
 const STOP_GRACE_MS = 500
 const PAGES_MAX = 100
 
-/** Throws an Error that says which server does not start. */
+/** Throws an Error that names the server if it does not start. */
 export async function startToolServer(
   name: string,
   server: McpServer,
@@ -55,14 +55,14 @@ export async function startToolServer(
     }
   } catch (error) {
     await program.kill(0)
-    // It may be the server's own words.
+    // The message may be the server's own text, so it is reduced to one sentence.
     throw new Error(`the tool server ${name} does not start: ${describeFailure(error).message}`)
   } finally {
     signal.removeEventListener('abort', kill)
   }
 }
 
-/** They may come in pages. */
+/** Reads all pages of the server's list. */
 async function listTools(client: Client): Promise<Awaited<ReturnType<Client['listTools']>>['tools']> {
   const first = await client.listTools(undefined, { timeout: START_MS_MAX })
   const { tools } = first
@@ -90,7 +90,7 @@ function serverTool(
     name: `${server}__${tool}`,
     description,
     input_schema: schema,
-    // A server's word that it only reads is a hint from a stranger.
+    // A server may claim that its tool is read-only, but it is not trusted.
     kind: 'changes',
     async run(input, { signal }) {
       if (process.hasEnded) throw new ProcessEnd(`the tool server ${server} has ended`, 'failed')
@@ -134,7 +134,7 @@ function transportOver(program: LaunchedProgram): Transport {
           receive(transport, held.subarray(0, lf))
           held = held.subarray(lf + 1)
         }
-        // A server that never ends its line would fill the memory.
+        // A line without an end would fill the memory.
         if (held.length > limits.toolOutputBytesMax) void program.kill(0)
       })
       void program.exited.then(() => transport.onclose?.())

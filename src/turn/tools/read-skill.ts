@@ -1,4 +1,4 @@
-/** `read_skill`: the body of a skill that the prompt lists. Skills may lie outside the workspace, in the home. */
+/** `read_skill`: the text of a skill that the prompt lists. `read_file` cannot reach the skills in the home. */
 import { limits } from '../../limits.js'
 import { findSkill } from '../prompt/prompt.js'
 import { type Tool, textField } from './tool.js'

@@ -1,16 +1,15 @@
 /**
- * The tools of the tree, served to the program of an agent provider by the holder of the agent itself: so that each call
- * is recorded in the caller's log by its one writer. `substrat mcp` is the way there for a program that speaks MCP.
+ * Serves the tree tools to an agent program. The agent's holder serves them, so the one writer of the agent's log records
+ * each call. A program that speaks MCP connects through `substrat mcp`.
  *
- * The socket is named by the run: whoever calls after its holder died finds nobody behind it, and another run's holder
- * behind another name.
+ * The socket's name contains the run. A program that outlives its holder cannot connect, not even to the holder of a later
+ * run, whose socket has another name.
  */
 import type { ToolDefinition } from '../../provider/contract.js'
 import type { Session } from '../../session/session.js'
 import type { FileStore } from '../../storage/store.js'
 import type { ToolCaller } from './tool.js'
 
-/** Serves until it is closed. */
 export async function serveTools(
   store: FileStore,
   session: Session,
@@ -19,7 +18,7 @@ export async function serveTools(
 ): Promise<{ close(): void }> {
   const runId = session.state.run?.run_id ?? ''
   return store.serveSocket(session.id, runId, async (connection) => {
-    // Not before somebody calls: most programs never do.
+    // Loaded at the first connection: most programs never connect.
     const { serveMcp: speakMcp } = await import('./mcp-server.js')
     await speakMcp(connection, definitions, call)
   })

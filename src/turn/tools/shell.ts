@@ -1,11 +1,11 @@
-/** `shell`: a command in the workspace, in a process group of its own that never outlives the call. */
+/** `shell`: runs a command in the workspace, in its own process group. The group never outlives the call. */
 import { limits } from '../../limits.js'
 import { fatalSignalOf } from '../../provider/deaths.js'
 import type { LaunchedProgram } from '../../provider/host-contract.js'
 import { ProcessEnd, type Tool, textField } from './tool.js'
 
 const TERMINATE_MS = 500
-/** How long output may still come after the command's exit, from what it left running. */
+/** After the command's exit, how long to read output of processes that it left running. */
 const DRAIN_MS = 100
 
 export const shell: Tool = {
@@ -45,7 +45,7 @@ function killOnAbort(program: LaunchedProgram, signal: AbortSignal): { close(): 
   return { close: () => signal.removeEventListener('abort', kill) }
 }
 
-/** stdout and stderr as they come; what is over the bound is read and left out, so that the program is not held up. */
+/** Collects stdout and stderr in order of arrival. Output over the bound is read and dropped, so the program does not block. */
 function gather(program: LaunchedProgram): () => Buffer {
   const pieces: Buffer[] = []
   let bytes = 0
@@ -71,7 +71,7 @@ function untilDrained(program: LaunchedProgram): Promise<unknown> {
   return Promise.race([Promise.all(ended), untilQuiet()])
 }
 
-/** The pause, and then one look at the pipes: a process that was itself held up may find its timers due before its input. */
+/** Waits, then reads the pipes once more: if our own process was delayed, its timers run before pending input. */
 function untilQuiet(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(() => setImmediate(() => setImmediate(resolve)), DRAIN_MS)

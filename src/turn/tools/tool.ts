@@ -1,4 +1,4 @@
-/** What a tool is. */
+/** The types of a tool, and checks of its input. */
 import type { JsonObject, ToolDefinition } from '../../provider/contract.js'
 import type { LaunchCommand, LaunchedProgram } from '../../provider/host-contract.js'
 import type { NewRecord } from '../../session/records.js'
@@ -6,22 +6,24 @@ import type { TreePorts } from './tree-ports.js'
 
 export interface Tool extends ToolDefinition {
   /**
-   * `reads`: changes nothing, runs freely, and again after a crash. `own`: changes only this home, by ids that follow from
-   * the call: asked about unless allowed, and run again after a crash. `changes`: asked about unless allowed. `program`: it
-   * changes things and is a process. `ask`: answered by a person.
+   * - `reads`: changes nothing. Needs no approval. Runs again after a crash.
+   * - `own`: changes only this home, under ids derived from the call. Needs approval unless allowed. Runs again after a crash.
+   * - `changes`: needs approval unless allowed. Does not run again after a crash.
+   * - `program`: like `changes`, and starts a process.
+   * - `ask`: a person answers.
    */
   kind: 'reads' | 'own' | 'changes' | 'program' | 'ask'
-  /** Whether it waits for others, so that only the turn's own time bounds it. */
+  /** Whether it waits for other agents. Then only the turn's timeout bounds it. */
   waits?: boolean
-  /** Throws an Error whose message is told to the model as the result. */
+  /** Throws an Error whose message becomes the result for the model. */
   run(input: JsonObject, context: ToolContext): Promise<string | Buffer | ToolAnswer>
 }
 
-/** What a tool throws whose process has ended otherwise than well, with what it said. */
+/** Thrown if a tool's process failed or was killed. The message has its output. */
 export class ProcessEnd extends Error {
   constructor(
     message: string,
-    /** `killed`: by a signal that was not ours. */
+    /** `killed`: by a signal that substrat did not send. */
     readonly end: 'failed' | 'killed',
   ) {
     super(message)
@@ -31,24 +33,24 @@ export class ProcessEnd extends Error {
 export interface ToolAnswer {
   content: string
   is_error?: boolean
-  /** What the call does to its own agent: durable in one batch with the result. */
+  /** The call's effects on its own agent, durable in one batch with the result. */
   records?: NewRecord[]
-  /** The agent is done with this, its last reply. */
+  /** The agent's last reply. If set, the agent is done. */
   ends?: string
-  /** Whether what it waits for is still to come. Where the turn stops for now, the call is run again when it continues. */
+  /** Whether the awaited reply is still to come. If the turn is interrupted, the call runs again when the turn continues. */
   isOpen?: boolean
 }
 
 export interface ToolContext {
   workspace: string
-  /** Aborted when the turn is stopped or the tool's time is over. */
+  /** Aborted when the turn is stopped or the tool times out. */
   signal: AbortSignal
-  /** Starts the program of this call: it runs once its process group is on disk. */
+  /** Starts the program of this call. It begins to run once its process group is durable. */
   launch(command: LaunchCommand): Promise<LaunchedProgram>
-  /** Where the agent's skills are; see `prompt`. */
+  /** The home's root, with the user's skills (see `prompt.ts`). */
   home: string
   call: CallContext
-  /** Whether the run may use that tool without anybody being asked about it. */
+  /** Whether the run may use that tool without approval. */
   isAllowed(tool: string): boolean
   tree: TreePorts
 }
@@ -57,22 +59,21 @@ export interface CallContext {
   run_id: string
   call_id: string
   /**
-   * The one place in all logs where the call was made: what it makes and sends has ids that follow from this. Not from
-   * the run, which a crash may have ended, with the call left to the run that goes on; nor from `call_id` alone, which
-   * some models give again.
+   * The call's unique place in all logs. The ids of agents and messages that the call creates are derived from it. The run's
+   * id would not do: after a crash the call may continue in another run. Nor would `call_id`, which some models reuse.
    */
   made_at: string
-  /** What the run may do without being asked about. */
+  /** The tools that the run may use without approval. */
   allow: string[]
-  /** Whether a process that is gone may have run it, or a part of it, before. */
+  /** Whether a dead process may have run the call before, completely or in part. */
   isRepeat: boolean
-  /** Whether a person has read this very call and let it through. */
+  /** Whether a person approved this call. */
   isApproved?: boolean
 }
 
 /**
- * A call by the program of an agent provider: settled once its result is durable. `signal`: whoever called has taken it
- * back, or is gone.
+ * Runs a call of an agent program. Resolves once the result is durable. `signal`: aborted when the program cancels the call
+ * or disconnects.
  */
 export type ToolCaller = (
   name: string,
@@ -92,7 +93,7 @@ export function optionalText(input: JsonObject, field: string): string | null {
   return input[field] === undefined || input[field] === null ? null : textField(input, field)
 }
 
-/** A number of seconds, as milliseconds; null where it is missing. */
+/** A field in seconds, as milliseconds; null if it is missing. */
 export function optionalSeconds(input: JsonObject, field: string): number | null {
   const value = input[field]
   if (value === undefined || value === null) return null

@@ -1,4 +1,4 @@
-/** The tools of a turn: the built-in ones, and those of tool servers, which are started when the model is first asked. */
+/** The tools of a turn: the built-in ones and those of tool servers, which start before the first request to the model. */
 
 import { SubstratError } from '../../errors.js'
 import { limits } from '../../limits.js'
@@ -33,14 +33,14 @@ import { spawnAgent } from './tree/spawn-agent.js'
 import type { TreePorts } from './tree-ports.js'
 
 export interface ToolResult {
-  /** What the model is given. */
+  /** The result as the model receives it. */
   content: string
   is_error: boolean
-  /** The whole output, where `content` is a part of it. */
+  /** The whole output if `content` is only an excerpt. */
   whole: Buffer | null
-  /** It was stopped before its end: nothing of it is to go on. */
+  /** Whether the tool was stopped before its end: none of its processes may keep running. */
   isStopped?: boolean
-  /** How its process ended, where that is all that its error says. */
+  /** How its process ended, if the error is a `ProcessEnd`. */
   end?: ProcessEnd['end']
   /** See `ToolAnswer`. */
   records?: NewRecord[]
@@ -51,17 +51,17 @@ export interface ToolResult {
 export interface ToolboxOptions {
   workspace: string
   home: string
-  /** A tool that takes longer is stopped. */
+  /** A tool that runs longer is stopped. */
   timeoutMs: number
   servers: Record<string, McpServer>
   tree: TreePorts
-  /** A sentence for the person. */
+  /** Receives a sentence for the user. */
   note?(text: string): void
 }
 
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/
 
-/** The tools that every agent has, whatever its provider (docs/tools.md). */
+/** The tools that every agent has, with any provider (docs/tools.md). */
 const TREE_TOOLS: Tool[] = [
   spawnAgent,
   sendMessage,
@@ -98,29 +98,29 @@ export class Toolbox {
     return [...this.tools.values()].map(definitionOf)
   }
 
-  /** What an agent's own program is offered: it has tools of its own for the rest. */
+  /** The tools offered to an agent program, which has tools of its own for the rest. */
   get treeDefinitions(): ToolDefinition[] {
     return TREE_TOOLS.map(definitionOf)
   }
 
-  /** Why an agent's program may not call the tool; undefined where it may. Nobody can be asked in the middle of its turn. */
+  /** Why an agent program may not call the tool; undefined if it may. Its turn cannot wait for an approval. */
   whyNot(name: string, allow: string[]): string | undefined {
     if (!TREE_TOOLS.some((tool) => tool.name === name)) return `There is no tool ${name}.`
     if (this.policy.kindOf(name) === 'reads' || isAllowed(allow, name, this.policy)) return undefined
     return `${name} is not allowed to this agent: that takes --allow ${name}, or --allow tree, at spawn, set or send.`
   }
 
-  /** Whether an agent's program is worth a server of these tools: it waits for that at each start of its own. */
+  /** Whether to offer an agent program a server of these tools, for which it waits at each of its starts. */
   offers(allow: string[]): boolean {
     return TREE_TOOLS.some(({ name, kind }) => kind === 'own' && isAllowed(allow, name, this.policy))
   }
 
-  /** Whether it waits for others, so that its turn need not keep its slot. */
+  /** Whether the tool waits for other agents, so that its turn can release its slot. */
   isWaiting(name: string): boolean {
     return this.tools.get(name)?.waits === true
   }
 
-  /** Starts the tool servers, once. `launch` records each before it runs. A server that does not start has no tools. */
+  /** Starts the tool servers, once. `launch` records each before it runs. If a server fails to start, its tools are missing. */
   async start(
     launch: (server: string, command: LaunchCommand) => Promise<LaunchedProgram>,
     signal: AbortSignal,
@@ -143,12 +143,12 @@ export class Toolbox {
     }
   }
 
-  /** Whether it is there to be run, now. */
+  /** Whether the tool exists. A server's tools do so once the server has started. */
   has(name: string): boolean {
     return this.tools.has(name)
   }
 
-  /** One tool that a model's API refuses would be every request refused. */
+  /** Adds a server's tool. A name that the model's API refuses would make it refuse every request. */
   private take(tool: Tool, note: (text: string) => void): void {
     if (!TOOL_NAME.test(tool.name))
       note(`the tool ${plainSentence(tool.name).slice(0, 100)} is left out: no model takes such a name`)
@@ -163,8 +163,9 @@ export class Toolbox {
   }
 
   /**
-   * An error is a result, but for two that end the turn as any failure of storage does: those of `launch` to record, and
-   * of a tool that writes in this home. Whether its message is there nobody knows then; it runs again with the same ids.
+   * Runs a call. An error becomes the result, except a storage failure of an `own` tool, which ends the turn. Whether that
+   * tool's write is durable is unknown then, so the call runs again with the same ids. ToolRuns handles a failure to record
+   * a launched program.
    */
   async run(
     call: ToolCall,
@@ -211,7 +212,7 @@ function isStorageFailure(error: unknown): boolean {
   return error instanceof SubstratError && ['STORAGE_FAILED', 'SYNC_FAILED'].includes(error.code)
 }
 
-/** A tool that was told to stop is waited for this long; a program is killed within it. */
+/** How long a tool has to end after a stop; a program is killed sooner. */
 const STOP_MS_MAX = 3000
 
 function whenLate(stop: AbortSignal): Promise<never> {
@@ -238,7 +239,7 @@ function failedResult(content: string): ToolResult {
   return { content, is_error: true, whole: null }
 }
 
-/** The beginning and the end of what is too long: a build's errors are at its end, a file's sense at its beginning. */
+/** Shortens a long output to its beginning and end: a file's purpose is at its beginning, a build's errors at its end. */
 export function cappedResult(output: Buffer, is_error: boolean): ToolResult {
   const max = limits.toolResultBytesMax
   if (output.length <= max) return { content: output.toString('utf8'), is_error, whole: null }

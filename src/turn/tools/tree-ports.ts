@@ -1,24 +1,24 @@
-/** What the tools of the agent tree need of the outside: the caller's own session, and what only dispatch can do. */
+/** The services that the tree tools need: the caller's session, and functions of dispatch. */
 import type { ProviderSettings } from '../../provider/contract.js'
 import type { Session } from '../../session/session.js'
 import type { TreeBounds } from '../../tree/create-agent.js'
 
 export interface TreePorts {
-  /** The caller's. Only its holder writes in it. */
+  /** The calling agent's session. Only its holder writes to it. */
   session: Session
   bounds: TreeBounds
-  /** What lock files say of us. */
+  /** The command that our lock files name. */
   command: string
-  /** Mail was stored for that agent: it gets its turn, in this process or by whoever holds it. */
+  /** To call after mail was stored for that agent: this process or the agent's holder then runs it. */
   wake(agentId: string): void
   /**
-   * Gives the other agent its turns, here or by whoever holds it, until `isAnswered`. Undefined then; else why the answer
-   * does not come for now.
+   * Runs the other agent, here or in its holder, until `isAnswered`. Returns undefined then, or else the reason why no
+   * answer can come now.
    */
   runUntil(agentId: string, isAnswered: () => boolean, signal: AbortSignal): Promise<string | undefined>
   /**
-   * Throws where the provider is not there, or says that it cannot work so; and unless `isFree` also where it is one that
-   * runs programs or has secrets to send somewhere: what that does, its options say.
+   * Throws if the provider does not exist or refuses the settings. Unless `isFree`, also throws for a provider that runs
+   * programs or has secrets, because its options choose what runs and where the secrets go.
    */
   checkProvider(provider: string, settings: ProviderSettings, isFree: boolean): Promise<void>
 }

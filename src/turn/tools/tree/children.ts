@@ -1,4 +1,4 @@
-/** Tools for an agent's children: looking at them, and saying when they may work; and `complete`, for those that have none. */
+/** Tools that inspect and control an agent's children; and `complete`, which requires that it has no living ones. */
 import { countPending } from '../../../mail/inbox.js'
 import type { Control } from '../../../mail/message.js'
 import type { JsonObject } from '../../../provider/contract.js'
@@ -117,7 +117,7 @@ function statusesOf(on: unknown): WatchedStatus[] {
   return STATUSES.filter((status) => wanted.includes(status))
 }
 
-/** What is asked of a child goes into its inbox: whoever has it obeys it, at the end of its turn at the latest. */
+/** A control goes into the child's inbox. The child's holder applies it, at the end of its turn at the latest. */
 function control(
   name: string,
   description: string,

@@ -1,4 +1,4 @@
-/** What the tools that write to other agents have in common: whom they mean, what they send, and the wait for a reply. */
+/** Shared parts of the tools that write to other agents: the recipient, the message, and the wait for a reply. */
 import { parseTime } from '../../../clock.js'
 import { OPERATOR } from '../../../format.js'
 import { messagesIn } from '../../../mail/inbox.js'
@@ -14,7 +14,7 @@ import { checkIsChild, checkMayWrite, resolveRelative } from '../../../tree/rela
 import { beginWait } from '../../../tree/waits.js'
 import { optionalSeconds, optionalText, type ToolAnswer, type ToolContext, textField } from '../tool.js'
 
-/** The agent, or the operator, that `to` names, where the caller may write to it. */
+/** The agent or operator that `to` names. Throws if the caller may not write to it. */
 export function recipientOf(input: JsonObject, { tree }: ToolContext): string {
   const { store, state } = tree.session
   const to = resolveRelative(store, state, textField(input, 'to'))
@@ -36,7 +36,7 @@ export function childOf(input: JsonObject, { tree }: ToolContext, verb: string):
   return child
 }
 
-/** Sends it; its id follows from the call, so that sending again after a crash sends it once. */
+/** Sends a message. Its id is derived from the call, so a repeat after a crash sends no second message. */
 export function sendFrom(
   { tree, call }: ToolContext,
   message: Pick<Draft, 'to' | 'kind' | 'content'> & Partial<Draft>,
@@ -53,7 +53,7 @@ export function sendFrom(
   return draft.message_id
 }
 
-/** `not_before` or `delay_seconds`; null for at once. */
+/** The time of `not_before` or `delay_seconds`; null: deliver at once. */
 export function timeOf(input: JsonObject): DueTime | null {
   const at = optionalText(input, 'not_before')
   const delayMs = optionalSeconds(input, 'delay_seconds')
@@ -63,7 +63,7 @@ export function timeOf(input: JsonObject): DueTime | null {
   return { at: time, clock: null }
 }
 
-/** Waits in place for the reply to a request. Throws DEADLOCK before it is sent. */
+/** Sends a request and waits for its reply. If the wait would deadlock, throws DEADLOCK before sending. */
 export async function awaitReply(context: ToolContext, to: string, send: () => string): Promise<ToolAnswer> {
   const { tree, signal } = context
   const { session } = tree
@@ -89,8 +89,8 @@ export async function awaitReply(context: ToolContext, to: string, send: () => s
 }
 
 /**
- * Of a call that a dead process had begun: the reply, where it is there already. Whoever gave it may be terminated since,
- * and its name another's.
+ * The reply to a call that a dead process had begun, if it has arrived. The search does not resolve the recipient's name:
+ * the recipient may be terminated by now and its name reused.
  */
 export function earlierReply(context: ToolContext): ToolAnswer | undefined {
   const { tree, call } = context
@@ -102,7 +102,7 @@ export function earlierReply(context: ToolContext): ToolAnswer | undefined {
   return undefined
 }
 
-/** The response, or the error, to a request, where it is in the inbox; none of `earlier`. */
+/** The response or error to a request, if it is in the inbox. Messages with ids in `earlier` do not count. */
 export function replyIn(
   store: FileStore,
   agentId: string,
@@ -120,7 +120,7 @@ function isReply({ kind }: Message): boolean {
   return kind === 'response' || kind === 'error'
 }
 
-/** The reply is delivered by the very batch that has it as the result of the call. */
+/** The batch with the call's result also has the reply's delivery, so a crash can neither lose nor repeat it. */
 function answerWith({ call }: ToolContext, reply: Message): ToolAnswer {
   const { message_id, from, from_path, reply_to, content, created_at } = reply
   const isError = reply.kind === 'error'

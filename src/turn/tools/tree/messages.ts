@@ -1,4 +1,4 @@
-/** Tools that write to other agents, and look at what others wrote. */
+/** Tools that send messages to other agents and show the inbox. */
 
 import { SubstratError } from '../../../errors.js'
 import { replyId } from '../../../mail/answers.js'
@@ -58,7 +58,7 @@ function kindOf(input: JsonObject): 'request' | 'notification' | 'response' {
   throw new Error('kind is request, notification or response')
 }
 
-/** The reply to a request of this turn before the turn's end; any other is dropped. */
+/** Replies to a request of this turn before the turn's end. Any other response is dropped. */
 function respond(input: JsonObject, context: ToolContext): ToolAnswer {
   const { tree, call } = context
   const request = tree.session.state.run?.requests.find(({ message_id }) => message_id === input.reply_to)
@@ -102,7 +102,7 @@ export const broadcast: Tool = {
         sendFrom(context, { to: id, kind, content, not_before: due?.at ?? null, clock: due?.clock ?? null })
         return `${path}: sent as ${deriveId(context.call.made_at, id)}`
       } catch (error) {
-        // One that was terminated meanwhile, or whose inbox is full, keeps nobody else from it.
+        // A child that was terminated meanwhile or has a full inbox does not stop the broadcast.
         if (error instanceof SubstratError && error.exitStatus === 13) return `${path}: ${error.message}`
         throw error
       }

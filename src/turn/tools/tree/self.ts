@@ -1,4 +1,4 @@
-/** Tools by which an agent changes what its own log says of it: each is one batch with the result of its call. */
+/** Tools that change the agent's own state. The change and the call's result are one batch. */
 import { limits } from '../../../limits.js'
 import { dueAfter } from '../../../session/durations.js'
 import { deriveId } from '../../../session/ids.js'

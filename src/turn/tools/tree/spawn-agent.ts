@@ -1,4 +1,4 @@
-/** `spawn_agent`: a child, with what its parent may do or less. */
+/** `spawn_agent`: creates a child whose rights are at most its parent's. */
 import { posix } from 'node:path'
 import { isDirectory } from '../../../files/user-files.js'
 import { isInWorkspace } from '../../../files/workspace.js'
@@ -64,7 +64,7 @@ async function create(id: string, input: JsonObject, context: ToolContext): Prom
     options: { ...(isSame ? state.options : {}), ...options },
     workspace: workspaceOf(input, context),
   }
-  // What is the parent's own has been allowed to it; only what differs can be more.
+  // The parent already has its own provider and options; only different ones could give the child more rights.
   const isOwn = isSame && Object.keys(options).length === 0
   await tree.checkProvider(provider, settings, isOwn || isTrusted(call))
   const allow = rightsOf(input.allow, context)
@@ -82,12 +82,12 @@ async function create(id: string, input: JsonObject, context: ToolContext): Prom
   await child.close(() => false)
 }
 
-/** Whoever may run any command, or has a person behind this very call, can do no more by way of a child. */
+/** A caller that may run any command gains nothing through a child. Neither does a call that a person approved. */
 function isTrusted({ allow, isApproved }: CallContext): boolean {
   return isApproved === true || allow.includes('all') || allow.includes('shell')
 }
 
-/** Within the parent's own: a child reads what is in its workspace without being asked about. */
+/** The child's workspace must be within the parent's, because an agent reads its workspace without approval. */
 function workspaceOf(input: JsonObject, { workspace, call }: ToolContext): string {
   const wanted = posix.resolve(workspace, optionalText(input, 'workspace') ?? '.')
   if (!isDirectory(wanted)) throw new Error(`the workspace ${wanted} is no directory`)
@@ -95,7 +95,7 @@ function workspaceOf(input: JsonObject, { workspace, call }: ToolContext): strin
   throw new Error(`the workspace ${wanted} is outside of yours: that takes --allow shell, or --allow all`)
 }
 
-/** A child may do what its parent may do, or less. */
+/** Throws if the child would have a right that its parent lacks. */
 function rightsOf(wanted: unknown, { call, isAllowed }: ToolContext): string[] {
   if (wanted === undefined || wanted === null) return call.allow
   if (!Array.isArray(wanted)) throw new Error('allow is a list of names of tools')
