@@ -65,6 +65,8 @@ export const limits = {
   metadataBytesMax: 16 * 1024,
   /** Attempts to go on by itself that added nothing, before a person has to ask. */
   barrenAttemptsMax: 2,
+  /** How long a delivery waits for a holder without a turn, such as `set`: it does not read the inbox afterwards. */
+  shortLockWaitMs: 2000,
   /** Turns that one command takes from the queue, after its own. */
   turnsDrainedMax: 100,
 } as const

@@ -7,7 +7,7 @@ import { readClock } from '../host/identity.js'
 import { type Loaded, load, loadFrom } from '../session/load.js'
 import { decodeSnapshot, snapshotOf } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
-import { waitIsGood } from '../session/status.js'
+import { openWait, waitIsGood } from '../session/status.js'
 import type { FileStore, LogReader, OpenedLog, Unframed } from '../storage/store.js'
 import { checkBesideLog } from './check-beside.js'
 import { checkKeys, checkKeysQuickly, type OpenKeys, openKeys } from './check-keys.js'
@@ -80,16 +80,16 @@ function checkAtRest(store: FileStore, state: State, hasTornTail: boolean, found
   if (hasTornTail) found('a truncated tail is removed by the next writer', 'the log ends in half a batch')
   if (state.state === 'active')
     found('an active session has a holder', `state is ${state.state}: its process is gone`)
-  const wait = state.run?.status === 'open' ? state.run.wait : null
+  const wait = openWait(state)
   if (wait !== null && !waitIsGood(state, wait, readClock()))
     found('a waiting run can still continue', 'its token is worth nothing any more, or its time is over')
   checkIdleMail(store, state, found)
 }
 
 /** A secret that somebody has must not be good for anything but what is asked now. */
-function checkTokens({ tokens, run }: State, found: AddFinding): void {
-  const awaited = run?.status === 'open' ? run.wait?.resume_token_id : undefined
-  const unawaited = tokens.filter(({ token_id, status }) => status === 'minted' && token_id !== awaited)
+function checkTokens(state: State, found: AddFinding): void {
+  const awaited = openWait(state)?.resume_token_id
+  const unawaited = state.tokens.filter(({ token_id, status }) => status === 'minted' && token_id !== awaited)
   if (unawaited.length > 0)
     found('a valid token belongs to the open wait', unawaited.map(({ token_id }) => token_id).join(', '))
 }

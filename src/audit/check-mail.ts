@@ -1,8 +1,8 @@
 /** The part of the audit that is about mail: what is delivered, what is owed, and what recovery finds by its marker. */
 import { damagedMail, damagedOperatorMail, messagesIn } from '../mail/inbox.js'
+import { holdsStored, reasonToVisit } from '../recovery/visit-reason.js'
 import { isDeferred } from '../session/fold/mail.js'
 import type { State } from '../session/state.js'
-import { isInterrupted, needsPerson } from '../session/status.js'
 import type { FileStore } from '../storage/store.js'
 import type { AddFinding } from './finding.js'
 
@@ -37,14 +37,12 @@ export function checkIdleMail(store: FileStore, state: State, found: AddFinding)
   const unanswered = [...pending.map(({ message_id }) => message_id), ...toReturn]
   if (state.state === 'terminated' && unanswered.length > 0)
     found('mail to a terminated agent is returned', unanswered.join(', '))
-  checkMarker(store, state, unanswered.length > 0, found)
+  checkMarker(store, state, found)
 }
 
 /** Once every agent was looked at under this start of the kernel, recovery goes by the markers alone. */
-function checkMarker(store: FileStore, state: State, hasMail: boolean, found: AddFinding): void {
-  const isUnfinished = state.run?.status === 'open' || isInterrupted(state) || needsPerson(state)
-  const wantsTurn = state.state !== 'terminated' && (state.isPoked || state.reminders.length > 0)
-  const needsVisit = hasMail || state.owes.length > 0 || isUnfinished || wantsTurn
+function checkMarker(store: FileStore, state: State, found: AddFinding): void {
+  const needsVisit = reasonToVisit(store, state, (id) => holdsStored(store, id)) !== undefined
   if (needsVisit && store.boots.isScanned() && !store.isMarked(state.id))
     found('an agent with pending work is marked', 'its marker is missing')
 }

@@ -7,17 +7,15 @@ import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
 import { limits } from '../limits.js'
 import { hasControls, hasDueMail } from '../mail/inbox.js'
-import { openForRead } from '../session/load.js'
-import type { State } from '../session/state.js'
+import { readableState } from '../session/peek-state.js'
+import { isAtWork } from '../session/status.js'
 import { visitAndAdvance } from './advance.js'
 import type { Context, Deliveries, DeliveryPolicy } from './context.js'
 import type { OnOutcome, Outcome } from './outcome.js'
 import { runUntil } from './run-until.js'
 import { TurnBudget } from './turn-budget.js'
 import { type TurnKind, turnObstacle } from './turn-obstacle.js'
-
-/** How long a holder that has no turn, such as `set`, is waited for: it does not look at the inbox after itself. */
-const SHORT_LOCK_WAIT_MS = 2000
+import { deliveryWaitMs } from './visit.js'
 
 /** Turns of one agent before the others that wait get theirs. */
 const TURNS_AT_ONCE = 10
@@ -123,7 +121,7 @@ class CommandDeliveries implements Deliveries {
   }
 
   private async deliver(agentId: string): Promise<void> {
-    const waitMs = this.hasTurn(agentId) ? 0 : SHORT_LOCK_WAIT_MS
+    const waitMs = deliveryWaitMs(readableState(this.ctx.store, agentId))
     try {
       const budget = new TurnBudget(TURNS_AT_ONCE, this.budget)
       const turns = await visitAndAdvance(this.ctx, agentId, { waitMs, budget })
@@ -142,12 +140,13 @@ class CommandDeliveries implements Deliveries {
   }
 
   private hasTurn(agentId: string): boolean {
-    return this.stateOf(agentId)?.run?.status === 'open'
+    const state = readableState(this.ctx.store, agentId)
+    return state !== undefined && isAtWork(state)
   }
 
   hasWork(agentId: string): boolean {
     const { store } = this.ctx
-    const state = this.stateOf(agentId)
+    const state = readableState(store, agentId)
     if (state === undefined || state.state === 'terminated') return false
     try {
       const mayTake = (turn: TurnKind): boolean => turnObstacle(state, turn) === undefined
@@ -157,15 +156,6 @@ class CommandDeliveries implements Deliveries {
       // What cannot be looked at may be owed: the visit says what is wrong with it.
       if (error instanceof SubstratError) return true
       throw error
-    }
-  }
-
-  private stateOf(agentId: string): State | undefined {
-    try {
-      return openForRead(this.ctx.store, agentId)?.state
-    } catch {
-      // The visit says what is wrong with it.
-      return undefined
     }
   }
 }

@@ -16,7 +16,7 @@ import {
   stopKeptServer,
 } from '../provider/kept-server.js'
 import { send } from '../provider/process-group.js'
-import { openForRead } from '../session/load.js'
+import { readableState } from '../session/peek-state.js'
 import { openForAppend, type Session } from '../session/session.js'
 import type { RecordedServer } from '../session/state.js'
 import type { ServerUse } from '../storage/store.js'
@@ -59,16 +59,12 @@ export async function stopAllKeptServers(ctx: Context): Promise<void> {
 }
 
 function isGone({ store }: Context, agentId: string): boolean {
-  try {
-    return !store.hasAgent(agentId) || openForRead(store, agentId)?.state.state === 'terminated'
-  } catch {
-    return false
-  }
+  return !store.hasAgent(agentId) || readableState(store, agentId)?.state === 'terminated'
 }
 
 async function isCounted(ctx: Context, agentId: string): Promise<boolean> {
   if (!ctx.store.hasAgent(agentId)) ctx.store.keptServers.forget(agentId)
-  const known = keptServerOf(ctx, agentId)
+  const known = readableState(ctx.store, agentId)?.warm
   if (isAliveHere(ctx, known)) return true
   if (known !== undefined && isServerElsewhere(ctx.store, agentId, known)) return false
   // It may be about to be started: then its lock is held.
@@ -83,15 +79,6 @@ async function isCounted(ctx: Context, agentId: string): Promise<boolean> {
 
 function isAliveHere({ store }: Context, warm: RecordedServer | undefined): boolean {
   return warm !== undefined && isServerAlive(store.root, warm)
-}
-
-function keptServerOf({ store }: Context, agentId: string): RecordedServer | undefined {
-  try {
-    return openForRead(store, agentId)?.state.warm
-  } catch {
-    // Damaged: the next visit says so.
-    return undefined
-  }
 }
 
 /** False where it is in use, or runs on. One that has ended meanwhile, by itself or by its agent, is gone as well. */

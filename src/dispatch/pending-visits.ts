@@ -1,26 +1,13 @@
 /** Which agents need a visit: for commands that cron or the boot starts. */
+import { reasonToVisit } from '../recovery/visit-reason.js'
 import type { State } from '../session/state.js'
-import { isInterrupted, needsPerson } from '../session/status.js'
 import type { FileStore } from '../storage/store.js'
 import { lockRoots } from '../tree/children.js'
 import type { Context } from './context.js'
 
 /** Whether the agent needs another visit, so that its marker stays. */
 export function needsVisit(store: FileStore, state: State): boolean {
-  if (state.owes.length > 0) return true
-  const { mail } = store
-  if (state.state === 'terminated')
-    return mail.ids(state.id).length > 0 || mail.idsToReturn(state.id).length > 0
-  return (
-    // Also of a message that is delivered, until its file is removed (row K).
-    mail.holdsAny(state.id) ||
-    state.run?.status === 'open' ||
-    isInterrupted(state) ||
-    // Recovery goes on with none of these by itself, and reports each until a person decides.
-    needsPerson(state) ||
-    state.isPoked ||
-    state.reminders.length > 0
-  )
+  return reasonToVisit(store, state) !== undefined
 }
 
 /**

@@ -7,7 +7,7 @@
 import { shellWord } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import type { State, Wait } from '../session/state.js'
-import { isBesideProgram, isDue, isExhausted } from '../session/status.js'
+import { isBesideProgram, isDue, isExhausted, openWait } from '../session/status.js'
 
 /**
  * `mail`: a turn of its own for a pending message. `message`: one for a message that a person sends now. `continuation`: the
@@ -43,7 +43,7 @@ export function turnObstacle(state: State, turn: TurnKind, now = readClock): Obs
   if (state.state === 'terminated') return { kind: 'terminated', next: null }
   const word = shellWord(state.path)
   const resume = `substrat resume ${word}`
-  const wait = state.run?.status === 'open' ? state.run.wait : null
+  const wait = openWait(state)
   // Mail has its turn after the one that is parked, also where that may be continued by now.
   if (wait !== null && turn !== 'message' && (turn === 'mail' || !isDue(wait, now())))
     return { kind: 'wait', wait, next: nextOfWait(wait, word) }

@@ -6,7 +6,7 @@ import { readRecord, readRecordText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
 import type { AgentSummary } from '../session/snapshot-layout.js'
 import type { Location, Run, RunStatus, SessionState, State, Wait } from '../session/state.js'
-import type { Status } from '../session/status.js'
+import { openWait, type Status } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import type { FileStore } from '../storage/store.js'
 
@@ -104,8 +104,7 @@ function logOf(store: FileStore, agentId: string): LogAccess {
 
 /** What the run waits for; null where it waits for nothing. */
 function viewWait(state: State, run: Run | PastRun | null, log: LogAccess): WaitView | null {
-  const wait =
-    run?.run_id === state.run?.run_id && state.run?.status === 'open' ? (state.run?.wait ?? null) : null
+  const wait = run?.run_id === state.run?.run_id ? openWait(state) : null
   if (wait === null) return null
   const record = log.recordAt(wait.at)
   const asks = record?.kind === 'run.waiting' ? (record.asks ?? []) : []

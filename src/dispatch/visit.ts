@@ -4,11 +4,13 @@
  * What is on disk if we die inside: the marker, and whatever records the work had made durable; the next visit settles it.
  */
 import { SubstratError } from '../errors.js'
+import { limits } from '../limits.js'
 import { controlRecords, removeDelivered, syncBeforeForgetting } from '../mail/inbox.js'
 import { type SettleResult, settle } from '../recovery/settle.js'
+import { restRecords } from '../recovery/settlement.js'
 import { openForAppend, type Session } from '../session/session.js'
-import type { Run } from '../session/state.js'
-import { isInterrupted } from '../session/status.js'
+import type { Run, State } from '../session/state.js'
+import { isAtWork, isInterrupted } from '../session/status.js'
 import { beginWait } from '../tree/waits.js'
 import type { Context } from './context.js'
 import { limitKeptServers } from './kept-servers.js'
@@ -68,6 +70,11 @@ async function withSession<T>(
   })
 }
 
+/** How long a delivery waits for the agent's lock. A holder with a turn reads the inbox after it; any other does not. */
+export function deliveryWaitMs(state: State | undefined): number {
+  return state !== undefined && isAtWork(state) ? 0 : limits.shortLockWaitMs
+}
+
 /** Carries out what needs no turn. */
 export function applyControls(session: Session): void {
   if (session.state.state === 'terminated') return
@@ -106,7 +113,7 @@ async function toItsEnd<T>(ctx: Context, session: Session, work: () => Promise<T
     await flushOutbox(ctx, session, true)
     // Also a reply that a call found there, as the one that it was run again for: no marker brings anybody back for it.
     removeDelivered(session)
-    suspendIfIdle(session)
+    session.append(restRecords(session.state, 'idle'))
     await session.close((state) => needsVisit(ctx.store, state))
     return result
   } catch (error) {
@@ -116,16 +123,10 @@ async function toItsEnd<T>(ctx: Context, session: Session, work: () => Promise<T
   }
 }
 
-function suspendIfIdle(session: Session): void {
-  const { state, run } = session.state
-  if (state !== 'active' || (run?.status === 'open' && run.wait === null)) return
-  session.append([{ kind: 'session.suspended', reason: 'idle' }])
-}
-
 /** The error that is on its way says more than any that the clean end could add. */
 async function closeAfter(ctx: Context, session: Session): Promise<void> {
   try {
-    suspendIfIdle(session)
+    session.append(restRecords(session.state, 'idle'))
     await session.close((state) => needsVisit(ctx.store, state))
   } catch {
     await session.abandon()

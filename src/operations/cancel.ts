@@ -10,8 +10,8 @@ import { type AgentView, viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { bootId } from '../host/identity.js'
-import { openForRead } from '../session/load.js'
 import { readContinuedRun } from '../session/past-run.js'
+import { readableState } from '../session/peek-state.js'
 import type { NewRecord } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
 import { isUnfinished } from '../session/status.js'
@@ -95,12 +95,8 @@ function endOfInterrupted(state: State): NewRecord[] {
 
 /** A marker may stand where nothing runs, and an agent that cannot be read has no turn that could be cancelled. */
 function hasTurn(ctx: Context, agentId: string): boolean {
-  try {
-    const state = openForRead(ctx.store, agentId)?.state
-    return state !== undefined && isUnfinished(state)
-  } catch {
-    return false
-  }
+  const state = readableState(ctx.store, agentId)
+  return state !== undefined && isUnfinished(state)
 }
 
 async function cancel(ctx: Context, agentId: string): Promise<CancelledAgent> {

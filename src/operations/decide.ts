@@ -23,6 +23,7 @@ import { readContinuedRun } from '../session/past-run.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { State, TokenEntry, Wait } from '../session/state.js'
+import { openWait } from '../session/status.js'
 import {
   alreadyDecided,
   checkToken,
@@ -140,17 +141,17 @@ async function decidedBefore(
 }
 
 function waitOf(state: State, tokenId: string | null): Wait {
-  const { run } = state
-  if (run?.status !== 'open' || run.wait === null || run.wait.resume_token_id === null) {
+  const wait = openWait(state)
+  if (wait === null || wait.resume_token_id === null) {
     throw new SessionStateError(`${nameOf(state)} waits for no decision`, {
       hint: `see what it does: substrat show ${wordOf(state)}`,
       facts: { agent_id: state.id },
     })
   }
-  if (tokenId === null || tokenId === run.wait.resume_token_id) return run.wait
+  if (tokenId === null || tokenId === wait.resume_token_id) return wait
   throw new SubstratError('TOKEN_NOT_FOUND', `${nameOf(state)} does not wait for the token ${tokenId}`, {
-    hint: `it waits for ${run.wait.resume_token_id}: substrat show ${wordOf(state)}`,
-    facts: { agent_id: state.id, token_id: run.wait.resume_token_id },
+    hint: `it waits for ${wait.resume_token_id}: substrat show ${wordOf(state)}`,
+    facts: { agent_id: state.id, token_id: wait.resume_token_id },
   })
 }
 

@@ -3,7 +3,7 @@
 import type { Context } from '../dispatch/context.js'
 import { readState } from '../dispatch/read-state.js'
 import { type AgentView, viewAgent } from '../dispatch/view.js'
-import { visit } from '../dispatch/visit.js'
+import { deliveryWaitMs, visit } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
 import { post } from '../mail/post.js'
@@ -47,14 +47,10 @@ function senderOf(ctx: Context, agent: State, verb: string): { from: string; fro
   return { from: caller.id, from_path: caller.path }
 }
 
-/** How long a holder that has no turn is waited for: it may not look at the inbox again. */
-const SHORT_LOCK_WAIT_MS = 2000
-
-async function isObeyed(ctx: Context, { id, run }: State): Promise<boolean> {
+async function isObeyed(ctx: Context, state: State): Promise<boolean> {
   try {
     // A visit obeys by itself.
-    const waitMs = run?.status === 'open' && run.wait === null ? 0 : SHORT_LOCK_WAIT_MS
-    await visit(ctx, id, { waitMs, goesOn: false }, async () => undefined)
+    await visit(ctx, state.id, { waitMs: deliveryWaitMs(state), goesOn: false }, async () => undefined)
     return true
   } catch (error) {
     if (error instanceof SubstratError && error.code === 'LOCKED') return false

@@ -10,6 +10,7 @@ import { failureOfLatest, wasStopped } from '../dispatch/outcome.js'
 import { markAgain, unmarkAbsent, withPendingAgents } from '../dispatch/pending-visits.js'
 import { type ResultEnd, resultEnd } from '../dispatch/result-end.js'
 import { TurnBudget } from '../dispatch/turn-budget.js'
+import { turnObstacle } from '../dispatch/turn-obstacle.js'
 import { type RunView, viewRun } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
@@ -18,9 +19,8 @@ import { limits } from '../limits.js'
 import { stopKeptServer } from '../provider/kept-server.js'
 import type { SettleResult } from '../recovery/settle.js'
 import { RECOVERY_TABLE, type Row } from '../recovery/table.js'
-import { openForRead } from '../session/load.js'
+import { readableState } from '../session/peek-state.js'
 import type { Session } from '../session/session.js'
-import type { State } from '../session/state.js'
 import { isInterrupted, needsPerson } from '../session/status.js'
 import { resolveAgent } from '../tree/names.js'
 import { recoveryText } from './recovery-text.js'
@@ -132,7 +132,13 @@ async function recoverOne(ctx: Context, agentId: string, goesOn: boolean): Promi
     const outcome = error.code === 'LOCKED' ? 'held' : 'failed'
     const failure = outcome === 'held' ? undefined : error
     const words = outcome === 'held' ? 'held by a living process' : 'cannot be recovered'
-    const facts = { agent: agentId, name: nameIn(ctx, agentId), row: null, outcome, run: null } as const
+    const facts = {
+      agent: agentId,
+      name: readableState(ctx.store, agentId)?.name ?? null,
+      row: null,
+      outcome,
+      run: null,
+    } as const
     return recoveredResult(facts, failure, words)
   }
 }
@@ -169,11 +175,12 @@ async function recoverSession(
  * about what it asked for. It continues as soon as anything asks for its reply, and nobody is told of an error until then.
  */
 function isLeft(ctx: Context, agentId: string): boolean {
-  const state = stateIn(ctx, agentId)
+  const state = readableState(ctx.store, agentId)
   if (state === undefined || state.parent === null) return false
   return (state.run?.requests ?? []).some(({ from }) => {
-    const asker = from === OPERATOR ? undefined : stateIn(ctx, from)
-    return asker !== undefined && asker.state !== 'terminated' && (asker.hold || needsPerson(asker))
+    const asker = from === OPERATOR ? undefined : readableState(ctx.store, from)
+    if (asker === undefined) return false
+    return turnObstacle(asker, 'message')?.kind === 'hold' || needsPerson(asker)
   })
 }
 
@@ -182,19 +189,6 @@ function recoverAbsent(ctx: Context, agentId: string): Recovered {
   unmarkAbsent(ctx, agentId)
   const facts = { agent: agentId, name: null, row: 'A', outcome: 'clean', run: null } as const
   return recoveredResult(facts, undefined, 'nothing to do')
-}
-
-function nameIn(ctx: Context, agentId: string): string | null {
-  return stateIn(ctx, agentId)?.name ?? null
-}
-
-/** Undefined where it cannot be read: the visit says why. */
-function stateIn(ctx: Context, agentId: string): State | undefined {
-  try {
-    return openForRead(ctx.store, agentId)?.state
-  } catch {
-    return undefined
-  }
 }
 
 function recoveredResult(

@@ -7,6 +7,7 @@ import type { Context } from '../dispatch/context.js'
 import { wordOf } from '../dispatch/outcome.js'
 import { visit } from '../dispatch/visit.js'
 import { type ErrorCode, SubstratError } from '../errors.js'
+import { reasonToVisit } from '../recovery/visit-reason.js'
 import { openForRead } from '../session/load.js'
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
@@ -25,13 +26,14 @@ export function removalObstacle(store: FileStore, state: State): RemovalObstacle
   if (state.state !== 'terminated')
     return { code: 'SESSION_STATE', why: 'it is not terminated', hint: `substrat terminate ${word}` }
   const hint = `substrat recover ${state.id}`
-  if (state.owes.length > 0) return { code: 'SESSION_STATE', why: 'it still owes an answer', hint }
+  const reason = reasonToVisit(store, state)
+  if (reason === 'outbox') return { code: 'SESSION_STATE', why: 'it still owes an answer', hint }
   const [mail] = store.mail.ids(state.id)
-  if (mail !== undefined) {
+  if (reason === 'mail' && mail !== undefined) {
     const why = `a message is still in its inbox: ${store.mail.pathOf(state.id, mail)}`
     return { code: 'SESSION_STATE', why, hint: `${hint}; a damaged one is for a person to take away` }
   }
-  if (store.isMarked(state.id) || store.mail.idsToReturn(state.id).length > 0)
+  if (reason !== undefined || store.isMarked(state.id))
     return { code: 'SESSION_STATE', why: 'it may still owe something', hint }
   return undefined
 }

@@ -14,7 +14,7 @@ import { stopKeptServerOrThrow } from '../provider/kept-server.js'
 import { type SettleResult, settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
-import { isUnfinished } from '../session/status.js'
+import { isUnfinished, openWait } from '../session/status.js'
 
 export interface ResumeOptions {
   /** Begin the program's own conversation anew, with what our log has of it. */
@@ -83,8 +83,8 @@ function refuseSeed({ state }: Session, kind: Provider['kind']): void {
       facts,
     })
   }
-  const { run } = state
-  if (run?.status !== 'open' || run.wait === null || run.wait.kind === 'not_before') return
+  const wait = openWait(state)
+  if (wait === null || wait.kind === 'not_before') return
   throw new SessionStateError(
     `${nameOf(state)} waits for a decision, which a new session would know nothing of`,
     {

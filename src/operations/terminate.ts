@@ -14,6 +14,7 @@ import { SubstratError } from '../errors.js'
 import { stopKeptServer, terminateSession } from '../provider/kept-server.js'
 import { openForRead } from '../session/load.js'
 import type { Session } from '../session/session.js'
+import { isAtWork } from '../session/status.js'
 import { checkChildless, livingBelow, lockChildren } from '../tree/children.js'
 import { cancelRecords } from './cancel.js'
 import { requestStop, stopAndVisit } from './stop-agent.js'
@@ -80,8 +81,8 @@ async function end(ctx: Context, session: Session): Promise<void> {
 }
 
 function askIfHeld(ctx: Context, agentId: string): void {
-  const run = openForRead(ctx.store, agentId)?.state.run
-  if (run?.status === 'open' && run.wait === null && ctx.store.isAgentHeld(agentId))
+  const state = openForRead(ctx.store, agentId)?.state
+  if (state !== undefined && isAtWork(state) && ctx.store.isAgentHeld(agentId))
     requestStop(ctx, agentId, 'terminate')
 }
 

@@ -11,6 +11,7 @@ import { type TurnResult, viewEndedRun, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import { openDurable, openForRead } from '../session/load.js'
+import { readableState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
 import { isDue, isInterrupted, waitIsGood } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
@@ -94,7 +95,8 @@ class Watch {
     ctx.shutdown.listen()
     this.ctx = ctx.deliveries.contextUnder({
       turnsMax: Number.POSITIVE_INFINITY,
-      onVisited: (agentId, visited) => this.visits.set(agentId, { ...visited, seq: this.seqOf(agentId) }),
+      onVisited: (agentId, visited) =>
+        this.visits.set(agentId, { ...visited, seq: readableState(ctx.store, agentId)?.last_seq }),
     })
   }
 
@@ -190,14 +192,6 @@ class Watch {
     if (!this.request.drains || isInVain) return false
     if (begins) deliveries.wake(id)
     return true
-  }
-
-  private seqOf(agentId: string): number | undefined {
-    try {
-      return openForRead(this.ctx.store, agentId)?.state.last_seq
-    } catch {
-      return undefined
-    }
   }
 
   private whyGivenUp(state: State): SubstratError {

@@ -72,7 +72,7 @@ export async function settle(session: Session, options: SettleOptions): Promise<
   const { policy, unknownTool, goesOn } = options
   const finished = row === 'J' && !hasSurvivor ? await finishedReply(session, options) : undefined
   session.append(settlement(session.state, row, { policy, unknownTool, goesOn, hasSurvivor, finished }))
-  session.append(restRecords(session.state))
+  session.append(restRecords(session.state, 'recovery'))
   return { row, hasSurvivor }
 }
 

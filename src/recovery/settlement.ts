@@ -4,7 +4,7 @@ import { ownIdentity } from '../host/identity.js'
 import type { Interruption } from '../session/fields.js'
 import type { NewRecord } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
-import type { Status } from '../session/status.js'
+import { isAtWork, type Status } from '../session/status.js'
 import { overtakenRecords } from '../turn/ask/program-calls.js'
 import { completedRecord, reply } from '../turn/step/records.js'
 import { isRepeatable, type ToolPolicy } from '../turn/step/turn-event.js'
@@ -53,9 +53,8 @@ export function settlement(state: State, row: Row, facts: SettlementFacts): NewR
 }
 
 /** A session without a turn is at rest, also while its run waits. */
-export function restRecords({ state, run }: State): NewRecord[] {
-  const isAtWork = run?.status === 'open' && run.wait === null
-  return state === 'active' && !isAtWork ? [{ kind: 'session.suspended', reason: 'recovery' }] : []
+export function restRecords(state: State, reason: 'idle' | 'recovery'): NewRecord[] {
+  return state.state === 'active' && !isAtWork(state) ? [{ kind: 'session.suspended', reason }] : []
 }
 
 /** Beside a program that may still run nothing goes on by itself, in this visit or a later one: the record says so. */

@@ -16,6 +16,15 @@ export function peekState(store: FileStore, agentId: string): State | undefined 
   return openForRead(store, agentId)?.state
 }
 
+/** Undefined also if the log cannot be read. Only for callers that need no reason: the next visit names it. */
+export function readableState(store: FileStore, agentId: string): State | undefined {
+  try {
+    return peekState(store, agentId)
+  } catch {
+    return undefined
+  }
+}
+
 function stateFrom(text: string, agentId: string): State | undefined {
   try {
     const state = JSON.parse(`{${text}}`) as State

@@ -11,7 +11,8 @@ import { limits } from '../limits.js'
 import type { BlobReference, FileStore, Holder, Lease, LogWriter } from '../storage/store.js'
 import { encodeBatch } from './batch.js'
 import { rebuildKeyIndex, writeKeyIndex } from './key-index.js'
-import { load, openForRead, recordAt, recordsFrom } from './load.js'
+import { load, recordAt, recordsFrom } from './load.js'
+import { readableState } from './peek-state.js'
 import { readText } from './read.js'
 import type { NewRecord, SessionRecord } from './records.js'
 import type { Content } from './shapes.js'
@@ -195,20 +196,11 @@ export class Session {
 /** Names the holder: its pid, host and command, and since when it has the lock. */
 export function busyError(store: FileStore, agentId: string): SubstratError {
   const holder = store.agentHolder(agentId)
-  const agent = nameIn(store, agentId)
+  const agent = readableState(store, agentId)?.name ?? agentId
   return new SubstratError('LOCKED', `agent ${agent} is busy: held by ${describeHolder(holder)}`, {
     hint: `see what it is doing: substrat show ${shellWord(agent)}; to wait for it give a longer --timeout, or leave a message: --if-busy queue`,
     facts: { agent_id: agentId, ...holderFacts(holder) },
   })
-}
-
-/** What a person calls the agent; its log may be unreadable, which is not the matter here. */
-function nameIn(store: FileStore, agentId: string): string {
-  try {
-    return openForRead(store, agentId)?.state.name ?? agentId
-  } catch {
-    return agentId
-  }
 }
 
 function describeHolder(holder: Holder | undefined): string {

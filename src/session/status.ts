@@ -7,6 +7,7 @@ import type { ClockReading } from '../host/identity.js'
 import { limits } from '../limits.js'
 import { isOver } from './durations.js'
 import type { Interruption } from './fields.js'
+import { awaitedToken, isExpired } from './fold/tokens.js'
 import type { State, Wait } from './state.js'
 
 export type Status = 'running' | 'waiting' | 'idle' | 'interrupted_startup' | 'interrupted_waiting'
@@ -26,21 +27,31 @@ export function deriveStatus(
   now: ClockReading,
 ): Status {
   const { run, recovery } = state
-  const wait = run?.status === 'open' ? run.wait : null
+  const wait = openWait(state)
   const ended = state.state === 'terminated' ? undefined : recovery.interruption?.reason
   if (ended !== undefined && INTERRUPTED_STARTUP.includes(ended)) return 'interrupted_startup'
-  if (run?.status === 'open' && wait === null && !isHolderAlive) return 'interrupted_startup'
+  if (isAtWork(state) && !isHolderAlive) return 'interrupted_startup'
   if (ended === 'wait_timeout') return 'interrupted_waiting'
   if (wait !== null) return waitIsGood(state, wait, now) ? 'waiting' : 'interrupted_waiting'
   return run?.status === 'open' ? 'running' : 'idle'
+}
+
+/** The wait of the open run. Null if the run is working, or if no run is open. */
+export function openWait({ run }: Pick<State, 'run'>): Wait | null {
+  return run?.status === 'open' ? run.wait : null
+}
+
+/** Whether the run is open and not waiting. Its process may be dead. */
+export function isAtWork({ run }: Pick<State, 'run'>): boolean {
+  return run?.status === 'open' && run.wait === null
 }
 
 /** Whether what is waited for can still come: the token can be used and the deadline is not over. */
 export function waitIsGood(state: Pick<State, 'tokens'>, wait: Wait, now: ClockReading): boolean {
   if (wait.kind === 'not_before') return true
   if (wait.deadline_at !== null && isOver(wait.deadline_at, wait.clock, now)) return false
-  const token = state.tokens.find(({ token_id }) => token_id === wait.resume_token_id)
-  return token?.status === 'minted' && !isOver(token.expires_at, token.clock, now)
+  const token = awaitedToken(state, wait)
+  return token?.status === 'minted' && !isExpired(token, now)
 }
 
 /** Whether a run that waits for a time may go on. */

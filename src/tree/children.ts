@@ -6,10 +6,10 @@
  */
 import { SubstratError } from '../errors.js'
 import { openForRead } from '../session/load.js'
+import { readableState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
 import type { FileStore, Lease, NameIndex } from '../storage/store.js'
 import { firstParent } from './forest.js'
-import { readableState } from './names.js'
 
 /** The living children that can be read, oldest first. */
 export function livingChildren(store: FileStore, parentId: string): State[] {

@@ -143,16 +143,6 @@ class Scan {
   }
 }
 
-/** One agent whose log is damaged must not keep the others from being found. */
-export function readableState(store: FileStore, id: string): State | undefined {
-  try {
-    return peekState(store, id)
-  } catch (error) {
-    if (error instanceof SubstratError) return undefined
-    throw error
-  }
-}
-
 const PREFIX = /^[0-9a-f][0-9a-f-]{2,35}$/
 const CANDIDATES_SHOWN = 5
 

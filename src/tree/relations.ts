@@ -1,10 +1,11 @@
 /** Who may talk to whom: one hop up, down or to the side. The operator may talk to anyone. */
 import { SubstratError } from '../errors.js'
 import { foldName, isUuid, OPERATOR } from '../format.js'
+import { readableState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import { livingChildren } from './children.js'
-import { livingChild, readableState, resolveAgent } from './names.js'
+import { livingChild, resolveAgent } from './names.js'
 
 export type Relation = 'parent' | 'child' | 'sibling'
 

@@ -9,8 +9,8 @@ import { timingSafeEqual } from 'node:crypto'
 import { readableTime } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
 import type { ClockReading } from '../host/identity.js'
-import { isOver } from '../session/durations.js'
 import type { Ask, Decision } from '../session/fields.js'
+import { awaitedToken, isExpired } from '../session/fold/tokens.js'
 import type { NewRecord } from '../session/records.js'
 import type { Run, State, TokenEntry, Wait } from '../session/state.js'
 import { sha256Hex } from '../start/hash.js'
@@ -99,7 +99,7 @@ export function checkToken(state: State, entry: TokenEntry, now: ClockReading): 
       state,
     )
   }
-  if (entry.status === 'minted' && isOver(entry.expires_at, entry.clock, now)) {
+  if (entry.status === 'minted' && isExpired(entry, now)) {
     throw refusedTokenError(
       'TOKEN_EXPIRED',
       `the token ${entry.token_id} expired at ${readableTime(entry.expires_at)}`,
@@ -143,8 +143,7 @@ export function revokedRecords(
   run: Run,
   reason: NewRecord<'token.revoked'>['reason'],
 ): NewRecord[] {
-  const token_id = run.wait?.resume_token_id ?? null
-  const token = state.tokens.find((entry) => entry.token_id === token_id)
+  const token = awaitedToken(state, run.wait)
   return token?.status === 'minted'
     ? [{ kind: 'token.revoked', run_id: run.run_id, token_id: token.token_id, reason }]
     : []

@@ -1,15 +1,19 @@
+import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { runUntil } from '../../src/dispatch/run-until.js'
 import { TurnBudget } from '../../src/dispatch/turn-budget.js'
+import { deliveryWaitMs } from '../../src/dispatch/visit.js'
+import { limits } from '../../src/limits.js'
 import { openForRead } from '../../src/session/load.js'
-import type { State } from '../../src/session/state.js'
+import type { Run, State } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/store.js'
+import { mintToken, waitRecords } from '../../src/turn/tokens.js'
 import { contextAt } from '../support/contexts.js'
 import { withFaults } from '../support/faults.js'
 import { posted } from '../support/mail.js'
-import { newAgent } from '../support/sessions.js'
+import { beginning, newAgent, newSession } from '../support/sessions.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
 import { waitFor } from '../support/wait.js'
 
@@ -21,6 +25,20 @@ async function slowAgent(store: FileStore, workspace = tempDirectory()): Promise
   const responses = [{ after_file: 'go', say: 'slow' }]
   writeFileSync(path.join(workspace, 's.json'), JSON.stringify({ responses }))
   return newAgent(store, { workspace, options: { scenario: 's.json' } })
+}
+
+/** Its turn waits for approval. */
+async function parkedAgent(store: FileStore): Promise<string> {
+  const session = await newSession(store)
+  const run_id = randomUUID()
+  const { token } = mintToken('2999-01-01T00:00:00.000Z')
+  session.append(beginning(session, run_id, 'go'))
+  session.append([
+    ...waitRecords(run_id, 'approval', token, []),
+    { kind: 'session.suspended', reason: 'idle' },
+  ])
+  await session.close(() => true)
+  return session.id
 }
 
 test('turns side by side spend from one budget, and an agent that came too late for it is named', async () => {
@@ -88,6 +106,28 @@ test('a gated agent is owed a visit for the permit that waits, and no turn witho
   await ctx.deliveries.untilIdle()
   expect(store.mail.ids(id)).toHaveLength(1)
   expect(ctx.deliveries.hasWork(id)).toBe(false)
+})
+
+test('a parked agent that another command holds is waited for, and obeys what was asked of it', async () => {
+  const store = tempStore()
+  const id = await parkedAgent(store)
+  const { ctx } = contextAt(store, { bounds })
+  posted(store, id, '', { kind: 'control', control: { verb: 'gate' } })
+  const lease = await store.lockAgent(id, 'substrat set', 0)
+  ctx.deliveries.wake(id)
+  await lease?.release()
+  await ctx.deliveries.untilIdle()
+  expect(store.mail.ids(id)).toEqual([])
+  expect(stateOf(store, id).gate.isGated).toBe(true)
+})
+
+test('a command does not wait for a turn at work, and waits a moment for any other holder', async () => {
+  const store = tempStore()
+  const parked = stateOf(store, await parkedAgent(store))
+  const idle = stateOf(store, await newAgent(store, { name: 'idle' }))
+  const atWork = { ...parked, run: { ...(parked.run as Run), wait: null } }
+  const waits = [atWork, parked, idle, undefined].map(deliveryWaitMs)
+  expect(waits).toEqual([0, limits.shortLockWaitMs, limits.shortLockWaitMs, limits.shortLockWaitMs])
 })
 
 test('without a drain nobody is woken, and nothing is said', async () => {

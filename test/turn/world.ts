@@ -73,7 +73,7 @@ export class World {
     this.effect = undefined
     this.settle(false, 'stop', undefined)
     this.cancel()
-    this.append(restRecords(this.state))
+    this.append(restRecords(this.state, 'recovery'))
   }
 
   get open(): Run | undefined {
@@ -365,7 +365,7 @@ export class World {
     const reply = word.includes('had finished') ? 'x' : undefined
     this.settle(goesOn, word.includes('continue') ? 'continue' : 'stop', reply)
     if (flag) return
-    this.append(restRecords(this.state))
+    this.append(restRecords(this.state, 'recovery'))
     if (word.includes('a message')) this.message()
     else if (word.includes('cancel')) this.cancel()
     else if (goesOn) this.goOn()

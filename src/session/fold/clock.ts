@@ -2,13 +2,14 @@
 import type { ClockReading } from '../../host/identity.js'
 import { isSetBack, rebasedEnd } from '../durations.js'
 import type { Run, State } from '../state.js'
+import { openWait } from '../status.js'
+import { awaitedToken } from './tokens.js'
 
 /** Whether a duration that runs began by a clock that was ahead of this one. */
-export function needsRebase({ state, run, tokens, reminders }: State, now: ClockReading): boolean {
-  if (state === 'terminated') return false
-  const wait = run?.status === 'open' ? run.wait : null
-  const token = tokens.find(({ token_id }) => token_id === wait?.resume_token_id)
-  return [wait, token, ...reminders].some((timed) => isSetBack(timed?.clock, now))
+export function needsRebase(state: State, now: ClockReading): boolean {
+  if (state.state === 'terminated') return false
+  const wait = openWait(state)
+  return [wait, awaitedToken(state, wait), ...state.reminders].some((timed) => isSetBack(timed?.clock, now))
 }
 
 export function rebaseClock(state: State, now: ClockReading): State {

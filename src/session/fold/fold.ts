@@ -21,6 +21,7 @@ import {
 } from './mail.js'
 import { openRun, runEnded, runStarted } from './run.js'
 import { foldConfigured, foldCreated, foldRebuilt, moveTo } from './session.js'
+import { withToken } from './tokens.js'
 import {
   addUsage,
   foldResponse,
@@ -29,7 +30,6 @@ import {
   toolFinished,
   toolStarted,
   waitingRun,
-  withToken,
 } from './turn.js'
 
 /** The state after one more record. `state` is undefined before the first. Never changes what it is given. */

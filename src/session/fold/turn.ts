@@ -1,11 +1,10 @@
 /**
- * What the records of a turn do to its run: calls, waits and tokens.
+ * What the records of a turn do to its run: calls and waits.
  *
  * Invariants: a call is pending, then started, then finished, and has exactly one result. A run has at most one open
- * wait. A token is consumed at most once, and only while it is neither consumed nor revoked.
+ * wait.
  */
 import { SessionStateError } from '../../errors.js'
-import { limits } from '../../limits.js'
 import type { ProcessGroup, Usage } from '../fields.js'
 import type { NewRecord } from '../records.js'
 import type { Call, Location, Run, TokenEntry, Wait } from '../state.js'
@@ -85,43 +84,6 @@ export function foldResumed(run: Run, record: NewRecord<'run.resumed'>, tokens: 
 export function leftCalls(run: Run | null): { calls: Call[]; calls_at: Location | null } {
   const isLeft = run?.calls.some(({ status }) => status !== 'finished') ?? false
   return isLeft && run !== null ? { calls: run.calls, calls_at: run.calls_at } : { calls: [], calls_at: null }
-}
-
-export function withToken(
-  run: Run | null,
-  tokens: TokenEntry[],
-  record: NewRecord<'token.minted'> | NewRecord<'token.consumed'> | NewRecord<'token.revoked'>,
-): TokenEntry[] {
-  const { token_id, run_id } = record
-  if (record.kind === 'token.minted') {
-    if (tokens.some((token) => token.token_id === token_id))
-      throw new SessionStateError(`token ${token_id} is minted twice`)
-    const { hash, expires_at, clock = null } = record
-    if (run?.run_id !== run_id)
-      throw new SessionStateError(`token ${token_id} is of run ${run_id}, which is not open`)
-    const place = { ...run.start, started_at: run.started_at, end: 0 }
-    const entry: TokenEntry = {
-      token_id,
-      run_id,
-      run: place,
-      hash,
-      status: 'minted',
-      expires_at,
-      clock,
-      decision: null,
-      digest: null,
-      reason: null,
-    }
-    return [...tokens, entry].slice(-limits.tokensKept)
-  }
-  const found = tokens.find((token) => token.token_id === token_id)
-  if (found === undefined) throw new SessionStateError(`token ${token_id} was never minted`)
-  if (found.status !== 'minted') throw new SessionStateError(`token ${token_id} is ${found.status} already`)
-  const changed: TokenEntry =
-    record.kind === 'token.consumed'
-      ? { ...found, status: 'consumed', decision: record.decision, digest: record.digest }
-      : { ...found, status: 'revoked', reason: record.reason }
-  return tokens.map((token) => (token === found ? changed : token))
 }
 
 function withCall(

@@ -130,9 +130,9 @@ export const MAIL: Mutant[] = [
   },
   {
     name: 'mail on its way back is owed to nobody',
-    place: 'dispatch/pending-visits.ts needsVisit',
-    edits: { 'logical:1': '@left' },
-    suites: ['mail/answers'],
+    place: 'recovery/visit-reason.ts reasonToVisit',
+    edits: { 'conditional:1': '@alternate' },
+    suites: ['recovery/visit-reason'],
   },
   {
     name: 'an inbox takes any number of messages',

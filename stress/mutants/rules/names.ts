@@ -73,8 +73,8 @@ export const NAMES: Mutant[] = [
   },
   {
     name: 'one damaged log keeps every agent from being found',
-    place: 'tree/names.ts readableState',
-    edits: { 'if:1': '' },
+    place: 'session/peek-state.ts readableState',
+    edits: { 'catchClause:1': 'catch @try:1.block' },
     suites: ['tree/names', 'tree/children'],
   },
   {

@@ -53,7 +53,7 @@ export const ROWS: Mutant[] = [
   {
     name: 'a run whose token is used up waits on',
     place: 'session/status.ts waitIsGood',
-    edits: { 'binary:4': '@left.expression.object !== undefined' },
+    edits: { 'binary:3': '@left.expression.object !== undefined' },
     suites: ['session/status', 'recovery/settle#the recovery table'],
   },
   {

@@ -149,9 +149,9 @@ export const SETTLING: Mutant[] = [
   },
   {
     name: 'a turn that a person has to decide about is reported once',
-    place: 'dispatch/pending-visits.ts needsVisit',
-    edits: { 'logical:4': '@left' },
-    suites: ['dispatch/recovering'],
+    place: 'recovery/visit-reason.ts reasonToVisit',
+    edits: { 'if:6': '' },
+    suites: ['recovery/visit-reason'],
   },
   {
     name: 'where nothing more is begun an open run stays open',
@@ -162,7 +162,7 @@ export const SETTLING: Mutant[] = [
   {
     name: 'a sub-agent goes on while the one that it works for is on hold',
     place: 'operations/recover.ts isLeft',
-    edits: { 'logical:5': '@binary:5.left === undefined' },
+    edits: { 'logical:3': '@right' },
     suites: ['dispatch/recovering'],
   },
   {

@@ -81,7 +81,7 @@ export const TOKENS: Mutant[] = [
   {
     name: 'a decision is about a wait that the token is not of',
     place: 'operations/decide.ts waitOf',
-    edits: { 'logical:3': '@left.left !== undefined' },
+    edits: { 'logical:2': '@left.left !== undefined' },
     suites: ['operations/decide'],
   },
   {
@@ -104,25 +104,25 @@ export const TOKENS: Mutant[] = [
   },
   {
     name: 'a token is used or revoked twice',
-    place: 'session/fold/turn.ts withToken',
+    place: 'session/fold/tokens.ts withToken',
     edits: { 'if:5': '' },
     suites: ['session/fold/turn'],
   },
   {
     name: 'a token is minted twice',
-    place: 'session/fold/turn.ts withToken',
+    place: 'session/fold/tokens.ts withToken',
     edits: { 'binary:2.right': 'null' },
     suites: ['session/fold/turn'],
   },
   {
     name: 'a token is minted for a run that is not open',
-    place: 'session/fold/turn.ts withToken',
+    place: 'session/fold/tokens.ts withToken',
     edits: { 'binary:3': '@left.expression.object === null' },
     suites: ['session/fold/turn'],
   },
   {
     name: 'a token that was never minted is used',
-    place: 'session/fold/turn.ts withToken',
+    place: 'session/fold/tokens.ts withToken',
     edits: { 'throw:3': 'return @function:1.params.1' },
     suites: ['session/fold/turn'],
   },

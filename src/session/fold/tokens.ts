@@ -1,0 +1,57 @@
+/**
+ * The resume tokens of an agent, folded from its log. `src/turn/tokens.ts` builds their records.
+ *
+ * Invariant: a token is consumed at most once, and only while it is neither consumed nor revoked.
+ */
+import { SessionStateError } from '../../errors.js'
+import type { ClockReading } from '../../host/identity.js'
+import { limits } from '../../limits.js'
+import { isOver } from '../durations.js'
+import type { NewRecord } from '../records.js'
+import type { Run, State, TokenEntry, Wait } from '../state.js'
+
+export function withToken(
+  run: Run | null,
+  tokens: TokenEntry[],
+  record: NewRecord<'token.minted'> | NewRecord<'token.consumed'> | NewRecord<'token.revoked'>,
+): TokenEntry[] {
+  const { token_id, run_id } = record
+  if (record.kind === 'token.minted') {
+    if (tokens.some((token) => token.token_id === token_id))
+      throw new SessionStateError(`token ${token_id} is minted twice`)
+    const { hash, expires_at, clock = null } = record
+    if (run?.run_id !== run_id)
+      throw new SessionStateError(`token ${token_id} is of run ${run_id}, which is not open`)
+    const place = { ...run.start, started_at: run.started_at, end: 0 }
+    const entry: TokenEntry = {
+      token_id,
+      run_id,
+      run: place,
+      hash,
+      status: 'minted',
+      expires_at,
+      clock,
+      decision: null,
+      digest: null,
+      reason: null,
+    }
+    return [...tokens, entry].slice(-limits.tokensKept)
+  }
+  const found = tokens.find((token) => token.token_id === token_id)
+  if (found === undefined) throw new SessionStateError(`token ${token_id} was never minted`)
+  if (found.status !== 'minted') throw new SessionStateError(`token ${token_id} is ${found.status} already`)
+  const changed: TokenEntry =
+    record.kind === 'token.consumed'
+      ? { ...found, status: 'consumed', decision: record.decision, digest: record.digest }
+      : { ...found, status: 'revoked', reason: record.reason }
+  return tokens.map((token) => (token === found ? changed : token))
+}
+
+/** The token whose decision continues the run. */
+export function awaitedToken({ tokens }: Pick<State, 'tokens'>, wait: Wait | null): TokenEntry | undefined {
+  return tokens.find(({ token_id }) => token_id === wait?.resume_token_id)
+}
+
+export function isExpired({ expires_at, clock }: TokenEntry, now: ClockReading): boolean {
+  return isOver(expires_at, clock, now)
+}
