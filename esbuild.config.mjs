@@ -1,5 +1,6 @@
-// Builds dist/substrat.cjs (oclif, every command and all they use, in one file), what is rarely used apart from it,
-// dist/conformance.js and oclif.manifest.json. One CommonJS file, because only that can start from V8's compiled code: see src/start/code-cache.ts.
+// Builds dist/substrat.cjs (oclif, every command and their modules in one file), rarely used modules as separate files,
+// dist/conformance.js and oclif.manifest.json. The bundle is one CommonJS file, because only that form can start from V8's
+// compiled code (src/start/code-cache.ts).
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
@@ -22,7 +23,7 @@ const shared = {
   write: false,
 }
 
-// `--broken FILE`: only the CLI, into another file and with the sources that stdin has, for a lab that breaks the program.
+// `--broken FILE` builds only the CLI into FILE, with replaced sources from stdin. A lab uses it to test mutants.
 const [brokenFile] = process.argv[2] === '--broken' ? process.argv.slice(3) : []
 if (brokenFile !== undefined) {
   const { replacing } = await import('./stress/support/replacing.mjs')
@@ -32,10 +33,10 @@ if (brokenFile !== undefined) {
 }
 const start = await build({ ...shared, entryPoints: ['src/start/run.ts'], format: 'cjs' })
 replace('dist/start.cjs', start.outputFiles[0].text)
-// Half the bytes to read, and a third less to restore from V8's code.
+// Minifying halves the bytes to read, and a start restores a third less from V8's compiled code.
 replace('dist/substrat.cjs', await buildCli())
 
-// Whoever uses these has this package and need not have what it was built from. cross-spawn and ajv call require.
+// Self-contained, because users of the package do not have our development dependencies. cross-spawn and ajv call require.
 const asModule = {
   ...shared,
   format: 'esm',
@@ -57,10 +58,10 @@ async function buildCli(...plugins) {
     minify: true,
     stdin: { contents: entrySource(root), resolveDir: root, sourcefile: 'entry.ts', loader: 'ts' },
     format: 'cjs',
-    // A native addon finds its binary beside itself; oclif asks for TypeScript only in plugins under development.
+    // A native add-on finds its binary beside itself. oclif loads TypeScript only for plugins under development.
     external: ['fs-native-extensions', 'typescript'],
     plugins: [apart(), quickOclif(), ...plugins],
-    // CommonJS has no import.meta; execa reads its url.
+    // execa reads import.meta.url, which CommonJS does not have.
     define: { 'import.meta.url': 'bundleUrl' },
   })
   return scriptSource(cli.outputFiles[0].text)
@@ -71,7 +72,7 @@ async function buildModule(entry, file) {
   replace(file, outputFiles[0].text)
 }
 
-/** What oclif knows of the commands without loading them. */
+/** Writes oclif's manifest: the facts about commands that oclif needs without loading them. */
 async function writeManifest() {
   const require = createRequire(import.meta.url)
   const target = require.resolve('./dist/substrat.cjs')
@@ -87,7 +88,7 @@ async function writeManifest() {
   replace('oclif.manifest.json', `${JSON.stringify(plugin.manifest, null, 2)}\n`)
 }
 
-/** Whole or not at all: tests may be running the bundle that is being replaced. */
+/** Replaces the file atomically: tests may be running the old bundle. */
 function replace(name, contents) {
   const file = path.join(root, name)
   const temporary = `${file}.${process.pid}.tmp`

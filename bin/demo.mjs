@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The main job, for real, in a home of its own that is removed afterwards: spawn, send, kill -9 in mid-turn, look at the
-// disk, and the next command going on by itself. Every line after a `$` is a command that was run, and its output.
+// A demo in a temporary home: spawn, send, kill -9 during a turn, look at the disk, and continue with the next command. Each
+// line after a `$` is a command that really runs, followed by its output.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,7 +20,7 @@ try {
 }
 
 async function demo() {
-  say('A slow model, played by the built-in scripted provider: it thinks for two seconds.')
+  say('The built-in scripted provider plays a slow model, which thinks for two seconds.')
   const scenario = path.join(scratch, 'slow.json')
   writeFileSync(
     scenario,
@@ -29,18 +29,20 @@ async function demo() {
   substrat('spawn', '--name', 'thinker', '--provider', 'scripted', '--option', `scenario=${scenario}`)
   substrat('send', 'thinker', 'Hello?')
 
-  say('Its next turn is killed while the model thinks. The key says: take this message once.')
+  say('Kill the next turn while the model thinks. The key means: deliver this message at most once.')
   const isAsked = () => records('thinker').at(-1).kind === 'model.requested'
   await killInMidTurn(isAsked, 'send', 'thinker', '--key', 'q1', 'What is the answer?')
   substrat('list')
   showLog('thinker')
 
-  say('The same command again, as cron would run it: it goes on with that turn, and takes the message once.')
+  say(
+    'Run the same command again, as cron would. It continues that turn and does not deliver the message twice.',
+  )
   substrat('send', 'thinker', '--key', 'q1', 'What is the answer?')
-  say('And once more: the same reply, at once, from the log.')
+  say('Run it once more. It prints the same reply at once, from the log.')
   substrat('send', 'thinker', '--key', 'q1', 'What is the answer?')
 
-  say('Any program can be an agent. This one works for a minute, and is killed with its command.')
+  say('Any program can be an agent. This one works for a minute. Kill it together with its command.')
   const workLog = path.join(scratch, 'work.log')
   const work = `n=$(wc -l < work.log 2>/dev/null || echo 0); date +%T >> work.log; [ "$n" -gt 0 ] || sleep 60; cat`
   substrat(
@@ -56,13 +58,13 @@ async function demo() {
   )
   const isAtWork = () => existsSync(workLog) && readFileSync(workLog, 'utf8').endsWith('\n')
   await killInMidTurn(isAtWork, 'send', 'worker', 'Tidy up.')
-  say('`recover --all` is for cron. It kills the program that was left behind, and goes on with the turn.')
+  say('`recover --all` is for cron. It kills the orphaned program and continues the turn.')
   substrat('recover', '--all')
   substrat('log', 'worker')
   substrat('show', 'worker')
 }
 
-/** Runs a command whose output is shown. */
+/** Runs a command and shows its output. */
 function substrat(...argv) {
   console.log(`\n$ substrat ${argv.map(quoted).join(' ')}`)
   const { stdout, stderr, status } = spawnSync(process.execPath, [run, ...argv], { env, encoding: 'utf8' })
@@ -73,7 +75,7 @@ function substrat(...argv) {
   }
 }
 
-/** Starts a command, and kills it with SIGKILL once that is so. */
+/** Starts a command, and kills it with SIGKILL when the condition holds. */
 async function killInMidTurn(isSo, ...argv) {
   console.log(`\n$ substrat ${argv.map(quoted).join(' ')} &`)
   const child = spawn(process.execPath, [run, ...argv], { env, stdio: 'ignore' })
@@ -81,10 +83,10 @@ async function killInMidTurn(isSo, ...argv) {
   while (!isSo() && child.exitCode === null) await sleep(20)
   console.log(`$ kill -9 ${child.pid}`)
   child.kill('SIGKILL')
-  console.log(`it ended by ${await exited}`)
+  console.log(`the command ended by ${await exited}`)
 }
 
-/** What is on disk: the tail of the agent's log. */
+/** Shows the last five records on disk. */
 function showLog(agent) {
   const file = logFile(agent)
   console.log(`\n$ tail -n 5 ${path.relative(scratch, file)}`)

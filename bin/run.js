@@ -1,11 +1,10 @@
 #!/bin/sh
 ':' //; SUBSTRAT_TRAPPED=; trap 'SUBSTRAT_TRAPPED=1' HUP; kill -HUP $$; [ "$SUBSTRAT_TRAPPED" ] || SUBSTRAT_HANGUP=ignored; unset SUBSTRAT_TRAPPED; export SUBSTRAT_HANGUP="${SUBSTRAT_HANGUP:-default}"; exec node "$0" "$@"
-// The line above is for the shell alone. `nohup` protects by having SIGHUP ignored, which a shell cannot trap then; Node
-// sets every signal to its default before any script runs, so that only what starts it can tell.
+// Only the shell runs the line above. `nohup` starts a command with SIGHUP ignored, and a shell cannot trap an ignored signal.
+// Node resets every signal to its default before a script runs, so only the shell that starts it can detect this.
 
-// First of all: SIGUSR1 opens Node's inspector on a port of this machine, through which every local user could read the
-// environment, and the keys in it. A listener keeps it shut; a signal that came before it may have opened it, and
-// src/start/run.ts refuses that.
+// Must come first. SIGUSR1 opens Node's inspector on a local port, where every local user could read the environment and the
+// API keys in it. A listener prevents that. If a signal came earlier, src/start/run.ts refuses to run.
 process.on('SIGUSR1', () => undefined)
 
 const { existsSync } = require('node:fs')

@@ -50,14 +50,14 @@ export default class Inbox extends BaseCommand {
   }
 
   private async take(ids: string[]): Promise<void> {
-    refuseInTool(this.caller, 'take messages out of the inbox of the operator')
+    refuseInTool(this.caller, "take messages from the operator's inbox")
     const all = viewInbox(this.openForRead(), OPERATOR)
     const inbox = ids.length === 0 ? all : pick(all, ids)
     if ((await this.show(inbox)) && inbox.messages.length > 0)
       takeMessages(this.openForWrite(), inbox.messages)
   }
 
-  /** Whether all of it was read. */
+  /** Whether everything was written to stdout: otherwise --take must not remove the messages. */
   private async show(inbox: InboxView): Promise<boolean> {
     this.printObject(inbox, inboxText(inbox))
     const isPrinted = await this.isPrinted()

@@ -1,7 +1,7 @@
 import { Command } from '@oclif/core/command'
 import { bridgeStdio } from '../src/command/mcp-bridge.js'
 
-/** No BaseCommand: a program waits for it at the start of each of its turns, and it needs no home and no settings. */
+/** Not a BaseCommand: it needs no home and no settings, and a program waits for its start in each turn. */
 export default class Mcp extends Command {
   static override summary = "Serve substrat's tools to an agent program over MCP."
   static override description =

@@ -12,7 +12,7 @@ export default class Providers extends BaseCommand {
   async run(): Promise<void> {
     await this.parse(Providers)
     const providers = await listProviders(this.providers)
-    const text = table(['NAME', 'KIND', 'FROM', 'WHAT IT IS'], providers, (provider) => {
+    const text = table(['NAME', 'KIND', 'FROM', 'DESCRIPTION'], providers, (provider) => {
       const { name, kind, plugin, version, description } = provider
       return [name, kind, version === null ? plugin : `${plugin} ${version}`, description]
     })

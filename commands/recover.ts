@@ -31,7 +31,7 @@ export default class Recover extends BaseCommand {
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Recover)
     const words = { all: flags.all, agents: argv as string[] }
-    // What it sends for a turn that it marks opens no turn elsewhere either, where nothing is to go on.
+    // With `none`, a message that recovery sends must not start a turn of its recipient.
     const drains = flags.continue !== 'none'
     const ctx = this.context({ isLenient: true, waitMs: flags.timeout, drains })
     await recover(ctx, words, flags.continue, (recovered, failure, words) =>

@@ -76,7 +76,7 @@ export default class Send extends BaseCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Send)
     const from = flags.from === undefined ? this.caller : this.resolveForWrite(flags.from)
-    if (from !== this.caller) refuseInTool(this.caller, 'send in the name of another agent')
+    if (from !== this.caller) refuseInTool(this.caller, 'send as another agent')
     const agentId = this.resolveForWrite(args.agent)
     const request = {
       agentId,
@@ -85,7 +85,7 @@ export default class Send extends BaseCommand {
       retry: flags.retry,
       ifBusy: flags['if-busy'],
       turnTimeoutMs: flags['turn-timeout'] ?? null,
-      // With a key the call may be a repetition: it must not take the place of what waits.
+      // A call with a key may be a repetition, so by default it must not replace a waiting turn.
       ifWaiting:
         flags['if-waiting'] ?? (flags.key === undefined ? ('supersede' as const) : ('fail' as const)),
       allow: flags.allow ?? [],

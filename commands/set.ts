@@ -38,6 +38,6 @@ export default class SetCommand extends BaseCommand {
       ...(flags.option === undefined ? {} : { options: parseOptions(flags.option) }),
     }
     const agent = await configure(this.context({ waitMs: flags.timeout }), agentId, changes)
-    this.printObject({ agent }, `${agent.path} is changed, from its next turn on`)
+    this.printObject({ agent }, `${agent.path} is changed; the change takes effect in its next turn`)
   }
 }

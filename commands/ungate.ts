@@ -14,6 +14,6 @@ export default class Ungate extends BaseCommand {
     const { args, flags } = await this.parse(Ungate)
     const agentId = this.resolveForWrite(args.agent)
     const result = await setGate(this.context({ drains: flags.drain }), agentId, 'ungate')
-    this.printObject(result, `${result.agent.path} ${result.applied ? 'takes' : 'will take'} turns again`)
+    this.printObject(result, `${result.agent.path} ${result.applied ? 'is' : 'will be'} ungated`)
   }
 }

@@ -23,12 +23,12 @@ export default class Unlock extends BaseCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Unlock)
     if (flags.all === (args.agent !== undefined))
-      throw new SubstratError('USAGE', 'unlock takes the name of an agent, or --all', {
-        hint: 'substrat doctor',
+      throw new SubstratError('USAGE', 'name either an agent or --all', {
+        hint: 'list stale locks: substrat doctor',
       })
     const agentId = args.agent === undefined ? null : this.resolveForWrite(args.agent)
     const store = this.openForWrite()
     const unlocked = unlock(store, { caller: this.caller, agentId, isForced: flags.force })
-    this.printObject(unlocked, unlocked.unlocked.join('\n') || 'no lock was left behind')
+    this.printObject(unlocked, unlocked.unlocked.join('\n') || 'no stale lock found')
   }
 }

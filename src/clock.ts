@@ -1,32 +1,32 @@
 export interface Clock {
   /** The wall clock. Milliseconds since the epoch. */
   now(): number
-  /** Milliseconds since some moment, whatever is done to the wall clock. */
+  /** Milliseconds since an arbitrary moment. Not affected by changes of the wall clock. */
   monotonic(): number
-  /** When this process, which is one command, began. */
+  /** When this process started. A process runs one command. */
   beganAt: number
-  /** Milliseconds since the machine was started; the kernel is asked where this is undefined. */
+  /** Milliseconds since the machine booted. Undefined: ask the kernel. */
   uptime?: () => number
 }
 
-/** In one place so that a test or the fuzzer can turn it. */
+/** The only clock, so that tests and the fuzzer can set it. */
 export const clock: Clock = { now: () => Date.now(), monotonic, beganAt: Date.now() }
 
-/** The global `performance` would load its module (src/start/README.md). */
+/** Not `performance.now()`: the global would load its module at every start (src/start/README.md). */
 function monotonic(): number {
   const [seconds, nanoseconds] = process.hrtime()
   return seconds * 1000 + nanoseconds / 1e6
 }
 
-/** ISO 8601 of the later of the clock and `floor`: a clock that was set back never makes a log run backwards. */
+/** The later of now and `floor`, in ISO 8601. A clock that is set back never makes the times in a log decrease. */
 export function timestampAfter(floor: string | undefined): string {
   const now = new Date(clock.now()).toISOString()
   return floor !== undefined && floor > now ? floor : now
 }
 
 /**
- * A time that somebody wrote, as it is stored. Undefined for what is no date in ISO 8601, and outside of the years 0 to
- * 9999: stored times have four digits of a year, so that they compare as texts.
+ * A time that the user wrote, in the form in which it is stored. Undefined if it is not a date in ISO 8601, or not in the
+ * years 0 to 9999: stored times have a four-digit year, so that they compare as strings.
  */
 export function parseTime(text: string): string | undefined {
   const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
@@ -34,7 +34,7 @@ export function parseTime(text: string): string | undefined {
   return /^\d{4}-/.test(iso) ? iso : undefined
 }
 
-/** An ISO 8601 time for a person: to the second, in UTC and marked so. */
+/** An ISO 8601 time in UTC, to the second: `2026-11-20 10:00:00Z`. */
 export function readableTime(iso: string): string {
   return `${iso.slice(0, 19).replace('T', ' ')}Z`
 }
@@ -45,7 +45,7 @@ export function sleep(ms: number): Promise<void> {
   })
 }
 
-/** The promise, or a rejection with `why` where it has not settled in time; the timer keeps the process alive till then. */
+/** Rejects with `why` if the promise does not settle in time. The timer keeps the process alive until then. */
 export async function withTimeout<T>(promise: T | Promise<T>, ms: number, why: string | Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

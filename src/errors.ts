@@ -1,6 +1,6 @@
 /**
- * The one error class. Its code is from a closed list; the exit status of a code is decided here and nowhere else.
- * `message` says what, where and who; `hint` is the next command to run; `facts` are for programs (`--json`).
+ * The one error class. Codes are a closed list, and only this file maps them to exit statuses. `message` says what happened,
+ * to what and why; `hint` is the next command to run; `facts` are for programs (`--json`).
  */
 import { constants } from 'node:os'
 
@@ -78,7 +78,7 @@ export class SubstratError extends Error {
   }
 }
 
-/** A transition that the session's state machine does not have (docs/commands.md, State and status). */
+/** An illegal transition of the session's state machine (docs/commands.md, State and status). */
 export class SessionStateError extends SubstratError {
   override readonly name = 'SessionStateError'
 
@@ -87,25 +87,25 @@ export class SessionStateError extends SubstratError {
   }
 }
 
-/** An argument of a command that a hint names, as it can be pasted into a shell. */
+/** Quotes an argument, so that a command in a hint can be pasted into a shell. */
 export function shellWord(text: string): string {
   return /^[\p{L}\p{N}_./:@%+=-]+$/u.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-/** What was said is stored, but cannot be read: `what` names the file and the place. Nothing of it was changed. */
+/** The stored conversation is damaged. `what` names the file and the place. The caller has changed nothing. */
 export function damagedConversation(what: string, { hint, facts = {} }: ErrorDetails): SubstratError {
   return new SubstratError('CORRUPT', `the stored conversation is damaged: ${what}`, {
-    hint: `nothing was changed; ${hint}; to see all that is damaged: substrat doctor --all`,
+    hint: `nothing was changed; ${hint}; to find all damage: substrat doctor --all`,
     facts,
   })
 }
 
-/** For what can only be our own bug: an invariant that does not hold before a write. */
+/** Checks an invariant before a write. If it fails, substrat has a bug. */
 export function assert(condition: unknown, invariant: string): asserts condition {
   if (!condition) throw new SubstratError('UNEXPECTED', `invariant broken: ${invariant}`)
 }
 
-/** The error of the system by its name. libuv does not know that of a quota that is used up, and calls it UNKNOWN. */
+/** The name of a system error. libuv has no name for EDQUOT (disk quota exceeded) and calls it UNKNOWN. */
 export function errnoName(error: unknown): string | undefined {
   const { code, errno = 0 } = error as NodeJS.ErrnoException
   if (code !== 'UNKNOWN') return code

@@ -1,12 +1,12 @@
-/** The words of the format on disk (docs/format.md) that more than one layer needs. */
+/** Constants and types of the on-disk format (docs/format.md) that more than one layer needs. */
 
-/** The version of the format: `home.json` and the first record of each log have it. */
+/** The format version, in `home.json` and in the first record of each log. */
 export const FORMAT = 1
 
-/** A key is known by so many bytes of the SHA-256 of its NFC form. */
+/** The key index stores this many bytes of the SHA-256 of a key in NFC. */
 export const KEY_HASH_BYTES = 16
 
-/** The user as a party to mail: stands where the id of an agent would. */
+/** The user as a party to mail, in place of an agent's id. */
 export const OPERATOR = 'operator'
 
 export type JsonValue =
@@ -20,12 +20,12 @@ export type JsonObject = { [key: string]: JsonValue | undefined }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** The id of an agent, a run or a message. */
+/** Whether the text has the form of an agent, run or message id. */
 export function isUuid(text: string): boolean {
   return UUID.test(text)
 }
 
-/** Names that differ only in case or in Unicode composition are one name. */
+/** Two names that differ only in case or Unicode composition are the same name. */
 export function foldName(name: string): string {
   return name.normalize('NFC').toLowerCase().normalize('NFC')
 }

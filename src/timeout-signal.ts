@@ -1,6 +1,6 @@
 /**
- * A signal that is aborted after so long. Its timer holds it: that of `AbortSignal.timeout` does not, and one that only
- * `AbortSignal.any` knows of is garbage at once, and never fires (seen in Node 20).
+ * A signal that aborts after `ms`. Unlike `AbortSignal.timeout`, its timer holds a reference to it: in Node 20, a timeout
+ * signal that only `AbortSignal.any` references is garbage-collected and never fires.
  */
 export function timeoutSignal(ms: number): AbortSignal {
   const controller = new AbortController()

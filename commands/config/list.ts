@@ -9,7 +9,7 @@ export default class ConfigList extends BaseCommand {
   async run(): Promise<void> {
     await this.parse(ConfigList)
     const settings = (Object.keys(SETTINGS) as SettingKey[]).map((key) => this.settings.get(key))
-    const head = ['KEY', 'VALUE', 'FROM', 'DEFAULT', 'VARIABLE', 'WHAT IT IS']
+    const head = ['KEY', 'VALUE', 'FROM', 'DEFAULT', 'VARIABLE', 'DESCRIPTION']
     const text = table(head, settings, (setting) => {
       const { key, value, source, env, help } = setting
       return [key, value ?? '-', source, setting.default ?? '-', env, help]

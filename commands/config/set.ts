@@ -21,6 +21,6 @@ export default class ConfigSet extends BaseCommand {
     const key = checkSettingKey(args.key)
     const store = this.openForWrite()
     writeUserFile(store.configPath, Settings.textWith(store, key, args.value), 0o600)
-    this.printObject({ key, value: args.value }, `${key} is ${args.value}, in ${store.configPath}`)
+    this.printObject({ key, value: args.value }, `${key} is set to ${args.value} in ${store.configPath}`)
   }
 }

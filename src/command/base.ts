@@ -1,12 +1,11 @@
 /**
- * What every command has: the home, the settings, the providers, the JSON shape and the exit status. Commands parse, make
- * one call, and return.
+ * The base of every command: home, settings, providers, JSON output and exit status. A command parses its arguments, makes
+ * one call, and returns.
  */
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Command } from '@oclif/core/command'
 import type { PluginPlaces } from '../audit/check-plugins.js'
-import { callText } from '../dispatch/call-text.js'
 import type { Context, Deliveries } from '../dispatch/context.js'
 import { withDeliveries } from '../dispatch/deliveries.js'
 import type { Outcome } from '../dispatch/outcome.js'
@@ -22,15 +21,16 @@ import { resolveRelative } from '../tree/relations.js'
 import { Shutdown } from '../turn/stop.js'
 import { boundsFrom } from './bounds.js'
 import { asSubstratError, errorJson, errorLine, hasResult, printableText } from './output.js'
+import { askText } from './print/ask-text.js'
 import { ConsoleReporter } from './reporter.js'
 import { SETTING_KEYS, Settings } from './settings.js'
 import { guardStdio, stdout } from './stdio.js'
 
 export interface ContextOptions {
-  /** Whether a bad config.json stops the command. */
+  /** Ignore unusable settings instead of failing. For commands that repair. */
   isLenient?: boolean
   waitMs?: number | undefined
-  /** Whether the mail that it causes is delivered by the command itself. Default true. */
+  /** Also run agents that receive mail because of this command. Default true. */
   drains?: boolean
   /** One JSON line per record, with live text marked partial. */
   isStream?: boolean
@@ -45,7 +45,7 @@ export abstract class BaseCommand extends Command {
   private knownSettings: Settings | undefined
   private deliveries: Deliveries | undefined
 
-  /** What oclif does with a command that it has loaded. */
+  /** Makes oclif's protected `_run` callable. */
   start(): Promise<void> {
     return this._run()
   }
@@ -55,22 +55,22 @@ export abstract class BaseCommand extends Command {
     guardStdio()
   }
 
-  /** False once nobody reads stdout, or it cannot be written: a turn goes on, what only prints need not. */
+  /** False once stdout cannot be written or its reader has closed it. A turn then continues; a command that only prints may stop. */
   protected get isRead(): boolean {
     return stdout.isOpen
   }
 
-  /** The home's root, made absolute. */
+  /** Absolute path of the home. */
   protected get homeRoot(): string {
     return resolve(process.env.SUBSTRAT_HOME || join(homedir(), '.substrat'))
   }
 
-  /** Undefined where there is no home yet. */
+  /** Undefined if there is no home yet. */
   protected openForRead(): FileStore | undefined {
     return FileStore.openForRead(this.homeRoot)
   }
 
-  /** Makes the home where it is missing. */
+  /** Creates the home if it is missing. */
   protected openForWrite(): FileStore {
     return FileStore.openForWrite(this.homeRoot)
   }
@@ -79,7 +79,7 @@ export abstract class BaseCommand extends Command {
     return new ProviderRegistry(() => this.config.plugins.values() as Iterable<PluginFacts>)
   }
 
-  /** Where providers come from, for who looks whether all is well there. */
+  /** The places of provider plugins, for `doctor` to check. */
   protected get pluginPlaces(): PluginPlaces {
     return {
       listPath: join(this.config.dataDir, 'package.json'),
@@ -88,23 +88,23 @@ export abstract class BaseCommand extends Command {
     }
   }
 
-  /** Why config.json, or a variable of the environment, cannot be used. */
+  /** The reason why config.json or an environment variable cannot be used. */
   protected settingsTrouble(): SubstratError | undefined {
     try {
       const settings = Settings.read(this.openForRead())
       for (const key of SETTING_KEYS) settings.get(key)
       return undefined
     } catch (error) {
-      // The home itself is looked at by itself.
+      // The audit reports a damaged home.
       if (error instanceof SubstratError) return error.code === 'CORRUPT' ? undefined : error
       throw error
     }
   }
 
-  /** For commands that write: makes the home where it is missing. */
+  /** For commands that write. Creates the home if it is missing. */
   protected context(options: ContextOptions = {}): Context {
     const store = this.openForWrite()
-    stdout.keepRemedy('what was asked is done and on disk: substrat list')
+    stdout.keepRemedy('the command completed, and its changes are on disk: substrat list')
     const reporter = new ConsoleReporter({ isStream: options.isStream === true, isJson: this.jsonEnabled() })
     this.reporter = reporter
     this.isStream = options.isStream === true
@@ -126,18 +126,18 @@ export abstract class BaseCommand extends Command {
     return ctx
   }
 
-  /** Within a tool of an agent of this home that agent is the one who asks; else a person. */
+  /** The id of the agent whose tool runs this command, if the agent belongs to this home; null for a person. */
   protected get caller(): string | null {
     const { SUBSTRAT_AGENT: agentId = '', SUBSTRAT_LOG: log = '' } = process.env
     if (!isUuid(agentId)) return null
     if (this.openForRead()?.hasAgent(agentId) === true) return agentId
-    // What an agent left running when it was removed is no person. An agent of another home is nobody here.
+    // A process that a removed agent left running does not get the rights of a person. An agent of another home counts as a person.
     if (!log.startsWith(`${this.homeRoot}/`)) return null
     throw new SubstratError(
       'AGENT_NOT_FOUND',
-      `the agent of this tool, ${agentId}, is gone: it may do nothing`,
+      `agent ${agentId} was removed; its tools can no longer use substrat`,
       {
-        hint: 'end what it has left running',
+        hint: 'stop the processes that it left running',
         facts: { agent: agentId },
       },
     )
@@ -147,44 +147,44 @@ export abstract class BaseCommand extends Command {
     return `substrat ${this.id?.replaceAll(':', ' ') ?? ''}`.trim()
   }
 
-  /** Of the home that `context` opened. */
+  /** The settings of the home that `context` opened. */
   protected get settings(): Settings {
     this.knownSettings ??= Settings.read(this.openForRead())
     return this.knownSettings
   }
 
-  /** Once an agent has that provider because nothing else was said: the default thinks nothing. */
+  /** Warns when a new agent has the default provider only because none is configured: it is not an AI. */
   protected noteDefaultProvider(provider: string): void {
     const { value, source } = this.settings.get('provider')
     if (source !== 'default' || provider !== value) return
     this.note(
-      `no provider is configured: using ${value}, which only echoes (substrat config set provider <name>)`,
+      `no provider is configured: using ${value}, which only echoes messages (substrat config set provider <name>)`,
     )
   }
 
   protected resolveForRead(word: string): { store: FileStore; agentId: string } {
     const store = this.openForRead()
-    // Throws where there is no home, because then there is no agent either.
+    // Throws without a home: then no agent exists.
     const agentId = this.resolve(store, word)
     return { store: store as FileStore, agentId }
   }
 
-  /** In a tool a name is first one of the agent's relatives. */
+  /** Inside an agent's tool, a name is first looked up among the agent's relatives. */
   private resolve(store: FileStore | undefined, word: string): string {
     const { caller } = this
     const from = caller === null || store === undefined ? undefined : readState(store, caller)
     if (from === undefined || store === undefined) return resolveAgent(store, word)
     const agentId = resolveRelative(store, from, word)
-    // The person is written to, and is no agent.
+    // The word `operator` names the person there, but a command needs an agent.
     return agentId === OPERATOR ? resolveAgent(store, word) : agentId
   }
 
-  /** An existing agent, for commands that write: no home is made to find that it has none. */
+  /** For commands that write to an existing agent. Does not create a missing home. */
   protected resolveForWrite(word: string): string {
     return this.resolve(this.openForRead(), word)
   }
 
-  /** The reply or the object, once; and why the exit status is not 0. */
+  /** Prints the reply, or with `--json` the object, once, and the reason for a nonzero exit. */
   protected report({ result, failure }: Outcome): void {
     this.reporter?.clearSpinner()
     if (result.wait !== null) this.reportWait(result.wait, result.agent.id)
@@ -195,21 +195,21 @@ export abstract class BaseCommand extends Command {
     }
     if (failure === undefined) return
     const { said } = failure.facts
-    // Not on stdout, where only a reply is; with `--json` it is in the error, with `--stream` it was there as it came.
+    // On stderr, because stdout is only for a reply. `--json` has it in the error; `--stream` printed it when it came.
     if (typeof said === 'string' && !this.jsonEnabled() && !this.isStream)
-      this.note(`before it refused, the model said: ${said}`)
+      this.note(`before refusing, the model said: ${said}`)
     this.fail(failure, !hasResult(failure.code))
   }
 
-  /** What is asked, and the secret of the token: shown once, to whoever runs this command. */
+  /** Prints the pending calls or the question, and the secret of the token. Only this command prints the secret. */
   protected reportWait(wait: WaitView, agentId: string): void {
     wait.token = this.reporter?.takeSecret(agentId) ?? null
     if (this.jsonEnabled()) return
-    for (const ask of wait.asks) this.note(`asks for ${callText(ask)}`)
+    for (const ask of wait.asks) this.note(`the agent ${askText(wait.kind, ask).join(': ')}`)
     if (wait.token !== null) this.note(`token ${wait.token}`)
   }
 
-  /** Alone on stdout, or on stderr where stdout is for a reply. */
+  /** Prints the id on stdout, or on stderr if stdout is for a reply. */
   protected printAgentId(id: string, hasReply: boolean): void {
     if (hasReply || this.isStream) process.stderr.write(`${id}\n`)
     else if (!this.jsonEnabled()) this.print(id)
@@ -219,19 +219,19 @@ export abstract class BaseCommand extends Command {
     process.stdout.write(`${printableText(text, process.stdout)}\n`)
   }
 
-  /** A result that is not a turn's: the object with `--json`, else its text. */
+  /** Prints a result that is not a turn's. */
   protected printObject(object: object, text: string): void {
     if (this.jsonEnabled()) this.printJson(object)
     else this.print(text)
   }
 
-  /** One of several that are acknowledged each by itself: a line each, also with `--json`. */
+  /** Prints one of several results, each acknowledged on its own: one line each, also with `--json`. */
   protected printEach(object: object, text: string, isOneOfSeveral: boolean): void {
     if (isOneOfSeveral && this.jsonEnabled()) this.printJsonLine(object)
     else this.printObject(object, text)
   }
 
-  /** Of each agent that a command visits, as it is done: its line, and why its exit status is not 0. No text: only with `--json`. */
+  /** Prints the line of an agent when its visit ends, and the reason for a nonzero exit. Null text: prints only with `--json`. */
   protected printResult(object: ResultEnd, text: string | null, failure: SubstratError | undefined): void {
     if (this.jsonEnabled()) this.printJsonLine(object)
     else if (text !== null) this.print(text)
@@ -246,7 +246,7 @@ export abstract class BaseCommand extends Command {
     process.stdout.write(`${JSON.stringify(value)}\n`)
   }
 
-  /** Whether whoever reads stdout has been given all of it. */
+  /** Whether everything was written to stdout. */
   protected isPrinted(): Promise<boolean> {
     return new Promise((resolve) => {
       process.stdout.write('', (error) => resolve(error == null && this.isRead))
@@ -257,11 +257,11 @@ export abstract class BaseCommand extends Command {
     process.stderr.write(`substrat: ${printableText(text, process.stderr)}\n`)
   }
 
-  /** Sets the exit status, and says why. The first failure of a command is its exit status. */
+  /** Prints the error and sets the exit status. The first failure of a command decides the status. */
   protected fail(error: SubstratError, printsJson = true): void {
     this.reporter?.clearSpinner()
     process.exitCode ??= error.exitStatus
-    // The one line will say that the result could not be printed, and where it is.
+    // stdout.finish prints one line instead: the result could not be printed, and where to find it.
     if (stdout.failure !== undefined && hasResult(error.code)) return
     if (this.jsonEnabled() && printsJson) this.printJson(errorJson(error))
     process.stderr.write(`${errorLine(error)}\n`)
@@ -271,28 +271,28 @@ export abstract class BaseCommand extends Command {
   // biome-ignore lint/suspicious/noExplicitAny: the signature is oclif's
   protected override async catch(error: any): Promise<void> {
     const { oclif } = error as { oclif?: { exit?: number } }
-    // oclif ends some commands by an error that is none: `--help`, and `this.exit(0)`.
+    // oclif ends `--help` and `this.exit(0)` by throwing.
     if (oclif?.exit === 0) throw error
     this.fail(asSubstratError(error, this.commandLine))
   }
 
-  /** From here on a signal ends the process as it would any other; the entry ends it once the output is read. */
+  /** After this, a signal ends the process as by default. The entry ends the process once the output is written. */
   protected override async finally(): Promise<void> {
-    // Also of a command that has no turn of its own: what it has caused is not left half-way.
+    // A command without a turn of its own also completes the deliveries that it started.
     await this.deliveries?.untilIdle()
     this.reporter?.noteSecrets()
     this.shutdown?.close()
   }
 
-  /** Our results are printed where they are known; oclif prints none. */
+  /** Commands print their own JSON; oclif prints none. */
   protected override logJson(): void {}
 }
 
 function whereResultIs({ agent, wait }: Outcome['result']): string {
   const name = shellWord(agent.path)
-  // The secret of a token is printed once; another one takes its place.
-  if (wait !== null) return `the turn waits for a decision; mint a token anew: substrat token rotate ${name}`
-  return `the turn's end and its reply are in the log: substrat show ${name} --reply`
+  // A secret is printed only once, so the user needs a new token.
+  if (wait !== null) return `the turn waits for a decision; get a new token: substrat token rotate ${name}`
+  return `the turn has ended, and its reply is in the log: substrat show ${name} --reply`
 }
 
 function causeOf(error: SubstratError): string {

@@ -1,4 +1,4 @@
-/** What the settings bound in a command: counts, times, tools and kept servers. */
+/** The limits of a command, from its settings: counts, times, tools and kept servers. */
 import type { Context } from '../dispatch/context.js'
 import type { Settings } from './settings.js'
 

@@ -1,4 +1,4 @@
-/** `resume --token … --approve|--deny|--input|--result`. */
+/** Reads the decision in `resume --token T` with `--approve`, `--deny`, `--input` or `--result`. */
 import { SubstratError, shellWord } from '../errors.js'
 import { readUserFile } from '../files/user-files.js'
 import type { Decision } from '../session/fields.js'
@@ -13,14 +13,14 @@ export interface DecisionFlags {
   reason?: string | undefined
 }
 
-/** Undefined where no decision is given; a token alone, or a decision without one, is wrong usage. */
+/** Undefined without a decision. Throws USAGE for `--token` without a decision, and for a decision without a token. */
 export async function parseDecision(
   agent: string,
   flags: DecisionFlags,
 ): Promise<{ token: string; decision: Decision; text: string } | undefined> {
   const decision = decisionOf(flags)
   if (decision === undefined) {
-    // SUBSTRAT_TOKEN may stand in the environment of a plain resume.
+    // A plain resume ignores SUBSTRAT_TOKEN in the environment.
     if (flags.token === undefined || flags.token === process.env.SUBSTRAT_TOKEN) return undefined
     throw new SubstratError('USAGE', 'a token needs a decision', {
       hint: 'add --approve, --deny, --input TEXT or --result FILE',
@@ -28,15 +28,15 @@ export async function parseDecision(
   }
   if (flags.token === undefined) {
     throw new SubstratError('USAGE', 'a decision needs the token', {
-      hint: `add --token T (or - for stdin, or SUBSTRAT_TOKEN); at the machine: ${atTheMachine(agent, decision.decision)}`,
+      hint: `add --token T (or - for stdin, or SUBSTRAT_TOKEN); on this machine: ${commandWithoutToken(agent, decision.decision)}`,
     })
   }
   const token = flags.token === '-' ? (await readStdin()).trim() : flags.token
   return { token, ...decision }
 }
 
-/** Without a token, for the person who has the home. */
-function atTheMachine(agent: string, decision: Decision): string {
+/** The command that makes the same decision without a token that was handed out. It needs access to the home. */
+function commandWithoutToken(agent: string, decision: Decision): string {
   const word = shellWord(agent)
   if (decision === 'approve' || decision === 'deny') return `substrat ${decision} ${word}`
   return `substrat token rotate ${word} | substrat resume ${word} --token - --${decision} '…'`
@@ -55,7 +55,7 @@ function readResult(path: string): string {
     return readUserFile(path)
   } catch (error) {
     throw new SubstratError('USAGE', `the result file cannot be read: ${(error as Error).message}`, {
-      hint: 'name a file that is there',
+      hint: 'name an existing file',
     })
   }
 }

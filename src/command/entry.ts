@@ -1,4 +1,4 @@
-// The bundle's entry: everything a start pays for, whatever the command. Imports here are evaluated every time.
+// The entry of the bundle. Every command pays for its imports, so keep them few.
 import type { Errors, Interfaces } from '@oclif/core'
 import { run } from '@oclif/core/run'
 import { settings } from '@oclif/core/settings'
@@ -14,18 +14,18 @@ import { guardStdio, stdout } from './stdio.js'
 
 const pjson = packageJson as unknown as Interfaces.PJSON
 
-/** What src/start/run.ts knows before the bundle is there. */
+/** Functions that src/start/run.ts passes on, so that the bundle need not contain them again. */
 export interface Starter {
-  /** Why the code that these files hold, or name, could be another user's: all reasons, as one sentence. */
+  /** The reasons why another user could have written these files, as one sentence. Undefined if there are none. */
   whyUntrusted(paths: string[]): string | undefined
 }
 
-/** Runs the command line, and ends the process. */
+/** Runs the command line and ends the process. */
 export async function start(root: string, commands: Commands, starter: Starter): Promise<void> {
   const argv = process.argv.slice(2)
   guardStdio()
-  // What runs is what was compiled. Otherwise oclif looks for a TypeScript compiler where NODE_ENV is test or
-  // development, and warns at every start while an ESM plugin is linked.
+  // Run only compiled code. By default, oclif looks for a TypeScript compiler if NODE_ENV is test or development, and
+  // warns at every start while an ESM plugin is linked.
   settings.enableAutoTranspile = false
   process.once('beforeExit', failUnfinished)
   process.removeAllListeners('warning').on('warning', warn)
@@ -46,21 +46,21 @@ export async function start(root: string, commands: Commands, starter: Starter):
   await flush(process.stdout)
   stdout.finish()
   await flush(process.stderr)
-  // What a provider has left running (a timer, a connection, a turn that takes no notice of its end) keeps no process.
+  // A provider may leave a timer, a connection or a turn that ignores its abort signal. None of them keeps the process alive.
   process.exit()
 }
 
-/** Settles when the reader has taken all of it, however slow it is, or is gone: exit would throw away what is in a pipe's queue. */
+/** Settles when everything is written, or the reader has closed the pipe. `exit` would discard the queue of a pipe. */
 function flush(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => {
     stream.write('', () => resolve())
   })
 }
 
-/** For what is no command of ours: one that does not exist, and those of oclif's plugins. Ours say themselves why they failed. */
+/** Reports the error of an unknown command or of oclif's plugins. Our own commands report their errors themselves. */
 function fail(thrown: unknown, argv: string[], commands: Commands): void {
   const { oclif, code, message } = Object(thrown) as Partial<Errors.CLIError>
-  // oclif ends some commands by an error that is none: `--help`, and `this.exit(…)`.
+  // oclif ends `--help` and `this.exit(…)` by throwing.
   if (code === 'EEXIT') {
     process.exitCode = oclif?.exit
     return
@@ -87,21 +87,23 @@ function unknownCommand(words: string, commands: Commands): SubstratError {
   })
 }
 
-/** Of node, and of oclif for a plugin that it cannot find: on one line, where node prints the whereabouts of whoever warns. */
+/** Prints a warning of Node or oclif in one line; Node's default adds the process id and a stack. */
 function warn(warning: Error): void {
   const [first] = warning.message.split('\n')
   process.stderr.write(`substrat: warning: ${process.env.DEBUG ? warning.stack : first}\n`)
 }
 
-/** Node would leave with status 0 (done) or 13 (which we call refused) when a promise can never settle. */
+/** A promise that can never settle would end Node with status 0 (success) or 13 (refused). Both would be wrong here. */
 function failUnfinished(): void {
-  console.error('substrat ended before its command did. This is a bug; what was acknowledged is on disk.')
+  console.error(
+    'substrat: exited before the command finished. This is a bug; everything that was acknowledged is on disk.',
+  )
   process.exitCode = 1
 }
 
 /**
- * What oclif and npm write for a command such as `plugins install` is code that later commands load only where no other
- * user can write to it, and that its owner has to be able to read, whatever the umask.
+ * Sets a umask under which oclif and npm write plugins that only the owner can write, and the owner can read. Later commands
+ * refuse to load plugins that other users can write.
  */
 function keepFromOthers(): void {
   process.umask((process.umask() | 0o022) & 0o077)
@@ -126,12 +128,15 @@ function isOurs(commands: Commands, [first]: string[]): boolean {
   return Object.keys(commands).some((id) => id.split(':')[0] === first)
 }
 
-/** Plugins run in our process, with our rights: without them a command would do something else than it was told. */
+/**
+ * Refuses the whole command if another user could have written plugin code, which would run with our rights. Skipping the
+ * plugins would silently change what the command does.
+ */
 function refuseForeignPlugins(pluginList: string, { whyUntrusted }: Starter): void {
   const why = whyUntrusted([pluginList, ...pluginCode(pluginList)])
   if (why === undefined) return
   throw new SubstratError('HOME_EXPOSED', `the plugins of ${pluginList} are not loaded: ${why}`, {
-    hint: 'run as their owner, take the plugin out of that list, or set SUBSTRAT_DATA_DIR to a directory of your own, and install them there',
+    hint: 'run as their owner, remove the plugin from that list, or set SUBSTRAT_DATA_DIR to your own directory and install the plugins there',
     facts: { path: pluginList },
   })
 }

@@ -1,4 +1,4 @@
-/** The exit statuses, as `substrat help exit-codes` and docs/errors.md list them. */
+/** The exit statuses that `substrat help exit-codes` and docs/errors.md list. */
 export const EXIT_MEANINGS: ReadonlyMap<number, string> = new Map([
   [0, 'success'],
   [1, 'internal error: a bug in substrat'],

@@ -1,4 +1,4 @@
-/** Arguments and flags that several commands have. */
+/** Arguments and flags that several commands share. */
 import { string } from '@oclif/core/args'
 import { boolean, custom } from '@oclif/core/flags'
 import { parseTime } from '../clock.js'
@@ -20,49 +20,49 @@ export const stream = boolean({
   exclusive: ['json'],
 })
 
-/** Names with commas between them, or the flag several times. */
+/** Tool names separated by commas. */
 export const allow = custom<string[]>({
   description: 'tools that run without approval, as shell,write_file or all; default: setting allow',
   async parse(text) {
     if (text === '' || isValid('names', text)) return parseNames(text)
-    throw new SubstratError('USAGE', `${JSON.stringify(text)} are no names of tools`, {
-      hint: 'write them with commas between them: --allow shell,write_file; or --allow all',
+    throw new SubstratError('USAGE', `${JSON.stringify(text)} is not a list of tool names`, {
+      hint: 'separate names with commas, as in --allow shell,write_file, or use --allow all',
     })
   },
 })
 
-/** A duration with its unit; milliseconds when parsed. */
+/** A duration with its unit. Parses to milliseconds. */
 export const duration = custom<number>({
   helpValue: '30s|10m|2h',
   async parse(text) {
     const ms = parseDuration(text)
     if (ms !== undefined) return ms
-    throw new SubstratError('USAGE', `${JSON.stringify(text)} is no duration`, {
-      hint: 'write a number and its unit, at most 24 days: 250ms, 30s, 10m, 2h, 1d',
+    throw new SubstratError('USAGE', `${JSON.stringify(text)} is not a duration`, {
+      hint: 'write a number with a unit, at most 24 days: 250ms, 30s, 10m, 2h, 1d',
     })
   },
 })
 
-/** How long ago; milliseconds when parsed. */
+/** An age with its unit. Parses to milliseconds. */
 export const age = custom<number>({
   helpValue: '12h|30d',
   async parse(text) {
     const ms = parseDuration(text, Number.MAX_SAFE_INTEGER)
     if (ms !== undefined) return ms
-    throw new SubstratError('USAGE', `${JSON.stringify(text)} is no age`, {
-      hint: 'write a number and its unit: 30m, 12h, 30d',
+    throw new SubstratError('USAGE', `${JSON.stringify(text)} is not an age`, {
+      hint: 'write a number with a unit: 30m, 12h, 30d',
     })
   },
 })
 
-/** `--no-drain`: the mail that the command causes waits for another. */
+/** With `--no-drain`, mail that the command causes stays pending for a later command. */
 export const drain = boolean({
   default: true,
   allowNo: true,
   description: 'also run agents that receive mail because of this command',
 })
 
-/** A time, or how long from now. */
+/** A time, or a duration from now. */
 export const time = custom<DueTime>({
   helpValue: '10m|2026-11-20T10:00:00Z',
   async parse(text) {
@@ -70,8 +70,8 @@ export const time = custom<DueTime>({
     if (ms !== undefined) return dueAfter(ms)
     const at = parseTime(text)
     if (at !== undefined) return { at, clock: null }
-    throw new SubstratError('USAGE', `${JSON.stringify(text)} is no time`, {
-      hint: 'write how long from now (30s, 10m, 2h) or a time in ISO 8601 (2026-11-20T10:00:00Z)',
+    throw new SubstratError('USAGE', `${JSON.stringify(text)} is not a time`, {
+      hint: 'write a duration from now (30s, 10m, 2h) or a time in ISO 8601 (2026-11-20T10:00:00Z)',
     })
   },
 })

@@ -26,7 +26,7 @@ const GROUPS = {
   REPAIR: ['recover', 'doctor', 'unlock'],
 }
 
-/** The commands of oclif's plugins. */
+/** Summaries of the commands that oclif's plugins bring. */
 const SUMMARIES: Record<string, string> = {
   help: 'Describe a command.',
   plugins: 'List plugins; providers install with plugins install.',
@@ -110,7 +110,7 @@ class SubstratCommandHelp extends CommandHelp {
     return [id, ...words, ...needed, '[FLAGS]'].join(' ')
   }
 
-  /** The summary is the first line of the page already. */
+  /** Without the summary: the page already starts with it. */
   protected override description(): string | undefined {
     const { description } = this.command
     return description === undefined ? undefined : this.wrap(description)

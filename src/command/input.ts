@@ -1,19 +1,19 @@
-/** What a person gives: a message from the arguments and stdin, options, a workspace. */
+/** Reads and checks what the user passes: the message from arguments and stdin, the key, and provider options. */
 import { isUtf8 } from 'node:buffer'
 import { SubstratError } from '../errors.js'
 import { ownArguments } from '../host/processes.js'
 import { limits } from '../limits.js'
 
 /**
- * stdin is read to its end for `-` (after a message it is appended, a blank line between) or when there is no message
- * and stdin is not a TTY, and never otherwise. Throws USAGE for what cannot be a message.
+ * Reads stdin to its end for `-`, or if there is no message and stdin is not a TTY; never otherwise. After a message, stdin
+ * is appended with a blank line between them. Throws USAGE if the result is not a valid message.
  */
 export async function readMessage(words: {
   message: string | undefined
   dash: string | undefined
 }): Promise<string> {
   const { message, dash } = words
-  if (dash !== undefined && dash !== '-') throw tooMany(dash, 'put a message of several words in quotes')
+  if (dash !== undefined && dash !== '-') throw tooMany(dash, 'put quotes around a message of several words')
   refuseBadArguments(message)
   const readsStdin = message === '-' || dash === '-' || (message === undefined && !process.stdin.isTTY)
   const typed = message === '-' ? undefined : message
@@ -21,9 +21,9 @@ export async function readMessage(words: {
   return checkMessage([typed, piped].filter((part) => part !== undefined && part !== '').join('\n\n'))
 }
 
-/** Of a command that takes one argument or none. */
+/** The only argument of a command that takes at most one. */
 export function onlyWord([word, another]: string[]): string | undefined {
-  if (another !== undefined) throw tooMany(another, 'one agent at a time')
+  if (another !== undefined) throw tooMany(another, 'name only one agent')
   return word
 }
 
@@ -31,7 +31,7 @@ function tooMany(word: string, hint: string): SubstratError {
   return new SubstratError('USAGE', `one argument too many: ${JSON.stringify(word.slice(0, 80))}`, { hint })
 }
 
-/** Node gives arguments that are no UTF-8 with replacement characters in them: what was meant is lost. */
+/** Node replaces invalid UTF-8 in arguments by U+FFFD, so the original text is lost. */
 function refuseBadArguments(message: string | undefined): void {
   if (message === undefined || !message.includes('\ufffd')) return
   const given = ownArguments()
@@ -41,14 +41,14 @@ function refuseBadArguments(message: string | undefined): void {
 function checkMessage(message: string): string {
   if (message.trim() === '') {
     throw new SubstratError('USAGE', 'the message is empty', {
-      hint: 'give it as an argument, or on stdin with -',
+      hint: 'pass it as an argument, or on stdin with -',
     })
   }
   if (Buffer.byteLength(message) > limits.messageBytesMax) throw tooLarge()
   return message
 }
 
-/** UTF-8, less one newline at its end, which is the shell's habit. */
+/** stdin as UTF-8, without the one newline that shells put at the end. */
 export async function readStdin(): Promise<string> {
   const pieces: Buffer[] = []
   let bytes = 0
@@ -64,20 +64,20 @@ export async function readStdin(): Promise<string> {
 
 function notUtf8(what: string): SubstratError {
   return new SubstratError('USAGE', `${what} is not UTF-8`, {
-    hint: 'convert it first (iconv -t UTF-8), or put it in a file and name that in the message',
+    hint: 'convert it first (iconv -t UTF-8), or put it in a file and name the file in the message',
   })
 }
 
 function tooLarge(): SubstratError {
   return new SubstratError('USAGE', `the message is larger than ${limits.messageBytesMax} bytes`, {
-    hint: 'put it in a file of the workspace, and name the file in the message',
+    hint: 'put it in a file in the workspace, and name the file in the message',
     facts: { bytes_max: limits.messageBytesMax },
   })
 }
 
 export function checkKey(given: string | undefined): string | null {
   if (given === undefined) return null
-  // File names on macOS come decomposed: the same text must be the same key.
+  // macOS returns file names decomposed (NFD). The same text must be the same key.
   const key = given.normalize('NFC')
   if (key !== '' && key.length <= limits.keyCharactersMax && !/\p{Cc}/u.test(key)) return key
   throw new SubstratError('USAGE', `the key ${JSON.stringify(key.slice(0, 80))} cannot be used`, {
@@ -85,7 +85,7 @@ export function checkKey(given: string | undefined): string | null {
   })
 }
 
-/** `--option name=value`, each. */
+/** Parses each `--option name=value`. */
 export function parseOptions(pairs: string[] | undefined): Record<string, string> {
   const options: Record<string, string> = Object.create(null)
   for (const pair of pairs ?? []) {

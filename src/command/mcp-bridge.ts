@@ -1,7 +1,9 @@
 /**
- * The way from an agent's program, which speaks MCP over stdio, to the holder of its agent, which serves substrat's tools on
- * a socket for as long as the turn lasts. Messages go through byte for byte; what is no message is answered here. No request
- * is left without an answer: not where nobody serves, and not when the holder goes.
+ * Connects an agent program, which speaks MCP on stdio, to the process that runs its turn. That process serves substrat's
+ * tools on a socket until the turn ends.
+ *
+ * Invariants: valid messages pass through byte for byte; the bridge itself answers the others. Every request gets an answer,
+ * also without a server and after the server has exited.
  */
 import { once } from 'node:events'
 import type { Duplex, Readable, Writable } from 'node:stream'
@@ -11,9 +13,9 @@ import { limits } from '../limits.js'
 import { errorLine, type Message, type ParsedMessage, parseMessage } from '../turn/tools/json-rpc.js'
 import { linesOf } from '../turn/tools/lines.js'
 
-/** For the holder that the environment names. */
+/** Bridges to the socket in SUBSTRAT_SOCKET. */
 export async function bridgeStdio(): Promise<void> {
-  // Whoever reads our answers may go at any time: that ends the bridge, and is no failure.
+  // The program may close our stdout at any time. That ends the bridge and is not a failure.
   process.stdout.removeAllListeners('error').on('error', ({ code }: NodeJS.ErrnoException) => {
     process.stdout.destroy()
     if (code === 'EPIPE' || process.exitCode !== undefined) return
@@ -26,7 +28,7 @@ export async function bridgeStdio(): Promise<void> {
   await bridge(process.env.SUBSTRAT_SOCKET || undefined, process.stdin, process.stdout)
 }
 
-/** Settles when there is nothing more to carry. `socket` is undefined where no turn has named one. */
+/** Settles when one side has closed. `socket` is undefined if no turn set SUBSTRAT_SOCKET. */
 async function bridge(socket: string | undefined, input: Readable, output: Writable): Promise<void> {
   const holder = socket === undefined ? undefined : await connectTo(socket)
   if (holder === undefined) {
@@ -44,14 +46,13 @@ async function bridge(socket: string | undefined, input: Readable, output: Writa
 }
 
 const NO_TURN =
-  'Refused: there is no turn to call from. The program of an agent starts substrat mcp, with the SUBSTRAT_SOCKET of its turn.'
+  'Refused: SUBSTRAT_SOCKET is not set. An agent program must start substrat mcp during a turn, with the environment of that turn.'
 const OVER =
-  'Refused: the turn that served these tools is over, or its substrat has died. They are there again in the next turn.'
+  'Refused: the turn that served these tools has ended, or its substrat process has died. The tools are available again in the next turn.'
 
-/** JSON-RPC's code for a server of ours that cannot be reached. */
+/** The JSON-RPC error code for an unreachable server. */
 const UNREACHABLE = -32000
 
-/** However it comes to that. */
 function closeOf(stream: Duplex | Writable): Promise<void> {
   return new Promise((resolve) => stream.once('close', () => resolve()))
 }
@@ -64,7 +65,7 @@ async function ask(holder: Duplex, input: Readable, output: Writable, open: Open
     open.openRequest(heard)
     await writeTo(holder, line.bytes)
   }
-  // Who asks once and closes its end still gets what it asked for.
+  // A client may send one request and close its end. It still gets the answer.
   await open.untilAnswered()
   holder.end()
 }
@@ -89,14 +90,14 @@ async function writeTo(output: Writable, bytes: string | Buffer): Promise<void> 
   if (!output.write(bytes)) await once(output, 'drain')
 }
 
-/** Requests that have no answer yet, by their ids as JSON. */
+/** The ids, as JSON, of requests without an answer. */
 class OpenRequests {
   private readonly open = new Set<string>()
   private onNone: (() => void) | undefined
 
   openRequest({ id, message }: Extract<ParsedMessage, { kind: 'message' }>): void {
     if (id !== undefined) this.open.add(id)
-    // One that is taken back is not answered.
+    // A cancelled request gets no answer.
     else if (message.method === 'notifications/cancelled')
       this.close((message.params as { requestId?: unknown } | undefined)?.requestId)
   }
@@ -127,7 +128,7 @@ class OpenRequests {
   }
 }
 
-/** Of the holder, whose lines are our own. */
+/** Parses a line from the holder without the checks for foreign input: substrat wrote it. */
 function parsedMessage(line: Buffer): Message | undefined {
   try {
     const value: unknown = JSON.parse(line.toString('utf8'))

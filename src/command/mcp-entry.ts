@@ -1,5 +1,5 @@
-// `substrat mcp` by itself: an agent's program waits for it at the start of each of its turns, and oclif is not needed to
-// carry bytes. With anything else on its command line it is oclif's: see commands/mcp.
+// The fast start of `substrat mcp`, without oclif: an agent program waits for this command at the start of each turn. With
+// any argument or flag, commands/mcp runs instead.
 import { bridgeStdio } from './mcp-bridge.js'
 
 void bridgeStdio().then(() => process.exit())

@@ -1,25 +1,25 @@
-/** What a person or a program is told: stdout is the result, stderr is progress and, for every non-zero exit, one line. */
+/** The form of output: results on stdout; progress, and one line for each nonzero exit, on stderr. */
 import { suggestion } from '../closest.js'
 import { type ErrorCode, EXIT_STATUS, SubstratError } from '../errors.js'
 
 /**
- * An error of any origin as one of ours. What oclif says of wrong usage is USAGE; the rest is unexpected. `command` is
- * the one that is run: `substrat config get`.
+ * Converts an error of any origin. Usage errors of oclif become USAGE; unknown errors become UNEXPECTED. `command` is the
+ * command that runs, such as `substrat config get`.
  */
 export function asSubstratError(error: unknown, command: string): SubstratError {
   if (error instanceof SubstratError) {
-    // oclif has put words around what our own flags say of their value.
+    // oclif prefixes the message of a flag's own parser.
     if (error.message.startsWith('Parsing --')) error.message = usage(error.message)
     return error
   }
   const { message, oclif, syscall, code, info, flags, parse } = error as NodeJS.ErrnoException & {
     oclif?: { exit?: number }
     info?: { code?: string }
-    /** Of a flag that does not exist. */
+    /** Set for an unknown flag. */
     flags?: string[]
     parse?: { input?: { flags?: object } }
   }
-  // Of Node or oclif, which open files too: before a command of ours has begun.
+  // Node and oclif open files too, before a command of ours starts.
   if ([code, info?.code].includes('EMFILE'))
     return new SubstratError('STORAGE_FAILED', `cannot open a file: ${message}`, {
       hint: 'too many open files: raise `ulimit -n`, then run the same command again',
@@ -27,16 +27,16 @@ export function asSubstratError(error: unknown, command: string): SubstratError 
       cause: error,
     })
   if (syscall === 'uv_cwd')
-    return new SubstratError('USAGE', 'the current directory is gone', {
-      hint: 'change to one that is there, then run the same command again',
+    return new SubstratError('USAGE', 'the current directory no longer exists', {
+      hint: 'change to an existing directory, then run the same command again',
     })
   if (oclif?.exit === 2)
     return new SubstratError('USAGE', usage(String(message)) + flagSuggestion(flags, parse?.input?.flags), {
       hint: `${command} --help`,
     })
   const [first = ''] = String(message ?? error).split('\n')
-  return new SubstratError('UNEXPECTED', `something went wrong: ${first || 'nobody said what'}`, {
-    hint: 'run the same command again; this is a defect of substrat: if it stays, run it with DEBUG=1 and report what it prints',
+  return new SubstratError('UNEXPECTED', `unexpected error: ${first || 'no message'}`, {
+    hint: 'this is a bug in substrat; run the same command again, and if it fails again, report its output with DEBUG=1',
     cause: error,
   })
 }
@@ -50,11 +50,11 @@ function flagSuggestion([flag]: string[] = [], flags: object = {}): string {
     : ''
 }
 
-/** oclif's words in one line: what is wrong, and of a list below it the first two entries. */
+/** Puts oclif's message in one line: the first sentence, and at most two entries of the list below it. */
 function usage(message: string): string {
   return (
     message
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours of a terminal are taken out
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: terminal colours are removed
       .replace(/\u001b\[\d*m/g, '')
       .replace(/^The following errors? occurred:\n/, '')
       .replace('\nSee more help with --help', '')
@@ -80,7 +80,7 @@ export function errorLine(error: SubstratError): string {
   return `substrat: ${oneLine(line)}`
 }
 
-/** A word of any length may be repeated in a sentence; with `--json` all of it is there. */
+/** A message may quote an argument of any length. `--json` prints it in full. */
 const SENTENCE_CHARACTERS_MAX = 4000
 
 function boundedSentence(sentence: string): string {
@@ -89,23 +89,23 @@ function boundedSentence(sentence: string): string {
     : `${sentence.slice(0, SENTENCE_CHARACTERS_MAX)}…`
 }
 
-/** The result is on stdout also for these: the command was understood, and says what to wait for. */
+/** Whether the command prints its result on stdout although it exits nonzero: the turn waits, was interrupted or is limited. */
 export function hasResult(code: ErrorCode): boolean {
   return WITH_RESULT.includes(EXIT_STATUS[code])
 }
 
-/** Whether a command that exits so has printed a result. */
+/** Whether a command with this exit status has printed a result. */
 export function hasResultStatus(status: unknown): boolean {
   return [undefined, 0, ...WITH_RESULT].includes(status as number | undefined)
 }
 
 const WITH_RESULT: number[] = [5, 6, 7]
 
-/** What steers a terminal, or has it show text in another order than it is in: `\u202e` turns what is behind it around. */
+/** Characters that control a terminal, or reverse the order of the text after them, such as `\u202e`. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
-/** For a terminal: what would steer it is shown, not obeyed. For a pipe the text is exact. */
+/** On a terminal, replaces control characters by visible codes. In a pipe or file the text stays exact. */
 export function printableText(text: string, stream: { isTTY?: boolean }): string {
   return stream.isTTY === true ? text.replace(STEERING, visibleCode) : text
 }
@@ -115,7 +115,7 @@ function visibleCode(character: string): string {
   return code.length > 2 ? `\\u${code}` : `\\x${code.padStart(2, '0')}`
 }
 
-/** Where a line of ours must not look like several, or like another one. */
+/** Text from outside in one line, so that it cannot imitate another line of output. */
 export function oneLine(text: string): string {
   return text.replace(/[\t\n\u2028\u2029]+/g, ' ').replace(STEERING, ' ')
 }

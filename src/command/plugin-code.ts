@@ -1,13 +1,14 @@
 /**
- * The code that oclif, and a provider of it, would load for the user's plugins: what decides on whether to load any.
+ * Lists the files that oclif and the registry would load for the user's plugins. substrat loads plugins only if it trusts all
+ * of these files.
  *
- * Nothing of it is imported here. A package is looked for as Node does it, in each directory above: in a sticky one,
- * such as /tmp, another user could put a package of that name.
+ * This module imports none of them. It searches each parent directory for a package, as Node does: in a sticky directory such
+ * as /tmp, another user could create a package of that name.
  */
 import { dirname, isAbsolute, join } from 'node:path'
 import { isPlainFile, isThere, readUserFile } from '../files/user-files.js'
 
-/** Paths, also of what may not be there. Empty for a list that cannot be read: then nothing is loaded. */
+/** Paths, including some that may not exist. Empty if the list cannot be read: then oclif loads no plugin. */
 export function pluginCode(listPath: string): string[] {
   const { plugins } = fieldsOf(fieldsOf(readJson(listPath)).oclif)
   const search = new Search()
@@ -20,12 +21,12 @@ export function pluginCode(listPath: string): string[] {
   return [...search.found]
 }
 
-/** It is part of every start while there are plugins: no directory is looked at twice. */
+/** Runs at every start while plugins are installed, so it checks no directory twice. */
 class Search {
   readonly found = new Set<string>()
   private readonly hasPackages = new Map<string, boolean>()
 
-  /** Every package of that name that could be taken, from the directory upwards. */
+  /** Adds every package of that name that Node could choose, from the directory upwards. */
   addPackages(name: string, from: string): void {
     for (let at = from; ; at = dirname(at)) {
       const packages = join(at, 'node_modules')
@@ -47,17 +48,17 @@ class Search {
     } = fieldsOf(readJson(join(root, 'package.json')))
     const { commands, hooks, plugins } = fieldsOf(oclif)
     const named = [main, ...[commands, hooks, fieldsOf(substrat).providers].flatMap(textsIn)]
-    // As Node does it: the file, or that with `.js`.
+    // Node loads the file itself, or the file with `.js`.
     const files = named.flatMap((file) => (typeof file === 'string' ? [file, `${file}.js`] : []))
     for (const file of ['package.json', 'oclif.manifest.json', 'node_modules', ...files])
       this.found.add(join(root, file))
-    // A plugin may bring others, by their names or by patterns.
+    // A plugin may bring other plugins, by name or by pattern.
     const isBringing = Array.isArray(plugins) && plugins.length > 0
     if (isBringing) for (const name of Object.keys(fieldsOf(dependencies))) this.addPackages(name, root)
   }
 }
 
-/** The texts in a field that may have one, or several, or objects of them (`{ strategy, target, identifier }`). */
+/** All strings in a field, which may be a string, a list or an object (`{ strategy, target, identifier }`). */
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
@@ -67,7 +68,7 @@ function fieldsOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
-/** A pipe in its place is not waited for. */
+/** Does not open a pipe, which would block. */
 function readJson(path: string): unknown {
   try {
     return isPlainFile(path) ? JSON.parse(readUserFile(path)) : undefined

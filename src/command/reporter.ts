@@ -1,4 +1,4 @@
-/** Progress as a command shows it: sentences and a spinner on stderr, or with `--stream` records on stdout. */
+/** Progress of a command: notes and a spinner on stderr; with `--stream`, records on stdout. */
 import { clock } from '../clock.js'
 import type { Reporter } from '../dispatch/context.js'
 import type { SessionRecord } from '../session/records.js'
@@ -6,12 +6,12 @@ import { printableText } from './output.js'
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const FRAME_MS = 100
-/** A turn that is quicker than this needs no sign of life. */
+/** No spinner before this time: it would only flicker in a quick turn. */
 const QUIET_MS = 300
 
 export class ConsoleReporter implements Reporter {
   private spinner: NodeJS.Timeout | undefined
-  /** Of each agent the token that was minted last, until it is told. */
+  /** By agent id: the secret of its latest token, until it is printed. A secret is printed once. */
   private readonly secrets = new Map<string, string>()
 
   constructor(private readonly options: { isStream: boolean; isJson: boolean }) {}
@@ -33,14 +33,14 @@ export class ConsoleReporter implements Reporter {
     this.secrets.set(agentId, secret)
   }
 
-  /** The agent's token, to be told now and never again. */
+  /** Returns the secret of the agent's latest token once. The caller prints it. */
   takeSecret(agentId: string): string | null {
     const secret = this.secrets.get(agentId) ?? null
     this.secrets.delete(agentId)
     return secret
   }
 
-  /** Those that no result told: of turns that a command ran besides its own. */
+  /** Prints the secrets that no result printed: those of other agents' turns that this command also ran. */
   noteSecrets(): void {
     for (const [agentId, secret] of this.secrets)
       this.note(`agent ${agentId} waits for a decision; token ${secret}`)

@@ -1,4 +1,4 @@
-/** What the value of a setting may be, as text, and what it means. */
+/** The kinds of setting values: how a value is checked and parsed. */
 import type { McpServer } from '../turn/tools/mcp.js'
 import { parseDuration } from './durations.js'
 
@@ -17,8 +17,8 @@ export const EXPECTED: Record<Kind, string> = {
   count: 'a whole number from 1 to 1000',
   count_or_0: 'a whole number from 0 to 1000',
   duration: 'a duration such as 30s, 10m or 2h',
-  durations: 'durations with commas between them, such as 2s,4s,8s, or none',
-  names: 'names of tools with commas between them, all, or none',
+  durations: 'durations separated by commas, such as 2s,4s,8s, or none',
+  names: 'tool names separated by commas, all, or none',
   unknown_tool: 'stop or continue',
   servers: 'an object of servers: {"name": {"command": "…", "args": ["…"], "env": {"NAME": "…"}}}',
 }
@@ -49,7 +49,7 @@ export function parseNames(value: string | null): string[] {
 
 const SERVER_NAME = /^[a-zA-Z0-9-]{1,32}$/
 
-/** Undefined where the text is no such object. */
+/** Undefined if the text is not a valid object of servers. */
 export function parseServers(value: string): Record<string, McpServer> | undefined {
   let servers: unknown
   try {

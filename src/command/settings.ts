@@ -1,6 +1,6 @@
 /**
- * The settings: every key with its default and its environment variable. A flag of the command goes first, then the
- * environment, then config.json, then the default. docs/config.md is made from the same table, and a test compares them.
+ * Every setting with its default and environment variable. The order of precedence: command flag, environment, config.json,
+ * default. A test compares docs/config.md with this table.
  */
 import { suggestion } from '../closest.js'
 import { SubstratError, shellWord } from '../errors.js'
@@ -120,27 +120,27 @@ type ConfigFile = Record<string, unknown>
 export class Settings {
   private constructor(
     private readonly file: Partial<Record<SettingKey, string>>,
-    /** Told of a variable that cannot be used, which is then ignored; undefined where it is an error. */
+    /** Receives the reason why an unusable variable is ignored. Undefined: such a variable is an error. */
     private readonly note: ((text: string) => void) | undefined,
   ) {}
 
-  /** Throws CONFIG_INVALID for a config.json that is not of its form. */
+  /** Throws CONFIG_INVALID for an invalid config.json. */
   static read(store: FileStore | undefined): Settings {
     return new Settings(readConfig(store), undefined)
   }
 
-  /** For what a bad file or variable must not stop: recovery. */
+  /** For recovery, which must not fail because of an invalid file or variable. */
   static readLeniently(store: FileStore | undefined, note: (text: string) => void): Settings {
     try {
       return new Settings(readConfig(store), note)
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
-      note(`${error.message}; the defaults are used`)
+      note(`${error.message}; using the defaults`)
       return new Settings({}, note)
     }
   }
 
-  /** The text of config.json with one more key: so that it can be mended too, the old value of that key may be wrong. */
+  /** The text of config.json with the new value. The old value of that key may be invalid: this is how a user corrects it. */
   static textWith(store: FileStore, key: SettingKey, value: string): string {
     const config = { ...parseConfig(store), [key]: value }
     checkValue(key, value, 'the value')
@@ -234,15 +234,15 @@ function parseConfig(store: FileStore): ConfigFile {
     throw invalidConfigError(store.configPath, `it is not JSON: ${(error as Error).message}`, hint)
   }
   if (typeof config === 'object' && config !== null && !Array.isArray(config)) return config as ConfigFile
-  throw invalidConfigError(store.configPath, 'it is no JSON object', hint)
+  throw invalidConfigError(store.configPath, 'it is not a JSON object', hint)
 }
 
 function checkConfig(config: ConfigFile, path: string): Partial<Record<SettingKey, string>> {
   const values: Partial<Record<SettingKey, string>> = {}
   for (const [key, value] of Object.entries(config)) {
     if (!isSettingKey(key)) {
-      const hint = `take it out of that file; the keys are ${Object.keys(SETTINGS).join(', ')}`
-      throw invalidConfigError(path, `${JSON.stringify(key)} is no setting`, hint)
+      const hint = `remove it from that file; the settings are ${Object.keys(SETTINGS).join(', ')}`
+      throw invalidConfigError(path, `${JSON.stringify(key)} is not a setting`, hint)
     }
     const text = typeof value === 'number' ? String(value) : isObject(value) ? JSON.stringify(value) : value
     checkValue(key, text, path)

@@ -1,40 +1,40 @@
 /**
- * stdout and stderr as steps that can fail.
+ * Handles failed writes to stdout and stderr.
  *
- * Invariants: a failed write ends no turn and is never written about on stdout; what follows it there is dropped, so
- * that a result is never printed with a gap. A result that was not printed whole is a failure (STORAGE_FAILED), except
- * where its reader has gone away. A failed write to stderr changes nothing: the exit status says it all.
+ * Invariants: a failed write ends no turn. After a failed write to stdout, later output there is dropped, so that a result
+ * never has a gap. A result that was not printed completely is a failure (STORAGE_FAILED), unless the reader has closed the
+ * pipe. A failed write to stderr changes nothing: the exit status is enough.
  */
 import { EXIT_STATUS, errnoName, SubstratError } from '../errors.js'
 import { writeStream } from '../host/streams.js'
 import { errorLine, hasResultStatus } from './output.js'
 
 class Stdout {
-  /** Why the result cannot be printed; undefined while it can be, and where only the reader is gone. */
+  /** The reason why the result cannot be printed. Undefined also if the reader has closed the pipe. */
   failure: SubstratError | undefined
-  /** False once nothing more can be printed: a turn goes on, a command that only prints need not. */
+  /** False once stdout cannot be written. A turn then continues; a command that only prints may stop. */
   isOpen = true
-  /** What the user can do about a result that was not printed. */
+  /** What the user can run to see a result that was not printed. */
   private remedy: string | undefined
 
-  /** The first remedy that a command names is the one that is closest to its result. */
+  /** Replaces the remedy. Each call of a command is closer to its result than the previous one. */
   keepRemedy(remedy: string): void {
     this.remedy = remedy
   }
 
   fail(errno: string, isTerminal: boolean): void {
     this.isOpen = false
-    // EIO on a terminal: it was hung up.
+    // A terminal returns EIO after it was hung up.
     if (this.failure !== undefined || errno === 'EPIPE' || (errno === 'EIO' && isTerminal)) return
     this.failure = new SubstratError('STORAGE_FAILED', `cannot write the result to stdout: ${errno}`, {
       facts: { errno },
     })
   }
 
-  /** The last line of a command. An error that was reported already keeps its own status and line. */
+  /** Prints the failure as the last line of the command, unless the command has already reported an error. */
   finish(): void {
     if (this.failure === undefined || !hasResultStatus(process.exitCode)) return
-    const hint = this.remedy ?? 'make room there or name another file, then run the same command again'
+    const hint = this.remedy ?? 'free disk space or write to another file, then run the same command again'
     const { message, facts } = this.failure
     process.exitCode = EXIT_STATUS.STORAGE_FAILED
     process.stderr.write(`${errorLine(new SubstratError('STORAGE_FAILED', message, { hint, facts }))}\n`)
@@ -45,7 +45,7 @@ export const stdout = new Stdout()
 
 let isGuarded = false
 
-/** Before the first write. */
+/** Call it before the first write. */
 export function guardStdio(): void {
   if (isGuarded) return
   isGuarded = true
@@ -53,7 +53,7 @@ export function guardStdio(): void {
   guard(process.stderr, 2, () => undefined)
 }
 
-/** The streams' own errors reach no listener: those of oclif throw, which would end a turn in the middle. */
+/** Intercepts the stream's errors before any listener: oclif's listeners throw, which would end a turn in the middle. */
 function guard(stream: NodeJS.WriteStream, fd: number, onFailure: (errno: string) => void): void {
   const emit = stream.emit.bind(stream) as (event: string | symbol, ...args: unknown[]) => boolean
   stream.emit = (event: string | symbol, ...args: unknown[]): boolean => {
@@ -63,7 +63,7 @@ function guard(stream: NodeJS.WriteStream, fd: number, onFailure: (errno: string
   }
   if (!isFile(stream)) return
   let hasFailed = false
-  // Node writes once, and takes a short write for a whole one: a disk that fills up would cut the result in silence.
+  // Node calls write once and ignores a short write: a disk that fills up would truncate the result without an error.
   stream._write = (bytes: Uint8Array, _encoding, done) => {
     const errno = hasFailed ? undefined : writeStream(fd, bytes)
     if (errno !== undefined) {
@@ -74,7 +74,7 @@ function guard(stream: NodeJS.WriteStream, fd: number, onFailure: (errno: string
   }
 }
 
-/** A file or a device: what Node calls neither a terminal nor a pipe. */
+/** Whether the stream is a file or a device, not a terminal or a pipe. */
 function isFile(stream: NodeJS.WriteStream): boolean {
   return (stream as { _type?: string })._type === 'fs'
 }

@@ -1,13 +1,13 @@
 /**
- * What a provider is: the types that plugins import (`substrat/provider`), and nothing that runs.
+ * The provider contract: types that plugins import from `substrat/provider`. This file has no code that runs.
  *
- * A provider is a module whose default export is a `Provider`, named in its package's package.json:
- * `"substrat": {"providers": {"<name>": "./dist/index.js"}}`. There are two kinds. A *model* provider answers one
- * request; substrat has the conversation. An *agent* provider is an opaque program with a loop and a store of its own.
+ * A provider is a module whose default export is a `Provider`. The plugin's package.json names it:
+ * `"substrat": {"providers": {"<name>": "./dist/index.js"}}`. A *model* provider answers one request, and substrat stores the
+ * conversation. An *agent* provider drives a program that has its own loop and its own store.
  *
- * Who may retry: a provider never does. It reports a failure with its type, and substrat decides. A turn may be asked
- * again after a crash, so a model provider must be safe to ask twice; an agent provider is asked again only after
- * `inspect` has said that the turn did not finish.
+ * A provider never retries. It reports a failure with its type, and substrat decides. After a crash, substrat may repeat a
+ * request to a model provider, so a repeated request must be safe. It repeats a turn of an agent provider only if `inspect`
+ * returned that the turn did not finish.
  */
 import type { AgentHost, CallOptions } from './host-contract.js'
 
@@ -27,19 +27,19 @@ export type Provider = ModelProvider | AgentProvider
 interface ProviderFacts {
   /** One line for `substrat providers`. */
   description: string
-  /** Option names of `--option name=value`, with a line of help each; any other is refused at spawn. */
+  /** The names for `--option name=value`, each with one line of help. `spawn` refuses any other name. */
   options: Record<string, string>
   /**
-   * Throws a `ProviderFailure` (type `misconfigured` or `authentication`) for settings that cannot work. Called at spawn
-   * and before each turn; touches nothing and asks nobody.
+   * Throws a `ProviderFailure` of type `misconfigured` or `authentication` for settings that cannot work. substrat calls it at
+   * spawn and before each turn. It must change nothing and use no network.
    */
   check?(settings: ProviderSettings): void | Promise<void>
-  /** Environment variables with secrets of this provider: no tool of its turns is given them. */
+  /** Names of environment variables that hold this provider's secrets. Tools in its turns do not receive them. */
   secrets?(settings: ProviderSettings): string[]
 }
 
 export interface ProviderSettings {
-  /** Absolute path of the directory that the agent works in. */
+  /** Absolute path of the agent's working directory. */
   workspace: string
   model: string | null
   /** The agent's instructions (system prompt). */
@@ -48,12 +48,12 @@ export interface ProviderSettings {
 }
 
 /**
- * Throw this, or any error that has these fields, for a turn that fails. Anything else counts as `crashed`. Its message is
- * one plain sentence for a person; its stack and its `cause` go into the log, so no secret may be in them.
+ * Throw this, or any error with these fields, to fail a turn. substrat treats any other error as `crashed`. The message is
+ * one plain sentence for the user. The stack and the `cause` go into the log, so they must not contain secrets.
  *
- * `crashed` is also the type for a program that ended without an end of its turn, whatever it wrote to stderr: where a
- * signal killed it that substrat did not send, or `ended_early` is set, the turn is then interrupted and continued, and not
- * failed. Any other type is taken for an answer.
+ * Use `crashed` also for a program that exited without ending its turn, whatever it wrote to stderr. If a signal that substrat
+ * did not send killed the program, or `ended_early` is set, substrat interrupts and continues the turn instead of failing it.
+ * With any other type the turn fails.
  */
 export interface ProviderFailure extends Error {
   failure: {
@@ -62,7 +62,7 @@ export interface ProviderFailure extends Error {
       | 'rate_limit'
       | 'invalid'
       | 'overflow'
-      /** The model, or a filter of its provider, will not answer this. Asking the same again gives the same. */
+      /** The model or a content filter refuses to answer. Repeating the request gives the same result. */
       | 'refused'
       | 'invalid_response'
       | 'authentication'
@@ -70,17 +70,17 @@ export interface ProviderFailure extends Error {
       | 'unreachable'
       | 'timeout'
       | 'crashed'
-      /** The program's own store has lost the conversation: substrat offers to begin it anew from its log. */
+      /** The program's store has lost the conversation. substrat offers to start a new session from its own log. */
       | 'session_lost'
-      /** Another process writes the program's session. */
+      /** Another process is writing to the program's session. */
       | 'busy'
-    /** When to try again, in milliseconds from now, where the provider said. */
+    /** When to retry, in milliseconds from now, if the service said so. */
     retry_after_ms?: number
-    /** `refused`, of an agent: what its model had said before, for the person. A model yields that as `text` first. */
+    /** For `refused` from an agent provider: the model's text before the refusal. A model provider yields it as `text` instead. */
     said?: string
     /**
-     * `crashed`, of an agent: its program had begun the turn, and exited with status 0 before the end of it. A wrapper that
-     * hides which signal killed the real program exits so.
+     * For `crashed` from an agent provider: the program had started the turn, then exited with status 0 before its end. A wrapper
+     * that hides the signal which killed the real program does this.
      */
     ended_early?: boolean
   }
@@ -97,28 +97,28 @@ export interface Usage {
 
 export interface ModelProvider extends ProviderFacts {
   kind: 'model'
-  /** False where it cannot summarise: a conversation that is too long then loses its beginning. Default true. */
+  /** False if the model cannot summarise: compaction then drops the beginning of a conversation. Default true. */
   summarises?: boolean
-  /** The response to one request, in pieces. Ends after exactly one `stop`; ending without one fails the turn. */
+  /** Streams the response to one request. The stream ends after exactly one `stop`; without it the turn fails. */
   complete(request: ModelRequest, options: CallOptions): AsyncIterable<ModelEvent>
 }
 
 export interface ModelRequest extends ProviderSettings {
-  /** The latest message from the user; always also the last of `messages()`. */
+  /** The latest message from the user. It is also in `messages()`. */
   prompt: string
-  /** The conversation since the last compaction, oldest first. Read from disk when it is called. */
+  /** The conversation since the last compaction, oldest first. Each call reads it from disk. */
   messages(): ModelMessage[]
-  /** Responses of this conversation that a compaction has left out of `messages()`. */
+  /** How many responses of this conversation a compaction has removed from `messages()`. */
   responses_before: number
-  /** 1 for the first time that this request is asked; more after a crash, a failure or a retry. */
+  /** 1 for the first attempt of this request; higher after a crash, a failure or a retry. */
   attempt: number
-  /** What the model may call; empty where it may call nothing (a summary, for one). */
+  /** The tools that the model may call. Empty if it may call none, as for a summary. */
   tools: ToolDefinition[]
 }
 
 /**
- * Every assistant message with tool calls is followed at once by one `tool` message per call, in the order of the calls:
- * substrat never gives a history that lacks one. Messages of the same role may follow one another.
+ * After every assistant message with tool calls follows one `tool` message per call, in the order of the calls. substrat never
+ * omits one. Consecutive messages may have the same role.
  */
 export type ModelMessage =
   | { role: 'user'; content: string }
@@ -126,14 +126,14 @@ export type ModelMessage =
   | { role: 'tool'; call_id: string; name: string; content: string; is_error: boolean }
 
 export interface ToolCall {
-  /** As the model gave it; unique within its response. */
+  /** The id that the model gave. Unique within its response. */
   call_id: string
   name: string
   input: JsonObject
 }
 
 export interface ToolDefinition {
-  /** At most 64 of `[a-zA-Z0-9_-]`. */
+  /** 1 to 64 characters of `[a-zA-Z0-9_-]`. */
   name: string
   description: string
   /** JSON Schema of an object. */
@@ -141,16 +141,16 @@ export interface ToolDefinition {
 }
 
 export type ModelEvent =
-  /** A piece of the reply, in order. */
+  /** The next piece of the reply. */
   | { type: 'text'; text: string }
   /**
-   * A whole call; its input is parsed. A call whose input is no JSON object is a failure of type `invalid_response`, and so is
-   * a response of more than 128 calls: stop reading there.
+   * A complete call with parsed input. Fail with `invalid_response` if the input is not a JSON object, or if a response has more
+   * than 128 calls.
    */
   | { type: 'tool_call'; call: ToolCall }
-  /** Before a failure too, where it is known: a refusal is paid for. */
+  /** Yield it also before a failure, if it is known: the service charges for a refusal too. */
   | { type: 'usage'; usage: Usage }
-  /** `tool_calls` where there was at least one. */
+  /** The reason is `tool_calls` if the response has at least one call. */
   | { type: 'stop'; reason: 'end' | 'length' | 'tool_calls' }
 
 // Agent providers
@@ -158,85 +158,84 @@ export type ModelEvent =
 export interface AgentProvider extends ProviderFacts {
   kind: 'agent'
   create(settings: ProviderSettings, host: AgentHost): Promise<AgentSession>
-  /** `state` is what `suspend` returned, or the latest `state` event of a turn. */
+  /** `state` is the result of `suspend`, or the latest `state` event of a turn. */
   restore(state: Uint8Array, settings: ProviderSettings, host: AgentHost): Promise<AgentSession>
   /**
-   * What the program's own store says of a turn whose substrat died: read only, the program's group is dead already.
-   * `finished` needs the reply. `unknown` and `unfinished` make the turn interrupted.
+   * Reads from the program's own store how a turn ended whose substrat process died. It must not write. The program's process
+   * group is already dead. `finished` needs the reply. `unknown` and `unfinished` leave the turn interrupted.
    *
-   * A turn in which something failed because its substrat was gone is `unfinished`, also where the program ended it and
-   * the model had its last word: a permission that nobody was left to give, a call of substrat's tools that nobody
-   * answered. `options.heard` decides that without a look at words: an error of a tool that substrat has not heard of, and
-   * a call of substrat's tools that it has not answered, came after its death, or may have.
+   * Return `unfinished` if something in the turn failed because substrat was dead, even if the program then ended the turn
+   * itself. Examples: a permission request or a call of substrat's tools without an answer. Decide with `options.heard`, not by
+   * error texts: a tool error that substrat has not recorded, or an unanswered call of its tools, may have come after its death.
    *
-   * A store that takes long to answer is waited for; a store that cannot be asked rejects. Neither is `unfinished`.
+   * If the store is slow, wait for it. If it cannot be read, reject. Neither case is `unfinished`.
    */
   inspect(state: Uint8Array | null, settings: ProviderSettings, options?: InspectOptions): Promise<Inspection>
 }
 
-/** `signal`: aborted where nobody waits for the answer any more. */
+/** `signal` aborts when the answer is no longer needed. */
 export interface InspectOptions extends CallOptions {
   heard: HeardOfTurn
 }
 
-/** What is in substrat's log of the turn that is inspected. */
+/** What substrat's log has about the inspected turn. */
 export interface HeardOfTurn {
-  /** The calls of the program's own tools that have a `tool_finished`. */
+  /** The ids of calls of the program's own tools with a `tool_finished`. */
   finished: string[]
-  /** How many calls of substrat's tools were answered. */
+  /** How many calls of substrat's tools substrat has answered. */
   answered: number
-  /** The name of the tool server that offered those, as in `AgentHost.tools`. */
+  /** The name of substrat's tool server, as in `AgentHost.tools`. */
   server: string
 }
 
 export type Inspection = { outcome: 'finished'; reply: string } | { outcome: 'unfinished' | 'unknown' }
 
 export interface AgentSession {
-  /** One turn. Ends after exactly one `done`, or one `wait`; ending without either fails the turn. */
+  /** Runs one turn. The stream ends after exactly one `done` or one `wait`; without either the turn fails. */
   send(prompt: string, options: TurnCallOptions): AsyncIterable<AgentEvent>
   /**
-   * The turn that ended in a `wait` goes on with a person's decision, days later and in another process: the session was
-   * suspended and restored in between. Needed of a provider that yields `wait`.
+   * Continues a turn that ended in `wait`, with the user's decision. That may be days later in another process: the session was
+   * suspended and restored in between. Required if the provider yields `wait`.
    */
   answer?(answer: WaitAnswer, options: TurnCallOptions): AsyncIterable<AgentEvent>
-  /** Lets go of everything but a server that is kept, and says what `restore` needs, 512 KiB at most; null where it needs nothing. */
+  /** Releases everything except a kept server. Returns what `restore` needs (at most 512 KiB), or null if it needs nothing. */
   suspend(): Promise<Uint8Array | null>
-  /** Lets go of everything at once; keeps no state. Called on any other end; never throws. */
+  /** Releases everything at once and keeps no state. substrat calls it on any other end. It never throws. */
   stop(): Promise<void>
 }
 
 export interface TurnCallOptions extends CallOptions {
-  /** Tools that the program may use without being asked about, as substrat's `--allow` names them; `all` is every tool. */
+  /** Tools that the program may use without approval, as in substrat's `--allow`; `all` means every tool. */
   allow: string[]
 }
 
-/** What the program may not do, or cannot know, without a person. */
+/** A tool call that needs approval, or a question to the user. */
 export interface WaitAsk {
   call_id: string
-  /** The tool, as the program names it. */
+  /** The program's name for the tool. */
   tool: string
   input: JsonObject
 }
 
 export interface WaitAnswer {
   decision: 'approve' | 'deny' | 'input'
-  /** Why it was denied, or the input; empty where nothing was said. */
+  /** The reason for a denial, or the input. Empty if the user gave none. */
   text: string
-  /** What the `wait` asked. */
+  /** The `asks` of the `wait` event. */
   asks: WaitAsk[]
 }
 
 export type AgentEvent =
-  /** The native session id, or whatever `restore` needs: yield it the moment it is known; it is recorded at once. */
+  /** The native session id, or other data that `restore` needs. Yield it as soon as it is known: substrat records it at once. */
   | { type: 'state'; state: Uint8Array }
-  /** A piece of text, for people who watch. Not part of the reply. */
+  /** Live text for the user. Not part of the reply. */
   | { type: 'text'; text: string }
   | { type: 'usage'; usage: Usage }
-  /** The program uses a tool of its own: for the log. Its calls of substrat's tools are recorded by substrat. */
+  /** The program uses one of its own tools; substrat logs it. Do not yield calls of substrat's tools: substrat records them. */
   | { type: 'tool_started'; call_id: string; tool: string; input: JsonObject }
   | { type: 'tool_finished'; call_id: string; tool: string; output: string; is_error: boolean }
-  /** A sentence for the person: a model that is asked again, a session that had vanished. */
+  /** A sentence for the user, such as "the request is retried" or "the session was lost". */
   | { type: 'note'; text: string }
-  /** The program asks for a person. The turn was ended in a way that `answer` can go on from; nothing of it runs. */
+  /** The program needs the user. Yield it when nothing of the turn runs any longer and `answer` can continue it. */
   | { type: 'wait'; kind: 'approval' | 'input'; asks: WaitAsk[] }
   | { type: 'done'; reply: string }

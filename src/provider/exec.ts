@@ -1,6 +1,6 @@
 /**
- * `exec`: any program as an agent. The shell runs it each turn, the prompt on stdin, the reply on stdout; a non-zero exit
- * fails the turn. It has no store of its own, so a turn whose process died is of unknown outcome.
+ * `exec`: any program as an agent. In each turn the shell runs it with the prompt on stdin; stdout is the reply. A nonzero exit
+ * fails the turn. The program has no store, so the outcome of a turn whose process died is unknown.
  */
 import { clock } from '../clock.js'
 import { limits } from '../limits.js'
@@ -8,11 +8,11 @@ import type { AgentEvent, AgentProvider, AgentSession, ProviderSettings } from '
 import { providerFailure } from './failure.js'
 import type { AgentHost, CallOptions, LaunchedProgram } from './host-contract.js'
 
-/** After the program's exit its output is whole once nothing came for so long, from what it left running with its pipes. */
+/** After the program's exit, orphans may hold its stdout open. Its output counts as complete after a pause of this length. */
 const QUIET_MS = 200
-/** And something that goes on writing is listened to no longer than this. */
+/** The longest time to read from an orphan that does not pause. */
 const DRAIN_MS = 2000
-/** What is then in the pipe is read: more pieces than it holds are of something that prints without end. */
+/** After that, only the pieces that a pipe can hold are read: more come from a process that prints without end. */
 const LATE_PIECES_MAX = 64
 const TERMINATE_MS = 2000
 const STDERR_BYTES_KEPT = 2000
@@ -85,7 +85,7 @@ async function* runTurn(program: LaunchedProgram, prompt: string): AsyncIterable
   yield { type: 'done', reply: decode(Buffer.concat(pieces)) }
 }
 
-/** stdout until its end; where something that the program started keeps it open, until it is quiet after the exit. */
+/** Reads stdout to its end. If an orphan holds it open, reads until a pause after the program's exit. */
 async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
   const iterator = (program.stdout as AsyncIterable<Buffer>)[Symbol.asyncIterator]()
   let exitedAt = Number.POSITIVE_INFINITY
@@ -99,7 +99,7 @@ async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
       exited.then(() => (latePieces === 0 ? untilQuiet() : lookOnce())),
     ])
     if (result === 'quiet' || latePieces > LATE_PIECES_MAX) {
-      // What is still to come is nobody's reply; the rejected read of a stream that we destroy is not an error either.
+      // Later output is not part of the reply. Destroying the stream rejects the pending read, which is not an error.
       next.catch(() => undefined)
       ;(program.stdout as unknown as { destroy(): void }).destroy()
       return
@@ -110,7 +110,7 @@ async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
   }
 }
 
-/** The pause, and then one look at the pipes: a process that was itself held up may find its timers due before its input. */
+/** Waits for the pause, then checks the pipes once: after a stall of this process, a timer may fire before pending input is read. */
 async function untilQuiet(): Promise<'quiet'> {
   await new Promise((resolve) => setTimeout(resolve, QUIET_MS).unref())
   return lookOnce()
@@ -122,7 +122,7 @@ function lookOnce(): Promise<'quiet'> {
   })
 }
 
-/** `untilSettled`: all that was written before that call is read, as the exit may be told before it. */
+/** Collects stderr. `untilSettled` also reads everything written before the call: the exit event may come first. */
 function keepTail(stream: NodeJS.ReadableStream): { text(): string; untilSettled(): Promise<void> } {
   let kept = Buffer.alloc(0)
   let bytes = 0
@@ -156,7 +156,7 @@ function failedExit(code: number | null, signal: string | null, errors: string):
   return providerFailure('crashed', `the command ${how}${errors === '' ? '' : `: ${errors}`}`)
 }
 
-/** One newline at the end is the shell's habit, not the reply's. Bytes that are not UTF-8 become U+FFFD. */
+/** The reply without the one newline that programs print at the end. Bytes that are not UTF-8 become U+FFFD. */
 function decode(bytes: Buffer): string {
   return bytes.toString('utf8').replace(/\r?\n$/, '')
 }

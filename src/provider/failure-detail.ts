@@ -1,15 +1,15 @@
 /**
- * The full cause of a failure for the log: its stack, and the stacks of what caused it.
+ * The full cause of a failure for the log: its stack, and the stacks of its causes.
  *
- * Invariants: it is bounded; it has no value that was named as a secret; making it never throws, whatever was thrown.
+ * Invariants: its length is bounded; it contains no named secret; computing it never throws.
  */
 import { limits } from '../limits.js'
 
 const CAUSES_MAX = 8
-/** A shorter value is a word: local servers take any key, so `ollama` is a common one. */
+/** Shorter values are not masked: local servers accept any key, so an ordinary word such as `ollama` is a common one. */
 const SECRET_CHARACTERS_MIN = 8
 
-/** Nothing where no error was thrown. */
+/** Returns an empty object if the thrown value is not an error. */
 export function detailOf(thrown: unknown, secrets: string[]): { detail?: string } {
   try {
     const text = withoutSecrets(causes(thrown).join('\ncaused by '), secrets)
@@ -17,12 +17,12 @@ export function detailOf(thrown: unknown, secrets: string[]): { detail?: string 
     const { detailCharactersMax: max } = limits
     return { detail: text.length <= max ? text : `${text.slice(0, max)}…` }
   } catch {
-    // Getters that throw.
+    // A getter of the thrown value threw.
     return {}
   }
 }
 
-/** The error and what it says caused it, the outermost first. */
+/** The error and its causes, the outermost first. */
 function causes(thrown: unknown): string[] {
   const found: string[] = []
   for (let error = thrown; error instanceof Error && found.length < CAUSES_MAX; error = error.cause) {
@@ -39,7 +39,7 @@ function withoutSecrets(text: string, secrets: string[]): string {
     .flatMap((value) => [value, encodeURIComponent(value), JSON.stringify(value).slice(1, -1)])
     .sort((a, b) => b.length - a.length)
     .reduce((rest, value) => rest.replaceAll(value, '[secret]'), text)
-  // Lines of it stay; what steers a terminal does not.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is taken out
+  // Newlines stay; other control characters do not.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are removed
   return without.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]+/g, ' ').trim()
 }

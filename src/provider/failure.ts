@@ -1,4 +1,4 @@
-/** A provider's failure, from whatever it threw. */
+/** Converts any value that a provider throws into a failure. */
 import { limits } from '../limits.js'
 import {
   type ErrorDetail,
@@ -11,7 +11,7 @@ import { detailOf } from './failure-detail.js'
 
 const MESSAGE_CHARACTERS_MAX = 4000
 
-/** All that is known of a failure: what a person is told, and what the log has besides. */
+/** A failure: the sentence for the user, and the details for the log. */
 export interface FailureReport extends ErrorDetail {
   error: RunError
   retryAfterMs: number | null
@@ -21,7 +21,7 @@ export function providerFailure(type: ProviderFailure['failure']['type'], messag
   return Object.assign(new Error(message), { failure: { type } })
 }
 
-/** `secrets`: values that the log must not have. `said`: the text of a model before it refused. Never throws itself. */
+/** `secrets`: values to keep out of the log. `said`: the model's text before it refused. Never throws. */
 export function reportFailure(thrown: unknown, secrets: string[], said = ''): FailureReport {
   const error = describeFailure(thrown)
   const words = error.type === 'refused' ? saidBefore(thrown) || said : ''
@@ -33,7 +33,7 @@ export function reportFailure(thrown: unknown, secrets: string[], said = ''): Fa
   }
 }
 
-/** Anything that a plugin may throw, as a sentence for a person and a type of ours. Never throws itself. */
+/** A sentence and a failure type for any value that a plugin may throw. Never throws. */
 export function describeFailure(thrown: unknown): RunError {
   try {
     const { failure, message } = Object(thrown) as { failure?: { type?: unknown }; message?: unknown }
@@ -44,20 +44,20 @@ export function describeFailure(thrown: unknown): RunError {
       message: plainSentence(typeof sentence === 'string' ? sentence : `it threw ${String(thrown)}`),
     }
   } catch {
-    // An object without a string form, or with getters that throw.
+    // The value cannot be converted to a string, or has a getter that throws.
     return { type: 'crashed', message: plainSentence('') }
   }
 }
 
-/** What a program that is killed, or a model whose host goes down, leaves behind: no answer of theirs to what was asked. */
+/** The failure types that a killed program or a lost network can cause. They are not an answer to the prompt. */
 const WITHOUT_ANSWER: FailureType[] = ['crashed', 'unreachable', 'timeout', 'overloaded', 'invalid_response']
 
-/** Whether the failure says nothing of the turn itself, so that a stop signal explains it as well. */
+/** Whether a stop signal could also have caused the failure. */
 export function saysNothing({ type }: RunError): boolean {
   return WITHOUT_ANSWER.includes(type)
 }
 
-/** Whether an agent's program exited as if all was well, before the end of its turn. Never throws itself. */
+/** Whether an agent program exited with status 0 before the end of its turn. Never throws. */
 export function hasEndedEarly(thrown: unknown): boolean {
   try {
     const failure = (thrown as Partial<ProviderFailure> | null | undefined)?.failure
@@ -67,7 +67,7 @@ export function hasEndedEarly(thrown: unknown): boolean {
   }
 }
 
-/** When the provider said to try again, in milliseconds from now; null where it did not. Never throws itself. */
+/** The retry time that the provider gave, in milliseconds from now; null if it gave none. Never throws. */
 function retryAfterOf(thrown: unknown): number | null {
   try {
     const ms = (thrown as Partial<ProviderFailure> | null | undefined)?.failure?.retry_after_ms
@@ -77,7 +77,7 @@ function retryAfterOf(thrown: unknown): number | null {
   }
 }
 
-/** What an agent's program had said before its model refused. */
+/** The text of an agent program before its model refused. */
 function saidBefore(thrown: unknown): string {
   try {
     const said = (thrown as Partial<ProviderFailure> | null | undefined)?.failure?.said
@@ -87,9 +87,9 @@ function saidBefore(thrown: unknown): string {
   }
 }
 
-/** One line, of a length that a log and a terminal can take, with nothing that steers a terminal. */
+/** The message in one line of bounded length, without control characters. */
 export function plainSentence(message: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is taken out
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are removed
   const plain = message.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ').trim()
   if (plain === '') return 'it failed without saying why'
   return plain.length <= MESSAGE_CHARACTERS_MAX ? plain : `${plain.slice(0, MESSAGE_CHARACTERS_MAX)}…`

@@ -1,49 +1,46 @@
 /**
- * What substrat offers an agent provider: programs, private files, its own tools, and servers that outlive a turn. Part of the
- * contract (`substrat/provider`): types alone.
+ * What substrat offers to an agent provider: programs, private files, its own tools, and servers that outlive a turn. Part of
+ * the contract (`substrat/provider`); types only.
  */
 
 export interface CallOptions {
-  /** Aborted when the turn is cancelled, timed out or shut down: stop, and throw or end. */
+  /** Aborts when the turn is cancelled, times out or is shut down. Then stop, and throw or end the stream. */
   signal: AbortSignal
 }
 
-/** What substrat does for an agent provider. */
 export interface AgentHost {
   /**
-   * Starts a program behind a barrier: it execs only once its process group is on disk, so that recovery can find and kill
-   * what a crash leaves. From then on it dies with substrat. Rejects when `signal` is aborted before that. Use this for every program of a turn.
+   * Starts a program behind the start barrier: it execs only after its process group is on disk, so that recovery can kill
+   * orphans of a crash. After that, the program dies with substrat. Rejects if `signal` aborts before the exec. Use it for every
+   * program of a turn.
    */
   launch(command: LaunchCommand, options: CallOptions): Promise<LaunchedProgram>
   /**
-   * A file that only the user reads, for a program that is about to be launched: what its arguments must not have, which
-   * every user of the machine can read. The path has `name` in it. Remove it once the program has read it. It is gone when
-   * the turn is over; what a crash leaves the next command that meets the agent removes.
+   * Creates a file that only the user can read, for a program about to be launched. Use it for secrets: every user of the
+   * machine can read arguments. The path contains `name`. Remove the file once the program has read it. substrat removes it at
+   * the end of the turn; after a crash, the next command for the agent removes it.
    */
   privateFile(name: string, text: string): PrivateFile
-  /**
-   * The tool server (MCP, stdio) to offer the program: substrat's own tools, for as long as the turn lasts. Null where the
-   * agent is to have none.
-   */
+  /** The MCP server (stdio) with substrat's own tools, to offer to the program during the turn. Null if the agent gets none. */
   tools: McpStdioServer | null
   /**
-   * Like `launch`, for a program that serves: it outlives the turn, and the command, once it is kept; see `keep`. One for
-   * an agent: what was kept before is killed first. Null where nothing may be kept: then use `launch`.
+   * Like `launch`, for a server: after `keep` it outlives the turn and the command. An agent has at most one; an earlier kept
+   * server is killed first. Null if no server may be kept: then use `launch`.
    */
   launchServer: ((command: LaunchCommand, options: CallOptions) => Promise<LaunchedServer>) | null
-  /** What an earlier turn of this agent has kept, where it still runs: for this turn to use, or to kill. */
+  /** The server that an earlier turn of this agent kept, if it still runs. This turn may use it or kill it. */
   server: KeptServer | null
 }
 
 export interface PrivateFile {
   path: string
-  /** May be called more than once. */
+  /** Idempotent. */
   remove(): void
 }
 
-/** How a program starts an MCP server that speaks over its stdin and stdout. */
+/** How a program starts an MCP server on stdio. */
 export interface McpStdioServer {
-  /** The name that the program may show before the tools' names. */
+  /** The server name. A program may show it as a prefix of tool names. */
   name: string
   command: string
   args: string[]
@@ -53,7 +50,7 @@ export interface McpStdioServer {
 export interface LaunchCommand {
   /** The program and its arguments. */
   argv: [string, ...string[]]
-  /** Added to the environment of substrat and of `SUBSTRAT_*`. */
+  /** Added to substrat's environment and the `SUBSTRAT_*` variables. */
   env?: Record<string, string>
   cwd: string
 }
@@ -63,34 +60,37 @@ export interface LaunchedProgram {
   stdout: NodeJS.ReadableStream
   stderr: NodeJS.ReadableStream
   /**
-   * Settles when the program itself has exited; what it started may still hold its output open. Await it before `kill`
-   * where the program's streams have ended: what was killed before it had exited counts as ended by the provider.
+   * Settles when the program itself has exited. Its children may still hold its output open. If the program's streams have
+   * ended, await this before `kill`: a program that is killed before it has exited counts as ended by the provider.
    */
   exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
-  /** Ends the whole group: SIGTERM, and SIGKILL for what is left after `graceMs`. Resolves when it is gone, or 5 s later. */
+  /**
+   * Ends the whole group: SIGTERM, then SIGKILL for processes that live after `graceMs`. Resolves when the group is gone, at the
+   * latest 5 s after SIGKILL.
+   */
   kill(graceMs: number): Promise<void>
 }
 
-/** Its stdout and stderr go to a file: nobody need read them. Its stdin is empty. */
+/** A server's stdout and stderr go to a file, so the provider need not read them. Its stdin is empty. */
 interface Server {
-  /** The end of what it has printed since it was started, 64 KiB at most. */
+  /** The last 64 KiB of its output since its start. */
   output(): string
-  /** As of a launched program. */
+  /** Like `LaunchedProgram.kill`. */
   kill(graceMs: number): Promise<void>
 }
 
 export interface LaunchedServer extends Server {
-  /** Settles when the program itself has exited. Keeps nothing waiting: have a timer or a connection beside it. */
+  /** Settles when the program itself has exited. It does not keep this process alive: also have a timer or a connection. */
   exited: LaunchedProgram['exited']
   /**
-   * From now on the server stays where the turn ends in `done` and `suspend` has not killed it; it is killed on any other
-   * end. `handle` is what a later turn needs to reach it, 64 KiB at most. It may hold a password: it is in a file that
-   * only the user reads, and not in the log.
+   * Keeps the server after the turn if the turn ends in `done` and `suspend` does not kill it. On any other end substrat kills
+   * it. `handle` (at most 64 KiB) is the data that a later turn needs to reach it. It may contain a password: substrat stores it
+   * in a file that only the user can read, not in the log.
    */
   keep(handle: Uint8Array): Promise<void>
 }
 
 export interface KeptServer extends Server {
-  /** What `keep` was given. */
+  /** The argument of `keep`. */
   handle: Uint8Array
 }

@@ -1,10 +1,12 @@
 /**
- * What a turn has of servers that outlive it: the one that the agent has kept, and the launch of another.
+ * The kept server of an agent during a turn: reuses it, or launches another one.
  *
- * Invariants: what is used in a turn is recorded as launched by it before the provider has it, so that a crash is met by
- * recovery as that of any program. A server stays only after a turn that came to its end, and only where it was kept; when
- * `close` returns, any other is dead and recorded so, or recorded still where it does not die: then no other is begun. From
- * before a turn uses it until `close` lets it stay, a server dies with this process (the leash).
+ * Invariants:
+ * - A server that a turn uses is recorded as launched by that turn before the provider gets it. After a crash, recovery treats
+ *   it like any other program.
+ * - A server stays only if the turn completed and the provider kept it. When `close` returns, any other server is dead and its
+ *   end is recorded. One that does not die stays recorded, and no other is started.
+ * - During the turn a server is on the leash: it dies with this process.
  */
 import { SubstratError } from '../errors.js'
 import { ownIdentity } from '../host/identity.js'
@@ -22,11 +24,11 @@ import { environmentWithout } from './program.js'
 import { startBehindBarrier } from './start-barrier.js'
 
 export interface KeptServerContext {
-  /** False where nothing may be kept. */
+  /** False if no server may be kept. */
   isOn: boolean
-  /** Of the run, as for any of its programs. */
+  /** The environment of the run, as for any of its programs. */
   environment: Record<string, string>
-  /** Makes it durable before it returns. */
+  /** Makes the record durable before it returns. */
   persist(
     event:
       | { type: 'launched'; group: ProcessGroup }
@@ -36,7 +38,7 @@ export interface KeptServerContext {
 }
 
 export class KeptServerHost {
-  /** Whether a server of an earlier turn has ended in the middle of this one, by whatever: it is no child of ours. */
+  /** Whether a server of an earlier turn has died during this one. It is not our child, so its exit status is unknown. */
   hasDied = false
   private hasKilled = false
   private isKept = false
@@ -49,9 +51,9 @@ export class KeptServerHost {
     private readonly context: KeptServerContext,
   ) {}
 
-  /** What the provider is given; the server that was kept, where it lives, is in use from now on. */
+  /** Returns the parts of AgentHost for servers. A living kept server is in use from now on. */
   async open(): Promise<Pick<AgentHost, 'launchServer' | 'server'>> {
-    // Without /proc nothing tells later whether a server lives, or what is to be killed of it.
+    // Without /proc, a later command cannot tell whether a server is alive, or which processes belong to it.
     const isOn = this.context.isOn && ownIdentity().start_time > 0
     const server = isOn ? this.keptServer() : undefined
     if (server === undefined) await this.mustStop()
@@ -59,13 +61,13 @@ export class KeptServerHost {
     return { launchServer, server: server ?? null }
   }
 
-  /** `stays`: the turn came to its end. */
+  /** `stays`: the turn completed. */
   async close(stays: boolean): Promise<void> {
     const { warm } = this.session.state
     const { store, id } = this.session
     try {
       if (warm === undefined) return
-      // The turn has its reply: where `servers/` cannot be written, the server is stopped and the reply stays.
+      // The turn already has its reply. If `servers/` cannot be written, the server is stopped, and the turn still succeeds.
       const touch = (): void => store.keptServers.touch(id)
       if (stays && this.isKept && isServerAlive(store.root, warm) && isDone(touch)) {
         this.leash?.release()
@@ -82,7 +84,7 @@ export class KeptServerHost {
     const { warm } = state
     if (warm === undefined || !isServerAlive(store.root, warm)) return undefined
     const handle = store.keptServers.readHandle(id, warm.server_id)
-    // Its substrat has died before it could be reached.
+    // The substrat process that launched it died before it stored the handle.
     if (handle === undefined) return undefined
     this.leash = leash(warm.group, tagOf(warm.server_id))
     this.context.persist({ type: 'launched', group: warm.group })
@@ -94,7 +96,8 @@ export class KeptServerHost {
   }
 
   private async launch(command: LaunchCommand, options: CallOptions): Promise<LaunchedServer> {
-    if (this.isClosed) throw providerFailure('crashed', 'a server is launched after its turn')
+    if (this.isClosed)
+      throw providerFailure('crashed', 'the provider launched a server after the end of its turn')
     const { session, context } = this
     const { keptServers: servers } = session.store
     await this.mustStop()
@@ -102,7 +105,7 @@ export class KeptServerHost {
     this.isReopened = false
     this.hasDied = this.hasKilled = false
     const server_id = randomUuid()
-    // Not of the run: it serves later ones too.
+    // Without the variables of this run: the server also serves later runs.
     const { SUBSTRAT_RUN: _, SUBSTRAT_SOCKET: __, ...lasting } = context.environment
     const environment = {
       ...environmentWithout(['SUBSTRAT_TOKEN', 'SUBSTRAT_RUN', 'SUBSTRAT_SOCKET', 'SUBSTRAT_LAUNCH']),
@@ -117,7 +120,7 @@ export class KeptServerHost {
       )
       const { child, group, exited } = started
       this.leash = started.leash
-      // Our end is not to wait for its.
+      // The server does not keep this process alive.
       child.unref()
       const keep = async (handle: Uint8Array): Promise<void> => this.keep(server_id, handle)
       return { exited, keep, ...this.serverParts({ server_id, group }) }
@@ -132,7 +135,7 @@ export class KeptServerHost {
     if (!(handle instanceof Uint8Array) || handle.length > limits.serverHandleBytesMax)
       throw providerFailure(
         'crashed',
-        'the provider broke its contract: a handle that is no bytes, or too many',
+        'the provider broke its contract: a server handle is not bytes, or is too large',
       )
     store.keptServers.writeHandle(id, serverId, handle)
     this.isKept = true
@@ -146,18 +149,21 @@ export class KeptServerHost {
     }
   }
 
-  /** Before another program uses the session of this one. */
+  /** Call it before another program uses the server's session. */
   private async mustStop(): Promise<void> {
     await this.stop(this.session.state.warm, 0)
     const { state } = this.session
     if (state.warm !== undefined) throw providerFailure('busy', keptServerError(state).message)
   }
 
-  /** Dead first, then recorded, in this turn or by whoever has the agent's lock next. What does not die stays recorded. */
+  /**
+   * Kills the server, then records its end. After a crash in between, the next holder of the agent's lock does so. A server that
+   * does not die stays recorded.
+   */
   private async stop(server: RecordedServer | undefined, graceMs: number): Promise<void> {
     if (server === undefined) return
     const outcome = await killKeptServer(this.session, server, graceMs)
-    // A server that this turn has killed is gone too, when it is stopped once more.
+    // The provider may already have killed the server in this turn.
     this.hasDied ||= this.isReopened && !this.hasKilled && outcome === 'gone'
     this.hasKilled ||= outcome === 'killed'
     if (this.isClosed || this.session.state.warm?.server_id !== server.server_id) return
@@ -165,7 +171,7 @@ export class KeptServerHost {
     if (outcome === 'foreign' || outcome === 'alive') return
     this.leash?.release()
     this.context.persist({ type: 'server_stopped', server_id: server.server_id })
-    // What cannot be taken away now, the next server replaces.
+    // The next server replaces a file that cannot be removed now.
     isDone(() => this.session.store.keptServers.forget(this.session.id))
   }
 }

@@ -1,10 +1,9 @@
 /**
- * Kept servers, which agents' programs leave running between turns: tells whether one is alive, and stops it. The state
- * field is `warm`.
+ * Finds and stops kept servers, which run between the turns of an agent. The state field is `warm`.
  *
- * Invariants: a server is recorded before it runs, and is in the log until it is dead; an agent has at most one. The process
- * that stops one has the agent's lock. A group is taken for a server's only where its leader has the recorded start time, under
- * the same start of the kernel and in the same pid namespace, and no SUBSTRAT_SERVER or SUBSTRAT_HOME of another.
+ * Invariants: a server is recorded before it runs and until it is dead. An agent has at most one. Only the holder of the
+ * agent's lock stops it. A process group counts as the server's only if its leader has the recorded start time, kernel boot id
+ * and pid namespace, and no SUBSTRAT_SERVER or SUBSTRAT_HOME of another server.
  */
 import { SessionStateError, shellWord } from '../errors.js'
 import { environmentOf, ownIdentity, processGroup, processStartTime } from '../host/identity.js'
@@ -22,10 +21,10 @@ import {
   type ProcessTag,
 } from './process-group.js'
 
-/** What an idle server has to end by itself. */
+/** The time between SIGTERM and SIGKILL for an idle server. */
 const SERVER_TERMINATE_MS = 1000
 
-/** Kills the server that the agent has kept, and records that it is gone. False where it runs on, and stays recorded. */
+/** Kills the agent's kept server and records its end. Returns false if it still runs; it then stays recorded. */
 export async function stopKeptServer(session: Session, note: (text: string) => void): Promise<boolean> {
   const { warm } = session.state
   if (warm === undefined) return true
@@ -34,13 +33,15 @@ export async function stopKeptServer(session: Session, note: (text: string) => v
     forgetKeptServer(session)
     return true
   }
-  note(`the server of ${session.state.path}, process group ${warm.group.process_group}, ${REMARKS[outcome]}`)
+  note(
+    `the kept server of ${session.state.path}, process group ${warm.group.process_group}, was not killed: ${REMARKS[outcome]}`,
+  )
   return false
 }
 
 const REMARKS: Record<'foreign' | 'alive', string> = {
-  foreign: 'is in another pid namespace: it was not killed',
-  alive: 'has a process that does not die, or cannot be told from a stranger: left it alone',
+  foreign: 'it is in another pid namespace',
+  alive: 'one of its processes does not die, or may belong to another program',
 }
 
 function forgetKeptServer(session: Session): void {
@@ -49,8 +50,8 @@ function forgetKeptServer(session: Session): void {
 }
 
 /**
- * After `records` the agent is no more, and a server of it that runs on elsewhere is in nobody's way: `recover --all` in its
- * own place ends it. It is forgotten with the agent and not before, or the next turn of one that lives on is begun beside it.
+ * Terminates the agent after `records`. A kept server in another pid namespace may still run: `recover --all` there ends it. The
+ * server is forgotten in the same batch, not earlier: otherwise, after a crash, a living agent could start a turn beside it.
  */
 export function terminateSession(session: Session, records: NewRecord[]): void {
   const forgets = stoppedRecords(session.state)
@@ -62,7 +63,7 @@ function stoppedRecords({ warm }: State): NewRecord[] {
   return warm === undefined ? [] : [{ kind: 'server.stopped', server_id: warm.server_id }]
 }
 
-/** Before a turn that would run beside it: two servers must never share one native session. */
+/** Call it before a turn that starts another program: two programs must never share one native session. */
 export async function stopKeptServerOrThrow(session: Session, note: (text: string) => void): Promise<void> {
   if (!(await stopKeptServer(session, note))) throw keptServerError(session.state)
 }
@@ -72,17 +73,17 @@ export function keptServerError({ warm, path, id }: State): SessionStateError {
   const isForeign = isServerForeign(warm as RecordedServer)
   const where = isForeign ? ', in another pid namespace' : ''
   return new SessionStateError(
-    `the server that ${path} has kept still runs (process group ${process_group}${where}), and nothing is done beside it`,
+    `the kept server of ${path} still runs and could not be stopped (process group ${process_group}${where})`,
     {
       hint: isForeign
-        ? `end it where it runs: substrat suspend ${shellWord(path)}`
-        : `end it: kill -9 -- -${process_group}, then run the same command again`,
+        ? `stop it in that namespace: substrat suspend ${shellWord(path)}`
+        : `kill it: kill -9 -- -${process_group}, then run the same command again`,
       facts: { agent_id: id, process_group },
     },
   )
 }
 
-/** The server that the log names. Where it cannot be reached, or told from a stranger, its open output says whether it runs. */
+/** Kills the recorded server. If it cannot be reached or identified, its open output file shows whether it still runs. */
 export async function killKeptServer(
   { store, id }: Session,
   server: RecordedServer,
@@ -99,13 +100,13 @@ export async function killServerProcesses(
   graceMs: number,
 ): Promise<KillOutcome> {
   const { group, server_id } = server
-  // As long as its leader is there the group is ours, also those in it that have cleared their environment.
+  // While its leader is alive the whole group is ours, including processes that have cleared their environment.
   const isWhole = isServerAlive(home, server)
   if (isWhole) await killGroup(group, undefined, graceMs)
   else if (homeOf(group.process_group, home) === 'another') return 'gone'
   const tag: ProcessTag = { variable: 'SUBSTRAT_SERVER', value: server_id, home }
   const outcome = await killTagged(group, tag, 0)
-  // Processes that it put into groups of their own carry the tag too.
+  // The server may have put processes into other groups. They carry the tag too.
   await killEscaped(group, tag)
   return isWhole && outcome === 'gone' ? 'killed' : outcome
 }
@@ -117,15 +118,15 @@ export function isServerAlive(home: string, { group, server_id }: RecordedServer
     group.kernel_boot_id === own.kernel_boot_id &&
     group.pid_namespace === own.pid_namespace &&
     processStartTime(pid) === group.start_time &&
-    // Not where it is only not yet waited for.
+    // False for a zombie.
     processGroup(pid) === pid &&
-    // One that becomes another program, as at the start barrier, has none for a moment.
+    // During exec, as at the start barrier, a process shows no environment for a moment.
     (environmentOf(pid, 'SUBSTRAT_SERVER') ?? server_id) === server_id &&
     homeOf(pid, home) !== 'another'
   )
 }
 
-/** Whether it lives where it cannot be reached from here. */
+/** Whether the server runs in another pid namespace, where this process cannot kill it. */
 export function isServerElsewhere(store: FileStore, agentId: string, server: RecordedServer): boolean {
   return isServerForeign(server) && store.keptServers.isPrinting(agentId)
 }
@@ -135,7 +136,7 @@ function isServerForeign({ group }: RecordedServer): boolean {
   return group.kernel_boot_id === own.kernel_boot_id && group.pid_namespace !== own.pid_namespace
 }
 
-/** Processes, as far as they can be seen from here, of servers of this home. Those in which we run ourselves are in use. */
+/** Visible processes of this home's kept servers, without this process. */
 export function keptServerProcesses(home: string): { pid: number; agentId: string }[] {
   const pids = processIds()
   return pids.flatMap((pid) => {

@@ -1,13 +1,15 @@
 /**
- * The leash: a program dies with the process that started it. A small shell (the watcher) waits on a pipe whose only writer
- * is this process. A line lets the program go; end-of-file means that this process is dead, and the watcher kills the program.
+ * The leash: a program dies with the process that started it. A small shell, the watcher, reads from a pipe whose only writer
+ * is this process. A line releases the program. End-of-file means that this process is dead; the watcher then kills the program.
  *
- * Invariants: the watcher is a child of this process in a session of its own, so that it is no member of the program's
- * group and no child that the program could wait for. It has none of the program's pipes and no tag of ours in its
- * environment. It ignores every signal that can be ignored, because one that is sent to every process must not end it
- * together with us; one that is killed is replaced. It kills the group only while the group's leader has the recorded start time, and beyond that only what carries the mark.
+ * Invariants:
+ * - The watcher is a child of this process in its own session. It is not in the program's group, and not a child of the program.
+ * - It has none of the program's pipes, and no tag of ours in its environment.
+ * - It ignores every signal that can be ignored: a signal to every process must not end it together with us. A watcher that is
+ *   killed is replaced.
+ * - It kills the group only while its leader has the recorded start time. Outside of the group it kills only tagged processes.
  *
- * Without /proc (macOS) the watcher kills the group by its number alone, and nothing that has left the group.
+ * Without /proc (macOS) the watcher kills the group by its number, and no process that has left the group.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { ProcessGroup } from '../session/fields.js'
@@ -15,7 +17,7 @@ import { providerFailure } from './failure.js'
 import type { ProcessTag } from './process-group.js'
 
 export interface Leash {
-  /** The program has ended, or may outlive this process. A deadline for the latter would be said in the watcher's line. */
+  /** Call it when the program has ended or may outlive this process. */
   release(): void
 }
 
@@ -61,10 +63,10 @@ else
   kill -9 "-$1"
 fi`
 
-/** A watcher that dies is not ours to keep alive for ever: somebody kills every process of this user. */
+/** A limit on replacements, for the case that something kills every process of this user. */
 const REPLACEMENTS_MAX = 10
 
-/** Throws where no watcher can be started. */
+/** Throws if no watcher can be started. */
 export function leash(group: ProcessGroup, tag: ProcessTag): Leash {
   let isReleased = false
   let replacements = 0
@@ -89,12 +91,12 @@ export function leash(group: ProcessGroup, tag: ProcessTag): Leash {
   }
 }
 
-/** Neither it nor its pipe keeps this process from its end. */
+/** Neither the watcher nor its pipe keeps this process alive. */
 function start(args: string[]): ChildProcess {
   const watcher = spawn('/bin/sh', ['-c', WATCHER, 'substrat-leash', ...args], {
-    // No directory is kept from being unmounted.
+    // So that the watcher does not block an unmount.
     cwd: '/',
-    // Whatever the agent's environment says, and with it where a system keeps its programs elsewhere.
+    // The usual directories come first, whatever PATH says; PATH follows for systems with other directories.
     env: { PATH: ['/usr/bin:/bin', process.env.PATH || []].flat().join(':'), LC_ALL: 'C' },
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
     detached: true,

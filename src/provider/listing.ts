@@ -1,4 +1,4 @@
-/** What `substrat providers` shows: every provider, also one that cannot be loaded. */
+/** The list of `substrat providers`, including providers that cannot be loaded. */
 import type { ProviderRegistry } from './registry.js'
 
 export interface ProviderListing {
@@ -7,7 +7,7 @@ export interface ProviderListing {
   plugin: string
   version: string | null
   description: string
-  /** `--option` names, with a line of help each. */
+  /** The names for `--option`, each with one line of help. */
   options: Record<string, string>
 }
 

@@ -1,9 +1,9 @@
 /**
- * The processes of a recorded group: which of them are ours, and how they are killed.
+ * Finds and kills the processes of a recorded group.
  *
- * Invariant: recovery kills those members of a recorded group that carry our SUBSTRAT_RUN and started no earlier than recorded, and
- * nothing in a foreign pid namespace or of another home. Recovery, and a turn that does not come to its end, kill also what has that
- * tag outside of the group.
+ * Invariants: recovery kills a member of a recorded group only if it carries our SUBSTRAT_RUN and did not start before the record.
+ * It kills nothing in a foreign pid namespace, and nothing of another home. Recovery, and a turn that does not complete, also
+ * kill tagged processes outside of the group.
  */
 import { clock, sleep } from '../clock.js'
 import { environmentOf, isExiting, ownIdentity, processGroup, processStartTime } from '../host/identity.js'
@@ -11,29 +11,29 @@ import { isHome, processIds } from '../host/processes.js'
 import type { ProcessGroup } from '../session/fields.js'
 
 /**
- * `foreign`: out of reach in another pid namespace. `alive`: something of it is still there, which does not die (as in a
- * hung file system) or cannot be told from a stranger, because it has not our environment any more.
+ * `foreign`: the group is in another pid namespace. `alive`: a process is left that does not die (as in a hung file system), or
+ * that cannot be identified because it has cleared its environment.
  */
 export type KillOutcome = 'gone' | 'killed' | 'foreign' | 'alive'
 
-/** How long the death of what was sent SIGKILL is waited for. */
+/** The longest wait for a process to die after SIGKILL. */
 const DEATH_MS_MAX = 5000
 
-/** How long what was killed outside of its group is looked for again: it may have started more. */
+/** How long to search again after killing processes outside of the group: they may have started more. */
 const ESCAPED_MS_MAX = 1000
 
-/** A process shows no environment while it dies, and while it becomes another program: it is looked at again for so long. */
+/** How long to check a process without an environment again: it has none while it exits and during exec. */
 const NAMELESS_MS_MAX = 500
 
-/** What recovery does with the group of a run whose holder died. Resolves when its members are gone. */
+/** Kills the orphaned group of a run whose holder died. Resolves when its members are gone. */
 export function killOrphanedGroup(group: ProcessGroup, runId: string, home?: string): Promise<KillOutcome> {
   return killTagged(group, tagOfRun(runId, home), 0)
 }
 
 /**
- * What an agent's program has put outside of its group: a command in a session of its own, as codex without its sandbox
- * does. It is known by the tag that it has inherited. Says how many were killed. Nothing of another start of the kernel,
- * or of another pid namespace, is looked at.
+ * Kills processes that an agent program started outside of its group, such as commands in their own session (codex without its
+ * sandbox does this). They are found by the inherited tag. Returns how many were killed. Does nothing for a group of another
+ * boot or another pid namespace.
  */
 export async function killEscaped(group: ProcessGroup, tag: ProcessTag): Promise<number> {
   const own = ownIdentity()
@@ -58,10 +58,10 @@ function hasTag(pid: number, { variable, value, home }: ProcessTag): boolean {
   return environmentOf(pid, variable) === value && (home === undefined || homeOf(pid, home) !== 'another')
 }
 
-/** Which home the process was started in. Undefined where nothing says it: one that was moved is not there any more. */
+/** The home that started the process. Undefined if unknown: the home in its environment may have been moved. */
 export function homeOf(pid: number, home: string): 'this' | 'another' | undefined {
   const its = environmentOf(pid, 'SUBSTRAT_HOME')
-  // By its log too: in a turn somebody may work with a home of their own.
+  // SUBSTRAT_LOG counts too: a program may set SUBSTRAT_HOME to a home of its own during a turn.
   if (its === home || environmentOf(pid, 'SUBSTRAT_LOG')?.startsWith(`${home}/`) === true) return 'this'
   if (its === undefined) return undefined
   const isThis = isHome(its, home)
@@ -75,7 +75,7 @@ export async function killTagged(
   graceMs: number,
 ): Promise<KillOutcome> {
   const own = ownIdentity()
-  // After a reboot nothing of it can live; in another pid namespace its numbers mean other processes.
+  // After a reboot no process of the group is alive. In another pid namespace the same numbers are other processes.
   if (group.kernel_boot_id !== own.kernel_boot_id) return 'gone'
   if (group.pid_namespace !== own.pid_namespace) return 'foreign'
   let wasThere = false
@@ -86,24 +86,24 @@ export async function killTagged(
     }
     const unknown = membersOf(group, undefined).filter((pid) => isPossiblyTagged(pid, tag))
     if (unknown.length === 0) return wasThere ? 'killed' : 'gone'
-    // The leash may be killing it at this very moment; a large process, on a busy machine, takes its time to die.
+    // The leash may be killing the group now. A large process on a busy machine takes long to exit.
     const isDying = unknown.every(isExiting)
     if (clock.monotonic() >= end + (isDying ? DEATH_MS_MAX : 0)) return 'alive'
   }
 }
 
-/** A process that names no run may have cleared its environment; one that names another is another's. */
+/** A process without the variable may have cleared its environment. One with another value belongs to another run. */
 function isPossiblyTagged(pid: number, { variable, value }: ProcessTag): boolean {
   return (environmentOf(pid, variable) ?? value) === value
 }
 
-/** Whether the group's number has gone to another program since. One that has lost its leader keeps its number. */
+/** Whether the kernel has reused the group's number. A group without a leader keeps its number. */
 function isReused(group: ProcessGroup): boolean {
   const leaderStart = processStartTime(group.process_group)
   return leaderStart !== undefined && leaderStart !== group.start_time
 }
 
-/** Without a tag all of it, for a caller that knows its own group; but nothing once another has its number. */
+/** Without a tag, kills all members, for a caller that started the group itself; but none if the number was reused. */
 export async function killGroup(
   group: ProcessGroup,
   tag: ProcessTag | undefined,
@@ -121,9 +121,9 @@ export async function killGroup(
 }
 
 /**
- * Living members of the group that are ours. The start time keeps out what is older than the record. A group id is
- * reused only when the group is empty, and then its members do not carry our tag: recovery, which cannot know how long ago
- * the record was written, asks for that too. Without a tag a leader of another start time shows that all are strangers.
+ * The living members of the group that are ours. The start time excludes processes older than the record. The kernel reuses a
+ * group id only when the group is empty, and then the new members do not carry our tag. Recovery needs the tag, because the
+ * record may be old. Without a tag, a leader with another start time means that the number was reused.
  */
 export function membersOf(group: ProcessGroup, tag: ProcessTag | undefined): number[] {
   if (!send(-group.process_group, 0) || (tag === undefined && isReused(group))) return []
@@ -136,7 +136,7 @@ export function membersOf(group: ProcessGroup, tag: ProcessTag | undefined): num
   )
 }
 
-/** False where there is nothing to send it to. */
+/** Returns false if there is no such process. */
 export function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal)
@@ -145,21 +145,21 @@ export function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** An entry of the environment that only our own programs have. */
+/** An environment variable that only our own programs have. */
 export interface ProcessTag {
   variable: 'SUBSTRAT_RUN' | 'SUBSTRAT_SERVER' | 'SUBSTRAT_LAUNCH'
   value: string
-  /** A copy of a home has the runs and the servers of the first in its logs: what runs there is none of its own. */
+  /** The logs in a copied home name runs and servers of the original home. Their processes do not belong to the copy. */
   home?: string
 }
 
-/** What a launched program, and what it has started, has in its environment; undefined for a group that names no launch. */
+/** The tag of a launched program and its children. Undefined for a group without a launch id. */
 export function tagOfLaunch({ launch_id }: ProcessGroup, home?: string): ProcessTag | undefined {
   if (launch_id === undefined) return undefined
   return { variable: 'SUBSTRAT_LAUNCH', value: launch_id, ...(home !== undefined && { home }) }
 }
 
-/** What every program of a run has in its environment. */
+/** The tag of every program of a run. */
 export function tagOfRun(runId: string, home?: string): ProcessTag {
   return { variable: 'SUBSTRAT_RUN', value: runId, ...(home !== undefined && { home }) }
 }

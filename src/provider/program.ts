@@ -1,8 +1,8 @@
 /**
- * The programs that a turn starts.
+ * Starts the programs of a turn.
  *
- * Invariant: a program execs only after the record that names its process group is durable (the start barrier). Before that, the
- * death of substrat is end-of-file on the barrier, and the shell exits.
+ * Invariant: a program execs only after the record that names its process group is durable (the start barrier). If substrat dies
+ * before that, the shell reads end-of-file on the barrier and exits.
  */
 import { ProgramFiles } from '../files/program-files.js'
 import type { ProcessGroup } from '../session/fields.js'
@@ -20,16 +20,16 @@ import { startBehindBarrier } from './start-barrier.js'
 export interface LaunchEnvironment {
   /** SUBSTRAT_HOME, SUBSTRAT_AGENT, SUBSTRAT_RUN, SUBSTRAT_LOG. */
   environment: Record<string, string>
-  /** Variables of our own environment that the program is not given. */
+  /** Variables of our environment that the program does not receive. */
   withheld?: string[]
-  /** The tool server that the program may start; null where it is to have none. */
+  /** The tool server that the program may start, or null. */
   tools?: McpStdioServer | null
   files?: ProgramFiles
-  /** Makes the group durable; the program runs only once this has returned. */
+  /** Makes the group durable. The program execs only after this returns. */
   record(group: ProcessGroup): void
 }
 
-/** Nothing that outlives the turn: see `KeptServerHost`. */
+/** The host without kept servers: `KeptServerHost` adds them. */
 export function createHost(context: LaunchEnvironment): AgentHost {
   const { files = new ProgramFiles() } = context
   return {
@@ -53,7 +53,7 @@ async function launch(
   const tag: ProcessTag = { variable: 'SUBSTRAT_LAUNCH', value: randomUuid() }
   const start = { environment, tag, output: 'pipe' as const }
   const { child, group, exited, leash } = await startBehindBarrier(command, start, options, context.record)
-  // What the program has left in its group is killed by `kill`, or with us.
+  // `kill` or the leash kills processes that the program leaves in its group.
   const releaseWhenGone = (): void => {
     if (membersOf(group, undefined).length === 0) leash.release()
   }
@@ -71,8 +71,8 @@ async function launch(
 }
 
 /**
- * What our own environment may have and no program is given. A person's token for `resume` is no program's: what it
- * prints is in the log. And we may run within the server, or the tool, of another agent.
+ * Variables of our environment that no program receives. A program could print the user's resume token, and its output is in the
+ * log. The tags may be there because substrat itself runs inside another agent's server or tool.
  */
 const NEVER_PASSED_ON = ['SUBSTRAT_TOKEN', 'SUBSTRAT_SERVER', 'SUBSTRAT_LAUNCH']
 

@@ -1,6 +1,6 @@
 /**
- * The providers that are there: the built-in ones, and those that installed oclif plugins name in their package.json.
- * Nothing of a plugin is imported before its provider is used.
+ * The available providers: built-in ones, and those that installed oclif plugins name in their package.json. A plugin is imported
+ * only when its provider is used.
  */
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -9,11 +9,11 @@ import { SubstratError } from '../errors.js'
 import type { Provider, ProviderSettings } from './contract.js'
 import { describeFailure } from './failure.js'
 
-/** How long a plugin's module may take to load, and a provider to check settings: neither may hold a command for ever. */
+/** Time limits for loading a plugin's module and for its `check`: neither may block a command for ever. */
 const LOAD_MS_MAX = 10_000
 const CHECK_MS_MAX = 10_000
 
-/** What oclif knows of a plugin without importing it. */
+/** The facts that oclif has about a plugin without importing it. */
 export interface PluginFacts {
   name: string
   version: string
@@ -38,7 +38,7 @@ const BUILT_IN: ProviderEntry[] = [
 export class ProviderRegistry {
   private entries: ProviderEntry[] | undefined
 
-  /** `plugins` is asked once, and only when a name is not built in. */
+  /** `plugins` is called once, and only for a name that is not built in. */
   constructor(private readonly plugins: () => Iterable<PluginFacts>) {}
 
   list(): ProviderEntry[] {
@@ -46,7 +46,7 @@ export class ProviderRegistry {
     return this.entries
   }
 
-  /** Throws PROVIDER_NOT_FOUND, or PROVIDER_MISCONFIGURED where what is there is no provider. */
+  /** Throws PROVIDER_NOT_FOUND, or PROVIDER_MISCONFIGURED if the module cannot be loaded or is not a provider. */
   async load(name: string): Promise<Provider> {
     const found = BUILT_IN.find((entry) => entry.name === name) ?? this.onlyEntry(name)
     let provider: Provider
@@ -60,11 +60,11 @@ export class ProviderRegistry {
       throw brokenProviderError(found, `it cannot be loaded: ${describeFailure(error).message}`, error)
     }
     if (!isProvider(provider))
-      throw brokenProviderError(found, 'its default export is no provider', undefined)
+      throw brokenProviderError(found, 'its default export is not a provider', undefined)
     return provider
   }
 
-  /** Throws USAGE for an option that the provider does not have, PROVIDER_MISCONFIGURED for what it says cannot work. */
+  /** Throws USAGE for an unknown option, and PROVIDER_MISCONFIGURED if the provider's check fails. */
   async check(name: string, settings: ProviderSettings): Promise<Provider> {
     const provider = await this.load(name)
     const unknown = Object.keys(settings.options).find((option) => !Object.hasOwn(provider.options, option))
@@ -75,7 +75,7 @@ export class ProviderRegistry {
       })
     }
     try {
-      await withTimeout(provider.check?.(settings), CHECK_MS_MAX, `its check of the settings did not end`)
+      await withTimeout(provider.check?.(settings), CHECK_MS_MAX, `its settings check did not finish in time`)
     } catch (error) {
       const { type, message } = describeFailure(error)
       throw new SubstratError('PROVIDER_MISCONFIGURED', message, {
@@ -93,15 +93,15 @@ export class ProviderRegistry {
     if (first !== undefined && second !== undefined) {
       throw brokenProviderError(
         first,
-        `the plugin ${second.plugin} offers it too`,
+        `the plugin ${second.plugin} provides it too`,
         undefined,
         `substrat plugins uninstall ${second.plugin}`,
       )
     }
     throw new SubstratError('PROVIDER_NOT_FOUND', `there is no provider ${JSON.stringify(name)}`, {
-      hint: `there are: ${this.list()
+      hint: `available: ${this.list()
         .map((entry) => entry.name)
-        .join(', ')}; more come with substrat plugins install <package>`,
+        .join(', ')}; install others: substrat plugins install <package>`,
       facts: { provider: name },
     })
   }

@@ -9,15 +9,15 @@ import { providerFailure } from './failure.js'
 const milliseconds = z.int().check(z.nonnegative())
 
 const response = z.strictObject({
-  /** Before it answers. */
+  /** Delay before the response. */
   delay_ms: z.optional(milliseconds),
-  /** A path, relative to the workspace: it answers once that file is there. */
+  /** Respond once this file exists; the path is relative to the workspace. */
   after_file: z.optional(z.string()),
-  /** The reply; without it the prompt is echoed. */
+  /** The reply. Default: echo the prompt. */
   say: z.optional(z.string()),
-  /** What it calls besides. */
+  /** Tool calls of the response. */
   tools: z.optional(z.array(z.strictObject({ name: z.string(), input: z.record(z.string(), z.unknown()) }))),
-  /** The first `attempts` (1) times that this entry is asked fail so. */
+  /** Fail the first `attempts` requests of this entry (default 1). */
   fail: z.optional(
     z.strictObject({
       type: z.enum(PROVIDER_FAILURE_TYPES),
@@ -32,7 +32,7 @@ const scenario = z.strictObject({ responses: z.array(response) })
 export type ScriptedResponse = z.infer<typeof response>
 export type Scenario = z.infer<typeof scenario>
 
-/** `path` is relative to the agent's workspace. Throws a `misconfigured` failure that says what is wrong where. */
+/** `path` is relative to the agent's workspace. Throws a `misconfigured` failure that names the wrong field. */
 export async function loadScenario(path: string, workspace: string): Promise<Scenario> {
   const file = resolve(workspace, path)
   let value: unknown
@@ -48,11 +48,11 @@ export async function loadScenario(path: string, workspace: string): Promise<Sce
   const where = issue?.path.join('.') ?? ''
   throw providerFailure(
     'misconfigured',
-    `the scenario ${file} is not of its form at ${where || 'its top'}: ${wrongIn(issue)}`,
+    `the scenario ${file} is invalid at ${where || 'its top level'}: ${wrongIn(issue)}`,
   )
 }
 
-/** In words: zod/mini has none. */
+/** zod/mini has no messages of its own. */
 function wrongIn(issue: z.core.$ZodIssue | undefined): string {
   switch (issue?.code) {
     case 'invalid_type':
@@ -62,8 +62,8 @@ function wrongIn(issue: z.core.$ZodIssue | undefined): string {
     case 'too_small':
       return `it must be at least ${issue.minimum}`
     case 'unrecognized_keys':
-      return `there is no ${issue.keys.join(', ')}`
+      return `there is no field ${issue.keys.join(', ')}`
     default:
-      return issue?.message ?? 'it is wrong'
+      return issue?.message ?? 'the value is invalid'
   }
 }

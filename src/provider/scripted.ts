@@ -1,8 +1,8 @@
 /**
- * `scripted`: a model for rehearsals, demos and tests, and the default where nothing is configured. It asks nobody.
+ * `scripted`: a model for rehearsals, demos and tests, and the default provider. It uses no network.
  *
- * Without a scenario it answers `echo: <prompt>`. With one, entry i answers the i-th model request of the conversation;
- * its place is derived from the history that it is given, so a restart goes on where it was.
+ * Without a scenario it answers `echo: <prompt>`. With one, entry i answers the i-th model request of the conversation. It derives
+ * i from the history, so it continues correctly after a restart.
  */
 import { resolve } from 'node:path'
 import { isThere } from '../files/user-files.js'
@@ -11,13 +11,13 @@ import { providerFailure } from './failure.js'
 import type { CallOptions } from './host-contract.js'
 import type { Scenario, ScriptedResponse } from './scenario.js'
 
-/** How often it looks whether the file of `after_file` is there. */
+/** How often to check whether the file of `after_file` exists. */
 const LOOK_MS = 20
 
 export const scripted: ModelProvider = {
   kind: 'model',
   summarises: false,
-  description: 'for rehearsals and tests: answers `echo: <prompt>`, or what a scenario file says',
+  description: 'for rehearsals and tests: answers `echo: <prompt>`, or from a scenario file',
   options: {
     scenario:
       'a JSON file: {"responses":[{"delay_ms":0,"after_file":"go","say":"…","tools":[{"name":"shell","input":{"command":"…"}}],"fail":{"type":"…","attempts":1}}]}',
@@ -38,7 +38,7 @@ export const scripted: ModelProvider = {
   },
 }
 
-/** Without a scenario, a turn does not load zod, which checks its form (src/start/README.md). */
+/** Loads zod only if there is a scenario to check (src/start/README.md). */
 async function loadScenario(path: string, workspace: string): Promise<Scenario> {
   const scenario = await import('./scenario.js')
   return scenario.loadScenario(path, workspace)
@@ -54,7 +54,7 @@ function* respond(request: ModelRequest, entry: ScriptedResponse | undefined): I
   if (entry?.fail !== undefined && request.attempt <= (entry.fail.attempts ?? 1)) {
     const failure = providerFailure(entry.fail.type, `the scenario says so: ${entry.fail.type}`)
     if (entry.fail.retry_after_ms !== undefined) failure.failure.retry_after_ms = entry.fail.retry_after_ms
-    // A model says something first, or nothing.
+    // A model may say something before it refuses.
     if (entry.fail.type === 'refused' && entry.say !== undefined) yield { type: 'text', text: entry.say }
     throw failure
   }
@@ -62,7 +62,7 @@ function* respond(request: ModelRequest, entry: ScriptedResponse | undefined): I
   const text = entry?.say ?? (tools.length > 0 ? '' : `echo: ${request.prompt}`)
   if (text !== '') yield { type: 'text', text }
   for (const [index, tool] of tools.entries()) {
-    // Unique in the conversation, and the same when it is asked again.
+    // Unique in the conversation, and the same in each attempt.
     const place =
       request.responses_before + request.messages().filter(({ role }) => role === 'assistant').length
     yield { type: 'tool_call', call: { call_id: `call_${place}_${index}`, ...tool } }

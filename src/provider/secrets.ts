@@ -1,7 +1,6 @@
-/** The values that a provider names as its secrets. */
 import type { Provider, ProviderSettings } from './contract.js'
 
-/** Of the environment, for texts that must not have them. Never throws itself: it is asked when something failed. */
+/** The values of the provider's secret environment variables, to mask in texts. Never throws: it is called after a failure. */
 export function secretsOf(provider: Provider, settings: ProviderSettings): string[] {
   try {
     const names = provider.secrets?.(settings) ?? []

@@ -1,6 +1,6 @@
 /**
- * At most N provider calls at once, across processes: a slot is a kernel-locked file, free the moment its process dies.
- * Taken after the agent's lock and never the other way round.
+ * Slots limit provider calls to N at once, across processes. A slot is a kernel-locked file; the kernel releases it when its
+ * process dies. A slot is always taken after the agent's lock, never before.
  */
 import { clock, sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
@@ -8,10 +8,10 @@ import type { FileStore, Lease } from '../storage/store.js'
 
 export interface SlotOptions {
   slotsMax: number
-  /** How long to wait while all are held. */
+  /** How long to wait while all slots are held. */
   waitMs: number
   command: string
-  /** An agent whose own slot may be used where all are held: its program waits for this call. */
+  /** An agent that lends its slot if all are held: its program waits for this call. */
   lender?: string | undefined
   signal?: AbortSignal
   onWait?: () => void
@@ -19,7 +19,7 @@ export interface SlotOptions {
 
 const POOL = 'default'
 
-/** Throws NO_SLOT when all are held for `waitMs`. */
+/** Throws NO_SLOT if all slots are held for `waitMs`. */
 export async function takeSlot(store: FileStore, options: SlotOptions): Promise<Lease> {
   const start = clock.monotonic()
   for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, 50)) {
@@ -31,7 +31,7 @@ export async function takeSlot(store: FileStore, options: SlotOptions): Promise<
   }
 }
 
-/** One at a time of those that the lender waits for. */
+/** A slot is lent to one call at a time. */
 async function trySlot(
   store: FileStore,
   { slotsMax, command, lender }: SlotOptions,
@@ -44,9 +44,9 @@ async function trySlot(
 function noSlot({ slotsMax, waitMs }: SlotOptions): SubstratError {
   return new SubstratError(
     'NO_SLOT',
-    `all ${slotsMax} slots for provider calls were taken for ${waitMs} ms`,
+    `all ${slotsMax} slots for provider calls were in use for ${waitMs} ms`,
     {
-      hint: 'run the same command again later, or allow more at once: substrat config set slots_max <n>',
+      hint: 'run the same command again later, or allow more slots: substrat config set slots_max <n>',
       facts: { slots_max: slotsMax, waited_ms: Math.round(waitMs) },
     },
   )

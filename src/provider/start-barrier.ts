@@ -1,6 +1,6 @@
 /**
- * The start barrier: a shell waits, and becomes the program only once its process group is on disk. If substrat dies before
- * that, the shell reads end-of-file on the barrier and exits. After that the leash kills the program.
+ * The start barrier: a shell waits until its process group is on disk, then execs the program. If substrat dies before that, the
+ * shell reads end-of-file on the barrier and exits. If substrat dies later, the leash kills the program.
  */
 import { type ChildProcess, type SpawnOptions, type StdioOptions, spawn } from 'node:child_process'
 import { ownIdentity, processStartTime } from '../host/identity.js'
@@ -13,27 +13,27 @@ import type { ProcessTag } from './process-group.js'
 export interface StartedProgram {
   child: ChildProcess
   group: ProcessGroup
-  /** Not at the end of its output: that waits for what the program left running, which may hold it open. */
+  /** Settles at the exit, not at the end of the output: orphans of the program may hold that open. */
   exited: LaunchedProgram['exited']
-  /** Held until it is released. */
+  /** The program waits at the barrier until `release`. */
   leash: Leash
 }
 
 /**
- * Node reports death by a real-time signal as exit 0 (its names of signals end at 31), and a reply that was cut short
- * would count as a whole one. So a program begins with those signals ignored, and keeps that unless it handles them.
- * macOS has none: there the shell refuses the first, and goes on.
+ * Node reports death by a real-time signal as exit 0, because its signal names end at 31. A truncated reply would then count as
+ * complete. So a program starts with these signals ignored, unless it installs its own handlers. macOS has no real-time signals:
+ * there the shell refuses the first one and continues.
  */
 const REAL_TIME = Array.from({ length: 31 }, (_, index) => 34 + index).join(' ')
 
-// The shell waits on descriptor 3 for a line; end-of-file means that substrat is gone. Then it becomes the program.
+// The shell reads a line from descriptor 3, then execs the program. End-of-file means that substrat has died.
 const BARRIER = `command trap '' ${REAL_TIME} 2>/dev/null; read -r _ <&3 || exit 125; exec 3<&-; exec "$@"`
 
 export interface StartOptions {
   environment: Record<string, string | undefined>
-  /** What only this program, and what it starts, has in its environment. */
+  /** The tag in the environment of this program and its children. */
   tag: ProcessTag
-  /** Pipes for all three, or the descriptor that stdout and stderr go to, beside an empty stdin. */
+  /** `pipe` for stdin, stdout and stderr, or a descriptor for stdout and stderr with an empty stdin. */
   output: 'pipe' | number
 }
 
@@ -50,7 +50,7 @@ export async function startBehindBarrier(
     cwd: command.cwd,
     env: { ...process.env, ...environment, ...command.env, [tag.variable]: tag.value },
     stdio,
-    // A group of its own, so that all of it can be killed; not killed when we exit, because recovery does that.
+    // Its own group, so that the whole group can be killed. Nothing here kills it when this process exits: the leash and recovery do.
     detached: true,
   })
   const failed = new Promise<Error>((resolve) => {
@@ -71,7 +71,7 @@ export async function startBehindBarrier(
     held = leash(group, tag)
     record(group)
   } catch (error) {
-    // Before the barrier opens, the shell is the only process.
+    // Until the barrier opens, the shell is the only process of the group.
     child.kill('SIGKILL')
     await exited
     held?.release()
@@ -81,7 +81,7 @@ export async function startBehindBarrier(
   return { child, group, exited, leash: held }
 }
 
-/** What the kernel refuses at once is thrown, what it refuses later comes as an event. */
+/** Throws for an error that spawn throws at once. Node emits other errors as an event of the child. */
 function start(command: LaunchCommand, options: SpawnOptions): ChildProcess {
   try {
     return spawn('/bin/sh', ['-c', BARRIER, 'sh', ...command.argv], options)

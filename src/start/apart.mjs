@@ -1,6 +1,6 @@
 /**
- * Leaves out of the bundle what is large and for few: tool servers, and agents' programs that call tools. By paths that
- * hold from bin/ and from dist/.
+ * Keeps large, rarely used modules out of the bundle: MCP's client (tool servers) and server (agent programs that call tools).
+ * The paths are valid from bin/ and from dist/.
  */
 export function apart() {
   const files = {

@@ -1,10 +1,9 @@
 /**
- * Starts the bundle from V8's compiled code, kept in oclif's cache directory. Compiling the bundle would take most of a
- * start.
+ * Starts the bundle from V8's compiled code in oclif's cache directory. Compiling the bundle would take most of a start.
  *
- * Invariants: code is used only with the very source it was made from, and only if it is whole (V8 compares the
- * source's length, no more, and damaged code crashes the process); only if nobody else could have written it (a checksum
- * is no signature); a cache that cannot be used costs time only.
+ * Invariants: compiled code is used only with exactly the source it was made from, and only if it is intact (V8 compares only
+ * the length of the source, and damaged code crashes the process). It is used only if no other user could have written it: a
+ * checksum is not a signature. An unusable cache costs only time.
  */
 import { lstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire, Module } from 'node:module'
@@ -14,7 +13,7 @@ import { Script } from 'node:vm'
 import { crc32 } from 'node:zlib'
 import { whyUntrusted } from './trust.js'
 
-/** What the bundle exports. */
+/** The exports of the bundle. */
 interface Bundle {
   COMMANDS: Record<string, unknown>
   main(root: string, starter: { whyUntrusted(files: string[]): string | undefined }): unknown
@@ -22,7 +21,7 @@ interface Bundle {
 
 interface SavedCode {
   code: Buffer
-  /** The commands whose functions are in it. */
+  /** The commands whose functions are in the cache. */
   commands: string[]
   isDue: boolean
 }
@@ -36,7 +35,7 @@ interface Run {
 }
 
 const SAVED_WITHIN_MS = 10_000
-/** What a command does only with an agent of some age is then among it too. */
+/** Writing the cache again later also covers functions that only an older agent needs. */
 const RENEWED_AFTER_MS = 24 * 60 * 60 * 1000
 
 export function loadBundle(file: string): Bundle {
@@ -53,7 +52,7 @@ export function loadBundle(file: string): Bundle {
     filename: file,
     importModule: (specifier: string) => import(specifier),
   })
-  // oclif loads the commands from this file by its name: it must get this instance, not a second one.
+  // oclif requires the commands from this file name. It must get this instance, not a second one.
   const require = createRequire(file)
   require.cache[file] = module as NodeJS.Module
   script.runInThisContext()(module.exports, require, module, file, dirname(file))
@@ -63,13 +62,13 @@ export function loadBundle(file: string): Bundle {
   return bundle
 }
 
-/** V8 takes no code that was made under other flags of its own. */
+/** The file name depends on V8's flags: V8 rejects code compiled under other flags. */
 function codeFileFor(file: string): string {
   const made = crc32(JSON.stringify([file, process.execArgv, process.env.NODE_OPTIONS])).toString(16)
   return join(cacheDir(), `${process.version}-${process.arch}-${made}.code`)
 }
 
-/** oclif's own rule, before oclif is there. */
+/** oclif's cache directory, computed before oclif is loaded. */
 function cacheDir(): string {
   const { SUBSTRAT_CACHE_DIR, XDG_CACHE_HOME } = process.env
   const home = join(homedir(), process.platform === 'darwin' ? 'Library/Caches' : '.cache')
@@ -96,23 +95,23 @@ function readCode(codeFile: string, source: Buffer): SavedCode | undefined {
   }
 }
 
-/** The code holds the functions that have run, so each command adds its own: the first time it ends well, and once a day. */
+/** The cache has only functions that have run. So each command adds its own, at its first success and once a day. */
 function saveCode(exitCode: number, { codeFile, source, script, saved, bundle }: Run): void {
   const known = script.cachedDataRejected ? [] : (saved?.commands ?? [])
   const command = process.argv[2] ?? ''
   const isOurs = Object.keys(bundle.COMMANDS).some((id) => id.split(':')[0] === command)
   const isKnown = known.includes(command) && saved?.isDue === false
   if (exitCode !== 0 || !isOurs || isKnown || process.argv.includes('--help')) return
-  // After a long run V8 has dropped the code of what ran at the start.
+  // During a long run V8 discards the code of functions that ran at the start.
   if (performance.now() > SAVED_WITHIN_MS) return
   try {
-    // In another user's directory a link could lead what we write to any file of ours.
+    // In another user's directory, a symlink could redirect the write to any file of ours.
     if (whyUntrusted([dirname(codeFile)], { isOwn: true }) !== undefined) return
     process.umask(0o077)
     const code = script.createCachedData()
     const header = { source: crc32(source), code: crc32(code), commands: [...new Set([...known, command])] }
     mkdirSync(dirname(codeFile), { recursive: true, mode: 0o700 })
-    // One temporary name for all: a killed writer leaves one file behind at most, and a mixed one fails its checksum.
+    // All writers share one temporary name: killed writers leave at most one file, and a mixed file fails its checksum.
     writeFileSync(`${codeFile}.tmp`, Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), code]), {
       mode: 0o600,
     })

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
 
-/** One getter per file of commands/, so that a start evaluates the one command it runs. */
+/** The source of the bundle's entry: one getter per file in commands/, so that a start evaluates only the command it runs. */
 export function entrySource(root) {
   const getters = readdirSync(path.join(root, 'commands'), { recursive: true })
     .filter((file) => file.endsWith('.ts'))

@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs'
 
-/** Ignores SIGHUP where `nohup`, or the shell, had it ignored: Node sets every signal to its default. */
+/** Ignores SIGHUP if `nohup` or the shell ignored it. Node resets every signal to its default at its start. */
 export function keepHangup(): void {
   if (!isHangupIgnored()) {
     delete process.env.SUBSTRAT_HANGUP
     return
   }
-  // For the turn that is stopped by signals, and for what substrat starts in its turn.
+  // The shutdown of a turn reads this variable, and so does a substrat that this one starts.
   process.env.SUBSTRAT_HANGUP = 'ignored'
   process.on('SIGHUP', () => undefined)
 }
 
-/** Of who runs bin/run.js with `node` itself: whether that was by `nohup`, or in a shell that ignores it. */
+/** For `node bin/run.js`: whether the parent process (`nohup` or a shell) ignores SIGHUP. */
 function isHangupIgnored(): boolean {
   const { SUBSTRAT_HANGUP: told, _: program = '' } = process.env
   if (told !== undefined) return told === 'ignored'

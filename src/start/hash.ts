@@ -1,11 +1,11 @@
 /**
- * sha256, in hex. Short content is hashed without node:crypto, because loading that takes longer than the hashing. Both
- * ways give the same hash; a test compares them.
+ * SHA-256 in hex. Short content is hashed without node:crypto, because loading that module takes longer than hashing. A test
+ * checks that both ways give the same hash.
  */
 import { createHash } from 'node:crypto'
 import { sha256 } from '@noble/hashes/sha2.js'
 
-/** Above this, most of the time goes into the hashing itself. The build loads node:crypto only when it is called. */
+/** For longer content, the hashing itself takes most of the time. The bundle loads node:crypto at its first use. */
 const SHORT_BYTES_MAX = 16 * 1024
 
 export function sha256Hex(content: string | Uint8Array): string {

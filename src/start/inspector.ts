@@ -1,4 +1,4 @@
-/** Ends the process where Node's inspector is open and nobody has asked for it on the command line. */
+/** Ends the process if Node's inspector is open without a flag on the command line. */
 export function refuseInspector(): void {
   const url = inspectorUrl()
   const isAskedFor = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some((text) =>
@@ -6,15 +6,15 @@ export function refuseInspector(): void {
   )
   if (url === undefined || isAskedFor) return
   console.error(
-    `substrat: Node's inspector is open (${url}), and shows API keys to every user of this machine: nothing was done (SIGUSR1 has opened it; run the same command again)`,
+    `substrat: refused to run: a SIGUSR1 has opened Node's inspector (${url}), which shows API keys to every user of this machine (run the same command again)`,
   )
   process.exit(1)
 }
 
-/** Of Node, but not in its types. */
+/** A method of Node that its types lack. */
 type ProcessWithBinding = NodeJS.Process & { binding(name: 'inspector'): { url(): string | undefined } }
 
-/** The binding is loaded in every process; node:inspector is not. */
+/** Uses the binding, which every process has loaded. Loading node:inspector takes time. */
 function inspectorUrl(): string | undefined {
   try {
     return (process as ProcessWithBinding).binding('inspector').url()

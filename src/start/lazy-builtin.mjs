@@ -1,4 +1,4 @@
-/** A built-in module of Node that is loaded when the first of its members is asked for. Runs in the bundle. */
+/** A proxy that loads a built-in module of Node at the first access to a member. Runs in the bundle. */
 export function lazyBuiltin(load) {
   let loaded
   const target = () => {

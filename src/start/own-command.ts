@@ -1,17 +1,15 @@
-/**
- * A command of ours without what oclif does before it: read the manifest, look for plugins, load its help.
- */
+/** Runs one of our own commands without oclif's preparations: reading the manifest, searching plugins, loading help. */
 import type { Interfaces } from '@oclif/core'
 import type { OwnConfig } from './own-config.js'
 
-/** Our own commands by their ids (`config:get`), each loaded when it is asked for. */
+/** Our own commands by id (`config:get`). A getter loads each at its first use. */
 export type Commands = Record<string, OwnCommand>
 interface OwnCommand {
   id: string
   new (argv: string[], config: OwnConfig): { start(): Promise<void> }
 }
 
-/** Undefined where oclif has to look: for help, for what is no command of ours, and where the user has plugins. */
+/** Undefined if oclif must run: for help, for a command that is not ours, and for a user with plugins. */
 export function startOwn(
   config: OwnConfig,
   commands: Commands,
@@ -27,14 +25,14 @@ export function startOwn(
   return new command(argv.slice(id === first ? 1 : 2), config).start()
 }
 
-/** As oclif prints it. On Windows' Linux only oclif knows how it is called. */
+/** Prints the version as oclif does. Under WSL, only oclif knows the platform's name. */
 function printVersion(config: OwnConfig): Promise<void> | undefined {
   if (process.env.WSL_DISTRO_NAME !== undefined) return undefined
   process.stdout.write(`${config.userAgent}\n`)
   return Promise.resolve()
 }
 
-/** Our own commands need none of oclif's plugins. User plugins stay. */
+/** The package.json without oclif's own plugins, which our commands do not need. The user's plugins stay. */
 export function withoutPlugins(pjson: Interfaces.PJSON): Interfaces.PJSON {
   return { ...pjson, oclif: { ...pjson.oclif, plugins: [] } }
 }

@@ -1,6 +1,6 @@
 /**
- * oclif's configuration for a command of ours, for a user without plugins: what `Config.load` finds out, without the
- * manifest of commands and without the search for plugins.
+ * oclif's configuration for our own commands and a user without plugins. It has the results of `Config.load`, without reading the
+ * manifest of commands or searching plugins.
  */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -33,12 +33,12 @@ export class OwnConfig extends Config {
     this.plugins.set(this.name, own as unknown as Interfaces.Plugin)
   }
 
-  /** We have no hooks. */
+  /** No hooks exist. */
   override async runHook(): Promise<{ successes: []; failures: [] }> {
     return { successes: [], failures: [] }
   }
 
-  /** Where oclif keeps the list of the plugins that the user has installed or linked. */
+  /** Path of oclif's list of plugins that the user has installed or linked. */
   get pluginList(): string {
     return join(this.dataDir, 'package.json')
   }

@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs'
 
-/** As TypeScript writes one: its name is used for nothing but its members. */
+/** An import as TypeScript compiles it: its name is used only to access members. */
 const IMPORT = /^const (?<name>\w+) = (?<module>(?:__import(?:Star|Default)\()?require\("[^"]+"\)\)?);$/gm
 
 /**
- * What oclif does at every start in a way that costs milliseconds, done otherwise with the same result: a manifest read
- * through the thread pool, ids compared by the rules of a language (which V8 loads for it), a helper for Windows
- * loaded to learn that this is none. Fails where oclif has changed there.
+ * Replaces slow steps of oclif's start by faster ones with the same result: a manifest read through the thread pool, ids compared
+ * by `localeCompare` (for which V8 loads ICU), and a helper for Windows loaded on every platform. The build fails if oclif's code
+ * has changed in these places.
  */
 export function quickOclif() {
   const changes = {
     'util/fs.js': [
       [`await (0, promises_1.readFile)(path, 'utf8')`, `(0, node_fs_1.readFileSync)(path, 'utf8')`],
     ],
-    // Without DEBUG nothing of it is shown.
+    // Without DEBUG, the debug package prints nothing.
     'logger.js': [
       [
         `(0, debug_1.default)(namespace)`,
@@ -30,7 +30,7 @@ export function quickOclif() {
         const [, name] = /@oclif\/core\/lib\/(.+)$/.exec(file)
         const contents = (changes[name] ?? []).reduce(
           (text, [before, after]) => {
-            if (!text.includes(before)) throw new Error(`${name} of @oclif/core is not as it was: ${before}`)
+            if (!text.includes(before)) throw new Error(`${name} of @oclif/core has changed; not found: ${before}`)
             return text.replace(before, after)
           },
           readFileSync(file, 'utf8'),

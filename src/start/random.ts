@@ -1,10 +1,10 @@
-/** Random numbers, in one place so that the fuzzer can turn it. */
+/** The only source of random numbers, so that the fuzzer can replace it. */
 import { randomBytes } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
 
 export const random = { bytes: readRandom }
 
-/** Version 4 (RFC 9562). */
+/** A UUID of version 4 (RFC 9562). */
 export function randomUuid(): string {
   const bytes = random.bytes(16)
   bytes[6] = ((bytes[6] as number) & 0x0f) | 0x40
@@ -13,7 +13,7 @@ export function randomUuid(): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
 }
 
-/** From the kernel's generator, where node:crypto has them from too. Loading that would cost more than the read. */
+/** Reads the kernel's generator, which node:crypto uses too. Loading node:crypto would take longer than the read. */
 function readRandom(size: number): Buffer {
   const bytes = Buffer.allocUnsafe(size)
   try {
@@ -24,7 +24,7 @@ function readRandom(size: number): Buffer {
       closeSync(fd)
     }
   } catch {
-    // A system without that file has another way.
+    // This system has no /dev/urandom.
   }
   return randomBytes(size)
 }

@@ -1,12 +1,13 @@
-/** Who could have written the code that a start is about to run. */
+/** Checks that no other user could have written code that a command is about to run. */
 import { lstatSync, realpathSync, type Stats } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
- * Why the code that files hold, or name, could be another user's: each file, and each directory on the way to it, must
- * belong to this user or to root, and nobody else may write there. `isOwn`: the file is this user's, and no link. All
- * that is wrong, as one sentence; undefined where they can be trusted, and where nothing is there. A sticky directory
- * keeps others from our entries.
+ * The reasons not to trust the files, as one sentence. Undefined if they can be trusted or do not exist.
+ *
+ * Each file and each directory above it must belong to this user or to root, and no other user may write to it. A sticky
+ * directory is accepted: other users cannot replace our entries there. `isOwn`: the file must belong to this user and must not
+ * be a symlink.
  */
 export function whyUntrusted(files: string[], { isOwn = false } = {}): string | undefined {
   const self = process.geteuid?.()
@@ -26,7 +27,7 @@ export function whyUntrusted(files: string[], { isOwn = false } = {}): string | 
   }
   const wrong = [...foreign].map(
     ([uid, paths]) =>
-      `${joinedList(paths, 'belongs', 'belong')} to user ${uid}, and this runs as user ${self}`,
+      `${joinedList(paths, 'belongs', 'belong')} to user ${uid}, but the command runs as user ${self}`,
   )
   if (links.length > 0) wrong.push(joinedList(links, 'is a symbolic link', 'are symbolic links'))
   if (writable.length > 0) wrong.push(`other users can write to ${writable.join(', ')} (chmod go-w)`)
@@ -36,7 +37,7 @@ export function whyUntrusted(files: string[], { isOwn = false } = {}): string | 
 function isOpenToOthers(stat: Stats, self: number): boolean {
   const { uid, gid, mode } = stat
   if (stat.isDirectory() && (mode & 0o1000) !== 0) return false
-  // A group of this user alone, as Debian gives each user, is nobody else: umask 002 goes with it.
+  // Debian gives each user a group of their own, with umask 002. Write access for that group gives nobody else access.
   const isPrivate = uid === self && gid === self && process.getegid?.() === self && self !== 0
   return (mode & (isPrivate ? 0o002 : 0o022)) !== 0
 }

@@ -26,7 +26,7 @@ describe.skipIf(!existsSync('/dev/full'))('a stdout without space (needs /dev/fu
     const { exit, stderr } = await redirected('>/dev/full', ...args)
     expect(exit).toBe(11)
     expect(stderr).toMatch(/^[^\n]+\n$/)
-    expect(stderr).toContain(`${NO_SPACE} (make room there`)
+    expect(stderr).toContain(`${NO_SPACE} (free disk space`)
   })
 
   test.concurrent.for([
@@ -51,7 +51,7 @@ describe.skipIf(!existsSync('/dev/full'))('a stdout without space (needs /dev/fu
       const { exit, stderr } = await redirected('>/dev/full', 'send', name, 'hi', flag)
       expect(exit).toBe(11)
       expect(stderr).toBe(
-        `${NO_SPACE} (the turn's end and its reply are in the log: substrat show ${name} --reply)\n`,
+        `${NO_SPACE} (the turn has ended, and its reply is in the log: substrat show ${name} --reply)\n`,
       )
       expect(house.count(id, 'run.completed')).toBe(1)
       expect((await house.ok('show', name, '--reply')).stdout).toBe('echo: hi\n')

@@ -64,8 +64,8 @@ describe.concurrent('config', () => {
       ['{"slots_max": true}', /slots_max is true, not a whole number/],
       ['{"slots_max": 0}', /slots_max is "0", not a whole number/],
       ['{"provider": null}', /provider is null, not some text/],
-      ['{"nonsense": 1}', /"nonsense" is no setting/],
-      ['[]', /it is no JSON object/],
+      ['{"nonsense": 1}', /"nonsense" is not a setting/],
+      ['[]', /it is not a JSON object/],
       ['{"timeout": ', /it is not JSON/],
       ['', /it is not JSON/],
     ] as const) {

@@ -36,7 +36,7 @@ describe.concurrent('doctor', () => {
   test('of no home finds nothing, and makes none', async () => {
     const house = new House()
     expect((await house.ok('doctor')).stdout).toBe(
-      `${house.home}: 0 agents, all read to the last byte; nothing is wrong\n`,
+      `${house.home}: 0 agents, all read completely; nothing is wrong\n`,
     )
     expect(house.exists()).toBe(false)
   })

@@ -8,7 +8,7 @@ const names = (result: { json: { agents: { name: string }[] } }): string[] =>
 describe.concurrent('list', () => {
   test('of no home is empty, and makes none', async () => {
     const house = new House()
-    expect((await house.ok('list')).stdout).toBe('no agents (substrat spawn starts one)\n')
+    expect((await house.ok('list')).stdout).toBe('no agents yet (create one: substrat spawn)\n')
     expect((await house.ok('list', '--json')).json).toStrictEqual({ agents: [] })
     expect(house.exists()).toBe(false)
   })
@@ -28,7 +28,7 @@ describe.concurrent('list', () => {
     expect(await list('--status', 'idle')).toEqual(['a', 'b'])
     expect(await list('--status', 'running')).toEqual([])
     expect((await house.ok('list', '--status', 'running')).stdout).toBe(
-      'no such agents (substrat list --all shows every one)\n',
+      'no agents match (show all agents: substrat list --all)\n',
     )
     const [head, first, ...rest] = (await house.ok('list')).stdout.split('\n')
     expect(head).toMatch(/^AGENT +ID +STATE +STATUS +PROVIDER +INBOX +UPDATED$/)

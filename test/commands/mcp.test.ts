@@ -265,7 +265,7 @@ describe.concurrent('substrat mcp', () => {
       [1, -32000],
       [null, -32700],
     ])
-    expect(answers[1].error.message).toContain('there is no turn to call from')
+    expect(answers[1].error.message).toContain('SUBSTRAT_SOCKET is not set')
     expect(house.exists()).toBe(false)
   })
 

@@ -27,7 +27,7 @@ describe.concurrent('a program that asks for a person', () => {
     const id = await house.spawn('a', '--provider', 'native')
     const { exit, stdout, stderr } = await house.run(['send', 'a', 'install it'])
     expect({ exit, stdout }).toEqual({ exit: 5, stdout: '' })
-    expect(stderr).toContain('asks for Bash')
+    expect(stderr).toContain('the agent asks to run: Bash')
     expect(stderr).toMatch(/substrat: token st_/)
     expect(stderr).toMatch(/waits for approval, until .*substrat approve a, or substrat deny a/)
     expect((await house.ok('show', 'a', '--json')).json.wait).toMatchObject({

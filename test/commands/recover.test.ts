@@ -216,9 +216,7 @@ describe.concurrent('recover', () => {
     house.writeHome('config.json', '{"timeout": "soon"}')
     const recovered = await house.run(['recover', '--all'], { env: { SUBSTRAT_TURN_TIMEOUT: 'never' } })
     expect(recovered.exit).toBe(0)
-    expect(recovered.stderr).toMatch(
-      /config\.json cannot be used: timeout is "soon", .*; the defaults are used/,
-    )
+    expect(recovered.stderr).toMatch(/config\.json cannot be used: timeout is "soon", .*; using the defaults/)
     expect(recovered.stderr).toMatch(/SUBSTRAT_TURN_TIMEOUT cannot be used: .*; it is ignored/)
   })
 })

@@ -11,7 +11,7 @@ describe.concurrent('a turn that the model refuses', () => {
     const sent = await house.run(['send', 'a', 'how?', '--key', 'k'])
     expect(sent).toMatchObject({ exit: 9, stdout: '' })
     expect(sent.stderr.trim().split('\n')).toEqual([
-      'substrat: before it refused, the model said: First you take',
+      'substrat: before refusing, the model said: First you take',
       "substrat: the turn of a failed: its AI model refused to answer: the scenario says so: refused (ask in other words: substrat send a '…'; to ask it again: the same substrat send with --retry)",
     ])
     const again = await house.run(['send', 'a', 'how?', '--key', 'k', '--json'])
@@ -24,7 +24,7 @@ describe.concurrent('a turn that the model refuses', () => {
     expect(sent.stderr).toContain(again.json.error.message)
     expect(house.count(id, 'model.requested')).toBe(1)
     expect((await house.ok('log', 'a')).stdout).toMatch(
-      /before it refused: First you take\n +turn failed: its AI model refused/,
+      /before refusing, the model said: First you take\n +turn failed: its AI model refused/,
     )
   })
 

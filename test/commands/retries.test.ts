@@ -17,7 +17,7 @@ describe.concurrent('a request that fails', () => {
     ])
     const failures = house.records(id).filter(({ kind }) => kind === 'model.failed')
     expect(failures).toMatchObject([{ retry_in_ms: 10 }, { retry_in_ms: 20 }])
-    expect((await house.ok('log', 'a')).stdout.match(/request failed: .*trying again in/g)).toHaveLength(2)
+    expect((await house.ok('log', 'a')).stdout.match(/request failed: .*retrying in/g)).toHaveLength(2)
     // What is for people is not in the model's history, nor in what it is asked next.
     expect(house.count(id, 'model.requested')).toBe(3)
     expect((await house.ok('export', 'a', '--json')).json.messages).toHaveLength(2)
@@ -31,7 +31,7 @@ describe.concurrent('a request that fails', () => {
     expect([sent.exit, sent.json.error.code]).toEqual([9, 'PROVIDER_FAILED'])
     expect(house.count(id, 'model.failed')).toBe(3)
     expect((await house.ok('show', 'a')).stdout).toMatch(
-      /^why +its AI provider is too busy to answer: the scenario says so: overloaded$/m,
+      /^reason +its AI provider is too busy to answer: the scenario says so: overloaded$/m,
     )
   })
 
@@ -74,7 +74,7 @@ describe.concurrent('a rate limit past the retries', () => {
     expect([recovered.exit, JSON.parse(recovered.stdout).row]).toEqual([7, 'H2'])
     expect(house.log(id)).toBe(log)
     expect((await house.ok('list', '--json')).json.agents[0].status).toBe('waiting')
-    expect((await house.ok('show', 'a')).stdout).toMatch(/^waits for +the time \S+ \S+Z$/m)
+    expect((await house.ok('show', 'a')).stdout).toMatch(/^waits until +\S+ \S+Z$/m)
     // Nobody decides about it.
     expect((await house.run(['approve', 'a'])).exit).toBe(13)
   })
@@ -123,7 +123,7 @@ describe.concurrent('a conversation that is too long for the model', () => {
     expect(sent).toMatchObject({ exit: 0, stdout: 'shorter now\n' })
     expect(sent.stderr).toContain('the conversation is too long for the model: compacting it')
     expect(house.count(id, 'context.compacted')).toBe(1)
-    expect((await house.ok('log', 'a')).stdout).toMatch(/conversation compacted: \d+ messages were left out/)
+    expect((await house.ok('log', 'a')).stdout).toMatch(/conversation compacted: \d+ messages dropped/)
     // The log keeps everything.
     expect((await house.ok('export', 'a', '--json')).json.messages).toHaveLength(6)
     expect(house.findings(true)).toEqual([])

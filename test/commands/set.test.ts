@@ -27,7 +27,7 @@ describe.concurrent('set', () => {
       '--title',
       'T',
     )
-    expect(set.stdout).toBe('a is changed, from its next turn on\n')
+    expect(set.stdout).toBe('a is changed; the change takes effect in its next turn\n')
     expect((await house.ok('send', 'a', 'x')).stdout).toBe('["m","Be brief.","/",{"a":"1"}]\n')
     const unset = await house.ok('set', 'a', '--model', '', '--system', '', '--title', '', '--json')
     expect(Object.keys(unset.json)).toEqual(['agent'])

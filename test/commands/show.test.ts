@@ -59,7 +59,7 @@ describe.concurrent('show', () => {
     expect(person.stdout).toMatch(
       new RegExp(`^held by +pid ${sender.pid} on \\S+ since [-\\d]+ [\\d:]+Z \\(substrat send\\)$`, 'm'),
     )
-    expect(person.stdout).toMatch(/^latest turn +open, begun [-\d]+ [\d:]+Z$/m)
+    expect(person.stdout).toMatch(/^latest turn +open, started [-\d]+ [\d:]+Z$/m)
     expect(person.stdout).toMatch(/^next +substrat log a --follow$/m)
     expect(program.json.holder).toStrictEqual({
       pid: sender.pid,
@@ -90,7 +90,7 @@ describe.concurrent('show', () => {
       house.ok('list', '--status', 'running', '--json'),
     ])
     expect(shown.stdout).toMatch(/^status +interrupted_startup$/m)
-    expect(shown.stdout).toMatch(/^why +its process is gone$/m)
+    expect(shown.stdout).toMatch(/^reason +its process is gone$/m)
     expect(shown.stdout).toMatch(/^next +substrat resume a$/m)
     expect(shown.stdout).not.toContain('held by')
     expect(listed.stdout).toContain('interrupted_startup')
@@ -106,9 +106,9 @@ describe.concurrent('show', () => {
     await house.spawn('a', '--option', house.scenario('s.json', { fail: { type: 'invalid' } }))
     await house.run(['send', 'a', 'one'])
     const { stdout } = await house.ok('show', 'a')
-    expect(stdout).toMatch(/^latest turn +failed, begun .*Z, ended .*Z$/m)
+    expect(stdout).toMatch(/^latest turn +failed, started .*Z, ended .*Z$/m)
     expect(stdout).toMatch(
-      /^why +its AI provider did not accept the request: the scenario says so: invalid$/m,
+      /^reason +its AI provider did not accept the request: the scenario says so: invalid$/m,
     )
   })
 

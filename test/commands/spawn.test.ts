@@ -11,7 +11,7 @@ describe.concurrent('spawn', () => {
     expect(exit).toBe(0)
     expect(stdout.trim()).toMatch(UUID)
     expect(stderr).toMatch(
-      /^substrat: no provider is configured: using scripted, which only echoes \(.*\)\n$/,
+      /^substrat: no provider is configured: using scripted, which only echoes messages \(.*\)\n$/,
     )
     expect(house.kinds(stdout.trim())).toEqual(['session.created'])
     expect((await house.run(['spawn', '--provider', 'scripted'])).stderr).toBe('')
@@ -109,7 +109,7 @@ describe.concurrent('spawn', () => {
     const gone = `mkdir gone && cd gone && rmdir ../gone && exec "$@"`
     const { exit, stderr } = await house.launch(['sh', '-c', gone, 'sh', ...house.command('spawn')]).result
     expect(exit).toBe(2)
-    expect(stderr).toMatch(/^substrat: the current directory is gone \(change to .*\)\n$/)
+    expect(stderr).toMatch(/^substrat: the current directory no longer exists \(change to .*\)\n$/)
     expect(Object.keys(house.logs())).toEqual([])
   })
 

@@ -111,7 +111,7 @@ describe.concurrent('tree', () => {
 
   test('of no agents says so, and makes no home', async () => {
     const house = new House()
-    expect((await house.ok('tree')).stdout).toBe('no agents (substrat spawn starts one)\n')
+    expect((await house.ok('tree')).stdout).toBe('no agents yet (create one: substrat spawn)\n')
     expect((await house.ok('tree', '--json')).json).toEqual({ agents: [], stray: [] })
     expect(house.exists()).toBe(false)
     expect((await house.run(['tree', 'nobody'])).exit).toBe(3)
@@ -153,7 +153,7 @@ describe.concurrent('what was forged on disk', () => {
     expect(program.json.stray[0]).toMatchObject({ id: tests, why: `its parent ${nobody} is not there` })
     const person = await house.run(['tree'])
     expect(person.exit).toBe(10)
-    expect(person.stdout).toContain(`hanging nowhere:\ntests: its parent ${nobody} is not there\n\n`)
+    expect(person.stdout).toContain(`not in the tree:\ntests: its parent ${nobody} is not there\n\n`)
     expect(person.stdout).toMatch(/^└─ a /m)
     expect(person.stderr).toMatch(/^substrat: one agent hangs nowhere in the tree: .*\n$/)
     // The others take their turns.

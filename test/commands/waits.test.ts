@@ -16,7 +16,7 @@ describe.concurrent('a tool that may change things', () => {
     await house.spawn('a', '--option', house.scenario('s.json', { tools: [MARKS] }))
     const sent = await house.run(['send', 'a', 'go'])
     expect(sent).toMatchObject({ exit: 5, stdout: '' })
-    expect(sent.stderr).toContain('substrat: asks for shell: echo ran >> ran; echo done\n')
+    expect(sent.stderr).toContain('substrat: the agent asks to run: shell: echo ran >> ran; echo done\n')
     expect(sent.stderr.match(TOKEN)).toHaveLength(1)
     expect(sent.stderr).toMatch(
       /\nsubstrat: the turn of a waits for approval, until \S+ \S+Z \(substrat approve a, or substrat deny a\)\n$/,
@@ -24,7 +24,7 @@ describe.concurrent('a tool that may change things', () => {
     expect(ran(house)).toBe(0)
     // Another look tells what is asked, and no token.
     const shown = await house.ok('show', 'a')
-    expect(shown.stdout).toMatch(/^asks for +shell: echo ran >> ran; echo done$/m)
+    expect(shown.stdout).toMatch(/^asks to run +shell: echo ran >> ran; echo done$/m)
     expect(shown.stdout).toMatch(/^next +substrat approve a$/m)
     expect(shown.stdout).not.toMatch(TOKEN)
     expect((await house.run(['resume', 'a', '--json'])).json.wait).toMatchObject({ token: null })
@@ -186,7 +186,7 @@ describe.concurrent('resume with a token', () => {
     const { token } = await parked(house)
     const approved = await house.run(['resume', 'a', '--approve'])
     expect(approved).toMatchObject({ exit: 2, stdout: '' })
-    expect(approved.stderr).toContain('at the machine: substrat approve a)')
+    expect(approved.stderr).toContain('on this machine: substrat approve a)')
     const answered = await house.run(['resume', 'a', '--input', 'x'])
     expect(answered.stderr).toContain("substrat token rotate a | substrat resume a --token - --input '…'")
     expect(await house.run(['resume', 'a', '--token', token])).toMatchObject({ exit: 2, stdout: '' })

@@ -24,7 +24,7 @@ describe.concurrent('suspend', () => {
     expect(house.kinds(id).slice(-2)).toEqual(['run.interrupted', 'session.suspended'])
     expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
     const shown = await house.ok('show', 'a')
-    expect(shown.stdout).toMatch(/^why +it was suspended by another command$/m)
+    expect(shown.stdout).toMatch(/^reason +it was suspended by another command$/m)
     expect(shown.stdout).toMatch(/^next +substrat resume a$/m)
     // What a person has suspended does not go on by itself.
     expect((await house.run(['recover', 'a'])).exit).toBe(0)

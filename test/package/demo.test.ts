@@ -11,14 +11,14 @@ test('npm run demo kills two turns for real, and shows each of them going on', a
   const { exit, stdout, stderr } = await demo.result
   expect(exit, stdout + stderr).toBe(0)
   const lines = [
-    /^\$ kill -9 \d+\nit ended by SIGKILL$/m,
+    /^\$ kill -9 \d+\nthe command ended by SIGKILL$/m,
     /^thinker +\w+ +active +interrupted_startup /m,
     /^\{"seq":\d+,.*"kind":"model.requested"\}$/m,
     /^substrat: going on with the turn that was interrupted/m,
     /^Forty-two\.$/m,
     /^\$ substrat send thinker --key q1 'What is the answer\?'$/m,
     /^Forty-two\.$/m,
-    /^\$ substrat send worker 'Tidy up\.' &\n\$ kill -9 \d+\nit ended by SIGKILL$/m,
+    /^\$ substrat send worker 'Tidy up\.' &\n\$ kill -9 \d+\nthe command ended by SIGKILL$/m,
     /^worker \(\w+\): went on, completed/m,
     /^status +idle$/m,
   ]

@@ -94,7 +94,7 @@ describe('a server', () => {
     const notes: string[] = []
     const note = (text: string): void => void notes.push(text)
     expect(await stopKeptServer(session, note)).toBe(false)
-    expect(notes).toEqual([expect.stringMatching(/is in another pid namespace: it was not killed$/)])
+    expect(notes).toEqual([expect.stringMatching(/was not killed: it is in another pid namespace$/)])
     await expect(stopKeptServerOrThrow(session, note)).rejects.toMatchObject({
       code: 'SESSION_STATE',
       hint: expect.stringMatching(/^end it where it runs: substrat suspend /),

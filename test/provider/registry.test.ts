@@ -74,7 +74,7 @@ test('a plugin cannot take the name of a built-in provider', async () => {
   expect(await registry(plugin('p', { exec: GOOD })).load('exec')).toBe(exec)
 })
 
-describe('a module whose default export is no provider is told so', () => {
+describe('a module whose default export is not a provider is told so', () => {
   const CASES: [string, string][] = [
     ['nothing', 'export const x = 1'],
     ['null', 'export default null'],
@@ -94,7 +94,7 @@ describe('a module whose default export is no provider is told so', () => {
   test.each(CASES)('%s', async (_, source) => {
     await expect(registry(plugin('p', { broken: source })).load('broken')).rejects.toMatchObject({
       code: 'PROVIDER_MISCONFIGURED',
-      message: 'the provider broken of p cannot be used: its default export is no provider',
+      message: 'the provider broken of p cannot be used: its default export is not a provider',
     })
   })
 })

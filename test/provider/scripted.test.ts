@@ -169,7 +169,7 @@ describe('a scenario file', () => {
       { responses: [{ tools: [{ name: 'shell', input: 'ls' }] }] },
       /at responses\.0\.tools\.0\.input: it must be record$/,
     ],
-    ['that is a list', [], /is not of its form at its top: it must be object$/],
+    ['that is a list', [], /is invalid at its top level: it must be object$/],
     ['without responses', {}, /at responses: it must be array$/],
     ['with another key', { responses: [], more: 1 }, /at its top: there is no more$/],
     ['whose entry has another key', { responses: [{ says: 'x' }] }, /at responses\.0: there is no says$/],

@@ -23,7 +23,7 @@ test('as many as there are are taken, and one more is busy with the next step', 
   const held = [await takeSlot(store, options(2)), await takeSlot(store, options(2))]
   await expect(takeSlot(store, options(2))).rejects.toMatchObject({
     code: 'NO_SLOT',
-    message: 'all 2 slots for provider calls were taken for 0 ms',
+    message: 'all 2 slots for provider calls were in use for 0 ms',
     hint: expect.stringContaining('slots_max'),
     facts: { slots_max: 2 },
   })

@@ -161,10 +161,10 @@ const BROKEN: Record<string, [source: string, why: string]> = {
   thrower: [`throw new Error('no licence')`, 'it cannot be loaded: no licence'],
   garbled: ['export default {{', 'it cannot be loaded: '],
   needy: [`import 'no-such-package'`, `it cannot be loaded: Cannot find package 'no-such-package'`],
-  nameless: ['export const provider = {}', 'its default export is no provider'],
+  nameless: ['export const provider = {}', 'its default export is not a provider'],
   halfway: [
     `export default { kind: 'agent', description: 'x', options: {} }`,
-    'its default export is no provider',
+    'its default export is not a provider',
   ],
   sleeper: ['await new Promise(() => undefined)', 'it cannot be loaded: it did not load within 10 s'],
 }

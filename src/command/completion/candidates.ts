@@ -1,4 +1,4 @@
-/** The words that can follow on a command line, for the completion of a shell. */
+/** Computes the words that can follow on a command line, for shell completion. */
 
 /** A command as oclif.manifest.json describes it. */
 export interface CommandFacts {
@@ -26,7 +26,7 @@ export interface Candidate {
   description: string
 }
 
-/** Each list is read only when it is needed. */
+/** Each list is a function, so that it is read only when needed. */
 export interface Sources {
   /** By id: `config:get`. */
   commands: Record<string, CommandFacts>

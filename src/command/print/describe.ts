@@ -1,14 +1,14 @@
-/** Agents as a person reads them. */
+/** The output of `list` and `show` without `--json`. */
 import { readableTime } from '../../clock.js'
-import { callText } from '../../dispatch/call-text.js'
 import type { WaitView } from '../../dispatch/view.js'
 import type { ListedAgent, ListFilter, ShownAgent } from '../../operations/list-and-show.js'
+import { askText } from './ask-text.js'
 import { table } from './table.js'
 
 export function agentsTable(agents: ListedAgent[], { status, state, roots }: ListFilter): string {
   if (agents.length === 0 && (status !== undefined || state !== undefined || roots))
-    return 'no such agents (substrat list --all shows every one)'
-  if (agents.length === 0) return 'no agents (substrat spawn starts one)'
+    return 'no agents match (show all agents: substrat list --all)'
+  if (agents.length === 0) return 'no agents yet (create one: substrat spawn)'
   return table(['AGENT', 'ID', 'STATE', 'STATUS', 'PROVIDER', 'INBOX', 'UPDATED'], agents, cellsOf)
 }
 
@@ -44,7 +44,7 @@ export function describeAgent(shown: ShownAgent): string {
     ]),
     ...remindersText(shown),
     [
-      'told to',
+      'watched by',
       shown.watchers.length === 0
         ? null
         : shown.watchers
@@ -59,19 +59,19 @@ export function describeAgent(shown: ShownAgent): string {
         ? null
         : `pid ${holder.pid} on ${holder.host} since ${readableTime(holder.since)} (${holder.command})`,
     ],
-    ['inbox', agent.inbox === 0 ? null : `${agent.inbox} waiting`],
+    ['inbox', agent.inbox === 0 ? null : `${agent.inbox} pending`],
     [
       'latest turn',
       run === null
         ? 'none yet'
-        : `${run.status}, begun ${readableTime(run.started_at)}${run.ended_at === null ? '' : `, ended ${readableTime(run.ended_at)}`}`,
+        : `${run.status}, started ${readableTime(run.started_at)}${run.ended_at === null ? '' : `, ended ${readableTime(run.ended_at)}`}`,
     ],
-    ['why', trouble],
-    ...(wait?.asks ?? []).map(({ tool, input }): [string, string] => [
-      'asks for',
-      indentedText(callText({ tool, input })),
-    ]),
-    ['waits for', wait === null ? null : describeWait(wait)],
+    ['reason', trouble],
+    ...(wait?.asks ?? []).map((ask): [string, string] => {
+      const [label, text] = askText(wait?.kind ?? 'approval', ask)
+      return [label, indentedText(text)]
+    }),
+    [wait?.kind === 'not_before' ? 'waits until' : 'waits for', wait === null ? null : describeWait(wait)],
     ['reply', shown.reply === null ? null : firstLine(shown.reply)],
     ['next', next],
   ]
@@ -79,7 +79,8 @@ export function describeAgent(shown: ShownAgent): string {
 }
 
 function statusText({ agent, hold, gate }: ShownAgent): string {
-  const permits = gate.permits === 0 ? '' : `, ${gate.permits} turns permitted`
+  const permits =
+    gate.permits === 0 ? '' : `, ${gate.permits} ${gate.permits === 1 ? 'turn' : 'turns'} permitted`
   return `${agent.status}${hold ? ', on hold' : ''}${gate.gated ? `, gated${permits}` : ''}`
 }
 
@@ -91,11 +92,11 @@ function remindersText({ reminders }: ShownAgent): [string, string][] {
 }
 
 function describeWait({ kind, token_id, deadline_at, not_before }: WaitView): string {
-  if (kind === 'not_before') return `the time ${readableTime(not_before ?? '')}`
+  if (kind === 'not_before') return readableTime(not_before ?? '')
   return `${kind === 'input' ? 'an answer' : 'approval'} until ${readableTime(deadline_at ?? '')}, token ${token_id}`
 }
 
-/** Under the first line, where it has more. */
+/** Aligns further lines with the first. */
 function indentedText(text: string): string {
   return text.replaceAll('\n', `\n${' '.repeat(13)}`)
 }

@@ -1,4 +1,4 @@
-/** What `doctor` found, for a person: the worst first, and of each what to run next. */
+/** The output of `doctor` without `--json`: the findings, worst first, each with the command to run next. */
 
 import type { Verdict } from '../../audit/invariants.js'
 import type { DoctorReport, ReportedFinding } from '../../operations/doctor.js'
@@ -11,7 +11,7 @@ const WORDS: Record<Verdict, string> = {
   harmless: 'harmless',
 }
 
-/** Of the harmless ones of a kind so many are shown. */
+/** Harmless findings of one invariant that are printed in full; the others are only counted. */
 const SHOWN_MAX = 3
 
 export function doctorText({ home, agents, whole, held, repairs, findings }: DoctorReport): string {
@@ -19,11 +19,11 @@ export function doctorText({ home, agents, whole, held, repairs, findings }: Doc
     ...held.map(({ agent, path, holder }) => `${path ?? agent} is held by ${holderText(holder)}`),
     ...repairs.map(({ agent, path, done }) => `${path ?? agent ?? home}: ${done}`),
     ...findingLines(findings),
-    `${home}: ${countOf(agents, 'agent')}, ${whole === agents ? 'all' : whole} read to the last byte; ${
+    `${home}: ${countOf(agents, 'agent')}, ${whole === agents ? 'all' : whole} read completely; ${
       findings.length === 0 ? 'nothing is wrong' : countOf(findings.length, 'finding')
     }`,
   ]
-  // A name that somebody planted in the home must not look like lines of ours.
+  // A file name in the home may contain newlines or control codes. It must not look like another line of this output.
   return lines.map(oneLine).join('\n')
 }
 
@@ -38,7 +38,7 @@ function findingLines(findings: ReportedFinding[]): string[] {
   for (const { invariant } of new Map(findings.map((finding) => [finding.invariant, finding])).values()) {
     const isHarmless = findings.find((finding) => finding.invariant === invariant)?.verdict === 'harmless'
     const more = (counts.get(invariant) ?? 0) - SHOWN_MAX
-    if (isHarmless && more > 0) lines.push(`harmless: ${more} more, where it should be: ${invariant}`)
+    if (isHarmless && more > 0) lines.push(`harmless: ${more} more like this; expected: ${invariant}`)
   }
   return lines
 }
@@ -47,8 +47,8 @@ function linesOf({ verdict, path, agent, invariant, detail, file, remedy }: Repo
   const who = path ?? agent
   const where = file === null || detail.includes(file) ? '' : ` (${file})`
   const first = `${WORDS[verdict]}: ${who === null ? '' : `${who}: `}${detail}${where}`
-  const should = `  should be: ${invariant}`
-  return remedy === null ? [first, should] : [first, should, `  next: ${remedy}`]
+  const expected = `  expected: ${invariant}`
+  return remedy === null ? [first, expected] : [first, expected, `  next: ${remedy}`]
 }
 
 function holderText(holder: DoctorReport['held'][number]['holder']): string {

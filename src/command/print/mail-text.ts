@@ -1,4 +1,4 @@
-/** Messages as a person reads them. */
+/** The output of `inbox` without `--json`. */
 import { readableTime } from '../../clock.js'
 import type { InboxView, MailView } from '../../operations/inbox.js'
 
@@ -20,7 +20,7 @@ function mailText({
 }: MailView) {
   const facts = [
     `${kind} ${message_id} from ${from_path}, ${readableTime(created_at)}`,
-    reply_to === null ? '' : `about ${reply_to}`,
+    reply_to === null ? '' : `in reply to ${reply_to}`,
     not_before === null ? '' : `not before ${readableTime(not_before)}`,
   ]
   const text = control === null ? content : control.verb

@@ -1,7 +1,6 @@
 import { readableTime } from '../../clock.js'
 import type { Conversation } from '../../operations/export.js'
 
-/** A conversation as a Markdown document. */
 export function toMarkdown({ agent, instructions, messages }: Conversation): string {
   const head = [
     `# ${agent.path}`,

@@ -1,13 +1,12 @@
-/** The line, or the reply, that `deliver`, `recover` and `wait` print of each agent. */
+/** The text that `deliver`, `recover` and `wait` print for each agent. */
 import type { DeliveredAgent } from '../../operations/deliver.js'
 import type { RecoveredAgent } from '../../operations/recover.js'
 import type { WaitedAgent } from '../../operations/wait.js'
 
-/** One line about an agent that was given its turns. */
 export function deliveredLine({ agent, path, turns, status, run, inbox }: DeliveredAgent): string {
   const given = turns === 1 ? '1 turn' : `${turns} turns`
   const how = turns === 0 || run === null || run.status === 'open' ? status : run.status
-  return `${path ?? agent}: ${given}, ${how}${inbox === 0 ? '' : `, ${inbox} waiting`}`
+  return `${path ?? agent}: ${given}, ${how}${inbox === 0 ? '' : `, ${inbox} pending`}`
 }
 
 export function recoveredLine({ agent, name, row, found }: RecoveredAgent, words: string): string {
@@ -15,7 +14,7 @@ export function recoveredLine({ agent, name, row, found }: RecoveredAgent, words
   return row === null || row === 'A' ? `${who}: ${words}` : `${who}: ${words} [${row}: ${found}]`
 }
 
-/** The reply alone; where there are several, under the name of its agent and a line apart. */
+/** With one agent: only its reply. With several: a heading with the agent's name above each reply, as `head` prints files. */
 export function waitedText({ agent, reply }: WaitedAgent, agentIds: string[]): string {
   if (agentIds.length === 1) return reply ?? ''
   const end = agent.id === agentIds.at(-1) ? '' : '\n'

@@ -1,6 +1,6 @@
 /**
- * Columns for a person: as wide as their widest cell, the last one as it is. Each row is made twice: to keep the cells of
- * very many takes longer, and half the memory of the command.
+ * A text table. Each column is as wide as its widest cell; the last one is not padded. Each row is computed twice, because
+ * storing the cells of many thousand rows is slower and takes half the memory of the command.
  */
 export function table<T>(head: string[], items: readonly T[], cellsOf: (item: T) => string[]): string {
   const widths = head.map(widthOf)
@@ -12,7 +12,7 @@ export function table<T>(head: string[], items: readonly T[], cellsOf: (item: T)
 
 function widen(widths: number[], cells: string[]): void {
   for (const [column, cell] of cells.entries()) {
-    // No cell is wider than it has code units, and most are no wider than those before them.
+    // A cell is at most as wide as its number of code units. Most cells need no exact count.
     if (cell.length > (widths[column] as number))
       widths[column] = Math.max(widths[column] as number, widthOf(cell))
   }
@@ -26,7 +26,7 @@ function lineOf(cells: string[], widths: number[]): string {
   return padded.join('  ').trimEnd()
 }
 
-/** Characters, not code units; wide ones count as one, which a terminal may not. */
+/** Counts code points. A terminal may draw a wide character (CJK, emoji) in two columns; this counts it as one. */
 function widthOf(cell: string): number {
   return SURROGATE.test(cell) ? [...cell].length : cell.length
 }

@@ -1,16 +1,16 @@
-/** Records as a person reads them: one entry each, what was said in full, the rest in a line. */
+/** The output of `log` without `--json`: one entry per record. Messages are printed in full, other records in one line. */
 import { readableTime } from '../../clock.js'
 import { callText } from '../../dispatch/call-text.js'
 import { causeOf } from '../../session/causes.js'
 import type { SessionRecord } from '../../session/records.js'
 import { WHY_STOPPED } from '../../session/trouble.js'
 
-/** Whether the record says something to a person. */
+/** Whether `log` prints an entry for the record. */
 export function isShown(record: SessionRecord): boolean {
   return say(record, () => '') !== undefined
 }
 
-/** Undefined for records that say nothing to a person. `text` gives the content of a message. */
+/** Undefined for a record without an entry. `text` returns the content of a message. */
 export function describeRecord(
   record: SessionRecord,
   text: (record: SessionRecord) => string,
@@ -40,17 +40,17 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
     case 'run.started':
       return record.continues === undefined
         ? undefined
-        : `going on with the turn ${record.continues.slice(0, 8)}${record.auto ? ', by itself' : ''}`
+        : `continuing turn ${record.continues.slice(0, 8)}${record.auto ? ' automatically' : ''}`
     case 'run.resumed':
-      // What was decided is said of the token.
+      // The entry of token.consumed already shows the decision.
       if (record.token_id !== undefined) return undefined
-      return `going on with the interrupted turn${record.auto ? `, by itself, attempt ${record.attempt}` : ''}`
+      return `continuing the interrupted turn${record.auto ? ` automatically, attempt ${record.attempt}` : ''}`
     case 'run.waiting':
       return record.wait === 'not_before'
-        ? `waiting until ${readableTime(record.not_before ?? '')}: ${record.why ?? 'the provider said so'}`
+        ? `waiting until ${readableTime(record.not_before ?? '')}: ${record.why ?? 'requested by the provider'}`
         : waitingFor(record)
     case 'model.failed':
-      return `request failed: ${causeOf(record.error)}${record.retry_in_ms === null ? '' : `; trying again in ${record.retry_in_ms / 1000} s`}`
+      return `request failed: ${causeOf(record.error)}${record.retry_in_ms === null ? '' : `; retrying in ${record.retry_in_ms / 1000} s`}`
     case 'model.responded':
       return record.calls === undefined
         ? undefined
@@ -58,7 +58,7 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
             .map(({ name, input }) => `calls ${callText({ tool: name, input: input ?? LARGE })}`)
             .join('\n')
     case 'tool.started':
-      // Of a model's calls the response tells; a program's are told here.
+      // The calls of a model are in the entry of model.responded. The calls of a program have no other entry.
       return record.input === undefined && record.input_blob === undefined
         ? undefined
         : `calls ${callText({ tool: record.tool, input: record.input ?? LARGE })}`
@@ -69,13 +69,13 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
     case 'token.revoked':
       return `token ${record.token_id.slice(0, 8)} revoked: ${record.reason}`
     case 'context.compacted':
-      return `conversation compacted: ${record.messages} messages ${record.how === 'summary' ? 'became a summary' : 'were left out'}`
+      return `conversation compacted: ${record.messages} messages ${record.how === 'summary' ? 'replaced by a summary' : 'dropped'}`
     case 'message.notice':
       return `substrat: ${text(record)}`
     case 'session.rebuilt':
-      return `the log was damaged: what was said after this, up to record ${record.last_seq}, is in ${record.kept}; on hold`
+      return `log rebuilt after damage, agent put on hold; the later records of the old log, up to ${record.last_seq}, are in ${record.kept}`
     case 'run.failed':
-      return `${record.said === undefined ? '' : `before it refused: ${text(record)}\n`}turn failed: ${causeOf(record.error)}`
+      return `${record.said === undefined ? '' : `before refusing, the model said: ${text(record)}\n`}turn failed: ${causeOf(record.error)}`
     case 'run.cancelled':
       return `turn cancelled: ${WHY_STOPPED[record.reason]}`
     case 'run.interrupted':
@@ -83,12 +83,12 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
     case 'message.user':
       return `${record.origin === 'operator' ? 'you' : 'substrat'}: ${text(record)}`
     case 'mail.delivered':
-      // The result of its call says it.
+      // A reply to a tool call is shown in the entry of tool.finished.
       return record.call_id === undefined ? `${sender(record)}: ${text(record)}` : undefined
     case 'run.completed':
-      return record.terminates === true ? 'done for good' : undefined
+      return record.terminates === true ? 'work completed; the agent terminates' : undefined
     case 'reminder.set':
-      return `reminds itself ${dueText(record)}: ${text(record)}`
+      return `set a reminder ${dueText(record)}: ${text(record)}`
     case 'reminder.cancelled':
       return `reminder ${record.reminder_id.slice(0, 8)} cancelled`
     case 'agent.gated':
@@ -98,7 +98,7 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
     case 'agent.unwatched':
       return `${CONTROLLED[record.kind]} by ${whoIs(record.from)}`
     case 'agent.watched':
-      return `watched by ${whoIs(record.from)}: tells it of ${record.on.join(', ')}${record.once ? ', once' : ''}`
+      return `watched by ${whoIs(record.from)} for ${record.on.join(', ')}${record.once ? ' (once)' : ''}`
     case 'message.agent':
       return `agent: ${text(record)}`
     case 'provider.started':
@@ -109,14 +109,13 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
 }
 
 const CONTROLLED = {
-  'agent.gated': 'gated: takes no more turns,',
+  'agent.gated': 'gated',
   'agent.ungated': 'ungated',
   'agent.permitted': 'one turn permitted',
-  'agent.poked': 'poked: tries its turn again, asked',
+  'agent.poked': 'retry requested',
   'agent.unwatched': 'no longer watched',
 }
 
-/** `you` is the person. */
 function whoIs(from: string): string {
   return from === 'operator' ? 'you' : from.slice(0, 8)
 }
@@ -128,17 +127,17 @@ function sender({ from, from_path, mail_kind, reminder_id }: SessionRecord<'mail
 }
 
 function dueText({ due_at, every_ms }: SessionRecord<'reminder.set'>): string {
-  return `at ${readableTime(due_at)}${every_ms === null ? '' : `, then every ${every_ms / 1000} s`}`
+  return `for ${readableTime(due_at)}${every_ms === null ? '' : `, then every ${every_ms / 1000} s`}`
 }
 
 function notes(metadata: Record<string, string | null>): string {
-  const told = Object.entries(metadata).map(([name, value]) => `${name}=${value ?? '(taken away)'}`)
-  return `notes ${told.join(', ')}`
+  const changes = Object.entries(metadata).map(([name, value]) => `${name}=${value ?? '(removed)'}`)
+  return `metadata changed: ${changes.join(', ')}`
 }
 
 const LARGE = { input: '(large)' }
 
-/** What is asked stands right above it, in the calls of the response. */
+/** Names only the tools: the entry above, with the calls of the response, has their input. */
 function waitingFor({ wait, asks, deadline_at }: SessionRecord<'run.waiting'>): string {
   const what =
     wait === 'input' ? 'an answer' : `approval of ${(asks ?? []).map(({ tool }) => tool).join(', ')}`

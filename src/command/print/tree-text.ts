@@ -1,15 +1,15 @@
-/** The tree as a person reads it: drawn, with what each agent is doing beside it. */
+/** The output of `tree` without `--json`. */
 import type { StrayNode, TreeNode, TreeView } from '../../operations/tree.js'
 import { table } from './table.js'
 
 type AnyNode = TreeNode | StrayNode
 
 export function treeText({ agents, stray }: TreeView): string {
-  if (agents.length === 0 && stray.length === 0) return 'no agents (substrat spawn starts one)'
+  if (agents.length === 0 && stray.length === 0) return 'no agents yet (create one: substrat spawn)'
   const parts = agents.length === 0 ? [] : [treeTable(agents)]
   if (stray.length > 0) {
     const why = stray.map((node) => `${labelOf(node)}: ${node.why}`)
-    parts.push(['hanging nowhere:', ...why].join('\n'), treeTable(stray))
+    parts.push(['not in the tree:', ...why].join('\n'), treeTable(stray))
   }
   return parts.join('\n\n')
 }
@@ -18,7 +18,7 @@ const HEAD = ['AGENT', 'ID', 'STATUS', 'INBOX', '']
 
 interface Drawn {
   node: AnyNode
-  /** What leads to it from its parent. */
+  /** The lines drawn before the name, such as `│  └─ `. */
   branch: string
 }
 

@@ -42,29 +42,25 @@ test.each<[string, NewRecord, string | undefined]>([
   ['a reply that is the result of a call', mail({ mail_kind: 'response', call_id: 'c' }), undefined],
   ['what is answered early', { kind: 'mail.replied', run_id, message_id }, undefined],
   ['that all is answered', { kind: 'mail.answered' }, undefined],
-  [
-    'a gate of a person',
-    { kind: 'agent.gated', message_id, from: 'operator' },
-    'gated: takes no more turns, by you',
-  ],
+  ['a gate of a person', { kind: 'agent.gated', message_id, from: 'operator' }, 'gated by you'],
   ['a gate of the parent', { kind: 'agent.ungated', message_id, from }, 'ungated by 7ac21c2f'],
   ['a permit', { kind: 'agent.permitted', message_id, from }, 'one turn permitted by 7ac21c2f'],
-  ['a poke', { kind: 'agent.poked', message_id, from }, 'poked: tries its turn again, asked by 7ac21c2f'],
+  ['a poke', { kind: 'agent.poked', message_id, from }, 'retry requested by 7ac21c2f'],
   [
     'a watcher',
     { kind: 'agent.watched', message_id, from, on: ['idle', 'waiting'], once: true },
-    'watched by 7ac21c2f: tells it of idle, waiting, once',
+    'watched by 7ac21c2f for idle, waiting (once)',
   ],
   ['one watcher less', { kind: 'agent.unwatched', message_id, from }, 'no longer watched by 7ac21c2f'],
   [
     'a reminder that is set',
     { kind: 'reminder.set', reminder_id: randomUUID(), content: 'look', due_at, every_ms: null },
-    'reminds itself at 2026-11-20 12:00:00Z: look',
+    'set a reminder for 2026-11-20 12:00:00Z: look',
   ],
   [
     'one that repeats',
     { kind: 'reminder.set', reminder_id: randomUUID(), content: 'look', due_at, every_ms: 60_000 },
-    'reminds itself at 2026-11-20 12:00:00Z, then every 60 s: look',
+    'set a reminder for 2026-11-20 12:00:00Z, then every 60 s: look',
   ],
   [
     'one that is cancelled',
@@ -74,10 +70,14 @@ test.each<[string, NewRecord, string | undefined]>([
   [
     'metadata',
     { kind: 'session.configured', metadata: { progress: 'half', link: null } },
-    'notes progress=half, link=(taken away)',
+    'metadata changed: progress=half, link=(removed)',
   ],
   ['the end of a turn', { kind: 'run.completed', run_id }, undefined],
-  ['the last turn', { kind: 'run.completed', run_id, terminates: true }, 'done for good'],
+  [
+    'the last turn',
+    { kind: 'run.completed', run_id, terminates: true },
+    'work completed; the agent terminates',
+  ],
   [
     "a call of an agent's program",
     { kind: 'tool.started', run_id, call_id: 'c', tool: 'send_message', input: { to: 'parent' } },
