@@ -97,7 +97,7 @@ describe('a server', () => {
     expect(notes).toEqual([expect.stringMatching(/was not killed: it is in another pid namespace$/)])
     await expect(stopKeptServerOrThrow(session, note)).rejects.toMatchObject({
       code: 'SESSION_STATE',
-      hint: expect.stringMatching(/^end it where it runs: substrat suspend /),
+      hint: expect.stringMatching(/^stop it in that namespace: substrat suspend /),
     })
     const held = keptServerHost(session)
     await expect(held.host.open()).rejects.toMatchObject({ failure: { type: 'busy' } })
@@ -260,7 +260,7 @@ describe('a turn', () => {
     const server = await launchServer?.(command, { signal })
     await server?.keep(Buffer.from('x'))
     await held.host.close(true)
-    await expect(launchServer?.(command, { signal })).rejects.toThrow('after its turn')
+    await expect(launchServer?.(command, { signal })).rejects.toThrow('after the end of its turn')
     await server?.kill(0)
     expect(held.events).toEqual(['server_kept'])
     expect(keptServerProcesses(session.store.root)).toEqual([])
