@@ -30,7 +30,8 @@ export function quickOclif() {
         const [, name] = /@oclif\/core\/lib\/(.+)$/.exec(file)
         const contents = (changes[name] ?? []).reduce(
           (text, [before, after]) => {
-            if (!text.includes(before)) throw new Error(`${name} of @oclif/core has changed; not found: ${before}`)
+            if (!text.includes(before))
+              throw new Error(`${name} of @oclif/core has changed; not found: ${before}`)
             return text.replace(before, after)
           },
           readFileSync(file, 'utf8'),

@@ -62,7 +62,9 @@ describe.concurrent('an inspector that is open', () => {
     const [node, ...words] = house.command(...args)
     const { exit, stdout, stderr } = await house.launch([node, '--import', open, ...words]).result
     expect({ exit, stdout }).toEqual({ exit: 1, stdout: '' })
-    expect(stderr).toContain("substrat: refused to run: a SIGUSR1 has opened Node's inspector (ws://127.0.0.1:")
+    expect(stderr).toContain(
+      "substrat: refused to run: a SIGUSR1 has opened Node's inspector (ws://127.0.0.1:",
+    )
     expect(house.exists()).toBe(false)
   })
 

@@ -172,7 +172,11 @@ describe('a scenario file', () => {
     ['that is a list', [], /is invalid at its top level: it must be object$/],
     ['without responses', {}, /at responses: it must be array$/],
     ['with another key', { responses: [], more: 1 }, /at its top level: there is no field more$/],
-    ['whose entry has another key', { responses: [{ says: 'x' }] }, /at responses\.0: there is no field says$/],
+    [
+      'whose entry has another key',
+      { responses: [{ says: 'x' }] },
+      /at responses\.0: there is no field says$/,
+    ],
     ['whose text is a number', { responses: [{}, { say: 7 }] }, /at responses\.1\.say: it must be string$/],
     [
       'whose delay is negative',
