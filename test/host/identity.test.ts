@@ -34,18 +34,18 @@ function statOf(pid: number): string {
   return readFileSync(`/proc/${pid}/stat`, 'latin1')
 }
 
-test.skipIf(!hasProc)('the environment of a process is found also while it becomes another program', () => {
+test.skipIf(!hasProc)('the environment of a process is found during its exec', () => {
   const script = join(tempDirectory(), 'again')
   writeFileSync(script, 'exec /bin/sh "$0"\n')
   const { pid } = start('/bin/sh', [script], { env: { MARK: 'its' } })
-  // Until then it is a copy of ours.
+  // Before exec, it is a copy of this process.
   while (environmentOf(pid, 'MARK') === undefined);
   const values = new Set(Array.from({ length: 5000 }, () => environmentOf(pid, 'MARK')))
   expect([...values]).toEqual(['its'])
 })
 
 describe('the identity of a process', () => {
-  test('is kernel start, pid namespace, pid and start time, and does not change', () => {
+  test('is its kernel boot, pid namespace, pid and start time, and does not change', () => {
     const own = ownIdentity()
     expect(own.pid).toBe(process.pid)
     expect(ownIdentity()).toEqual(own)
@@ -53,7 +53,7 @@ describe('the identity of a process', () => {
     expect(hostName()).toBe(hostname())
   })
 
-  test.skipIf(!hasProc)('is what /proc says (needs /proc)', () => {
+  test.skipIf(!hasProc)('matches /proc (needs /proc)', () => {
     const own = ownIdentity()
     expect(own.kernel_boot_id).toBe(readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim())
     expect(own.pid_namespace).toMatch(/^\d{5,}$/)
@@ -77,7 +77,7 @@ describe('the identity of a process', () => {
 })
 
 describe.skipIf(!hasProc)('a process in /proc (needs /proc)', () => {
-  test('is read right, whatever is in its name', async () => {
+  test('is parsed correctly with any command name', async () => {
     const sleep = spawnSync('sh', ['-c', 'command -v sleep'], { encoding: 'utf8' }).stdout.trim()
     const odd = join(tempDirectory(), 'a) R 1 (b')
     symlinkSync(sleep, odd)
@@ -90,7 +90,7 @@ describe.skipIf(!hasProc)('a process in /proc (needs /proc)', () => {
     expect(environmentOf(child.pid, 'SUBSTRAT')).toBeUndefined()
   })
 
-  test('that is gone is nothing', async () => {
+  test('that does not exist has no facts', async () => {
     const child = start('true', [])
     await new Promise((resolve) => child.once('exit', resolve))
     expect(processStartTime(child.pid)).toBeUndefined()
@@ -98,8 +98,8 @@ describe.skipIf(!hasProc)('a process in /proc (needs /proc)', () => {
     expect(environmentOf(child.pid, 'PATH')).toBeUndefined()
   })
 
-  test('that is a zombie has left its group', async () => {
-    // The shell becomes a sleep that does not wait for the child it inherited.
+  test('that is a zombie counts as outside its group', async () => {
+    // The shell execs a sleep, which never reaps the child that it inherited.
     const parent = start('sh', ['-c', 'sh -c "echo \\$\\$ >&3" & exec sleep 3600'], {
       detached: true,
       stdio: ['ignore', 'ignore', 'ignore', 'pipe'],

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import { Confinement } from '../../../src/host/disk/confinement.js'
 
-/** What stands under each name; nothing under any other. */
+/** The existing paths and their kinds. No other path exists. */
 let entries: Record<string, 'directory' | 'link'>
 let looks: string[]
 let confinement: Confinement
@@ -22,19 +22,19 @@ beforeEach(() => {
 
 const exposed = (path: string): object => expect.objectContaining({ code: 'HOME_EXPOSED', facts: { path } })
 
-test('each directory down to a file is looked at, once', () => {
+test('each directory on the path to a file is checked once', () => {
   for (const name of ['log', 'log', 'lock', 'inbox/1', 'log'])
     confinement.refuseLinksTo(`/home/agents/a/${name}`)
   expect(looks).toEqual(['/home/agents', '/home/agents/a', '/home/agents/a/inbox'])
 })
 
-test('the file itself is not: it may be a link, and is opened as none', () => {
+test('the file itself is not checked, because its open refuses a symlink', () => {
   entries['/home/agents/a/log'] = 'link'
   confinement.refuseLinksTo('/home/agents/a/log')
   expect(looks).not.toContain('/home/agents/a/log')
 })
 
-test('a link on the way is named, however often it is asked about', () => {
+test('a symlink on the path is named in every error', () => {
   entries['/home/agents/a'] = 'link'
   for (let times = 0; times < 3; times++) {
     expect(() => confinement.refuseLinksTo('/home/agents/a/log')).toThrow(exposed('/home/agents/a'))
@@ -43,7 +43,7 @@ test('a link on the way is named, however often it is asked about', () => {
   }
 })
 
-test('what is not there yet is looked at again', () => {
+test('a missing path is checked again', () => {
   const log = '/home/agents/b/log'
   confinement.refuseLinksTo(log)
   confinement.refuseLinksTo(log)
@@ -52,7 +52,7 @@ test('what is not there yet is looked at again', () => {
   expect(() => confinement.refuseLinksTo(log)).toThrow(exposed('/home/agents/b'))
 })
 
-test('each opening of the home looks anew, also at the file of the step before', () => {
+test('each opening of the home checks again, also the path of the step before', () => {
   const log = '/home/agents/a/log'
   confinement.refuseLinksTo(log)
   entries['/home/agents/a'] = 'link'
@@ -61,7 +61,7 @@ test('each opening of the home looks anew, also at the file of the step before',
   expect(() => confinement.refuseLinksTo(log)).toThrow(exposed('/home/agents/a'))
 })
 
-test('outside of any such place nothing is looked at, until it becomes one', () => {
+test('no path outside a confined directory is checked', () => {
   entries['/work'] = 'link'
   confinement.refuseLinksTo('/work/file')
   confinement.refuseLinksTo('/home/home.json')
@@ -70,14 +70,14 @@ test('outside of any such place nothing is looked at, until it becomes one', () 
   expect(() => confinement.refuseLinksTo('/work/file')).toThrow(exposed('/work'))
 })
 
-test('a directory that a listing has shown is not looked at', () => {
+test('a directory from a listing is not checked again', () => {
   confinement.refuseLinks('/home/agents')
   confinement.learn('/home/agents', 'a')
   confinement.refuseLinksTo('/home/agents/a/log')
   expect(looks).toEqual(['/home/agents'])
 })
 
-test('one that was listed behind a directory nobody has looked at is', () => {
+test('a directory from a listing of an unchecked directory is checked', () => {
   confinement.learn('/home/agents/a', 'inbox')
   entries['/home/agents/a'] = 'link'
   expect(() => confinement.refuseLinksTo('/home/agents/a/inbox/1')).toThrow(exposed('/home/agents/a'))

@@ -19,7 +19,7 @@ function newFile(text = 'what was there\n'): string {
   return path
 }
 
-describe('a sync that fails', () => {
+describe('a failed sync', () => {
   const SYNCS: [string, (path: string) => void][] = [
     ['fsync', (path) => io.fsync('point', io.open('open', path, 'write'))],
     ['fdatasync', (path) => io.fdatasync('point', io.open('open', path, 'write'))],
@@ -39,7 +39,7 @@ describe('a sync that fails', () => {
     )
   })
 
-  test('is one of the kernel: of a descriptor that is none', () => {
+  test('is SYNC_FAILED if the kernel refuses the descriptor', () => {
     const file = { fd: 1_000_000, path: 'none' }
     for (const sync of [io.fsync, io.fdatasync])
       expect(() => sync('point', file)).toThrow(
@@ -47,7 +47,7 @@ describe('a sync that fails', () => {
       )
   })
 
-  test('is one of the kernel, for a directory', () => {
+  test('is SYNC_FAILED if the kernel cannot sync the directory', () => {
     const fsync = vi.spyOn(fs, 'fsyncSync').mockImplementation(() => {
       throw Object.assign(new Error('EIO'), { code: 'EIO' })
     })
@@ -63,7 +63,7 @@ describe('a sync that fails', () => {
     }
   })
 
-  test.each(SYNCS)('is tried once, for %s', (_, sync) => {
+  test.each(SYNCS)('is not retried, for %s', (_, sync) => {
     const path = newFile()
     let tries = 0
     withFaults(({ point }) => {
@@ -76,14 +76,14 @@ describe('a sync that fails', () => {
   })
 })
 
-test('a directory is synced as one: a file, or a FIFO that would hang us, in its place is refused', () => {
+test('syncing a directory refuses a file or a FIFO in its place', () => {
   const path = newFile()
   expect(() => io.syncDirectory('point', path)).toThrow(
     expect.objectContaining({ facts: expect.objectContaining({ errno: 'ENOTDIR' }) }),
   )
 })
 
-describe('any other step that fails', () => {
+describe('any other failed step', () => {
   test.each([
     ['ENOSPC', 'free some space'],
     ['EDQUOT', 'quota'],
@@ -108,7 +108,7 @@ describe('any other step that fails', () => {
     io.close(file)
   })
 
-  test('is an error of ours where the kernel says so too', () => {
+  test('is a SubstratError also without the fault hook', () => {
     const missing = join(tempDirectory(), 'none', 'file')
     for (const act of [
       () => io.open('point', missing, 'read'),
@@ -126,8 +126,8 @@ describe('any other step that fails', () => {
   })
 })
 
-describe('what is expected to be missing or taken', () => {
-  test('is an answer, not an error', () => {
+describe('a name that is missing or taken', () => {
+  test('is a return value, not an error', () => {
     const path = newFile()
     const missing = `${path}.none`
     expect(io.openIfThere('point', missing, 'read')).toBeUndefined()
@@ -144,7 +144,7 @@ describe('what is expected to be missing or taken', () => {
 })
 
 describe('a write', () => {
-  test('that is short is continued where it stopped', () => {
+  test('that is short is continued', () => {
     const path = newFile('')
     const file = io.open('open', path, 'write')
     const offsets: unknown[] = []
@@ -159,8 +159,8 @@ describe('a write', () => {
     io.close(file)
   })
 
-  test('on a disk that is really full is ENOSPC', () => {
-    // Not through a fault: the device that is always full.
+  test('to a full device is ENOSPC', () => {
+    // /dev/full is always full: no fault hook is needed.
     const file = io.open('open', '/dev/full', 'write')
     expect(() => io.writeAll('point', file, Buffer.from('x'), 0)).toThrow(
       expect.objectContaining({
@@ -172,9 +172,9 @@ describe('a write', () => {
   })
 })
 
-describe('a link that was planted in place of a file', () => {
+describe('a symlink planted in the place of a file', () => {
   test.each(['read', 'write', 'create', 'create_exclusive', 'append'] as const)(
-    'is refused, opened to %s',
+    'is refused when opened to %s',
     (mode) => {
       const target = newFile('precious')
       const path = `${target}.link`
@@ -189,7 +189,7 @@ describe('a link that was planted in place of a file', () => {
     },
   )
 
-  test('is not written through where it leads nowhere', () => {
+  test('is not written through, even if broken', () => {
     const target = join(tempDirectory(), 'none')
     symlinkSync(target, `${target}.link`)
     expect(() => io.open('point', `${target}.link`, 'create')).toThrow(
@@ -199,21 +199,21 @@ describe('a link that was planted in place of a file', () => {
   })
 })
 
-describe('a FIFO in place of a file of ours', () => {
-  // In a process of its own: one that hangs in open(2) can only be killed.
+describe('a FIFO in the place of a file of the home', () => {
+  // In a separate process: one that hangs in open(2) can only be killed.
   const fifo = (name = 'file'): string => {
     const path = join(tempDirectory(), name)
     execFileSync('mkfifo', [path])
     return path
   }
 
-  test('reads as empty, and hangs nobody', async () => {
+  test('reads as empty without hanging', async () => {
     const child = await Child.start()
     expect(await child.ask({ do: 'read', path: fifo() })).toBe('')
     await child.kill()
   })
 
-  test('is locked like a file, or refused, and hangs nobody', async () => {
+  test('is locked like a file or refused, without hanging', async () => {
     const child = await Child.start()
     const lock = { system: { kind: 'ofd', isLocal: true } as const, path: fifo('lock') }
     const taken = await child.ask({ do: 'try', ...lock }).catch((error) => error.code)
@@ -222,12 +222,12 @@ describe('a FIFO in place of a file of ours', () => {
   })
 
   test.each(['home.json', 'roots', 'agents', 'boots', 'operator'])(
-    'is refused where it stands for %s of the home, and hangs nobody',
+    'is refused in the place of %s, without hanging',
     async (name) => {
       const child = await Child.start()
       const path = fifo(name)
       const outcome = child.ask({ do: 'make home', root: join(path, '..') })
-      // A home that is ready is only opened: then what stands there is not looked at.
+      // A complete home is only opened, and its directories are not checked then.
       if (name === 'boots') expect(await outcome).toMatchObject({ format: 1 })
       else await expect(outcome).rejects.toMatchObject({ code: expect.stringMatching(/CORRUPT|_FAILED/) })
       await child.kill()
@@ -236,7 +236,7 @@ describe('a FIFO in place of a file of ours', () => {
 })
 
 describe('files and directories', () => {
-  test('are for their owner only, from creation, whatever the umask', () => {
+  test('are for their owner only from creation, under any umask', () => {
     const before = process.umask(0)
     try {
       const directory = tempDirectory()
@@ -251,7 +251,7 @@ describe('files and directories', () => {
     }
   })
 
-  test('are read in part, and to their end where that comes first', () => {
+  test('are read in part, or to their end if that comes first', () => {
     const path = newFile('0123456789')
     const file = io.open('open', path, 'read')
     expect(io.readRange('point', file, 2, 5).toString()).toBe('234')
@@ -262,7 +262,7 @@ describe('files and directories', () => {
     io.close(file)
   })
 
-  test('are told apart', () => {
+  test('have distinct kinds', () => {
     const path = newFile()
     expect(statIfThere('point', path)).toMatchObject({
       kind: 'file',
@@ -275,7 +275,7 @@ describe('files and directories', () => {
 })
 
 describe('the fault hook', () => {
-  test('is told every step before it happens, and a step that it fails does not happen', () => {
+  test('runs before every step, and a step that it fails does not happen', () => {
     const directory = tempDirectory()
     const path = join(directory, 'file')
     withFaults(failing('EIO', () => true))
@@ -292,7 +292,7 @@ describe('the fault hook', () => {
   })
 })
 
-describe('below a directory of ours', () => {
+describe('below a confined directory', () => {
   const STEPS: [string, (folder: string) => unknown][] = [
     ['read', (folder) => io.readIfThere('point', join(folder, 'file'))],
     ['made', (folder) => io.createExclusive('point', join(folder, 'new'))],
@@ -301,10 +301,10 @@ describe('below a directory of ours', () => {
     ['renamed', (folder) => io.rename('point', join(folder, 'file'), join(folder, 'new'))],
     ['renamed into', (folder) => io.rename('point', join(folder, '..', '..', 'own'), join(folder, 'new'))],
     ['made a directory in', (folder) => io.mkdir('point', join(folder, 'new'))],
-    ['taken apart', (folder) => io.removeTree('point', join(folder, 'file'))],
+    ['removed with its content', (folder) => io.removeTree('point', join(folder, 'file'))],
   ]
 
-  test.each(STEPS)('nothing behind a link is %s', (_, act) => {
+  test.each(STEPS)('nothing behind a symlink is %s', (_, act) => {
     const [home, outside] = [tempDirectory(), tempDirectory()]
     const ours = join(home, 'ours')
     mkdirSync(ours)
@@ -319,7 +319,7 @@ describe('below a directory of ours', () => {
     expect(readFileSync(join(outside, 'file'), 'utf8')).toBe('as it was')
   })
 
-  test('which is a link itself, nothing is', () => {
+  test('that is itself a symlink, nothing is touched', () => {
     const [home, outside] = [tempDirectory(), tempDirectory()]
     symlinkSync(outside, join(home, 'ours'))
     confine([join(home, 'ours')])
@@ -327,7 +327,7 @@ describe('below a directory of ours', () => {
     expect(() => io.listDirectory('point', join(home, 'ours'))).toThrow('is a symbolic link')
   })
 
-  test('a link itself can be taken away, or set aside', () => {
+  test('a symlink itself can be removed or renamed', () => {
     const [ours, outside] = [tempDirectory(), tempDirectory()]
     symlinkSync(outside, join(ours, 'link'))
     confine([ours])

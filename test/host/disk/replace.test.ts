@@ -12,7 +12,7 @@ import { tempDirectory } from '../../support/temp.js'
 const OLD = Buffer.from('the old file\n')
 const NEW = Buffer.from('the new file, longer than the old one\n')
 
-/** Fails each step of `act` in turn, once and then for good, and looks at what each has left. */
+/** Fails each step of `act` in turn, once and then permanently, and checks what is on disk after each. */
 function failEachStep(
   act: (path: string) => void,
   prepare: (path: string) => void,
@@ -31,7 +31,7 @@ function failEachStep(
       }
       clearFaults()
       const temps = readdirSync(join(path, '..')).filter((name) => name !== basename(path))
-      // Only where nothing can be unlinked may a temp stay, and then by a name that the sweep knows.
+      // A temporary file may stay only if unlink fails, and only under a name that the sweep recognizes.
       if (howOften === 'once' && step.name !== 'unlink') expect(temps).toEqual([])
       expect(temps.every(isTemporaryName)).toBe(true)
       look(path, error, step, temps)
@@ -46,14 +46,14 @@ function prepared(prepare: (path: string) => void): string {
   return path
 }
 
-/** A failed sync is told as one, whatever fails after it; anything else as a failed write. */
+/** A failed sync is reported as such, even if later steps fail too; any other failure as a failed write. */
 function expectCode(error: unknown, failed: Operation): void {
   expect(error).toBeInstanceOf(SubstratError)
   expect((error as SubstratError).code).toBe(isSync(failed) ? 'SYNC_FAILED' : 'STORAGE_FAILED')
 }
 
 describe('replace', () => {
-  test('writes beside the file, syncs, renames, syncs the directory, in this order', () => {
+  test('writes a temporary file, fsyncs, renames, and fsyncs the directory, in this order', () => {
     const path = join(tempDirectory(), 'file')
     writeFileSync(path, OLD)
     const operations = operationsOf(() => replace('point', path, NEW, { durableName: true }))
@@ -71,13 +71,13 @@ describe('replace', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600)
   })
 
-  test('leaves the name to a later sync where it is asked to, but never the bytes', () => {
+  test('without durableName syncs the bytes but not the directory', () => {
     const path = join(tempDirectory(), 'file')
     const operations = operationsOf(() => replace('point', path, NEW, { durableName: false }))
     expect(operations.map(({ name }) => name)).toEqual(['open', 'write', 'fsync', 'rename'])
   })
 
-  test('leaves the old file or the new one, whichever step fails', () => {
+  test('leaves the old file or the new one after any failed step', () => {
     const count = failEachStep(
       (path) => replace('point', path, NEW, { durableName: true }),
       (path) => writeFileSync(path, OLD),
@@ -89,7 +89,7 @@ describe('replace', () => {
     expect(count).toBe(5)
   })
 
-  test('continues a short write, and keeps the old file where the disk is full', () => {
+  test('continues a short write, and keeps the old file if the disk is full', () => {
     const path = join(tempDirectory(), 'file')
     writeFileSync(path, OLD)
     withFaults(({ name }) => (name === 'write' ? { writtenBytesMax: 4 } : undefined))
@@ -108,7 +108,7 @@ describe('replace', () => {
     expect(readdirSync(join(path, '..'))).toEqual(['file'])
   })
 
-  test('tells a failed sync as one, also where the disk has become read-only and the temp cannot go', () => {
+  test('reports a failed sync even if the temporary file cannot be removed', () => {
     const path = join(tempDirectory(), 'file')
     withFaults(({ name }) => {
       if (name === 'fsync') throw Object.assign(new Error('EIO'), { code: 'EIO' })
@@ -122,7 +122,7 @@ describe('replace', () => {
 })
 
 describe('createWhole', () => {
-  test('writes beside the name, syncs, links, syncs the directory, in this order', () => {
+  test('writes a temporary file, fsyncs, links, and fsyncs the directory, in this order', () => {
     const path = join(tempDirectory(), 'file')
     const operations = operationsOf(() => expect(createWhole('point', path, NEW)).toBe(true))
     expect(operations.map(({ name }) => name)).toEqual([
@@ -139,7 +139,7 @@ describe('createWhole', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600)
   })
 
-  test('leaves a file that is there as it is, and syncs its directory before it is relied on', () => {
+  test('keeps an existing file and fsyncs its directory', () => {
     const path = join(tempDirectory(), 'file')
     writeFileSync(path, OLD)
     const operations = operationsOf(() => expect(createWhole('point', path, NEW)).toBe(false))
@@ -148,7 +148,7 @@ describe('createWhole', () => {
     expect(readdirSync(join(path, '..'))).toEqual(['file'])
   })
 
-  test('leaves the whole file or none, whichever step fails', () => {
+  test('leaves the whole file or none after any failed step', () => {
     const count = failEachStep(
       (path) => {
         createWhole('point', path, NEW)
@@ -158,7 +158,7 @@ describe('createWhole', () => {
         const isThere = readdirSync(join(path, '..')).includes('file')
         expect(isThere).toBe(['unlink', 'sync_directory'].includes(failed.name))
         if (isThere) expect(readFileSync(path)).toEqual(NEW)
-        // A temp that stays is no failure of what was asked for.
+        // A temporary file that stays is not a failure of the request.
         if (failed.name === 'unlink' && error === undefined) expect(temps).toHaveLength(1)
         else if (failed.name !== 'unlink') expectCode(error, failed)
       },
@@ -167,8 +167,8 @@ describe('createWhole', () => {
   })
 })
 
-describe('names of temps', () => {
-  test('are no names of anything else, and never the same twice', () => {
+describe('names of temporary files', () => {
+  test('match no other kind of name, and never repeat', () => {
     const directory = tempDirectory()
     const seen = operationsOf(() => {
       for (let round = 0; round < 50; round++)
@@ -181,8 +181,8 @@ describe('names of temps', () => {
   })
 })
 
-describe('a temp that a sweep takes before it has its name', () => {
-  test.each(['replace.rename', 'create.link'])('is made again, at %s', (step) => {
+describe('a temporary file that a sweep takes before its rename or link', () => {
+  test.each(['replace.rename', 'create.link'])('is written again, at %s', (step) => {
     const path = join(tempDirectory(), 'a.json')
     let sweeps = 2
     withFaults((operation) => {
@@ -195,7 +195,7 @@ describe('a temp that a sweep takes before it has its name', () => {
     expect(sweeps).toBe(-1)
   })
 
-  test('is an error where the directory is gone', () => {
+  test('is an error if the directory is gone', () => {
     const directory = tempDirectory()
     withFaults(({ point }) => {
       if (point === 'replace.rename') rmSync(directory, { recursive: true, force: true })

@@ -1,4 +1,4 @@
-/** Locks of real processes: killed, stopped, in another pid namespace. Each kind that this machine has. */
+/** Locks of real processes that are killed, stopped or in another pid namespace, for each kind on this machine. */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -59,7 +59,7 @@ describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
       await holder.heard('in')
       let waiters = await Promise.all(Array.from({ length: WAITERS }, async () => take(await Child.start())))
       for (let round = 0; round < ROUNDS; round++) {
-        // Whoever gets in makes the witness, and would find that of another. Taken away before the kill, not after.
+        // The holder makes a witness file and would find another holder's. It is removed before the kill, not after.
         rmSync(witness)
         const killed = holder.kill()
         holder = await firstToSay(waiters, 'in')
@@ -67,7 +67,7 @@ describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
         waiters = waiters.filter((child) => child !== holder)
         const tries = waiters.map((child) => child.count('tried'))
         const replacement = Child.start()
-        // Each of the others tries while it is held.
+        // Each other process tries while the lock is held.
         await Promise.all(waiters.map((child, index) => child.heard('tried', (tries[index] as number) + 2)))
         expect(waiters.map((child) => child.count('in'))).toEqual(waiters.map(() => 0))
         expect(holder.reports.find(({ said }) => said === 'in')).toEqual({ said: 'in', alone: true })
@@ -78,7 +78,7 @@ describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
   )
 
   test.skipIf(!HAS[kind])(
-    'is kept by a holder that is stopped, and free when it goes on and lets it go',
+    'stays held while its holder is stopped, and is free after the holder continues and releases it',
     async () => {
       const lock = newLock(kind)
       const holder = await startHolder(lock)
@@ -102,7 +102,7 @@ describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
   })
 
   test.skipIf(!HAS[kind] || !hasNamespaces)(
-    'is kept by a holder in another pid namespace, whose pid means nothing here (needs unshare -p)',
+    'stays held by a holder in another pid namespace (needs unshare -p)',
     async () => {
       const lock = newLock(kind)
       const holder = await startHolder(lock, NAMESPACE)
@@ -115,7 +115,7 @@ describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
   )
 
   test.skipIf(!HAS[kind] || !hasNamespaces)(
-    'keeps out a process of another pid namespace too (needs unshare -p)',
+    'excludes a process in another pid namespace (needs unshare -p)',
     async () => {
       const lock = newLock(kind)
       const lease = expectLease(await tryLease(lock.system, lock.path, 'test'))
@@ -128,7 +128,7 @@ describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
     },
   )
 
-  test.skipIf(!HAS[kind])('is not inherited by a child of its holder that lives on', async () => {
+  test.skipIf(!HAS[kind])('is not inherited by a child that outlives its holder', async () => {
     const lock = newLock(kind)
     const holder = await startHolder(lock)
     const child = (await holder.ask({ do: 'leave child' })) as number
@@ -138,56 +138,47 @@ describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
     await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
   })
 
-  test.skipIf(!HAS[kind])(
-    'is free when its holder exits without letting it go, and its file stays',
-    async () => {
-      const lock = newLock(kind)
-      const holder = await startHolder(lock)
-      holder.signal('SIGTERM')
-      await holder.ended()
-      await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
-      expect(readHolder(lock.path)?.command).toBe('test')
-    },
-  )
+  test.skipIf(!HAS[kind])('is free when its holder exits without a release, and its file stays', async () => {
+    const lock = newLock(kind)
+    const holder = await startHolder(lock)
+    holder.signal('SIGTERM')
+    await holder.ended()
+    await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
+    expect(readHolder(lock.path)?.command).toBe('test')
+  })
 
-  test.skipIf(!HAS[kind])(
-    'is probed where nothing may be written, and the probe writes nothing',
-    async () => {
-      const lock = newLock(kind)
-      const directory = join(lock.path, '..')
-      const lease = expectLease(await tryLease(lock.system, lock.path, 'test'))
-      const isRoot = process.getuid?.() === 0
-      if (isRoot) chownSync(lock.path, NOBODY, NOBODY)
-      chmodSync(lock.path, 0o400)
-      chmodSync(directory, 0o555)
-      onTestFinished(() => chmodSync(directory, 0o700))
-      const reader = await Child.start(isRoot ? { uid: NOBODY } : {})
-      await expect(reader.ask({ do: 'try', ...lock })).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
-      expect(await reader.ask({ do: 'probe', ...lock })).toBe(true)
-      await lease.release()
-      expect(await reader.ask({ do: 'probe', ...lock })).toBe(false)
-      expect(await reader.ask({ do: 'probe', system: lock.system, path: `${lock.path}.none` })).toBe(false)
-      expect(readdirSync(directory)).toEqual(['lock'])
-      await reader.kill()
-    },
-  )
+  test.skipIf(!HAS[kind])('can be probed in a read-only home, and the probe writes nothing', async () => {
+    const lock = newLock(kind)
+    const directory = join(lock.path, '..')
+    const lease = expectLease(await tryLease(lock.system, lock.path, 'test'))
+    const isRoot = process.getuid?.() === 0
+    if (isRoot) chownSync(lock.path, NOBODY, NOBODY)
+    chmodSync(lock.path, 0o400)
+    chmodSync(directory, 0o555)
+    onTestFinished(() => chmodSync(directory, 0o700))
+    const reader = await Child.start(isRoot ? { uid: NOBODY } : {})
+    await expect(reader.ask({ do: 'try', ...lock })).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
+    expect(await reader.ask({ do: 'probe', ...lock })).toBe(true)
+    await lease.release()
+    expect(await reader.ask({ do: 'probe', ...lock })).toBe(false)
+    expect(await reader.ask({ do: 'probe', system: lock.system, path: `${lock.path}.none` })).toBe(false)
+    expect(readdirSync(directory)).toEqual(['lock'])
+    await reader.kill()
+  })
 
-  test.skipIf(!HAS[kind])(
-    'that a living probe has keeps no writer out for longer than it looks',
-    async () => {
-      const lock = newLock(kind)
-      writeFileSync(lock.path, '')
-      expect(isHeld(lock.system, lock.path)).toBe(false)
-      await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
-    },
-  )
+  test.skipIf(!HAS[kind])('held by a probe delays a writer only for the time of the probe', async () => {
+    const lock = newLock(kind)
+    writeFileSync(lock.path, '')
+    expect(isHeld(lock.system, lock.path)).toBe(false)
+    await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
+  })
 })
 
-describe('a process that cannot take the kind of a lock', () => {
+describe('a process that cannot take one kind of lock', () => {
   const withoutAddons = { command: [process.execPath, '--no-addons'] }
   const withoutFlock = { env: { ...process.env, PATH: '/nonexistent' } }
 
-  test('refuses ofd where the add-on does not load', async () => {
+  test('refuses ofd if the add-on does not load', async () => {
     const child = await Child.start(withoutAddons)
     const lock = newLock('ofd')
     for (const order of ['try', 'probe'] as const) {
@@ -201,7 +192,7 @@ describe('a process that cannot take the kind of a lock', () => {
     await child.kill()
   })
 
-  test('refuses flock where there is no flock(1)', async () => {
+  test('refuses flock without flock(1)', async () => {
     const child = await Child.start(withoutFlock)
     await expect(child.ask({ do: 'try', ...newLock('flock') })).rejects.toMatchObject({
       code: 'LOCK_UNSUPPORTED',
@@ -210,24 +201,21 @@ describe('a process that cannot take the kind of a lock', () => {
     await child.kill()
   })
 
-  test.skipIf(!HAS.flock)(
-    'gives a new home the kind that it can take, and makes none where it can take none',
-    async () => {
-      const [full, small, none] = await Promise.all([
-        Child.start(),
-        Child.start(withoutAddons),
-        Child.start({ ...withoutAddons, ...withoutFlock }),
-      ])
-      const root = (name: string): string => join(directory, name)
-      const directory = tempDirectory()
-      if (HAS.ofd)
-        expect(await full.ask({ do: 'make home', root: root('full') })).toMatchObject({ lock: 'ofd' })
-      expect(await small.ask({ do: 'make home', root: root('small') })).toMatchObject({ lock: 'flock' })
-      await expect(none.ask({ do: 'make home', root: root('none') })).rejects.toMatchObject({
-        code: 'LOCK_UNSUPPORTED',
-      })
-      expect(readdirSync(root('none'))).toEqual([])
-      await Promise.all([full, small, none].map((child) => child.kill()))
-    },
-  )
+  test.skipIf(!HAS.flock)('gives a new home the kind that it can take, or creates no home', async () => {
+    const [full, small, none] = await Promise.all([
+      Child.start(),
+      Child.start(withoutAddons),
+      Child.start({ ...withoutAddons, ...withoutFlock }),
+    ])
+    const root = (name: string): string => join(directory, name)
+    const directory = tempDirectory()
+    if (HAS.ofd)
+      expect(await full.ask({ do: 'make home', root: root('full') })).toMatchObject({ lock: 'ofd' })
+    expect(await small.ask({ do: 'make home', root: root('small') })).toMatchObject({ lock: 'flock' })
+    await expect(none.ask({ do: 'make home', root: root('none') })).rejects.toMatchObject({
+      code: 'LOCK_UNSUPPORTED',
+    })
+    expect(readdirSync(root('none'))).toEqual([])
+    await Promise.all([full, small, none].map((child) => child.kill()))
+  })
 })

@@ -43,7 +43,7 @@ function isValid(lease: Lease): boolean {
 }
 
 describe('a lease', () => {
-  test('has one holder at a time, in one process too', async () => {
+  test('has one holder at a time, also within one process', async () => {
     const path = newPath()
     const lease = await take(local, path)
     expect(await tryLease(local, path, 'other')).toBeUndefined()
@@ -53,7 +53,7 @@ describe('a lease', () => {
     await take(local, path)
   })
 
-  test('that is busy, or is looked at, leaves no descriptor open', async () => {
+  test('that is busy or probed leaves no descriptor open', async () => {
     const path = newPath()
     const lease = await take(local, path)
     const count = (): number => readdirSync('/proc/self/fd').length
@@ -68,7 +68,7 @@ describe('a lease', () => {
     expect(count()).toBe(before - 1)
   })
 
-  test('says in its file who has it, since when and with which command', async () => {
+  test('names its holder, time and command in its file', async () => {
     const path = newPath()
     writeFileSync(
       path,
@@ -81,7 +81,7 @@ describe('a lease', () => {
     expect(readFileSync(path, 'utf8').split('\n')).toHaveLength(2)
   })
 
-  test('is as good where the holder cannot be written, and where the file says nothing readable', async () => {
+  test('is valid even if its holder cannot be written or read', async () => {
     const path = newPath()
     withFaults(failing('ENOSPC', ({ point }) => point === 'lock.holder'))
     await take(local, path)
@@ -90,7 +90,7 @@ describe('a lease', () => {
     expect(readHolder(newPath())).toBeUndefined()
   })
 
-  test('that was given back stops all writing, and may be given back twice', async () => {
+  test('that was released permits no more writes, and may be released twice', async () => {
     const lease = await take(local, newPath())
     lease.assertHeld()
     await lease.release()
@@ -98,7 +98,7 @@ describe('a lease', () => {
     expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ code: 'LOCKED' }))
   })
 
-  test('is waited for, and had when its holder lets it go', async () => {
+  test('can be awaited, and is granted after its holder releases it', async () => {
     const path = newPath()
     const lease = await take(local, path)
     const waiting = waitForLease(local, path, 'test', 3_600_000)
@@ -108,7 +108,7 @@ describe('a lease', () => {
     await next?.release()
   })
 
-  test('that is busy is tried more than once before it is called so, and not for longer than asked', async () => {
+  test('that is busy is retried, but not longer than asked', async () => {
     const path = newPath()
     await take(local, path)
     const tries = countLockTries()
@@ -119,7 +119,7 @@ describe('a lease', () => {
     expect(await waiting).toBeUndefined()
   })
 
-  test('is no longer waited for when the signal says so', async () => {
+  test('is no longer awaited after an abort signal', async () => {
     const path = newPath()
     await take(local, path)
     const stop = new AbortController()
@@ -130,7 +130,7 @@ describe('a lease', () => {
 })
 
 describe('a lease on a file system that is not local', () => {
-  test('has a lock directory on top, which goes with it', async () => {
+  test('also takes a lock directory, and removes it on release', async () => {
     const path = newPath()
     const lease = await take(remote, path)
     expect(() => rmdirSync(`${lockDirectory(path)}/none`)).toThrow(
@@ -142,7 +142,7 @@ describe('a lease on a file system that is not local', () => {
     expect(() => rmdirSync(lockDirectory(path))).toThrow(expect.objectContaining({ code: 'ENOENT' }))
   })
 
-  test('is busy while the directory of another machine is there, and lets its kernel lock go again', async () => {
+  test("is busy while another machine's lock directory exists, and releases its kernel lock", async () => {
     const path = newPath()
     mkdirSync(lockDirectory(path))
     writeFileSync(path, '')
@@ -153,7 +153,7 @@ describe('a lease on a file system that is not local', () => {
     await take(remote, path)
   })
 
-  test('is never broken by itself, however old, when its holder was killed; a person who removes it frees it', async () => {
+  test('never expires after its holder is killed, until a person removes the directory', async () => {
     const path = newPath()
     const holder = await Child.start()
     expect(await holder.ask({ do: 'try', system: remote, path })).toBe(true)
@@ -169,7 +169,10 @@ describe('a lease on a file system that is not local', () => {
 
   test.each([
     ['was removed', (directory: string) => rmdirSync(directory)],
-    ['was touched by another', (directory: string) => utimesSync(directory, new Date(0), new Date(0))],
+    [
+      'was touched by another process',
+      (directory: string) => utimesSync(directory, new Date(0), new Date(0)),
+    ],
   ])('stops all writing when its directory %s', async (_, disturb) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
@@ -177,15 +180,15 @@ describe('a lease on a file system that is not local', () => {
     const lease = await take(remote, path)
     lease.assertHeld()
     disturb(lockDirectory(path))
-    // When it is next looked at: every 10 s.
+    // At its next check, every 10 s.
     vi.advanceTimersByTime(10_000)
     await waitFor(() => !isValid(lease), 'the loss')
     expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ code: 'LOCKED' }))
   })
 
-  test('that cannot make its directory is a failure of storage, and keeps nothing', async () => {
+  test('that cannot make its lock directory fails with STORAGE_FAILED and holds nothing', async () => {
     const path = newPath()
-    // Longer than a file name may be.
+    // Longer than the maximum of a file name.
     const long = join(path, '..', 'l'.repeat(254))
     await expect(tryLease(remote, long, 'test')).rejects.toMatchObject({
       code: 'STORAGE_FAILED',
@@ -216,7 +219,7 @@ describe('file systems', () => {
     ['afs', 0x5346414f],
     ['gfs2', 0x01161970],
     ['lustre', 0x0bd00bd0],
-    ['one that nobody knows', 0x12345678],
+    ['an unknown file system', 0x12345678],
   ])('%s is not', (_, type) => {
     expect(isLocalType(type)).toBe(false)
   })

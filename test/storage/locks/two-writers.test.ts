@@ -1,4 +1,4 @@
-/** A lock file that somebody removes exactly between the look at it and the write: two real processes, one writer. */
+/** A lock file is removed exactly between its check and the write. Only one of two real processes may write. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,12 +26,12 @@ interface Stopped {
   agentId: string
   agent: AgentPaths
   holder: Child
-  /** Its end: the id of the message that it has acknowledged, or what it failed with. */
+  /** Its outcome: the id of the acknowledged message, or the error. */
   end: Promise<unknown>
   goOn(): void
 }
 
-/** A holder that has looked at its lock, and stands before the step `at`. */
+/** A holder that has checked its lock and is paused before the step `at`. */
 async function stoppedBefore(at: string, kind: LockKind): Promise<Stopped> {
   const { root, home } = tempStore()
   writeFileSync(new HomePaths(root).homeFile, frame({ ...home, lock: kind }))
@@ -73,7 +73,7 @@ describe.each(['ofd', 'flock'] as const)('with locks of kind %s, a lock file tha
     await expect(other.ask(order)).rejects.toMatchObject({ code: 'LOCKED' })
     expect(messagesIn(agent)).toEqual([])
     goOn()
-    // What it has written is whole, and on disk, but it says so to nobody.
+    // Its record is whole and on disk, but not acknowledged.
     expect(await end).toMatchObject({ said: 'failed', code: 'LOCKED' })
     expect(messagesIn(agent)).toHaveLength(1)
     const next = await other.ask(order)
@@ -83,7 +83,7 @@ describe.each(['ofd', 'flock'] as const)('with locks of kind %s, a lock file tha
   })
 
   test.skipIf(!HAS[kind])(
-    'removed between write and sync keeps the record from being acknowledged',
+    'removed between write and fsync keeps the record from being acknowledged',
     async () => {
       const { store, agentId, agent, holder, end, goOn } = await stoppedBefore('log.sync', kind)
       rmSync(agent.lock)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { BatchLines } from '../../../src/storage/log/batch-lines.js'
 import { frame } from '../../../src/storage/log/frame.js'
 
-test('each record of a batch is told where its line will stand in the log', () => {
+test('adding a record to a batch returns the place of its line in the log', () => {
   const records = [{ seq: 1 }, { seq: 2, text: 'x' }, { seq: 3, text: '' }]
   const lines = new BatchLines(100)
   const places = records.map((record) => lines.add(record))

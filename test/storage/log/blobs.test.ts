@@ -16,7 +16,7 @@ function newAgent(): AgentPaths {
 }
 
 describe('a blob', () => {
-  test('is named by its hash, comes back as it went in, and only its owner may read it', () => {
+  test('is named by its hash, reads back unchanged, and is readable only by its owner', () => {
     const agent = newAgent()
     const reference = writeBlob(agent, CONTENT)
     expect(reference).toEqual({ blob: SHA256, bytes: CONTENT.length })
@@ -25,7 +25,7 @@ describe('a blob', () => {
     expect(statSync(agent.blob(SHA256)).mode & 0o777).toBe(0o600)
   })
 
-  test('is durable, with its name, when it is written; also where its directory was deleted by hand', () => {
+  test('and its name are durable after the write, even if a person deleted its directory', () => {
     const agent = newAgent()
     expect(unsyncedAfter(operationsOf(() => writeBlob(agent, CONTENT)))).toEqual([])
     rmSync(agent.blobs, { recursive: true })
@@ -33,7 +33,7 @@ describe('a blob', () => {
     expect(readBlob(agent, { blob: SHA256, bytes: CONTENT.length })).toEqual(CONTENT)
   })
 
-  test('that is there already is kept, and its name synced again', () => {
+  test('that exists already stays unchanged, and its name is fsynced again', () => {
     const agent = newAgent()
     writeBlob(agent, CONTENT)
     const { ino } = statSync(agent.blob(SHA256))
@@ -42,7 +42,7 @@ describe('a blob', () => {
     expect(statSync(agent.blob(SHA256)).ino).toBe(ino)
   })
 
-  test('is there whole or not at all, whichever step fails, and can be written again', () => {
+  test('exists whole or not at all after any failed step, and can be written again', () => {
     const steps = operationsOf(() => writeBlob(newAgent(), CONTENT)).length
     for (let index = 0; index < steps; index++) {
       const agent = newAgent()

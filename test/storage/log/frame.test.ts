@@ -14,7 +14,7 @@ function lineOf(object: object): Buffer {
 }
 
 describe('frame', () => {
-  test('any JSON object comes back as it went in', () => {
+  test('returns any JSON object unchanged', () => {
     fc.assert(
       fc.property(jsonObject, (object) => {
         expect(unframe(lineOf(object))).toEqual({ object })
@@ -23,7 +23,7 @@ describe('frame', () => {
     )
   })
 
-  test('a line is one line: LF, U+2028 and U+2029 are escaped, also in a key', () => {
+  test('escapes LF, U+2028 and U+2029, also in a key', () => {
     const object = { 'a\u2028b': 'one\ntwo\u2028three\u2029four' }
     const line = lineOf(object)
     expect(line.includes(LF)).toBe(false)
@@ -32,7 +32,7 @@ describe('frame', () => {
     expect(unframe(line)).toEqual({ object })
   })
 
-  test('the crc is the fixed last 18 bytes, the CRC-32 of the bytes before it', () => {
+  test('ends a line with an 18-byte crc, the CRC-32 of the bytes before it', () => {
     const text = frame({ seq: 7 }).toString('latin1')
     // CRC-32 of the eight bytes `{"seq":7`, computed with another program (gzip).
     expect(text).toBe('{"seq":7,"crc":"6500d349"}\n')
@@ -43,12 +43,12 @@ describe('frame', () => {
     )
   })
 
-  test('a line stays a JSON object for any other reader', () => {
+  test('writes a line that any JSON parser reads', () => {
     const object = { text: 'Zürich 日本 \u0000 \ud800', nested: { list: [1, null, true] } }
     expect(JSON.parse(lineOf(object).toString('utf8'))).toMatchObject(object)
   })
 
-  test('any single byte that changed is found', () => {
+  test('detects a change of any single byte', () => {
     fc.assert(
       fc.property(jsonObject, fc.nat(), fc.integer({ min: 1, max: 255 }), (object, at, mask) => {
         const line = Buffer.from(lineOf(object))
@@ -60,7 +60,7 @@ describe('frame', () => {
     )
   })
 
-  test('a line cut short, or with bytes behind it, is found', () => {
+  test('detects a truncated line and appended bytes', () => {
     fc.assert(
       fc.property(
         jsonObject,
@@ -81,7 +81,7 @@ describe('frame', () => {
     ['{"seq":1,"ts":"2026-01-01T00:00:00.000Z"}', 'it has no checksum at its end'],
     ['{"seq":1,"ts":"2026-01-01T00:00\0\0\0\0\0\0\0\0', 'it has NUL bytes'],
     ['{"seq":7,"crc":"00000000"}', 'its checksum is wrong'],
-  ])('what is wrong with %j is said', (line, damage) => {
+  ])('names the damage of %j', (line, damage) => {
     expect(unframe(Buffer.from(line))).toEqual({ damage })
   })
 })

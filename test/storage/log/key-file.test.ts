@@ -22,13 +22,13 @@ const seqOf = (index: KeyFile, hash: string): number | undefined =>
   index.find(Buffer.from(hash, 'hex'))?.place?.seq
 const range = (count: number): number[] => Array.from({ length: count }, (_, number) => number)
 
-describe('an index of keys', () => {
+describe('a key index', () => {
   test.for<[string, (number: number) => string]>([
     ['spread evenly', (number) => hashOf(`${number}`)],
-    ['all beside one another', (number) => `80000000${hashOf(`${number}`).slice(8)}`],
+    ['all close together', (number) => `80000000${hashOf(`${number}`).slice(8)}`],
     ['all at the beginning', (number) => `000000${hashOf(`${number}`).slice(6)}`],
     ['at both ends', (number) => `${number % 2 === 0 ? '0000' : 'ffff'}${hashOf(`${number}`).slice(4)}`],
-  ])('finds each hash and no other, where they are %s', ([, hash]) => {
+  ])('finds each hash and no other, with hashes %s', ([, hash]) => {
     const index = indexOf(range(5000).map(hash))
     const found = range(5000).map((number) => seqOf(index, hash(number)))
     expect(found).toEqual(range(5000).map((number) => number + 1))
@@ -37,7 +37,7 @@ describe('an index of keys', () => {
     index.close()
   })
 
-  test('reads a page or two for a hash, of however many', () => {
+  test('reads one or two pages per hash in a large index', () => {
     const index = indexOf(range(43_200).map((number) => hashOf(`${number}`)))
     const reads = operationsOf(() => {
       for (const number of range(100)) seqOf(index, hashOf(`${number}`))

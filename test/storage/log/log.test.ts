@@ -46,13 +46,13 @@ function scan(reader: LogBytes, start = { offset: 0, seq: 1 }): { batches: Logge
   return { batches, end: step.value }
 }
 
-/** What a scan of these bytes comes to, in short. */
+/** Summary of a scan of these bytes. */
 function outcomeOf(bytes: Buffer) {
   const { batches, end } = scan(readerOf(bytes))
   return { batches: batches.length, end: end.end, lastSeq: end.lastSeq, damage: end.damage?.kind }
 }
 
-/** What it should come to where the batches before `index` are whole and that one is not. */
+/** The expected summary if the batches before `index` are whole and batch `index` is damaged. */
 function damagedAt(batches: Batches, index: number, kind: 'torn' | 'corrupt') {
   const before = batches.slice(0, index)
   return { batches: index, end: bytesOf(before).length, lastSeq: before.flat().length, damage: kind }
@@ -66,18 +66,15 @@ const payloads = fc.array(
   },
 )
 
-/** Damage to the bytes `[from, to)` of one batch, or from there on. It always changes the bytes. */
+/** Damages the bytes `[from, to)` of a batch, or all from `from`. Always changes the bytes. */
 type Damage = (batch: Buffer, from: number, to: number) => Buffer
 
 const DAMAGES: [name: string, damage: Damage][] = [
   ['a flipped byte', (batch, from) => changed(batch, from, from + 1, (byte) => byte ^ 0x41)],
-  [
-    'a byte that became LF',
-    (batch, from) => changed(batch, from, from + 1, (byte) => (byte === 10 ? 0 : 10)),
-  ],
+  ['a byte changed to LF', (batch, from) => changed(batch, from, from + 1, (byte) => (byte === 10 ? 0 : 10))],
   ['a run of NUL bytes', (batch, from, to) => changed(batch, from, to, () => 0)],
-  ['an end that is missing', (batch, from) => batch.subarray(0, Math.max(1, from))],
-  ['an end that is NUL', (batch, from) => changed(batch, from, batch.length, () => 0)],
+  ['a missing end', (batch, from) => batch.subarray(0, Math.max(1, from))],
+  ['an end of NUL bytes', (batch, from) => changed(batch, from, batch.length, () => 0)],
 ]
 
 function changed(batch: Buffer, from: number, to: number, change: (byte: number) => number): Buffer {
@@ -87,7 +84,7 @@ function changed(batch: Buffer, from: number, to: number, change: (byte: number)
 }
 
 describe('scan', () => {
-  test('every batch is given whole, with the place of each record', () => {
+  test('yields every batch whole, with the place of each record', () => {
     fc.assert(
       fc.property(payloads, (texts) => {
         const bytes = bytesOf(batchesOf(texts))
@@ -102,7 +99,7 @@ describe('scan', () => {
     )
   })
 
-  test('a scan that begins behind any batch gives the batches from there on', () => {
+  test('from the end of any batch yields the batches after it', () => {
     fc.assert(
       fc.property(payloads, fc.nat(), (texts, choice) => {
         const all = batchesOf(texts)
@@ -118,7 +115,7 @@ describe('scan', () => {
     )
   })
 
-  test('a scan may begin within a batch where that is said, and is corrupt where it is not', () => {
+  test('may begin inside a batch only with isWithinBatch', () => {
     const lines = batchesOf([['a', 'b', 'c', 'd'], ['e']]).flat()
     const bytes = Buffer.concat(lines)
     const start = { offset: (lines[0] as Buffer).length, seq: 2 }
@@ -126,14 +123,14 @@ describe('scan', () => {
     const within = scanLog(readerOf(bytes), { ...start, isWithinBatch: true })
     expect(within.next().value).toMatchObject([{ seq: 2 }, { seq: 3 }, { seq: 4 }])
     expect(within.next().value).toMatchObject([{ seq: 5 }])
-    // Damage in that batch is its own, not that of a later one.
+    // Damage in that first batch is a truncated tail, not corruption before a later batch.
     const [a, b, c, d] = lines as [Buffer, Buffer, Buffer, Buffer]
     const damaged = Buffer.concat([a, b, Buffer.alloc(c.length), d])
     const torn = scanLog(readerOf(damaged), { ...start, isWithinBatch: true })
     expect(torn.next()).toMatchObject({ done: true, value: { damage: { kind: 'torn' } } })
   })
 
-  test('an empty log has no records and no damage', () => {
+  test('finds no records and no damage in an empty log', () => {
     expect(scan(readerOf(Buffer.alloc(0))).end).toEqual({ end: 0, lastSeq: 0, damage: undefined })
   })
 
@@ -144,7 +141,7 @@ describe('scan', () => {
       return [Math.min(first, second), Math.max(first, second) + 1]
     }
 
-    test('in the last batch leaves it torn, and keeps the ones before', () => {
+    test('in the last batch is a truncated tail, and earlier batches stay', () => {
       fc.assert(
         fc.property(payloads, ...places, (texts, a, b) => {
           const batches = batchesOf(texts)
@@ -157,7 +154,7 @@ describe('scan', () => {
       )
     })
 
-    test('before the last batch is corruption, found at that batch', () => {
+    test('before the last batch is corruption, reported at that batch', () => {
       fc.assert(
         fc.property(payloads, fc.nat(), ...places, (texts, choice, a, b) => {
           const batches = batchesOf(texts)
@@ -172,7 +169,7 @@ describe('scan', () => {
     })
   })
 
-  test('every cut through the last batch leaves it torn', () => {
+  test('reports a truncated tail for every cut through the last batch', () => {
     const batches = batchesOf([['a'], ['b', 'c'], ['d', 'e', 'f']])
     const bytes = bytesOf(batches)
     const lastStart = bytesOf(batches.slice(0, -1)).length
@@ -181,7 +178,7 @@ describe('scan', () => {
     expect(outcomeOf(bytes.subarray(0, lastStart)).damage).toBeUndefined()
   })
 
-  test('a lost LF between the last two batches is corruption, though it makes one line of both', () => {
+  test('reports corruption if the LF between the last two batches is lost', () => {
     const batches = batchesOf([['a'], ['b'], ['c']])
     const bytes = bytesOf(batches)
     const lf = bytesOf(batches.slice(0, 2)).length - 1
@@ -190,7 +187,7 @@ describe('scan', () => {
     expect(outcomeOf(bytes)).toEqual(damagedAt(batches, 1, 'corrupt'))
   })
 
-  test('a line written twice is corruption, wherever it is', () => {
+  test('reports corruption for a duplicate line anywhere', () => {
     fc.assert(
       fc.property(payloads, fc.nat(), (texts, choice) => {
         const lines = batchesOf(texts).flat()
@@ -201,7 +198,7 @@ describe('scan', () => {
     )
   })
 
-  test('a deleted line is corruption, but for the last lines of the last batch', () => {
+  test('reports corruption for a deleted line, except the last lines of the last batch', () => {
     fc.assert(
       fc.property(payloads, fc.nat(), (texts, choice) => {
         const batches = batchesOf(texts)
@@ -217,7 +214,7 @@ describe('scan', () => {
     expect(outcomeOf(Buffer.concat(lines.slice(0, -2)))).toEqual(damagedAt(batches, 1, 'torn'))
   })
 
-  test('whole records in the wrong order, or of another log, are corruption', () => {
+  test('reports corruption for whole records in the wrong order or of another log', () => {
     const [a, b, c] = batchesOf([['a'], ['b'], ['c']]).flat() as [Buffer, Buffer, Buffer]
     expect(outcomeOf(Buffer.concat([a, c, b])).damage).toBe('corrupt')
     expect(outcomeOf(Buffer.concat([b])).damage).toBe('corrupt')
@@ -225,7 +222,7 @@ describe('scan', () => {
     expect(outcomeOf(Buffer.concat([a, frame({ seq: 2, batch: [1, 2] })])).damage).toBe('corrupt')
   })
 
-  test('a tail of NUL bytes, or of anything, is torn', () => {
+  test('reports a truncated tail for a tail of NUL or other bytes', () => {
     const batches = batchesOf([['a'], ['b', 'c']])
     const whole = { ...damagedAt(batches, 2, 'torn') }
     for (const tail of [
@@ -237,7 +234,7 @@ describe('scan', () => {
       expect(outcomeOf(Buffer.concat([bytesOf(batches), tail]))).toEqual(whole)
   })
 
-  test('a run without an end that is longer than any line is torn at the end, and corruption before a record', () => {
+  test('reports bytes without LF as a truncated tail at the end, and as corruption before a record', () => {
     const before = batchesOf([['a']])
     const after = bytesOf(batchesOf([['b']], 3))
     for (const length of [
@@ -257,7 +254,7 @@ describe('scan', () => {
     }
   })
 
-  test('lines of the largest size are read across the borders of what is read at once', () => {
+  test('reads lines of the largest size across chunk borders', () => {
     const sizes = [limits.lineBytesMax - 100, 10, limits.lineBytesMax - 100, 3000, limits.lineBytesMax - 100]
     const texts = sizes.map((size) => ['x'.repeat(size)])
     const { batches, end } = scan(readerOf(bytesOf(batchesOf(texts))))
@@ -265,7 +262,7 @@ describe('scan', () => {
     expect(end.damage).toBeUndefined()
   })
 
-  test('the damage says where it is, which record, and what is wrong', () => {
+  test('reports the place, the record and the reason of damage', () => {
     const batches = batchesOf([
       ['a', 'b'],
       ['c', 'd'],
@@ -286,7 +283,7 @@ describe('readRecordAt', () => {
   const bytes = bytesOf(batches)
   const first = bytesOf(batches.slice(0, 1)).length
 
-  test('gives the record of that place, and nothing for any other place', () => {
+  test('returns the record at its place, and undefined for any other place', () => {
     expect(readRecordAt(readerOf(bytes), first, bytes.length)).toMatchObject({ seq: 2, text: 'b' })
     for (const [offset, end] of [
       [-1, first],
@@ -300,7 +297,7 @@ describe('readRecordAt', () => {
       expect(readRecordAt(readerOf(bytes), offset, end)).toBeUndefined()
   })
 
-  test('gives nothing where its LF is lost: what is appended there would be of the same line', () => {
+  test('returns undefined if the LF is lost, because an append would continue the same line', () => {
     const changed = Buffer.from(bytes)
     changed[bytes.length - 1] = 0x20
     expect(readRecordAt(readerOf(changed), first, bytes.length)).toBeUndefined()
@@ -313,7 +310,7 @@ function newLog(bytes: Uint8Array = new Uint8Array()): string {
   return path
 }
 
-/** As the holder of the lock has it. */
+/** Opens the log as the lock holder does. */
 function writerOf(path: string): LogWriter {
   const file = open('log.open', path, 'write')
   onTestFinished(() => close(file))
@@ -327,7 +324,7 @@ describe('append', () => {
     Buffer,
   ]
 
-  test('writes at the end and syncs before it returns', () => {
+  test('writes at the end and fsyncs before it returns', () => {
     const path = newLog(one)
     const writer = writerOf(path)
     const operations = operationsOf(() => writer.append(two))
@@ -340,7 +337,7 @@ describe('append', () => {
     expect(writer.size()).toBe(one.length + two.length)
   })
 
-  test('a short write is continued', () => {
+  test('continues after a short write', () => {
     const path = newLog()
     const writer = writerOf(path)
     withFaults(({ name }) => (name === 'write' ? { writtenBytesMax: 7 } : undefined))
@@ -349,7 +346,7 @@ describe('append', () => {
   })
 
   test.each(['ENOSPC', 'EDQUOT', 'EIO'])(
-    '%s after a short write is taken back: the log is as before, and the next append works',
+    'rolls back a short write after %s, and the next append works',
     (errno) => {
       const path = newLog(one)
       const writer = writerOf(path)
@@ -370,7 +367,7 @@ describe('append', () => {
     },
   )
 
-  test('a write that takes nothing is a full disk, not an endless loop', () => {
+  test('fails as on a full disk if a write takes no byte', () => {
     const path = newLog(one)
     const writer = writerOf(path)
     withFaults(({ name }) => (name === 'write' ? { writtenBytesMax: 0 } : undefined))
@@ -383,7 +380,7 @@ describe('append', () => {
     expect(readFileSync(path)).toEqual(one)
   })
 
-  test('what cannot be taken back stops the writer, and is torn for the next one', () => {
+  test('stops if the rollback fails, and leaves a truncated tail for the next writer', () => {
     const path = newLog(one)
     const writer = writerOf(path)
     let writes = 0
@@ -400,7 +397,7 @@ describe('append', () => {
     expect(outcomeOf(bytes)).toMatchObject({ end: one.length, damage: 'torn' })
   })
 
-  test('a failed sync is never retried: the writer takes no more, and the file is left for the next opener', () => {
+  test('never retries a failed fsync and appends nothing more', () => {
     const path = newLog(one)
     const writer = writerOf(path)
     withFaults(failing('EIO', ({ name }) => name === 'fdatasync', 1))
@@ -413,14 +410,14 @@ describe('append', () => {
   })
 })
 
-describe('settle', () => {
+describe('resyncTail', () => {
   const [one, two, three] = batchesOf([['a'], ['b'], ['c']]).map((batch) => bytesOf([batch])) as [
     Buffer,
     Buffer,
     Buffer,
   ]
 
-  test('rewrites in place what is behind the snapshot, cuts the torn tail, and syncs once', () => {
+  test('rewrites the bytes after the snapshot in place, cuts the truncated tail, and fsyncs once', () => {
     const path = newLog(Buffer.concat([one, two, three.subarray(0, 12)]))
     const inode = statSync(path).ino
     const writer = writerOf(path)
@@ -438,7 +435,7 @@ describe('settle', () => {
     expect(readFileSync(path)).toEqual(Buffer.concat([one, two, three]))
   })
 
-  test('cuts nothing where the log ends with a whole batch', () => {
+  test('cuts nothing if the log ends with a whole batch', () => {
     const path = newLog(Buffer.concat([one, two]))
     const writer = writerOf(path)
     const operations = operationsOf(() => writer.resyncTail(0, one.length + two.length))
@@ -451,24 +448,21 @@ describe('settle', () => {
     expect(readFileSync(path)).toEqual(Buffer.concat([one, two]))
   })
 
-  test.each(['log.cut', 'log.rewrite', 'log.resync'])(
-    'where %s fails, nothing is appended behind it',
-    (point) => {
-      const path = newLog(Buffer.concat([one, two, three.subarray(0, 12)]))
-      const writer = writerOf(path)
-      withFaults(failing('EIO', (operation) => operation.point === point, 1))
-      expect(() => writer.resyncTail(one.length, one.length + two.length)).toThrow(
-        expect.objectContaining({ code: point === 'log.resync' ? 'SYNC_FAILED' : 'STORAGE_FAILED' }),
-      )
-      clearFaults()
-      expect(() => writer.append(three)).toThrow(expect.objectContaining({ code: 'SYNC_FAILED' }))
-      expect(outcomeOf(readFileSync(path))).toMatchObject({ batches: 2, lastSeq: 2 })
-    },
-  )
+  test.each(['log.cut', 'log.rewrite', 'log.resync'])('prevents any append if %s fails', (point) => {
+    const path = newLog(Buffer.concat([one, two, three.subarray(0, 12)]))
+    const writer = writerOf(path)
+    withFaults(failing('EIO', (operation) => operation.point === point, 1))
+    expect(() => writer.resyncTail(one.length, one.length + two.length)).toThrow(
+      expect.objectContaining({ code: point === 'log.resync' ? 'SYNC_FAILED' : 'STORAGE_FAILED' }),
+    )
+    clearFaults()
+    expect(() => writer.append(three)).toThrow(expect.objectContaining({ code: 'SYNC_FAILED' }))
+    expect(outcomeOf(readFileSync(path))).toMatchObject({ batches: 2, lastSeq: 2 })
+  })
 })
 
-describe('a reader beside a writer', () => {
-  test('sees the log as it was when it was opened', () => {
+describe('opening a log', () => {
+  test('shows a reader the log as of that moment, beside a writer', () => {
     const [one, two] = batchesOf([['a'], ['b']]).map((batch) => bytesOf([batch])) as [Buffer, Buffer]
     const path = newLog(one)
     const reader = openLogForRead(path)
@@ -479,13 +473,13 @@ describe('a reader beside a writer', () => {
     reader.close()
   })
 
-  test('and a log that is missing is not made anew: what it said is lost, and that is told', () => {
+  test('throws CORRUPT if a writer opens a missing log, and does not recreate it', () => {
     const path = join(tempDirectory(), 'events.jsonl')
     expect(() => LogWriter.open(path, undefined)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
     expect(existsSync(path)).toBe(false)
   })
 
-  test('there is nothing to open where there is no log', () => {
+  test('returns undefined to a reader if there is no log', () => {
     expect(openLogForRead(join(tempDirectory(), 'events.jsonl'))).toBeUndefined()
   })
 })

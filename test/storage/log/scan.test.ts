@@ -7,8 +7,8 @@ function readerOf(bytes: Buffer): LogBytes {
   return { size: () => bytes.length, read: (from, to) => bytes.subarray(from, to) }
 }
 
-describe('records from the end of a log', () => {
-  test('come from the last to the first, each with its place, whatever their lengths', () => {
+describe('records read from the end of a log', () => {
+  test('come last to first with their places, at any length', () => {
     const lengths = fc.array(fc.oneof(fc.nat(100), fc.nat(200_000)), { maxLength: 12 })
     fc.assert(
       fc.property(lengths, (payloads) => {
@@ -25,7 +25,7 @@ describe('records from the end of a log', () => {
     )
   })
 
-  test('leave out a truncated tail of any length, and lines that do not check', () => {
+  test('leave out a truncated tail of any length and damaged lines', () => {
     const damaged = frame({ seq: 2, text: 'two' })
     damaged[10] = 0
     for (const tail of [1, 70_000, 300_000]) {

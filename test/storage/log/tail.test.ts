@@ -20,18 +20,18 @@ function flipped(at: number): Buffer {
   return copy
 }
 
-describe('the end of a log', () => {
-  test('is whole as it was written', () => {
+describe('the check of the end of a log', () => {
+  test('passes for an unchanged log', () => {
     expect(looksWhole(log)).toBe(true)
     expect(looksWhole(Buffer.alloc(0), { lastSeq: 0 })).toBe(true)
   })
 
-  test('is not whole with any of its bits flipped', () => {
+  test('fails with any bit flipped', () => {
     for (let at = 0; at < log.length; at++)
       expect([at, looksWhole(flipped(at))]).toEqual([at, at === log.length - 1])
   })
 
-  test('is not whole with lines that are lost, doubled or in another order', () => {
+  test('fails with lost, duplicate or reordered lines', () => {
     const [one, two, three, four] = lines as [Buffer, Buffer, Buffer, Buffer]
     expect(looksWhole(Buffer.concat([one, three, four]))).toBe(false)
     expect(looksWhole(Buffer.concat([one, two, two, three, four]))).toBe(false)
@@ -39,7 +39,7 @@ describe('the end of a log', () => {
     expect(looksWhole(Buffer.concat([two, three, four]))).toBe(false)
   })
 
-  test('is looked at as far back as it is asked for, by whole lines', () => {
+  test('covers only whole lines in the given range', () => {
     const length = lines[0]?.length as number
     for (const bytesMax of [1, length, 2 * length - 1])
       expect(looksWhole(flipped(2 * length), { bytesMax })).toBe(true)
