@@ -13,40 +13,40 @@ beforeEach(() => {
   folder = tempDirectory()
 })
 
-test('a file is read whole, also through a link', () => {
+test('a prompt file is read whole, also through a symlink', () => {
   writeFileSync(at('a.md'), 'grüße')
   symlinkSync('a.md', at('b.md'))
   for (const name of ['a.md', 'b.md'])
     expect(readTextFile(at(name), 100)).toEqual({ text: 'grüße', bytes: 7, cut: 0 })
 })
 
-test('of a larger one the beginning is read, and how much is left out is known', () => {
+test('a prompt file over the limit is cut, and the result says by how much', () => {
   writeFileSync(at('a.md'), '0123456789')
   expect(readTextFile(at('a.md'), 4)).toEqual({ text: '0123', bytes: 10, cut: 6 })
   expect(readTextFile(at('a.md'), 0)).toEqual({ text: '', bytes: 10, cut: 10 })
   expect(readTextFile(at('a.md'), 10)).toEqual({ text: '0123456789', bytes: 10, cut: 0 })
 })
 
-test('of one that no memory could hold the beginning is read', () => {
+test('a prompt file larger than memory is read up to the limit', () => {
   writeFileSync(at('a.md'), 'head')
   truncateSync(at('a.md'), 2 ** 42)
   expect(readTextFile(at('a.md'), 4)).toEqual({ text: 'head', bytes: 2 ** 42, cut: 2 ** 42 - 4 })
 })
 
-describe('as if it were not there is', () => {
-  test('what is not there', () => {
+describe('a prompt file is ignored if it is', () => {
+  test('missing', () => {
     expect(readTextFile(at('a.md'), 4)).toBeUndefined()
     expect(readTextFile(at('a/b.md'), 4)).toBeUndefined()
     expect(pathIsThere(at('a.md'))).toBe(false)
     expect(listFolders(at('skills'))).toEqual([])
   })
 
-  test('a FIFO, which nobody waits at', () => {
+  test('a FIFO, which is never waited for', () => {
     execFileSync('mkfifo', [at('a.md')])
     expect(readTextFile(at('a.md'), 4)).toBeUndefined()
   })
 
-  test('a directory, a link that leads nowhere, a link to itself, a file above', () => {
+  test('a directory, a broken symlink, a symlink to itself, or below a file', () => {
     mkdirSync(at('dir.md'))
     symlinkSync('nowhere', at('nowhere.md'))
     symlinkSync('loop.md', at('loop.md'))
@@ -57,14 +57,14 @@ describe('as if it were not there is', () => {
     expect(listFolders(at('file'))).toEqual([])
   })
 
-  test.each(['prompt.stat', 'prompt.read'])('what may not be read (%s)', (point) => {
+  test.each(['prompt.stat', 'prompt.read'])('unreadable (%s)', (point) => {
     writeFileSync(at('a.md'), 'x')
     withFaults(failing('EACCES', (operation) => operation.point === point))
     expect(readTextFile(at('a.md'), 4)).toBeUndefined()
   })
 })
 
-test('folders are listed in the order of their names', () => {
+test('folders are listed in order of name', () => {
   for (const name of ['b', 'a', 'c']) mkdirSync(at(name))
   expect(listFolders(folder)).toEqual(['a', 'b', 'c'])
 })

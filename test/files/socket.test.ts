@@ -42,13 +42,13 @@ async function said(connection: Socket, words: string): Promise<string> {
 const descriptors = (): number => readdirSync('/proc/self/fd').length
 
 describe('a socket in the home', () => {
-  test('is there for this user alone when it is served, and carries what is said', async () => {
+  test('is only for this user while it is served, and carries data', async () => {
     await serve(echo)
     expect(statSync(path).mode & 0o777).toBe(0o600)
     expect(await said(await connected(), 'hello')).toBe('hello')
   })
 
-  test('is so from the moment that it has a name, whatever the umask, which is left as it was', async () => {
+  test('is only for this user from creation under any umask, and restores the umask', async () => {
     const before = process.umask(0)
     try {
       const serving = serve(echo)
@@ -60,21 +60,21 @@ describe('a socket in the home', () => {
     }
   })
 
-  test('is served below a path that is longer than any address of a socket', async () => {
+  test('works below a path longer than a socket address', async () => {
     path = join(dirname(path), ...Array.from({ length: 6 }, () => 'x'.repeat(100)), 'a.sock')
     mkdirSync(dirname(path), { recursive: true })
     await serve(echo)
     expect(await said(await connected(), 'hello')).toBe('hello')
   })
 
-  test('has several at once', async () => {
+  test('serves several connections at once', async () => {
     await serve(echo)
     const connections = await Promise.all([connected(), connected(), connected()])
     const heard = await Promise.all(connections.map((connection, index) => said(connection, `${index}`)))
     expect(heard).toEqual(['0', '1', '2'])
   })
 
-  test('takes the place of one that a killed process left', async () => {
+  test('replaces the socket of a killed process', async () => {
     const script = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`
     expect(() => execFileSync(process.execPath, ['-e', script], { stdio: 'ignore' })).toThrow()
     expect(statSync(path).isSocket()).toBe(true)
@@ -83,7 +83,7 @@ describe('a socket in the home', () => {
     expect(await said(await connected(), 'hello')).toBe('hello')
   })
 
-  test('is gone when it is closed, and whoever was connected is too', async () => {
+  test('is removed when closed, and its connections are closed', async () => {
     const served = await serve(echo)
     const connection = await connected()
     await said(connection, 'hello')
@@ -94,7 +94,7 @@ describe('a socket in the home', () => {
     expect(await connectTo(path)).toBeUndefined()
   })
 
-  test('keeps no process alive', () => {
+  test('does not keep its process alive', () => {
     const built = join(dirname(path), 'serve.cjs')
     execFileSync(
       join(import.meta.dirname, '../../node_modules/.bin/esbuild'),
@@ -113,7 +113,7 @@ describe('a socket in the home', () => {
     expect(execFileSync(process.execPath, ['-e', script]).toString()).toBe('served\n')
   })
 
-  test('loses who connected where that cannot be served, and goes on with others', async () => {
+  test('drops a connection whose handler fails, and serves others', async () => {
     let isBroken = true
     await serve(async (connection) => {
       if (!isBroken) return echo(connection)
@@ -125,7 +125,7 @@ describe('a socket in the home', () => {
     expect(await said(await connected(), 'hello')).toBe('hello')
   })
 
-  test('survives who goes in the middle of a word', async () => {
+  test('survives a client that disconnects midway', async () => {
     await serve(async (connection) => void connection.resume())
     const connection = await connected()
     connection.write('half a w')
@@ -136,8 +136,8 @@ describe('a socket in the home', () => {
   })
 })
 
-describe('nobody is found', () => {
-  test('where there is no socket, no directory, or something else of that name', async () => {
+describe('connecting finds no server', () => {
+  test('if there is no socket, no directory, or another file of that name', async () => {
     expect(await connectTo(path)).toBeUndefined()
     expect(await connectTo(join(dirname(path), 'missing', 'a.sock'))).toBeUndefined()
     writeFileSync(path, 'a file')
@@ -145,8 +145,8 @@ describe('nobody is found', () => {
   })
 })
 
-describe.skipIf(process.platform !== 'linux')('no descriptor is left', () => {
-  test('by who served, was connected, or found nobody', async () => {
+describe.skipIf(process.platform !== 'linux')('no descriptor stays open', () => {
+  test('after serving, connecting or finding no server', async () => {
     const before = descriptors()
     for (let round = 0; round < 5; round++) {
       await connectTo(path)
@@ -159,7 +159,7 @@ describe.skipIf(process.platform !== 'linux')('no descriptor is left', () => {
     await waitFor(() => descriptors() <= before, 'the descriptors to be closed')
   })
 
-  test('where it cannot be served, and nothing listens then', async () => {
+  test('if the socket cannot be served, and nothing listens then', async () => {
     const before = descriptors()
     withFaults(failing('EPERM', ({ point }) => point === 'socket.unlink'))
     await expect(serveSocket(path, echo)).rejects.toMatchObject({ code: 'STORAGE_FAILED' })

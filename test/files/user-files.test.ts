@@ -21,8 +21,8 @@ import { failing, withFaults } from '../support/faults.js'
 import { recordOperations } from '../support/operations.js'
 import { tempDirectory } from '../support/temp.js'
 
-describe('a file of the user', () => {
-  test('is made, and replaced whole with its mode kept', () => {
+describe('a user file', () => {
+  test('is created, and replaced whole with its old mode', () => {
     const path = join(tempDirectory(), 'export.json')
     writeUserFile(path, 'first')
     expect(readUserFile(path)).toBe('first')
@@ -33,7 +33,7 @@ describe('a file of the user', () => {
     expect(readdirSync(join(path, '..'))).toEqual(['export.json'])
   })
 
-  test('that is a link stays one, and what it leads to is replaced', () => {
+  test('that is a symlink stays one, and its target is replaced', () => {
     const directory = tempDirectory()
     const [target, link] = [join(directory, 'target'), join(directory, 'link')]
     writeFileSync(target, 'old')
@@ -44,7 +44,7 @@ describe('a file of the user', () => {
     expect(readUserFile(link)).toBe('new')
   })
 
-  test('has its name synced where it is, also behind a link', () => {
+  test('has the directory of its real path fsynced', () => {
     const [directory, elsewhere] = [tempDirectory(), tempDirectory()]
     const link = join(elsewhere, 'link')
     symlinkSync(join(directory, 'target'), link)
@@ -55,7 +55,7 @@ describe('a file of the user', () => {
     expect(synced).toEqual([realpathSync(directory)])
   })
 
-  test('whose name cannot be synced is not said to be written', () => {
+  test('is reported as not written if its name cannot be fsynced', () => {
     const path = join(tempDirectory(), 'export.json')
     withFaults(failing('EIO', ({ name }) => name === 'sync_directory'))
     expect(() => writeUserFile(path, 'text')).toThrow(expect.objectContaining({ code: 'SYNC_FAILED' }))
@@ -63,7 +63,7 @@ describe('a file of the user', () => {
     writeUserFile(path, 'in a directory that may be written in and not read')
   })
 
-  test('of which half goes in is left as it was, with nothing beside it', () => {
+  test('that is only half written stays unchanged, with no temporary file', () => {
     const path = join(tempDirectory(), 'export.json')
     writeUserFile(path, 'the old text')
     let writes = 0
@@ -83,7 +83,7 @@ describe('a file of the user', () => {
     expect(readdirSync(join(path, '..'))).toEqual(['export.json'])
   })
 
-  test('that cannot be synced is left as it was', () => {
+  test('that cannot be fsynced stays unchanged', () => {
     const path = join(tempDirectory(), 'export.json')
     writeUserFile(path, 'the old text')
     withFaults(failing('EIO', ({ point }) => point === 'user_file.fsync'))
@@ -91,7 +91,7 @@ describe('a file of the user', () => {
     expect(readUserFile(path)).toBe('the old text')
   })
 
-  test('that cannot be written, or read, is named', () => {
+  test('that cannot be written or read is named', () => {
     const path = join(tempDirectory(), 'none', 'export.json')
     expect(() => writeUserFile(path, 'text')).toThrow(
       expect.objectContaining({
@@ -104,7 +104,7 @@ describe('a file of the user', () => {
     )
   })
 
-  test('takes the place of no FIFO, and of no directory', () => {
+  test('does not replace a FIFO or a directory', () => {
     const directory = tempDirectory()
     const fifo = join(directory, 'fifo')
     execFileSync('mkfifo', [fifo])
@@ -113,7 +113,7 @@ describe('a file of the user', () => {
     expect(lstatSync(fifo).isFIFO()).toBe(true)
   })
 
-  test('takes the place of no link that leads to no file, or to a pipe', () => {
+  test('does not replace a broken symlink or a link to a pipe', () => {
     const directory = tempDirectory()
     const removed = openSync(join(directory, 'removed'), 'w')
     rmSync(join(directory, 'removed'))
@@ -133,7 +133,7 @@ describe('a file of the user', () => {
     closeSync(removed)
   })
 
-  test('is told from a directory', () => {
+  test('is distinguished from a directory', () => {
     const directory = tempDirectory()
     mkdirSync(join(directory, 'd'))
     writeFileSync(join(directory, 'f'), '')

@@ -31,7 +31,7 @@ beforeEach(() => {
 
 const read = (path: string): string => readWorkspaceFile(workspace, path, MAX).toString()
 
-describe('what is outside the workspace is refused, however it is named:', () => {
+describe('a path outside the workspace is refused', () => {
   const PATHS: [string, () => string][] = [
     ['by its absolute path', () => join(outside, 'secret')],
     ['with ..', () => `../${outside.split('/').at(-1)}/secret`],
@@ -39,35 +39,35 @@ describe('what is outside the workspace is refused, however it is named:', () =>
     ['the directory above', () => '..'],
     ['the root', () => '/'],
     [
-      'through a link to a file',
+      'through a symlink to a file',
       () => {
         symlinkSync(join(outside, 'secret'), join(workspace, 'link'))
         return 'link'
       },
     ],
     [
-      'through a link to a directory',
+      'through a symlink to a directory',
       () => {
         symlinkSync(outside, join(workspace, 'link'))
         return 'link/secret'
       },
     ],
     [
-      'through a link to a directory, and a file that is not there yet',
+      'through a symlink to a directory, for a new file',
       () => {
         symlinkSync(outside, join(workspace, 'link'))
         return 'link/new'
       },
     ],
     [
-      'through a link to a directory, and directories that are not there yet',
+      'through a symlink to a directory, for new directories',
       () => {
         symlinkSync(outside, join(workspace, 'link'))
         return 'link/new/er/file'
       },
     ],
     [
-      'through a link to a link',
+      'through a symlink to a symlink',
       () => {
         symlinkSync(outside, join(workspace, 'first'))
         symlinkSync('first', join(workspace, 'link'))
@@ -75,7 +75,7 @@ describe('what is outside the workspace is refused, however it is named:', () =>
       },
     ],
     [
-      'through a relative link',
+      'through a relative symlink',
       () => {
         symlinkSync(`../../${outside.split('/').at(-1)}`, join(workspace, 'folder', 'link'))
         return 'folder/link/secret'
@@ -91,12 +91,12 @@ describe('what is outside the workspace is refused, however it is named:', () =>
     expect(readFileSync(join(outside, 'secret'), 'utf8')).toBe('secret')
   })
 
-  test('a sibling whose name begins alike', () => {
+  test('a sibling whose name has the same prefix', () => {
     const sibling = `${workspace}-2`
     expect(() => read(join(sibling, 'x'))).toThrow('is outside the workspace')
   })
 
-  test('a link that leads nowhere', async () => {
+  test('a broken symlink', async () => {
     symlinkSync(join(outside, 'new'), join(workspace, 'link'))
     expect(() => read('link')).toThrow('is a broken symbolic link')
     expect(() => writeWorkspaceFile(workspace, 'link', 'x')).toThrow('is a broken symbolic link')
@@ -105,13 +105,13 @@ describe('what is outside the workspace is refused, however it is named:', () =>
   })
 })
 
-describe('what is inside is read and written:', () => {
+describe('a path inside the workspace is read and written', () => {
   test.each([
     ['by its name', () => 'inside'],
     ['by its absolute path', () => join(workspace, 'inside')],
     ['with .. that stays inside', () => 'folder/../inside'],
     [
-      'through a link that stays inside',
+      'through a symlink that stays inside',
       () => {
         symlinkSync('../inside', join(workspace, 'folder', 'link'))
         return 'folder/link'
@@ -129,7 +129,7 @@ describe('what is inside is read and written:', () => {
     expect(read('..a')).toBe('x')
   })
 
-  test('through a workspace that is itself a link', async () => {
+  test('through a workspace that is itself a symlink', async () => {
     const link = join(outside, 'workspace')
     symlinkSync(workspace, link)
     writeWorkspaceFile(link, 'new/file', 'x')
@@ -137,7 +137,7 @@ describe('what is inside is read and written:', () => {
   })
 })
 
-describe('what is no plain file is refused:', () => {
+describe('a read or write refuses', () => {
   test('a FIFO, without waiting for its other end', async () => {
     execFileSync('mkfifo', [join(workspace, 'fifo')])
     expect(() => read('fifo')).toThrow('fifo is not a regular file')
@@ -149,13 +149,13 @@ describe('what is no plain file is refused:', () => {
     expect(() => writeWorkspaceFile(workspace, path, 'x')).toThrow(/is not a regular file|the path is empty/)
   })
 
-  test('a name with a NUL', async () => {
+  test('a name with a NUL byte', async () => {
     expect(() => read('inside\0')).toThrow('contains a NUL byte')
     expect(() => writeWorkspaceFile(workspace, 'new\0', 'x')).toThrow('contains a NUL byte')
     expect(existsSync(join(workspace, 'new'))).toBe(false)
   })
 
-  test('what is larger than the bound, without reading it', () => {
+  test('a file over the size limit, without reading it', () => {
     writeFileSync(join(workspace, 'huge'), '')
     truncateSync(join(workspace, 'huge'), 2 ** 42)
     expect(() => read('huge')).toThrow(`huge is larger than ${MAX} bytes`)
@@ -163,13 +163,13 @@ describe('what is no plain file is refused:', () => {
     expect(read('whole')).toHaveLength(MAX)
   })
 
-  test('what is not there', () => {
+  test('a missing file', () => {
     expect(() => read('nothing')).toThrow('nothing does not exist')
     expect(() => read('no/such/path')).toThrow('no/such/path does not exist')
   })
 })
 
-describe('a link that takes the place of a file after the look', () => {
+describe('a symlink that replaces a file after the check', () => {
   const swapAt = (step: string): void => {
     let isDone = false
     withFaults(({ point }) => {
@@ -186,14 +186,14 @@ describe('a link that takes the place of a file after the look', () => {
     expect(() => read('inside')).toThrow('ELOOP')
   })
 
-  test('is not written through: the file takes its place', () => {
+  test('is not written through: the new file replaces it', () => {
     swapAt('workspace.write.open')
     writeWorkspaceFile(workspace, 'inside', 'changed')
     expect(readFileSync(join(outside, 'secret'), 'utf8')).toBe('secret')
     expect(read('inside')).toBe('changed')
   })
 
-  test('or a FIFO, is not waited for', () => {
+  test('or a FIFO in its place does not block', () => {
     withFaults(({ point }) => {
       if (point !== 'workspace.open') return undefined
       rmSync(join(workspace, 'inside'))
@@ -204,7 +204,7 @@ describe('a link that takes the place of a file after the look', () => {
   })
 })
 
-test('a new file has the mode that the umask says, and one that is there keeps its own', () => {
+test('a new workspace file follows the umask, and an existing one keeps its mode', () => {
   const before = process.umask(0o027)
   try {
     writeWorkspaceFile(workspace, 'new', 'x')

@@ -7,7 +7,7 @@ import { AgentPaths } from '../../src/storage/paths.js'
 import { operationsOf, unsyncedAfter } from '../support/operations.js'
 import { tempDirectory } from '../support/temp.js'
 
-test('what takes the place of a damaged log is on disk, its snapshot too: beside the old one records would be missing', () => {
+test('a log that replaces a damaged one is durable on return, and so is its snapshot', () => {
   const agent = new AgentPaths(join(tempDirectory(), 'agent'))
   mkdirSync(agent.root)
   const operations = operationsOf(() => replaceLog(agent, Buffer.from('log'), { snapshot: 1 }))
@@ -15,7 +15,7 @@ test('what takes the place of a damaged log is on disk, its snapshot too: beside
   expect(readFileSync(agent.snapshot)).toEqual(frame({ snapshot: 1 }))
 })
 
-test('its name is on disk before the snapshot is replaced: one that knows more than the log is damage', () => {
+test('the name of a replacement log is durable before its snapshot is replaced', () => {
   const agent = new AgentPaths(join(tempDirectory(), 'agent'))
   mkdirSync(agent.root)
   const operations = operationsOf(() => replaceLog(agent, Buffer.from('log'), { snapshot: 1 }))

@@ -60,8 +60,8 @@ async function isFree(path: string): Promise<boolean> {
   return lease !== undefined
 }
 
-describe('birth', () => {
-  test('makes a whole agent, marked, and held by who made it', async () => {
+describe('creating an agent', () => {
+  test('makes a whole agent, marked and locked by its creator', async () => {
     const paths = newHome()
     const birth = newBirth()
     const lease = await createAgent(paths, system, birth)
@@ -73,7 +73,7 @@ describe('birth', () => {
     expect(await isFree(paths.agent(birth.agentId).lock)).toBe(true)
   })
 
-  test('is one rename, behind which only the sync of its directory comes', async () => {
+  test('is one rename, followed only by the fsync of its directory', async () => {
     const paths = newHome()
     const birth = newBirth()
     const operations = recordOperations()
@@ -81,7 +81,7 @@ describe('birth', () => {
     clearFaults()
     const { root } = paths.agent(birth.agentId)
     const touching = operations.filter(({ path, to }) => (to ?? path).startsWith(root))
-    // The holder in the lock file is for people.
+    // The holder's entry in the lock file is only for people.
     expect(touching.filter(({ point }) => point !== 'lock.holder')).toMatchObject([
       { name: 'rename', to: root },
     ])
@@ -90,7 +90,7 @@ describe('birth', () => {
     await lease.release()
   })
 
-  test('has synced all but what can be lost when it returns: its lock, its snapshot, its marker, and that it has no children yet', async () => {
+  test('syncs everything except the lock, snapshot, marker and empty index of children', async () => {
     const paths = newHome()
     const birth = newBirth()
     const operations = recordOperations()
@@ -100,7 +100,7 @@ describe('birth', () => {
     expect(unsyncedAfter(operations).sort()).toEqual(
       [agent.lock, agent.snapshot, paths.marker(birth.agentId), agent.childNames().complete].sort(),
     )
-    // What the first batch names, and the batch itself, were on disk before the agent had its name.
+    // The first batch and its blobs were on disk before the agent got its name.
     const rename = operations.findIndex(({ point }) => point === 'spawn.rename')
     const before = unsyncedAfter(operations.slice(0, rename))
     expect(before.filter((path) => /events\.jsonl|blobs|inbox|requests/.test(path))).toEqual([])
@@ -108,7 +108,7 @@ describe('birth', () => {
   })
 
   test.each(['once', 'from then on'] as const)(
-    'leaves no agent or a whole one, whichever step fails (%s), and its lock is free',
+    'leaves no agent or a whole one with a free lock after any failed step (%s)',
     async (howOften) => {
       const rehearsal = newHome()
       const operations = recordOperations()
@@ -122,7 +122,7 @@ describe('birth', () => {
         clearFaults()
         const agent = paths.agent(birth.agentId)
         if (lease instanceof SubstratError) {
-          // A temp that cannot be unlinked is no failure; the sync behind it, which fails then, is.
+          // A temporary file that cannot be unlinked is not a failure. The following sync fails, which is one.
           const isSyncFailure = isSync(step) || step.point === 'blob.create.unlink'
           expect(lease.code).toBe(isSyncFailure ? 'SYNC_FAILED' : 'STORAGE_FAILED')
           if (existsSync(agent.root)) expect(step.point).toBe('spawn.sync_agents')
@@ -131,7 +131,7 @@ describe('birth', () => {
             expect(readdirSync(paths.agents)).toEqual([])
           }
         } else {
-          // The holder in the lock file is for people, and a temp that stays is swept.
+          // The holder's entry is only for people, and a sweep removes a remaining temporary file.
           expect(['lock.holder', 'blob.create.unlink']).toContain(step.point)
           await (lease as { release(): Promise<void> }).release()
         }
@@ -139,7 +139,7 @@ describe('birth', () => {
           if (step.point !== 'blob.create.unlink') expectWhole(paths, birth)
           expect(await isFree(agent.lock)).toBe(true)
         }
-        // What could not be removed goes with the next sweep.
+        // The next sweep removes the rest.
         sweepStaging(paths, system)
         expect(readdirSync(paths.agents).filter((name) => name !== birth.agentId)).toEqual([])
       }
@@ -147,7 +147,7 @@ describe('birth', () => {
     },
   )
 
-  test('says who failed first where the staging directory cannot be removed either', async () => {
+  test('reports the first failure even if the staging directory cannot be removed', async () => {
     const paths = newHome()
     withFaults(
       failing('EIO', ({ point }) => ['spawn.log.fsync', 'spawn.remove', 'marker.unlink'].includes(point)),
@@ -157,7 +157,7 @@ describe('birth', () => {
 })
 
 describe('the sweep of staging directories', () => {
-  /** Runs `during` at that step of a birth. */
+  /** Runs `during` at that step of a creation. */
   async function duringBirth(
     point: string,
     during: (paths: HomePaths, birth: NewAgentFiles) => void,
@@ -188,19 +188,19 @@ describe('the sweep of staging directories', () => {
     'spawn.sync_directory',
     'spawn.rename',
     'spawn.sync_agents',
-  ])('leaves the staging directory of a living spawn alone, at %s too', async (point) => {
+  ])('leaves the staging directory of a living spawn alone at %s', async (point) => {
     await duringBirth(point, (paths) => {
-      // Before it is locked nothing says that it has a spawn: it is made again.
+      // Before it is locked, nothing shows that its spawn lives. The spawn makes it again.
       expect(sweepStaging(paths, system)).toBe(point === 'lock.open' ? 1 : 0)
     })
   })
 
-  test('waits for none, and removes nothing, where a spawn names its lock between two looks', async () => {
+  test('neither waits nor removes anything if a spawn names its lock between two checks', async () => {
     await duringBirth('marker.create', (paths, birth) => {
       const staging = paths.spawning(birth.agentId)
       renameSync(staging.lock, `${staging.lock}.hidden`)
       let looks = 0
-      // The nested look is the sweep's: the lock has its name again before the second one.
+      // The sweep checks here, and the lock gets its name back before the sweep's second check.
       withFaults(({ point }) => {
         if (point === 'sweep.stat' && looks++ === 0) renameSync(`${staging.lock}.hidden`, staging.lock)
         return undefined
@@ -210,7 +210,7 @@ describe('the sweep of staging directories', () => {
     })
   })
 
-  test("never sees a lock file by its name before it is locked: it would take it for a dead spawn's", async () => {
+  test('never finds an unlocked lock file of a living spawn under its final name', async () => {
     await duringBirth('spawn.lock', (paths, birth) => {
       const staging = paths.spawning(birth.agentId)
       expect(existsSync(staging.lock)).toBe(false)
@@ -218,7 +218,7 @@ describe('the sweep of staging directories', () => {
     })
   })
 
-  test('removes what a dead spawn has left, with all that is in it', () => {
+  test('removes the staging directory of a dead spawn with its content', () => {
     const paths = newHome()
     const staging = paths.spawning(randomUUID())
     mkdirSync(staging.root)
@@ -228,7 +228,7 @@ describe('the sweep of staging directories', () => {
     expect(readdirSync(paths.agents)).toEqual([])
   })
 
-  test('removes one that died before its lock had its name, however young it is', () => {
+  test('removes at once a directory whose spawn died before it named its lock', () => {
     const paths = newHome()
     const staging = paths.spawning(randomUUID())
     mkdirSync(staging.root)
@@ -237,7 +237,7 @@ describe('the sweep of staging directories', () => {
     expect(readdirSync(paths.agents)).toEqual([])
   })
 
-  test('touches no agent, and no file that is not a staging directory', () => {
+  test('touches no agent and no other file', () => {
     const paths = newHome()
     mkdirSync(paths.agent(randomUUID()).root)
     mkdirSync(join(paths.agents, 'notes'))
@@ -246,7 +246,7 @@ describe('the sweep of staging directories', () => {
     expect(readdirSync(paths.agents)).toEqual(before)
   })
 
-  test('does no harm to another sweep that has removed the staging directory since it was listed', () => {
+  test('tolerates another sweep that removes the staging directory after the listing', () => {
     const paths = newHome()
     const staging = paths.spawning(randomUUID())
     mkdirSync(staging.root)

@@ -40,7 +40,7 @@ function newPaths(...below: string[]): HomePaths {
 const NAMES = ['agents', 'boots', 'home.json', 'operator', 'roots', 'slots', 'unclean']
 
 describe('a home', () => {
-  test('is made by the first command, with all of its directories, for its owner only', () => {
+  test('is created by the first command, with all its directories, for its owner only', () => {
     const paths = newPaths()
     const facts = makeHome(paths, kind)
     expect(facts).toMatchObject({ format: FORMAT, lock: 'ofd' })
@@ -54,7 +54,7 @@ describe('a home', () => {
     expect(statSync(paths.root).mode & 0o777).toBe(0o700)
   })
 
-  test('is only opened by the commands after that, which write and sync nothing', () => {
+  test('is only opened by later commands, which write and fsync nothing', () => {
     const paths = newPaths()
     const facts = makeHome(paths, kind)
     const operations = operationsOf(() => expect(makeHome(paths, () => 'flock')).toEqual(facts))
@@ -62,7 +62,7 @@ describe('a home', () => {
     expect(readHome(paths)).toEqual(facts)
   })
 
-  test('is not made by reading', () => {
+  test('is not created by a reader', () => {
     const paths = newPaths()
     expect(readHome(paths)).toBeUndefined()
     mkdirSync(paths.root)
@@ -70,14 +70,14 @@ describe('a home', () => {
     expect(readdirSync(paths.root)).toEqual([])
   })
 
-  test('has boots/ made last, when every other name in it, and above it, is synced', () => {
+  test('gets boots/ last, after every other name in and above it is fsynced', () => {
     const paths = newPaths('some', 'where')
     const operations = operationsOf(() => makeHome(paths, kind))
     const ready = operations.findIndex(({ point }) => point === 'home.ready')
     expect(operations[ready]).toMatchObject({ name: 'mkdir', path: paths.boots })
     expect(operations.slice(ready + 1).filter(({ name }) => name !== 'read' && name !== 'open')).toEqual([])
     expect(unsyncedAfter(operations.slice(0, ready))).toEqual([])
-    // What the model above relies on: it saw the home and the two directories above it come into being.
+    // The check above relies on this: it recorded the creation of the home and of the two directories above it.
     const made = operations
       .filter(({ name, wasThere }) => name === 'mkdir' && !wasThere)
       .map(({ path }) => path)
@@ -86,7 +86,7 @@ describe('a home', () => {
     )
   })
 
-  test('that was restored without its empty directories gets them again', () => {
+  test('that was restored without its empty directories gets them back', () => {
     const paths = newPaths()
     const facts = makeHome(paths, kind)
     for (const directory of [paths.unclean, paths.slots]) rmSync(directory, { recursive: true })
@@ -94,7 +94,7 @@ describe('a home', () => {
     expect(readdirSync(paths.root).sort()).toEqual(NAMES)
   })
 
-  test('whose maker died half-way is finished by the next command, which syncs the names that it finds', () => {
+  test('is completed by the next command after its creator died midway, with existing names fsynced', () => {
     const rehearsal = newPaths()
     const steps = operationsOf(() => makeHome(rehearsal, kind))
     for (const howOften of ['once', 'from then on'] as const) {
@@ -129,7 +129,7 @@ describe('a home', () => {
     expect(steps.length).toBeGreaterThan(20)
   })
 
-  test('is one home where several first commands race to make it', async () => {
+  test('is one home even if several first commands race to create it', async () => {
     const children = await Promise.all(Array.from({ length: 4 }, () => Child.start()))
     const directory = tempDirectory()
     for (let round = 0; round < 15; round++) {
@@ -142,7 +142,7 @@ describe('a home', () => {
     await Promise.all(children.map((child) => child.kill()))
   })
 
-  test('that has agents but lost its index is not called complete', () => {
+  test('that has agents but lost its index does not get a complete index', () => {
     const paths = newPaths()
     makeHome(paths, kind)
     mkdirSync(paths.agent('0b9f3c0e-7a3e-4c55-9d6e-1d8a4f8f2a11').root)
@@ -151,7 +151,7 @@ describe('a home', () => {
     expect(readdirSync(paths.roots)).toEqual([])
   })
 
-  test('may be reached through a link of its owner', () => {
+  test('may be a symlink', () => {
     const paths = newPaths()
     const facts = makeHome(paths, kind)
     const link = join(dirname(paths.root), 'link')
@@ -162,8 +162,8 @@ describe('a home', () => {
   })
 })
 
-describe('what cannot be a home', () => {
-  test('is a file, or is below one', () => {
+describe('a directory that cannot be a home', () => {
+  test('is a file or below one', () => {
     const paths = newPaths()
     writeFileSync(paths.root, 'precious')
     for (const act of [() => readHome(paths), () => makeHome(paths, kind)])
@@ -186,7 +186,7 @@ describe('what cannot be a home', () => {
   })
 
   test.skipIf(!isRoot)(
-    'belongs to another user (needs root): it may be read, and nothing is made in it',
+    'belongs to another user: commands may read it but create nothing (needs root)',
     () => {
       const paths = newPaths()
       makeHome(paths, kind)
@@ -208,7 +208,7 @@ describe('what cannot be a home', () => {
     },
   )
 
-  test('may not be written in', async () => {
+  test('is not writable', async () => {
     const directory = tempDirectory()
     chmodSync(directory, 0o755)
     const root = join(directory, 'home')
@@ -227,7 +227,7 @@ describe('what cannot be a home', () => {
     await child.kill()
   })
 
-  test('is on a file system that is read-only', () => {
+  test('is on a read-only file system', () => {
     withFaults(failing('EROFS', ({ name }) => name === 'mkdir'))
     expect(() => makeHome(newPaths(), kind)).toThrow(
       expect.objectContaining({
@@ -254,7 +254,7 @@ describe('what cannot be a home', () => {
     expect(readFileSync(paths.homeFile)).toEqual(bytes)
   })
 
-  test('has a kind of lock that nobody knows', () => {
+  test('has an unknown lock kind', () => {
     const paths = newPaths()
     writeFileSync(paths.homeFile, frame({ ...makeHome(paths, kind), lock: 'hope' }))
     expect(() => makeHome(paths, kind)).toThrow(
@@ -265,7 +265,7 @@ describe('what cannot be a home', () => {
     )
   })
 
-  test('has a home.json that is damaged: it is named, and never made anew', () => {
+  test('has a damaged home.json, which the error names and no command recreates', () => {
     const paths = newPaths()
     makeHome(paths, kind)
     const whole = readFileSync(paths.homeFile)
@@ -280,7 +280,7 @@ describe('what cannot be a home', () => {
   })
 })
 
-test('agents without a home.json are not hidden: readers say that it is missing, and the next writer makes it again', async () => {
+test('without home.json, readers report it missing and the next writer recreates it', async () => {
   const store = tempStore()
   const id = await newAgent(store, { name: 'a' })
   rmSync(join(store.root, 'home.json'))

@@ -1,4 +1,4 @@
-/** What a server prints, and whether it does: looked at by processes that have not its agent's lock. */
+/** Processes without the agent's lock check whether a kept server still prints. */
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { expect, test } from 'vitest'
@@ -7,14 +7,14 @@ import { chooseLockKind, tryKernelLock } from '../../src/storage/locks/kernel-lo
 import { withFaults } from '../support/faults.js'
 import { tempStore } from '../support/temp.js'
 
-test('who looks whether it prints is in nobody’s way where it is just begun, or gone', () => {
+test('checking whether a kept server prints does not block its start or its removal', () => {
   const store = tempStore()
   const looks: (io.OpenFile | undefined)[] = []
   const agentId = '00000000-0000-4000-8000-000000000001'
   withFaults(({ point, name, path }) => {
     if (point !== 'server.output' || name !== 'open' || looks.length === 2) return undefined
     mkdirSync(dirname(path), { recursive: true })
-    // In the moment between its making and its lock.
+    // Between the creation of the file and its lock.
     io.close(io.open('test', path, 'append'))
     looks.push(tryKernelLock(chooseLockKind(), path, 'shared'))
     return undefined

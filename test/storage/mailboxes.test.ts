@@ -40,7 +40,7 @@ beforeEach(async () => {
 describe.each(['an agent', 'the operator'])('the inbox of %s', (whose) => {
   const to = (): string => (whose === 'an agent' ? agent : OPERATOR)
 
-  test('has a message whole and on disk when it is put, once by its id', () => {
+  test('has a message whole and durable after put, once per id', () => {
     const id = randomUUID()
     const operations = operationsOf(() => expect(mail.put(to(), id, MESSAGE)).toBe(true))
     expect(unsyncedAfter(operations)).toEqual([])
@@ -50,7 +50,7 @@ describe.each(['an agent', 'the operator'])('the inbox of %s', (whose) => {
     expect(readFileSync(mail.pathOf(to(), id))).toEqual(BYTES)
   })
 
-  test('has no message, or a whole one, whichever step fails', () => {
+  test('has no message or a whole one after any failed step', () => {
     const steps = operationsOf(() => mail.put(to(), randomUUID(), MESSAGE)).length
     expect(steps).toBeGreaterThan(5)
     for (let step = 0; step < steps; step++) {
@@ -68,7 +68,7 @@ describe.each(['an agent', 'the operator'])('the inbox of %s', (whose) => {
     }
   })
 
-  test('lists what is named like a message alone', () => {
+  test('lists only files with the name of a message', () => {
     const id = randomUUID()
     mail.put(to(), id, MESSAGE)
     const directory = dirname(mail.pathOf(to(), id))
@@ -82,7 +82,7 @@ describe.each(['an agent', 'the operator'])('the inbox of %s', (whose) => {
     expect(mail.ids(to())).toEqual([id])
   })
 
-  test('takes a message away once', () => {
+  test('removes a message once', () => {
     const id = randomUUID()
     mail.put(to(), id, MESSAGE)
     expect(mail.remove(to(), id)).toBe(true)
@@ -90,7 +90,7 @@ describe.each(['an agent', 'the operator'])('the inbox of %s', (whose) => {
     expect(mail.read(to(), id)).toBeUndefined()
   })
 
-  test('is empty where it was deleted by hand, and made again by the next message', () => {
+  test('is empty if a person deleted it, and the next message recreates it', () => {
     const id = randomUUID()
     mail.put(to(), id, MESSAGE)
     rmSync(dirname(mail.pathOf(to(), id)), { recursive: true })
@@ -102,14 +102,14 @@ describe.each(['an agent', 'the operator'])('the inbox of %s', (whose) => {
     expect(mail.ids(to())).toEqual([id])
   })
 
-  test('does not read what is larger than any message', () => {
+  test('does not read a file larger than any message', () => {
     const id = randomUUID()
     mail.put(to(), id, MESSAGE)
     truncateSync(mail.pathOf(to(), id), limits.mailFileBytesMax + 1)
     expect(mail.read(to(), id)).toHaveProperty('damage')
   })
 
-  test('does not read what is no file', () => {
+  test('does not read a directory or another special file', () => {
     const [directory, pipe] = [randomUUID(), randomUUID()]
     mail.put(to(), directory, MESSAGE)
     rmSync(mail.pathOf(to(), directory))
@@ -118,7 +118,7 @@ describe.each(['an agent', 'the operator'])('the inbox of %s', (whose) => {
     for (const id of [directory, pipe]) expect(mail.read(to(), id)).toHaveProperty('damage')
   })
 
-  test('takes no id that could lead elsewhere', () => {
+  test('refuses an id that could lead out of the inbox', () => {
     for (const id of ['../../etc/passwd', '', 'x', `${randomUUID()}/..`]) {
       expect(() => mail.put(to(), id, MESSAGE), id).toThrow()
       expect(() => mail.read(to(), id), id).toThrow()
@@ -126,7 +126,7 @@ describe.each(['an agent', 'the operator'])('the inbox of %s', (whose) => {
   })
 })
 
-test('what is no message is kept beside the messages, on disk, and is none of them', () => {
+test('a damaged message set aside is durable beside the messages and not listed as one', () => {
   const id = randomUUID()
   mail.put(OPERATOR, id, MESSAGE)
   let aside = ''
@@ -137,8 +137,8 @@ test('what is no message is kept beside the messages, on disk, and is none of th
   expect([mail.ids(OPERATOR), readFileSync(aside)]).toEqual([[], BYTES])
 })
 
-describe('what the operator has taken', () => {
-  test('is aside, on disk, and not put again', () => {
+describe('a message that the operator took', () => {
+  test('is durable in taken/ and not delivered again', () => {
     const id = randomUUID()
     mail.put(OPERATOR, id, MESSAGE)
     const operations = operationsOf(() => mail.take(id))
@@ -149,7 +149,7 @@ describe('what the operator has taken', () => {
     expect(mail.ids(OPERATOR)).toEqual([])
   })
 
-  test('may be taken twice, also by two at once', () => {
+  test('may be taken twice', () => {
     const id = randomUUID()
     mail.put(OPERATOR, id, MESSAGE)
     mail.take(id)
@@ -158,7 +158,7 @@ describe('what the operator has taken', () => {
     expect(readdirSync(paths.operatorTaken)).toHaveLength(1)
   })
 
-  test('is in the inbox or aside, whichever step of the taking fails', () => {
+  test('is in the inbox or in taken/ after any failed step', () => {
     const steps = operationsOf(() => mail.take(randomUUID())).length
     for (let step = 0; step < steps; step++) {
       const id = randomUUID()
@@ -176,7 +176,7 @@ describe('what the operator has taken', () => {
     }
   })
 
-  test('is forgotten when it is old; only counted, where nothing is to be done', () => {
+  test('is forgotten once it is old, and only counted in a dry run', () => {
     const [old, young] = [randomUUID(), randomUUID()]
     for (const id of [old, young]) {
       mail.put(OPERATOR, id, MESSAGE)
@@ -193,7 +193,7 @@ describe('what the operator has taken', () => {
     expect(readdirSync(paths.operatorTaken).sort()).toEqual([`${young}.json`, 'notes.txt'].sort())
   })
 
-  test('is nothing, where nothing was taken yet', () => {
+  test('counts as zero before the operator takes any', () => {
     expect(mail.forgetTaken(Date.now(), false)).toBe(0)
   })
 })

@@ -25,7 +25,7 @@ function newInbox(): string {
 }
 
 describe('a message', () => {
-  test('is durable, with its name, when it is stored; also where its inbox was deleted by hand', () => {
+  test('and its name are durable once stored, even if a person deleted the inbox', () => {
     const inbox = newInbox()
     const id = randomUUID()
     expect(unsyncedAfter(operationsOf(() => putMessage(join(inbox, `${id}.json`), BYTES)))).toEqual([])
@@ -36,7 +36,7 @@ describe('a message', () => {
     expect(messageIdsIn(inbox)).toEqual([id])
   })
 
-  test('of an id that is stored already is not stored twice, and the stored one is synced again', () => {
+  test('with a known id is not stored twice, and the stored one is fsynced again', () => {
     const path = join(newInbox(), `${randomUUID()}.json`)
     expect(putMessage(path, BYTES)).toBe(true)
     const operations = operationsOf(() => expect(putMessage(path, Buffer.from('other'))).toBe(false))
@@ -44,7 +44,7 @@ describe('a message', () => {
     expect(readFileSync(path)).toEqual(BYTES)
   })
 
-  test('is there whole or not at all, whichever step fails', () => {
+  test('exists whole or not at all after any failed step', () => {
     const steps = operationsOf(() => putMessage(join(newInbox(), `${randomUUID()}.json`), BYTES))
     for (let index = 0; index < steps.length; index++) {
       const inbox = newInbox()
@@ -55,14 +55,14 @@ describe('a message', () => {
       } catch {}
       clearFaults()
       for (const id of messageIdsIn(inbox)) expect(readMessage(join(inbox, `${id}.json`))).toEqual(BYTES)
-      // The sender who was refused, or died, sends the same again.
+      // A sender that failed or died sends the same message again.
       putMessage(path, BYTES)
       expect(messageIdsIn(inbox)).toHaveLength(1)
     }
     expect(steps.length).toBeGreaterThan(5)
   })
 
-  test('is unlinked at once, and its removal durable with the next sync of the inbox', () => {
+  test('is unlinked at once, and its removal is durable after the next fsync of the inbox', () => {
     const inbox = newInbox()
     const path = join(inbox, `${randomUUID()}.json`)
     putMessage(path, BYTES)
@@ -75,11 +75,11 @@ describe('a message', () => {
 })
 
 describe('an inbox', () => {
-  test('that is not there is empty', () => {
+  test('that does not exist is empty', () => {
     expect(messageIdsIn(join(tempDirectory(), 'inbox'))).toEqual([])
   })
 
-  test('holds nothing but what has the name of a message', () => {
+  test('holds only files with the name of a message', () => {
     const inbox = newInbox()
     const id = randomUUID()
     for (const name of [`${id}.json`, `${id}.json.12-1abc.tmp`, `${id}`, 'notes.json', `.${id}.json`])
@@ -89,7 +89,7 @@ describe('an inbox', () => {
 })
 
 describe('the sweep', () => {
-  test('removes temps that are old where their writers are not known, and nothing that is young or is no temp', () => {
+  test('removes only old temporary files of unknown writers', () => {
     const directory = tempDirectory()
     const now = Date.now()
     for (const [name, ageMs] of [
@@ -107,16 +107,13 @@ describe('the sweep', () => {
     expect(sweepLeftovers(directory)).toBe(1)
   })
 
-  test('keeps the temp of a writer that lives, whatever the clock says, and takes that of a dead one at once', () => {
+  test("keeps the temporary file of a living writer at any clock time, and removes a dead one's at once", () => {
     const directory = tempDirectory()
     const alive = temporaryName(join(directory, 'a.json'))
     const { kernel_boot_id, start_time } = ownIdentity()
     const dead = {
-      'another start of its pid': alive.replace(
-        start_time.toString(36),
-        start_time.toString(36).replace(/./g, '0'),
-      ),
-      'another start of the kernel': alive.replace(kernel_boot_id.slice(0, 8), '00000000'),
+      'a reused pid': alive.replace(start_time.toString(36), start_time.toString(36).replace(/./g, '0')),
+      'another kernel boot': alive.replace(kernel_boot_id.slice(0, 8), '00000000'),
       'no such pid': alive.replace(`.${process.pid}-`, '.4194999-'),
     }
     for (const path of [alive, ...Object.values(dead)]) writeFileSync(path, '')
@@ -126,7 +123,7 @@ describe('the sweep', () => {
     expect(readdirSync(directory)).toEqual([basename(alive)])
   })
 
-  test('goes by age where the writer is in another pid namespace', () => {
+  test('judges by age if the writer is in another pid namespace', () => {
     const directory = tempDirectory()
     const namespace = Number(ownIdentity().pid_namespace).toString(36)
     const foreign = temporaryName(join(directory, 'a.json')).replace(namespace, '0'.repeat(namespace.length))

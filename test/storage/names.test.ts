@@ -16,7 +16,7 @@ function newIndex(): { index: NameIndex; paths: NameIndexPaths } {
 }
 
 describe('the index of names', () => {
-  test('finds a name in any case and composition, and nothing else', () => {
+  test('finds a name in any case and Unicode composition, and no other name', () => {
     const { index } = newIndex()
     const id = randomUUID()
     index.reserve('Éclair', id)
@@ -24,14 +24,14 @@ describe('the index of names', () => {
     expect(index.lookUp('eclair')).toBeUndefined()
   })
 
-  test('has a name on disk, with its directory, when it is reserved', () => {
+  test('has a name and its directory durable once reserved', () => {
     const { index, paths } = newIndex()
     const operations = operationsOf(() => index.reserve('build', randomUUID()))
     expect(unsyncedAfter(operations)).toEqual([])
     expect(operations.at(-1)).toMatchObject({ name: 'sync_directory', path: paths.directory })
   })
 
-  test('leaves a name with the agent that had it or with the new one, whichever step fails', () => {
+  test('leaves a name with the old agent or the new one after any failed step', () => {
     const ids = [randomUUID(), randomUUID()] as const
     const reserveTwice = (): NameIndex => {
       const { index } = newIndex()
@@ -54,7 +54,7 @@ describe('the index of names', () => {
     expect(refused).toBeGreaterThan(4)
   })
 
-  test('treats an entry that is damaged as one that is missing, but says that this means nothing', () => {
+  test('treats a damaged entry as missing, but does not trust the miss', () => {
     const { index, paths } = newIndex()
     index.reserve('build', randomUUID())
     const whole = readFileSync(paths.entry('build'))
@@ -70,7 +70,7 @@ describe('the index of names', () => {
     expect(index.isMissTrusted('build')).toBe(true)
   })
 
-  test('of a new home is complete, and of one that was deleted is not until it is said to be', async () => {
+  test('is complete in a new home; a deleted one is not until it is marked so', async () => {
     const { index, paths } = newIndex()
     expect(index.isComplete).toBe(true)
     rmSync(paths.directory, { recursive: true })
@@ -85,7 +85,7 @@ describe('the index of names', () => {
     await lease.release()
   })
 
-  test('has a lock of its own, and one holder of it', async () => {
+  test('has its own lock with one holder', async () => {
     const { index, paths } = newIndex()
     const lease = await index.lock('test')
     expect(await tryLease(system, paths.lock, 'other')).toBeUndefined()

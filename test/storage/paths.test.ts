@@ -30,12 +30,12 @@ const TRAVERSING = [
   '/',
 ]
 
-/** Every way in which a word from outside becomes part of a path. */
+/** Every function through which outside text becomes part of a path. */
 const WAYS: [name: string, build: (word: string) => string][] = [
   ['agent', (word) => home.agent(word).root],
-  ['cradle', (word) => home.spawning(word).root],
+  ['staging directory', (word) => home.spawning(word).root],
   ['marker', (word) => home.marker(word)],
-  ['marker that closes', (word) => home.closingMarker(word)],
+  ['closing marker', (word) => home.closingMarker(word)],
   ['message', (word) => home.agent(id).mail(word)],
   ['request', (word) => home.agent(id).request(word, 'suspend')],
   ['blob', (word) => home.agent(id).blob(word)],
@@ -44,7 +44,7 @@ const WAYS: [name: string, build: (word: string) => string][] = [
 ]
 
 describe('a path', () => {
-  test.each(WAYS)('of a %s takes no word that walks out of its directory', (_, build) => {
+  test.each(WAYS)('to a %s refuses text that leads out of its directory', (_, build) => {
     const words = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom(...TRAVERSING),
@@ -73,7 +73,7 @@ describe('a path', () => {
       expect(() => build(word)).toThrow()
   })
 
-  test('of a name in an index is a hash, whatever the name', () => {
+  test('to an index entry is a hash of any name', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (name) => {
         expect(home.rootNames().entry(name)).toMatch(/^\/home\/roots\/[0-9a-f]{64}$/)
@@ -81,7 +81,7 @@ describe('a path', () => {
     )
   })
 
-  test('is the one in docs/format.md', () => {
+  test('matches docs/format.md', () => {
     const agent = home.agent(id)
     const request = randomUUID()
     expect([
@@ -117,7 +117,7 @@ describe('a path', () => {
 describe('a name on disk', () => {
   const other = ['', '.', id.slice(1), `${id}x`, `x${id}`, id.toUpperCase(), '-'.repeat(36), `${id}.tmp`]
 
-  test('is parsed back into what it was built from', () => {
+  test('parses back into its parts', () => {
     expect(isUuid(id)).toBe(true)
     expect(parseAgentDirectory(id)).toBe(id)
     expect(parseMarker(id)).toBe(id)
@@ -127,7 +127,7 @@ describe('a name on disk', () => {
     expect(isSpawnLeftover(`.spawn-${id}`)).toBe(true)
   })
 
-  test.each(other)('that is %j is nothing of ours', (name) => {
+  test.each(other)('is not recognized in %j', (name) => {
     expect(isUuid(name)).toBe(false)
     expect(parseAgentDirectory(name)).toBeUndefined()
     expect(parseMarker(name)).toBeUndefined()
@@ -135,13 +135,13 @@ describe('a name on disk', () => {
     expect(parseRequestFile(`${name}.suspend`)).toBeUndefined()
   })
 
-  test('of a cradle is never that of an agent', () => {
+  test('for a staging directory is never parsed as an agent', () => {
     expect(parseAgentDirectory(`.spawn-${id}`)).toBeUndefined()
     expect(parseRequestFile(`${id}.erase`)).toBeUndefined()
   })
 })
 
-describe('names of agents', () => {
+describe('agent names', () => {
   test.each([
     ['Build', 'build'],
     ['ÉCLAIR', 'e\u0301clair'],
@@ -151,7 +151,7 @@ describe('names of agents', () => {
     expect(home.rootNames().entry(a)).toBe(home.rootNames().entry(b))
   })
 
-  test('that differ are not one', () => {
+  test('that differ have different entries', () => {
     expect(foldName('build')).not.toBe(foldName('build2'))
     expect(foldName('e')).not.toBe(foldName('é'))
   })

@@ -34,7 +34,7 @@ async function restingAgent(store: FileStore, name: string | null = null): Promi
   return session.id
 }
 
-/** An agent whose writer died after one turn had begun: the snapshot is that of its birth. */
+/** An agent whose writer died after its first turn began. The snapshot is from its creation. */
 async function interruptedAgent(store: FileStore): Promise<string> {
   const session = await newSession(store)
   session.append(beginning(session, randomUUID(), 'a prompt'))
@@ -42,7 +42,7 @@ async function interruptedAgent(store: FileStore): Promise<string> {
   return session.id
 }
 
-/** What a power cut could take behind it, as paths in the home. */
+/** Paths in the home that a power cut after `act` could still lose. */
 async function lostOf(store: FileStore, act: () => unknown): Promise<string[]> {
   const operations = recordOperations()
   await act()
@@ -77,7 +77,7 @@ describe('1: nothing is acknowledged before it is on disk', () => {
     expect(lost.filter((path) => !['lock', 'unclean'].some((part) => path.includes(part)))).toEqual([])
   })
 
-  test('an agent: only its lock, its snapshot, its marker and that it has no children may be lost', async () => {
+  test('an agent: only its lock, snapshot, marker and empty index of children may be lost', async () => {
     const store = tempStore()
     const lost = await lostOf(store, async () => (await newSession(store)).abandon())
     expect(lost.map((path) => path.replace(/[0-9a-f-]{36}/, 'ID')).sort()).toEqual([
@@ -88,7 +88,7 @@ describe('1: nothing is acknowledged before it is on disk', () => {
     ])
   })
 
-  test('what is read without the lock and told is synced first, where no snapshot says that it is', async () => {
+  test('records read without the lock are fsynced first, unless the snapshot covers them', async () => {
     const store = tempStore()
     const id = await interruptedAgent(store)
     const synced = operationsOf(() => openDurable(store, id)).filter(({ name }) => name === 'fdatasync')
@@ -99,12 +99,12 @@ describe('1: nothing is acknowledged before it is on disk', () => {
   })
 })
 
-describe('3: who relies on a name syncs its directory first', () => {
-  test('also where another process made the name and may have died before it synced', async () => {
+describe('3: a process that relies on a name fsyncs its directory first', () => {
+  test('even if the process that made the name died before its fsync', async () => {
     const store = tempStore()
     const id = await restingAgent(store)
     const message = randomUUID()
-    // What the dead process has left: a name, not synced.
+    // The dead process left a name without an fsync.
     store.writeBlob(id, frame(MAIL))
     writeFileSync(store.mail.pathOf(id, message), frame(MAIL))
     const synced = operationsOf(() => {
@@ -120,8 +120,8 @@ describe('3: who relies on a name syncs its directory first', () => {
   })
 })
 
-describe('3: who relies on an agent whose spawn died before its name was on disk', () => {
-  test('syncs the name before anything is appended or stored', async () => {
+describe('3: a process that relies on an agent whose spawn died before its name was on disk', () => {
+  test('fsyncs the name before anything is appended or stored', async () => {
     const store = tempStore()
     withFaults(failing('EIO', ({ point }) => point === 'spawn.sync_agents'))
     await newSession(store).catch(() => undefined)
@@ -139,15 +139,15 @@ describe('3: who relies on an agent whose spawn died before its name was on disk
     clearFaults()
     expect(opened.some(isOfAgents)).toBe(true)
     await session.close(() => false)
-    // Who finds no marker knows that somebody has done so.
+    // A missing marker means that another process has fsynced the name.
     const again = recordOperations()
     await (await reopen(store, id)).abandon()
     expect(again.some(isOfAgents)).toBe(false)
   })
 })
 
-describe('4: there is never an append while an earlier batch is unsynced', () => {
-  test('the next opener rewrites what the killed writer left and syncs it before anything else', async () => {
+describe('4: no append follows an unsynced batch', () => {
+  test('the next writer first rewrites and fsyncs the batch of a killed writer', async () => {
     const store = tempStore()
     const id = await interruptedAgent(store)
     const log = pathsOf(store).agent(id).log
@@ -164,8 +164,8 @@ describe('4: there is never an append while an earlier batch is unsynced', () =>
   })
 })
 
-describe('5: damage in the last batch, behind the snapshot, is cut; anywhere else it is corruption', () => {
-  test('a torn tail is cut under the lock before the first append, and its bytes are kept', async () => {
+describe('5: damage in the last batch after the snapshot is cut; other damage is corruption', () => {
+  test('a truncated tail is cut under the lock before the first append, and its bytes are saved', async () => {
     const store = tempStore()
     const id = await restingAgent(store)
     const { log, cut } = pathsOf(store).agent(id)
@@ -179,30 +179,27 @@ describe('5: damage in the last batch, behind the snapshot, is cut; anywhere els
   })
 
   test.each([
-    ['below the end of the snapshot', restingAgent, { isSnapshotKept: true }],
-    ['before the last batch, without a snapshot', interruptedAgent, { isSnapshotKept: false }],
-  ])(
-    '%s it is refused for writing, named, and nothing is changed',
-    async (_, agentIn, { isSnapshotKept }) => {
-      const store = tempStore()
-      const id = await agentIn(store)
-      const { log, snapshot } = pathsOf(store).agent(id)
-      if (!isSnapshotKept) rmSync(snapshot)
-      const bytes = readFileSync(log)
-      bytes[20] = (bytes[20] as number) ^ 1
-      writeFileSync(log, bytes)
-      await expect(reopen(store, id)).rejects.toMatchObject({
-        code: 'CORRUPT',
-        exitStatus: 10,
-        facts: { path: log, offset: 0, seq: 1 },
-      })
-      expect(readFileSync(log)).toEqual(bytes)
-    },
-  )
+    ['damage before the end of the snapshot', restingAgent, { isSnapshotKept: true }],
+    ['damage before the last batch, without a snapshot', interruptedAgent, { isSnapshotKept: false }],
+  ])('%s is named, and nothing is written', async (_, agentIn, { isSnapshotKept }) => {
+    const store = tempStore()
+    const id = await agentIn(store)
+    const { log, snapshot } = pathsOf(store).agent(id)
+    if (!isSnapshotKept) rmSync(snapshot)
+    const bytes = readFileSync(log)
+    bytes[20] = (bytes[20] as number) ^ 1
+    writeFileSync(log, bytes)
+    await expect(reopen(store, id)).rejects.toMatchObject({
+      code: 'CORRUPT',
+      exitStatus: 10,
+      facts: { path: log, offset: 0, seq: 1 },
+    })
+    expect(readFileSync(log)).toEqual(bytes)
+  })
 })
 
-describe('6: a failed sync is never tried again', () => {
-  test('nothing is acknowledged, the session stays marked, and the next opener rewrites', async () => {
+describe('6: a failed fsync is never retried', () => {
+  test('nothing is acknowledged, the session stays marked, and the next writer rewrites', async () => {
     const store = tempStore()
     const id = await restingAgent(store)
     const { log } = pathsOf(store).agent(id)
@@ -228,7 +225,7 @@ describe('7: a full disk leaves the session as it was before the batch', () => {
   test.each([
     ['no byte', 0],
     ['half of the batch', 100],
-  ])('where %s went in, and it goes on when there is space', async (_, writtenBytesMax) => {
+  ])('after a write of %s, and the session continues once there is space', async (_, writtenBytesMax) => {
     const store = tempStore()
     const id = await restingAgent(store)
     const { log } = pathsOf(store).agent(id)
@@ -252,7 +249,7 @@ describe('7: a full disk leaves the session as it was before the batch', () => {
     await session.abandon()
   })
 
-  test('where the marker cannot be made nothing starts', async () => {
+  test('nothing starts if the marker cannot be made', async () => {
     const store = tempStore()
     const id = await restingAgent(store)
     const operations = recordOperations()
@@ -266,7 +263,7 @@ describe('7: a full disk leaves the session as it was before the batch', () => {
 })
 
 describe('8: there is one writer per agent', () => {
-  test('across processes, for as long as it lives and no longer', async () => {
+  test('across processes, until the writer dies', async () => {
     const store = tempStore()
     const agentId = await restingAgent(store)
     const order = { do: 'lock agent', root: store.root, agentId } as const
@@ -299,7 +296,7 @@ describe('8: there is one writer per agent', () => {
   })
 })
 
-test('8: a lock that was lost stops all writing, the clean end too', async () => {
+test('8: a lost lock stops all writing, also a clean close', async () => {
   const store = tempStore()
   const id = await restingAgent(store)
   store.mark(id)
@@ -317,7 +314,7 @@ test('8: a lock that was lost stops all writing, the clean end too', async () =>
 })
 
 describe('9: an unlinked file may come back', () => {
-  test('until the inbox is synced, and then it has the id that it had', async () => {
+  test('with its old id, until the inbox is fsynced', async () => {
     const store = tempStore()
     const id = await restingAgent(store)
     const message = randomUUID()
@@ -334,8 +331,8 @@ describe('9: an unlinked file may come back', () => {
   })
 })
 
-describe('10: markers, snapshots and indexes may be lost without losing anything but time', () => {
-  test('the agent is found by its name, with all that it had', async () => {
+describe('10: losing markers, snapshots and indexes costs only time', () => {
+  test('the agent is found by its name, with its whole state', async () => {
     const store = tempStore()
     const session = await newSession(store, { name: 'build' })
     session.append(beginning(session, randomUUID(), 'a prompt'))

@@ -16,7 +16,7 @@ function pathsOf(store: FileStore): HomePaths {
   return new HomePaths(store.root)
 }
 
-/** An agent without a holder. */
+/** Creates an agent and releases its lock. */
 async function newAgent(store: FileStore, agentId: string = randomUUID()): Promise<string> {
   const log = frame({ seq: 1, batch: [1, 1], kind: 'session.created' })
   const birth = { agentId, log, snapshot: { snapshot: 1 }, blobs: [], command: 'test' }
@@ -25,7 +25,7 @@ async function newAgent(store: FileStore, agentId: string = randomUUID()): Promi
 }
 
 describe('the marker of an agent', () => {
-  test('is there from its birth until nothing is owed', async () => {
+  test('exists from its creation until it needs no visit', async () => {
     const store = tempStore()
     const id = await newAgent(store)
     expect(store.markedIds()).toEqual([id])
@@ -38,13 +38,13 @@ describe('the marker of an agent', () => {
     expect(store.markedIds()).toEqual([id])
   })
 
-  test('that cannot be made is a failure of storage', () => {
+  test('that cannot be made fails with STORAGE_FAILED', () => {
     const store = tempStore()
     withFaults(failing('ENOSPC', ({ point }) => point === 'marker.create'))
     expect(() => store.mark(randomUUID())).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
   })
 
-  test('counts while it is moved aside, and is taken away by whoever finds it so', () => {
+  test('counts while it is aside, and the next process removes it', () => {
     const store = tempStore()
     const id = randomUUID()
     writeFileSync(pathsOf(store).closingMarker(id), '')
@@ -56,12 +56,12 @@ describe('the marker of an agent', () => {
     store.unmark(id, () => false)
   })
 
-  test('of a spawn that lives is kept, of one that died it goes', async () => {
+  test('stays while its spawn lives, and is removed once the spawn is dead', async () => {
     const store = tempStore()
     const id = randomUUID()
     const needsVisit = (): boolean => store.isSpawning(id) || store.hasAgent(id)
     let looks = 0
-    // What a recovery does with a marker that has no agent, at every step of a spawn.
+    // A recovery that finds a marker without an agent, at every step of a spawn.
     withFaults(({ point }) => {
       if (point.startsWith('marker.') || point.startsWith('agents.')) return undefined
       const wasMarked = store.markedIds().includes(id)
@@ -81,12 +81,12 @@ describe('the marker of an agent', () => {
   })
 })
 
-describe('a sender beside a holder that takes the marker away', () => {
-  /** What the holder does to the disk, in order. The sender's steps come before any of these, or after all of them. */
+describe('a marker set by a sender while the holder removes it', () => {
+  /** Disk steps of the holder, in order. Each step of the sender comes before one of these or after all of them. */
   const HOLDER_STEPS = 4
   const SENDER_STEPS = 3
 
-  /** Every way to place the sender's steps, in order, among those of the holder. */
+  /** Every interleaving of the sender's steps with the holder's. */
   function interleavings(steps: number, from = 0): number[][] {
     if (steps === 0) return [[]]
     const all: number[][] = []
@@ -131,7 +131,7 @@ describe('a sender beside a holder that takes the marker away', () => {
 
   const ways = interleavings(SENDER_STEPS)
 
-  test(`is never lost, in any of the ${ways.length} orders of their steps`, async () => {
+  test(`is never lost in any of the ${ways.length} orders of their steps`, async () => {
     expect(ways).toHaveLength(35)
     for (const places of ways) {
       const { isMarked, died } = await interleave(places, Number.POSITIVE_INFINITY)
@@ -140,7 +140,7 @@ describe('a sender beside a holder that takes the marker away', () => {
   })
 
   test.each(Array.from({ length: HOLDER_STEPS }, (_, step) => step))(
-    'is never lost, in any order, where the holder dies at its step %i',
+    'is never lost in any order if the holder dies at its step %i',
     async (holderDiesAt) => {
       let deaths = 0
       for (const places of ways) {
@@ -153,8 +153,8 @@ describe('a sender beside a holder that takes the marker away', () => {
   )
 })
 
-describe('what a start of the kernel has scanned', () => {
-  test('is known on that device, and after another start it is not', () => {
+describe('the scan of all agents after a boot', () => {
+  test('is remembered for that device and that boot', () => {
     const store = tempStore()
     const boots = pathsOf(store).boots
     expect(store.boots.isScanned()).toBe(false)
@@ -167,7 +167,7 @@ describe('what a start of the kernel has scanned', () => {
     expect(store.boots.isScanned()).toBe(false)
   })
 
-  test('is written beside another recovery that is about to say the same', () => {
+  test('can be recorded by two recoveries at once', () => {
     const store = tempStore()
     const temporary = `${'b'.repeat(8)}.4121-10x94dbat.tmp`
     writeFileSync(join(pathsOf(store).boots, temporary), '1')
@@ -176,8 +176,8 @@ describe('what a start of the kernel has scanned', () => {
   })
 })
 
-describe('requests to a holder', () => {
-  test('are listed and removed by run and verb; what is no request is passed over', async () => {
+describe('stop requests', () => {
+  test('are listed and removed by run and verb, and other files are ignored', async () => {
     const store = tempStore()
     const id = await newAgent(store)
     const run = randomUUID()
@@ -191,7 +191,7 @@ describe('requests to a holder', () => {
     expect(store.requests.requestsTo(id)).toEqual([{ runId: run, verb: 'suspend' }])
   })
 
-  test('are noticed by who watches', async () => {
+  test('are reported to a watcher', async () => {
     const store = tempStore()
     const id = await newAgent(store)
     const watcher: { close(): void }[] = []
@@ -203,7 +203,7 @@ describe('requests to a holder', () => {
     await noticed
   })
 
-  test('can be watched for where there is nothing to watch', () => {
+  test('can be watched for without a directory', () => {
     tempStore()
       .requests.watch(randomUUID(), () => undefined)
       .close()
@@ -211,7 +211,7 @@ describe('requests to a holder', () => {
 })
 
 describe('slots', () => {
-  test('are as many as are asked for, and one is free again when it is released', async () => {
+  test('are limited in number, and a released one is free again', async () => {
     const store = tempStore()
     const take = () => store.slots.tryTake('default', 3, 'test')
     const leases = [await take(), await take(), await take()]
@@ -233,7 +233,7 @@ describe('leftovers', () => {
     return path
   }
 
-  test('of the home are swept when they are old enough that nobody is still writing them', () => {
+  test('in the home are swept once they are too old to have a writer', () => {
     const store = tempStore()
     const paths = pathsOf(store)
     const directories = [paths.root, paths.roots, paths.boots, paths.operatorInbox]
@@ -244,12 +244,12 @@ describe('leftovers', () => {
     expect(young.filter(existsSync)).toEqual(young)
   })
 
-  test('of an agent are swept under its lock, but a young one in the inbox, which others write', async () => {
+  test('in an agent are swept under its lock, except young ones in its inbox', async () => {
     const store = tempStore()
     const id = await newAgent(store)
     const agent = pathsOf(store).agent(id)
     mkdirSync(agent.cut)
-    // Made before the sweep looks at the clock.
+    // Made before the sweep reads the clock.
     const before = new Date(Date.now() - 1000)
     for (const directory of [agent.root, agent.blobs, agent.cut])
       leave(join(directory, 'a.12-1abc.tmp'), before)
@@ -261,8 +261,8 @@ describe('leftovers', () => {
   })
 })
 
-describe('bytes that are cut from a log', () => {
-  test('are kept whole beside it, under the place that they had, and once', async () => {
+describe('bytes cut from a log', () => {
+  test('are saved whole in cut/, once, under their offset', async () => {
     const store = tempStore()
     const id = await newAgent(store)
     store.logs.keepCutBytes(id, 117, Buffer.from('half a line'))
@@ -273,7 +273,7 @@ describe('bytes that are cut from a log', () => {
     expect(readFileSync(join(cut, names[0] as string), 'utf8')).toBe('half a line')
   })
 
-  test('never keep a log from being repaired', async () => {
+  test('never prevent the repair of the log', async () => {
     const store = tempStore()
     const id = await newAgent(store)
     withFaults(failing('ENOSPC', ({ name }) => name === 'write' || name === 'mkdir'))
@@ -282,7 +282,7 @@ describe('bytes that are cut from a log', () => {
 })
 
 describe('agents', () => {
-  test('are listed by their directories, and by nothing else that stands there', async () => {
+  test('are listed by their directories, and other files are ignored', async () => {
     const store = tempStore()
     const id = await newAgent(store)
     for (const name of ['notes.txt', `.spawn-${randomUUID()}`]) leave(join(pathsOf(store).agents, name))
@@ -291,7 +291,7 @@ describe('agents', () => {
     expect(store.hasAgent(randomUUID())).toBe(false)
   })
 
-  test('that are removed are aside, on disk, before they are taken apart: nobody finds half of one', async () => {
+  test('that are removed are durably renamed aside before their files are deleted', async () => {
     const store = tempStore()
     const id = await newAgent(store)
     const { agents } = pathsOf(store)
@@ -306,13 +306,13 @@ describe('agents', () => {
     expect(store.markedIds()).toEqual([])
   })
 
-  test('are of no use where there is no home to read', () => {
+  test('need a home: reading without one returns undefined', () => {
     const store = tempStore()
     expect(FileStore.openForRead(join(store.root, 'none'))).toBeUndefined()
     expect(FileStore.openForRead(store.root)?.home).toEqual(store.home)
   })
 
-  test('that are held say by whom', async () => {
+  test('that are locked name their holder', async () => {
     const store = tempStore()
     const id = await newAgent(store)
     const lease = await store.lockAgent(id, 'substrat send', 0)

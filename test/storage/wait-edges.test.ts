@@ -27,8 +27,8 @@ beforeEach(async () => {
 
 const add = (from: string, to: string) => edges.add(from, to, 'test')
 
-describe('an edge', () => {
-  test('stands from when it is added until it is released', async () => {
+describe('a wait edge', () => {
+  test('exists from its creation until its release', async () => {
     expect(edges.edgesOf(a)).toEqual([])
     const edge = await add(a, b)
     expect(edges.edgesOf(a)).toEqual([b])
@@ -38,7 +38,7 @@ describe('an edge', () => {
     expect(readdirSync(pathsOf(a).waits)).toEqual([])
   })
 
-  test('is one of several: who waits twice for the same waits until both are over', async () => {
+  test('is counted: two waits for one recipient end only when both are released', async () => {
     const [first, second, other] = [await add(a, b), await add(a, b), await add(a, c)]
     expect(edges.edgesOf(a).sort()).toEqual([b, c].sort())
     await first.release()
@@ -49,7 +49,7 @@ describe('an edge', () => {
     expect(edges.edgesOf(a)).toEqual([])
   })
 
-  test('does not outlive the process that waits, however that dies', async () => {
+  test('does not outlive the waiting process', async () => {
     const child = await Child.start()
     const path = pathsOf(a).waitEdge(b, randomUUID())
     mkdirSync(pathsOf(a).waits)
@@ -64,13 +64,13 @@ describe('an edge', () => {
     expect(existsSync(path)).toBe(false)
   })
 
-  test('is not made where the disk fails, and the error says so', async () => {
+  test('is not made on a full disk, which the error reports', async () => {
     withFaults(failing('ENOSPC', ({ point }) => point === 'edge.mkdir'))
     await expect(add(a, b)).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
     expect(edges.edgesOf(a)).toEqual([])
   })
 
-  test('leads to an agent: what is named otherwise is none, and is left alone', async () => {
+  test('leads to an agent; files with other names are left alone', async () => {
     mkdirSync(pathsOf(a).waits)
     for (const name of ['notes.txt', randomUUID(), `${b}.x`, `x.${b}`, `${b}..`, '.'.repeat(73)])
       writeFileSync(`${pathsOf(a).waits}/${name}`, '')
@@ -82,8 +82,8 @@ describe('an edge', () => {
   })
 })
 
-describe('a cycle', () => {
-  test('is seen from each of its agents, however long it is, and named', async () => {
+describe('a cycle of waits', () => {
+  test('is found from each of its agents', async () => {
     for (const [from, to] of [
       [a, b],
       [b, c],
@@ -105,11 +105,11 @@ describe('a cycle', () => {
       )
   })
 
-  test('of one with itself is one', () => {
+  test('exists if an agent waits for itself', () => {
     expect(() => checkNoCycle(store, a, a)).toThrow(expect.objectContaining({ code: 'DEADLOCK' }))
   })
 
-  test('is none where two wait for the same, or one that waits is reached twice', async () => {
+  test('does not exist if two agents wait for one, or one is reached twice', async () => {
     const d = await newAgent(store)
     for (const [from, to] of [
       [a, b],
@@ -123,13 +123,13 @@ describe('a cycle', () => {
     expect(() => checkNoCycle(store, d, a)).toThrow(expect.objectContaining({ code: 'DEADLOCK' }))
   })
 
-  test('among others does not hold up who is no part of it', async () => {
+  test('among other agents does not stop an agent outside it', async () => {
     await add(b, c)
     await add(c, b)
     expect(() => checkNoCycle(store, a, b)).not.toThrow()
   })
 
-  test('that would be closed by two at once is seen by one of them at least', async () => {
+  test('that two agents close at once is found by at least one of them', async () => {
     for (let round = 0; round < 20; round++) {
       const outcomes = await Promise.all(
         [

@@ -48,7 +48,7 @@ describe('an old key', () => {
 
   test('stays if it is among the newest keys', () => {
     expect(seqsOf(forgetOld(made(10), { minuteMin: 9, keysMin: 3, keptMinutes: 0 }))).toEqual([7, 8, 9])
-    // All of one age: then even very old keys are kept.
+    // All of one age: then even very old keys stay.
     const ofOneAge = made(10, () => 1)
     expect(forgetOld(ofOneAge, { minuteMin: 9, keysMin: 3, keptMinutes: 0 })).toEqual(ofOneAge)
     expect(seqsOf(forgetOld(made(2), { minuteMin: 9, keysMin: 3, keptMinutes: 0 }))).toEqual([0, 1])
