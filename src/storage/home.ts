@@ -29,7 +29,11 @@ export interface HomeFacts {
 /** Undefined if there is no home yet. Writes nothing. */
 export function readHome(paths: HomePaths): HomeFacts | undefined {
   const root = statIfThere('home.stat', paths.root)
-  if (root === undefined) return undefined
+  if (root === undefined) {
+    // Newer versions of Node report a path below a file as missing. Listing it still fails (ENOTDIR).
+    io.listDirectory('home.stat', paths.root)
+    return undefined
+  }
   if (root.kind !== 'directory') throw unusableError(paths, 'is not a directory')
   refuseClosed(paths, root, 0o500)
   const bytes = io.readIfThere('home.read', paths.homeFile)
