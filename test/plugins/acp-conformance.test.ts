@@ -1,4 +1,4 @@
-/** The suite that every provider passes, against an agent that speaks the protocol. */
+/** Runs the conformance suite against an agent that supports the protocol. */
 import { test } from 'vitest'
 import { conformanceCases } from '../../src/provider/conformance/conformance.js'
 import { Agent, acp } from './acp/support.js'

@@ -1,4 +1,4 @@
-/** The ways in which an agent dies, hangs or talks nonsense, and what is left of the turn and of its session. */
+/** An agent dies, hangs or sends invalid output: the outcome of the turn, and the state of its session. */
 import { describe, expect, test } from 'vitest'
 import { GRACE_MS, holdTimers } from '../support/time.js'
 import { Agent } from './acp/support.js'
@@ -7,7 +7,7 @@ import { abortAfter, abortAtText, eventsOf } from './driven-agent.js'
 const END = { stop: 'end_turn' }
 
 describe('an agent that dies', () => {
-  test('at once fails the turn with what it said, and no session is known', async () => {
+  test('at its start makes the turn fail with its stderr, without a session', async () => {
     const agent = new Agent('dies at once')
     const { events, failure } = await agent.turn('hi')
     expect(events).toEqual([])
@@ -16,13 +16,13 @@ describe('an agent that dies', () => {
     expect(agent.state).toBeNull()
   })
 
-  test('because it is not there is misconfigured', async () => {
+  test('because its program does not exist is misconfigured', async () => {
     const { failure } = await new Agent().turn('hi', { options: { command: 'no-such-agent acp' } })
     expect(failure?.failure.type).toBe('misconfigured')
     expect(failure?.message).toMatch(/no-such-agent acp\) exited 127 .*not found/)
   })
 
-  test('between its session and the prompt leaves the session to go on in', async () => {
+  test('between opening the session and the prompt leaves a session to resume', async () => {
     const agent = new Agent('dies with its session')
     const { events, failure } = await agent.turn('lost')
     expect(events.map(({ type }) => type)).toEqual(['state'])
@@ -35,8 +35,8 @@ describe('an agent that dies', () => {
 
   test.each([
     ['killed', { kill: 'SIGKILL' }, /killed by SIGKILL|exited 137/],
-    ['exiting as if all was well', { exit: 0 }, /exited 0/],
-  ])('in the middle of its text, %s, has not answered', async (_, death, how) => {
+    ['exiting with status 0', { exit: 0 }, /exited 0/],
+  ])('in the middle of its text, %s, gives no reply', async (_, death, how) => {
     const agent = new Agent()
     const turn = await agent.turn([{ say: 'half' }, { 'wait ms': 50 }, death])
     expect(turn).toMatchObject({ reply: undefined, text: 'half', failure: { failure: { type: 'crashed' } } })
@@ -47,14 +47,17 @@ describe('an agent that dies', () => {
   })
 
   test.each<[string, object[]]>([
-    ['exits 0 itself', [{ exit: 0 }]],
-    ['exits 0 with complaints', [{ 'tell stderr': 'WARN rate limit reached\n' }, { exit: 0 }]],
-  ])('in the middle of its turn has ended early where it %s', async (_, death) => {
+    ['exits with status 0', [{ exit: 0 }]],
+    [
+      'exits with status 0 and wrote to stderr',
+      [{ 'tell stderr': 'WARN rate limit reached\n' }, { exit: 0 }],
+    ],
+  ])('in the middle of its turn ended early if it %s', async (_, death) => {
     const { failure } = await new Agent().turn([{ say: 'half' }, ...death])
     expect(failure?.failure).toEqual({ type: 'crashed', ended_early: true })
   })
 
-  test('under a wrapper that exits 0 has ended early', async () => {
+  test('under a wrapper that exits with status 0 ended early', async () => {
     const agent = new Agent()
     const { failure } = await agent.turn([{ say: 'half' }, { kill: 'SIGKILL' }], {
       options: { command: `{ ${agent.command}; true; }` },
@@ -63,17 +66,17 @@ describe('an agent that dies', () => {
     expect((await agent.turn('go on')).reply).toBe('echo: go on')
   })
 
-  test('with an error status in the middle of its turn has failed', async () => {
+  test('with an error status in the middle of its turn makes the turn fail', async () => {
     const { failure } = await new Agent().turn([{ say: 'half' }, { exit: 1 }])
     expect(failure?.failure).toEqual({ type: 'crashed' })
   })
 
-  test('before it has answered anything is no agent, also where it exits 0', async () => {
+  test('before its first answer is not an agent, even if it exits with status 0', async () => {
     const { failure } = await new Agent().turn('hi', { options: { command: 'true' } })
     expect(failure?.failure).toEqual({ type: 'crashed' })
   })
 
-  test('of what it told stderr about long before has crashed: those words are not its reason', async () => {
+  test('long after a line on stderr has crashed, and that line is not the reason', async () => {
     const { failure } = await new Agent().turn([
       { 'tell stderr': 'WARN rate limit reached, please log in\n' },
       { 'wait ms': 30 },
@@ -82,7 +85,7 @@ describe('an agent that dies', () => {
     expect(failure).toMatchObject({ failure: { type: 'crashed' }, message: /rate limit reached/ })
   })
 
-  test('with its stop reason said has answered', async () => {
+  test('after its stop reason has replied', async () => {
     const { reply, failure } = await new Agent().turn([
       { say: 'all of it' },
       END,
@@ -92,7 +95,7 @@ describe('an agent that dies', () => {
     expect({ reply, failure }).toEqual({ reply: 'all of it', failure: undefined })
   })
 
-  test('with half a line said has not answered, and the half is in nobody’s way', async () => {
+  test('in the middle of a line gives no reply, and the half line does no harm', async () => {
     const half = '{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_'
     const turn = await new Agent().turn([
       { say: 'all' },
@@ -103,7 +106,7 @@ describe('an agent that dies', () => {
     expect(turn).toMatchObject({ reply: undefined, failure: { failure: { type: 'crashed' } } })
   })
 
-  test('leaves no grandchild, not even one that holds its stdout open', async () => {
+  test('leaves no grandchild running, even if it holds stdout open', async () => {
     const steps = [{ say: 'half' }, { 'leave a grandchild': 1 }, { 'wait ms': 50 }]
     const died = await new Agent().turn([...steps, { exit: 0 }])
     expect(died.failure?.message).toMatch(/exited 0 before it answered/)
@@ -113,7 +116,7 @@ describe('an agent that dies', () => {
 })
 
 describe('an agent that hangs', () => {
-  test('before it has answered initialize is given up, and what it told stderr is said', async () => {
+  test('before it answers initialize times out, and the failure quotes its stderr', async () => {
     const { failure } = await new Agent('never answers').turn('hi', {
       options: { start_timeout: '300ms' },
     })
@@ -121,14 +124,14 @@ describe('an agent that hangs', () => {
     expect(failure?.message).toMatch(/did not answer initialize within 300 ms; .*start_timeout/)
   })
 
-  test('before it has answered initialize is stopped', async () => {
+  test('before it answers initialize can be stopped', async () => {
     const { failure } = await new Agent('never answers', 'clings to life').turn('hi', {
       signal: abortAfter(300),
     })
     expect(failure?.message).toBe('stopped by the test')
   })
 
-  test('in the middle of its turn takes the cancel, and says no more', async () => {
+  test('in the middle of its turn obeys the cancel and gives no reply', async () => {
     holdTimers(GRACE_MS)
     const agent = new Agent()
     const turn = await agent.turn([{ say: 'half' }, { hang: 1 }], abortAtText())
@@ -137,26 +140,26 @@ describe('an agent that hangs', () => {
     expect((await agent.turn('go on')).reply).toBe('echo: go on')
   })
 
-  test('is not answered where it takes the cancel for the end of its work', async () => {
+  test('gives no reply if it treats the cancel as the normal end of its turn', async () => {
     const agent = new Agent('ends a cancelled turn well')
     const turn = await agent.turn([{ say: 'half' }, { hang: 1 }], abortAtText())
     expect(turn).toMatchObject({ reply: undefined, failure: { message: 'stopped by the test' } })
   })
 
-  test('and hears neither the cancel nor SIGTERM is killed', async () => {
+  test('and ignores the cancel and SIGTERM is killed', async () => {
     const agent = new Agent('is deaf to a cancel', 'clings to life')
     const turn = await agent.turn([{ say: 'half' }, { hang: 1 }], abortAtText())
     expect(turn.failure?.message).toBe('stopped by the test')
   })
 
-  test('after its answer is killed, and has answered all the same', async () => {
+  test('after its answer is killed, and its reply counts', async () => {
     const { reply } = await new Agent('clings to life').turn('hi')
     expect(reply).toBe('echo: hi')
   })
 })
 
-describe('an agent that talks nonsense', () => {
-  test('is understood where it makes sense', async () => {
+describe('an agent that sends invalid output', () => {
+  test('is understood where its output is valid', async () => {
     const turn = await new Agent().turn([
       { raw: 'DEBUG starting up\n\n  \n[1,2]\nnull\n"text"\n{"a":\n\u0000\n' },
       {
@@ -170,18 +173,18 @@ describe('an agent that talks nonsense', () => {
     expect(turn).toMatchObject({ reply: 'sense', failure: undefined })
   })
 
-  test('in one line of 10 MB is read', async () => {
+  test('in one line of 10 MB is read completely', async () => {
     const turn = await new Agent().turn([{ 'say so many bytes': 10_000_000 }, END])
     expect(turn.reply).toHaveLength(10_000_000)
     expect(eventsOf(turn, 'note')).toEqual([])
   })
 
-  test('in a line that no memory is for is passed over', async () => {
+  test('in a line above the limit has that line ignored', async () => {
     const turn = await new Agent().turn([{ 'say so many bytes': 70 * 1024 * 1024 }, { say: 'sense' }, END])
     expect(turn.reply).toBe('sense')
   })
 
-  test('with carriage returns before its line feeds is understood', async () => {
+  test('with CRLF line ends is understood', async () => {
     const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'dos' } }
     const line = JSON.stringify({ method: 'session/update', params: { sessionId: 's1', update } })
     expect((await new Agent().turn([{ raw: `${line}\r\n` }, END])).reply).toBe('dos')

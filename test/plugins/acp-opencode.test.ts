@@ -1,4 +1,7 @@
-/** What OpenCode 1.18.33 really said over ACP, replayed byte by byte: the provider asks the same, and understands it so. */
+/**
+ * Replays recorded ACP sessions of OpenCode 1.18.33, byte by byte. The provider must send the same messages and
+ * understand the answers.
+ */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -10,7 +13,7 @@ const FOLDER = join(import.meta.dirname, 'acp')
 const SESSION = Buffer.from('{"session_id":"ses_e064a97bcffeUk3RQcPxoy02UD"}')
 const ASK: WaitAsk = { call_id: 'call_6', tool: 'bash', input: { command: 'echo one' } }
 
-/** A message to the agent that was not sent when it was recorded fails the turn; one that is missing, the test. */
+/** A message that the recording does not have fails the turn. A missing message fails the test. */
 async function replay(
   name: string,
   prompt: string,
@@ -27,7 +30,7 @@ async function replay(
   return turn
 }
 
-test('a new turn with a tool that is allowed', async () => {
+test('a first turn with an allowed tool is read', async () => {
   const { events } = await replay('tool', 'run: echo hi', null, { allow: ['shell'], workspace: '/tmp' })
   const sessionId = 'ses_e064a97bcffeUk3RQcPxoy02UD'
   const [state, ...rest] = events.filter(({ type }) => type !== 'text')
@@ -41,7 +44,7 @@ test('a new turn with a tool that is allowed', async () => {
   ])
 })
 
-test('a resumed turn that asks for permission, is cancelled, and waits', async () => {
+test('a resumed turn that requests permission is cancelled and waits', async () => {
   const turn = await replay('wait', 'run: echo one', SESSION)
   expect(turn.events.at(-1)).toEqual({ type: 'wait', kind: 'approval', asks: [ASK] })
   expect(eventsOf(turn, 'tool_finished')).toMatchObject([
@@ -49,25 +52,25 @@ test('a resumed turn that asks for permission, is cancelled, and waits', async (
   ])
 })
 
-test('what was approved, asked for again by another call, is let through', async () => {
+test('an approved request is granted when another call repeats it', async () => {
   const answer = { decision: 'approve' as const, text: '', asks: [ASK] }
   const turn = await replay('approve', '', SESSION, { answer })
   expect(turn.reply).toBe('result: "one\\n"')
   expect(eventsOf(turn, 'tool_finished')).toMatchObject([{ call_id: 'call_9', output: 'one\n' }])
 })
 
-test('a turn that is cancelled in the middle of its text', async () => {
+test('a turn can be cancelled in the middle of its text', async () => {
   const turn = await replay('cancel', 'be slow', SESSION, abortAtText())
   expect(turn).toMatchObject({ reply: undefined, failure: { message: 'stopped by the test' } })
 })
 
-test('an error of the model', async () => {
+test('an error of the model fails the turn with its type', async () => {
   const { failure, reply } = await replay('error', 'bad400', SESSION)
   expect(reply).toBeUndefined()
   expect(failure).toMatchObject({ failure: { type: 'crashed' }, message: /Internal error: no such thing$/ })
 })
 
-test('a session that is gone: its words say nothing, its list of sessions does', async () => {
+test('a lost session is recognised by the list of sessions, not by its error message', async () => {
   const gone = 'ses_e065a870fffe1TngqyzRz50XXX'
   const { failure } = await replay('lost', 'hi', Buffer.from(JSON.stringify({ session_id: gone })))
   expect(failure?.failure.type).toBe('session_lost')

@@ -1,4 +1,4 @@
-/** What an agent asks permission for, and what a person decides, in one process and in another. */
+/** Permission requests of an agent, and the user's decisions, within one process and across processes. */
 import { describe, expect, test } from 'vitest'
 import type { WaitAnswer, WaitAsk } from '../../src/provider/contract.js'
 import { holdTimers } from '../support/time.js'
@@ -10,10 +10,10 @@ const RUN = { toolCallId: 'c1', kind: 'execute', title: 'echo hi', rawInput: { c
 const WRITE = { toolCallId: 'c2', kind: 'edit', title: '/f', rawInput: { path: '/f', diff: '+x' } }
 const STRANGE = { toolCallId: 'c3', kind: 'other', title: 'shell' }
 
-/** What is asked within this time is asked about together. */
+/** Requests within this time are one wait. */
 const PARK_MS = 100
 
-/** False while it is being written. */
+/** False while the file is being written. */
 function isCancelled(agent: Agent): boolean {
   try {
     return agent.stored().isCancelled === true
@@ -26,7 +26,7 @@ function asking(...toolCalls: object[]): object[] {
   return [{ say: 'I need this. ' }, { 'ask for': toolCalls }, { stop: 'end_turn' }]
 }
 
-/** Everything but the last word of the turn is text. */
+/** All events except the last are text. */
 function asksOf(turn: Turn): WaitAsk[] {
   const [wait, ...more] = eventsOf(turn, 'wait')
   expect(more).toEqual([])
@@ -36,16 +36,16 @@ function asksOf(turn: Turn): WaitAsk[] {
 }
 
 function decided(decision: WaitAnswer['decision'], asks: WaitAsk[], text = ''): { answer: WaitAnswer } {
-  // As it comes back from the disk.
+  // The decision as it is read back from disk.
   return { answer: { decision, text, asks: JSON.parse(JSON.stringify(asks)) } }
 }
 
-describe('what is allowed is answered at once, for this once', () => {
+describe('a request is granted at once, for this call only, if --allow names', () => {
   test.each([
     ['all', ['all'], RUN],
     ['its kind', ['execute'], RUN],
-    ['a tool of substrat of that kind', ['read_file', 'shell'], RUN],
-    ['another tool of substrat of that kind', ['edit_file'], WRITE],
+    ['a substrat tool of that kind', ['read_file', 'shell'], RUN],
+    ['another substrat tool of that kind', ['edit_file'], WRITE],
     ['its name', ['bash'], { ...RUN, name: 'bash' }],
   ])('%s', async (_, allow, toolCall) => {
     const turn = await new Agent().turn(asking(toolCall), { allow })
@@ -53,8 +53,8 @@ describe('what is allowed is answered at once, for this once', () => {
   })
 })
 
-describe('what is not allowed', () => {
-  test('ends the turn in a wait, of which nothing runs any more', async () => {
+describe('a request that is not allowed', () => {
+  test('ends the turn in a wait, and no process is left', async () => {
     const agent = new Agent()
     const turn = await agent.turn(asking(RUN), {
       onEvent: ({ type }) => expect(agent.isRunning(), type).toBe(type !== 'wait'),
@@ -63,18 +63,18 @@ describe('what is not allowed', () => {
     expect(turn.text).toBe('I need this. ')
   })
 
-  test('is not allowed by a title that is the name of an allowed tool', async () => {
+  test('is not granted if only its title is the name of an allowed tool', async () => {
     expect(asksOf(await new Agent().turn(asking(STRANGE), { allow: ['shell', 'edit'] }))).toEqual([
       { call_id: 'c3', tool: 'other', input: { title: 'shell' } },
     ])
   })
 
-  test('is one wait for all that is asked at once, and what is allowed among it runs', async () => {
+  test('forms one wait with the others of the same moment, and allowed calls among them run', async () => {
     const turn = await new Agent().turn(asking(WRITE, RUN, STRANGE), { allow: ['edit'] })
     expect(asksOf(turn).map(({ call_id }) => call_id)).toEqual(['c1', 'c3'])
   })
 
-  test('has the name that the agent gave the tool, and the change that it would make', async () => {
+  test("has the agent's name of the tool, and the change that it would make", async () => {
     const toolCall = {
       ...WRITE,
       rawInput: {},
@@ -92,15 +92,15 @@ describe('what is not allowed', () => {
   })
 
   test.each([
-    ['says that the turn ended well', 'ends a cancelled turn well'],
-    ['does not take notice of the cancel', 'is deaf to a cancel'],
-  ])('is a wait also where the agent %s', async (_, habit) => {
+    ['reports a normal end of the turn', 'ends a cancelled turn well'],
+    ['ignores the cancel', 'is deaf to a cancel'],
+  ])('is a wait even if the agent %s', async (_, habit) => {
     const agent = new Agent(habit)
     const hanging = [{ 'ask for': [RUN] }, { hang: 1 }]
     expect(asksOf(await agent.turn(hanging))).toHaveLength(1)
   })
 
-  test('is not joined by what is asked after the cancel, which is not given either', async () => {
+  test('does not include requests after the cancel, which are refused', async () => {
     const turn = await new Agent('is deaf to a cancel').turn([
       { 'ask for': [RUN] },
       { 'ask for': [WRITE] },
@@ -110,7 +110,7 @@ describe('what is not allowed', () => {
     expect(turn.text).toBe('[cancelled][cancelled]')
   })
 
-  test('is no wait where the turn is stopped meanwhile', async () => {
+  test('is not a wait if the turn is stopped meanwhile', async () => {
     const timers = holdTimers(PARK_MS)
     const agent = new Agent('is deaf to a cancel')
     const controller = new AbortController()
@@ -126,8 +126,8 @@ describe('what is not allowed', () => {
   })
 })
 
-describe('a person', () => {
-  test('approves: the agent is told to go on, and the same request is let through', async () => {
+describe('the user', () => {
+  test('approves: the agent learns of it, and the same request is granted', async () => {
     const agent = new Agent()
     const asks = asksOf(await agent.turn(asking(RUN, WRITE)))
     const turn = await agent.turn('', decided('approve', asks, 'but quickly'))
@@ -137,11 +137,11 @@ describe('a person', () => {
     expect(told).toContain('The user says: but quickly')
   })
 
-  test('has approved one call, and nothing else: another one, or it again, is asked about', async () => {
+  test('approves one call only: another call, or a repetition, is asked about', async () => {
     const agent = new Agent()
     const asks = asksOf(await agent.turn(asking(RUN)))
     const session = agent.stored()
-    // What the agent asks for when it goes on, in the place of what it was given.
+    // Requests of the continued turn, instead of the approved one.
     const other = [{ ...RUN, rawInput: { command: 'rm -rf /' } }]
     for (const asked of [other, [RUN, RUN]]) {
       agent.replace({ ...session, asked })
@@ -150,7 +150,7 @@ describe('a person', () => {
     }
   })
 
-  test('approves a call whose input also names the request, as that of codex does', async () => {
+  test('approves a call whose input contains the request id, as with codex', async () => {
     const request = (callId: string, startedAt: number): object => ({
       ...RUN,
       toolCallId: callId,
@@ -168,7 +168,7 @@ describe('a person', () => {
     expect((await agent.turn('', decided('approve', asks))).reply).toBe('[allow_once]')
   })
 
-  test('approves what is too long to be shown by its digest: another one with the same look is asked about', async () => {
+  test('approves a long input by its digest: another input that looks the same is asked about', async () => {
     const long = (middle: string): object => ({
       ...WRITE,
       rawInput: { text: `${'a'.repeat(9000)}${middle}${'a'.repeat(9000)}` },
@@ -182,7 +182,7 @@ describe('a person', () => {
     expect(asksOf(await agent.turn('', decided('approve', asks)))).toHaveLength(1)
   })
 
-  test('denies: the agent is told why, and the same request is rejected', async () => {
+  test('denies: the agent learns the reason, and the same request is rejected', async () => {
     const agent = new Agent()
     const asks = asksOf(await agent.turn(asking(RUN)))
     const turn = await agent.turn('', decided('deny', asks, 'too loud'))
@@ -190,14 +190,14 @@ describe('a person', () => {
     expect(agent.stored().prompts.at(-1)[0]).toMatch(/has denied permission .*too loud/s)
   })
 
-  test('decides in time for what is allowed otherwise too', async () => {
+  test('approves one call while --allow now names the other', async () => {
     const agent = new Agent()
     const asks = asksOf(await agent.turn(asking(RUN, WRITE)))
     const turn = await agent.turn('', { ...decided('approve', asks.slice(0, 1)), allow: ['edit'] })
     expect(turn.reply).toBe('[allow_once][allow_once]')
   })
 
-  test('may have any other word than yes or no', async () => {
+  test('can answer with a text', async () => {
     const agent = new Agent()
     const asks = asksOf(await agent.turn(asking(RUN)))
     expect((await agent.turn('', decided('input', asks, 'use printf'))).reply).toBe('echo: use printf')

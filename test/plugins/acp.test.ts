@@ -1,4 +1,4 @@
-/** The ACP provider, turn by turn, against an agent that does what it is told. */
+/** Turns of the ACP provider, against a scripted agent. */
 import { describe, expect, test } from 'vitest'
 import { Agent, acp } from './acp/support.js'
 import { eventsOf } from './driven-agent.js'
@@ -15,7 +15,7 @@ const change = (toolCallId: string, fields: object): object => ({
 const END = { stop: 'end_turn' }
 
 describe('a session', () => {
-  test('is new the first time, and its id is known before anything is prompted', async () => {
+  test('is new in the first turn, and its id is reported before the prompt', async () => {
     const agent = new Agent()
     const turn = await agent.turn('hi', {
       onEvent: ({ type }) => {
@@ -28,7 +28,7 @@ describe('a session', () => {
 
   test.each([
     ['resumed', []],
-    ['loaded where it cannot be resumed, its replay passed over', ['cannot resume']],
+    ['loaded if the agent cannot resume, and its replay ignored', ['cannot resume']],
   ])('is %s in every later turn', async (_, habits) => {
     const agent = new Agent(...habits)
     for (const text of ['one', 'two', 'three']) {
@@ -39,7 +39,7 @@ describe('a session', () => {
     expect(agent.stored().prompts).toEqual([['one'], ['two'], ['three']])
   })
 
-  test('is opened in the workspace, with the tools of substrat, each time', async () => {
+  test("is opened in the workspace with substrat's tools in each turn", async () => {
     const agent = new Agent()
     agent.tools = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: { SUBSTRAT_RUN: 'r' } }
     await agent.turn('hi', { workspace: agent.store })
@@ -56,7 +56,7 @@ describe('a session', () => {
     expect(agent.stored().opened).toEqual([place, { ...place, sessionId: 's1' }])
   })
 
-  test('has a password for the server that OpenCode opens beside it, another each time', async () => {
+  test('has a new password for the HTTP server of OpenCode in each turn', async () => {
     const agent = new Agent()
     await agent.turn('hi')
     await agent.turn('hi')
@@ -66,7 +66,7 @@ describe('a session', () => {
     expect(second).not.toBe(first)
   })
 
-  test('without tools of substrat has no MCP servers', async () => {
+  test("has no MCP servers without substrat's tools", async () => {
     const agent = new Agent()
     await agent.turn('hi')
     expect(agent.stored().opened[0].mcpServers).toEqual([])
@@ -74,10 +74,10 @@ describe('a session', () => {
 
   const gone = Buffer.from('{"session_id":"s99"}')
   test.each([
-    ['the protocol has a code for it', []],
-    ['the agent has the same words for everything, but lists its sessions', ['says nothing of use', 'lists']],
-    ['the agent cannot restore any', ['cannot restore']],
-  ])('that has vanished is lost: %s', async (_, habits) => {
+    ['the agent sends the error code of ACP', []],
+    ['the agent has one message for all errors, but lists its sessions', ['says nothing of use', 'lists']],
+    ['the agent cannot resume sessions', ['cannot restore']],
+  ])('that no longer exists is lost: %s', async (_, habits) => {
     const agent = new Agent(...habits)
     await agent.turn('a first session, and another')
     agent.state = null
@@ -87,7 +87,7 @@ describe('a session', () => {
     expect(failure?.failure.type).toBe('session_lost')
   })
 
-  test('that is there and cannot be opened is not lost', async () => {
+  test('that exists but cannot be opened is not lost', async () => {
     const agent = new Agent('lists', 'cannot open it now')
     await agent.turn('another session, which is listed on a page before it')
     agent.state = null
@@ -96,7 +96,7 @@ describe('a session', () => {
     expect(failure).toMatchObject({ failure: { type: 'crashed' }, message: /the disk is on fire/ })
   })
 
-  test('whose state is none of ours is lost', async () => {
+  test('with a state of another provider is lost', async () => {
     for (const state of ['', 'null', '{}', '{"session_id":7}', '{'])
       await expect(
         acp.restore(Buffer.from(state), new Agent().settings(), {} as never),
@@ -109,22 +109,22 @@ describe('the reply', () => {
     ['is the only message', [chunk('a'), chunk('b')], 'ab'],
     ['is the last message, by its id', [chunk('first', '1'), chunk('sec', '2'), chunk('ond', '2')], 'second'],
     [
-      'is what was said after the last tool call',
+      'is the text after the last tool call',
       [chunk('I look. '), call('c', { title: 'look' }), chunk('Blue')],
       'Blue',
     ],
     [
-      'is not lost where nothing, or only a blank, comes after the last tool call',
+      'is the text before the last tool call if only blanks follow it',
       [chunk('All done.'), call('c', { title: 'look' }), chunk('\n')],
       'All done.',
     ],
-    ['may be empty', [], ''],
+    ['can be empty', [], ''],
     ['keeps U+2028, U+2029 and NEL', [chunk('a\u2028b\u2029c\u0085d')], 'a\u2028b\u2029c\u0085d'],
   ])('%s', async (_, steps, reply) => {
     expect((await new Agent().turn([...steps, END])).reply).toBe(reply)
   })
 
-  test('has no part of thoughts, plans, other sessions, and what the protocol does not have yet', async () => {
+  test('excludes thoughts, plans, other sessions and unknown updates', async () => {
     const { reply, text } = await new Agent().turn([
       { update: { sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: 'hm' } } },
       { update: { sessionUpdate: 'plan', entries: [] } },
@@ -144,7 +144,7 @@ describe('the reply', () => {
     expect({ reply, text }).toEqual({ reply: 'yes', text: 'yes' })
   })
 
-  test('of more than 10 MiB loses its end, and says so', async () => {
+  test('of more than 10 MiB is truncated, with a note', async () => {
     const turn = await new Agent().turn([
       { 'say so many bytes': 6 * 1024 * 1024 },
       { 'say so many bytes': 6 * 1024 * 1024 },
@@ -155,8 +155,8 @@ describe('the reply', () => {
   })
 })
 
-describe('what the agent does', () => {
-  test('is told as its tool calls, each started and finished once', async () => {
+describe('the work of the agent', () => {
+  test('is reported as tool calls, each started and finished once', async () => {
     const turn = await new Agent().turn([
       call('c1', { title: 'bash', kind: 'execute', status: 'pending', rawInput: {} }),
       change('c1', { status: 'in_progress', title: 'echo hi', rawInput: { command: 'echo hi' } }),
@@ -203,7 +203,7 @@ describe('what the agent does', () => {
     ])
   })
 
-  test('with the tools of substrat is not told: substrat records it itself', async () => {
+  test("with substrat's tools is not reported: substrat records it itself", async () => {
     const agent = new Agent()
     agent.tools = { name: 'substrat', command: 'true', args: [], env: {} }
     const done = { kind: 'other', status: 'completed' }
@@ -216,7 +216,7 @@ describe('what the agent does', () => {
     expect(eventsOf(turn, 'tool_finished').map(({ tool }) => tool)).toEqual(['substrata'])
   })
 
-  test('is bounded in the log: of 10 MB of output its beginning and its end are kept', async () => {
+  test('is clipped for the log: beginning and end of 10 MB of output remain', async () => {
     const output = `first ${'x'.repeat(10_000_000)} last`
     const turn = await new Agent().turn([
       call('c', { title: 'cat', status: 'completed', rawInput: { text: output }, rawOutput: { output } }),
@@ -229,7 +229,7 @@ describe('what the agent does', () => {
     expect(turn.reply).toBe('')
   })
 
-  test('is counted in tokens, those from its cache included', async () => {
+  test('is counted in tokens, including cached ones', async () => {
     const usage = { inputTokens: 100, outputTokens: 7, totalTokens: 127, cachedReadTokens: 20 }
     const turn = await new Agent().turn([{ stop: { stopReason: 'end_turn', usage } }])
     expect(eventsOf(turn, 'usage')).toEqual([
@@ -241,7 +241,7 @@ describe('what the agent does', () => {
     expect(eventsOf(none, 'usage')).toEqual([])
   })
 
-  test('and wants a person to know is a note', async () => {
+  test('includes notices, which become notes', async () => {
     const notice = {
       sessionUpdate: 'notice',
       severity: 'warning',
@@ -252,7 +252,7 @@ describe('what the agent does', () => {
     expect(eventsOf(turn, 'note')).toEqual([{ type: 'note', text: 'asked again: in 3 s' }])
   })
 
-  test('and asks of files or terminals, which were not offered, is refused, and it goes on', async () => {
+  test('continues after its requests for files and terminals are refused', async () => {
     const request = { method: 'fs/write_text_file', params: { path: '/x', content: '' } }
     expect((await new Agent().turn([{ request }, END])).reply).toBe('refused with -32601')
   })
@@ -262,14 +262,14 @@ describe('the settings', () => {
   test.each([
     ['a value', 'large', { configId: 'the-model', value: 'large' }],
     ['a name', 'The Large One', { configId: 'the-model', value: 'large' }],
-  ])('choose the model by %s', async (_, model, chosen) => {
+  ])('select the model by %s', async (_, model, chosen) => {
     const agent = new Agent()
     await agent.turn('hi', { model })
     await agent.turn('hi', { model: 'small' })
     expect(agent.stored().chosen).toEqual([chosen])
   })
 
-  test('choose model and mode as agents offered them before', async () => {
+  test('select model and mode with the older methods', async () => {
     const agent = new Agent('offers as before')
     await agent.turn('hi', { model: 'large' })
     expect(agent.stored().chosen).toEqual([{ modelId: 'large' }])
@@ -278,7 +278,7 @@ describe('the settings', () => {
     expect(other.stored().chosen).toEqual([{ modeId: 'plan' }])
   })
 
-  test('are refused with what there is, where the agent has no such model or mode', async () => {
+  test('fail with a list if the agent has no such model or mode', async () => {
     const { failure } = await new Agent().turn('hi', { model: 'huge' })
     expect(failure).toMatchObject({
       failure: { type: 'misconfigured' },
@@ -293,7 +293,7 @@ describe('the settings', () => {
     })
   })
 
-  test('have instructions, which the agent is told once, and again when they have changed', async () => {
+  test('have instructions, which the agent gets once, and again after a change', async () => {
     const agent = new Agent()
     for (const instructions of ['Be brief.', 'Be brief.', 'Be long.', null])
       await agent.turn('hi', { instructions })
@@ -305,7 +305,7 @@ describe('the settings', () => {
     ])
   })
 
-  test('that cannot work are refused before anything is started', () => {
+  test('that are invalid are rejected before the agent starts', () => {
     const wrong = [
       {},
       { command: ' ' },
@@ -321,8 +321,8 @@ describe('the settings', () => {
   })
 })
 
-describe('a turn that the agent does not finish well', () => {
-  test('with max_tokens is answered, and says that it was cut short', async () => {
+describe('a turn that ends abnormally', () => {
+  test('with max_tokens has a reply, and a note that it is incomplete', async () => {
     const turn = await new Agent().turn([{ say: 'as far as' }, { stop: 'max_tokens' }])
     expect(turn.reply).toBe('as far as')
     expect(eventsOf(turn, 'note')).toEqual([{ type: 'note', text: expect.stringContaining('is incomplete') }])
@@ -332,13 +332,13 @@ describe('a turn that the agent does not finish well', () => {
     ['max_turn_requests', 'crashed', /its limit of model requests/],
     ['cancelled', 'crashed', /substrat did not cancel it/],
     ['bored', 'invalid_response', /bored/],
-  ])('with %s is a failure of type %s', async (stop, type, message) => {
+  ])('with %s fails with type %s', async (stop, type, message) => {
     const { reply, failure } = await new Agent().turn([{ say: 'half' }, { stop }])
     expect(reply).toBeUndefined()
     expect(failure).toMatchObject({ failure: { type }, message: expect.stringMatching(message) })
   })
 
-  test('with a refusal is one, with what the model had said', async () => {
+  test('with a refusal fails as refused, with the text of the model', async () => {
     const { reply, failure } = await new Agent().turn([{ say: 'half' }, { stop: 'refusal' }])
     expect(reply).toBeUndefined()
     expect(failure?.failure).toEqual({ type: 'refused', said: 'half' })
@@ -358,33 +358,29 @@ describe('a turn that the agent does not finish well', () => {
     ['lost connection', { code: 1, message: 'connect ECONNREFUSED 127.0.0.1' }, { type: 'unreachable' }],
     ['wrong key', { code: -32603, message: 'Incorrect API key provided' }, { type: 'authentication' }],
     [
-      'key that may not',
+      'key without permission',
       { code: -32603, message: 'Your API key does not have permission to use it' },
       { type: 'authentication' },
     ],
     [
-      'filter that it names',
+      'named content filter',
       { code: -32603, message: 'Internal error: no', data: { errorName: 'ContentFilterError' } },
       { type: 'refused' },
     ],
-    [
-      'anything else',
-      { code: -32603, message: 'Internal error', data: 'no such thing' },
-      { type: 'crashed' },
-    ],
+    ['other errors', { code: -32603, message: 'Internal error', data: 'no such thing' }, { type: 'crashed' }],
   ])('with an error fails with its type: %s', async (_, fail, failure) => {
     const turn = await new Agent().turn([{ say: 'half' }, { fail }])
     expect(turn.failure?.failure).toEqual(failure)
     expect(turn.reply).toBeUndefined()
   })
 
-  test('for want of a login says how to log in', async () => {
+  test('without a login says how to log in', async () => {
     const { failure } = await new Agent('wants a login').turn('hi')
     expect(failure?.failure.type).toBe('authentication')
     expect(failure?.message).toContain('log in with the agent: Web login (Run `agent login`)')
   })
 
-  test('because it speaks another version of the protocol is misconfigured', async () => {
+  test('with an agent of another protocol version is misconfigured', async () => {
     const { failure } = await new Agent('speaks version 9').turn('hi')
     expect(failure).toMatchObject({ failure: { type: 'misconfigured' }, message: /version 9/ })
   })

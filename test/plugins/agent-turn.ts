@@ -1,4 +1,4 @@
-/** One turn of an agent provider, and what it gave. */
+/** Runs one turn of an agent provider, and collects its events. */
 import type { AgentEvent, AgentSession } from '../../src/provider/contract.js'
 
 export interface Turn {
@@ -12,7 +12,7 @@ export interface TurnGiven {
   onEvent?: (event: AgentEvent) => void
 }
 
-/** A turn to its end, whichever it is. */
+/** Runs a turn to its end, whether it succeeds or fails. */
 export function turn(session: AgentSession, prompt: string, given: TurnGiven = {}): Promise<Turn> {
   return gathered(session.send(prompt, optionsOf(given)), given)
 }
@@ -40,7 +40,7 @@ export async function gathered(
   }
 }
 
-/** Throws unless the turn has one `done`, and at its end. */
+/** Throws unless the turn has exactly one `done`, as its last event. */
 export function replyIn({ events, error }: Turn): string {
   if (error !== undefined) throw error
   const last = events.at(-1)

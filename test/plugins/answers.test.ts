@@ -1,4 +1,4 @@
-/** What the model says, over a real socket: text, calls, usage, and why the answer ends. */
+/** Answers of a model over a real socket: text, tool calls, usage, and the reason of the end. */
 import { createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
@@ -29,7 +29,7 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
   const ask = (...args: Parameters<typeof requestFor> extends [unknown, ...infer Rest] ? Rest : never) =>
     collect(provider, requestFor(options(server.url), ...args))
 
-  test('text comes in the pieces in which it is sent, whole and in order', async () => {
+  test('text arrives completely, in order, and in the pieces in which it was sent', async () => {
     const text = 'Grüße, 世界 🌍: everything that was said, also \u2028 and "quotes"\n'
     server.setScenario({ responses: [{ text, event_characters: 3 }] })
     const events = await ask()
@@ -38,19 +38,19 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     expect(events.at(-1)).toEqual({ type: 'stop', reason: 'end' })
   })
 
-  test('text arrives while the model is still speaking', async () => {
+  test('text arrives before the model has finished', async () => {
     const stalls = { stream: 'stall' as const, after_events: 5 }
     server.setScenario({ responses: [{ text: 'a'.repeat(40), event_characters: 10, fault: stalls }] })
     let text = ''
     for await (const event of provider.complete(requestFor(options(server.url)), { signal: never() })) {
       if (event.type === 'text') text += event.text
-      // The rest never comes.
+      // The rest of the answer never arrives.
       if (text !== '') break
     }
     expect(text).toMatch(/^a+$/)
   })
 
-  test('parallel calls are put together from their pieces, in order', async () => {
+  test('parallel calls are assembled from their pieces, in order', async () => {
     const inputs = [
       { command: 'ls -la "ä"' },
       {},
@@ -74,7 +74,7 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     expect(events.at(-1)).toEqual({ type: 'stop', reason: 'tool_calls' })
   })
 
-  test('a call with no input at all is a call with no parameters', async () => {
+  test('a call with an empty input has no parameters', async () => {
     server.setScenario({ responses: [{ tool_calls: [{ name: 'list', raw_input: '' }] }] })
     expect(callsOf(await ask()).map(({ input }) => input)).toEqual([{}])
   })
@@ -89,7 +89,7 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     },
   )
 
-  test('usage counts what was read from a cache too', async () => {
+  test('usage includes tokens read from a cache', async () => {
     const usage = { input_tokens: 100, cached_tokens: 23, output_tokens: 7 }
     server.setScenario({ responses: [{ text: 'hi', usage }] })
     expect((await ask()).filter(({ type }) => type === 'usage')).toEqual([
@@ -97,7 +97,7 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     ])
   })
 
-  test('an answer that reached the token limit ends for its length', async () => {
+  test('an answer that reached the token limit ends with reason length', async () => {
     server.setScenario({ responses: [{ text: 'and then', stop: 'length' }] })
     const events = await ask()
     expect(textOf(events)).toBe('and then')
@@ -105,7 +105,7 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
   })
 
   test.each(['', '{"command":"rm -r'])(
-    'a call cut off at %j by the token limit is not made',
+    'a call truncated at %j by the token limit is not made',
     async (raw_input) => {
       server.setScenario({ responses: [{ tool_calls: [{ name: 'shell', raw_input }], stop: 'length' }] })
       const { failure, message } = await failureOf(() => ask())
@@ -114,20 +114,20 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     },
   )
 
-  test('a refusal is a failure of its own, after the text that it gave', async () => {
+  test('a refusal fails as refused, after its text', async () => {
     server.setScenario({ responses: [{ text: 'I cannot do that.', stop: 'refusal' }] })
     const events: ModelEvent[] = []
     const { failure, message } = await failureOf(() =>
       collect(provider, requestFor(options(server.url)), undefined, events),
     )
     expect(textOf(events)).toBe('I cannot do that.')
-    // It is paid for.
+    // A refusal costs tokens too.
     expect(events.filter(({ type }) => type === 'usage')).toHaveLength(1)
     expect(failure).toEqual({ type: 'refused' })
     expect(message).toMatch(/^127\.0\.0\.1:\d+ refused to answer \(refusal\)$/)
   })
 
-  test('a conversation goes on over one connection, at the place that its history has', async () => {
+  test('a conversation continues on one connection, where its history ends', async () => {
     server.setScenario({
       responses: [
         { tool_calls: [{ name: 'shell', input: { command: 'ls' } }], end_delay_ms: 10 },
@@ -146,7 +146,7 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     expect(server.connections).toBe(1)
   })
 
-  test('a kept connection that the server closes on the next request is no failure', async () => {
+  test('a kept connection that the server closes on the next request causes no failure', async () => {
     const closing = await startClosingProxy(server.port)
     const request = requestFor(options(`http://127.0.0.1:${closing.port}`))
     await collect(provider, request)
@@ -156,13 +156,13 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     await closing.close()
   })
 
-  test('a server that does not end its stream is not waited for, and is left', async () => {
+  test('a stream that the server does not end is abandoned after the last event', async () => {
     server.setScenario({ responses: [{ text: 'all', fault: { stream: 'stall', after_events: 999 } }] })
     expect((await ask()).at(-1)?.type).toBe('stop')
     await hungUp()
   })
 
-  test('who stops reading lets go of the connection', async () => {
+  test('a reader that stops early closes the connection', async () => {
     server.setScenario({ responses: [{ text: 'x'.repeat(1000), event_characters: 10, event_delay_ms: 20 }] })
     for await (const event of provider.complete(requestFor(options(server.url)), { signal: never() })) {
       if (event.type === 'text') break
@@ -170,7 +170,7 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     await hungUp()
   })
 
-  test('the key, the model, the instructions and the options are sent', async () => {
+  test('key, model, instructions and options are sent', async () => {
     const more = { instructions: 'Be brief.', model: 'model-7' }
     const limits = { max_tokens: '77', temperature: '0.5' }
     await collect(provider, requestFor({ ...options(server.url), ...limits }, 'hello', more))
@@ -185,7 +185,7 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
   })
 })
 
-test('reasoning_effort is sent as each of the two APIs has it', async () => {
+test('reasoning_effort is sent in the form of each of the two APIs', async () => {
   for (const { provider, options } of VARIANTS.slice(1)) {
     await collect(provider, requestFor({ ...options(server.url), reasoning_effort: 'low' }))
   }
@@ -194,7 +194,7 @@ test('reasoning_effort is sent as each of the two APIs has it', async () => {
   expect(server.refusals()).toEqual([])
 })
 
-test('the conversation is marked for the cache of the Messages API, unless that is off', async () => {
+test('the conversation is marked for the cache of the Messages API unless prompt_cache is off', async () => {
   const [variant] = VARIANTS
   if (variant === undefined) throw new Error('no variant')
   const { provider, options } = variant
@@ -204,7 +204,7 @@ test('the conversation is marked for the cache of the Messages API, unless that 
   expect([marked, plain]).toEqual([true, false])
 })
 
-test('the calls of a call_0 that means another each time stay apart', async () => {
+test('calls that reuse the id call_0 stay distinct', async () => {
   const [first, second] = [call('call_0', { command: 'a' }), call('call_0', { command: 'b' })]
   for (const { provider, options } of VARIANTS) {
     const history = [
@@ -219,7 +219,7 @@ test('the calls of a call_0 that means another each time stay apart', async () =
   expect(server.refusals()).toEqual([])
 })
 
-/** Passes the first request of each connection on, and hangs up on the second. */
+/** Answers the first request of each connection, and closes the connection on the second. */
 async function startClosingProxy(
   target: number,
 ): Promise<{ port: number; closed(): number; close(): Promise<void> }> {
@@ -254,12 +254,12 @@ function never(): AbortSignal {
   return new AbortController().signal
 }
 
-/** The client has left the answer before its end. */
+/** The client closed the connection before the end of the answer. */
 function hungUp(): Promise<void> {
   return waitFor(() => server.requests[0]?.hungUpAt !== undefined, 'the client to hang up')
 }
 
-/** The end of an answer is read after its last event has been given out: its server is in this process too. */
+/** The client reads the end of an answer after it has yielded the last event. The server is in this process too. */
 async function isRead(): Promise<void> {
   await waitFor(() => server.requests.every(({ isOver }) => isOver === true), 'the answer to be sent')
   for (let turn = 0; turn < 20; turn++) await setImmediate()

@@ -1,4 +1,4 @@
-/** Plugins as their build publishes them. */
+/** Builds the plugins as they are published. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,11 +9,11 @@ import type { AgentProvider, ModelProvider } from '../../src/provider/contract.j
 
 const run = promisify(execFile)
 const PLUGINS = join(import.meta.dirname, '../../plugins')
-/** Of this test file; it is removed after its tests. */
+/** Directory of this test file, removed after its tests. */
 export const folder = realpathSync(mkdtempSync(join(tmpdir(), 'substrat-plugins-')))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** The file that the build of this plugin makes. */
+/** Builds a plugin, and returns the path of its file. */
 export async function buildPlugin(name: string): Promise<string> {
   const file = join(folder, `${name}.mjs`)
   await run(process.execPath, [join(PLUGINS, 'shared/build.mjs'), join(PLUGINS, name), file])

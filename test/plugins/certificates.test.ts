@@ -1,4 +1,4 @@
-/** Whom https trusts: a server with a certificate of its own, over a real socket. */
+/** Which certificates https trusts, with real servers. */
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,13 +25,13 @@ describe.skipIf(certificate === undefined)('with a certificate made by openssl',
   describe.each(VARIANTS)('$api', ({ provider, options }) => {
     const ask = () => collect(provider, requestFor(options(server.url)))
 
-    test('a certificate that nobody vouches for is refused, once and for all', async () => {
+    test('an untrusted certificate is rejected as misconfigured', async () => {
       const { failure, message } = await failureOf(ask)
       expect(failure).toEqual({ type: 'misconfigured' })
       expect(message).toContain('NODE_EXTRA_CA_CERTS')
     })
 
-    test('SSL_CERT_FILE vouches for it, also on a kept connection', async () => {
+    test('SSL_CERT_FILE makes it trusted, also on a kept connection', async () => {
       vi.stubEnv('SSL_CERT_FILE', tls.file)
       expect(textOf(await ask())).toBe('echo: hello')
       expect(textOf(await ask())).toBe('echo: hello')
@@ -39,14 +39,14 @@ describe.skipIf(certificate === undefined)('with a certificate made by openssl',
       expect((await failureOf(ask)).failure.type).toBe('misconfigured')
     })
 
-    test('a file that is not there is named', async () => {
+    test('a missing file is named', async () => {
       vi.stubEnv('SSL_CERT_FILE', '/nonexistent/ca.pem')
       const { failure, message } = await failureOf(ask)
       expect(failure.type).toBe('misconfigured')
       expect(message).toContain('/nonexistent/ca.pem')
     })
 
-    test('a certificate for another name is refused', async () => {
+    test('a certificate for another host is rejected', async () => {
       vi.stubEnv('SSL_CERT_FILE', tls.file)
       const url = server.url.replace('127.0.0.1', 'localhost')
       const { failure, message } = await failureOf(() => collect(provider, requestFor(options(url))))
@@ -55,7 +55,7 @@ describe.skipIf(certificate === undefined)('with a certificate made by openssl',
     })
   })
 
-  test('NODE_EXTRA_CA_CERTS vouches for it, also beside a SSL_CERT_FILE of others', async () => {
+  test('NODE_EXTRA_CA_CERTS makes it trusted, even with another SSL_CERT_FILE', async () => {
     const file = await buildPlugin('provider-anthropic')
     const request = { ...requestFor({ base_url: server.url }), messages: undefined }
     const script = `
@@ -73,7 +73,7 @@ describe.skipIf(certificate === undefined)('with a certificate made by openssl',
   })
 })
 
-/** A file with a root that has signed nothing here. */
+/** A root certificate that has signed nothing here. */
 function otherAuthority(): string {
   const file = join(tempDirectory(), 'ca.pem')
   writeFileSync(file, String(rootCertificates[0]))

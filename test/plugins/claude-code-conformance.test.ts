@@ -1,4 +1,4 @@
-/** The suite that every provider passes. */
+/** Runs the conformance suite for claude-code. */
 import { describe, test } from 'vitest'
 import { conformanceCases } from '../../src/provider/conformance/conformance.js'
 import { claude, settings } from './claude-code/support.js'

@@ -1,4 +1,4 @@
-/** Every way in which a program may end, or not end, while provider-claude-code reads it. */
+/** The ways in which claude can end, or not end, during a turn. */
 import { readdirSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { AgentEvent } from '../../src/provider/contract.js'
@@ -25,7 +25,7 @@ import {
 
 describe('a claude that is killed', () => {
   test.each([['die before the id'], ['die after the id'], ['die in mid-text'], ['die with half a line']])(
-    '(%s) fails the turn as crashed, and its session is known',
+    '(%s) makes the turn fail as crashed, and its session is known',
     async (prompt) => {
       const died = await firstTurn(prompt)
       expect(failureIn(died)).toMatchObject({ type: 'crashed', message: expect.stringContaining('SIGKILL') })
@@ -35,7 +35,7 @@ describe('a claude that is killed', () => {
     },
   )
 
-  test('under a wrapper that exits 0 has ended early, and its session is known', async () => {
+  test('under a wrapper that exits with status 0 ended early, and its session is known', async () => {
     const died = await firstTurn('exit 0 in mid-text')
     expect(failureIn(died)).toMatchObject({
       type: 'crashed',
@@ -49,20 +49,20 @@ describe('a claude that is killed', () => {
     expect(replyIn(await firstTurn('die after the result'))).toBe('echo: hello []')
   })
 
-  test('after its reply was kept, which it did not say, has replied what it kept', async () => {
+  test('after it stored its reply, but before its result, has replied', async () => {
     expect(replyIn(await firstTurn('die after the reply was kept'))).toBe('kept, and never said')
   })
 })
 
 describe('a claude that does not end', () => {
-  test('after its result is killed, with what it left in its group', async () => {
+  test('after its result is killed with its whole process group', async () => {
     const { host, runId } = recordedHost()
     const done = await turn(await newSession(settings(), { ...host, tools: null }), 'hang after the result')
     expect(replyIn(done)).toBe('echo: hello []')
     expect(processesWith(`SUBSTRAT_RUN=${runId}`)).toEqual([])
   })
 
-  test('and does not heed its interrupt and SIGTERM is killed soon after the turn is stopped', async () => {
+  test('and ignores the interrupt and SIGTERM is killed soon after the turn is stopped', async () => {
     const { host, runId } = recordedHost()
     const controller = new AbortController()
     const session = await newSession(settings(), { ...host, tools: null })
@@ -75,7 +75,7 @@ describe('a claude that does not end', () => {
     expect(processesWith(`SUBSTRAT_RUN=${runId}`)).toEqual([])
   })
 
-  test('is gone once its session has been stopped in the middle', async () => {
+  test('is dead after its session is stopped in the middle of a turn', async () => {
     const { host, runId } = recordedHost()
     const session = await newSession(settings(), { ...host, tools: null })
     let stopping: Promise<void> | undefined
@@ -88,7 +88,7 @@ describe('a claude that does not end', () => {
     expect(processesWith(`SUBSTRAT_RUN=${runId}`)).toEqual([])
   })
 
-  test('is interrupted first, so that it keeps what it had said', async () => {
+  test('is interrupted first, so that it stores its text', async () => {
     const controller = new AbortController()
     const onEvent = ({ type }: AgentEvent): void => {
       if (type === 'text') controller.abort()
@@ -99,7 +99,7 @@ describe('a claude that does not end', () => {
     expect(answersGiven()).toEqual([{ subtype: 'interrupt' }])
   })
 
-  test('but has left a grandchild with its stdout does not hold the turn', async () => {
+  test('because a grandchild holds its stdout does not delay the turn', async () => {
     onTestFinished(endGrandchild)
     const failed = await firstTurn('leave a grandchild with stdout')
     expect(failureIn(failed)).toMatchObject({
@@ -109,14 +109,14 @@ describe('a claude that does not end', () => {
   })
 })
 
-describe('what claude says', () => {
-  test('may be garbage, of a later version, or have U+2028 in it', async () => {
+describe('output of claude', () => {
+  test('can be invalid, of a later version, or contain U+2028', async () => {
     const done = await firstTurn('say garbage')
     expect(replyIn(done)).toBe('one\u2028line é')
     expect(textIn(done)).toContain('one\u2028line\u2029of\rtext')
   })
 
-  test('may be lines of 10 MB, of which a bounded part is kept', async () => {
+  test('can have lines of 10 MB, of which the log gets a bounded part', async () => {
     const done = await firstTurn('say a lot')
     expect(replyIn(done)).toBe('echo: hello []')
     const [call, result] = done.events.filter(({ type }) => type.startsWith('tool_'))
@@ -130,7 +130,7 @@ describe('what claude says', () => {
 })
 
 test.each([['hello'], ['die after the id'], ['die before the id'], ['use the tool']])(
-  'no file of a turn is left (%s)',
+  'no private file is left after a turn (%s)',
   async (prompt) => {
     const temporary = tempDirectory()
     const before = process.env.TMPDIR

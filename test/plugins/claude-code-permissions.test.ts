@@ -1,4 +1,4 @@
-/** What claude asks before it uses a tool: the real one's requests, answered by provider-claude-code. */
+/** Permission requests of the real claude, replayed, and the answers of provider-claude-code. */
 import { describe, expect, test } from 'vitest'
 import type { AgentEvent, AgentSession, WaitAnswer } from '../../src/provider/contract.js'
 import { GRACE_MS, holdTimers } from '../support/time.js'
@@ -31,7 +31,7 @@ async function parked(): Promise<{
   const first = await turn(before, 'use the tool')
   const wait = first.events.at(-1)
   if (wait?.type !== 'wait') throw new Error(`it does not wait: ${JSON.stringify(first).slice(0, 500)}`)
-  // Days later, in another process.
+  // As in another process, days later.
   const session = await claude.restore((await before.suspend()) as Uint8Array, settings(), newHost())
   return { session, first, wait }
 }
@@ -42,7 +42,7 @@ function answer(session: AgentSession, given: WaitAnswer): Promise<Turn> {
 }
 
 describe('a tool that is not allowed', () => {
-  test('ends the turn in a wait that says which tool and what input, and nothing runs', async () => {
+  test('ends the turn in a wait with its name and input, and no process is left', async () => {
     holdTimers(GRACE_MS)
     const { first, wait } = await parked()
     expect(wait).toEqual({
@@ -56,11 +56,11 @@ describe('a tool that is not allowed', () => {
     ])
     expect(first.events.findLast(({ type }) => type === 'tool_finished')).toMatchObject({ is_error: true })
     expect(answersGiven()).toEqual([])
-    // Not killed: its transcript says that the tool was not run.
+    // Claude was not killed: its transcript records that the tool did not run.
     expect(notes('interrupts')).toEqual([{ subtype: 'interrupt' }])
   })
 
-  test('asks nobody when the turn is stopped meanwhile', async () => {
+  test('causes no wait if the turn is stopped meanwhile', async () => {
     const controller = new AbortController()
     const onEvent = ({ type }: AgentEvent): void => {
       if (type === 'tool_started') controller.abort()
@@ -70,7 +70,7 @@ describe('a tool that is not allowed', () => {
     expect(stopped.error).toBeDefined()
   })
 
-  test('is done once it is approved, in the same session, when claude asks for the very same again', async () => {
+  test('runs once after approval, when claude repeats the same request in the same session', async () => {
     const { session, wait } = await parked()
     const gone = await answer(session, { decision: 'approve', text: 'but only once', asks: wait.asks })
     expect(replyIn(gone)).toContain('echo')
@@ -78,7 +78,7 @@ describe('a tool that is not allowed', () => {
     expect(answersGiven()).toEqual([{ behavior: 'allow', updatedInput: INPUT }])
   })
 
-  test('is asked about again when what was approved is another input', async () => {
+  test('is asked about again if another input was approved', async () => {
     const { session, wait } = await parked()
     const asks = wait.asks.map((ask) => ({ ...ask, input: { ...INPUT, command: 'rm -rf /' } }))
     const again = await answer(session, { decision: 'approve', text: '', asks })
@@ -86,14 +86,14 @@ describe('a tool that is not allowed', () => {
     expect(answersGiven()).toEqual([])
   })
 
-  test('is not done when it is denied, and claude is told so', async () => {
+  test('does not run after denial, and claude learns of it', async () => {
     const { session, wait } = await parked()
     const gone = await answer(session, { decision: 'deny', text: 'use the tool no more', asks: wait.asks })
     expect(replyIn(gone)).toContain('echo')
     expect(answersGiven()).toEqual([])
   })
 
-  test('is denied at once when claude tries it again after it was denied', async () => {
+  test('is denied at once if claude tries it again after denial', async () => {
     const { session, wait } = await parked()
     const gone = await answer(session, { decision: 'deny', text: '\nuse the tool', asks: wait.asks })
     expect(replyIn(gone)).toContain('echo')
@@ -102,7 +102,7 @@ describe('a tool that is not allowed', () => {
 })
 
 describe('a tool that is allowed', () => {
-  test.each([['Bash'], ['all'], ['shell']])('by --allow %s is done without a question', async (name) => {
+  test.each([['Bash'], ['all'], ['shell']])('by --allow %s runs without a wait', async (name) => {
     const done = await firstTurn('use the tool', { allow: ['read_file', name] })
     expect(replyIn(done)).toContain('echo')
     expect(answersGiven()).toEqual([{ behavior: 'allow', updatedInput: INPUT }])
@@ -113,14 +113,14 @@ describe('a tool that is allowed', () => {
     ])
   })
 
-  test('by another name is not', async () => {
+  test('by another name does not run', async () => {
     const first = await firstTurn('use the tool', { allow: ['Write', 'edit_file', 'Bas'] })
     expect(first.events.at(-1)).toMatchObject({ type: 'wait' })
   })
 })
 
 describe('a question of claude', () => {
-  test('waits for an input, whatever is allowed, and the answer is the next prompt', async () => {
+  test('waits for an input, regardless of --allow, and the answer is the next prompt', async () => {
     const session = await newSession()
     const first = await turn(session, 'ask me', { allow: ['all'] })
     const wait = first.events.at(-1)
@@ -130,7 +130,7 @@ describe('a question of claude', () => {
     expect(replyIn(gone)).toContain('echo')
   })
 
-  test('beside a tool waits with it for an approval, which answers no question: that is asked again', async () => {
+  test('with a tool waits for approval of the tool, and is asked again afterwards', async () => {
     const session = await newSession()
     const wait = (await turn(session, 'use the tool, and ask me')).events.at(-1)
     if (wait?.type !== 'wait') throw new Error(`it does not wait: ${JSON.stringify(wait)}`)

@@ -1,4 +1,4 @@
-/** What provider-claude-code reads in the transcripts of the real claude. */
+/** How provider-claude-code reads transcripts of the real claude. */
 import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { claude, settings, transcriptPath, useTranscript } from './claude-code/support.js'
@@ -11,7 +11,7 @@ function inspect(promptId: string | null): ReturnType<typeof claude.inspect> {
 }
 
 describe('a turn', () => {
-  test('whose last word is the model’s own end is finished, with the text after its tools as the reply', async () => {
+  test('that the model ended itself is finished, and the text after its tools is the reply', async () => {
     useTranscript('finished', SESSION)
     const inspection = await inspect('d88a8f82-995b-4ff0-9961-f4c79ed01d88')
     expect(inspection).toEqual({ outcome: 'finished', reply: 'echo: USETOOL please []' })
@@ -29,7 +29,7 @@ describe('a turn', () => {
     ['killed-then-resumed', '470f23ee-6a1a-4359-943d-1a84b7fa7dff', '6043d30f-fa3f-46ee-8c26-b0f6d7669aba'],
     ['killed-in-text', '39487656-bc77-4e3d-9611-513a3258a110', 'e0773067-26d8-42d0-914b-7d36d09bba53'],
   ])(
-    '(%s) that was killed is not finished, also with what claude adds when it goes on',
+    '(%s) that was killed is not finished, even after claude has resumed the session',
     async (name, first, next) => {
       const path = useTranscript(name, SESSION)
       const lines = readFileSync(path, 'utf8').split('\n')
@@ -37,12 +37,12 @@ describe('a turn', () => {
       expect(await inspect(next)).toEqual({ outcome: 'finished', reply: 'echo: go on recall [mark-one]' })
       writeFileSync(path, `${lines.slice(0, upTo(next)).join('\n')}\n`)
       expect(await inspect(first)).toEqual({ outcome: 'unfinished' })
-      // The message of this turn is not there: what was before it is no answer to it.
+      // The prompt of this turn is missing, so earlier messages do not answer it.
       expect(await inspect(next)).toEqual({ outcome: 'unfinished' })
     },
   )
 
-  test('is finished at each byte of its last line, or not', async () => {
+  test('is finished exactly when its last line is complete', async () => {
     const path = useTranscript('finished', SESSION)
     const bytes = readFileSync(path)
     const end = bytes.lastIndexOf('{"type":"last-prompt"')
@@ -56,7 +56,7 @@ describe('a turn', () => {
     expect(await inspect('d88a8f82-995b-4ff0-9961-f4c79ed01d88')).toMatchObject({ outcome: 'finished' })
   })
 
-  test('is read past blocks of NUL, torn lines, sub-agents and what is no message', async () => {
+  test('is read despite NUL bytes, incomplete lines, subagents and entries that are not messages', async () => {
     const path = useTranscript('finished', SESSION)
     const subAgent = {
       type: 'assistant',
@@ -72,16 +72,16 @@ describe('a turn', () => {
   })
 
   test.each([
-    ['by a person', { content: 'and then?' }, {}],
-    ['by a hook', { content: 'Stop hook feedback:\nrun the tests first' }, { isMeta: true }],
-  ])('that was given more to do after its end, %s, is not finished', async (_, message, facts) => {
+    ['the user', { content: 'and then?' }, {}],
+    ['a hook', { content: 'Stop hook feedback:\nrun the tests first' }, { isMeta: true }],
+  ])('that %s continued after its end is not finished', async (_, message, facts) => {
     const path = useTranscript('finished', SESSION)
     const more = { type: 'user', message: { role: 'user', ...message }, ...facts }
     appendFileSync(path, `${JSON.stringify(more)}\n`)
     expect(await inspect('d88a8f82-995b-4ff0-9961-f4c79ed01d88')).toEqual({ outcome: 'unfinished' })
   })
 
-  test('whose reply has several blocks has all of their text', async () => {
+  test('with several blocks in its reply has the text of all', async () => {
     const message = (text: string, stop_reason: string | null): string =>
       `${JSON.stringify({ type: 'assistant', message: { id: 'm', model: 'x', content: [{ type: 'text', text }], stop_reason } })}\n`
     writeFileSync(
@@ -92,7 +92,7 @@ describe('a turn', () => {
   })
 })
 
-describe('a turn whose substrat was killed, and that the model ended', () => {
+describe('a turn that the model ended after its substrat was killed', () => {
   const line = (entry: object): string => `${JSON.stringify(entry)}\n`
   const use = (id: string, name: string): string =>
     line({
@@ -115,55 +115,65 @@ describe('a turn whose substrat was killed, and that the model ended', () => {
 
   test.each<[string, string, Partial<typeof heard>, 'finished' | 'unfinished']>([
     [
-      'where a tool failed that substrat has not heard of: nobody could permit it',
+      'is unfinished if a tool failed that substrat has not recorded',
       use('a', 'Bash') + result('a', true),
       {},
       'unfinished',
     ],
     [
-      'where that was a tool of a sub-agent',
+      'is unfinished if that was a tool of a subagent',
       use('a', 'Bash') + result('a', true, { isSidechain: true }),
       {},
       'unfinished',
     ],
     [
-      'where a tool failed before that',
+      'is finished if substrat has recorded the failed tool',
       use('a', 'Bash') + result('a', true),
       { finished: ['a'] },
       'finished',
     ],
-    ['where its tools went well without substrat', use('a', 'Bash') + result('a', false), {}, 'finished'],
-    ['where it called tools of substrat in vain', use('a', OWN) + result('a', true), {}, 'unfinished'],
     [
-      'where it called tools of substrat once more than were answered',
+      'is finished if its tools succeeded without substrat',
+      use('a', 'Bash') + result('a', false),
+      {},
+      'finished',
+    ],
+    [
+      'is unfinished if it called a substrat tool without an answer',
+      use('a', OWN) + result('a', true),
+      {},
+      'unfinished',
+    ],
+    [
+      'is unfinished if substrat answered all its calls but one',
       use('a', OWN) + result('a', false) + use('b', OWN) + result('b', true),
       { answered: 1 },
       'unfinished',
     ],
     [
-      'where each of its calls of substrat was answered',
+      'is finished if substrat answered each of its calls',
       use('a', OWN) + result('a', true),
       { answered: 1 },
       'finished',
     ],
-    ['where it needed nobody', '', {}, 'finished'],
+    ['is finished if it called no tool', '', {}, 'finished'],
   ])('%s', async (_, tools, known, outcome) => {
     const earlier = use('z', 'Bash') + result('z', true) + end
     writeFileSync(transcriptPath(SESSION), earlier + line({ type: 'user', uuid: 'p' }) + tools + end)
     const state = Buffer.from(JSON.stringify({ session_id: SESSION, is_begun: true, prompt_id: 'p' }))
     const options = { signal: new AbortController().signal, heard: { ...heard, ...known } }
     expect(await claude.inspect(state, settings(), options)).toMatchObject({ outcome })
-    // Where substrat lives it has heard all that there is.
+    // While substrat lives, nothing is missing.
     expect(await claude.inspect(state, settings())).toMatchObject({ outcome: 'finished' })
   })
 })
 
 describe('without a transcript', () => {
-  test('a turn that was begun is not finished', async () => {
+  test('a turn that was begun is unfinished', async () => {
     expect(await inspect('d88a8f82-995b-4ff0-9961-f4c79ed01d88')).toEqual({ outcome: 'unfinished' })
   })
 
-  test('nothing is known of a session that had no turn, or of no state', async () => {
+  test('the outcome is unknown without a turn or without a state', async () => {
     expect(await inspect(null)).toEqual({ outcome: 'unknown' })
     expect(await claude.inspect(null, settings())).toEqual({ outcome: 'unknown' })
     expect(await claude.inspect(Buffer.from('\xff'), settings())).toEqual({ outcome: 'unknown' })

@@ -1,4 +1,4 @@
-/** Turns of provider-claude-code, against what the real claude printed. */
+/** Turns of provider-claude-code, against replayed output of the real claude. */
 import { existsSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { AgentEvent } from '../../src/provider/contract.js'
@@ -23,7 +23,7 @@ import {
 } from './claude-code/support.js'
 
 describe('a turn', () => {
-  test('says its session before claude starts, then text and usage, and ends with the reply', async () => {
+  test('reports its session before claude starts, then text and usage, then the reply', async () => {
     const first = await firstTurn('hello')
     expect(typesOf(first).filter((type, i, all) => type !== all[i - 1])).toEqual([
       'state',
@@ -39,7 +39,7 @@ describe('a turn', () => {
     })
   })
 
-  test('is of a new session the first time and goes on with it afterwards, in another process too', async () => {
+  test('opens a new session the first time and resumes it later, also in another process', async () => {
     const session = await newSession()
     replyIn(await turn(session, 'hello'))
     const id = String(decoded(await session.suspend()).session_id)
@@ -50,13 +50,13 @@ describe('a turn', () => {
     expect(started().argv).not.toContain('--session-id')
   })
 
-  test('lets claude end by itself after its result', async () => {
+  test('lets claude exit by itself after its result', async () => {
     holdTimers(GRACE_MS)
     replyIn(await firstTurn('end with stdin'))
     expect(notes('ended')).toEqual(['by itself'])
   })
 
-  test('that died before claude had written anything is begun anew under the same id', async () => {
+  test('that died before claude wrote anything starts again with the same id', async () => {
     const session = await newSession()
     const died = await turn(session, 'keeps nothing\ndie before the id')
     forgetSessions()
@@ -67,7 +67,7 @@ describe('a turn', () => {
     )
   })
 
-  test('whose session has vanished is said, and claude is not started', async () => {
+  test('with a lost session fails, and claude does not start', async () => {
     const session = await newSession()
     replyIn(await turn(session, 'hello'))
     forgetSessions()
@@ -76,7 +76,7 @@ describe('a turn', () => {
     expect(typesOf(failed)).toEqual([])
   })
 
-  test('that died once the model spoke has a session that can vanish, and that is said after a crash too', async () => {
+  test('that died after the model answered has a session that can be lost, also after a crash', async () => {
     const died = await firstTurn('keeps nothing\ndie in mid-text')
     expect(died.events.flatMap((event) => (event.type === 'state' ? [decoded(event.state)] : []))).toEqual([
       expect.objectContaining({ is_begun: false }),
@@ -86,14 +86,14 @@ describe('a turn', () => {
     expect(failureIn(await turn(restored, 'hello'))).toMatchObject({ type: 'session_lost' })
   })
 
-  test('that the API refused has none, and is begun anew', async () => {
+  test('that the API rejected has no session to lose, and starts again', async () => {
     const refused = await firstTurn('keeps nothing\nplay not-logged-in')
     expect(failureIn(refused)).toMatchObject({ type: 'authentication' })
     const restored = await claude.restore(stateIn(refused), settings(), newHost())
     replyIn(await turn(restored, 'hello'))
   })
 
-  test('whose session vanishes before claude looks is said too', async () => {
+  test('with a session that is lost while claude starts fails too', async () => {
     const failed = await firstTurn('play vanished')
     expect(failureIn(failed)).toMatchObject({
       type: 'session_lost',
@@ -101,7 +101,7 @@ describe('a turn', () => {
     })
   })
 
-  test('tells claude its model, instructions, mode and arguments', async () => {
+  test('passes model, instructions, mode and arguments to claude', async () => {
     const options = { permission_mode: 'acceptEdits', args: "--add-dir '../a b' --effort high" }
     const given = settings(options, { model: 'opus', instructions: 'be brief' })
     replyIn(await turn(await newSession(given), 'hello'))
@@ -114,14 +114,14 @@ describe('a turn', () => {
     expect(argv).not.toContain('--mcp-config')
   })
 
-  test('gives instructions in a file, however long they are: everybody may read arguments', async () => {
+  test('passes instructions of any length in a file, because every user can read arguments', async () => {
     const instructions = 'be brief. '.repeat(20_000)
     replyIn(await turn(await newSession(settings({}, { instructions })), 'hello'))
     expect(started().instructions).toBe(instructions)
     expect(started().argv.join(' ')).not.toContain('be brief')
   })
 
-  test('offers the tools of substrat in a file that is gone when claude has read it', async () => {
+  test("offers substrat's tools in a file that is removed after claude has read it", async () => {
     const server = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: { TOKEN: 'secret' } }
     replyIn(await turn(await newSession(settings(), newHost(server)), 'hello'))
     const { argv, mcp, mcp_file } = started()
@@ -130,11 +130,11 @@ describe('a turn', () => {
     expect(argv).toEqual(expect.arrayContaining(['--strict-mcp-config', '--allowedTools', 'mcp__substrat']))
     expect(argv.join(' ')).not.toContain('secret')
     expect(existsSync(mcp_file as string)).toBe(false)
-    // The real one begins without a server that is not there in a moment.
+    // The real claude starts without a server that is not ready in a moment.
     expect(started().waits).toEqual(['0', '30000'])
   })
 
-  test('removes its files once claude has read them, so that a crash leaves none', async () => {
+  test('removes its files after claude has read them, so that a crash leaves none', async () => {
     const server = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: {} }
     const controller = new AbortController()
     const onEvent = ({ type }: AgentEvent): void => {
@@ -146,7 +146,7 @@ describe('a turn', () => {
     expect(notes('files')).toEqual([false])
   })
 
-  test('records no tool of substrat, which does that itself, nor the words of a sub-agent, but its tools', async () => {
+  test("reports a subagent's tools, but not its text, and no substrat tools", async () => {
     const server = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: {} }
     const done = await turn(await newSession(settings(), newHost(server)), 'use substrat')
     expect(replyIn(done)).toBe('echo: hello []')
@@ -158,7 +158,7 @@ describe('a turn', () => {
     expect(done.events).toContainEqual({ type: 'usage', usage: { input_tokens: 17, output_tokens: 5 } })
   })
 
-  test('notes that claude has not got the tools of substrat', async () => {
+  test("notes that claude cannot use substrat's tools", async () => {
     const server = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: {} }
     const { events } = await turn(await newSession(settings(), newHost(server)), 'have no tools')
     const text = "claude cannot use substrat's tools: the status of their server is failed"
@@ -173,43 +173,40 @@ describe('a turn that fails', () => {
     ['no-credit', 'misconfigured', 'Credit balance is too low'],
     ['not-logged-in', 'authentication', 'Not logged in'],
     ['max-turns', 'invalid', 'maximum number of turns'],
-  ])('by %s, as a success that is an error, is of type %s', async (recording, type, words) => {
+  ])('by %s, reported as a success with an error, has type %s', async (recording, type, words) => {
     const failed = await firstTurn(`play ${recording}`)
     expect(failureIn(failed)).toMatchObject({ type, message: expect.stringContaining(words) })
     expect(typesOf(failed)).not.toContain('done')
   })
 
-  test('by a limit of the subscription says when it is reset', async () => {
+  test('by a limit of the subscription has the time of the reset', async () => {
     const begun = Date.now()
     const { type, retry_after_ms = 0 } = failureIn(await firstTurn('play session-limit'))
     expect(type).toBe('rate_limit')
-    // From some moment of the turn.
+    // Measured from some moment of the turn.
     const at = RESETS_AT * 1000 - retry_after_ms
     expect({ at, isWithin: begun - 1000 <= at && at <= Date.now() + 1000 }).toMatchObject({ isWithin: true })
   })
 
-  test('by another limit than the one that was near says no time', async () => {
+  test('by a limit other than the one that was near has no time', async () => {
     const failed = failureIn(await firstTurn('be warned, then refused'))
     expect(failed.type).toBe('rate_limit')
     expect(failed.retry_after_ms).toBeUndefined()
   })
 
-  test('by a key that the API does not take is ended at the second refusal, not the tenth', async () => {
+  test('by an invalid key ends after the second rejection, not the tenth', async () => {
     const failed = await firstTurn('play authentication')
     expect(failureIn(failed)).toMatchObject({ type: 'authentication' })
     expect(failed.events.filter(({ type }) => type === 'note')).toHaveLength(1)
   })
 
-  test.each(['refuse', 'refuse as an error'])(
-    'by a refusal (%s) has what the model had said',
-    async (how) => {
-      const failed = await firstTurn(how)
-      expect(failureIn(failed)).toMatchObject({ type: 'refused', said: 'echo: hello []' })
-      expect(typesOf(failed)).not.toContain('done')
-    },
-  )
+  test.each(['refuse', 'refuse as an error'])('by a refusal (%s) has the text of the model', async (how) => {
+    const failed = await firstTurn(how)
+    expect(failureIn(failed)).toMatchObject({ type: 'refused', said: 'echo: hello []' })
+    expect(typesOf(failed)).not.toContain('done')
+  })
 
-  test('by an error of the API after which claude exits without a result is of that type', async () => {
+  test('by an API error, after which claude exits without a result, has the type of the error', async () => {
     expect(failureIn(await firstTurn('exit after an error of the API')).type).toBe('authentication')
   })
 
@@ -218,7 +215,7 @@ describe('a turn that fails', () => {
     expect(failed).toMatchObject({ type: 'crashed', message: expect.stringContaining('aborted_streaming') })
   })
 
-  test('notes each time that claude asks the API again', async () => {
+  test('notes each retry of claude', async () => {
     const { events } = await firstTurn('play overloaded')
     expect(events.filter(({ type }) => type === 'note')).toEqual([
       { type: 'note', text: 'claude retries the API request in 1 s (1 of 10): overloaded' },
@@ -226,7 +223,7 @@ describe('a turn that fails', () => {
     ])
   })
 
-  test('because there is no claude says how to get it', async () => {
+  test('because claude is not installed says how to install it', async () => {
     const failed = await turn(await newSession(settings({ command: '/nowhere/claude' })), 'hello')
     expect(failureIn(failed)).toMatchObject({
       type: 'misconfigured',
@@ -242,11 +239,11 @@ describe('settings', () => {
     [{ args: '--session-id=x' }, '--session-id'],
     [{ args: "'open" }, 'quote'],
     [{ command: ' ' }, 'command'],
-  ])('%j are refused', (options, words) => {
+  ])('%j are rejected', (options, words) => {
     expect(() => claude.check?.(settings(options))).toThrow(words)
   })
 
-  test('a state that is no state of this provider is a lost session', async () => {
+  test('a state of another provider is a lost session', async () => {
     const restored = claude.restore(Buffer.from('{"other":1}'), settings(), newHost())
     await expect(restored).rejects.toMatchObject({ failure: { type: 'session_lost' } })
   })

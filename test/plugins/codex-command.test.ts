@@ -1,4 +1,4 @@
-/** How provider-codex runs `codex exec`, and which settings it refuses. */
+/** How provider-codex runs `codex exec`, and which settings it rejects. */
 import { describe, expect, test } from 'vitest'
 import {
   codex,
@@ -32,17 +32,17 @@ describe('the command', () => {
     [['shell'], 'workspace-write'],
     [['write_file'], 'workspace-write'],
     [['all'], 'workspace-write'],
-  ])('allowed %j, it has the sandbox %s', async (allow, sandbox) => {
+  ])('with --allow %j has the sandbox %s', async (allow, sandbox) => {
     expect((await commandWith({ allow })).flags['--sandbox']).toBe(sandbox)
   })
 
-  test('has the sandbox of the option, whatever is allowed', async () => {
+  test('has the sandbox of the option, regardless of --allow', async () => {
     for (const sandbox of ['read-only', 'danger-full-access']) {
       expect((await commandWith({ allow: ['all'], options: { sandbox } })).flags['--sandbox']).toBe(sandbox)
     }
   })
 
-  test('has the model, more arguments, and values of the configuration', async () => {
+  test('has the model, the arguments and the config values of the options', async () => {
     const config = `model_reasoning_effort="high"; notice = "a; b" ;web_search='x;y'`
     const { flags } = await commandWith({ model: 'gpt-6', options: { args: "--add-dir '/a b'", config } })
     expect(flags).toMatchObject({ '--model': 'gpt-6', '--add-dir': '/a b' })
@@ -54,7 +54,7 @@ describe('the command', () => {
     ])
   })
 
-  test('gives a new thread its instructions, as a string of TOML', async () => {
+  test('passes instructions to a new thread as a TOML string', async () => {
     const instructions = 'Be "kind" \\ always.\n\u007f\u2028\ud800 é'
     const { flags, prompt } = await commandWith({ instructions })
     expect(flags.config[0]).toBe(
@@ -71,7 +71,7 @@ describe('the command', () => {
   })
 
   test.each([['short'], ['long '.repeat(30_000)]])(
-    'does not give a thread its instructions again',
+    'does not repeat the instructions in a later turn',
     async (instructions) => {
       const settings = { ...settingsFor(`--seen ${seenFile()}`), instructions }
       const session = await codex.create(settings, newLab().host)
@@ -83,7 +83,7 @@ describe('the command', () => {
     },
   )
 
-  test('offers the tools of substrat: nothing secret in an argument, and no approval of its own', async () => {
+  test("offers substrat's tools, without secrets in arguments, and without approvals by codex", async () => {
     const tools = {
       name: 'substrat',
       command: '/bin/x',
@@ -104,14 +104,14 @@ describe('the command', () => {
     expect(env.SUBSTRAT_SECRET).toBe('s3cret')
   })
 
-  test('runs in the workspace, in the environment of a turn', async () => {
+  test('runs in the workspace, with the environment of a turn', async () => {
     const { env } = await commandWith()
     expect(env.SUBSTRAT_RUN).toMatch(/^[0-9a-f-]{36}$/)
     expect(env.PWD).toBe(place.workspace)
   })
 })
 
-describe('its check', () => {
+describe('check', () => {
   const refusal = async (options: Record<string, string>): Promise<string> => {
     try {
       await codex.check?.({ workspace: place.workspace, model: null, instructions: null, options })
@@ -132,12 +132,12 @@ describe('its check', () => {
     ['codex exec cannot ask for permission', { config: 'approval_policy="on-request"' }],
     ['the option offline_timeout must be a duration', { offline_timeout: '5' }],
     ['the option offline_timeout must be a duration', { offline_timeout: '999h' }],
-  ])('refuses what cannot work: %s', async (why, options) => {
+  ])('rejects invalid options: %s', async (why, options) => {
     expect(await refusal(options)).toMatch(/^misconfigured: /)
     expect(await refusal(options)).toContain(why)
   })
 
-  test('accepts what can', async () => {
+  test('accepts valid options', async () => {
     expect(await refusal({})).toBe('accepted')
     expect(
       await refusal({

@@ -1,10 +1,10 @@
-/** The suite that every provider passes, for codex. It cannot ask for a person: that part of the suite is not for it. */
+/** Runs the conformance suite for codex, without the cases about permission requests, which codex cannot make. */
 import { describe, test } from 'vitest'
 import { conformanceCases } from '../../src/provider/conformance/conformance.js'
 import type { ProviderSettings } from '../../src/provider/contract.js'
 import { codex, place, settingsFor } from './codex-support.js'
 
-/** The places are new for each case. */
+/** Each case has new directories. */
 function settings(how = '', options: Record<string, string> = {}): ProviderSettings {
   return {
     ...settingsFor(how, options),
@@ -19,7 +19,7 @@ describe('codex conforms', () => {
     settings: settings(),
     prompt: 'hello there',
     expected: 'echo: hello there',
-    // It asks nobody for permission: no tool of its own needs a substrat that lives.
+    // Codex requests no permission, so its own tools never need a living substrat.
     inspects: { settings: settings('--own'), calls: { prompt: 'hello there', count: 1 } },
     slow: {
       settings: settings('--lines 3 --stored 3 --end hang'),

@@ -1,4 +1,4 @@
-/** Every way in which codex may die in a turn, and how a turn of it is stopped. */
+/** The ways in which codex can die during a turn, and how a turn is stopped. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -20,8 +20,8 @@ import {
 
 const HOUR_MS = 3_600_000
 
-describe('killed', () => {
-  test('before its thread is known: the turn fails, and there is no state', async () => {
+describe('codex that is killed', () => {
+  test('before its thread is known makes the turn fail without a state', async () => {
     const killed = await firstTurn('--lines 0 --end kill')
     expect(killed.events).toEqual([])
     expect(failureIn(killed)).toEqual({
@@ -30,7 +30,7 @@ describe('killed', () => {
     })
   })
 
-  test.each([1, 2, 3, 4])('after %i lines: the turn fails, and the thread is known', async (lines) => {
+  test.each([1, 2, 3, 4])('after %i lines makes the turn fail, and the thread is known', async (lines) => {
     const killed = await firstTurn(`--lines ${lines} --stored 3 --end kill`)
     expect(failureIn(killed).type).toBe('crashed')
     expect(typesOf(killed)).not.toContain('done')
@@ -40,16 +40,16 @@ describe('killed', () => {
     expect(replyIn(await turn(restored, 'go on'))).toBe('echo: hello there')
   })
 
-  test('after its store has the end of the turn, and before it says so: the reply is that of the store', async () => {
+  test('after it stored the end of the turn, but before it reported it, has replied', async () => {
     const killed = await firstTurn('--lines 4 --stored 6 --end kill')
     expect(replyIn(killed)).toBe('echo: hello there')
   })
 
-  test('after the end of the turn: the reply counts', async () => {
+  test('after the end of the turn has replied', async () => {
     expect(replyIn(await firstTurn('--end kill'))).toBe('echo: hello there')
   })
 
-  test('in a later turn: the reply of the turn before is not taken for its', async () => {
+  test('in a later turn does not get the reply of the previous turn', async () => {
     const { host } = newLab()
     const first = await turn(await codex.create(settingsFor(), host))
     const dying = await codex.restore(stateIn(first), settingsFor('--lines 1 --stored 0 --end kill'), host)
@@ -59,8 +59,8 @@ describe('killed', () => {
   })
 })
 
-describe('an exit', () => {
-  test('with success and without an end of the turn is no success', async () => {
+describe('codex that exits', () => {
+  test('with status 0 before the end of the turn makes the turn fail', async () => {
     const ended = await firstTurn('--lines 3 --stored 3 --end exit')
     expect(failureIn(ended)).toEqual({
       type: 'crashed',
@@ -69,15 +69,15 @@ describe('an exit', () => {
     })
   })
 
-  test('with success before the thread is known is that of some other program', async () => {
+  test('with status 0 before the thread is known is another program', async () => {
     expect(failureIn(await firstTurn('--lines 0 --end exit'))).not.toHaveProperty('ended_early')
   })
 
-  test('with failure after the end of the turn is no failure', async () => {
+  test('with an error status after the end of the turn has replied', async () => {
     expect(replyIn(await firstTurn('--end 9'))).toBe('echo: hello there')
   })
 
-  test('that leaves its stdout to a grandchild does not hold up the turn', async () => {
+  test('and leaves its stdout to a grandchild does not delay the turn', async () => {
     const { host, groups } = newLab()
     const session = await codex.create(settingsFor('--lines 3 --stored 3 --end grandchild'), host)
     expect(failureIn(await turn(session)).type).toBe('crashed')
@@ -85,7 +85,7 @@ describe('an exit', () => {
   })
 })
 
-test('a stdout that it closes is no end: it is ended, and the turn fails', async () => {
+test('codex that closes its stdout during the turn is killed, and the turn fails', async () => {
   const muted = await firstTurn('--lines 3 --stored 3 --end mute')
   expect(failureIn(muted)).toEqual({
     type: 'crashed',
@@ -93,7 +93,7 @@ test('a stdout that it closes is no end: it is ended, and the turn fails', async
   })
 })
 
-test('that it does not exit after the end of the turn costs a grace, and not the reply', async () => {
+test('codex that does not exit after the end of the turn is killed, and its reply counts', async () => {
   expect(replyIn(await firstTurn('--end hang'))).toBe('echo: hello there')
 })
 
@@ -110,19 +110,19 @@ describe('a turn that is stopped', () => {
     return error
   }
 
-  test('interrupts it as Ctrl-C does', async () => {
+  test('interrupts codex as Ctrl-C does', async () => {
     holdTimers(GRACE_MS)
     const error = await stopped('')
     expect((error as Error).name).toBe('AbortError')
     expect(readFileSync(seenFile(), 'utf8')).toContain('"SIGINT"')
   })
 
-  test('is over also where it minds no signal', async () => {
+  test('ends even if codex ignores signals', async () => {
     const error = await stopped('--stubborn')
     expect((error as Error).name).toBe('AbortError')
   })
 
-  test('before it was started starts nothing', async () => {
+  test('before its start launches nothing', async () => {
     const { host, groups } = newLab()
     const session = await codex.create(settingsFor(), host)
     const { error, events } = await turn(session, 'hello there', { signal: AbortSignal.abort() })
@@ -132,8 +132,8 @@ describe('a turn that is stopped', () => {
   })
 })
 
-describe('without a network, where codex tries for ever', () => {
-  test('our clock ends the turn, as unreachable', async () => {
+describe('codex without a network, which retries forever', () => {
+  test('is ended by offline_timeout, and the turn fails as unreachable', async () => {
     const clock = holdTimers(HOUR_MS)
     let notes = 0
     const lost = await firstTurn(
@@ -149,11 +149,11 @@ describe('without a network, where codex tries for ever', () => {
     )
     expect(failureIn(lost)).toMatchObject({ type: 'unreachable' })
     expect(failureIn(lost).message).toMatch(/no connection for 3600 s: Reconnecting... waiting for network/)
-    // What it says again is said once.
+    // A repeated message becomes one note.
     expect(notes).toBe(3)
   })
 
-  test('the clock stops when anything else is said', async () => {
+  test('is not ended if any other message follows', async () => {
     const clock = holdTimers(HOUR_MS)
     const running: [type: string, clocks: number][] = []
     const until = join(place.home, 'go')

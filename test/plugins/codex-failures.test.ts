@@ -1,4 +1,4 @@
-/** What codex says when a turn fails, in its own words of 0.169, and what that is for substrat. */
+/** Error messages of codex 0.169, and their failure types. */
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -15,7 +15,7 @@ import {
   typesOf,
 } from './codex-support.js'
 
-/** 16:51:05 of a day in November, here. */
+/** 16:51:05 of a day in November, local time. */
 const NOW = new Date(2026, 10, 20, 16, 51, 5).getTime()
 const MINUTE = 60_000
 const LIMIT =
@@ -78,11 +78,11 @@ test.each<[said: string, type: string, retryAfterMs: number | undefined]>([
   )
 })
 
-test('a request that was refused is said in the words of the API', () => {
+test('a rejected request has the message of the API', () => {
   expect(codexFailure('{"error":{"message":"bad thing","code":"x"}}').message).toBe('bad thing')
 })
 
-describe('a turn that codex fails', () => {
+describe('a turn that codex reports as failed', () => {
   test.each([
     ['limited', 'rate_limit', /^You’ve hit your usage limit/],
     ['throttled', 'rate_limit', /^exceeded retry limit/],
@@ -93,28 +93,28 @@ describe('a turn that codex fails', () => {
     expect(typesOf(failed)).toEqual(['state', 'note'])
   })
 
-  test('says when its limit is reset', async () => {
+  test('has the time at which its limit is reset', async () => {
     const { retry_after_ms } = failureIn(await firstTurn('--play limited.jsonl --stored 3 --end 1'))
     expect(retry_after_ms).toBeGreaterThan(0)
     expect(retry_after_ms).toBeLessThanOrEqual(24 * 60 * MINUTE)
   })
 
-  test('is failed by its last error where codex dies before it says so', async () => {
+  test('fails with the last error if codex dies before turn.failed', async () => {
     const failed = await firstTurn('--play limited.jsonl --lines 4 --stored 3 --end kill')
     expect(failureIn(failed).type).toBe('rate_limit')
   })
 
-  test('is not failed by an error that it has recovered from', async () => {
+  test('does not fail with an error from which codex recovered', async () => {
     const failed = await firstTurn('--play recovered.jsonl --lines 6 --stored 3 --end kill')
     expect(failureIn(failed).type).toBe('crashed')
   })
 
-  test('is no success where codex exits 0', async () => {
+  test('fails even if codex exits with status 0', async () => {
     expect(failureIn(await firstTurn('--play refused.jsonl --stored 3 --end exit')).type).toBe('invalid')
   })
 })
 
-describe('a thread that cannot be gone on with', () => {
+describe('a thread that cannot be continued', () => {
   async function second(
     how: string,
     before: () => void = () => undefined,
@@ -125,7 +125,7 @@ describe('a thread that cannot be gone on with', () => {
     return turn(await codex.restore(stateIn(first), settingsFor(how), host), 'once more')
   }
 
-  test('because it has vanished is lost', async () => {
+  test('because it no longer exists is lost', async () => {
     const lost = await second('', () => rmSync(join(place.home, 'sessions'), { recursive: true }))
     expect(failureIn(lost)).toMatchObject({
       type: 'session_lost',
@@ -133,17 +133,17 @@ describe('a thread that cannot be gone on with', () => {
     })
   })
 
-  test('because it is gone on with elsewhere is busy', async () => {
+  test('because codex has it open elsewhere is busy', async () => {
     expect(failureIn(await second('--busy')).type).toBe('busy')
   })
 
-  test('because its state is not one of codex is lost', async () => {
+  test('because its state is not of codex is lost', async () => {
     const opening = codex.restore(Buffer.from('{"session_id":"x"}'), settingsFor(), newLab().host)
     await expect(opening).rejects.toMatchObject({ failure: { type: 'session_lost' } })
   })
 })
 
-test('arguments that codex does not know are misconfigured, in its words', async () => {
+test('unknown arguments are misconfigured, with the message of codex', async () => {
   const refused = await firstTurn('', { args: '--no-such-thing' })
   expect(failureIn(refused)).toMatchObject({
     type: 'misconfigured',
@@ -155,7 +155,7 @@ test('an empty prompt is invalid', async () => {
   expect(failureIn(await firstTurn('', {}, '')).type).toBe('invalid')
 })
 
-test('a workspace that is gone is said', async () => {
+test('a missing workspace is reported', async () => {
   const settings = settingsFor()
   rmSync(place.workspace, { recursive: true })
   const { error } = await turn(await codex.create(settings, newLab().host))

@@ -1,4 +1,4 @@
-/** The program that the npm package of codex launches is started without its launcher. */
+/** provider-codex starts the program of the npm package without its launcher. */
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
@@ -25,7 +25,10 @@ function script(file: string, text: string): void {
   chmodSync(file, 0o755)
 }
 
-/** As npm installs it, with the stand-in for both of its programs. Which of them was started is in its environment. */
+/**
+ * Installs codex as npm does, with the stand-in as launcher and as program. Its environment tells which of them was
+ * started.
+ */
 function install(): { bin: string; modules: string; native: string } {
   const modules = join(place.home, 'lib/node_modules')
   const native = join(
@@ -49,33 +52,33 @@ async function startedWith(options: Record<string, string>): Promise<Record<stri
   return seen().env
 }
 
-test('found by its path', async () => {
+test('the program is started directly if the command is a path', async () => {
   const { bin, modules } = install()
   const env = await startedWith({ command: join(bin, 'codex') })
   expect(env).toMatchObject({
     STARTED: 'native',
-    // What the launcher says.
+    // The variables that the launcher sets.
     CODEX_MANAGED_BY_NPM: '1',
     CODEX_MANAGED_PACKAGE_ROOT: join(modules, '@openai/codex'),
   })
 })
 
-test('found on the PATH, where no command is named', async () => {
+test('the program is started directly if codex is found in PATH', async () => {
   const { bin } = install()
   process.env.PATH = `${join(place.home, 'nowhere')}:${bin}:${PATH}`
   expect((await startedWith({})).STARTED).toBe('native')
 })
 
 test.each<[string, (installed: ReturnType<typeof install>) => void]>([
-  ['is not there', ({ native }) => rmSync(native)],
+  ['does not exist', ({ native }) => rmSync(native)],
   ['cannot be executed', ({ native }) => chmodSync(native, 0o644)],
   [
-    'is of a package that is not there',
+    'belongs to a package that does not exist',
     ({ modules }) =>
       rmSync(join(modules, `@openai/codex-${process.platform}-${process.arch}`), { recursive: true }),
   ],
   ['is one of several', ({ native }) => mkdirSync(join(dirname(native), '../../the-other-target'))],
-])('with its launcher, where the program %s', async (_, spoil) => {
+])('the launcher is started if the program %s', async (_, spoil) => {
   const installed = install()
   spoil(installed)
   const env = await startedWith({ command: join(installed.bin, 'codex') })

@@ -1,4 +1,4 @@
-/** What provider-codex reads in the store of codex after a crash. */
+/** How provider-codex reads the store of codex after a crash. */
 import { appendFileSync, mkdirSync, readFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ function lastLine(text: string): string {
   return text.slice(withoutLastLine(text).length)
 }
 
-/** The rollout of the thread, with this in it. */
+/** Writes the rollout of the thread. */
 function rollout(text: string | Buffer, day = '2026/11/20'): string {
   const folder = join(place.home, 'sessions', day)
   mkdirSync(folder, { recursive: true })
@@ -37,7 +37,7 @@ function inspect(rollout_bytes: number | null, thread_id: string = FIRST_THREAD)
 }
 
 describe('a turn', () => {
-  test('that the store has the end of is finished, with its reply', async () => {
+  test('with its end in the store is finished, with its reply', async () => {
     rollout(recorded('first'))
     expect(await inspect(0)).toEqual(FINISHED)
   })
@@ -49,17 +49,20 @@ describe('a turn', () => {
     ['that never began', ''],
     ['whose end is torn', recorded('first').slice(0, -20)],
     ['whose end is another turn’s', withoutLastLine(recorded('first')) + recorded('resumed')],
-    ['that another one ended within', withoutLastLine(recorded('first')) + lastLine(recorded('resumed'))],
-    ['whose end is a message that looks like one', withoutLastLine(recorded('first')) + lookalike()],
+    [
+      'with the end of another turn inside',
+      withoutLastLine(recorded('first')) + lastLine(recorded('resumed')),
+    ],
+    ['with a message that looks like an end', withoutLastLine(recorded('first')) + lookalike()],
   ])('%s is unfinished', async (_, text) => {
     rollout(text)
     expect(await inspect(0)).toEqual(UNFINISHED)
   })
 
   test.each<[string, number, Inspection]>([
-    ['that was answered is finished', 1, FINISHED],
-    ['that nobody answered is unfinished: its substrat was dead', 0, UNFINISHED],
-  ])('with a call of substrat %s', async (_, answered, expected) => {
+    ['that substrat answered is finished', 1, FINISHED],
+    ['that substrat did not answer is unfinished', 0, UNFINISHED],
+  ])('with a call of a substrat tool %s', async (_, answered, expected) => {
     const item = (payload: object): string => `${JSON.stringify({ type: 'response_item', payload })}\n`
     const call = { type: 'function_call', name: 'list_children', namespace: 'mcp__substrat', call_id: 'c' }
     const calls = item(call) + item({ type: 'function_call_output', call_id: 'c', output: 'no' })
@@ -70,14 +73,14 @@ describe('a turn', () => {
     expect(await codex.inspect(Buffer.from(JSON.stringify(state)), settingsFor(), options)).toEqual(expected)
   })
 
-  test('that wrote nothing to say has an empty reply', async () => {
+  test('without text has an empty reply', async () => {
     rollout(
       recorded('first').replace('"last_agent_message":"echo: hello there"', '"last_agent_message":null'),
     )
     expect(await inspect(0)).toEqual({ outcome: 'finished', reply: '' })
   })
 
-  test('is looked for after what the store had before it', async () => {
+  test('is searched only after the earlier turns', async () => {
     const before = recorded('first')
     rollout(before)
     expect(await inspect(Buffer.byteLength(before))).toEqual(UNFINISHED)
@@ -85,13 +88,13 @@ describe('a turn', () => {
     expect(await inspect(Buffer.byteLength(before))).toEqual({ outcome: 'finished', reply: 'echo: good bye' })
   })
 
-  test('is not what a person did in codex afterwards', async () => {
+  test('does not include what the user did in codex afterwards', async () => {
     rollout(withoutLastLine(recorded('first')))
     appendFileSync(rolloutPath(), recorded('resumed'))
     expect(await inspect(0)).toEqual(UNFINISHED)
   })
 
-  test('is read through torn lines and NUL bytes', async () => {
+  test('is read despite incomplete lines and NUL bytes', async () => {
     const [begin, end] = [withoutLastLine(recorded('first')), recorded('first').slice(-800)]
     rollout(
       Buffer.concat([Buffer.from(`{"timestamp":"2026-1\n${begin}`), Buffer.alloc(4096), Buffer.from('\n')]),
@@ -101,43 +104,43 @@ describe('a turn', () => {
   })
 })
 
-describe('the outcome is unknown', () => {
-  test('without a state, or with one of another program', async () => {
+describe('the outcome of a turn is unknown', () => {
+  test('without a state, or with a state of another provider', async () => {
     expect(await codex.inspect(null, settingsFor())).toEqual(UNKNOWN)
     expect(await codex.inspect(Buffer.from('not json'), settingsFor())).toEqual(UNKNOWN)
   })
 
-  test('where the thread has no rollout', async () => {
+  test('if the thread has no rollout', async () => {
     rollout(recorded('first'))
     expect(await inspect(0, '01a1f9b0-0000-75f2-91e5-cc0dddb2b092')).toEqual(UNKNOWN)
   })
 
-  test('where no turn of ours was begun', async () => {
+  test('if substrat began no turn', async () => {
     rollout(recorded('first'))
     expect(await inspect(null)).toEqual(UNKNOWN)
   })
 
-  test('where the rollout is shorter than it was', async () => {
+  test('if the rollout is shorter than before', async () => {
     const file = rollout(recorded('first'))
     truncateSync(file, 100)
     expect(await inspect(500)).toEqual(UNKNOWN)
   })
 
-  test('where the rollout is compressed', async () => {
+  test('if the rollout is compressed', async () => {
     const file = rollout(recorded('first'))
     renameSync(file, `${file}.zst`)
     expect(await inspect(0)).toEqual(UNKNOWN)
   })
 })
 
-test('a rollout is found whichever day it is of', async () => {
+test('a rollout is found under any day', async () => {
   for (const day of ['2025/01/02', '2026/11/19', '2026/11/21'])
     mkdirSync(join(place.home, 'sessions', day), { recursive: true })
   rollout(recorded('first'), '2025/12/31')
   expect(await inspect(0)).toEqual(FINISHED)
 })
 
-test('without CODEX_HOME the store is in the home', async () => {
+test('without CODEX_HOME the store is in ~/.codex', async () => {
   delete process.env.CODEX_HOME
   const home = process.env.HOME
   process.env.HOME = place.home
@@ -155,7 +158,7 @@ function rolloutPath(): string {
   return join(place.home, 'sessions/2026/11/20', `rollout-2026-11-20T16-00-52-${FIRST_THREAD}.jsonl`)
 }
 
-/** A message of the conversation that quotes the end of the turn. */
+/** A message that quotes the end of a turn. */
 function lookalike(): string {
   const end = recorded('first').trimEnd().split('\n').at(-1) as string
   return `${JSON.stringify({ type: 'response_item', payload: { ...JSON.parse(end).payload, event_msg: 1 } })}\n`

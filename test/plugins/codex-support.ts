@@ -1,4 +1,4 @@
-/** What the tests of provider-codex share: the plugin as it is published, and the program that stands in for codex. */
+/** Shared by the tests of provider-codex: the built plugin, and the stand-in for codex. */
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ export { replyIn, type Turn, typesOf } from './agent-turn.js'
 const _REPOSITORY = join(import.meta.dirname, '../..')
 export const codex = await builtProvider('provider-codex')
 
-/** A part of the plugin by itself: whose clock can be set. */
+/** A module of the plugin, with a clock that the test sets. */
 export const { codexFailure } = await pluginPart<{
   codexFailure(said: string, now?: number): ProviderFailure
 }>('provider-codex/src/failure')
@@ -26,7 +26,7 @@ export const { codexFailure } = await pluginPart<{
 export const RECORDED = join(import.meta.dirname, 'codex')
 export const FIRST_THREAD = '01a1f9b0-6fba-75f2-91e5-cc0dddb2b092'
 
-/** Its home and workspace, new for each test. */
+/** Codex's home and workspace, new for each test. */
 export const place = { home: '', workspace: '' }
 const homes: string[] = []
 beforeEach(() => {
@@ -40,7 +40,7 @@ afterEach(() => {
   delete process.env.CODEX_HOME
 })
 
-/** `how`: the stand-in's own arguments. */
+/** `how`: arguments for the stand-in itself. */
 export function settingsFor(how = '', options: Record<string, string> = {}): ProviderSettings {
   const command = `${process.execPath} ${join(RECORDED, 'stand-in.mjs')} ${how}`
   return { workspace: place.workspace, model: null, instructions: null, options: { command, ...options } }
@@ -48,11 +48,11 @@ export function settingsFor(how = '', options: Record<string, string> = {}): Pro
 
 export interface Lab {
   host: AgentHost
-  /** The groups that it launched. */
+  /** The process groups that it launched. */
   groups: ProcessGroup[]
 }
 
-/** A host like substrat's own; no program that it launched may be left when the test is over. */
+/** A host like substrat's. No program that it launched may be left after the test. */
 export function newLab(tools: McpStdioServer | null = null): Lab {
   const run = randomUUID()
   const groups: ProcessGroup[] = []
@@ -81,7 +81,7 @@ export function turn(session: AgentSession, prompt = 'hello there', given: TurnG
   return turnOf(session, prompt, given)
 }
 
-/** One turn of a new session. */
+/** Runs one turn of a new session. */
 export async function firstTurn(
   how = '',
   options: Record<string, string> = {},
@@ -96,7 +96,7 @@ export function failureIn({ error }: Turn): { type?: string; retry_after_ms?: nu
   return { ...failure, message }
 }
 
-/** The latest state that went out. */
+/** The latest state that was yielded. */
 export function stateIn({ events }: Turn): Uint8Array {
   const state = events.filter((event) => event.type === 'state').at(-1)?.state
   if (state === undefined) throw new Error('no state')
@@ -110,7 +110,7 @@ interface Seen {
   prompt: string
 }
 
-/** What the stand-in was given: `--seen` of `settingsFor`. */
+/** The arguments and input of the stand-in: see `--seen` in `settingsFor`. */
 export function seen(): Seen {
   return JSON.parse(readFileSync(seenFile(), 'utf8').split('\n')[0] as string)
 }

@@ -1,4 +1,4 @@
-/** Turns of provider-codex, against what the real codex printed. */
+/** Turns of provider-codex, against replayed output of the real codex. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -23,7 +23,7 @@ function decoded(state: Uint8Array): Record<string, unknown> {
 }
 
 describe('a turn', () => {
-  test('says its thread before all else, then what it wrote and used, and ends with the reply', async () => {
+  test('reports its thread first, then text and usage, then the reply', async () => {
     const first = await firstTurn()
     expect(typesOf(first)).toEqual(['state', 'note', 'text', 'usage', 'done'])
     expect(decoded(stateIn(first))).toMatchObject({ thread_id: FIRST_THREAD })
@@ -35,7 +35,7 @@ describe('a turn', () => {
     ])
   })
 
-  test('is given its prompt on stdin, which is closed, and no other word of it', async () => {
+  test('passes the prompt only through stdin, and closes it', async () => {
     const prompt = '-c x=y resume \u2028 $(id) `id`\n--json'
     replyIn(await firstTurn(`--seen ${seenFile()}`, {}, prompt))
     expect(seen().prompt).toBe(prompt)
@@ -48,7 +48,7 @@ describe('a turn', () => {
     expect(seen().flags.config).toEqual(['approval_policy="never"'])
   })
 
-  test('goes on with its thread, and counts only what this turn used', async () => {
+  test('continues its thread, and counts only its own tokens', async () => {
     const { host } = newLab()
     const settings = settingsFor(`--seen ${seenFile()}`)
     const session = await codex.create(settings, host)
@@ -58,13 +58,13 @@ describe('a turn', () => {
     const second = await turn(restored, 'once more')
     expect(seen().flags.resume).toBe(FIRST_THREAD)
     expect(seen().prompt).toBe('once more')
-    // codex says 22 and 14: of both turns.
+    // Codex reports the totals of both turns, 22 and 14.
     expect(second.events).toContainEqual({ type: 'usage', usage: { input_tokens: 11, output_tokens: 7 } })
     expect(replyIn(second)).toBe('echo: hello there')
     expect(typesOf(second)[0]).toBe('state')
   })
 
-  test('says each use of a tool, but not the calls of substrat that substrat records', async () => {
+  test('reports each tool call, except calls of substrat tools', async () => {
     const tools = { name: 'substrat', command: 'node', args: ['mcp'], env: {} }
     const { events } = await turn(await codex.create(settingsFor('--play tools.jsonl'), newLab(tools).host))
     const uses = events.filter(({ type }) => type === 'tool_started' || type === 'tool_finished')
@@ -89,17 +89,17 @@ describe('a turn', () => {
     ])
   })
 
-  test('keeps U+2028 and its like in the text', async () => {
+  test('preserves U+2028 and similar characters in the text', async () => {
     expect(replyIn(await firstTurn('--play text.jsonl'))).toBe('a\u2028b\u2029c\u0085d \u{1f600}')
   })
 
-  test('passes over lines that are no events, and events that it does not know', async () => {
+  test('ignores lines that are not events, and unknown events', async () => {
     const plain = await firstTurn()
     const noisy = await firstTurn('--garbage')
     expect(noisy.events).toEqual(plain.events)
   })
 
-  test('reads a line of 10 MB, and keeps little of it', async () => {
+  test('reads a line of 10 MB, and clips it', async () => {
     const { events, error } = await firstTurn('--bytes 10485760')
     expect(replyIn({ events, error })).toBe('echo: hello there')
     const output = events.flatMap((event) => (event.type === 'tool_finished' ? [event.output] : []))
@@ -107,7 +107,7 @@ describe('a turn', () => {
   })
 })
 
-test('what is needed for a later turn is small, and says nothing of a turn that runs', async () => {
+test('the suspended state is small, and has no position of a running turn', async () => {
   const session = await codex.create(settingsFor(), newLab().host)
   expect(await session.suspend()).toBeNull()
   await turn(session)
@@ -115,7 +115,7 @@ test('what is needed for a later turn is small, and says nothing of a turn that 
   expect(state).toEqual({ thread_id: FIRST_THREAD, rollout_bytes: null, input_tokens: 11, output_tokens: 7 })
 })
 
-test('a program that is not there is said so, with what to do', async () => {
+test('a missing program is reported, with a remedy', async () => {
   const { error } = await turn(
     await codex.create({ ...settingsFor(), options: { command: join(place.home, 'gone') } }, newLab().host),
   )
@@ -131,7 +131,7 @@ function finished(call_id: string, tool: string, output: string, is_error: boole
   return { type: 'tool_finished', call_id, tool, output, is_error }
 }
 
-test('it is one file that needs nothing but node, of a plugin that names it', async () => {
+test('the plugin is one file that needs only node, and its package.json names it', async () => {
   const imports = [
     ...readFileSync(await buildPlugin('provider-codex'), 'utf8').matchAll(/(?:from|import\()\s*"([^"]+)"/g),
   ].map(([, name]) => name)
@@ -147,7 +147,7 @@ test('it is one file that needs nothing but node, of a plugin that names it', as
   expect(manifest.dependencies).toBeUndefined()
 })
 
-test('it says by name that it cannot ask', () => {
+test('its description says that it cannot ask for permission', () => {
   expect(codex.description).toContain('codex exec')
   expect(codex.description).toContain('cannot ask for permission')
 })

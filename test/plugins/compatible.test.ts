@@ -1,4 +1,4 @@
-/** Servers that speak almost as the real APIs do: what they send is written out here, byte for byte. */
+/** Answers of compatible servers that differ from the real APIs, written out byte by byte. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
@@ -11,7 +11,7 @@ const chatChunk = (delta: object, finish_reason: string | null = null) => ({
 const chatCall = (index: number, id: string | undefined, name: string | undefined, input: string) =>
   chatChunk({ tool_calls: [{ index, id, function: { name, arguments: input } }] })
 
-test('chat: parallel calls that all have the index 0, told apart by their ids', async () => {
+test('chat: parallel calls with the same index 0 are distinguished by their ids', async () => {
   const events = await chat([
     chatCall(0, 'a', 'shell', '{"command":'),
     chatCall(0, undefined, undefined, '"ls"}'),
@@ -24,7 +24,7 @@ test('chat: parallel calls that all have the index 0, told apart by their ids', 
   ])
 })
 
-test('chat: calls without an id, or with the same one, get ids of their own', async () => {
+test('chat: calls without an id, or with the same one, get new ids', async () => {
   const events = await chat([
     chatCall(0, undefined, 'one', '{}'),
     chatCall(1, 'x', 'two', '{}'),
@@ -41,7 +41,7 @@ test('chat: a call without a name is an invalid response', async () => {
   expect(failure.type).toBe('invalid_response')
 })
 
-test('chat: no [DONE], the usage beside the last choice, thoughts, nulls and comments', async () => {
+test('chat: an answer without [DONE], with usage in its last choice, reasoning, nulls and comments is read', async () => {
   const events = await chat(
     [
       chatChunk({ role: 'assistant', content: null, reasoning_content: 'hm', tool_calls: null }),
@@ -57,7 +57,7 @@ test('chat: no [DONE], the usage beside the last choice, thoughts, nulls and com
   ])
 })
 
-test('chat: a filtered answer is a refusal, after the text that it gave', async () => {
+test('chat: a filtered answer is a refusal, after its text', async () => {
   const { said, failure, message } = await refusedBy(openai, { api: 'chat' }, [
     chatChunk({ content: 'so far' }),
     chatChunk({}, 'content_filter'),
@@ -66,14 +66,14 @@ test('chat: a filtered answer is a refusal, after the text that it gave', async 
   expect(message).toMatch(/^127\.0\.0\.1:\d+ refused to answer \(content_filter\)$/)
 })
 
-test('chat: the calls of an answer that is filtered are not made', async () => {
+test('chat: the calls of a filtered answer are not made', async () => {
   const { failure } = await failureOf(() =>
     chat([chatCall(0, 'a', 'shell', '{}'), chatChunk({}, 'content_filter')]),
   )
   expect(failure.type).toBe('refused')
 })
 
-test('chat: [DONE] without a reason is an answer that ended in the middle', async () => {
+test('chat: [DONE] without a finish reason is an incomplete answer', async () => {
   const { failure } = await failureOf(() => chat([chatChunk({ content: 'so far' })]))
   expect(failure.type).toBe('unreachable')
 })
@@ -82,19 +82,19 @@ test.each([
   [502, 'overloaded'],
   [429, 'rate_limit'],
   [400, 'invalid'],
-])('chat: a status of %i as the code of an error in the middle is one of type %s', async (code, type) => {
+])('chat: status %i as the code of an error within the answer has type %s', async (code, type) => {
   const error = { error: { code, message: 'upstream' }, choices: [{ delta: {}, finish_reason: 'error' }] }
   const { failure } = await failureOf(() => chat([chatChunk({ content: 'so far' }), error]))
   expect(failure.type).toBe(type)
 })
 
-test('chat: an error in a body of status 200', async () => {
+test('chat: an error in the body of status 200 is a failure', async () => {
   const body = JSON.stringify({ error: { message: 'Rate limit', code: 429 } })
   const { failure } = await failureOf(() => answer(openai, { api: 'chat' }, body, 'application/json'))
   expect(failure.type).toBe('rate_limit')
 })
 
-test('responses: the input of a call that comes in pieces only', async () => {
+test('responses: the input of a call can come only in pieces', async () => {
   const item = { type: 'function_call', call_id: 'a', name: 'shell' }
   const events = await answer(
     openai,
@@ -109,7 +109,7 @@ test('responses: the input of a call that comes in pieces only', async () => {
   expect(callsOf(events)).toEqual([{ call_id: 'a', name: 'shell', input: { command: 'ls' } }])
 })
 
-test('responses: several messages are kept apart, and unknown events and items are passed over', async () => {
+test('responses: several messages stay separate, and unknown events and items are ignored', async () => {
   const text = (output_index: number, delta: string) => ({
     type: 'response.output_text.delta',
     output_index,
@@ -130,7 +130,7 @@ test('responses: several messages are kept apart, and unknown events and items a
   expect(textOf(events)).toBe('first one\n\nsecond')
 })
 
-test('responses: a response that failed', async () => {
+test('responses: a failed response is a failure', async () => {
   const response = { error: { code: 'server_error', message: 'it broke' } }
   const failed = await failureOf(() =>
     answer(openai, { api: 'responses' }, sse([{ type: 'response.failed', response }])),
@@ -139,7 +139,7 @@ test('responses: a response that failed', async () => {
   expect(failed.message).toContain('it broke')
 })
 
-test('responses: one that was filtered is a refusal, after the text that it gave', async () => {
+test('responses: a filtered response is a refusal, after its text', async () => {
   const { said, failure, message } = await refusedBy(openai, { api: 'responses' }, [
     { type: 'response.output_text.delta', output_index: 0, delta: 'so far' },
     { type: 'response.incomplete', response: { incomplete_details: { reason: 'content_filter' } } },
@@ -148,7 +148,7 @@ test('responses: one that was filtered is a refusal, after the text that it gave
   expect(message).toContain('refused to answer (content_filter)')
 })
 
-test('responses: a refusal that stands in the whole item only', async () => {
+test('responses: a refusal can be only in the whole item', async () => {
   const item = { type: 'message', content: [{ type: 'refusal', refusal: 'No.' }] }
   const { said, failure } = await refusedBy(openai, { api: 'responses' }, [
     { type: 'response.output_item.done', output_index: 0, item },
@@ -157,7 +157,7 @@ test('responses: a refusal that stands in the whole item only', async () => {
   expect([said, failure.type]).toEqual(['No.', 'refused'])
 })
 
-test('messages: a refusal names its category where the API does', async () => {
+test('messages: a refusal names the category that the API sends', async () => {
   const { said, failure, message } = await refusedBy(anthropic, {}, [
     { type: 'content_block_start', index: 0, content_block: { type: 'text', text: 'First' } },
     {
@@ -178,14 +178,14 @@ test.each([
   ],
   [403, { code: 403, message: 'Your input was flagged for "violence"' }],
   [400, { type: 'invalid_request_error', message: 'Output blocked by content filtering policy' }],
-])('a request that is refused for what it says (%i %o) is a refusal', async (status, error) => {
+])('a request rejected for its content (%i %o) is a refusal', async (status, error) => {
   const { failure } = await failureOf(() =>
     answer(openai, { api: 'chat' }, JSON.stringify({ error }), 'application/json', status),
   )
   expect(failure).toEqual({ type: 'refused' })
 })
 
-test('messages: the whole input at the start of a call, thoughts, and a window that is full', async () => {
+test('messages: a call with its whole input at the start, reasoning, and a full context window are read', async () => {
   const events = await answer(
     anthropic,
     {},
@@ -220,7 +220,7 @@ test('messages: the whole input at the start of a call, thoughts, and a window t
   expect(full.at(-1)).toEqual({ type: 'stop', reason: 'length' })
 })
 
-test('an event that never ends is not read on for ever', async () => {
+test('an endless event is not read forever', async () => {
   const { failure, message } = await failureOf(() =>
     answer(openai, { api: 'chat' }, `data: ${'x'.repeat(17_000_000)}`),
   )
@@ -232,7 +232,7 @@ function chat(chunks: object[], { before = '', done = 'data: [DONE]\n\n' } = {})
   return answer(openai, { api: 'chat' }, before + sse(chunks) + done)
 }
 
-/** What was said before the refusal, and the refusal. */
+/** The text before the refusal, and the refusal. */
 async function refusedBy(
   provider: ModelProvider,
   options: Record<string, string>,

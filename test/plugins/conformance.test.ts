@@ -1,4 +1,4 @@
-/** The suite that every provider passes. */
+/** Runs the conformance suite for the model providers. */
 import { afterAll, describe, test } from 'vitest'
 import { conformanceCases } from '../../src/provider/conformance/conformance.js'
 import { startModelServer } from '../support/model-server/server.js'

@@ -1,4 +1,4 @@
-/** A decision about what a program asked is found again when it asks once more, and about nothing else. */
+/** A decision applies to the same request when the program repeats it, and to no other. */
 import { describe, expect, test } from 'vitest'
 import { limits } from '../../src/limits.js'
 import type { JsonObject, WaitAnswer, WaitAsk } from '../../src/provider/contract.js'
@@ -15,7 +15,7 @@ const { askedInput, Decisions, decisionPrompt } = await pluginPart<Part>('shared
 
 const ask = (input: JsonObject): WaitAsk => ({ call_id: 'n', tool: 'Edit', input: askedInput(input) })
 
-/** As it comes from the log, which has the asks of one wait cut to fit a line together. */
+/** The decision as the log has it, with the requests of one wait clipped to fit a line. */
 function approval(inputs: JsonObject[]): WaitAnswer {
   const room = Math.floor(limits.asksCharactersMax / inputs.length)
   const asks = inputs.map(ask).map((each) => ({ ...each, input: shortenedInput(each.input, room) }))
@@ -36,7 +36,7 @@ describe('an approval', () => {
     [16, 2, 5000],
     [24, 1, 3000],
     [30, 3, 600],
-  ])('of %i calls at once, of %i fields of %i characters, is for each of them, once', (...size) => {
+  ])('of %i calls at once, with %i fields of %i characters, covers each of them once', (...size) => {
     const inputs = edits(...size)
     const decisions = new Decisions(approval(inputs))
     expect(inputs.map((input) => decisions.take(ask(input)))).toEqual(inputs.map(() => 'granted'))
@@ -44,23 +44,23 @@ describe('an approval', () => {
   })
 
   test.each<[string, (shown: JsonObject) => JsonObject]>([
-    ['differs where it was not shown', () => ({ content: `${'x'.repeat(4500)}y${'x'.repeat(4499)}` })],
-    ['is what was shown of it', (shown) => shown],
-    ['has the digest of it as a field', ({ sha256 }) => ({ content: 'evil', sha256 })],
-  ])('is not for a call that %s', (_, other) => {
+    ['differs in the omitted part', () => ({ content: `${'x'.repeat(4500)}y${'x'.repeat(4499)}` })],
+    ['equals the shown part', (shown) => shown],
+    ['has its digest as a field', ({ sha256 }) => ({ content: 'evil', sha256 })],
+  ])('does not cover a call that %s', (_, other) => {
     const input = { content: 'x'.repeat(9000) }
     const decisions = new Decisions(approval([input]))
     expect(decisions.take(ask(other(askedInput(input))))).toBeUndefined()
     expect(decisions.take(ask(input))).toBe('granted')
   })
 
-  test('of a call that names a digest itself is not for the call that has it', () => {
+  test('for a call with a digest field does not cover the call with that digest', () => {
     const { sha256 } = askedInput({ content: 'x'.repeat(9000) })
     const decisions = new Decisions(approval([{ command: 'ls', sha256 }]))
     expect(decisions.take(ask({ content: 'x'.repeat(9000) }))).toBeUndefined()
   })
 
-  test('is told without our digest, which is no part of the call', () => {
+  test('is prompted without the digest, which is not part of the call', () => {
     expect(decisionPrompt(approval(edits(1, 2, 1500)))).not.toContain('sha256')
   })
 })

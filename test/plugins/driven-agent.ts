@@ -1,4 +1,4 @@
-/** Agents of a provider that the tests drive turn by turn, as commands of substrat would. */
+/** Drives the agents of a provider turn by turn, as commands of substrat would. */
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
@@ -15,7 +15,7 @@ import type { PluginFacts } from '../../src/provider/registry.js'
 import { isAlive, type RecordedHost, recordedHost } from '../support/programs.js'
 import { buildPlugin, folder } from './built.js'
 
-/** A plugin that is installed. */
+/** A built plugin. */
 export async function builtPlugin(name: string): Promise<PluginFacts> {
   await buildPlugin(name)
   const providers = { [name.replace(/^provider-/, '')]: `./${name}.mjs` }
@@ -25,7 +25,7 @@ export async function builtPlugin(name: string): Promise<PluginFacts> {
 export interface Turn {
   events: AgentEvent[]
   text: string
-  /** Undefined where the turn has none. */
+  /** Undefined if the turn has none. */
   reply: string | undefined
   failure: ProviderFailure | undefined
 }
@@ -33,12 +33,12 @@ export interface Turn {
 export interface TurnOptions extends Partial<ProviderSettings> {
   allow?: string[]
   signal?: AbortSignal
-  /** Goes on with a decision, in the place of a prompt. */
+  /** Continues with a decision instead of a prompt. */
   answer?: WaitAnswer
   onEvent?(event: AgentEvent): void
 }
 
-/** An agent and its sessions. Each of its turns is another process, as after a command of substrat. */
+/** An agent and its sessions. Each turn opens the session anew, as another command of substrat would. */
 export class DrivenAgent {
   readonly store = mkdtempSync(join(folder, 'store-'))
   state: Uint8Array | null = null
@@ -51,7 +51,7 @@ export class DrivenAgent {
     private readonly habits: string[],
   ) {}
 
-  /** What runs the program that stands in for the real one. */
+  /** Command of the stand-in. */
   get command(): string {
     const words = [process.execPath, this.program, this.store, ...this.habits]
     return words.map((word) => `'${word}'`).join(' ')
@@ -62,7 +62,7 @@ export class DrivenAgent {
     return { ...standard, ...over, options: { command: this.command, ...options } }
   }
 
-  /** Nothing of it runs when its turn is over, however it ended. */
+  /** Runs a turn, and checks that no process of it is left, however it ended. */
   async turn(prompt: string | object[], options: TurnOptions = {}): Promise<Turn> {
     const { allow = [], signal = new AbortController().signal, answer, onEvent, ...over } = options
     const settings = this.settings(over)
@@ -99,12 +99,12 @@ export class DrivenAgent {
     }
   }
 
-  /** Whether anything that a turn has started is still there. */
+  /** Whether any process of a turn is still running. */
   isRunning(): boolean {
     return (this.recorded?.groups ?? []).some(({ process_group }) => isAlive(process_group))
   }
 
-  /** Of the session that it is in. */
+  /** The id of the current session. */
   protected sessionId(): string {
     return JSON.parse(Buffer.from(this.state ?? []).toString()).session_id
   }
@@ -117,7 +117,7 @@ export function eventsOf<T extends AgentEvent['type']>(
   return events.filter((event): event is Extract<AgentEvent, { type: T }> => event.type === type)
 }
 
-/** Aborts after so long. */
+/** Aborts after this time. */
 export function abortAfter(ms: number): AbortSignal {
   const controller = new AbortController()
   const timer = setTimeout(() => controller.abort(new Error('stopped by the test')), ms)
@@ -125,7 +125,7 @@ export function abortAfter(ms: number): AbortSignal {
   return controller.signal
 }
 
-/** Aborts in the middle of the turn: when the agent has said something. */
+/** Aborts in the middle of the turn, after the agent's first text. */
 export function abortAtText(): TurnOptions {
   const controller = new AbortController()
   return {

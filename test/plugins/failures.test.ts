@@ -1,4 +1,4 @@
-/** Every way that an answer can fail, over a real socket, and what the provider makes of it. */
+/** The ways in which an answer can fail, over a real socket, and the failures that the provider reports. */
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -36,7 +36,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
     ['rate_limit', 'rate_limit'],
     ['server_error', 'overloaded'],
     ['overloaded', 'overloaded'],
-  ] as const)('an error of kind %s is a failure of type %s', async (error, type) => {
+  ] as const)('an error of kind %s has type %s', async (error, type) => {
     const { failure, message } = await failWith({ error })
     expect(failure).toEqual({ type })
     expect(message).toMatch(/^127\.0\.0\.1:\d+ answered [45]\d\d: \S/)
@@ -48,8 +48,8 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
     ['server_error', 'overloaded'],
     ['authentication', 'authentication'],
     ['overflow', 'overflow'],
-  ] as const)('an error of kind %s in the middle of an answer is one of type %s', async (error, type) => {
-    // The Messages API tells an overflow only by its words, and the Responses API by its code.
+  ] as const)('an error of kind %s within an answer has type %s', async (error, type) => {
+    // Only its words tell an overflow of the Messages API; the Responses API has a code.
     const words = error === 'overflow' ? { message: 'prompt is too long: 9 tokens > 8 maximum' } : {}
     const { failure, message } = await failWith({ error, after_events: 4, ...words })
     expect(failure).toEqual({ type })
@@ -67,7 +67,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
       },
       360_000,
     ],
-  ])('%j says when to ask again', async (headers, ms) => {
+  ])('%j tells when to retry', async (headers, ms) => {
     const { failure } = await failWith({ error: 'rate_limit', headers })
     expect(failure).toEqual({ type: 'rate_limit', retry_after_ms: ms })
   })
@@ -81,35 +81,35 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
         'anthropic-ratelimit-tokens-reset': at.toISOString(),
       }),
     ],
-  ])('a moment in %s says when to ask again', async (_, headersOf) => {
+  ])('a date in %s tells when to retry', async (_, headersOf) => {
     const begun = Date.now()
     const { failure } = await failWith({ error: 'rate_limit', headers: headersOf(new Date(begun + 60_000)) })
     expect(failure.type).toBe('rate_limit')
-    // One of the two is told in whole seconds, and time passes until the answer is read.
+    // One of the two has whole seconds, and time passes until the answer is read.
     expect(failure.retry_after_ms).toBeGreaterThanOrEqual(59_000 - (Date.now() - begun))
     expect(failure.retry_after_ms).toBeLessThanOrEqual(60_000)
   })
 
-  test('an overload says when to ask again too, and a refusal never does', async () => {
+  test('an overload can tell when to retry, and an invalid request never does', async () => {
     const headers = { 'retry-after': '3' }
     expect((await failWith({ error: 'overloaded', headers })).failure.retry_after_ms).toBe(3000)
     expect((await failWith({ error: 'invalid', headers })).failure.retry_after_ms).toBeUndefined()
   })
 
-  test('what the API says is passed on, in one line and at most 500 characters of it', async () => {
+  test('the message of the API is passed on in one line of at most 500 characters', async () => {
     const { message } = await failWith({ error: 'invalid', message: `first\nsecond ${'x'.repeat(2000)}` })
     expect(message).toContain('first second xxx')
     expect(message.length).toBeLessThan(550)
   })
 
-  test('a fault that passes is over on the next attempt', async () => {
+  test('a passing fault is over at the next attempt', async () => {
     await failWith({ error: 'overloaded', attempts: 1 })
     expect(textOf(await collect(provider, requestFor(options(server.url))))).toBe(
       'a long answer that is never whole',
     )
   })
 
-  test.each(['cut', 'end'] as const)('a stream that is %s in the middle is unreachable', async (stream) => {
+  test.each(['cut', 'end'] as const)('a stream with a %s in the middle is unreachable', async (stream) => {
     const { failure, message } = await failWith({ stream, after_events: 5 })
     expect(failure).toEqual({ type: 'unreachable' })
     expect(message).toMatch(
@@ -121,7 +121,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
     expect((await failWith({ stream: 'cut', after_events: 0 })).failure.type).toBe('unreachable')
   })
 
-  test('a stall in the middle ends after the stall timeout, and hangs up', async () => {
+  test('a stall in the middle ends after stall_timeout, and closes the connection', async () => {
     const timers = holdTimers(HOUR_MS)
     const fault = { stream: 'stall', after_events: 5 } as const
     server.setScenario({ responses: [{ text: 'a long answer', event_characters: 4, fault }] })
@@ -136,7 +136,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
     await hungUp()
   })
 
-  test('a server that never answers ends after the stall timeout', async () => {
+  test('a request without an answer ends after stall_timeout', async () => {
     server.setScenario({ responses: [{ text: 'late', delay_ms: 7_200_000 }] })
     const timers = holdTimers(HOUR_MS)
     const request = requestFor({ ...options(server.url), stall_timeout: '1h' })
@@ -147,19 +147,19 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
     await hungUp()
   })
 
-  test('a slow answer is none, as long as something comes', async () => {
+  test('a slow answer is not a stall while bytes arrive', async () => {
     server.setScenario({ responses: [{ text: 'abcdef', event_characters: 1, event_delay_ms: 5 }] })
     const request = requestFor({ ...options(server.url), stall_timeout: '1h' })
     expect(textOf(await collect(provider, request))).toBe('abcdef')
   })
 
-  test('a slow reader is not taken for a stall', async () => {
+  test('a slow reader is not a stall', async () => {
     server.setScenario({ responses: [{ text: 'abc', event_characters: 1 }] })
     const timers = holdTimers(HOUR_MS)
     const request = requestFor({ ...options(server.url), stall_timeout: '1h' })
     let text = ''
     for await (const event of provider.complete(request, { signal: new AbortController().signal })) {
-      // No clock runs while it reads, however long that takes.
+      // No timer runs while the reader is busy, however long that takes.
       expect(timers.pending(HOUR_MS)).toBe(0)
       if (event.type === 'text') text += event.text
     }
@@ -170,7 +170,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
     expect((await failWith({ raw_event, after_events: 3 })).failure).toEqual({ type: 'invalid_response' })
   })
 
-  test('a page in the place of a stream is an invalid response', async () => {
+  test('an HTML page instead of a stream is an invalid response', async () => {
     await withHttp(200, 'text/html', '<h1>Log in</h1>', async (url) => {
       const { failure, message } = await failureOf(() => collect(provider, requestFor(options(url))))
       expect(failure.type).toBe('invalid_response')
@@ -226,7 +226,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
     })
   })
 
-  test('a refused connection is unreachable, and so is a name that nobody knows', async () => {
+  test('a refused connection and an unknown host name are unreachable', async () => {
     const { port } = server
     await server.close()
     const refused = await failureOf(() => collect(provider, requestFor(options(`http://127.0.0.1:${port}`))))
@@ -238,7 +238,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
     expect(unknown.failure).toEqual({ type: 'unreachable' })
   })
 
-  test('a connection that is reset before any answer is unreachable', async () => {
+  test('a connection reset before any answer is unreachable', async () => {
     const resetting = createServer((socket) => socket.on('data', () => socket.resetAndDestroy()))
     const url = await listen(resetting)
     expect((await failureOf(() => collect(provider, requestFor(options(url))))).failure.type).toBe(
@@ -250,7 +250,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
   test.each([
     ['before the first byte', { delay_ms: 3_600_000 }],
     ['in the middle of a stall', { fault: { stream: 'stall' as const, after_events: 5 } }],
-  ])('an abort %s hangs up and throws its reason', async (_, answer) => {
+  ])('an abort %s closes the connection and throws its reason', async (_, answer) => {
     server.setScenario({ responses: [{ text: 'some text that goes on', event_characters: 2, ...answer }] })
     const controller = new AbortController()
     const asked = collect(provider, requestFor(options(server.url)), controller.signal)
@@ -274,12 +274,12 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
     await hungUp()
   })
 
-  test('what is aborted already asks nobody', async () => {
+  test('an aborted request is not sent', async () => {
     await expect(collect(provider, requestFor(options(server.url)), AbortSignal.abort())).rejects.toThrow()
     expect(server.requests).toEqual([])
   })
 
-  test('the key is in no message, however the API repeats it', async () => {
+  test('no message has the key, however the API repeats it', async () => {
     const forms = [
       KEY,
       encodeURIComponent(KEY),
@@ -308,7 +308,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
     expect(server.requests.at(-1)?.headers[api === 'messages' ? 'x-api-key' : 'authorization']).toContain(KEY)
   })
 
-  test('a key of any form is taken out, also one that JSON or a URL write differently', async () => {
+  test('a key of any form is removed, also in its JSON or URL encoding', async () => {
     const odd = 'k%"y\\+/=0'
     process.env[keyVariable] = odd
     try {
@@ -346,7 +346,7 @@ async function listen(listener: Server): Promise<string> {
   return `http://127.0.0.1:${(listener.address() as AddressInfo).port}`
 }
 
-/** The client has left the answer before its end. */
+/** The client closed the connection before the end of the answer. */
 function hungUp(): Promise<void> {
   return waitFor(() => server.requests[0]?.hungUpAt !== undefined, 'the client to hang up')
 }

@@ -1,4 +1,4 @@
-/** Whatever conversation substrat may give, each API takes it. The server refuses what the real ones refuse. */
+/** Each API accepts any conversation that substrat can send. The server rejects the same requests as the real ones. */
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { ModelMessage } from '../../src/provider/contract.js'
@@ -14,7 +14,7 @@ describe.each(VARIANTS)('$api', ({ provider, options, api }) => {
     return server.requests.at(-1)?.body ?? {}
   }
 
-  test('any history that substrat may give is taken', async () => {
+  test('any history of substrat is accepted', async () => {
     await fc.assert(
       fc.asyncProperty(
         histories(),
@@ -40,7 +40,7 @@ describe.each(VARIANTS)('$api', ({ provider, options, api }) => {
     expect(await bodyOf(history)).toEqual(await bodyOf(history))
   })
 
-  test('half of a surrogate pair, where an output was cut, does not spoil the conversation', async () => {
+  test('an unpaired surrogate in a truncated output does not invalidate the conversation', async () => {
     const body = await bodyOf([
       user('cut: \ud83d'),
       assistant('', call('1', { text: '\udc00' })),
@@ -50,12 +50,12 @@ describe.each(VARIANTS)('$api', ({ provider, options, api }) => {
     expect(JSON.stringify(body)).toContain('ok 🌍')
   })
 
-  test('that a tool failed is passed on', async () => {
+  test('the failure of a tool is passed on', async () => {
     const body = await bodyOf([user('go'), assistant('', call('1')), result('1', 'no such file', true)])
     expect(JSON.stringify(body)).toContain(api === 'messages' ? '"is_error":true' : 'Error: no such file')
   })
 
-  test('a request without tools after calls is taken', async () => {
+  test('a request without tools after calls is accepted', async () => {
     const body = await bodyOf(
       [user('go'), assistant('', call('1')), result('1', 'done'), user('sum it up')],
       [],
@@ -64,7 +64,7 @@ describe.each(VARIANTS)('$api', ({ provider, options, api }) => {
   })
 })
 
-test('the Messages API gets the results of one response in one message, and messages in a row as one', async () => {
+test('the Messages API gets the results of one response, and successive messages of a role, in one message', async () => {
   const [variant] = VARIANTS
   if (variant === undefined) throw new Error('no variant')
   const history = [
@@ -106,12 +106,12 @@ test('the Messages API gets the results of one response in one message, and mess
   ])
 })
 
-/** Blank, long and odd texts too. */
+/** Includes blank, long and unusual texts. */
 function anyText(): fc.Arbitrary<string> {
   return fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('', ' \n', 'plain', '\ud83d'))
 }
 
-/** Messages from the user and whole responses, each call answered at once; the last is not from the model. */
+/** User messages and whole responses, each call answered at once. The last message is not from the model. */
 function histories(): fc.Arbitrary<ModelMessage[]> {
   const people = anyText().map((content) => [user(content)])
   const ids = fc.oneof(

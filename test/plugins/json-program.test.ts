@@ -1,4 +1,4 @@
-/** The pipes of an agent program after its exit. */
+/** How the output of an agent program is read after its exit. */
 import { PassThrough } from 'node:stream'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { JsonObject } from '../../src/provider/contract.js'
@@ -16,7 +16,7 @@ const { launchJsonProgram } = await pluginPart<{
   launchJsonProgram(host: AgentHost, command: object, options: { signal: AbortSignal }): Promise<JsonProgram>
 }>('shared/src/program/program')
 
-/** One that has exited. */
+/** A program that has exited. */
 async function exited() {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
   const exit = Promise.resolve({ code: 3, signal: null })
@@ -26,26 +26,26 @@ async function exited() {
   return { program, stdout, stderr }
 }
 
-test('a complaint that is read only after the exit is in the failure', async () => {
+test('stderr that is read only after the exit is in the failure', async () => {
   const { program, stderr } = await exited()
   setImmediate(() => stderr.end('no key'))
   expect(await program.complaint()).toBe('no key')
 })
 
-test('a complaint that is read only after the turn has let go of the program is in the failure too', async () => {
+test('stderr that is read only after the turn has finished the program is in the failure too', async () => {
   const { program, stderr } = await exited()
   setImmediate(() => stderr.end('no key'))
   await program.finish(0)
   expect(await program.complaint()).toBe('no key')
 })
 
-test('a complaint is told although something holds stderr open', async () => {
+test('stderr is in the failure although another process holds it open', async () => {
   const { program, stderr } = await exited()
   stderr.write('no key')
   expect(await program.complaint()).toBe('no key')
 })
 
-test('what is in stdout is read to its end, however long its reader is held up', async () => {
+test('stdout is read to its end, even by a slow reader', async () => {
   const { program, stdout } = await exited()
   const now = performance.now.bind(performance)
   const clock = vi.spyOn(performance, 'now')

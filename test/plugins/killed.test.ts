@@ -1,4 +1,4 @@
-/** What is said of a program that a signal has killed: the signal, whatever it had complained of before. */
+/** The failure of a program killed by a signal names the signal, not its earlier stderr. */
 import { describe, expect, test } from 'vitest'
 import type { ProviderFailure } from '../../src/provider/contract.js'
 import type { LaunchedProgram } from '../../src/provider/host-contract.js'
@@ -19,15 +19,15 @@ const { exitFailure } = await pluginPart<Parts>('provider-codex/src/failure')
 
 const COMPLAINT = 'ERROR: 429 Too Many Requests, connection refused, not logged in'
 const KILLED: [string, Exit][] = [
-  ['by itself', { code: null, signal: 'SIGKILL' }],
+  ['directly', { code: null, signal: 'SIGKILL' }],
   ['under a shell', { code: 137, signal: null }],
 ]
 
-describe.each(KILLED)('a program that was killed %s', (_, exit) => {
+describe.each(KILLED)('a program killed %s', (_, exit) => {
   test.each<[string, () => ProviderFailure]>([
     ['claude', () => failureOfExit(exit, COMPLAINT, 'claude', {})],
     ['codex', () => exitFailure('codex', exit, COMPLAINT, true)],
-  ])('is said so: %s', (_, fails) => {
+  ])('fails with the name of the signal: %s', (_, fails) => {
     const failed = fails()
     expect(failed.failure).toEqual({ type: 'crashed' })
     expect(failed.message).toContain('was killed by SIGKILL')
@@ -35,31 +35,31 @@ describe.each(KILLED)('a program that was killed %s', (_, exit) => {
   })
 })
 
-test('one that exits by itself is said by what it complained of', () => {
+test('a program that exits by itself fails with its stderr', () => {
   const exit: Exit = { code: 1, signal: null }
   expect(failureOfExit(exit, 'not logged in', 'claude', {}).failure.type).toBe('authentication')
   expect(exitFailure('codex', exit, 'Missing environment variable', true).failure.type).toBe('authentication')
 })
 
-describe('one that exits 0 before the end of its turn', () => {
+describe('a program that exits with status 0 before the end of its turn', () => {
   const exit: Exit = { code: 0, signal: null }
   const fails = (hasBegun: boolean): ProviderFailure[] => [
     failureOfExit(exit, '', 'claude', { hasBegun }),
     exitFailure('codex', exit, '', hasBegun),
   ]
 
-  test('has ended early where it had begun it: a wrapper may hide what killed it', () => {
+  test('ended early if it had begun the turn: a wrapper can hide the signal', () => {
     for (const { failure, message } of fails(true)) {
       expect(failure).toEqual({ type: 'crashed', ended_early: true })
       expect(message).toContain('exited 0')
     }
   })
 
-  test('has failed where it had not: it may be another program', () => {
+  test('fails if it had not begun the turn: it can be another program', () => {
     for (const { failure } of fails(false)) expect(failure).toEqual({ type: 'crashed' })
   })
 
-  test('has failed with the error of the API that it had told', () => {
+  test('fails with the API error that it had reported', () => {
     const { failure } = failureOfExit(exit, '', 'claude', { hasBegun: true, error: 'rate_limit' })
     expect(failure).toEqual({ type: 'rate_limit' })
   })
@@ -76,7 +76,7 @@ test.each<[Exit, string | undefined, string]>([
   [{ code: 145, signal: null }, undefined, 'exited 145'],
   [{ code: 255, signal: null }, undefined, 'exited 255'],
   [{ code: 3, signal: null }, undefined, 'exited 3'],
-])('of the end %j the killer is %s', (exit, killer, words) => {
+])('the exit %j means the signal %s', (exit, killer, words) => {
   expect(killerOf(exit)).toBe(killer)
   expect(wordsOfExit(exit)).toBe(words)
 })

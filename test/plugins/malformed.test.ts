@@ -1,4 +1,4 @@
-/** Whatever shape the pieces of an answer have: it is an answer of the contract, or a failure in a plain sentence. */
+/** Answers of any shape give events of the contract, or a failure with a plain message. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { limits } from '../../src/limits.js'
@@ -37,12 +37,12 @@ const APIS: { api: string; read: Reader; eventsOf(answer: ScriptedAnswer): Wire[
   { api: 'chat', read: readChat, eventsOf: (answer) => sent(chat, answer) },
 ]
 
-/** JavaScript's own words for a value that has another type than the code thought. */
+/** JavaScript's own errors for a value of an unexpected type. */
 const RAW =
   /cannot (read|destructure|convert)|is not (a function|iterable|an object|defined)|undefined|\[object/i
 
 describe.each(APIS)('$api', ({ read, eventsOf }) => {
-  test('any value in the place of any node is an answer, or a failure in a plain sentence', async () => {
+  test('a random value in any place gives an answer, or a failure with a plain message', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...ANSWERS.map((answer) => JSON.stringify(eventsOf(answer)))),
@@ -61,7 +61,7 @@ describe.each(APIS)('$api', ({ read, eventsOf }) => {
     )
   })
 
-  test('each type in the place of each node is, too', async () => {
+  test('a value of each type in each place does, too', async () => {
     for (const answer of ANSWERS.slice(1)) {
       const count = placesIn(eventsOf(answer)).length
       for (let at = 0; at < count; at += 1) {
@@ -76,7 +76,7 @@ describe.each(APIS)('$api', ({ read, eventsOf }) => {
   })
 })
 
-test('a call of null, of text, and in the place of the list is an invalid response', async () => {
+test('a call that is null or text, or replaces the list, is an invalid response', async () => {
   for (const tool_calls of [[null], ['x'], 7, { index: 0 }, [{ index: 0, function: { name: 5 } }]]) {
     const outcome = await outcomeOf(readChat, [{ choices: [{ delta: { tool_calls } }] }])
     expect(outcome).toMatchObject({ failure: { type: 'invalid_response' } })
@@ -85,13 +85,13 @@ test('a call of null, of text, and in the place of the list is an invalid respon
   expect(message).toBe("the model's answer is malformed: tool_calls[0] is null, not an object")
 })
 
-test('what an API may leave out may be null', async () => {
+test('optional fields can be null', async () => {
   const delta = { role: 'assistant', content: null, refusal: null, tool_calls: null }
   const events = [{ error: null, usage: null, choices: [{ delta, finish_reason: null }] }, ended]
   expect(await outcomeOf(readChat, events)).toEqual([{ type: 'stop', reason: 'end' }])
 })
 
-test('usage that cannot be read costs no answer', async () => {
+test('unreadable usage does not fail an answer', async () => {
   for (const usage of [
     5,
     'x',
@@ -105,14 +105,14 @@ test('usage that cannot be read costs no answer', async () => {
     ])
 })
 
-describe('an answer without an end', () => {
+describe('an endless answer', () => {
   const call = (n: number) => ({
     choices: [
       { delta: { tool_calls: [{ index: n, id: `${n}`, function: { name: 'x', arguments: '{}' } }] } },
     ],
   })
 
-  test('a response of 10^6 calls is read up to the first that is too many', async () => {
+  test('with 10^6 calls is read up to the first excess call', async () => {
     let read = 0
     async function* endless(): AsyncGenerator<Wire> {
       for (; read < 1_000_000; read += 1) yield call(read)
@@ -123,7 +123,7 @@ describe('an answer without an end', () => {
     expect(read).toBe(limits.callsMax)
   })
 
-  test('the same of the other two APIs', async () => {
+  test('with 10^6 calls is limited in the other two APIs too', async () => {
     const item = { type: 'function_call', call_id: 'a', name: 'x', arguments: '{}' }
     const content_block = { type: 'tool_use', id: 'a', name: 'x', input: {} }
     for (const [reader, event] of [
@@ -132,12 +132,12 @@ describe('an answer without an end', () => {
     ] as [Reader, (n: number) => Wire][]) {
       const events = Array.from({ length: limits.callsMax + 1 }, (_, n) => event(n))
       expect(await outcomeOf(reader, events)).toMatchObject({ failure: { type: 'invalid_response' } })
-      // That many are fine: what is missing is the end.
+      // This number is valid: only the end is missing.
       expect(await outcomeOf(reader, events.slice(1))).toMatchObject({ failure: { type: 'unreachable' } })
     }
   })
 
-  test('an input that never ends is not gathered for ever', async () => {
+  test('with an endless input is not read forever', async () => {
     let pieces = 0
     const piece = 'x'.repeat(1024 * 1024)
     async function* endless(): AsyncGenerator<Wire> {
@@ -149,7 +149,7 @@ describe('an answer without an end', () => {
     expect(pieces).toBeLessThan(20)
   })
 
-  test('an input that is too deep, and a name that is too long, are invalid too', async () => {
+  test('with a too deep input or a too long name is invalid', async () => {
     const deep = `${'{"a":'.repeat(limits.inputLevelsMax + 1)}1${'}'.repeat(limits.inputLevelsMax + 1)}`
     for (const called of [
       { name: 'x', arguments: deep },
@@ -183,7 +183,7 @@ async function check(read: Reader, events: Wire[]): Promise<void> {
   }
 }
 
-/** The events of the contract, or what is thrown. */
+/** The events of the contract, or the thrown error. */
 async function outcomeOf(read: Reader, events: Wire[] | AsyncIterable<Wire>): Promise<ModelEvent[] | Error> {
   const found: ModelEvent[] = []
   try {
@@ -195,7 +195,7 @@ async function outcomeOf(read: Reader, events: Wire[] | AsyncIterable<Wire>): Pr
 }
 
 async function* each(events: Wire[]): AsyncGenerator<Wire> {
-  // As `ask` has it: an event that is no object goes no further.
+  // As in `ask`: an event that is not an object fails there.
   for (const event of events)
     if (typeof event === 'object' && event !== null && !Array.isArray(event)) yield event
 }

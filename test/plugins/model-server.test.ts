@@ -1,4 +1,4 @@
-/** The model server itself: what it refuses, and that it goes on where the history is. */
+/** Tests of the model server itself: which requests it rejects, and how it continues a conversation. */
 import { afterAll, describe, expect, test } from 'vitest'
 import { startServerProcess } from '../support/model-server/process.js'
 import { type Api, startModelServer } from '../support/model-server/server.js'
@@ -37,8 +37,8 @@ describe('messages', () => {
   test.each([
     ['a question', [hi]],
     ['calls and their results', [hi, a(text('so'), use('1'), use('2')), u(res('1'), res('2'), text('and'))]],
-    ['an error with words', [hi, a(use('1')), u(res('1', { is_error: true }))]],
-  ])('takes %s', async (_, messages) => {
+    ['an error with a text', [hi, a(use('1')), u(res('1', { is_error: true }))]],
+  ])('accepts %s', async (_, messages) => {
     expect(await ask(messages)).toEqual([200, ''])
   })
 
@@ -47,13 +47,13 @@ describe('messages', () => {
     ['a call at the end', [hi, a(use('1'))], 'prefill'],
     ['one result of two', [hi, a(use('1'), use('2')), u(res('1'))], 'immediately after: 2'],
     ['a result a message too late', [hi, a(use('1')), hi, a(text('x')), u(res('1'))], 'immediately after: 1'],
-    ['a result of nothing', [hi, a(text('x')), u(res('1'))], 'unexpected `tool_use_id`'],
+    ['a result without a call', [hi, a(text('x')), u(res('1'))], 'unexpected `tool_use_id`'],
     ['a result at the start', [u(res('1'))], 'unexpected `tool_use_id`'],
     ['a result twice', [hi, a(use('1')), u(res('1'), res('1'))], 'single result'],
     ['text before a result', [hi, a(use('1')), u(text('x'), res('1'))], 'come first'],
     ['an id used twice', [hi, a(use('1')), u(res('1')), a(use('1')), u(res('1'))], 'unique'],
-    ['an id of other signs', [hi, a(use('a:1')), u(res('a:1'))], 'tool_use.id'],
-    ['an input that is no object', [hi, a(use('1', { input: '{}' })), u(res('1'))], 'tool_use.input'],
+    ['an id with invalid characters', [hi, a(use('a:1')), u(res('a:1'))], 'tool_use.id'],
+    ['an input that is not an object', [hi, a(use('1', { input: '{}' })), u(res('1'))], 'tool_use.input'],
     ['a call of the user', [u(use('1'))], 'not allowed'],
     ['an empty message', [u()], 'non-empty'],
     ['an empty text', [u(text(''))], 'non-whitespace'],
@@ -61,10 +61,10 @@ describe('messages', () => {
     ['two messages of one role', [hi, hi], 'roles'],
     ['a first message of the model', [a(text('x')), hi], 'first message'],
     ['an unknown role', [{ role: 'system', content: 'x' }, hi], 'first message'],
-    ['an error without words', [hi, a(use('1')), u(res('1', { content: '', is_error: true }))], 'is_error'],
+    ['an error without a text', [hi, a(use('1')), u(res('1', { content: '', is_error: true }))], 'is_error'],
     ['half of a surrogate pair', [u(text('\ud83d'))], 'surrogate'],
     ['nothing', [], 'at least one'],
-  ])('refuses %s', async (_, messages, words) => {
+  ])('rejects %s', async (_, messages, words) => {
     const [status, message] = await ask(messages)
     expect(message).toContain(words)
     expect(status).toBe(400)
@@ -77,10 +77,10 @@ describe('messages', () => {
       'must define tools',
     ],
     ['no limit', { max_tokens: undefined }, 'max_tokens'],
-    ['what it does not know', { frequency_penalty: 1 }, 'Extra inputs'],
-    ['a schema that is no object', { tools: [{ name: 't', input_schema: {} }] }, 'input_schema'],
+    ['an unknown field', { frequency_penalty: 1 }, 'Extra inputs'],
+    ['a schema that is not an object', { tools: [{ name: 't', input_schema: {} }] }, 'input_schema'],
     ['two tools of one name', { tools: [...tools, ...tools] }, 'unique'],
-  ])('refuses %s', async (_, more, words) => {
+  ])('rejects %s', async (_, more, words) => {
     const [status, message] = await ask([hi], more)
     expect(message).toContain(words)
     expect(status).toBe(400)
@@ -97,7 +97,7 @@ describe('chat', () => {
   const res = (tool_call_id: string) => ({ role: 'tool', tool_call_id, content: '' })
   const hi = { role: 'user', content: 'hi' }
 
-  test('takes calls and their results, in any order', async () => {
+  test('accepts calls and their results in any order', async () => {
     const messages = [
       { role: 'system', content: 's' },
       hi,
@@ -117,17 +117,17 @@ describe('chat', () => {
       [hi, a(tool_call('1'), tool_call('2')), res('1'), hi, res('2')],
       'response messages: 2',
     ],
-    ['a result of nothing', [hi, res('1')], "role 'tool' must be a response"],
+    ['a result without a call', [hi, res('1')], "role 'tool' must be a response"],
     ['a result twice', [hi, a(tool_call('1')), res('1'), res('1')], "role 'tool' must be a response"],
     ['an id of 41 characters', [hi, a(tool_call('x'.repeat(41))), res('x'.repeat(41))], 'maximum length 40'],
-    ['arguments that are no object', [hi, a(tool_call('1', { arguments: '[]' })), res('1')], 'arguments'],
+    ['arguments that are not an object', [hi, a(tool_call('1', { arguments: '[]' })), res('1')], 'arguments'],
     ['an empty list of calls', [hi, a(), hi], 'too short'],
-    ['an answer of nothing', [hi, { role: 'assistant', content: null }, hi], 'got null'],
+    ['an answer without content', [hi, { role: 'assistant', content: null }, hi], 'got null'],
     ['an empty message', [{ role: 'user', content: '' }], 'empty'],
     ['an unknown role', [hi, { role: 'model', content: 'x' }], 'Invalid value'],
     ['a first message of the model', [{ role: 'assistant', content: 'x' }, hi], 'first message'],
     ['nothing', [], 'too short'],
-  ])('refuses %s', async (_, messages, words) => {
+  ])('rejects %s', async (_, messages, words) => {
     const [status, message] = await statusOf('chat', { messages })
     expect(message).toContain(words)
     expect(status).toBe(400)
@@ -145,7 +145,7 @@ describe('responses', () => {
   const out = (call_id: string) => ({ type: 'function_call_output', call_id, output: '' })
   const hi = { role: 'user', content: 'hi' }
 
-  test('takes calls and their results', async () => {
+  test('accepts calls and their results', async () => {
     const input = [hi, { role: 'assistant', content: 'so' }, made('1'), made('2'), out('1'), out('2'), hi]
     expect(await statusOf('responses', { input })).toEqual([200, ''])
   })
@@ -153,23 +153,23 @@ describe('responses', () => {
   test.each([
     ['a call without an output', [hi, made('1'), hi], 'No tool output found for function call 1'],
     ['a call at the end', [hi, made('1')], 'No tool output found for function call 1'],
-    ['an output of nothing', [hi, out('1')], 'No tool call found'],
+    ['an output without a call', [hi, out('1')], 'No tool call found'],
     ['an output before its call', [hi, out('1'), made('1')], 'No tool call found'],
     ['an output twice', [hi, made('1'), out('1'), out('1')], 'No tool call found'],
     ['an id used twice', [hi, made('1'), out('1'), made('1'), out('1')], 'Duplicate'],
-    ['arguments that are no object', [hi, made('1', { arguments: 'x' }), out('1')], 'arguments'],
+    ['arguments that are not an object', [hi, made('1', { arguments: 'x' }), out('1')], 'arguments'],
     ['an empty message', [{ role: 'user', content: '' }], 'empty'],
     ['an unknown role', [hi, { role: 'tool', content: 'x' }], 'role'],
     ['an unknown item', [hi, { type: 'thought' }], 'type'],
     ['nothing', [], 'input'],
-  ])('refuses %s', async (_, input, words) => {
+  ])('rejects %s', async (_, input, words) => {
     const [status, message] = await statusOf('responses', { input })
     expect(message).toContain(words)
     expect(status).toBe(400)
   })
 })
 
-test('too long a conversation is refused by its length, and a rule answers before the place', async () => {
+test('a conversation above the maximum length is rejected, and a rule wins over the position', async () => {
   const limited = await startModelServer({
     responses: [{ text: 'first' }, { text: 'second' }],
     rules: [{ includes: 'Summarise', text: 'a summary' }],
@@ -183,7 +183,7 @@ test('too long a conversation is refused by its length, and a rule answers befor
   await limited.close()
 })
 
-test('as a process of its own it says where it is, answers by its scenario, and tells what it was asked', async () => {
+test('as a separate process it prints its URL, answers by its scenario, and lists its requests', async () => {
   const own = await startServerProcess({ responses: [{ tool_calls: [{ name: 'shell' }] }, { text: 'over' }] })
   const ask = (history: Parameters<typeof requestFor>[1]) =>
     collect(openai, requestFor({ base_url: `${own.url}/v1` }, history))

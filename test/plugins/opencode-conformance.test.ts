@@ -1,11 +1,11 @@
-/** The suite that every provider passes, against a program that stands in for OpenCode. */
+/** Runs the conformance suite against a stand-in for OpenCode. */
 import { test } from 'vitest'
 import { conformanceCases } from '../../src/provider/conformance/conformance.js'
 import { OpenCode, opencode } from './opencode/support.js'
 
 const settings = new OpenCode().settings()
 
-/** With a tool that it tells of, and has in its store so. */
+/** With a tool that it reports and stores. */
 const turnWith = (tool: object | undefined, stored: object): string =>
   JSON.stringify([
     { begin: 'I look. ' },

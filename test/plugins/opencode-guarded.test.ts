@@ -1,4 +1,4 @@
-/** How the provider of OpenCode reads its store: by a command of which no record is kept. */
+/** How provider-opencode reads the store: with a command whose process group is not recorded. */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,8 +21,8 @@ const stubborn = (mark: string): string =>
 const pidsIn = (mark: string): number[] =>
   existsSync(mark) ? readFileSync(mark, 'utf8').trim().split('\n').map(Number) : []
 
-describe('a command that reads', () => {
-  test('is dead with all that it has started when nobody waits any more, which is no answer', async () => {
+describe('a guarded command', () => {
+  test('is killed with all its processes when the caller aborts, and rejects', async () => {
     const mark = join(folder, 'timed-out')
     const time = new AbortController()
     const output = outputOf(stubborn(mark), '/', time.signal)
@@ -32,7 +32,7 @@ describe('a command that reads', () => {
     await waitFor(() => !pidsIn(mark).some(isAlive), 'its death')
   })
 
-  test('has said all once it has ended, and leaves nothing behind', async () => {
+  test('returns its whole output, and leaves no process', async () => {
     const mark = join(folder, 'ended')
     expect(await outputOf(`sleep 3600 >/dev/null & echo $! >> ${mark}; echo said`, '/')).toBe('said\n')
     await waitFor(() => !pidsIn(mark).some(isAlive), 'the death of what it left')
@@ -42,8 +42,8 @@ describe('a command that reads', () => {
 
   test.each([
     ['a signal', 'echo said; kill -9 $$'],
-    ['a signal, as its shell says', 'sh -c "kill -9 \\$\\$"; exit $?'],
-  ])('that was killed by %s has said nothing', async (_, command) => {
+    ['a signal that its shell reports', 'sh -c "kill -9 \\$\\$"; exit $?'],
+  ])('that was killed by %s rejects', async (_, command) => {
     await expect(outputOf(command, '/')).rejects.toThrow('was killed')
   })
 

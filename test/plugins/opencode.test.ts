@@ -1,4 +1,4 @@
-/** The provider of OpenCode, turn by turn, against a program that stands in for it. */
+/** Turns of provider-opencode, against a stand-in for OpenCode. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -9,32 +9,32 @@ import { OpenCode, opencode } from './opencode/support.js'
 const stateOf = (turn: Turn): string[] =>
   eventsOf(turn, 'state').map(({ state }) => Buffer.from(state).toString())
 
-/** What is there when substrat has died at the latest state of the turn. */
+/** The agent as it is if substrat dies at the latest state of the turn. */
 async function inspected(agent: OpenCode, turn: Turn): Promise<object> {
   return opencode.inspect(eventsOf(turn, 'state').at(-1)?.state ?? null, agent.settings())
 }
 
 describe('a session', () => {
-  test('is known before the prompt, and by which message it is asked', async () => {
+  test('is known before the prompt, and so is the id of the prompt', async () => {
     const agent = new OpenCode()
     const turn = await agent.turn('hi')
     expect(turn.reply).toBe('echo: hi')
     expect(turn.text).toBe('echo: hi')
     const { id, asks } = agent.stored()
     const [{ messageID }] = asks
-    // By which OpenCode sorts: its milliseconds, and our count below its own.
+    // OpenCode sorts by this part: its milliseconds, and the counter 0 below OpenCode's own.
     expect(messageID).toMatch(/^msg_[0-9a-f]{9}000[0-9A-Za-z]{14}$/)
     expect(stateOf(turn)).toEqual([JSON.stringify({ session_id: id, message_id: messageID })])
-    // Of a turn that died before OpenCode had it.
+    // The turn died before OpenCode received it.
     const lost = await new OpenCode('loses prompts').turn('hi')
     expect(stateOf(lost)).toEqual([expect.stringContaining('"message_id":"msg_')])
   })
 
-  test('is the same in every later turn, and the answer before is forgotten before anything is started', async () => {
+  test('is the same in every later turn, and the previous prompt is replaced before anything starts', async () => {
     const agent = new OpenCode()
     const one = await agent.turn('one')
     expect(Buffer.from(agent.state as Uint8Array).toString()).toContain('"message_id":null')
-    // As it is when substrat has died before the turn was let go.
+    // The agent as it is if substrat dies before it releases the turn.
     agent.state = eventsOf(one, 'state').at(-1)?.state ?? null
     const two = await agent.turn('two', { options: { command: 'no-such-program' } })
     expect(two.failure?.failure.type).toBe('misconfigured')
@@ -44,7 +44,7 @@ describe('a session', () => {
     expect(agent.stored().asks).toHaveLength(2)
   })
 
-  test('that has vanished is lost, and so is a state that is none', async () => {
+  test('that no longer exists is lost, and so is an invalid state', async () => {
     const agent = new OpenCode()
     agent.state = Buffer.from('{"session_id":"ses_gone"}')
     expect((await agent.turn('hi')).failure?.failure.type).toBe('session_lost')
@@ -54,7 +54,7 @@ describe('a session', () => {
       )
   })
 
-  test('has the tools of substrat, its model, its agent, its instructions and its permissions', async () => {
+  test("has substrat's tools, and the model, agent, instructions and permissions of the settings", async () => {
     const agent = new OpenCode()
     agent.tools = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: { SUBSTRAT_RUN: 'r' } }
     await agent.turn('hi', {
@@ -92,7 +92,7 @@ describe('a turn', () => {
     tool: { callID, tool: name, state },
   })
 
-  test('is told as it happens: its text, its tools but not those of substrat, its tokens in all', async () => {
+  test('reports its text, its tools except those of substrat, and its total tokens', async () => {
     const agent = new OpenCode()
     agent.tools = { name: 'substrat', command: 'true', args: [], env: {} }
     const turn = await agent.turn([
@@ -118,7 +118,7 @@ describe('a turn', () => {
     ])
   })
 
-  test('of 10 MB in one tool call is bounded in the log', async () => {
+  test('with a tool call of 10 MB is clipped for the log', async () => {
     const output = 'x'.repeat(10_000_000)
     const turn = await new OpenCode().turn([
       { begin: '' },
@@ -129,7 +129,7 @@ describe('a turn', () => {
     expect(JSON.stringify(turn.events).length).toBeLessThan(60_000)
   })
 
-  test('that the model cut short is answered, and says so', async () => {
+  test('that reached the token limit has a reply, and a note', async () => {
     const turn = await new OpenCode().turn([{ end: 'length' }])
     expect(turn.reply).toBe('an end')
     expect(eventsOf(turn, 'note')).toHaveLength(1)
@@ -146,21 +146,25 @@ describe('a turn', () => {
       { type: 'rate_limit', retry_after_ms: 7000 },
     ],
     [
-      'a login',
+      'a missing login',
       { error: { name: 'ProviderAuthError', data: { message: 'no' } } },
       { type: 'authentication' },
     ],
-    ['its size', { error: { name: 'ContextOverflowError', data: { message: 'no' } } }, { type: 'overflow' }],
-    ['an abort of others', { error: { name: 'MessageAbortedError', data: {} } }, { type: 'crashed' }],
-    ['the filter', { end: 'content-filter' }, { type: 'refused', said: 'an end' }],
     [
-      'the filter of the API',
+      'a conversation that is too long',
+      { error: { name: 'ContextOverflowError', data: { message: 'no' } } },
+      { type: 'overflow' },
+    ],
+    ['an abort by others', { error: { name: 'MessageAbortedError', data: {} } }, { type: 'crashed' }],
+    ['the content filter', { end: 'content-filter' }, { type: 'refused', said: 'an end' }],
+    [
+      'the content filter of the API',
       { error: { name: 'ContentFilterError', data: { message: 'no' } } },
       { type: 'refused', said: '' },
     ],
     ['no answer', { 'wait ms': 1 }, { type: 'crashed' }],
-    ['an answer without an end', { end: null }, { type: 'crashed' }],
-    ['an answer that was to go on', { end: 'tool-calls' }, { type: 'crashed' }],
+    ['an answer without a finish reason', { end: null }, { type: 'crashed' }],
+    ['an answer that was to continue', { end: 'tool-calls' }, { type: 'crashed' }],
     ['an answer that broke off', { end: 'unknown' }, { type: 'crashed' }],
     [
       'no such agent',
@@ -181,7 +185,7 @@ describe('a turn', () => {
     ['no such model', { name: 'UnknownError', data: { message: 'Model not found: a/b' } }, 'misconfigured'],
     ['a conversation too long', { name: 'ContextOverflowError', data: { message: 'no' } }, 'overflow'],
     ['a filter', { name: 'ContentFilterError', data: { message: 'no' } }, 'refused'],
-  ])('fails for %s in whatever order it is told', async (_, error, type) => {
+  ])('fails for %s, regardless of the order of the events', async (_, error, type) => {
     const told = { 'session error': error }
     const unnamed = { emit: { type: 'session.error', properties: { sessionID: undefined, error } } }
     const begun = { begin: '' }
@@ -198,7 +202,7 @@ describe('a turn', () => {
     }
   })
 
-  test('that has an answer has it, whatever went wrong before, and in another session', async () => {
+  test('with an answer has a reply, despite earlier errors and errors of other sessions', async () => {
     const error = api(401)
     const other = { 'of another session': { type: 'session.error', properties: { error } } }
     expect((await new OpenCode().turn([other, { say: 'Done.' }])).reply).toBe('Done.')
@@ -209,7 +213,7 @@ describe('a turn', () => {
     ).toBe('Done.')
   })
 
-  test('whose model is asked again soon says so, and goes on', async () => {
+  test('continues after a retry that is due soon, with a note', async () => {
     const turn = await new OpenCode().turn([
       { status: { type: 'retry', attempt: 1, message: 'Rate limit reached', in: 2000 } },
       { say: 'there' },
@@ -221,16 +225,16 @@ describe('a turn', () => {
   })
 
   test.each([
-    ['late', { type: 'retry', attempt: 1, message: 'Rate limit reached', in: 3_600_000 }],
+    ['too late', { type: 'retry', attempt: 1, message: 'Rate limit reached', in: 3_600_000 }],
     ['too often', { type: 'retry', attempt: 5, message: 'Rate limit reached', in: 3_600_000 }],
-  ])('whose model is asked again %s is substrat’s to wait for', async (_, status) => {
+  ])('ends if the retry of its model is due %s', async (_, status) => {
     const begun = Date.now()
     const { failure } = await new OpenCode().turn([{ status }, { hang: 1 }])
     expect(failure?.failure.type).toBe('rate_limit')
     expect(failure?.failure.retry_after_ms).toBeGreaterThanOrEqual(3_600_000 - (Date.now() - begun))
   })
 
-  test('in which it asks the person a question goes on with what substrat answers', async () => {
+  test('continues after a question, which substrat answers', async () => {
     const { reply } = await new OpenCode().turn([{ 'ask a question': [{ question: 'which?' }] }])
     expect(reply).toMatch(/^No user is present/)
   })
@@ -238,16 +242,16 @@ describe('a turn', () => {
   const TOO_LONG = [{ type: 'compaction', auto: true }]
   const GO_ON = [{ type: 'text', text: 'Continue.', synthetic: true }]
   test.each<[string, object[]]>([
-    ['and told to go on', [{ user: TOO_LONG }, { summary: 'a summary' }, { user: GO_ON }]],
-    ['before it was answered', [{ user: TOO_LONG }, { summary: 'a summary' }]],
-  ])('whose conversation is summarised %s is answered by what comes after', async (_, steps) => {
+    ['and told to continue', [{ user: TOO_LONG }, { summary: 'a summary' }, { user: GO_ON }]],
+    ['before an answer', [{ user: TOO_LONG }, { summary: 'a summary' }]],
+  ])('with a conversation summarised %s has the later answer', async (_, steps) => {
     const agent = new OpenCode()
     const turn = await agent.turn([{ begin: 'I look. ' }, ...steps, { say: 'Done.' }])
     expect(turn).toMatchObject({ text: 'I look. Done.', reply: 'Done.' })
     expect(await inspected(agent, turn)).toEqual({ outcome: 'finished', reply: 'Done.' })
   })
 
-  test('that is too long once it was answered keeps that answer, whatever comes after', async () => {
+  test('that became too long after its answer includes that answer in the reply', async () => {
     const agent = new OpenCode()
     const failed = { error: { name: 'ContextOverflowError', data: { message: 'no' } }, summary: true }
     expect((await agent.turn([{ say: 'Blue.' }, { user: TOO_LONG }, { message: failed }])).reply).toBe(
@@ -263,11 +267,11 @@ describe('a turn', () => {
   const OWN = { tool: 'substrat_send_message', callID: 'own', state: { status: 'error' } }
   const BASH = { tool: 'bash', callID: 'sh', state: { status: 'error' } }
   test.each<[string, object, { finished?: string[]; answered?: number }, string]>([
-    ['called substrat in vain is not', OWN, {}, 'unfinished'],
-    ['called substrat, which has answered, is', OWN, { answered: 1 }, 'finished'],
-    ['failed with a tool that substrat has not heard of is not', BASH, {}, 'unfinished'],
-    ['failed with a tool before that is', BASH, { finished: ['sh'] }, 'finished'],
-  ])('that %s finished where its substrat has died', async (_, part, known, outcome) => {
+    ['called a substrat tool without an answer is not', OWN, {}, 'unfinished'],
+    ['called a substrat tool that answered is', OWN, { answered: 1 }, 'finished'],
+    ['had a failed tool that substrat has not recorded is not', BASH, {}, 'unfinished'],
+    ['had a failed tool that substrat has recorded is', BASH, { finished: ['sh'] }, 'finished'],
+  ])('that %s finished if its substrat died', async (_, part, known, outcome) => {
     const agent = new OpenCode()
     const turn = await agent.turn([{ begin: 'I look. ' }, { 'stored tool': part }, { say: 'Done.' }])
     const state = eventsOf(turn, 'state').at(-1)?.state ?? null
@@ -276,7 +280,7 @@ describe('a turn', () => {
     expect(await opencode.inspect(state, agent.settings(), { signal, heard })).toMatchObject({ outcome })
   })
 
-  test('is not answered by what a person has asked in the same session meanwhile', async () => {
+  test('does not get the answer to a prompt that the user sent in the same session', async () => {
     const agent = new OpenCode()
     const turn = await agent.turn([
       { begin: 'I look. ' },
@@ -292,7 +296,7 @@ describe('a turn', () => {
   })
 })
 
-describe('a permission', () => {
+describe('a permission request', () => {
   const BASH = {
     permission: 'bash',
     patterns: ['rm x'],
@@ -310,14 +314,14 @@ describe('a permission', () => {
     answer: { decision, asks, text: '' },
   })
 
-  test('that is allowed, or is of substrat itself, is given at once', async () => {
+  test('that is allowed, or is for a substrat tool, is granted at once', async () => {
     const agent = new OpenCode()
     agent.tools = { name: 'substrat', command: 'true', args: [], env: {} }
     const { reply } = await agent.turn([{ 'ask for': [BASH, EDIT, OWN] }], { allow: ['shell', 'edit'] })
     expect(reply).toBe('[once][once][once]')
   })
 
-  test('that is not ends the turn in a wait of which nothing runs, also where OpenCode is deaf', async () => {
+  test('that is not allowed ends the turn in a wait without processes, even if OpenCode ignores the abort', async () => {
     for (const habits of [[], ['is deaf to an abort']]) {
       const agent = new OpenCode(...habits)
       const turn = await agent.turn([{ 'ask for': [BASH, OWN] }, { hang: 1 }], {
@@ -330,7 +334,7 @@ describe('a permission', () => {
     }
   })
 
-  test('that was approved is given once, to the same request; that was denied is rejected', async () => {
+  test('that was approved is granted once, to the same request, and a denied one is rejected', async () => {
     const agent = new OpenCode()
     const asks = asksOf(await agent.turn([{ 'ask for': [BASH] }]))
     expect((await agent.turn('', decided('approve', asks))).reply).toBe('[once]')
@@ -341,17 +345,17 @@ describe('a permission', () => {
 })
 
 describe('an OpenCode that dies or hangs', () => {
-  test('before it listens fails the turn with what it told stderr', async () => {
+  test('before it listens makes the turn fail with its stderr', async () => {
     const { failure } = await new OpenCode('dies at once').turn('hi')
     expect(failure).toMatchObject({ failure: { type: 'crashed' }, message: /exited 1 .*the disk is full/ })
   })
 
-  test('before it listens is stopped', async () => {
+  test('before it listens can be stopped', async () => {
     const { failure } = await new OpenCode('never listens').turn('hi', { signal: abortAfter(300) })
     expect(failure?.message).toBe('stopped by the test')
   })
 
-  test('with its session made, or with the prompt on its way, has its session still', async () => {
+  test('after it opened the session, or received the prompt, still has the session', async () => {
     for (const habit of ['dies with its session', 'loses prompts']) {
       const agent = new OpenCode(habit)
       const turn = await agent.turn('hi')
@@ -360,7 +364,7 @@ describe('an OpenCode that dies or hangs', () => {
     }
   })
 
-  test('in the middle of its text has not answered, and goes on in the next turn', async () => {
+  test('in the middle of its text gives no reply, and continues in the next turn', async () => {
     const agent = new OpenCode()
     const heard = join(agent.store, 'heard')
     const turn = await agent.turn([{ begin: 'half' }, { 'wait for': heard }, { kill: 'SIGKILL' }], {
@@ -372,7 +376,7 @@ describe('an OpenCode that dies or hangs', () => {
     expect((await agent.turn('go on')).reply).toBe('echo: go on')
   })
 
-  test('under a wrapper that exits 0 has ended early', async () => {
+  test('under a wrapper that exits with status 0 ended early', async () => {
     const agent = new OpenCode()
     const turn = await agent.turn([{ begin: 'half' }, { kill: 'SIGKILL' }], {
       options: { command: `wrapped() { ${agent.command} "$@"; true; }; wrapped` },
@@ -381,7 +385,7 @@ describe('an OpenCode that dies or hangs', () => {
     expect(turn.failure?.message).toContain('exited 0 before the end of the turn')
   })
 
-  test('takes an abort, or is killed', async () => {
+  test('obeys an abort, or is killed', async () => {
     for (const habits of [[], ['is deaf to an abort']]) {
       const turn = await new OpenCode(...habits).turn([{ begin: 'half' }, { hang: 1 }], abortAtText())
       expect(turn).toMatchObject({ reply: undefined, failure: { message: 'stopped by the test' } })
@@ -389,14 +393,14 @@ describe('an OpenCode that dies or hangs', () => {
   })
 })
 
-describe('its store, after a crash', () => {
-  test('has the reply of a turn that was finished', async () => {
+describe('the store of OpenCode after a crash', () => {
+  test('has the reply of a finished turn', async () => {
     const agent = new OpenCode()
     const one = await agent.turn('hi')
     expect(await inspected(agent, one)).toEqual({ outcome: 'finished', reply: 'echo: hi' })
     const two = await agent.turn([{ begin: 'I look. ' }, { say: 'Blue.' }])
     expect(await inspected(agent, two)).toEqual({ outcome: 'finished', reply: 'Blue.' })
-    // It is told which it is asked about, also where there are others.
+    // Inspection names the session, so others do not matter.
     expect(await inspected(agent, one)).toEqual({ outcome: 'finished', reply: 'echo: hi' })
   })
 
@@ -404,16 +408,16 @@ describe('its store, after a crash', () => {
     ['before its answer', [{ 'wait ms': 50 }, { kill: 'SIGKILL' }]],
     ['between its tools', [{ begin: 'I look. ' }, { 'wait ms': 50 }, { kill: 'SIGKILL' }]],
     [
-      'between its tools, where its provider says that it stops',
+      'between its tools, with the finish reason stop',
       [{ 'call and say': 'I look. ' }, { 'wait ms': 50 }, { kill: 'SIGKILL' }],
     ],
     ['with an error', [{ error: { name: 'UnknownError', data: { message: 'no' } } }]],
-  ])('says unfinished of one that ended %s', async (_, steps) => {
+  ])('reports a turn that ended %s as unfinished', async (_, steps) => {
     const agent = new OpenCode()
     expect(await inspected(agent, await agent.turn(steps))).toEqual({ outcome: 'unfinished' })
   })
 
-  test('is read without the secrets that a person has given to substrat', async () => {
+  test('is read by a command that receives no secrets of substrat', async () => {
     vi.stubEnv('SUBSTRAT_TOKEN', 'st_secret')
     vi.stubEnv('OPENCODE_X', 'its own')
     onTestFinished(() => void vi.unstubAllEnvs())
@@ -424,7 +428,7 @@ describe('its store, after a crash', () => {
     expect(environment).not.toContain('st_secret')
   })
 
-  test('says unknown where no turn was begun, where nothing is known, and where it cannot be read', async () => {
+  test('gives the outcome unknown without a turn, without a state, and if it cannot be read', async () => {
     const agent = new OpenCode()
     const [during] = eventsOf(await agent.turn('hi'), 'state')
     const gone = agent.settings({ options: { command: 'no-such-program' } })

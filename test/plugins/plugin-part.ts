@@ -1,4 +1,7 @@
-/** One module of a plugin, for what is not seen through the provider. Not a part of this project for the compiler. */
+/**
+ * Loads one module of a plugin, for tests that the provider does not expose. The compiler does not see it as part of
+ * this project.
+ */
 import { join } from 'node:path'
 import { build } from 'esbuild'
 
@@ -8,7 +11,7 @@ export async function pluginPart<T>(path: string): Promise<T> {
   return (await import(/* @vite-ignore */ url)) as T
 }
 
-/** As a module that needs no other. */
+/** Bundles the module, so that it needs no other. */
 export async function sourceOf(path: string): Promise<string> {
   const source = join(import.meta.dirname, '../../plugins', `${path}.ts`)
   const { outputFiles } = await build({

@@ -1,4 +1,4 @@
-/** The parts that the providers of agent programs share: how lines are cut, and when a limit is said to be reset. */
+/** Tests of modules that agent providers share: splitting lines, and finding the time of a reset. */
 import { describe, expect, test } from 'vitest'
 import { pluginPart } from './plugin-part.js'
 
@@ -26,12 +26,12 @@ describe('lines', () => {
   const text = 'one\n\ntwo\u2028still\u0085two\r\nthr\u00e9e \u{1f600}\nhalf'
   const expected = ['one', '', 'two\u2028still\u0085two\r', 'thr\u00e9e \u{1f600}', 'half']
 
-  test.each([[1], [2], [3], [7], [1000]])('are cut at LF alone, in pieces of %i bytes', async (size) => {
+  test.each([[1], [2], [3], [7], [1000]])('end only at LF, in pieces of %i bytes', async (size) => {
     expect(await linesOf(Buffer.from(text), size)).toEqual(expected)
   })
 
   test.each([[1], [4], [1000]])(
-    'too long are read to their end and not kept, in pieces of %i',
+    'above the limit are read to their end and dropped, in pieces of %i',
     async (size) => {
       const long = 'x'.repeat(11)
       const bytes = Buffer.from(`a\n${long}\n${'y'.repeat(10)}\n${long}`)
@@ -51,7 +51,7 @@ describe('the time until a limit is reset', () => {
     ['{"retry_after": 7}', 7000],
     ['usage limit reached|1795197985', 1795197985000 - now],
     ['resets at 2026-11-20T17:04:05.500Z', minutes(60)],
-    // To the end of the minute that is said.
+    // To the end of the given minute.
     ["You've hit your session limit · resets 6:06pm (UTC)", minutes(123) - 5500],
     ['resets 3pm (America/New_York)', minutes(237) - 5500],
     ['resets 4:04pm (UTC)', minutes(1) - 5500],
@@ -62,14 +62,14 @@ describe('the time until a limit is reset', () => {
   })
 
   test.each([['the limit was reached'], ['resets 5'], ['resets 25:00'], ['in 5 apples'], ['try again']])(
-    'is not in: %s',
+    'is not found in: %s',
     (text) => {
       expect(waitMs(text, now)).toBeUndefined()
     },
   )
 })
 
-describe('what a program says of its failure', () => {
+describe('the error text of a program', () => {
   test.each([
     ["error: unknown option '--nonsense'", 'misconfigured'],
     ['--dangerously-skip-permissions cannot be used with root/sudo privileges', 'misconfigured'],
@@ -86,7 +86,7 @@ describe('what a program says of its failure', () => {
     expect(failureOfText(text).failure.type).toBe(type)
   })
 
-  test('is one line of a bounded length', () => {
+  test('becomes one line of bounded length', () => {
     const { message } = failureOfText(`first\n\n  second ${'x'.repeat(5000)}`)
     expect(message.startsWith('first second x')).toBe(true)
     expect(message.length).toBeLessThan(1100)
@@ -97,20 +97,20 @@ describe('what a program says of its failure', () => {
 describe('JSON', () => {
   const millionOf = (piece: string): string => `[${Array.from({ length: 1_000_000 }, () => piece).join()}]`
 
-  test.each(['{}', '[]', '1', '"a"'])('of a million parts %s is not read', (piece) => {
+  test.each(['{}', '[]', '1', '"a"'])('with a million parts %s is rejected', (piece) => {
     expect(() => parseJson(millionOf(piece))).toThrow('too many parts')
   })
 
-  test('of a million levels is not read', () => {
+  test('with a million levels is rejected', () => {
     expect(() => parseJson('['.repeat(1_000_000))).toThrow('too many parts')
   })
 
-  test('that has a long text of commas, brackets and quotes is read', () => {
+  test('with a long string of commas, brackets and quotes is read', () => {
     const text = 'a,{"[\\'.repeat(300_000)
     expect(parseJson(JSON.stringify({ text }))).toEqual({ text })
   })
 
-  test('that breaks off within its text is refused', () => {
+  test('that ends within a string is rejected', () => {
     expect(() => parseJson(`{"a":"${'\\'.repeat(600_001)}`)).toThrow(SyntaxError)
   })
 })

@@ -1,4 +1,4 @@
-/** Which requests go through a proxy, and that they get there: over real proxies on the loopback. */
+/** Which requests go through a proxy, and that they arrive, with real proxies on the loopback. */
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -46,11 +46,11 @@ test.each([
   ['10.1.2.3', 'http://10.1.2.3', true],
   ['fd00::/8', 'http://[fd00::1]', true],
   ['', 'https://example.com', false],
-])('NO_PROXY=%s and %s: direct is %s', (NO_PROXY, url, isDirect) => {
+])('with NO_PROXY=%s, direct access to %s is %s', (NO_PROXY, url, isDirect) => {
   expect(proxyFor(new URL(url), { NO_PROXY, ALL_PROXY: 'http://p:1' }) === undefined).toBe(isDirect)
 })
 
-test.each(['socks5://p:1080', 'http://'])('a proxy of %s is refused, and not left out', (ALL_PROXY) => {
+test.each(['socks5://p:1080', 'http://'])('a proxy %s is an error, and is not ignored', (ALL_PROXY) => {
   expect(() => proxyFor(new URL('https://example.com'), { ALL_PROXY })).toThrow('ALL_PROXY')
 })
 
@@ -65,7 +65,7 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     await proxy.close()
     await server.close()
   })
-  // Only the proxy knows where this is.
+  // Only the proxy can reach this host.
   const away = 'http://model.invalid:8000'
 
   test('http goes through the proxy in absolute form, with its credentials', async () => {
@@ -75,7 +75,7 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     expect(server.requests[0]?.headers['proxy-authorization']).toBeUndefined()
   })
 
-  test('a proxy that wants credentials is named without those that it got', async () => {
+  test('a proxy that requires credentials is named without the ones it received', async () => {
     vi.stubEnv('HTTP_PROXY', proxy.url('someone:wrong-word'))
     const { failure, message } = await failureOf(() => collect(provider, requestFor(options(away))))
     expect(failure.type).toBe('misconfigured')
@@ -83,7 +83,7 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     expect(message).not.toContain('wrong-word')
   })
 
-  test('an error of the API that repeats the credentials of the proxy does not show them', async () => {
+  test('an API error that repeats the credentials of the proxy does not show them', async () => {
     vi.stubEnv('HTTP_PROXY', proxy.url('someone:se%40cret'))
     server.setScenario({ responses: [{ fault: { error: 'invalid', message: 'got se@cret and se%40cret' } }] })
     expect((await failureOf(() => collect(provider, requestFor(options(away))))).message).toContain(
@@ -91,20 +91,20 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     )
   })
 
-  test('a proxy that is not there is unreachable', async () => {
+  test('a missing proxy is unreachable', async () => {
     vi.stubEnv('HTTP_PROXY', 'http://127.0.0.1:1')
     const { failure } = await failureOf(() => collect(provider, requestFor(options(away))))
     expect(failure).toEqual({ type: 'unreachable' })
   })
 
-  test('a proxy of another kind is refused by check', async () => {
+  test('a proxy of another kind is rejected by check', async () => {
     vi.stubEnv('ALL_PROXY', 'socks5://u:hidden-word@127.0.0.1:1')
     const { failure, message } = await failureOf(() => provider.check?.(requestFor(options(away))))
     expect(failure.type).toBe('misconfigured')
     expect(message).not.toContain('hidden-word')
   })
 
-  test('an abort while the proxy opens a tunnel hangs up on it', async () => {
+  test('an abort while the proxy opens a tunnel closes the connection', async () => {
     let hungUp = false
     let isAsked = false
     const silent = createServer().on('connect', (_, socket) => {
@@ -144,7 +144,7 @@ describe.skipIf(certificate === undefined)('https, with a certificate made by op
       const proxy = await startProxy(() => server.port, 'someone:secret')
       vi.stubEnv('HTTPS_PROXY', proxy.url('someone:secret'))
       vi.stubEnv('SSL_CERT_FILE', tls.file)
-      // The certificate is for this name, and only the proxy knows where it is.
+      // The certificate is for this name, and only the proxy can reach it.
       const url = 'https://model.test:8443'
       expect(textOf(await collect(provider, requestFor(options(url))))).toBe('echo: hello')
       expect(proxy.seen).toEqual(['CONNECT model.test:8443'])
@@ -162,7 +162,7 @@ interface Proxy {
   close(): Promise<void>
 }
 
-/** Takes everything to one port of the loopback, whatever its name. */
+/** Forwards all requests to one port of the loopback, regardless of their host. */
 async function startProxy(target: () => number, credentials: string): Promise<Proxy> {
   const expected = `Basic ${Buffer.from(decodeURIComponent(credentials)).toString('base64')}`
   const sockets = new Set<Duplex>()

@@ -1,4 +1,4 @@
-/** The official clients against the model server: it speaks as they expect, and its errors are theirs. */
+/** Tests the model server with the official clients: they understand its answers and errors. */
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -32,7 +32,7 @@ describe('the client of Anthropic', () => {
     tools: [{ name: 'shell', input_schema: { type: 'object' } }],
   })
 
-  test('puts a streamed message together, and goes on with its results', async () => {
+  test('assembles a streamed message, and continues with its tool results', async () => {
     server.setScenario({ responses: [ANSWER, { text: 'done' }] })
     const first: Anthropic.MessageParam[] = [{ role: 'user', content: 'look' }]
     const message = await client().messages.stream(body(first)).finalMessage()
@@ -62,7 +62,7 @@ describe('the client of Anthropic', () => {
     ['rate_limit', Anthropic.RateLimitError, 'rate_limit_error'],
     ['server_error', Anthropic.InternalServerError, 'api_error'],
     ['overloaded', Anthropic.InternalServerError, 'overloaded_error'],
-  ])('takes %s for what it is', async (error, type, name) => {
+  ])('recognises %s', async (error, type, name) => {
     server.setScenario({ responses: [{ fault: { error, headers: { 'retry-after': '9' } } }] })
     const thrown = await client()
       .messages.create(body([{ role: 'user', content: 'x' }]))
@@ -72,7 +72,7 @@ describe('the client of Anthropic', () => {
     expect((thrown as InstanceType<typeof Anthropic.APIError>).headers?.get('retry-after')).toBe('9')
   })
 
-  test('is told of an overload in the middle of an answer', async () => {
+  test('reports an overload within an answer', async () => {
     server.setScenario({ responses: [{ text: 'abcdefgh', fault: { error: 'overloaded', after_events: 4 } }] })
     const stream = client().messages.stream(body([{ role: 'user', content: 'x' }]))
     await expect(stream.finalMessage()).rejects.toThrow('Overloaded')
@@ -85,7 +85,7 @@ describe('the client of OpenAI, Chat Completions', () => {
   const create = (messages: OpenAI.Chat.ChatCompletionMessageParam[]) =>
     client().chat.completions.stream({ model: 'm', messages, tools, stream_options: { include_usage: true } })
 
-  test('puts a streamed completion together, and goes on with its results', async () => {
+  test('assembles a streamed completion, and continues with its tool results', async () => {
     server.setScenario({ responses: [ANSWER, { text: 'done' }] })
     const first: OpenAI.Chat.ChatCompletionMessageParam[] = [{ role: 'user', content: 'look' }]
     const completion = await create(first).finalChatCompletion()
@@ -119,7 +119,7 @@ describe('the client of OpenAI, Chat Completions', () => {
     ['rate_limit', OpenAI.RateLimitError, 'rate_limit_exceeded'],
     ['quota', OpenAI.RateLimitError, 'insufficient_quota'],
     ['server_error', OpenAI.InternalServerError, 'server_error'],
-  ])('takes %s for what it is', async (error, type, code) => {
+  ])('recognises %s', async (error, type, code) => {
     server.setScenario({ responses: [{ fault: { error } }] })
     const request = { model: 'm', stream: true as const, messages: [{ role: 'user' as const, content: 'x' }] }
     const thrown = await client()
@@ -129,7 +129,7 @@ describe('the client of OpenAI, Chat Completions', () => {
     expect((thrown as InstanceType<typeof OpenAI.APIError>).code).toBe(code)
   })
 
-  test('is told of an error in the middle of an answer', async () => {
+  test('reports an error within an answer', async () => {
     server.setScenario({
       responses: [{ text: 'abcdefgh', fault: { error: 'server_error', after_events: 2 } }],
     })
@@ -145,7 +145,7 @@ describe('the client of OpenAI, Responses', () => {
   const create = (input: OpenAI.Responses.ResponseInput) =>
     client().responses.stream({ model: 'm', input, tools })
 
-  test('puts a streamed response together, and goes on with its results', async () => {
+  test('assembles a streamed response, and continues with its tool results', async () => {
     server.setScenario({ responses: [ANSWER, { text: 'done' }] })
     const first: OpenAI.Responses.ResponseInput = [{ role: 'user', content: 'look' }]
     const stream = create(first)
@@ -172,7 +172,7 @@ describe('the client of OpenAI, Responses', () => {
     expect(answer.output_text).toBe('done')
   })
 
-  test('takes an overflow for what it is', async () => {
+  test('recognises an overflow', async () => {
     server.setScenario({ responses: [{ fault: { error: 'overflow' } }] })
     const request = { model: 'm', stream: true as const, input: 'x' }
     const thrown = await client()
@@ -182,7 +182,7 @@ describe('the client of OpenAI, Responses', () => {
     expect((thrown as InstanceType<typeof OpenAI.APIError>).code).toBe('context_length_exceeded')
   })
 
-  test('is told of an error in the middle of an answer', async () => {
+  test('reports an error within an answer', async () => {
     server.setScenario({ responses: [{ text: 'abcdefgh', fault: { error: 'rate_limit', after_events: 3 } }] })
     await expect(create([{ role: 'user', content: 'x' }]).finalResponse()).rejects.toThrow(
       'Rate limit reached',
@@ -190,7 +190,7 @@ describe('the client of OpenAI, Responses', () => {
   })
 })
 
-test('both clients are refused a history in which a result is missing', async () => {
+test('a history with a missing result is rejected for both clients', async () => {
   const anthropic = new Anthropic({ apiKey: 'k', baseURL: server.url, maxRetries: 0 })
   const call = { type: 'tool_use' as const, id: 'toolu_1', name: 'shell', input: {} }
   await expect(

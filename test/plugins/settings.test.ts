@@ -1,4 +1,4 @@
-/** What `check` takes and refuses, before anybody is asked; and where the keys come from. */
+/** Which settings `check` accepts and rejects without any request, and the sources of keys. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
@@ -13,12 +13,12 @@ describe.each(VARIANTS)('$api', ({ provider, options, keyVariable }) => {
   const refused = (more: Record<string, string>, model: string | null = 'm') =>
     failureOf(() => provider.check?.(requestFor({ ...base, ...more }, 'x', { model })))
 
-  test('settings that work are taken, and nobody is asked', async () => {
+  test('valid settings are accepted without a request', async () => {
     const all = { max_tokens: '100', temperature: '0', stall_timeout: '1.5m' }
     await provider.check?.(requestFor({ ...base, ...all }))
   })
 
-  test('a model must be named', async () => {
+  test('a model is required', async () => {
     for (const model of [null, '', ' ']) {
       const { failure, message } = await refused({}, model)
       expect(failure).toEqual({ type: 'misconfigured' })
@@ -40,14 +40,14 @@ describe.each(VARIANTS)('$api', ({ provider, options, keyVariable }) => {
     ['base_url', 'ftp://api.example.com'],
     ['base_url', 'https://user:hidden-word@api.example.com'],
     ['base_url', 'https://api.example.com?key=hidden-word'],
-  ])('%s=%s is refused, by its name', async (name, value) => {
+  ])('%s=%s is rejected by name', async (name, value) => {
     const { failure, message } = await refused({ [name]: value })
     expect(failure).toEqual({ type: 'misconfigured' })
     expect(message).toContain(name)
     expect(message).not.toContain('hidden-word')
   })
 
-  test('a key comes from a variable or a file of any name, and only from one of them', async () => {
+  test('a key comes from any variable or file, but not from both', async () => {
     const server = await startModelServer({ responses: [], key: 'other-key' })
     const folder = tempDirectory()
     const file = join(folder, 'key')
@@ -64,7 +64,7 @@ describe.each(VARIANTS)('$api', ({ provider, options, keyVariable }) => {
     await server.close()
   })
 
-  test('a key that is not there is named, and one that is none is not shown', async () => {
+  test('a missing key is named, and an invalid key is not shown', async () => {
     expect((await refused({ key_env: 'NO_SUCH_KEY' })).message).toContain('NO_SUCH_KEY')
     const missing = await refused({ key_file: '/nonexistent/key' })
     expect(missing.failure.type).toBe('authentication')
@@ -75,14 +75,14 @@ describe.each(VARIANTS)('$api', ({ provider, options, keyVariable }) => {
     expect(odd.message).not.toContain('hidden')
   })
 
-  test('each option has its line of help', () => {
+  test('each option has a line of help', () => {
     for (const name of ['base_url', 'max_tokens', 'temperature', 'stall_timeout', 'key_env', 'key_file']) {
       expect(provider.options[name]).toMatch(/^.+$/)
     }
   })
 })
 
-test('an API of a vendor needs its key', async () => {
+test('the API of a vendor needs a key', async () => {
   vi.stubEnv('ANTHROPIC_API_KEY', '')
   vi.stubEnv('OPENAI_API_KEY', undefined)
   for (const provider of [anthropic, openai]) {
@@ -92,7 +92,7 @@ test('an API of a vendor needs its key', async () => {
   }
 })
 
-test('a local server of the kind of OpenAI needs none, and gets none', async () => {
+test('a local server needs no key, and gets none', async () => {
   vi.stubEnv('OPENAI_API_KEY', undefined)
   const server = await startModelServer()
   await collect(openai, requestFor({ base_url: `${server.url}/v1/` }))
@@ -101,7 +101,7 @@ test('a local server of the kind of OpenAI needs none, and gets none', async () 
   await server.close()
 })
 
-test('the base URL may come from the environment, and the option wins', async () => {
+test('the base URL can come from the environment, and the option wins', async () => {
   const server = await startModelServer()
   vi.stubEnv('ANTHROPIC_BASE_URL', server.url)
   vi.stubEnv('OPENAI_BASE_URL', `${server.url}/v1`)
@@ -113,7 +113,7 @@ test('the base URL may come from the environment, and the option wins', async ()
   await server.close()
 })
 
-test('which API is asked, and what effort, must be one that there is', async () => {
+test('api and reasoning_effort must have known values', async () => {
   for (const [name, value] of [
     ['api', 'completions'],
     ['reasoning_effort', 'much'],

@@ -1,4 +1,4 @@
-/** What the tests of the model providers share: the providers as they are published, and requests to them. */
+/** Shared by the tests of the model providers: the built providers, and requests to them. */
 import type {
   ModelEvent,
   ModelMessage,
@@ -10,7 +10,7 @@ import type {
 import type { Api } from '../support/model-server/server.js'
 import { builtProvider, folder } from './built.js'
 
-/** Of both vendors, for the tests; `check` refuses to work without one. */
+/** Keys of both vendors for the tests: `check` requires one. */
 export const KEY = 'sk-test-0123456789abcdef'
 process.env.ANTHROPIC_API_KEY = KEY
 process.env.OPENAI_API_KEY = KEY
@@ -32,12 +32,12 @@ export const [anthropic, openai] = await Promise.all([
   builtProvider<ModelProvider>('provider-openai'),
 ])
 
-/** The three ways to ask a model. */
+/** The three APIs. */
 export interface Variant {
   api: Api
   provider: ModelProvider
   keyVariable: string
-  /** The options with which it asks the server at `url`. */
+  /** The options for the server at `url`. */
   options(url: string): Record<string, string>
 }
 
@@ -108,7 +108,7 @@ export async function collect(
   provider: ModelProvider,
   request: ModelRequest,
   signal: AbortSignal = new AbortController().signal,
-  /** Filled as they come, for what comes before a failure. */
+  /** Filled while events arrive, for the events before a failure. */
   events: ModelEvent[] = [],
 ): Promise<ModelEvent[]> {
   for await (const event of provider.complete(request, { signal })) events.push(event)
@@ -123,7 +123,7 @@ export function callsOf(events: ModelEvent[]): ToolCall[] {
   return events.flatMap((event) => (event.type === 'tool_call' ? [event.call] : []))
 }
 
-/** What a call fails with; throws where it does not fail, or not as the contract says. */
+/** Returns the failure of a call. Throws if the call succeeds or its failure does not fit the contract. */
 export async function failureOf(act: () => unknown): Promise<ProviderFailure> {
   try {
     await act()

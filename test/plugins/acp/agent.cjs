@@ -1,8 +1,7 @@
 /**
- * An agent that speaks ACP, for the tests, by hand: node agent.cjs STORE [HABIT…]
- *
- * Its sessions are files in STORE. A prompt that is a JSON list is what it does, step by step; any other is echoed. One
- * that gives a permission makes it ask again for what it asked before.
+ * A scripted ACP agent: node agent.cjs STORE [HABIT…]
+ * Its sessions are files in STORE. A prompt that is a JSON list has the steps of the turn; any other prompt is
+ * echoed. After a prompt that grants permission it repeats its earlier requests.
  */
 const { spawn } = require('node:child_process')
 const { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } = require('node:fs')
@@ -62,7 +61,7 @@ const OLD_LISTS = {
 }
 const offer = has('offers nothing') ? {} : has('offers as before') ? OLD_LISTS : LISTS
 
-/** Requests of the agent to the client that wait for their answers. */
+/** Open requests to the client. */
 const open = new Map()
 let lastId = 100
 function ask(method, params) {
@@ -195,7 +194,7 @@ const STEPS = {
   async 'ask for'(session, toolCalls) {
     session.asked = toolCalls
     save(session)
-    // In one piece, so that nobody hears of the first and waits for the others.
+    // Written at once, so that the client cannot read the first before the others.
     process.stdout.cork()
     const asked = toolCalls.map((toolCall) => permission(session, toolCall))
     process.stdout.uncork()
@@ -229,7 +228,7 @@ process.stdin.setEncoding('utf8').on('data', (piece) => {
     else open.get(id)?.({ ...result, error })
   }
 })
-// Some agents go on when nobody speaks to them any more.
+// Some agents continue after their stdin ends.
 if (has('clings to life')) {
   process.on('SIGTERM', () => undefined)
   setInterval(() => undefined, 1000)

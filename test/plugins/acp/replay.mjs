@@ -1,9 +1,8 @@
 /**
- * Replays what a real agent said, byte by byte: node replay.mjs RECORDING PLAYED
- *
- * A recording has a line for each that went over the pipes, `> ` before those of the client. Each message of the client
- * has to be of the method that was recorded, and is followed by what the agent said then. PLAYED is a file that is made
- * when the last message of the client has come, before the last words of the agent: the client may kill it for them.
+ * Replays a recorded agent, byte by byte: node replay.mjs RECORDING PLAYED
+ * A recording has one line per message; those of the client begin with `> `. Each message of the client must have the
+ * recorded method, and gets the recorded answers. The file PLAYED is made when the client's last message has arrived,
+ * before the last answers: the client may kill the agent because of them.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 

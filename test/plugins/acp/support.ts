@@ -1,4 +1,4 @@
-/** The provider of ACP as it is published, and agents that do what they are told. */
+/** The built ACP provider, and scripted agents. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { builtProvider } from '../built.js'
@@ -11,13 +11,13 @@ export class Agent extends DrivenAgent {
     super(acp, join(import.meta.dirname, 'agent.cjs'), habits)
   }
 
-  /** What the agent has stored of its session. */
+  /** The agent's stored session. */
   // biome-ignore lint/suspicious/noExplicitAny: it is whatever the agent was given
   stored(): any {
     return JSON.parse(readFileSync(this.file(), 'utf8'))
   }
 
-  /** Puts something else in the place of what the agent has stored. */
+  /** Replaces the agent's stored session. */
   replace(stored: object): void {
     writeFileSync(this.file(), JSON.stringify(stored))
   }

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Stands in for claude: replays what the real one (2.1.197) printed, byte by byte, with the session's id in it, and keeps
-// a transcript where the real one keeps it. What it plays, and how it dies, is told by the words of the prompt.
+// Replaces claude in tests: replays the output of the real one (2.1.197), byte by byte, with the session's id, and
+// writes a transcript where the real one does. The words of the prompt select what it plays and how it dies.
 import { spawn } from 'node:child_process'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
 import path from 'node:path'
@@ -27,7 +27,7 @@ writeFileSync(
   }),
 )
 
-// As the real one does both.
+// The real claude does both.
 if (resumed !== undefined && !existsSync(transcript)) {
   process.stderr.write(`No conversation found with session ID: ${id}\n`)
   play('vanished')
@@ -65,7 +65,7 @@ async function act() {
     play('slow')
     die()
   }
-  // Of what is asked in any other words it has an answer.
+  // Other prompts get an answer.
   if (prompt === 'be limited at first') return ended('rate-limit', 1)
   if (last === 'exit 0 in mid-text') {
     play('slow')
@@ -91,7 +91,7 @@ async function act() {
     await new Promise(() => setInterval(() => undefined, 1000))
   }
   if (last === 'leave a grandchild with stdout') {
-    // In a group of its own, out of reach: whoever tests with it ends it.
+    // In its own process group, out of substrat's reach. The test must end it.
     const left = spawn('sleep', ['3600'], { stdio: ['ignore', 'inherit', 'inherit'], detached: true })
     left.unref()
     note('grandchild', left.pid)
@@ -131,7 +131,7 @@ async function act() {
     process.exit(1)
   }
   if (last === 'end with stdin') {
-    // As the real one, which writes its transcript then.
+    // The real claude writes its transcript at this point.
     play('hello')
     if ((await heard()) === undefined) note('ended', 'by itself')
     return
@@ -155,15 +155,15 @@ async function act() {
   reply('echo: hello []')
 }
 
-/** A turn that the real one ended, with its exit status. */
+/** Replays a turn that the real claude ended, with its exit status. */
 function ended(name, status) {
   play(name)
   process.exit(status)
 }
 
-/** `beside`: what it asks at the same time. */
+/** `beside`: a request made at the same time. */
 async function asks(name, beside) {
-  // In one piece, so that nobody hears of the one and waits for the other.
+  // Written at once, so that the reader cannot answer the first before the others.
   const also = beside === undefined ? '' : `${recorded(beside).trim().split('\n').at(-1)}\n`
   write(also + recorded(name))
   const answer = await heard()
@@ -213,7 +213,7 @@ function garbage() {
   write(others.join('\n').replaceAll('echo: hello []', 'one\u2028line \u00e9'))
 }
 
-/** A tool of substrat, a sub-agent, and tokens that came from the cache. */
+/** Plays a substrat tool, a subagent, and tokens from the cache. */
 function ofSubstrat() {
   const say = (message) => write(`${JSON.stringify(message)}\n`)
   const call = (id, name) => ({ type: 'tool_use', id, name, input: {} })
@@ -245,7 +245,7 @@ function ofSubstrat() {
   write(others.join('\n').replaceAll('"cache_creation_input_tokens":0,"cache_read_input_tokens":0', counts))
 }
 
-/** A tool's result of 10 MB in one line, the same again in a message of a sub-agent, and a line of nothing but bytes. */
+/** Plays a tool result of 10 MB in one line, the same in a message of a subagent, and a line of binary data. */
 function aLot() {
   const [init, ...others] = recorded('hello').split('\n')
   const content = 'x'.repeat(10 * 1024 * 1024)
@@ -258,7 +258,7 @@ function aLot() {
   write(others.join('\n'))
 }
 
-/** A tool that fails, which is told and kept; the turn ends well all the same. */
+/** Plays a tool that fails, which is reported and stored. The turn succeeds all the same. */
 function failing() {
   const call = { type: 'tool_use', id: 'sh', name: 'Bash', input: { command: 'ls' } }
   const result = { type: 'tool_result', tool_use_id: 'sh', content: 'no such file', is_error: true }
@@ -275,7 +275,7 @@ function failing() {
   write(others.join('\n'))
 }
 
-/** For the test to read. */
+/** The test reads this file. */
 function note(file, value) {
   appendFileSync(path.join(process.env.CLAUDE_CONFIG_DIR, file), `${JSON.stringify(value)}\n`)
 }
@@ -300,7 +300,7 @@ function recorded(name) {
   return text.replaceAll(RECORDED_ID, id).replaceAll(resetsAt, `"resetsAt":${process.env.STAND_IN_RESETS_AT}`)
 }
 
-/** At once, so that what was said before a death is in the pipe. */
+/** Written synchronously, so that it is in the pipe before a death. */
 function write(text) {
   const bytes = Buffer.from(text)
   for (let at = 0; at < bytes.length; ) {

@@ -1,4 +1,4 @@
-/** What the tests of provider-claude-code share: the plugin as it is published, and the program that stands in for claude. */
+/** Shared by the tests of provider-claude-code: the built plugin, and the stand-in for claude. */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach } from 'vitest'
@@ -39,7 +39,7 @@ export function settings(
   }
 }
 
-/** A host as substrat's own; what it launches is dead when the test is over. */
+/** A host like substrat's. All that it launched is killed after the test. */
 export function newHost(tools: McpStdioServer | null = null): AgentHost {
   return { ...recordedHost().host, tools }
 }
@@ -48,7 +48,7 @@ export function newSession(given = settings(), host = newHost()): Promise<AgentS
   return claude.create(given, host)
 }
 
-/** One turn of a new session. */
+/** Runs one turn of a new session. */
 export async function firstTurn(prompt: string, given: TurnGiven = {}): Promise<Turn> {
   return turn(await newSession(), prompt, given)
 }
@@ -62,7 +62,7 @@ export function textIn({ events }: Turn): string {
   return events.map((event) => (event.type === 'text' ? event.text : '')).join('')
 }
 
-/** The latest state that went out. */
+/** The latest state that was yielded. */
 export function stateIn({ events }: Turn): Uint8Array {
   const state = events.findLast((event) => event.type === 'state')?.state
   if (state === undefined) throw new Error('no state went out')
@@ -73,30 +73,30 @@ export function decoded(state: Uint8Array | null): Record<string, unknown> {
   return JSON.parse(Buffer.from(state ?? []).toString('utf8')) as Record<string, unknown>
 }
 
-/** How the stand-in was started last. */
+/** The arguments of the latest start of the stand-in. */
 export function started(): {
   argv: string[]
-  /** What was in the files. */
+  /** The content of the files that the arguments name. */
   mcp: string | null
   instructions: string | null
   mcp_file?: string
-  /** Its variables that say whether, and how long, it waits for servers of tools. */
+  /** Its variables about waiting for tool servers. */
   waits: (string | null)[]
 } {
   return JSON.parse(readFileSync(join(directory, 'started.json'), 'utf8'))
 }
 
-/** The responses to its requests for permission, and what else it was told in the middle of a turn. */
+/** The responses to its permission requests, and other messages that it received during a turn. */
 export function answersGiven(): unknown[] {
   return notes('answers')
 }
 
-/** Ends what the stand-in has left behind on purpose. */
+/** Kills the processes that the stand-in has left on purpose. */
 export function endGrandchild(): void {
   for (const pid of notes('grandchild')) process.kill(Number(pid), 'SIGKILL')
 }
 
-/** What the stand-in has written down. */
+/** The notes of the stand-in. */
 export function notes(name: string): unknown[] {
   const path = join(directory, name)
   if (!existsSync(path)) return []
@@ -104,12 +104,12 @@ export function notes(name: string): unknown[] {
   return lines.map((line) => JSON.parse(line) as unknown)
 }
 
-/** As a person who cleans up would. */
+/** Removes the transcripts, as a user who cleans up would. */
 export function forgetSessions(): void {
   rmSync(join(directory, 'projects'), { recursive: true, force: true })
 }
 
-/** A transcript of the real claude in its place; `change` makes it one that a crash left. */
+/** Puts a transcript of the real claude in place; `change` makes it one that a crash left. */
 export function transcriptPath(sessionId: string): string {
   const projects = join(directory, 'projects', '-tmp-somewhere')
   mkdirSync(projects, { recursive: true })

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
- * Stands in for `codex exec`: replays what the real one (0.169) printed, byte by byte, and keeps a store as it does. Its own
- * arguments come before `exec` and say what to replay and how to die; what follows is taken as strictly as by the real one.
+ * Replaces `codex exec` in tests: replays the output of the real one (0.169), byte by byte, and keeps a store as it
+ * does. Its own arguments come before `exec` and select what to replay and how to die. It parses the arguments after
+ * `exec` as strictly as the real one.
  */
 import { spawn } from 'node:child_process'
 import {
@@ -21,24 +22,24 @@ const words = process.argv.slice(2)
 const { values: how } = parseArgs({
   args: words.slice(0, words.indexOf('exec')),
   options: {
-    /** What it prints for a new thread, and for one that is gone on with. */
+    /** Recordings for a new and for a continued thread. */
     play: { type: 'string', default: 'first.jsonl' },
     resumed: { type: 'string', default: 'resumed.jsonl' },
-    /** Lines of these that are printed before it ends so; and lines of its store. */
+    /** Number of printed lines, and of stored lines, before it ends this way. */
     lines: { type: 'string', default: '999' },
     stored: { type: 'string', default: '999' },
     end: { type: 'string', default: 'exit' },
-    /** Put before the last message: garbage, or an item with so many bytes. */
+    /** Printed before the last message: garbage, or an item of this many bytes. */
     garbage: { type: 'boolean' },
     bytes: { type: 'string' },
-    /** A file that is told what it was given, and what signal it got. */
+    /** File that gets its arguments and input, and the signals that it received. */
     seen: { type: 'string' },
-    /** A file that is told each prompt, in a line of JSON. */
+    /** File that gets each prompt, as a line of JSON. */
     asked: { type: 'string' },
     stubborn: { type: 'boolean' },
-    /** In its store it has called a tool of substrat. */
+    /** Its store has a call of a substrat tool. */
     own: { type: 'boolean' },
-    /** A file that is waited for before the end of the turn. */
+    /** File to wait for before the end of the turn. */
     until: { type: 'string' },
     busy: { type: 'boolean' },
   },
@@ -77,7 +78,7 @@ if (how.busy) {
 
 let printed = 0
 const said = lines.findLast((line) => line.includes('"agent_message"'))
-// Of the reply that it prints, where that is another than the recorded one.
+// The store gets the text of the printed reply.
 const replied =
   said === undefined ? '$&' : `"last_agent_message":${JSON.stringify(JSON.parse(said).item.text)}`
 const store = readFileSync(join(import.meta.dirname, storeName), 'utf8')
@@ -85,7 +86,7 @@ const store = readFileSync(join(import.meta.dirname, storeName), 'utf8')
   .split(/(?<=\n)/)
 for (const line of lines) {
   if (printed === Number(how.lines)) break
-  // The store has a turn's end before it is printed, and is begun when the thread is.
+  // Codex stores the end of a turn before it prints it, and creates the rollout with the thread.
   const isLast = line.includes('"turn.completed"')
   if (printed === 0) keep(store.slice(0, Math.min(store.length - 1, Number(how.stored))))
   if (isLast && Number(how.stored) >= store.length) keep([...(how.own ? ownCall() : []), ...store.slice(-1)])
@@ -127,7 +128,7 @@ function ownCall() {
 async function end() {
   if (how.end === 'kill') process.kill(process.pid, 'SIGKILL')
   if (how.end === 'grandchild') {
-    // In a session of its own, as codex runs commands, with our stdout.
+    // In its own session, as codex runs commands, with this process's stdout.
     spawn('sleep', ['3600'], { stdio: ['ignore', 'inherit', 'inherit'] }).unref()
     process.exit(0)
   }
@@ -136,7 +137,7 @@ async function end() {
   process.exit(how.end === 'exit' ? 0 : Number(how.end))
 }
 
-/** All of it, also to a full pipe. */
+/** Writes everything, even to a full pipe. */
 function print(text) {
   const bytes = Buffer.from(text)
   for (let at = 0; at < bytes.length; ) {
@@ -167,7 +168,7 @@ function home() {
   return join(process.env.CODEX_HOME ?? join(process.env.HOME, '.codex'), 'sessions')
 }
 
-/** As clap reads them; after `resume` only its own flags are. */
+/** Parses arguments as clap does: after `resume` only its own flags are valid. */
 function flagsOf(rest) {
   const flags = { config: [] }
   const [alone, valued] = [

@@ -1,8 +1,8 @@
 /**
- * Stands in for OpenCode: node opencode.cjs STORE [HABIT…] serve|export …, with the parts of its API that are used.
- *
- * Its sessions are files in STORE. A prompt that is a JSON list is what it does, step by step; any other is echoed. One
- * that gives a permission makes it ask again for what it asked before.
+ * Replaces OpenCode in tests: node opencode.cjs STORE [HABIT…] serve|export …
+ * It has the parts of OpenCode's API that the provider uses. Its sessions are files in STORE. A prompt that is a JSON
+ * list has the steps of the turn; any other prompt is echoed. After a prompt that grants permission it repeats its
+ * earlier requests.
  */
 const { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } = require('node:fs')
 const { createServer } = require('node:http')
@@ -46,7 +46,7 @@ function idle() {
   emit('session.idle', { sessionID: id })
 }
 
-/** A message of the answer, which is in the store from its beginning. */
+/** A message of the answer, in the store from its beginning. */
 function message(fields = {}, parts = []) {
   const info = {
     id: newId('msg'),
@@ -62,7 +62,7 @@ function message(fields = {}, parts = []) {
 }
 
 const TOKENS = { input: 100, output: 7, reasoning: 1, cache: { read: 20, write: 0 } }
-/** A message that is no answer: of a person, or put there by itself. */
+/** A message that is not an answer: the user's, or one that OpenCode added. */
 function user(parts, id = newId('msg')) {
   const info = { id, role: 'user' }
   current.promptId = id
@@ -87,7 +87,7 @@ const STEPS = {
     emit('message.updated', { sessionID: current.id, info: entry.info })
   },
   begin: (text) => STEPS.say(text, 'tool-calls'),
-  /** Of a provider that says `stop` where its model calls a tool. */
+  /** Some model providers send `stop` although the model calls a tool. */
   'call and say'(text) {
     STEPS.say(text)
     current.messages.at(-1).parts.push({ type: 'tool', tool: 'bash', callID: newId('call') })
@@ -121,7 +121,7 @@ const STEPS = {
   async 'ask for'(requests) {
     current.asked = requests
     save(current)
-    // In one piece, so that nobody hears of the first and waits for the others.
+    // Written at once, so that the reader cannot answer the first before the others.
     for (const response of listeners) response.cork()
     const waiting = requests.map((request) => {
       const id = newId('per')
@@ -131,7 +131,7 @@ const STEPS = {
     for (const response of listeners) response.uncork()
     const answered = await Promise.all(waiting)
     const words = answered.map(({ reply }) => `[${reply}]`).join('')
-    // Refused without a word, it does not ask its model again.
+    // After a rejection without a message OpenCode does not ask its model again.
     const isOver = answered.some(({ reply, message }) => reply === 'reject' && !message)
     if (current !== undefined) STEPS.say(words, isOver ? 'tool-calls' : 'stop')
   },
@@ -155,7 +155,7 @@ async function play(session, body) {
   current = session
   session.asks = [...(session.asks ?? []), body]
   if (has('loses prompts')) return process.kill(process.pid, 'SIGKILL')
-  // As the real one, which counts the changes of earlier turns.
+  // The real OpenCode counts the changes of earlier turns, too.
   for (const { info } of session.messages.filter(({ info }) => info.role === 'user'))
     emit('message.updated', { sessionID: session.id, info })
   status(session.id, { type: 'busy' })

@@ -1,4 +1,4 @@
-/** The provider of OpenCode as it is published, and agents whose OpenCode does what it is told. */
+/** The built OpenCode provider, and agents with a scripted OpenCode. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { builtProvider } from '../built.js'
@@ -11,13 +11,13 @@ export class OpenCode extends DrivenAgent {
     super(opencode, join(import.meta.dirname, 'opencode.cjs'), habits)
   }
 
-  /** What it has stored of its session. */
+  /** OpenCode's stored session. */
   // biome-ignore lint/suspicious/noExplicitAny: it is whatever it was given
   stored(): any {
     return JSON.parse(readFileSync(join(this.store, `${this.sessionId()}.json`), 'utf8'))
   }
 
-  /** The tool server that it was given. */
+  /** The tool server that OpenCode received. */
   // biome-ignore lint/suspicious/noExplicitAny: it is whatever it was given
   server(): any {
     return JSON.parse(readFileSync(join(this.store, 'mcp'), 'utf8'))
