@@ -1,6 +1,6 @@
 /**
- * The third frozen home of format 1 (test/formats/v1/home-tree, made by make-tree.sh): agents below agents, mail among
- * them, reminders, gates, watches. Every later program reads it, and goes on with what waits in it.
+ * The third frozen home of format 1 (test/formats/v1/home-tree, made by make-tree.sh): children, mail between agents,
+ * reminders, gates, watches. Every later version must read it and continue its pending work.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -20,7 +20,7 @@ import { mailOf } from '../support/mail.js'
 import { reading } from '../support/readings.js'
 import { appendTurn, newSession, reopen } from '../support/sessions.js'
 
-/** Soon after it was frozen: nothing that waits for a time is due. */
+/** Soon after the freezing, when no timed message is due. */
 const NOW = '2026-11-20T18:00:00.000Z'
 const { now, beganAt } = clock
 let store: FileStore
@@ -39,7 +39,7 @@ function stateOf(name: string): State {
   return openForRead(store, resolveAgent(store, name))?.state as State
 }
 
-/** What each agent says, for a comparison with what was written down when it was frozen. */
+/** A text of every agent and record, for comparison with the text stored at freezing. */
 function told(): string {
   const states = store.agentIds().map((id) => openForRead(store, id)?.state as State)
   return `${states
@@ -67,13 +67,13 @@ function toldOf(state: State): string[] {
 }
 
 describe('the frozen home of the tree is read', () => {
-  test('record by record, as it was when it was frozen', () => {
+  test('record by record, as at its freezing', () => {
     const file = join(FROZEN, 'told-tree.txt')
     if (process.env.FREEZE_TOLD_TREE === '1') writeFileSync(file, told())
     expect(told()).toBe(readFileSync(file, 'utf8'))
   })
 
-  test('alike with its snapshots and indexes and without', () => {
+  test('with the same result without its snapshots and indexes', () => {
     const found = (): string => told()
     const before = found()
     for (const id of store.agentIds()) {
@@ -90,7 +90,7 @@ describe('the frozen home of the tree is read', () => {
     ])
   })
 
-  test('as the tree that it is', () => {
+  test('as one tree', () => {
     const below = (name: string): string[] => livingBelow(store, stateOf(name)).map(({ path }) => path)
     expect(below('top')).toEqual(['top/made', 'top/quick', 'top/broken', 'top'])
     expect(below('waiting')).toEqual(['waiting/slow', 'waiting'])
@@ -102,13 +102,13 @@ describe('the frozen home of the tree is read', () => {
     expect(mailOf(store, 'operator')).toMatchObject([{ kind: 'error', from_path: 'top/gone' }])
   })
 
-  test('and nothing in it is found wrong', () => {
+  test('and the audit has no findings', () => {
     expect(checkHome(store, { isRecovered: false })).toEqual([])
   })
 })
 
 describe('the frozen home of the tree is written to', () => {
-  test('each agent is settled, obeys, pays what it owes and takes a turn', async () => {
+  test('each agent settles, applies its controls, sends its outbox and takes a turn', async () => {
     store = FileStore.openForWrite(store.root)
     for (const id of store.agentIds()) {
       const session = await reopen(store, id)
@@ -122,7 +122,7 @@ describe('the frozen home of the tree is written to', () => {
       await session.close((state) => state.reminders.length > 0 || store.mail.ids(state.id).length > 0)
     }
     expect(checkHome(store, { isRecovered: true })).toEqual([])
-    // The child that was killed at work tells its parent, which waited for it.
+    // The killed child sends an error to its parent, which waited for it.
     const { id } = stateOf('waiting')
     expect(mailOf(store, id).map(({ kind, from_path }) => [kind, from_path])).toEqual([
       ['error', 'waiting/slow'],
@@ -130,7 +130,7 @@ describe('the frozen home of the tree is written to', () => {
     expect(store.waits.edgesOf(id)).toEqual([])
   })
 
-  test('what waits is delivered next, what waits for its time at its time', async () => {
+  test('pending mail is delivered next, and timed mail at its time', async () => {
     const session = await reopen(store, resolveAgent(store, 'top/quick'))
     expect(nextMail(session).map(({ content }) => content)).toEqual(['when you may'])
     await session.abandon()
@@ -153,7 +153,7 @@ describe('the frozen home of the tree is written to', () => {
     await top.abandon()
   })
 
-  test('a name among siblings that is taken stays taken, that of a terminated one is free', async () => {
+  test("a sibling's name stays taken, and a terminated sibling's name is free", async () => {
     store = FileStore.openForWrite(store.root)
     const parent = stateOf('top').id
     await expect(newSession(store, { name: 'Quick', parent })).rejects.toMatchObject({ code: 'NAME_TAKEN' })

@@ -1,6 +1,6 @@
 /**
  * The second frozen home of format 1 (test/formats/v1/home-turns, made by make-turns.sh): tools, waits, tokens,
- * compaction. Every later program reads it, and goes on with what waits in it.
+ * compaction. Every later version must read it and continue its pending work.
  */
 import { readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -18,7 +18,7 @@ import { FROZEN, frozenHome, recordLines, settleFrozen } from '../support/frozen
 import { reading } from '../support/readings.js'
 import { appendTurn, reopen } from '../support/sessions.js'
 
-/** Soon after it was frozen: its tokens are good. */
+/** Soon after the freezing, while its tokens are good. */
 const NOW = '2026-11-20T15:00:00.000Z'
 const { now } = clock
 let store: FileStore
@@ -36,7 +36,7 @@ function stateOf(name: string): State {
   return openForRead(store, resolveAgent(store, name))?.state as State
 }
 
-/** What each agent says, for a comparison with what was written down when it was frozen. */
+/** A text of every agent and record, for comparison with the text stored at freezing. */
 function told(): string {
   const lines: string[] = []
   for (const id of [...store.agentIds()].sort()) {
@@ -51,19 +51,19 @@ function told(): string {
 }
 
 describe('the frozen home of turns is read', () => {
-  test('record by record, as it was when it was frozen', () => {
+  test('record by record, as at its freezing', () => {
     const file = join(FROZEN, 'told-turns.txt')
     expect(told()).toBe(readFileSync(file, 'utf8'))
   })
 
-  test('alike with its snapshots and without', () => {
+  test('with the same states without its snapshots', () => {
     const withSnapshots = [...store.agentIds()].map((id) => openForRead(store, id)?.state)
     for (const id of store.agentIds())
       rmSync(join(dirname(store.logPath(id)), 'session.json'), { force: true })
     expect([...store.agentIds()].map((id) => openForRead(store, id)?.state)).toEqual(withSnapshots)
   })
 
-  test('with what each of its agents waits for', () => {
+  test("with each agent's wait and tokens", () => {
     expect(stateOf('parked').run?.wait).toMatchObject({ kind: 'approval', call_ids: ['call_0_0'] })
     expect(stateOf('asked').run?.wait).toMatchObject({ kind: 'input' })
     expect(stateOf('limited').run?.wait).toMatchObject({ kind: 'not_before', resume_token_id: null })
@@ -74,13 +74,13 @@ describe('the frozen home of turns is read', () => {
     expect(stateOf('compacted').compaction).not.toBeNull()
   })
 
-  test('and nothing in it is found wrong', () => {
+  test('and the audit has no findings', () => {
     expect(checkHome(store, { isRecovered: false })).toEqual([])
   })
 })
 
 describe('the frozen home of turns is written to', () => {
-  test('each agent is settled; what waits goes on waiting, what was killed is said to be, the others take a turn', async () => {
+  test('each agent settles: a wait stays, a killed turn is interrupted, and the other agents take a turn', async () => {
     store = FileStore.openForWrite(store.root)
     for (const id of store.agentIds()) {
       const session = await reopen(store, id)
@@ -94,7 +94,7 @@ describe('the frozen home of turns is written to', () => {
       expect(deriveStatus(stateOf(name), false, reading(NOW))).toBe('waiting')
   })
 
-  test('a model is given the summary, and every call with its result', async () => {
+  test("a model's prompt has the summary, and every call with its result", async () => {
     const [summary] = conversation(await reopen(store, resolveAgent(store, 'compacted')))
     expect(summary?.content).toMatch(/^\[substrat\] The first \d messages of this conversation were left out/)
     const given = conversation(await reopen(store, resolveAgent(store, 'denied')))

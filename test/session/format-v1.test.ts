@@ -1,6 +1,6 @@
 /**
- * The frozen home of format 1 (test/formats/v1/home, made by make.sh beside it): every later program reads it, and
- * writes to it.
+ * The frozen home of format 1 (test/formats/v1/home, made by make.sh beside it). Every later version must read it and
+ * write to it.
  */
 import { readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -20,7 +20,7 @@ import { appendTurn, newSession, recordsOf, reopen } from '../support/sessions.j
 
 const NAMES = ['completed', 'blob', 'failed', 'terminated', 'queued', 'interrupted', 'open']
 let store: FileStore
-/** When it was frozen. */
+/** The time of freezing. */
 const NOW = '2026-11-20T12:00:00.000Z'
 
 beforeEach(() => {
@@ -31,7 +31,7 @@ function stateOf(name: string): State {
   return openForRead(store, resolveAgent(store, name))?.state as State
 }
 
-/** What each agent says, for a comparison with what was written down when it was frozen. */
+/** A text of every agent and record, for comparison with the text stored at freezing. */
 function told(): string {
   const lines: string[] = []
   for (const id of [...store.agentIds()].sort()) {
@@ -52,19 +52,19 @@ function shortened(text: string): string {
 }
 
 describe('the frozen home of format 1 is read', () => {
-  test('record by record, as it was when it was frozen', () => {
+  test('record by record, as at its freezing', () => {
     const file = join(FROZEN, 'told.txt')
     expect(told()).toBe(readFileSync(file, 'utf8'))
   })
 
-  test('by the names of its agents, alike with its snapshots and without', () => {
+  test("by its agents' names, and gives the same states without its snapshots", () => {
     const withSnapshots = NAMES.map(stateOf)
     for (const id of store.agentIds()) rmSync(join(dirname(store.logPath(id)), 'session.json'))
     rmSync(join(store.root, 'roots'), { recursive: true })
     expect(NAMES.map(stateOf)).toEqual(withSnapshots)
   })
 
-  test('with all that it has', () => {
+  test('with the state of each agent', () => {
     expect(NAMES.map((name) => stateOf(name).run?.status ?? 'none')).toEqual([
       'completed',
       'completed',
@@ -89,7 +89,7 @@ describe('the frozen home of format 1 is read', () => {
     })
   })
 
-  test('and nothing in it is found wrong', () => {
+  test('and the audit has no findings', () => {
     expect(checkHome(store, { isRecovered: false })).toEqual([])
   })
 })
@@ -110,7 +110,7 @@ describe('the frozen home of format 1 is written to', () => {
     ).toHaveLength(1)
   })
 
-  test('the message that waits is delivered next', async () => {
+  test('the pending message is delivered next', async () => {
     const session = await reopen(store, resolveAgent(store, 'queued'))
     expect(nextMail(session)).toMatchObject([
       { content: 'for later', key: '2026-02', from: 'operator', from_path: 'operator', kind: 'request' },
@@ -118,7 +118,7 @@ describe('the frozen home of format 1 is written to', () => {
     await session.abandon()
   })
 
-  test('a name that is taken stays taken, that of a terminated agent is free', async () => {
+  test("a taken name stays taken, and a terminated agent's name is free", async () => {
     store = FileStore.openForWrite(store.root)
     await expect(newSession(store, { name: 'Completed' })).rejects.toMatchObject({ code: 'NAME_TAKEN' })
     await (await newSession(store, { name: 'terminated' })).close(() => false)

@@ -14,14 +14,14 @@ import { POLICY } from './turns.js'
 
 export const FROZEN = join(import.meta.dirname, '../formats/v1')
 
-/** A copy, as a backup would restore it: reading takes locks, and git keeps no empty directory. */
+/** A copy, as from a backup: reading takes locks, and git stores no empty directories. */
 export function frozenHome(name: string): FileStore {
   const root = join(tempDirectory(), 'home')
   cpSync(join(FROZEN, name), root, { recursive: true })
   return FileStore.openForRead(root) as FileStore
 }
 
-/** A line for each record, to compare with the lines that were stored when the home was frozen. */
+/** One line per record, for comparison with the lines stored at freezing. */
 export function recordLines(store: FileStore, id: string): string[] {
   return recordsOf(store, id).map((record) => {
     const text = readRecordText(store, id, record).replaceAll('\n', ' ')
@@ -30,7 +30,7 @@ export function recordLines(store: FileStore, id: string): string[] {
   })
 }
 
-/** Recovers the agent without a turn, and sends what it owes. */
+/** Recovers the agent without a turn, and sends its outbox. */
 export async function settleFrozen(session: Session): Promise<void> {
   await settle(session, {
     providers: new ProviderRegistry(() => []),

@@ -1,6 +1,6 @@
 #!/bin/sh
-# How the third frozen home of format 1 was made, once: agents below agents, and mail among them (home-tree). Like the
-# others it is never made again. Usage: make-tree.sh <new home> <substrat's bin/run.js>
+# Made the third frozen home of format 1 once: children, and mail between agents (home-tree). Like the others, it is
+# never made again. Usage: make-tree.sh <new home> <substrat's bin/run.js>
 set -eu
 SUBSTRAT_HOME=$1 HOME=$(mktemp -d)
 export SUBSTRAT_HOME HOME XDG_CACHE_HOME="$HOME/cache"
@@ -13,7 +13,7 @@ cd "$HOME"
 scenario() { printf '{"responses":[%s]}' "$2" >"$HOME/$1.json"; }
 agent() { name=$1; shift; substrat spawn --name "$name" --workspace "$HOME" --option "scenario=$name.json" "$@"; }
 
-# Every tool of the tree that leaves something in a log.
+# Every tool of the tree that writes to a log.
 scenario made '{"say":"I was made."},{"say":"I heard."}'
 scenario top '
 {"tools":[{"name":"spawn_agent","input":{"name":"made","prompt":"who are you?","wait":true,"options":{"scenario":"made.json"}}}]},
@@ -26,7 +26,7 @@ scenario top '
 {"say":"The tree stands."},{"say":"It is idle, then."}'
 agent top 'make a tree' --allow all
 
-# A request that is answered, one that fails and is told to its sender and to the parent, one that is left.
+# One request is answered, one fails with an error to its sender and to the parent, and one stays pending.
 scenario quick '{"say":"quickly"}'
 agent quick --parent top
 substrat spawn --name broken --parent top --workspace "$HOME" --provider exec --option command='echo "no oil" >&2; exit 3'
@@ -39,7 +39,7 @@ substrat send top/quick 'when you may' --from top --queue
 substrat send top/quick 'at its time' --kind notification --not-before 2032-01-01T00:00:00Z
 substrat inbox --take >/dev/null
 
-# One that has said its last words, one that was terminated before its mail was taken.
+# One agent has completed its task; one was terminated while its mail was pending.
 scenario done '{"tools":[{"name":"complete","input":{"result":"all done"}}]}'
 agent done --parent top --allow tree
 substrat send top/done 'finish' --no-drain
@@ -49,7 +49,7 @@ substrat send top/gone 'too late' --queue
 substrat terminate top/gone
 substrat ungate top/quick --no-drain
 
-# What a parent asks of a child that no turn is needed for.
+# A parent acts on a child without a turn of the child.
 scenario lead '{"tools":[{"name":"gate","input":{"agent":"worker"}},{"name":"permit_turn","input":{"agent":"worker"}},
   {"name":"subscribe","input":{"agent":"worker","on":["waiting"]}},{"name":"unsubscribe","input":{"agent":"worker"}},
   {"name":"subscribe","input":{"agent":"worker"}},{"name":"poke","input":{"agent":"worker"}}]},{"say":"Led."}'
@@ -59,7 +59,7 @@ agent worker --parent lead
 exits 9 send lead/worker 'try' || true
 substrat send lead 'lead it'
 
-# A root killed while it waits in place for a child that is at work: two open runs, and the edge between them.
+# A root is killed while its turn waits for a working child: two open runs and the wait edge between them.
 scenario slow '{"delay_ms":600000,"say":"at last"}'
 scenario waiting '{"tools":[{"name":"send_message","input":{"to":"slow","content":"hurry","wait":true}}]},{"say":"It came."}'
 agent waiting --allow all

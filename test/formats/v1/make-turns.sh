@@ -1,6 +1,6 @@
 #!/bin/sh
-# How the second frozen home of format 1 was made, once: tools, waits, tokens, compaction (home-turns). Like the first
-# one it is never made again. Usage: make-turns.sh <new home> <substrat's bin/run.js>
+# Made the second frozen home of format 1 once: tools, waits, tokens, compaction (home-turns). Like the first one, it
+# is never made again. Usage: make-turns.sh <new home> <substrat's bin/run.js>
 set -eu
 SUBSTRAT_HOME=$1 HOME=$(mktemp -d)
 export SUBSTRAT_HOME HOME XDG_CACHE_HOME="$HOME/cache" SUBSTRAT_TOKEN_LIFETIME=24d SUBSTRAT_RETRY_DELAYS=1s
@@ -42,7 +42,7 @@ printf 'You are frozen.' >"$HOME/AGENTS.md"
 scenario prompted '{"say":"So I am."}'
 agent prompted 'who are you?'
 
-# A tool killed in the middle, with its process: left as it was.
+# A tool and its process are killed midway, and left as they were.
 scenario killed '{"tools":[{"name":"shell","input":{"command":": > ready; exec sleep 600"}}]},{"say":"It was killed."}'
 agent killed
 substrat send killed 'work' --allow all &

@@ -1,6 +1,6 @@
 #!/bin/sh
-# How the frozen home of format 1 was made, once, with the program of that format. It is never made again: a later
-# program must read and write what stands here. Usage: make.sh <new home> <substrat's bin/run.js>
+# Made the frozen home of format 1 once, with the program of that format. It is never made again: later versions must
+# read and write this home. Usage: make.sh <new home> <substrat's bin/run.js>
 set -eu
 SUBSTRAT_HOME=$1 HOME=$(mktemp -d)
 export SUBSTRAT_HOME HOME XDG_CACHE_HOME="$HOME/cache"
@@ -19,7 +19,7 @@ substrat suspend queued --hold
 substrat send queued 'for later' --if-busy queue --key 2026-02
 substrat spawn --workspace / 'without a name'
 
-# A turn killed in the middle: once marked by recovery, once left as it was.
+# A turn killed midway: one is marked by recovery, the other is left as it was.
 for name in interrupted open; do
   rm -f "$HOME/ready"
   substrat spawn --name $name --workspace / --provider exec --option command=": > $HOME/ready; exec sleep 600" 'work' &
@@ -30,6 +30,6 @@ for name in interrupted open; do
   wait || true
   [ $name = open ] || substrat recover --all --continue none || [ $? -eq 6 ]
 done
-# What the turn of `open` left running: its own group, as its own log has it.
+# Kills the process group that the turn of `open` left running, found in its log.
 kill -9 "-$(grep -o '"process_group":[0-9]*' "$agent/events.jsonl" | cut -d: -f2)"
 rm -rf "$HOME"
