@@ -20,7 +20,7 @@ describe('a turn', () => {
   test.each([
     ['interrupted', '98c96ea2-85d1-4170-8f25-85ddfc9506e7', 'was interrupted'],
     ['refused', 'ade091fc-fa3a-4046-8812-0dfb5e18ee2b', 'the API refused'],
-  ])('(%s) that %s %s is not finished', async (name, promptId) => {
+  ])('(transcript %s, prompt %s) that %s is not finished', async (name, promptId) => {
     useTranscript(name, SESSION)
     expect(await inspect(promptId)).toEqual({ outcome: 'unfinished' })
   })

@@ -72,7 +72,7 @@ test.each<[said: string, type: string, retryAfterMs: number | undefined]>([
   ],
   ['it made a mistake', 'crashed', undefined],
   ['Error: thread/start failed: no thread was begun: sandbox helper not found', 'crashed', undefined],
-])('%s: %s', (said, type, retryAfterMs) => {
+])('the error text %s has type %s', (said, type, retryAfterMs) => {
   expect(codexFailure(said, NOW).failure).toEqual(
     retryAfterMs === undefined ? { type } : { type, retry_after_ms: retryAfterMs },
   )
@@ -87,7 +87,7 @@ describe('a turn that codex reports as failed', () => {
     ['limited', 'rate_limit', /^You’ve hit your usage limit/],
     ['throttled', 'rate_limit', /^exceeded retry limit/],
     ['refused', 'invalid', /^bad thing$/],
-  ])('%s: %s', async (name, type, message) => {
+  ])('in the recording %s has type %s', async (name, type, message) => {
     const failed = await firstTurn(`--play ${name}.jsonl --stored 3 --end 1`)
     expect(failureIn(failed)).toMatchObject({ type, message: expect.stringMatching(message) })
     expect(typesOf(failed)).toEqual(['state', 'note'])

@@ -218,13 +218,16 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
     ],
     [302, 'text/plain', 'elsewhere', 'invalid', '302'],
     [500, 'text/plain', '', 'overloaded', '500'],
-  ])('a compatible server that answers %i with %s %s: %s', async (status, kind, body, type, words) => {
-    await withHttp(status, kind, body, async (url) => {
-      const { failure, message } = await failureOf(() => collect(provider, requestFor(options(url))))
-      expect(failure.type).toBe(type)
-      expect(message).toContain(words)
-    })
-  })
+  ])(
+    'a compatible server that answers %i with %s %s fails with type %s',
+    async (status, kind, body, type, words) => {
+      await withHttp(status, kind, body, async (url) => {
+        const { failure, message } = await failureOf(() => collect(provider, requestFor(options(url))))
+        expect(failure.type).toBe(type)
+        expect(message).toContain(words)
+      })
+    },
+  )
 
   test('a refused connection and an unknown host name are unreachable', async () => {
     const { port } = server

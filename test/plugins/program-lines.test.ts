@@ -57,7 +57,7 @@ describe('the time until a limit is reset', () => {
     ['resets 4:04pm (UTC)', minutes(1) - 5500],
     ['resets 4:03pm (UTC)', minutes(24 * 60) - 5500],
     ['resets 9am (Asia/Tokyo)', minutes(8 * 60 - 3) - 5500],
-  ])('%s', (text, ms) => {
+  ])('is found in: %s', (text, ms) => {
     expect(waitMs(text, now)).toBe(ms)
   })
 
@@ -82,7 +82,7 @@ describe('the error text of a program', () => {
     ['connect ECONNREFUSED 127.0.0.1:9', 'unreachable'],
     ['prompt is too long: 2 tokens > 1 maximum', 'overflow'],
     ['segmentation fault', 'crashed'],
-  ])('%s', (text, type) => {
+  ])('%s has type %s', (text, type) => {
     expect(failureOfText(text).failure.type).toBe(type)
   })
 

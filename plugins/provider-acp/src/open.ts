@@ -7,7 +7,7 @@ import { objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
 import { AgentError, type Bounds, type Connection } from './connection.js'
 
 const PROTOCOL_VERSION = 1
-// The error code of ACP. Other agents say it only in words.
+// ACP's error code for a missing resource.
 const RESOURCE_NOT_FOUND = -32002
 /** Limits `session/list`: the agent decides how many sessions a page has. */
 const LIST_PAGES_MAX = 100

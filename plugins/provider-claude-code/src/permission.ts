@@ -2,7 +2,7 @@
  * Answers claude's permission requests.
  *
  * A request that needs the user ends the turn: claude is interrupted, and its transcript records that the tool did
- * not run. A later turn prompts claude to ask again, and grants an approved request.
+ * not run. In a later turn claude repeats an approved request, which is then granted.
  *
  * All requests made at once are one wait. If a question comes with a tool, the user sees both but decides only about
  * the tool. The question gets its own wait later.

@@ -39,7 +39,7 @@ export interface Turn {
   promptId: string
   prompt: string
   permissions: Permissions
-  /** Called when the program runs; it runs until `finish`. */
+  /** Called when the program has started; it runs until `finish`. */
   onProgram(program: JsonProgram): void
   /** Called when claude reports another session id than the requested one. */
   onSession(sessionId: string): AgentEvent[]

@@ -148,8 +148,7 @@ class StallTimer {
         this.controller.abort(stall)
         giveUp()
       }
-      // Check the socket once more: after this process itself was suspended, its timers are due before its input is
-      // read.
+      // Check the socket once more: if this process was blocked, its timers are due before its input is read.
       timer = setTimeout(() => setImmediate(() => setImmediate(end)), this.ms)
     })
     wait.catch(() => {})

@@ -43,10 +43,7 @@ function endOf(stream: NodeJS.ReadableStream): Promise<void> {
   })
 }
 
-/**
- * Pauses, then checks the pipes once: after this process itself was suspended, its timers are due before its input is
- * read.
- */
+/** Pauses, then checks the pipes once: if this process was blocked, its timers are due before its input is read. */
 export function sleepUnref(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(() => setImmediate(() => setImmediate(resolve)), ms).unref()
