@@ -10,8 +10,8 @@ import { sendAs } from '../src/operations/send-as.js'
 
 export default class Send extends BaseCommand {
   static override summary = 'Send a message to an agent and print its reply.'
-  static override description =
-    'An interrupted turn is continued first. With --key the message is delivered at most once: repeating the command after a crash continues that turn, and repeating it later prints the same reply or returns the same exit status. Add --retry to run a failed turn again.'
+  static override description = `Continues an interrupted turn first.
+With --key the message is delivered at most once. Repeating the command after a crash continues that turn. Repeating it later prints the same reply, or returns the same exit status. Add --retry to run a failed turn again.`
   static override examples = [
     `<%= config.bin %> send notes 'What is open?'`,
     `<%= config.bin %> send report --key "$(date +%F)" 'Write the daily report.'`,
