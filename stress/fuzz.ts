@@ -1,7 +1,10 @@
-// npm run stress:fuzz -- [--seed 1] [--minutes M | --seeds N] [--mode in-process|processes] [--agents N] [--wrong-clocks] [--shards N] [--json FILE]
-// Random trees, mail, turns and decisions while processes are killed, the power is cut, the disk fails and clocks jump;
-// exits 1 where a promise is broken. After a failure: --seed S --path P runs what it was shrunk to, and tells it step by step.
-// With --canary NAME it runs on a program broken by a mutant (stress/mutants/canaries.ts), and exits 1 if that is not caught.
+// npm run stress:fuzz -- [--seed 1] [--minutes M | --seeds N] [--mode in-process|processes] [--agents N]
+// [--wrong-clocks] [--shards N] [--json FILE]
+//
+// Runs random trees, mail, turns and decisions while processes are killed, the power is cut, the disk fails and clocks
+// jump. Exits 1 if a promise is broken. After a failure, --seed S --path P runs the shrunk sequence and prints it step
+// by step. With --canary NAME it runs a program broken by a mutant (stress/mutants/canaries.ts), and exits 1 if the
+// mutant is not caught.
 import { parseArgs } from 'node:util'
 import { Campaign, type Totals } from './fuzz/campaign.js'
 import { runShards } from './fuzz/shards.js'

@@ -105,7 +105,7 @@ async function listPoints(lab: Lab, scenario: Scenario): Promise<string[]> {
   return points.map(({ syscall, n, what, named = '' }) => `${scenario.name} ${syscall}:${n} ${what} ${named}`)
 }
 
-/** A name, or the beginning of several: `send*`. */
+/** Accepts a name, or the prefix of several: `send*`. */
 function isOf(name: string, word: string): boolean {
   return word.endsWith('*') ? name.startsWith(word.slice(0, -1)) : name === word
 }

@@ -59,7 +59,7 @@ async function catchCanaries(): Promise<void> {
 
 async function reportOn(lab: Lab, trial: TrialOptions): Promise<TrialReport> {
   try {
-    // A canary may die in the middle of that.
+    // A canary may break the warm-up itself.
     if (!values.canary) await lab.warm()
     return await runTrial(lab, trial)
   } finally {

@@ -1,9 +1,9 @@
 /**
- * One fault at one step of one command, and all that has to be right afterwards.
+ * Injects one fault at one step of one command, and checks the result.
  *
- * The oracle: two histories without a fault, one where the command was never given and one where it was. Whatever the
- * fault, once it is gone and the next command and recovery have run the home is as one of the two; and as the second, where
- * the command has said that it is done.
+ * The oracle is a pair of fault-free histories: one without the command and one with it. After the fault is gone, and
+ * the next command and recovery have run, the home must equal one of the two. If the command reported success, it must
+ * equal the second.
  */
 import type { Operation } from '../../src/host/disk/operation.js'
 import type { Image } from '../machine/image.js'
@@ -22,7 +22,7 @@ import { isSync, SyncedLogs } from './synced.js'
 import { type Told, wrongInEnd } from './told.js'
 import { viewOf } from './view.js'
 
-/** A scenario whose home is made. */
+/** A scenario with its prepared home. */
 export interface Template {
   scenario: Scenario
   stage: MachineStage
@@ -30,16 +30,19 @@ export interface Template {
   argv: string[]
   next: string[]
   image: Image
-  /** Exit of doctor where the home is damaged. */
+  /** The exit status of doctor if the home was damaged before the fault. */
   damagedStatus: number | undefined
 }
 
-/** How it goes without a fault. */
+/** The run without a fault. */
 export interface Baseline {
   usual: LabEnded
-  /** The steps of the command. */
+  /** The disk steps of the command. */
   steps: Operation[]
-  /** Of each order: the home at the end, where the command was not given and where it was; and how the next one ended. */
+  /**
+   * For each order of recovery: the home at the end without and with the command, and the exit status of the next
+   * command.
+   */
   ends: Record<Order, End>
 }
 
@@ -47,7 +50,7 @@ interface End {
   without: string[]
   with: string[]
   next: Answer['status'][]
-  /** How often its tools ran; fewer where nobody knows of one how far it came. */
+  /** How often its tools may run. Fewer runs are allowed, since a tool of unknown outcome does not run again. */
   effects: number
 }
 
@@ -56,7 +59,7 @@ const CORRUPT = 10
 
 export class Case {
   readonly broken: string[] = []
-  /** How often the fault was there. */
+  /** How often the fault was injected. */
   injected = 0
 
   constructor(
@@ -74,7 +77,7 @@ export class Case {
     const told = await this.faulty()
     const isYetDamaged = told.status === template.damagedStatus
     if (!isYetDamaged) this.broken.push(...wrongInEnd(told, baseline.usual, template.argv))
-    // Of what is harmless doctor only tells.
+    // doctor reports harmless leftovers without failing.
     const isSaid = told.status === 0 && template.damagedStatus !== 0
     if (!isDamaged || isSaid) this.broken.push(...audit(lab.home, false))
     this.broken.push(...nothingRewritten(before, HomeView.read(lab.home), 'any'), ...this.always())
@@ -83,7 +86,7 @@ export class Case {
     const { broken, next } = await goOn(template, order)
     this.broken.push(...broken, ...nothingRewritten(left, HomeView.read(lab.home), 'any'), ...this.always())
     const expected = baseline.ends[order]
-    // Recovery leaves some of what a fault has cut short to a person.
+    // Recovery leaves some interrupted turns to the operator.
     const isRecovery = template.next[0] === 'recover'
     const ends = [...new Set([...expected.next, ...(isRecovery ? [INTERRUPTED] : [])])]
     if (!ends.includes(next.status))
@@ -128,7 +131,7 @@ export class Case {
 
   private isDone({ status, stdout, isDone }: Told): boolean {
     const { usual } = this.baseline
-    // What goes on meanwhile may have ended before, and then it says so.
+    // The concurrent command may have ended before this one, which changes the output.
     const isSaid = this.template.scenario.meanwhile === undefined || stdout === usual.stdout
     return (status === usual.status && isSaid) || isDone === true
   }
@@ -137,7 +140,10 @@ export class Case {
     return count > this.plan.step ? this.plan.condition?.fault(operation) : undefined
   }
 
-  /** Nothing hangs, what reads still reads and writes nothing, and what writes says what is wrong. */
+  /**
+   * While the condition lasts, no command hangs; reading commands still work and write nothing; writing commands report
+   * the error.
+   */
   private async whileItLasts(condition: Condition, told: Told): Promise<void> {
     const { lab, template, baseline } = this
     const { isDamaged = false } = template.scenario
@@ -162,7 +168,7 @@ export class Case {
         if (fault !== undefined) hit.push(operation)
         return fault
       })
-      // Where the next command is the same, it may have said that it is done.
+      // If the next command is the same command, its success counts as well.
       if (argv.join() === template.argv.join() && ended.status === baseline.usual.status) told.isDone = true
       const ofNext = baseline.ends[ORDERS[0]].next[0] as number
       const ofRecover = isDamaged ? CORRUPT : INTERRUPTED
@@ -174,13 +180,13 @@ export class Case {
   }
 }
 
-/** The bytes of the home, and what they lack. */
+/** Restores the files of the home, and adds what the image cannot hold. */
 export function putBack(lab: MachineLab, { scenario, facts, image }: Template): void {
   lab.restore(image)
   scenario.restored?.(lab.home, facts)
 }
 
-/** Commands that read: of one agent, too, where there is one. */
+/** The reading commands; those of one agent if there is one. */
 function readingIn(home: string): string[][] {
   const id = HomeView.read(home).agents[0]?.state.id
   const ofAgent =
@@ -193,10 +199,7 @@ function readingIn(home: string): string[][] {
   return [['list'], ['tree'], ['inbox'], ...ofAgent]
 }
 
-/**
- * The home goes on by itself, in one order, and then a person does the rest. How these commands end is for the baseline
- * to say.
- */
+/** Runs recovery in one order, then the operator's commands. The baseline says how these commands end. */
 export async function goOn(
   { scenario, stage, facts }: Template,
   order: Order,
@@ -209,7 +212,7 @@ export async function goOn(
   return { broken, next }
 }
 
-/** Done, or left to a person or a time. */
+/** Done, or left to the operator or to a time. */
 const RESTS = [5, INTERRUPTED, 7]
 
 function* wrongAtEnd(end: string[], expected: End, isDone: boolean, { faults }: Scenario): Iterable<string> {

@@ -1,6 +1,6 @@
 /**
- * Which errors a step on the disk may meet, and conditions that last: a disk that is full for good fails what needs space,
- * and nothing else.
+ * The errors that a disk step may return, and lasting conditions: a permanently full disk fails every step that needs
+ * space, and no other.
  */
 import type { Operation } from '../../src/host/disk/operation.js'
 import type { Fault } from '../machine/process.js'
@@ -8,12 +8,12 @@ import { isSync } from './synced.js'
 
 export type Errno = 'ENOSPC' | 'EDQUOT' | 'EIO' | 'EROFS' | 'EMFILE'
 
-/** What adds an entry to a directory may need a block for it. */
+/** A new directory entry may need a block. */
 const ENTRIES = new Set(['rename', 'link', 'mkdir'])
 const REMOVALS = new Set(['unlink', 'rmdir', 'truncate'])
 const NO_SPACE: Errno[] = ['ENOSPC', 'EDQUOT']
 
-/** Every error that the step alone may meet. */
+/** Every error that this step alone may return. */
 export function errorsOf(operation: Operation): Errno[] {
   const { name } = operation
   if (name === 'open') {
@@ -27,14 +27,14 @@ export function errorsOf(operation: Operation): Errno[] {
   return ['EIO', 'EROFS', ...NO_SPACE]
 }
 
-/** A short write takes these many bytes of the whole. */
+/** How many bytes of the whole a short write takes. */
 export const SHORT_WRITES: Record<string, (bytes: number) => number> = {
   'one byte': () => 1,
   half: (bytes) => Math.floor(bytes / 2),
   'all but one byte': (bytes) => bytes - 1,
 }
 
-/** What is wrong with the machine from some step on, until somebody mends it. */
+/** What is wrong with the machine from one step on, until it is repaired. */
 export interface Condition {
   name: string
   fault(operation: Operation): Fault
@@ -53,7 +53,7 @@ export const CONDITIONS: Condition[] = [
   { name: 'no descriptors', fault: (operation) => fails('EMFILE', needsDescriptor(operation)) },
 ]
 
-/** The disk fills up in the middle of a write: half of it is there, and nothing more goes in. */
+/** The disk fills up in the middle of a write: half of the data is written, and later writes fail. */
 export const FILLING: Condition = {
   name: 'filling up',
   fault: (operation) => fails('ENOSPC', needsSpace(operation)),
@@ -68,7 +68,7 @@ function needsSpace(operation: Operation): boolean {
   return name === 'write' || ENTRIES.has(name) || (name === 'open' && mayCreate(operation))
 }
 
-/** An open for writing is refused by a file system that is read-only. */
+/** A read-only file system refuses an open for writing. */
 export function changes(operation: Operation): boolean {
   const { name } = operation
   return (

@@ -1,4 +1,4 @@
-/** File systems of their own for a home: small ones, and such as stop taking anything. */
+/** Separate file systems for a home: small ones, and ones that stop accepting writes. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import type { Lab } from '../support/lab.js'
 
 const PAGE_BYTES = 4096
 
-/** Runs `work` on a file system of its own; why not, where that is not permitted. */
+/** Runs `work` on a new file system. Returns the reason if mounting is not permitted. */
 export async function onMount(
   lab: Lab,
   make: (place: string) => string[][],
@@ -37,7 +37,7 @@ export const tmpfs = (place: string): string[][] => [
   ['mount', '-t', 'tmpfs', '-o', 'size=64m', 'substrat', place],
 ]
 
-/** Fills all but so many pages, and gives them back. */
+/** Fills the file system except for that many pages. The returned function frees them. */
 export function fill(place: string, pages: number): () => void {
   const { bfree, bsize } = statfsSync(place)
   const filler = join(place, 'filler')

@@ -1,4 +1,7 @@
-/** Faults in the recovery that follows a kill (of a rebuild in the next one), of each command, at steps that change something. */
+/**
+ * Faults in the recovery after a kill of each command, at the steps that change something. (After a kill of rebuild, in
+ * the next rebuild.)
+ */
 import type { Operation } from '../../src/host/disk/operation.js'
 import type { Image } from '../machine/image.js'
 import type { MachineLab } from '../machine/lab.js'
@@ -7,7 +10,7 @@ import { type Scenario, wordsOf } from '../scenarios/scenario.js'
 import { changes } from './errors.js'
 import { prepared } from './sweep.js'
 
-/** `every`: of so many such steps one is killed before. */
+/** The kill comes before every k-th changing step. */
 export async function nestedOf(
   lab: MachineLab,
   empty: Image,

@@ -1,25 +1,30 @@
-/** Which faults are tried at a step: each error once, each condition that lasts, and writes that are cut short. */
+/** The faults tried at a step: each error once, each lasting condition, and short writes. */
 import type { Operation } from '../../src/host/disk/operation.js'
 import type { Fault } from '../machine/process.js'
 import { CONDITIONS, type Condition, changes, errorsOf, FILLING, SHORT_WRITES } from './errors.js'
 
 export interface Plan {
-  /** Of the command, from 1. */
+  /** The command's step, from 1. */
   step: number
-  /** As `--fault` names it. */
+  /** The name that `--fault` takes. */
   name: string
   first(operation: Operation): Fault
-  /** What lasts from then on; nothing, where the fault comes once. */
+  /** The condition that lasts from this step on; undefined for a single error. */
   condition: Condition | undefined
 }
 
-/** Of a file of the user's its provider, or its tool, says what is wrong: that is no failure of the home. Settings are in it. */
+/**
+ * The provider or the tool reports errors of the user's own files. Such an error is not a failure of the home. The
+ * settings file counts as the home's.
+ */
 export function isOurs({ point, path }: Operation): boolean {
   if (point.startsWith('user_file.')) return path.startsWith(process.env.SUBSTRAT_HOME as string)
   return !point.startsWith('workspace.')
 }
 
-/** `isKilled`: the process also dies there; the kill sweep does that to the others, as real processes. */
+/**
+ * `isKilled`: also kill the process at this step. The kill sweep does that to the other commands, as real processes.
+ */
 export function plansAt(step: number, operation: Operation, isKilled: boolean): Plan[] {
   if (!isOurs(operation)) return []
   const killed: Plan = { step, name: 'killed', first: () => ({ kill: true }), condition: undefined }
@@ -49,7 +54,7 @@ function shortAt(step: number, { name, bytes }: Operation): Plan[] {
   ])
 }
 
-/** Where it makes no difference to this step it is the same as from a later one on. */
+/** If the condition does not affect this step, it equals the same condition from a later step on. */
 function lastingFrom(step: number, operation: Operation): Plan[] {
   const hit = CONDITIONS.filter((condition) => condition.fault(operation) !== undefined)
   return hit.map((condition) => ({

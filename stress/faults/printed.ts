@@ -1,7 +1,7 @@
 /**
- * stdout and stderr as steps that can fail: each write to one of them, or to both, fails once or from then on. The
- * command ends, says so on one line, leaves its turn as it would be without the fault, and prints a beginning of its
- * result, never one with a gap.
+ * Faults of stdout and stderr: each write to one of them, or to both, fails once or permanently. The command must end,
+ * report the failure on one line, leave its turn as it would be without the fault, and print a prefix of its result,
+ * without gaps.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ const COMMANDS = [
   ['help'],
   ['plugins', '--json'],
 ]
-/** A command that has nobody to tell anything ends as soon as any other; this is for a machine that is very busy. */
+/** A command without a reader ends as fast as any other. The bound is for a very busy machine. */
 const RUN_MS_MAX = 60_000
 const STORAGE_FAILED = 11
 
@@ -46,7 +46,7 @@ interface Printed extends Ended {
   stderr: string
 }
 
-/** `every`: each k-th case; `words`: only of commands that begin so. */
+/** `every`: each k-th case. `words`: only commands that begin with these words. */
 export async function printed(lab: Lab, every = 1, words?: string[]): Promise<Experiment> {
   const report: Experiment = { name: 'stdout and stderr fail', cases: 0, exits: {}, broken: [] }
   const template = lab.newHome()
@@ -76,7 +76,7 @@ function casesOf(argv: string[], calls: Record<'stdout' | 'stderr', number>): Ca
     const count = target === 'both' ? 1 : calls[target]
     return Array.from({ length: count }, (_, n) => n + 1).flatMap((n) =>
       ERRNOS.flatMap((errno) =>
-        // Without a second write there is no difference.
+        // Without a second write the two cases are the same.
         (n < count ? [`${n}`, `${n}+`] : [`${n}+`]).map((when) => ({ argv, target, errno, when })),
       ),
     )
@@ -109,7 +109,7 @@ async function run(
   }
 }
 
-/** What is new in each run: ids and times. */
+/** Ids and times are new in each run. */
 function masked(text: string): string {
   return text
     .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<id>')
@@ -129,14 +129,14 @@ function* wrongIn({ target, errno, when }: Case, usual: Printed, met: Printed): 
     yield `it says once what is wrong: ${met.stderr.slice(0, 300)}`
   if (met.stderr.length > usual.stderr.length + 1000) yield `it prints ${met.stderr.length} bytes on stderr`
   if (target === 'stderr' && masked(met.stdout) !== masked(usual.stdout)) yield 'its result is whole'
-  // A write that failed is not followed by the next one.
+  // After a failed write there is no further write.
   const isOnce = !when.endsWith('+')
   const isBeginning = masked(usual.stdout).startsWith(masked(met.stdout).trimEnd())
   if (target === 'stdout' && isOnce && errno !== 'EPIPE' && !isBeginning)
     yield `it prints a beginning of its result: ${met.stdout.slice(0, 300)}`
 }
 
-/** A turn is what it is without the fault, and its reply is to be had. */
+/** The turn is the same as without the fault, and its reply can be read. */
 async function* afterwards(lab: Lab, home: string, { argv }: Case): AsyncIterable<string> {
   if (argv[0] !== 'send') return
   const shown = await lab.run(home, ['show', 'a', '--reply'])

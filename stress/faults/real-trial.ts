@@ -1,11 +1,11 @@
-/** One command of a real process that met a fault of the kernel, and all that has to be right afterwards. */
+/** Runs one command as a real process that meets a kernel fault, and checks the result. */
 import { audit, HomeView } from '../support/home-view.js'
 import type { Ended, Lab } from '../support/lab.js'
 import { viewOf } from './view.js'
 
 export interface Experiment {
   name: string
-  /** Why it is left out here; else how many cases it had, how the command ended in them, and what was wrong. */
+  /** The reason if the experiment was skipped. Otherwise the number of cases, the exits, and the violations. */
   skipped?: string
   cases: number
   exits: Record<string, number>
@@ -14,7 +14,7 @@ export interface Experiment {
 
 type Commands = Record<'prepare' | 'command', string[]>
 
-/** It takes pages of its own in the log, and its answer too. */
+/** The message fills pages of its own in the log, and so does its answer. */
 const MESSAGE = 'hello '.repeat(1000)
 export const REPLY = `echo: ${MESSAGE}\n`
 export const SEND: Commands = {
@@ -28,7 +28,7 @@ export class Trials implements Experiment {
   exits: Record<string, number> = {}
   broken: string[] = []
 
-  /** No part of what is reported. */
+  /** Private, so that it is not part of the report. */
   readonly #lab: Lab
 
   constructor(
@@ -42,7 +42,7 @@ export class Trials implements Experiment {
     return { ...this, skipped: why }
   }
 
-  /** `told` is the end of the command that met the fault, which is gone by now. */
+  /** `told` is the end of the command that met the fault. The fault is gone by now. */
   async judge(what: string, home: string, told: Ended, { command }: Commands = SEND): Promise<void> {
     const code = String(told.code ?? told.signal)
     this.cases += 1
@@ -50,7 +50,7 @@ export class Trials implements Experiment {
     const note = (broken: string): void => void this.broken.push(`${this.name}, ${what}: ${broken}`)
     if (!ALLOWED.includes(code) && told.signal === null) note(`it exits ${code}: ${told.stderr.trim()}`)
     if (/\n {4}at /.test(told.stderr)) note(`it prints no stack: ${told.stderr.slice(0, 300)}`)
-    // Where Node itself has no descriptor left it does not say for which file.
+    // If Node itself has no descriptor left, it does not name the file.
     const isSaid = told.stderr.split('\n').some((line) => /^substrat: .*(\/|open a file).*\(.+\)$/.test(line))
     if ((code === '11' || code === '15') && !isSaid)
       note(`it says what, where and what next: ${told.stderr.trim()}`)
@@ -67,7 +67,7 @@ export class Trials implements Experiment {
     if (!isOnce) note(`the message is there once, answered once: ${turns.join('; ')}`)
   }
 
-  /** Nothing is wrong with what only reads. */
+  /** Reading commands must succeed during the fault. */
   async read(what: string, home: string): Promise<void> {
     if (HomeView.read(home).agent('a') === undefined) return
     for (const argv of [['list'], ['show', 'a'], ['log', 'a'], ['tree']]) {

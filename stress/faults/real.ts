@@ -1,6 +1,6 @@
 /**
- * The same for real: processes of the CLI whose kernel says no. Each experiment names why it cannot be made where the
- * machine does not permit it, and else how often it was made and what of the contract was broken.
+ * Faults of a real kernel under real processes of the CLI. Each experiment reports how many cases it ran and which
+ * parts of the contract were broken, or why this machine does not permit it.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { failure, fill, onMount, remount, tmpfs } from './mounts.js'
 import { printed } from './printed.js'
 import { type Experiment, REPLY, SEND, Trials } from './real-trial.js'
 
-/** `every`: each k-th case, where there are very many. */
+/** `every`: each k-th case of an experiment with very many. */
 export const EXPERIMENTS: Record<string, (lab: Lab, every: number) => Promise<Experiment>> = {
   'a full tmpfs': fullTmpfs,
   'a read-only file system': readOnly,
@@ -27,7 +27,7 @@ export const EXPERIMENTS: Record<string, (lab: Lab, every: number) => Promise<Ex
   'stdout and stderr fail': printed,
 }
 
-/** From 64 KiB to 1 MiB, filled up but for 0 to 12 pages. */
+/** From 64 KiB to 1 MiB, filled except for 0 to 12 pages. */
 async function fullTmpfs(lab: Lab): Promise<Experiment> {
   const trials = new Trials('a full tmpfs', lab)
   for (const size of ['64k', '256k', '1m']) {
@@ -87,7 +87,7 @@ async function readOnly(lab: Lab): Promise<Experiment> {
   return why === undefined ? trials : trials.skip(why)
 }
 
-/** As ext4 does on an error of the disk: from one moment on nothing more is written, also in files that are open. */
+/** What ext4 does after a disk error: from one moment on every write fails, also to open files. */
 async function aborted(lab: Lab): Promise<Experiment> {
   const trials = new Trials('a file system that turns read-only in mid-turn', lab)
   const image = join(lab.root, 'ext4.img')
@@ -123,7 +123,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 10))
 }
 
-/** In blocks of 1 KiB: no file may grow past so many. */
+/** The limit on the file size, in blocks of 1 KiB. */
 async function fileSizes(lab: Lab, isIgnored: boolean): Promise<Experiment> {
   const trials = new Trials(isIgnored ? 'ulimit -f, its signal ignored' : 'ulimit -f', lab)
   const ignore = isIgnored ? "trap '' XFSZ; " : ''
@@ -136,7 +136,7 @@ async function fileSizes(lab: Lab, isIgnored: boolean): Promise<Experiment> {
   return trials
 }
 
-/** Around what Node needs for itself. */
+/** The range around the number of descriptors that Node itself needs. */
 const LIMITS = Array.from({ length: 18 }, (_, index) => 15 + index)
 
 export async function descriptors(lab: Lab, limits = LIMITS): Promise<Experiment> {
@@ -145,7 +145,7 @@ export async function descriptors(lab: Lab, limits = LIMITS): Promise<Experiment
     const home = await prepared(lab)
     const under = ['bash', '-c', `ulimit -n ${limit}; exec "$0" "$@"`]
     const told = await lab.run(home, SEND.command, { under })
-    // With fewer Node itself cannot start.
+    // With fewer descriptors Node itself cannot start.
     if (isNodes(told)) continue
     await trials.judge(`${limit} descriptors`, home, told)
   }
@@ -156,7 +156,7 @@ function isNodes({ code, signal, stderr }: Ended): boolean {
   return signal === 'SIGABRT' || code === 134 || (code !== 0 && !stderr.includes('substrat:'))
 }
 
-/** Each of its calls fails once, with that error. */
+/** Each call of that kind fails once, with that error. */
 async function injected(lab: Lab, syscall: string, errno: string): Promise<Experiment> {
   const trials = new Trials(`${syscall} fails once with ${errno}`, lab)
   const trace = join(lab.root, 'calls')

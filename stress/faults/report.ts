@@ -1,4 +1,4 @@
-/** What the fault sweep says at its end. */
+/** The final report of the fault sweep. */
 import type { Experiment } from './real-trial.js'
 import type { ScenarioReport, Violation } from './sweep.js'
 
@@ -17,7 +17,7 @@ export function summary(reports: ScenarioReport[]): string {
   )
 }
 
-/** Cases by the fault that they are about. */
+/** The number of cases by fault. */
 export function coverage(reports: ScenarioReport[]): string {
   const names = [...new Set(reports.flatMap(({ byFault }) => Object.keys(byFault)))].sort()
   const rows = names.map((name) => {
@@ -28,7 +28,7 @@ export function coverage(reports: ScenarioReport[]): string {
   return [`${'fault'.padEnd(40)}${'cases'.padStart(10)}${'steps hit'.padStart(10)}`, ...rows].join('\n')
 }
 
-/** One of each kind, with how many there are of it. */
+/** One violation of each kind, with the number of its kind. */
 export function violationsInShort(violations: Violation[]): string[] {
   const kinds = new Map<string, Violation[]>()
   for (const violation of violations) {

@@ -1,4 +1,4 @@
-/** Every fault at every step of a command. */
+/** Injects every fault at every step of a command. */
 import type { Operation } from '../../src/host/disk/operation.js'
 import type { Image } from '../machine/image.js'
 import type { LabEnded, MachineLab } from '../machine/lab.js'
@@ -12,14 +12,14 @@ import { type Plan, plansAt } from './plans.js'
 import { viewOf } from './view.js'
 
 export interface SweepOptions {
-  /** Every k-th case; 1 for all. */
+  /** Tries every k-th case; 1 for all. */
   every: number
-  /** At each step only one fault that comes once, and one that lasts: another at each. */
+  /** Tries two faults per step: one that comes once and one that lasts. The choice rotates from step to step. */
   isRotated: boolean
   /** Only that step, and that fault: to replay a violation. */
   step?: number | undefined
   fault?: string | undefined
-  /** Only steps of that name: log.sync. */
+  /** Only steps of that name, for example log.sync. */
   point?: string | undefined
 }
 
@@ -42,7 +42,7 @@ export interface ScenarioReport {
   seconds: number
 }
 
-/** `empty` is the lab before anything was made in it. */
+/** `empty` is the lab before it had any files. */
 export async function sweep(
   lab: MachineLab,
   empty: Image,
@@ -58,7 +58,7 @@ export async function sweep(
   }
 }
 
-/** Makes the home that each case starts from. */
+/** Prepares the home that each case starts from. */
 export async function prepared(lab: MachineLab, empty: Image, scenario: Scenario): Promise<Template> {
   lab.restore(empty)
   const stage = new MachineStage('faults', lab, envOf(scenario, lab.root))
@@ -148,7 +148,7 @@ async function withoutFault(lab: MachineLab, template: Template): Promise<Baseli
     }
   }
   const { name, exit = 0 } = template.scenario
-  // Else what meets the faults is a refusal.
+  // Otherwise the sweep would test a command that is refused.
   if (![exit].flat().includes(usual?.status as number))
     throw new Error(`${name} exits ${usual?.status}, not ${exit}: ${usual?.stderr}`)
   return { usual: usual as LabEnded, steps, ends }

@@ -1,6 +1,6 @@
 /**
- * Which bytes of the logs are synced. A sync that failed has its bytes in the page cache still, where every reader finds
- * them, until they are gone: so they are taken away, and nothing that was acknowledged may go with them.
+ * Tracks which bytes of the logs are synced. After a failed fsync the bytes are still in the page cache, where every
+ * reader sees them until a crash. This class removes them; no acknowledged record may be among them.
  */
 import { statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,15 +17,15 @@ export function isSync({ name }: Operation): boolean {
 export class SyncedLogs {
   private readonly bytes = new Map<string, number>()
 
-  /** Of a step that is about to be done. */
+  /** Called before each step. */
   note(operation: Operation): void {
     const { name, path, to } = operation
     if (isSync(operation) && name !== 'sync_directory') this.bytes.set(path, statSync(path).size)
-    // Another file stands there now, with as much of it as was synced under its own name.
+    // The renamed file keeps the synced length of its old name.
     if (name === 'rename' && to?.endsWith('.jsonl')) this.bytes.set(to, this.bytes.get(path) ?? 0)
   }
 
-  /** Of logs that were there before; one that is new is there whole, or its agent is not. */
+  /** Applies to logs that existed before. A new log is complete, or its agent does not exist. */
   loseTheRest(before: Image, { root }: MachineLab): void {
     for (const [name, bytes] of before.entries) {
       const path = join(root, name)

@@ -1,10 +1,13 @@
 /**
- * Files that are removed, moved or replaced while a command uses them: before each of its steps, each of them, in each
- * way. Besides, another command takes the agent as soon as its lock seems free.
+ * Removes, moves and replaces files while a command uses them: each file, in each way, before each step. A second
+ * command takes the agent as soon as its lock seems free.
  *
- * The oracle: every command ends with a status of the published table and prints no stack; two writers never both write;
- * what was acknowledged is in the log that has the name; a holder whose lock is gone acknowledges no record; and where only
- * what is rebuildable was taken, the audit is clean.
+ * The oracle:
+ * - every command ends with a documented exit status and prints no stack trace
+ * - two writers never write at the same time
+ * - acknowledged records are in the log under its name
+ * - a holder that lost its lock acknowledges no record
+ * - the audit is clean if only rebuildable files were removed
  */
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,14 +25,14 @@ export interface TakenReport {
 
 interface Taking {
   name: string
-  /** Of a home with one agent. */
+  /** The path in a home with one agent. */
   path(home: string): string
   take(path: string): void
-  /** Its holder has it no more. */
+  /** The holder loses its lock. */
   isLock?: true
-  /** The log, or all of the agent, is gone with it. */
+  /** The log, or the whole agent, is lost. */
   isLost?: true
-  /** The home is elsewhere from then on. */
+  /** The whole home is moved away. */
   isMoved?: true
 }
 
@@ -37,7 +40,7 @@ const remove = (path: string): void => rmSync(path, { recursive: true, force: tr
 const replace = (path: string): void => {
   if (!existsSync(path)) return
   renameSync(path, `${path}.taken`)
-  // What a holder serves its tools on cannot be copied, and need not be.
+  // cpSync cannot copy the socket of a tool server, and the copy does not need it.
   cpSync(`${path}.taken`, path, { recursive: true, filter: (file) => !file.endsWith('.sock') })
   rmSync(`${path}.taken`, { recursive: true })
 }
@@ -69,12 +72,12 @@ const TAKINGS: Taking[] = [
   { name: 'home moved', path: (home) => home, take: rename, isMoved: true },
 ]
 
-/** 15: a directory that cannot be synced, because it is gone, may have lost what was written. */
+/** 15: a removed directory cannot be synced, so writes may be lost. */
 const STATUSES = [0, 3, 4, 10, 11, 15]
 const SEND = ['send', 'a', '--key', 'k', 'hello']
 const REPLY = 'echo: hello\n'
 
-/** `every`: each k-th case. `step` and `fault`: only that one. */
+/** `every`: each k-th case. `step` and `fault`: only that case. */
 export async function sweepTaken(
   lab: MachineLab,
   every = 1,
@@ -128,7 +131,7 @@ async function takenAt(
     if (count > step) hasWritten ||= isHeld && point === 'log.sync'
     if (count !== step) return undefined
     taking.take(taking.path(lab.home))
-    // With the same key: it is the same turn, whoever has it.
+    // With the same key both commands share one turn.
     if (taking.isMoved !== true) other = lab.run([...SEND, '--if-busy', 'fail'])
     return undefined
   })
@@ -148,7 +151,7 @@ async function takenAt(
   return { told, broken }
 }
 
-/** What a command made anew under the old name, before it found that its home was gone, is empty. */
+/** A home that a command created at the old path, before it noticed the move, has no agents. */
 function putBack(home: string): void {
   rmSync(home, { recursive: true, force: true })
   if (existsSync(`${home}-taken`)) renameSync(`${home}-taken`, home)

@@ -4,7 +4,7 @@ import type { LabEnded } from '../machine/lab.js'
 import { isSync } from './synced.js'
 
 export interface Told extends LabEnded {
-  /** The steps that met the fault. */
+  /** The steps that the fault hit. */
   hit: Operation[]
   /** The same command has succeeded since. */
   isDone?: boolean
@@ -14,7 +14,10 @@ const MISCONFIGURED = 8
 const STORAGE_FAILED = 11
 const SYNC_FAILED = 15
 
-/** By the published table: 11 where storage failed, 15 where a sync did, else as usual; and what, where, and what next. */
+/**
+ * Checks the exit status against the documented table: 11 if storage failed, 15 if a sync failed, otherwise the usual
+ * one. The message must say what failed, where, and what to run next.
+ */
 export function* wrongInEnd(
   { status, stderr, hit, isHung }: Told,
   usual: Pick<LabEnded, 'status' | 'stdout'>,
@@ -26,13 +29,13 @@ export function* wrongInEnd(
   if (/\n {4}at /.test(stderr)) yield `${command} prints no stack: ${stderr.slice(0, 400)}`
   const isSynced = hit.some(isSync)
   const isOther = !hit.every(isSync)
-  // Of a file of the user's its provider says what is wrong.
+  // The provider reports errors of the user's own files.
   const isProviders = hit.some(({ point }) => point === 'user_file.read')
   const allowed = [
     ...(isProviders ? [MISCONFIGURED] : []),
     usual.status,
     0,
-    // The new settings were not synced, and so never took the place of the old ones.
+    // The new settings were not synced, so they never replaced the old ones.
     ...(isOther || hit.some(({ point }) => point === 'user_file.fsync') ? [STORAGE_FAILED] : []),
     ...(isSynced ? [SYNC_FAILED] : []),
   ]

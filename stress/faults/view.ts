@@ -1,6 +1,6 @@
 /**
- * A home as two histories are compared by it: who is there, what each was asked, what it answered. Ids, times, and how often
- * a turn was cut short on its way are left out.
+ * The content of a home in a form that two histories can be compared by: the agents, their prompts and replies. Ids,
+ * times and the number of interruptions are left out.
  */
 import { existsSync } from 'node:fs'
 import { OPERATOR } from '../../src/format.js'
@@ -9,7 +9,7 @@ import type { SessionRecord } from '../../src/session/records.js'
 import { FileStore } from '../../src/storage/store.js'
 import { type AgentSeen, HomeView } from '../support/home-view.js'
 
-/** One line of text for each thing that is so. */
+/** Returns one line of text for each fact. */
 export function viewOf(home: string): string[] {
   const store = existsSync(home) ? FileStore.openForRead(home) : undefined
   if (store === undefined) return []
@@ -34,7 +34,7 @@ function linesOf({ state, records, text, pending }: AgentSeen): string[] {
   ]
 }
 
-/** The records of a run and of those that continue it, by the first of them. */
+/** The records of a run and of its continuations, by the id of the first. */
 function turnsOf(records: SessionRecord[]): Map<string, SessionRecord[]> {
   const first = new Map<string, string>()
   const turns = new Map<string, SessionRecord[]>()
@@ -50,7 +50,7 @@ function turnsOf(records: SessionRecord[]): Map<string, SessionRecord[]> {
 
 const ENDS = ['run.completed', 'run.failed', 'run.cancelled', 'run.interrupted', 'run.waiting']
 
-/** Undefined for a turn that only tells an agent that another's was cut short: a fault makes some of those. */
+/** Undefined for a turn that only reports another agent's interruption to its agent. A fault causes some of those. */
 function lineOf(turn: SessionRecord[], text: (record: SessionRecord) => string): string | undefined {
   const prompts = turn.filter(
     (record) =>
@@ -84,7 +84,7 @@ function withoutIds(text: string): string {
   return text.replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g, '<id>')
 }
 
-/** The view goes on where a blob is damaged: what was said there is not seen. */
+/** Continues past a damaged blob, whose text is missing from the view. */
 function textOrDamage(text: (record: SessionRecord) => string): (record: SessionRecord) => string {
   return (record) => {
     try {

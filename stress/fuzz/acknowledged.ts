@@ -1,4 +1,6 @@
-/** What somebody was told is so: by an exit status, by what was printed before a kill, by the result of a tool. */
+/**
+ * Whatever a command acknowledged must be true: by its exit status, by its output before a kill, or by a tool's result.
+ */
 import type { Done, Story } from './story.js'
 import type { AgentInWorld, World } from './world.js'
 
@@ -16,13 +18,13 @@ function* agentIsThere(world: World, { removed }: Story, { command, told }: Done
   if (command.action.do !== 'spawn') return
   const id = resultOf(told.stdout).agent?.id
   const isThere = id !== undefined && (world.agent(id) !== undefined || removed.has(id))
-  // A spawn that was killed may have told of one all the same.
+  // A spawn may print its result before it is killed.
   if (!isThere && (told.status === 0 || id !== undefined))
     yield `an agent that was told of is there: ${id}, by ${told.argv.slice(0, 6).join(' ')}`
 }
 
 const REFUSED = [3, 13]
-/** Of a message that is stored, on stderr. */
+/** The line on stderr that names a stored message. */
 const NAMED = /(?:queued|sent to .+) as message ([0-9a-f-]{36})/
 
 function* messageIsThere(world: World, { command, words, told }: Done, done: Done[]): Iterable<string> {
@@ -50,12 +52,12 @@ function* replyIsThere(world: World, { command: { action }, words, told }: Done)
     yield `the reply that was printed is that of the log: to #${words.message?.id} at ${action.at}, run ${run?.id}`
 }
 
-/** In a group it may have been born a moment before. Undefined where it is removed. */
+/** In a group of commands the agent may be newer than the command's words. Undefined if the agent was removed. */
 function recipientOf(world: World, { words, told }: Pick<Done, 'words' | 'told'>): AgentInWorld | undefined {
   return world.agent(resultOf(told.stdout).agent?.id ?? words.agentId)
 }
 
-/** The error to its sender has its words. A sender that is no more can be told nothing. */
+/** The error to the sender quotes the message. No error can reach a terminated sender. */
 function wasReturned({ agents, toOperator }: World, agent: AgentInWorld, content: string): boolean {
   if (agent.state.state !== 'terminated') return false
   const errors = [...toOperator, ...agents.flatMap(({ taken, waiting }) => [...taken, ...waiting])]
@@ -63,7 +65,7 @@ function wasReturned({ agents, toOperator }: World, agent: AgentInWorld, content
   return isTold || agents.some(({ state }) => state.state === 'terminated' && state.id !== agent.state.id)
 }
 
-/** The id that a tool was given of a message leads to it, or to the error that says why not. */
+/** Each message id that a tool returned belongs to a message, or to the error that reports its failure. */
 function* toolsTold(world: World, { removed }: Story): Iterable<string> {
   if (removed.size > 0) return
   const all = [...world.toOperator, ...world.agents.flatMap(({ taken, waiting }) => [...taken, ...waiting])]

@@ -1,4 +1,4 @@
-/** Commands, as fast-check makes and shrinks them. */
+/** Commands that fast-check generates and shrinks. */
 import fc, { type Arbitrary } from 'fast-check'
 import type { Place } from './places.js'
 import type { Program } from './program.js'
@@ -6,9 +6,9 @@ import type { Programs } from './programs.js'
 import type { Action } from './steps.js'
 
 export interface Actions {
-  /** Several together come to the same in any order. */
+  /** Actions whose result does not depend on their order, for several commands at once. */
   commuting: Arbitrary<Action>
-  /** One alone comes to the same, whatever was cut short before. */
+  /** Actions whose result does not depend on an earlier interruption, for one command alone. */
   calm: Arbitrary<Action>
   wild: Arbitrary<Action>
 }

@@ -1,4 +1,4 @@
-/** Every request is answered: once by its response, or by errors that say why not. */
+/** Every request gets one response, or errors that say why there is none. */
 
 import { OPERATOR } from '../../src/format.js'
 import type { Message } from '../../src/mail/message.js'

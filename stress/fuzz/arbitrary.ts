@@ -1,4 +1,4 @@
-/** Sequences, as fast-check makes and shrinks them. */
+/** Sequences that fast-check generates and shrinks. */
 import fc, { type Arbitrary } from 'fast-check'
 import { type Actions, actionsOf } from './actions.js'
 import type { Pace } from './pace.js'
@@ -6,7 +6,7 @@ import type { Place } from './places.js'
 import { delayAt, programsAt } from './programs.js'
 import type { Action, Command, Harm, Sequence, Step } from './steps.js'
 
-/** About half of the sequences are those that have a twin. */
+/** About half of the sequences have a twin. */
 export function sequencesAt(pace: Pace): Arbitrary<Sequence> {
   const actions = actionsOf(pace.places, programsAt(pace))
   return fc
@@ -16,13 +16,13 @@ export function sequencesAt(pace: Pace): Arbitrary<Sequence> {
     )
 }
 
-/** Parts of a bounded length rather than one long list: their sum is seldom short, and each shrinks to nothing. */
+/** Four bounded parts instead of one long list: the sum is rarely short, and each part can shrink to nothing. */
 function stepsOf(pace: Pace, actions: Actions, hasTwin: boolean): Arbitrary<Step[]> {
   const part = fc.array(stepOf(pace, actions, hasTwin), { maxLength: pace.partSteps, size: 'max' })
   return fc.tuple(birthsAt(pace), part, part, part, part).map((parts) => parts.flat())
 }
 
-/** Most places have somebody from the beginning. */
+/** Most places have an agent from the start. */
 function birthsAt(pace: Pace): Arbitrary<Step[]> {
   const birth = (at: Place): Arbitrary<Command | null> =>
     fc.option(commandOf(pace, fc.constant<Action>({ do: 'spawn', at, prompt: null, ifExists: 'fail' })), {
@@ -42,7 +42,8 @@ function stepOf(pace: Pace, actions: Actions, hasTwin: boolean): Arbitrary<Step>
   const together = commandOf(pace, hasTwin ? actions.commuting : actions.wild)
   const recoveryHarms: Arbitrary<Harm[]> = fc.oneof(
     { weight: 4, arbitrary: fc.constant<Harm[]>([]) },
-    // After two attempts in vain a turn is left to a person, and the next message goes past it: no twin would know.
+    // After two failed attempts recovery leaves a turn to the operator, and the next message overtakes it. The twin
+    // cannot reproduce that.
     { weight: 1, arbitrary: fc.array(harmAt(pace), { minLength: 1, maxLength: hasTwin ? 1 : 2 }) },
   )
   const commands = (
@@ -71,7 +72,10 @@ function stepOf(pace: Pace, actions: Actions, hasTwin: boolean): Arbitrary<Step>
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
-/** Over the time of a token (7 days), over that of what is sent for later, and back; no sum of few comes near either. */
+/**
+ * Past the life of a token (7 days), past the delay of a scheduled message, and back. No sum of a few jumps comes near
+ * either limit.
+ */
 const jump = fc.constantFrom(
   31_000,
   3 * HOUR + 7 * MINUTE,
@@ -80,7 +84,7 @@ const jump = fc.constantFrom(
   -20 * HOUR,
 )
 
-/** A clock that was never set, or set to the wrong year. */
+/** A clock that was never set, or is set to the wrong year. */
 const clockOff = fc.constantFrom(400 * DAY, -DAY)
 
 const at = fc.oneof(
@@ -89,7 +93,7 @@ const at = fc.oneof(
   fc.integer({ min: 1, max: 150 }),
 )
 
-/** Uniform over the steps that persist, and twice as often at one of the last: what acknowledges. */
+/** Uniform over the persisting steps; one of the last, which acknowledge, is chosen twice as often. */
 const killPersisting: Arbitrary<Harm> = fc.record({
   harm: fc.constant('kill_persisting' as const),
   sharePercent: fc.oneof(

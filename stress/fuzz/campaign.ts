@@ -1,4 +1,4 @@
-/** Seed after seed, until the time is over: what was done in all, and each failure with what it shrinks to. */
+/** Runs seed after seed until the time is over. Reports the totals, and each failure with its shrunk sequence. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,16 +18,16 @@ export interface CampaignOptions {
   seed: number
   stride: number
   seeds: number
-  /** Of a random tree for each seed; undefined for the usual one. */
+  /** The size of a random tree for each seed; undefined for the fixed tree. */
   agents: number | undefined
   hasWrongClocks: boolean
   minutes: number
   shrinkSeconds: number
-  /** Whether the first failure is enough. */
+  /** Whether to stop at the first failure. */
   stops: boolean
-  /** Of a failure that was shrunk: only that is run, and told. */
+  /** The path of a shrunk failure: run and describe only that one. */
   path: string | undefined
-  /** Whether each is done a second time, which must come to the same bytes. */
+  /** Whether to run each sequence twice. Both runs must produce the same bytes. */
   twice: boolean
   json: string | undefined
   note(text: string): void
@@ -85,12 +85,12 @@ export class Campaign {
     let failed: Trial | undefined
     let shrinksUntil = Number.POSITIVE_INFINITY
     const property = fc.asyncProperty(fc.noBias(sequencesAt(pace)), async (sequence: Sequence) => {
-      // Where it holds by now, fast-check would go on with what it had not shrunk to.
+      // Without this check fast-check would continue after a shrunk failure that now passes.
       if (this.elapsed > shrinksUntil || (path !== undefined && !isFirst)) return
       const trial = await tryOut(makeHost, directory, sequence)
       if (this.options.twice)
         trial.violations.push(...unlike(trial, await tryOut(makeHost, directory, sequence)))
-      // What is run again to shrink it is not counted.
+      // Reruns for shrinking do not count.
       if (isFirst) this.count(trial)
       isFirst = false
       if (path !== undefined) note(tell(trial.story).join('\n'))
@@ -100,7 +100,7 @@ export class Campaign {
       throw new Error(trial.violations.join('\n'))
     })
     const result = await fc.check(property, {
-      // Of neighbours fast-check would begin alike.
+      // fast-check would begin alike for adjacent seeds.
       seed: new Random(seed).below(2 ** 31),
       numRuns: 1,
       ...(path === undefined ? {} : { path, endOnFailure: true }),

@@ -1,16 +1,16 @@
 /**
- * Durations elapse in real time, also where a log has records of a clock that was far ahead. Known here is when a secret
- * was told and when a message was sent, by a clock that is right.
+ * Durations elapse in real time, even if a log has records of a clock that was far ahead. This class knows, by a
+ * correct clock, when a secret was printed and when a message was sent.
  *
- * Invariant: nothing is judged across a command under a wrong clock, or over a clock that was set back: what it saw as
- * over may be over. What begins under a clock that is ahead lasts as long by the one that is right.
+ * Invariant: no duration is judged across a command under a wrong clock, or after the clock was set back, because such
+ * a command may have ended it. A duration that begins under a clock that is ahead lasts as long by the correct one.
  */
 import type { Host } from './host.js'
 import type { Done } from './story.js'
 import type { World } from './world.js'
 
 const DAY_MS = 24 * 3600 * 1000
-/** By the settings as they come. */
+/** The default of the setting. */
 const TOKEN_MS = 7 * DAY_MS
 const SECRET = /st_[\w-]+/g
 
@@ -29,7 +29,7 @@ export class Durations {
     if (ms < 0) this.restart()
   }
 
-  /** `offMs`: how far off the clock was for these commands; it is right again. */
+  /** `offMs` is the clock's error while these commands ran. It is correct again now. */
   after(offMs: number, done: Done[]): string[] {
     if (offMs === 0) return done.flatMap((each) => this.judge(each))
     this.restart()

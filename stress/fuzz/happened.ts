@@ -1,6 +1,6 @@
 /**
- * Of a command that was cut short and told nothing: what of it is on the disk once recovery has run, as the commands by
- * which a home that nothing happens to comes to the same.
+ * Finds the effects of an interrupted command that printed no result, from the disk after recovery. Returns the
+ * commands that have the same effects on a home without faults.
  */
 import type { Place } from './places.js'
 import type { Done } from './story.js'
@@ -38,7 +38,7 @@ export function inTwin(
     case 'fork':
       return whole(after.agents.length > before.agents.length)
     case 'rotate':
-      // The new one was told to nobody.
+      // The new token was never printed.
       return []
     case 'cancel':
       return each(
@@ -64,7 +64,7 @@ export function inTwin(
   }
 }
 
-/** The lowest first. */
+/** Returns the deepest agents first. */
 function each(
   before: World,
   argv: (agent: AgentInWorld) => string[],
@@ -81,7 +81,7 @@ function isSpawned(at: Place, before: World, after: World): boolean {
   return living(after) !== undefined && living(after) !== living(before)
 }
 
-/** How often the message is in a log or an inbox. */
+/** Counts the copies of the message in logs and inboxes. */
 function acceptances({ agents }: World, id: string | undefined): number {
   const isIt = (content: string): boolean => content.startsWith(`#${id} `)
   return agents.reduce(

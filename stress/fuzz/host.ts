@@ -1,4 +1,4 @@
-/** Where the commands of a sequence run: within this process on the machine, or as real processes. */
+/** Runs the commands of a sequence: in this process on the simulated machine, or as real processes. */
 import type { Pace } from './pace.js'
 import type { Harm } from './steps.js'
 
@@ -13,7 +13,7 @@ export interface Told {
   status: number | 'killed'
   stdout: string
   stderr: string
-  /** What was to happen to it did. */
+  /** Whether the planned fault happened. */
   isHarmed: boolean
 }
 
@@ -31,14 +31,14 @@ export interface Host {
   readonly workspace: string
   readonly pace: Pace
   readonly counts: Counts
-  /** Runs them together; settles when all have ended. Throws Stuck where one does not. */
+  /** Runs the commands together and settles when all have ended. Throws Stuck if one does not end. */
   run(planned: Planned[]): Promise<Told[]>
-  /** By the clock as it is set. */
+  /** The time by the clock as it is set. */
   now(): number
-  /** Somebody sets the clock, where the host has one to set. */
+  /** Sets the clock, if the host can. */
   jump(ms: number): void
   powerCut(): void
-  /** Programs that are left of turns that are no more. */
+  /** Process ids of programs that outlived their turns. */
   leftBehind(): number[]
 }
 

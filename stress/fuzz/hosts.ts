@@ -1,4 +1,4 @@
-/** The hosts of a mode: made for each home, closed together. */
+/** Makes one host for each home of a mode, and closes all of them together. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -20,14 +20,14 @@ const PLUGIN = {
 }
 
 export interface Hosts {
-  /** `directory` is one of its own for each home. */
+  /** `directory` is unique to the home. */
   make(directory: string, salt: number, pace: Pace): Host
   close(): void
 }
 
 export async function openHosts(mode: Mode): Promise<Hosts> {
   if (mode === 'processes') return withProcesses()
-  // Once before any clock is ours: from then on it is there at once.
+  // Loads the module before the clock is virtual, so that later imports resolve at once.
   await import(pathToFileURL(join(FOLDER, MODEL)).href)
   const { name, version } = PLUGIN
   await usePlugin({ name, version, root: FOLDER, pjson: PLUGIN })
@@ -41,7 +41,7 @@ async function withProcesses(): Promise<Hosts> {
   return { make: (directory, _salt, pace) => new ProcessHost(directory, lab, pace), close: () => lab.close() }
 }
 
-/** What `substrat plugins link` leaves. */
+/** Writes the same files as `substrat plugins link`. */
 function linkModel(lab: Lab): void {
   const root = join(lab.root, 'model')
   mkdirSync(root)

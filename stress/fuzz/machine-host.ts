@@ -1,9 +1,9 @@
 /**
- * A sequence within this process: time, ids, chance and what a power cut keeps all follow from one number, so that the
- * same sequence comes to the same bytes.
+ * Runs a sequence in this process. Time, ids, chance and the effects of a power cut all follow from one number, so the
+ * same sequence produces the same bytes.
  *
- * Commands that run together interleave where they wait: for a model, for a lock, for a reply. Within one piece of
- * synchronous code there is one process; what happens there between two of them is for the real ones.
+ * Commands that run together interleave where they wait: for a model, a lock or a reply. Within one piece of
+ * synchronous code only one process runs; only the real processes test interleavings there.
  */
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,12 +23,12 @@ import type { Pace } from './pace.js'
 import type { Harm } from './steps.js'
 
 const EPOCH = Date.parse('2026-01-05T00:00:00Z')
-/** Longer than any turn here can take, with all its pauses. */
+/** Longer than the longest turn here, with all its pauses. */
 const COMMAND_MS_MAX = 3 * 3600 * 1000
-/** So many commands of late may have left something that is on no disk yet. */
+/** The number of latest commands that may have left unsynced data. */
 const UNSYNCED_COMMANDS = 4
 
-/** Of the process that all of them are in this process of ours. */
+/** The identity of the one process that runs all simulated processes. */
 const IDENTITY = { pid_namespace: '1', pid: 1000, start_time: 1 }
 
 export class MachineHost implements Host {
@@ -40,7 +40,7 @@ export class MachineHost implements Host {
   private readonly machine: Machine
   private disk: Disk | undefined
   private commandsOnDisk = 0
-  /** How many steps that persist a command of that name took last. */
+  /** Persisting steps of the last command of each name. */
   private readonly usual = new Map<string, number>()
 
   constructor(
@@ -80,7 +80,7 @@ export class MachineHost implements Host {
     this.time.jump(ms)
   }
 
-  /** There are none. */
+  /** The simulated machine runs no programs. */
   leftBehind(): number[] {
     return []
   }
@@ -135,9 +135,9 @@ export class MachineHost implements Host {
   }
 }
 
-/** Of a command that has not run yet. */
+/** The assumed number for a command that has not run yet. */
 const USUAL_PERSISTING = 8
-/** What they name is on the disk, or is seen by others, from then on. */
+/** After one of these steps its target is on the disk, or visible to other processes. */
 const PERSISTS = new Set(['fsync', 'fdatasync', 'sync_directory', 'rename', 'link', 'unlink'])
 const NEEDS_SPACE = new Set([
   'open',
@@ -150,7 +150,7 @@ const NEEDS_SPACE = new Set([
   'sync_directory',
 ])
 
-/** What is to happen to one process, and whether it has. */
+/** The fault planned for one process, and whether it happened. */
 class HarmDone {
   isDone = false
   persisting = 0
@@ -163,10 +163,10 @@ class HarmDone {
     private readonly cutPower: () => void,
   ) {}
 
-  /** At a step that changes the disk. */
+  /** Called at each step that changes the disk. */
   faultAt({ name, bytes }: Operation): Fault {
     this.changes += 1
-    // One step later: what persisted is on the disk, and nothing more.
+    // The kill comes one step later: the persisting step is on the disk, and no later one.
     const isAfter = this.persisting >= this.persistingMax
     if (PERSISTS.has(name)) this.persisting += 1
     const { harm } = this
@@ -203,7 +203,7 @@ class HarmDone {
       : Number.POSITIVE_INFINITY
   }
 
-  /** What comes at a time, unless the process has ended by then. The result calls it off. */
+  /** Arms a timed fault, unless the process has ended by then. The returned function disarms it. */
   later(process: LabProcess, after: (ms: number, then: () => void) => () => void): () => void {
     const { harm } = this
     if (harm?.harm !== 'kill_later' && harm?.harm !== 'signal') return () => undefined

@@ -1,4 +1,4 @@
-/** What must hold of a home at rest, after whatever was done to it: of what was told, delivered, answered and decided. */
+/** What must hold of an idle home after any sequence: acknowledgements, deliveries, answers and decisions. */
 
 import { OPERATOR } from '../../src/format.js'
 import { limits } from '../../src/limits.js'
@@ -27,7 +27,7 @@ export function* judge(story: Story, world: World, person: Person): Iterable<str
 
 const BY_ITSELF = ['process_exit', 'process_restart', 'shutdown', 'program_killed']
 
-/** What nobody wished to end goes on; but not for ever, where it comes to nothing. */
+/** An interrupted turn continues unless the user ended it. After a bound of attempts without progress it stops. */
 function* goneOnWith({ state, fates }: AgentInWorld): Iterable<string> {
   for (const [run, { status, reason, attempts }] of fates)
     if (status === 'interrupted' && BY_ITSELF.includes(reason ?? '') && attempts < limits.barrenAttemptsMax)
@@ -43,7 +43,7 @@ function* deliveredOnce({ agents }: World, { contents }: Person): Iterable<strin
       taken.filter((each) => each.id !== undefined),
       (each) => each.id as string,
     )) {
-      // Also by a key that was sent again, whatever became of its turn: nobody here says --retry.
+      // Also holds for a repeated key, whatever the outcome of the first turn: the fuzzer never passes --retry.
       if (found.length > 1) yield `a message is taken once: #${id} was ${found.length} times by ${state.path}`
     }
     for (const { id, content } of taken)
@@ -52,7 +52,7 @@ function* deliveredOnce({ agents }: World, { contents }: Person): Iterable<strin
   }
 }
 
-/** What a person sent is where it was sent. */
+/** A message arrives at the agent that the user sent it to, and at no other. */
 function* sentToThem({ agents }: World, done: Done[]): Iterable<string> {
   for (const { command, words } of done) {
     if (command.action.do !== 'send' || words.message === undefined) continue
@@ -68,7 +68,10 @@ interface Place {
   to: number
 }
 
-/** Of one sender to one recipient: what was sent before another was begun comes before it. */
+/**
+ * Messages from one sender to one recipient: if the first send ended before the second began, the first message arrives
+ * first.
+ */
 function* inOrder({ agents }: World, done: Done[]): Iterable<string> {
   const places = new Map(agents.flatMap(sendings))
   const steps = new Map(
@@ -97,7 +100,7 @@ function* inOrder({ agents }: World, done: Done[]): Iterable<string> {
   }
 }
 
-/** By message, between which records of its sender it was sent; but for what was to wait for a time. */
+/** For each message id, the records of its sender between which it was sent. Scheduled messages are left out. */
 function sendings({ records, text }: AgentInWorld): [string, Place][] {
   const begun = new Map<string, number>()
   return records.flatMap((record): [string, Place][] => {
@@ -108,7 +111,7 @@ function sendings({ records, text }: AgentInWorld): [string, Place][] {
   })
 }
 
-/** Of one log: tokens, interruptions, results. */
+/** Within one log: each token and each interruption is recorded at most once, in order. */
 function* recordsInOrder({ state, records }: AgentInWorld): Iterable<string> {
   const minted = new Map<string, SessionRecord<'token.minted'>>()
   const ended = new Set<string>()

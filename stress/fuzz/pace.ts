@@ -1,24 +1,27 @@
-/** How much there is of everything, and how long it takes: on the machine, whose time costs nothing, and where it is everybody's. */
+/** Sizes and times of the sequences: for the machine, whose time is free, and for real processes. */
 import { PLACES, type Place } from './places.js'
 
 export type Mode = 'in-process' | 'processes'
 
 export interface Pace {
   mode: Mode
-  /** Whether commands run under a clock that is right again behind them. */
+  /** Whether some commands run under a wrong clock, which is correct again afterwards. */
   hasWrongClocks: boolean
   places: readonly Place[]
-  /** Of the model, before each response. */
+  /** The model's delay before each response. */
   delayMsMax: number
-  /** What is sent for later comes then. */
+  /** The delay of a scheduled message. */
   laterMs: number
   reminderSeconds: number[]
-  /** Of a provider that limits. */
+  /** The retry-after of a rate-limiting provider. */
   retryAfterMs: number
   turnTimeoutMs: number
-  /** Of a large message: more than a line of a log takes, but for a process, which is given no word of more than 128 KiB. */
+  /**
+   * The size of a large message: more than one line of a log holds. For a real process less, because Linux limits one
+   * argument to 128 KiB.
+   */
   padCharacters: number
-  /** The most steps of each of the four parts of a sequence. */
+  /** The maximum number of steps in each of the four parts of a sequence. */
   partSteps: number
 }
 

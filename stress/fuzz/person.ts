@@ -1,4 +1,4 @@
-/** Who gives the commands on a home: what they know of it besides what is on its disk. */
+/** The simulated user: what the user knows of a home in addition to its disk. */
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
 import { FileStore } from '../../src/storage/store.js'
@@ -24,7 +24,7 @@ function isAsking({ run }: State): boolean {
 
 type Deciding = Extract<Action, { do: 'decide' }>
 
-/** The message that a command brings. */
+/** The message that a command sends. */
 export interface Brought {
   id: string
   content: string
@@ -33,16 +33,15 @@ export interface Brought {
 
 export interface Words {
   argv: string[]
-  /** Whom it is about; undefined where nobody is there. */
+  /** The agent that the command names; undefined if it does not exist. */
   agentId: string | undefined
   message: Brought | undefined
 }
 
-/** What those who give the commands know of a home besides what is on its disk. */
 export class Person {
-  /** Every message that was written, by its id. */
+  /** The content of every message written, by its id. */
   readonly contents = new Map<string, string>()
-  /** By agent, the secrets that were told, the latest last. */
+  /** The token secrets printed so far, by agent; the latest last. */
   private readonly secrets = new Map<string, string[]>()
   private readonly keyed = new Map<Place, Brought>()
 
@@ -52,7 +51,7 @@ export class Person {
     return this.host.home
   }
 
-  /** `id` is that of the messages in it. */
+  /** `id` becomes the id of the message in the action. */
   words(given: Action, id: string): Words {
     const action = this.aimed(given)
     const agentId = 'at' in action && typeof action.at === 'string' ? this.agentAt(action.at) : undefined
@@ -63,7 +62,7 @@ export class Person {
     return { argv: [...wordsOf(action, facts), '--json'], agentId, message }
   }
 
-  /** What only an agent in some state can be asked is asked of one that is, where there is one. */
+  /** If an action needs an agent in a certain state, it goes to one in that state, if there is one. */
   private aimed(action: Action): Action {
     const fits = FITS[action.do]
     const store = FileStore.openForRead(this.home)
@@ -76,7 +75,7 @@ export class Person {
     return paths.includes(action.at as string) ? action : ({ ...action, at: first } as Action)
   }
 
-  /** Keeps what was told: secrets of tokens. */
+  /** Remembers the token secrets in a command's output. */
   hear({ stdout, stderr }: Told): void {
     for (const [, agent, secret] of stderr.matchAll(/agent (\S+) waits for a decision; token (st_\S+)/g))
       this.learn(agent as string, secret as string)
@@ -112,7 +111,7 @@ export class Person {
     const earlier = key === 'again' ? this.keyed.get(action.at) : undefined
     if (earlier !== undefined) return earlier
     const { program } = action
-    // Past its time, and in good time for whoever waits behind it.
+    // Past the turn's time limit, but soon enough for the messages queued behind it.
     const late = { delay: 2 * this.host.pace.turnTimeoutMs, rounds: program.rounds ?? [] }
     const message = this.written(id, isTimed(action) ? late : program) as Brought
     if (key === 'none') return message

@@ -1,8 +1,8 @@
 /**
- * The places that agents may live at; which of them do is for the sequence to make.
+ * The places where agents may live. The sequence decides which of them do.
  *
- * Invariants: below a root and below a q live x and y, below an x live p and q. So a y and a p have nobody below them, and
- * are neither siblings nor parents of one another: who waits for one of them is never waited for by it.
+ * Invariants: children of a root or of a q are named x and y; children of an x are named p and q. An agent named p or y
+ * has no children, and no parent or sibling with either name. Waits for p and y therefore never form a ring.
  */
 import { Random } from '../tree/random.js'
 
@@ -10,12 +10,12 @@ export type Place = string
 
 export const PLACES: readonly Place[] = ['a', 'b', 'a/x', 'a/y', 'b/x', 'a/x/p', 'a/x/q']
 
-/** As deep as a tree may be by the settings as they come. */
+/** The default depth limit of a tree. */
 const LEVELS_MAX = 6
 const BELOW: Record<string, string[]> = { x: ['p', 'q'], y: [], p: [], q: ['x', 'y'] }
 const ROOTS_SHARE = 0.15
 
-/** A random tree of so many, parents before their children; the usual seven where no number is given. */
+/** A random tree of that many agents, parents before their children. Without a number: the fixed tree of seven. */
 export function placesOf(agents: number | undefined, seed: number): readonly Place[] {
   if (agents === undefined) return PLACES
   const random = new Random(seed)

@@ -1,6 +1,7 @@
 /**
- * A sequence of real processes: real kills, real signals, programs as tools. What is not fixed by the seed here: the clock,
- * ids, which process is quicker, and so what a kill meets; the power is not cut and no step of the disk fails.
+ * Runs a sequence as real processes: real kills, real signals, programs as tools. The seed does not fix the clock, the
+ * ids or the order of the processes, so a kill can strike at another step. This host has no power cuts and no disk
+ * faults.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,9 +12,9 @@ import { type Counts, type Host, noCounts, type Planned, type Told } from './hos
 import type { Pace } from './pace.js'
 import type { Harm } from './steps.js'
 
-/** One that takes longer hangs. */
+/** A command that takes longer counts as hung. */
 const COMMAND_MS_MAX = 600_000
-/** Changing steps that a usual command takes on the disk: the place of a kill, as a share of its time. */
+/** The disk-changing steps of an average command. Converts the step of a kill into a share of the command's time. */
 const USUAL_STEPS = 40
 const FIRST_MS = 300
 const TIMES_KEPT = 15
@@ -47,7 +48,7 @@ export class ProcessHost implements Host {
     return Date.now()
   }
 
-  /** Nobody sets the clock of the machine that all of us are on: it is waited for. */
+  /** The real clock cannot be set here: wait instead. */
   jump(ms: number): void {
     this.lastJump = sleep(Math.max(0, ms))
   }
@@ -80,7 +81,7 @@ export class ProcessHost implements Host {
     else if (isHarmed) this.counts.signals += 1
     else this.times.push(performance.now() - began)
     if (this.times.length > TIMES_KEPT) this.times.shift()
-    // What came when all was done has harmed nobody.
+    // A fault that came after the last command harmed none.
     return {
       argv,
       status: code ?? 'killed',

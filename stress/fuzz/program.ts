@@ -1,31 +1,32 @@
 /**
- * What a message has an agent do. The model of the fuzzer reads it from the message itself, so that what comes of a
- * message does not depend on which others came before: with kills and without them the same is done, in another order.
+ * The work that a message asks for. The model of the fuzzer reads it from the message itself, so the effect of a
+ * message does not depend on the messages before it. With kills or without, the same work is done, possibly in another
+ * order.
  */
 import type { JsonObject } from '../../src/provider/contract.js'
 
 export interface Program {
-  /** Before each response, in milliseconds. */
+  /** The pause before each response, in milliseconds. */
   delay?: number
   fail?: 'overloaded' | 'invalid' | 'overflow' | 'rate_limit'
   /** How often the model fails before it answers. */
   times?: number
-  /** What a limit says about coming back. */
+  /** The retry-after of a rate limit. */
   retryAfterMs?: number
-  /** The calls of each response; then comes the reply. */
+  /** The tool calls of each response. The reply follows the last round. */
   rounds?: Call[][]
-  /** Characters that the message and the reply are longer by. */
+  /** Characters added to the message and to the reply. */
   pad?: number
 }
 
 export interface Call {
   name: string
   input: JsonObject
-  /** What the message that it sends has its recipient do. */
+  /** The program of the message that this call sends. */
   sends?: Program
 }
 
-/** A message with a program, as the model finds it. `sent` is told of every message within it, by its id. */
+/** The message text that carries a program. `sent` is called with the id and content of every message within it. */
 export function messageOf(id: string, program: Program, sent: (id: string, content: string) => void): string {
   let inner = 0
   const written = (call: Call): Omit<Call, 'sends'> => {
@@ -45,7 +46,7 @@ export function messageOf(id: string, program: Program, sent: (id: string, conte
   return content
 }
 
-/** The id of the message; undefined for what nobody here has written: replies, errors, notices. */
+/** The id of the message; undefined for text that the fuzzer did not write: replies, errors, notices. */
 export function idOf(content: string): string | undefined {
   return /^#([\w.]+) \{/.exec(content)?.[1]
 }

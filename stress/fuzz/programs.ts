@@ -1,14 +1,14 @@
-/** What agents are asked to do, as fast-check makes and shrinks it. */
+/** The work asked of agents, as fast-check generates and shrinks it. */
 import fc, { type Arbitrary } from 'fast-check'
 import type { Pace } from './pace.js'
 import type { Call, Program } from './program.js'
 
 export interface Programs {
-  /** What several agents may be asked at once, and in any order: the same comes of it. */
+  /** For several agents at once: the result does not depend on the order. */
   commuting: Arbitrary<Program>
-  /** What one that nothing else is asked of may be: a person has to decide something, or it writes to whoever is there. */
+  /** For one agent with no other work: it may need a decision, or write to any agent that exists. */
   calm: Arbitrary<Program>
-  /** What others do at the same time decides what comes of it. */
+  /** The result depends on what other agents do at the same time. */
   wild: Arbitrary<Program>
 }
 
@@ -56,9 +56,7 @@ export function delayAt({ delayMsMax }: Pace): Arbitrary<number> {
   )
 }
 
-// Programs
-
-/** How often it fails before it answers; what is invalid stays so. */
+/** The number of failures before an answer. A permanently invalid request fails every time. */
 function failing(delay: Arbitrary<number>): Arbitrary<Program> {
   return fc.oneof(
     fc.record({ delay, fail: fc.constant('overloaded' as const), times: fc.integer({ min: 1, max: 3 }) }),
@@ -70,7 +68,7 @@ function limited({ retryAfterMs }: Pace): Arbitrary<Program> {
   return fc.constantFrom(1, 5).map((times) => ({ fail: 'rate_limit' as const, times, retryAfterMs }))
 }
 
-/** Whether that can be made shorter depends on what came before it. */
+/** Whether the conversation can be shortened depends on what came before. */
 const overflowing: Arbitrary<Program> = fc.constant({ fail: 'overflow' as const })
 
 function broadcasting(delay: Arbitrary<number>): Arbitrary<Program> {
@@ -80,7 +78,7 @@ function broadcasting(delay: Arbitrary<number>): Arbitrary<Program> {
   }))
 }
 
-/** `set_metadata` is allowed to nobody here: a person is asked. */
+/** No agent here may run `set_metadata` by itself: the operator has to approve it. */
 function asking(delay: Arbitrary<number>): Arbitrary<Program> {
   const metadata: Call = { name: 'set_metadata', input: { metadata: { a: 'b' } } }
   const question: Call = { name: 'ask_operator', input: { question: 'which?' } }
@@ -96,8 +94,6 @@ const controlling: Arbitrary<Program> = fc
   })
   .map(({ agent, name }) => ({ rounds: [[{ name, input: { agent } }]] }))
 
-// Calls
-
 function callAt(pace: Pace, leaf: Arbitrary<Program>): Arbitrary<Call> {
   const relative = fc.oneof(fc.constant('parent'), child, fc.constantFrom(...pace.places))
   const passing = fc
@@ -110,7 +106,7 @@ function callAt(pace: Pace, leaf: Arbitrary<Program>): Arbitrary<Call> {
     { weight: 4, arbitrary: reading },
     { weight: 2, arbitrary: remembering(pace) },
     { weight: 3, arbitrary: bearing(leaf) },
-    // Programs are no code of ours: the machine has none.
+    // Tool programs are not part of the bundle, so the machine cannot run them.
     ...(pace.mode === 'processes' ? [{ weight: 4, arbitrary: running }] : []),
   )
 }
@@ -122,8 +118,8 @@ function sending(to: Arbitrary<string>, sends: Arbitrary<Program>): Arbitrary<Ca
 }
 
 /**
- * Of two that wait for one another it is chance which is refused. A name is that of a child, a sibling or the parent: those
- * two are waited for by theirs, and do not wait for one another.
+ * If two agents waited for each other, chance would decide which one is refused. A name addresses a child, a sibling or
+ * the parent. An agent named p or y has no relative with either name, so it never waits itself (places.ts).
  */
 const waitedFor = child.map((name) => (name === 'x' || name === 'p' ? 'p' : 'y'))
 

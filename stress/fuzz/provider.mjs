@@ -1,5 +1,5 @@
-// The model of the fuzzer: what it does is written in the message that it is asked, whatever came before. A message is
-// `#<id> <program as JSON>`; see `program.ts`. Anything else is answered by "ok". Also a plugin for real processes.
+// The model of the fuzzer: the message says what it does, regardless of earlier messages. The form is `#<id> <program
+// as JSON>`; see `program.ts`. Any other message is answered by "ok". Real processes load this file as a plugin.
 const PROGRAM = /^#([\w.]+) (\{.*\})$/gm
 
 export default {

@@ -1,4 +1,7 @@
-/** A home brought to rest: by recovery after something was cut short, and at the end, when all is decided and taken. */
+/**
+ * Brings a home to an idle state: by recovery after an interruption, and at the end by deciding and delivering
+ * everything.
+ */
 import { audit } from '../support/home-view.js'
 import type { Host, Told } from './host.js'
 import type { Harm } from './steps.js'
@@ -10,7 +13,10 @@ const ROUNDS_MAX = 15
 
 export type Heard = (told: Told) => void
 
-/** What the next commands do about what was cut short. The recoveries may be cut short, too, beside one that is not. */
+/**
+ * Runs the commands that recover an interruption. The recoveries may themselves be interrupted, next to one that is
+ * not.
+ */
 export async function recovered(host: Host, harms: Harm[], heard: Heard): Promise<string[]> {
   const broken: string[] = []
   for (const harm of harms) {
@@ -24,14 +30,14 @@ export async function recovered(host: Host, harms: Harm[], heard: Heard): Promis
   }
   broken.push(...wrong(await one(host, RECOVER, heard)), ...audit(host.home, true))
   broken.push(...wrong(await one(host, DELIVER, heard)))
-  // Past its bound recovery leaves a turn to a person.
+  // After its bound of attempts recovery leaves a turn to the operator.
   for (const { state } of World.read(host.home).agents)
     if (state.recovery.interruption !== null && !state.hold && state.state !== 'terminated')
       broken.push(...wrong(await one(host, ['resume', state.id, '--json'], heard)))
   return broken
 }
 
-/** Everything that waits for a time, a person or a turn gets it. */
+/** Ends every wait: for a time, for the operator, or for a turn. */
 export async function settled(host: Host, backMs: number, heard: Heard): Promise<string[]> {
   const broken: string[] = []
   host.jump(backMs + 2 * host.pace.laterMs)
@@ -57,7 +63,7 @@ function waitsForTime({ state }: AgentInWorld): boolean {
   return state.reminders.length > 0 || (state.run?.status === 'open' && state.run.wait?.kind === 'not_before')
 }
 
-/** A second recovery finds nothing to do. */
+/** A second recovery must find nothing to do. */
 async function again(host: Host, heard: Heard): Promise<string[]> {
   const before = World.read(host.home)
   const told = await one(host, RECOVER, heard)
@@ -96,7 +102,7 @@ function leftBehind(host: Host): string[] {
   return host.leftBehind().map((pid) => `no program of a turn outlives it: process ${pid}`)
 }
 
-/** What a turn came to is no failure of these. */
+/** Exit statuses that report the result of a turn, not a failure of these commands. */
 const FINE = [0, 5, 6, 7, 9, 12, 13, 14]
 
 function* wrong({ argv, status, stderr, isHarmed }: Told): Iterable<string> {

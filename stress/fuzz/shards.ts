@@ -1,4 +1,4 @@
-/** Several processes of the fuzzer side by side, each with seeds of its own. */
+/** Runs several processes of the fuzzer in parallel, each with its own seeds. */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

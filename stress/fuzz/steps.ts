@@ -1,4 +1,4 @@
-/** What a sequence consists of: commands at places of the tree, what happens to them, and what happens to the machine. */
+/** The parts of a sequence: commands at places of the tree, their faults, and the faults of the machine. */
 import type { Place } from './places.js'
 import type { Program } from './program.js'
 
@@ -12,7 +12,7 @@ export type Action =
       how: 'direct' | 'queue' | 'notification' | 'later' | 'from_parent' | 'from_sibling'
       drains: boolean
       program: Program
-      /** The key of an earlier message is a repetition of that. */
+      /** 'again' reuses the key of an earlier message: the same request. */
       key: 'none' | 'new' | 'again'
       ifWaiting: 'supersede' | 'fail' | 'queue'
       turnTimeout: boolean
@@ -34,10 +34,13 @@ export type Action =
   | { do: 'prune' }
   | { do: 'look'; with: 'show' | 'list' | 'tree' | 'log' | 'inbox'; at: Place }
 
-/** What happens to a command. `at` counts its changing steps on the disk. */
+/** The fault of one command. `at` counts its disk-changing steps. */
 export type Harm =
   | { harm: 'kill'; at: number }
-  /** Among its steps that persist, by their share of those that such a command usually takes; before or after that step. */
+  /**
+   * A kill before or after one of the persisting steps, chosen by its share of the number that such a command usually
+   * takes.
+   */
   | { harm: 'kill_persisting'; sharePercent: number; isAfter: boolean }
   | { harm: 'kill_later'; ms: number }
   | { harm: 'cut'; at: number }
@@ -48,7 +51,7 @@ export type Harm =
 export interface Command {
   action: Action
   harm: Harm | null
-  /** Of several together, how long after the first. */
+  /** The delay after the first of several parallel commands. */
   startMs: number
 }
 
@@ -56,18 +59,18 @@ export type Step =
   | {
       kind: 'commands'
       commands: Command[]
-      /** What happens to the recoveries after it. */
+      /** The faults of the recoveries that follow. */
       recoveryHarms: Harm[]
-      /** How far the clock is off while these run; it is right again behind them. */
+      /** The clock's error while these commands run. It is correct again afterwards. */
       clockOffMs: number
     }
   | { kind: 'clock'; ms: number }
   | { kind: 'cut' }
 
 export interface Sequence {
-  /** Of ids, delays and what a power cut keeps. */
+  /** The seed for ids, delays and the effects of a power cut. */
   salt: number
-  /** Whether a home that nothing happens to must come to the same. Else commands may race that cannot both win. */
+  /** Whether a home without faults must reach the same state. Otherwise commands may race where only one can win. */
   hasTwin: boolean
   steps: Step[]
 }

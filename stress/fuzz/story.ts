@@ -1,4 +1,4 @@
-/** What was done to a home, step by step, and what each command was told: what the home is held to afterwards. */
+/** Records each step and the output of each command. The oracle judges the home by it. */
 import type { Told } from './host.js'
 import type { Words } from './person.js'
 import type { Command, Step } from './steps.js'
@@ -7,29 +7,29 @@ export interface Done {
   command: Command
   words: Words
   told: Told
-  /** What a home that nothing happens to has done in its place. */
+  /** The commands that the twin runs in its place. */
   inTwin: string[][]
 }
 
 export interface StepDone {
   step: Step
   done: Done[]
-  /** Something was killed, cut or failed: recovery followed. */
+  /** Whether a kill, a cut or a disk fault happened, and recovery followed. */
   isHarmed: boolean
 }
 
 export interface Story {
   steps: StepDone[]
-  /** By a person's wish. */
+  /** Agents that the user removed. */
   removed: Set<string>
 }
 
-/** Whoever is killed, or has a fault of the disk, may say nothing else. */
+/** A command that is killed, or meets a disk fault, may exit with no other status. */
 const OF_STORAGE = [11, 15]
-/** A bug, or damage: never. */
+/** Bug or damage: these statuses must not occur. */
 const NEVER = [1, 10]
 
-/** What an exit status may not be, whatever the state of the home. */
+/** Reports exit statuses that break the contract in any state of the home. */
 export function* exitsAreOfTheContract({ command, told }: Done, isAlone: boolean): Iterable<string> {
   const { action } = command
   const { status, isHarmed, stderr } = told

@@ -1,4 +1,4 @@
-/** A story in lines, for a person who looks for what went wrong. */
+/** Prints a story line by line, for debugging. */
 import type { Harm } from './steps.js'
 import type { StepDone } from './story.js'
 

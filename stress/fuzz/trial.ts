@@ -1,4 +1,4 @@
-/** One sequence, on one home and on its twin. */
+/** Runs one sequence on a home and on its twin. */
 import { join } from 'node:path'
 import { type Counts, type Host, noCounts } from './host.js'
 import type { Sequence } from './steps.js'
@@ -10,12 +10,12 @@ import type { World } from './world.js'
 export interface Trial {
   violations: string[]
   counts: Counts & { messages: number; tokens: number; twins: number; notCompared: number }
-  /** Of the home that things happened to, by agent. */
+  /** The logs of the home with faults, by agent. */
   logs: Map<string, Buffer>
   story: StepDone[]
 }
 
-/** `name` is a directory of its own for each home. */
+/** `name` is a directory unique to the home. */
 export type MakeHost = (name: string, salt: number) => Host
 
 export async function tryOut(makeHost: MakeHost, directory: string, sequence: Sequence): Promise<Trial> {
@@ -40,7 +40,7 @@ export async function tryOut(makeHost: MakeHost, directory: string, sequence: Se
   return { violations: await differences(twin, lived), counts, logs, story }
 }
 
-/** A fault of the disk within a tool is the model's to know: what it does then is another story. */
+/** The model sees a disk fault within a tool and may act differently from then on. */
 function hasFailedTool({ agents }: World): boolean {
   return agents.some(({ records, text }) =>
     records.some(
@@ -52,14 +52,17 @@ function hasFailedTool({ agents }: World): boolean {
   )
 }
 
-/** One that was tried in vain too often: the next message went past it, and in the twin it was never cut short. */
+/** A turn that failed too often: the next message overtook it. In the twin it was never interrupted. */
 function hasLeftTurn({ agents }: World): boolean {
   return agents.some(({ fates }) =>
     [...fates.values()].some(({ status, attempts }) => status === 'interrupted' && attempts > 0),
   )
 }
 
-/** A command makes due whatever is due by its clock: where that is wrong, and it is cut short, nothing else does so later. */
+/**
+ * A command makes everything due by its clock. If that clock is wrong and the command is interrupted, no later command
+ * does the same.
+ */
 function hasCutUnderWrongClock(story: StepDone[]): boolean {
   return story.some(({ step, isHarmed }) => step.kind === 'commands' && step.clockOffMs !== 0 && isHarmed)
 }

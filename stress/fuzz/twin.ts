@@ -1,9 +1,9 @@
 /**
- * The same commands on a home that nothing happens to, and what must be the same at the end.
+ * Runs the same commands on a home without faults, and compares the two homes at the end.
  *
- * What may differ: ids and times; errors that tell of what was cut short, and the turns they open; notices of a status; in
- * which order the mail of different senders is taken; what an agent that is gone had taken by then. Of a command that was
- * cut short the twin does what the disk of the other shows of it.
+ * These may differ: ids and times; errors that report an interruption, and the turns they open; status notices; the
+ * order of mail from different senders; the mail that a terminated agent had received. For an interrupted command the
+ * twin runs the part that took effect on the other home's disk.
  */
 import { OPERATOR } from '../../src/format.js'
 import type { Host } from './host.js'
@@ -43,7 +43,7 @@ class Twin {
       this.behindMs = Math.max(0, this.behindMs - step.ms)
       return []
     }
-    // Each by its own words: a token of the other home opens nothing here.
+    // Each home uses its own words: a token of the other home is not valid here.
     const words = done.map(({ command }, place) => this.person.words(command.action, `${index}x${place}`))
     const planned = done.map(({ told, inTwin }, place) =>
       inTwin.map((argv) => (argv === told.argv ? (words[place]?.argv ?? []) : argv)),
@@ -73,7 +73,7 @@ class Twin {
   }
 }
 
-/** What is told by these depends on what others do at the time, or on a token of before. */
+/** The output of these depends on concurrent commands, or on an earlier token. */
 function isOfTheMoment({ command: { action } }: StepDone['done'][number]): boolean {
   return (
     ['deliver', 'recover', 'wait', 'look', 'prune'].includes(action.do) ||
@@ -103,13 +103,13 @@ function compared(when: string, here: View, there: View): string[] {
     .map((key) => `the twin agrees ${when}: ${key} is ${here.get(key)}, there ${there.get(key)}`)
 }
 
-/** Mail that waits for a time may have been taken already, or not: it makes agents, too. */
+/** Scheduled mail may have been delivered or not, and may have created agents. */
 function inBoth(here: View, there: View): [View, View] {
   const both = (view: View): View => new Map([...view].filter(([key]) => here.has(key) && there.has(key)))
   return [both(here), both(there)]
 }
 
-/** Each by its path, and which of those that had it. */
+/** Keys each agent by its path and its number among the agents that had that path. */
 function named({ agents }: World): [string, AgentInWorld][] {
   const sorted = [...agents].sort((a, b) => (a.state.created_at < b.state.created_at ? -1 : 1))
   const seen = new Map<string, number>()
@@ -133,7 +133,7 @@ function stateOf(world: World): View {
   )
 }
 
-/** What each that lives has taken, and what came of it; and what was answered to the operator. */
+/** The messages that each living agent received and their results, and the answers to the operator. */
 function mailOf(world: World, story: Story): View {
   const view: View = new Map()
   const add = (key: string, what: string): void =>
@@ -154,7 +154,7 @@ function mailOf(world: World, story: Story): View {
       add(`${name} ${id === undefined ? content.slice(0, 60) : `#${id}`} from ${sender}`, what)
     }
   }
-  // With a key the reply may have been printed instead.
+  // A repeated key may have printed the reply instead of mailing it.
   const isPrinted = (content: string): boolean => again.has(/^done ([\w.]+)/.exec(content)?.[1])
   for (const { kind, content, from_path } of world.toOperator)
     if (kind === 'response' && !isPrinted(content))

@@ -1,4 +1,4 @@
-/** A sequence on a home that things happen to; after each of them what must hold at any time is looked at. */
+/** Runs a sequence with its faults, and checks the invariants after each step. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { audit } from '../support/home-view.js'
@@ -14,7 +14,7 @@ import { World } from './world.js'
 
 export interface Lived {
   story: Story
-  /** Before all was brought to rest, and after. */
+  /** `atEnd` is the home before it was brought to an idle state, `atRest` after. */
   atEnd: World
   atRest: World
   violations: string[]
@@ -29,7 +29,7 @@ export async function live(host: Host, { steps }: Sequence): Promise<Lived> {
   return life.end(undefined)
 }
 
-/** Of a host whose commands do not end, or end as no command does. */
+/** Reports a host whose command hung, or ended in an impossible way. */
 export function inWords(error: unknown): string[] {
   return [`every command comes to an end: ${error instanceof Error ? error.stack : error}`]
 }
@@ -38,7 +38,7 @@ class Life {
   private readonly person: Person
   private readonly durations: Durations
   private readonly story: Story = { steps: [], removed: new Set() }
-  /** How far behind the latest time that it ever had the clock is. */
+  /** How far the clock is behind its latest time. */
   private behindMs = 0
   private logs: Map<string, Buffer>
 
@@ -87,7 +87,7 @@ class Life {
       step.commands.map(({ harm, startMs }, place) => ({ argv: words[place]?.argv ?? [], harm, startMs })),
     )
     this.host.jump(-step.clockOffMs)
-    // What was put off under that clock is due by it.
+    // Work scheduled under that clock must be due as well.
     this.behindMs = Math.max(this.behindMs, step.clockOffMs)
     for (const each of told) this.person.hear(each)
     const done = step.commands.map(
@@ -119,7 +119,7 @@ class Life {
     return [...broken, ...this.lost()]
   }
 
-  /** Logs only grow, and go only with their agents. */
+  /** Logs only grow, and are removed only with their agents. */
   private lost(): string[] {
     const before = this.logs
     this.logs = logsOf(this.host.home)
@@ -140,7 +140,7 @@ class Life {
   }
 }
 
-/** By agent. Of a home that nobody is just writing in. */
+/** The logs by agent, read while no command writes. */
 function logsOf(home: string): Map<string, Buffer> {
   const agents = join(home, 'agents')
   const ids = existsSync(agents) ? readdirSync(agents).filter((name) => !name.startsWith('.')) : []

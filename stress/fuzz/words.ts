@@ -1,21 +1,21 @@
-/** From an action, where all that it names is known, to the words of a command. */
+/** Turns an action into the words of a command. */
 import type { Pace } from './pace.js'
 import type { Place } from './places.js'
 import type { Action } from './steps.js'
 
-/** What the words of an action need besides. */
+/** The facts that the words need in addition to the action. */
 export interface Facts {
-  /** What is made by it is called so. */
+  /** The name of each thing that the action creates. */
   id: string
   content: string | undefined
   key: string | null
   workspace: string
   pace: Pace
-  /** As the action says; undefined where none is known. */
+  /** The token that the action asks for; undefined if none is known. */
   token: string | undefined
 }
 
-/** All of the tree, but what a person is to be asked about. */
+/** All tools of the tree, except those that need the operator's approval. */
 const ALLOWED = [
   'spawn_agent',
   'send_message',
@@ -103,7 +103,7 @@ function sendOf(action: Sending, facts: Facts): string[] {
   }
 }
 
-/** A person at the machine needs no token, and decides also where nobody knows it any more. */
+/** The operator at the machine needs no token, and can decide even if the secret is lost. */
 function decisionOf(
   { at, decision, by }: Extract<Action, { do: 'decide' }>,
   { token, workspace }: Facts,
@@ -128,12 +128,12 @@ function placeOf(at: string): { name: string; parent: string | undefined } {
   }
 }
 
-/** What is taken together with others has the time of the first of them. */
+/** Messages delivered as one turn get the time limit of the first. */
 export function isTimed({ how, turnTimeout }: Sending): boolean {
   return turnTimeout && how !== 'notification'
 }
 
-/** A key is of its sender; what is sent again with it is the same request. */
+/** A key belongs to its sender. The same key again is the same request. */
 export function keyOf({ how, key }: Sending): Sending['key'] {
   return how === 'direct' || how === 'queue' ? key : 'none'
 }

@@ -1,4 +1,4 @@
-/** A home as those see it who wrote to its agents: who is there, what each has taken, what came of it. */
+/** A home as seen by those who wrote to its agents: the agents, the messages each received, and the results. */
 
 import { OPERATOR } from '../../src/format.js'
 import { decodeMessage, type Message } from '../../src/mail/message.js'
@@ -11,7 +11,7 @@ import { idOf } from './program.js'
 /** A message in a log. */
 export interface Taken {
   message_id: string
-  /** As its writer called it; undefined for replies, errors and notices. */
+  /** The id that its writer gave; undefined for replies, errors and notices. */
   id: string | undefined
   from: string
   kind: 'request' | 'response' | 'notification' | 'error'
@@ -22,28 +22,28 @@ export interface Taken {
   isDirect: boolean
 }
 
-/** What became of a run and of those that went on with it. */
+/** The outcome of a run and of the runs that continued it. */
 interface Fate {
   status: string
   reply: string | null
   /** How many of its runs have ended. */
   ends: number
-  /** How often it was gone on with by itself. */
+  /** How often it was continued automatically. */
   attempts: number
-  /** Why it was interrupted last. */
+  /** The reason of its last interruption. */
   reason: string | null
 }
 
 export interface AgentInWorld extends AgentSeen {
   taken: Taken[]
   waiting: Message[]
-  /** By run; those that go on with another share its fate. */
+  /** By run id. A run and its continuations share one fate. */
   fates: Map<string, Fate>
 }
 
 export class World {
   readonly agents: AgentInWorld[]
-  /** What waits for the operator. */
+  /** Messages pending for the operator. */
   readonly toOperator: Message[]
 
   private constructor(store: FileStore | undefined, agents: AgentSeen[]) {
@@ -64,7 +64,7 @@ export class World {
     return this.agents.find(({ state }) => state.id === id)
   }
 
-  /** Whether anybody still has something to do by itself. */
+  /** The agents that still have something to do by themselves. */
   owed(): AgentInWorld[] {
     return this.agents.filter(
       ({ state, waiting }) =>

@@ -1,8 +1,10 @@
 /**
- * What a kill leaves, as a digest: where two kills left the same files and told the same, all that follows is the same,
- * and is run once. A kill before a sync leaves what one before the next write does, so that is many.
+ * A digest of the state that a kill leaves. Two kills that leave the same files and the same output have the same
+ * continuation, so it runs once. That merges many: a kill before a sync leaves the same state as one before the next
+ * write.
  *
- * Ids, times, process ids and checksums of this run are left out of it; those of the home that all runs start from are not.
+ * The digest leaves out this run's ids, times, process ids and checksums, but includes those of the home that all runs
+ * start from.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
@@ -20,7 +22,7 @@ export function digestOfLeft(home: string, { code, stdout, stderr }: Ended, know
     .digest('hex')
 }
 
-/** Those that are the same in all runs. */
+/** The ids that are the same in all runs. */
 export function idsIn(template: string): Set<string> {
   const texts = entriesBelow(template).map((file) => file + contentOf(file))
   return new Set(texts.flatMap((text) => text.match(ID) ?? []))
@@ -46,7 +48,7 @@ function isState(file: string): boolean {
 }
 
 function contentOf(file: string): string {
-  // Who holds a lock is for people.
+  // The holder named in a lock file is only for people.
   return lstatSync(file).isFile() && basename(file) !== 'lock' ? readFileSync(file, 'latin1') : ''
 }
 
@@ -55,7 +57,7 @@ function besides(home: string): string[] {
   return names.map((name) => join(dirname(home), name))
 }
 
-/** Directories too: a kill may come before there is a file in one. */
+/** Includes directories: a kill may come before the first file in one. */
 function entriesBelow(directory: string): string[] {
   if (!existsSync(directory)) return []
   const names = readdirSync(directory, { recursive: true, encoding: 'utf8' })

@@ -1,4 +1,4 @@
-/** The moments of a turn whose kills the report counts apart. Each is a range of the kill points of a scenario. */
+/** The moments of a turn whose kills the report counts separately. Each is a range of the kill points of a scenario. */
 import type { KillPoint } from './strace.js'
 
 /** The n-th call of that kind on that file. */
@@ -7,7 +7,7 @@ type Mark = [syscall: string, what: RegExp, nth: number]
 interface Moment {
   name: string
   scenario: string
-  /** Killed after this, and before, or right before, that. */
+  /** The kill comes after this call, and before (or right before) that one. */
   after: Mark
   upTo: Mark
 }
@@ -35,7 +35,7 @@ export const MOMENTS: Moment[] = [
     upTo: ['write', TOLD, 2],
   },
   {
-    // The reply is in the log of the child; its parent is to get it.
+    // The child's log has the reply; its parent does not have it yet.
     ...{ scenario: 'send-mail', name: 'send done, before the reply is delivered' },
     after: ['pwrite64', LOG, 5],
     upTo: ['link', QUEUED, 2],
@@ -51,14 +51,14 @@ export const MOMENTS: Moment[] = [
     upTo: ['write', TOLD, 2],
   },
   {
-    // From the sync of the request to the model to the record of its response.
+    // From the sync of the model request to the record of its response.
     ...{ scenario: 'send-inference', name: 'in mid-inference' },
     after: ['fdatasync', LOG, 1],
     upTo: ['pwrite64', LOG, 2],
   },
 ]
 
-/** The same points, with the moment that each is of. */
+/** The same points, each with the name of its moment. */
 export function namePoints(scenario: string, points: KillPoint[]): KillPoint[] {
   const named = points.map((point) => ({ ...point }))
   for (const { name, after, upTo } of MOMENTS.filter((moment) => moment.scenario === scenario)) {

@@ -1,4 +1,4 @@
-/** One kill point of one scenario: the kill, what it left, and how that goes on. */
+/** One kill point of one scenario: the kill, the state it leaves, and the continuation. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { processesWith } from '../../test/support/processes.js'
 import { type Crash, goOn, mayGo, ORDERS, type Order, RECOVER, rightAfter } from '../scenarios/contract.js'
@@ -10,7 +10,7 @@ import { answerOf } from './process-stage.js'
 import { type KillPoint, recordPoints, runKilled } from './strace.js'
 import type { Sweep } from './swept.js'
 
-/** How long the programs that a kill leaves are waited for, where they end by themselves. */
+/** How long to wait for programs that survive the kill, if they end by themselves. */
 const PROGRAMS_MS_MAX = 5000
 
 export class PointSweep {
@@ -28,7 +28,7 @@ export class PointSweep {
     this.note(this.isOnlyLonger(template.stage.home, home))
     if (this.isNew(home, told, 1)) {
       report.states += 1
-      // The first is that nothing has happened yet.
+      // The first state has no changes yet.
       const { nestedEvery } = options
       if (nestedEvery > 0 && (report.states - 1) % nestedEvery === nestedEvery >> 1)
         await this.sweepRecovery(home, told)
@@ -65,7 +65,7 @@ export class PointSweep {
     return told
   }
 
-  /** Whether no other kill left the same: with programs that live on, each kill is one of its own. */
+  /** Whether no other kill left the same state. If programs survive, each kill counts as a state of its own. */
   private isNew(home: string, told: Ended, kills: number): boolean {
     const { template, seen, known, options } = this.shared
     if (template.scenario.programs === 'long' || options.isUnmerged === true) return true

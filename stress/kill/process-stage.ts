@@ -1,4 +1,4 @@
-/** A scenario under real processes. */
+/** Runs a scenario with real processes. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Answer, Stage, Step } from '../scenarios/stage.js'
@@ -7,7 +7,7 @@ import { recordPoints, runKilled } from './strace.js'
 
 const LOG = /^agents\/<id>\/events\.jsonl$/
 
-/** The system call that each step begins with, and its file. */
+/** The system call that begins each step, and its file. */
 const CALLS: Record<Step, [syscall: RegExp, what: RegExp]> = {
   'log.append': [/^pwrite64$/, LOG],
   'log.sync': [/^fdatasync$/, LOG],
@@ -52,7 +52,7 @@ export class ProcessStage implements Stage {
 
   async killedBefore(step: Step, n: number, argv: string[]): Promise<void> {
     const { processes, home, env } = this
-    // The first run of a command writes its compiled code to the cache, and those that are killed do not.
+    // The first run of a command writes its compile cache. Killed runs do not.
     await this.onCopy((copy) => processes.start(copy, argv, { env }).ended)
     const { points } = await this.onCopy((copy) => recordPoints(processes, copy, { argv, env }))
     const [syscall, what] = CALLS[step]

@@ -1,4 +1,4 @@
-/** What the sweep says at its end. */
+/** The final report of the kill sweep. */
 import { MOMENTS } from './named.js'
 import type { ScenarioReport, Violation } from './swept.js'
 
@@ -12,7 +12,7 @@ export function scenarioLine(report: ScenarioReport): string {
   return row([report.scenario, ...figures([report])])
 }
 
-/** By command, of all its scenarios. `recovery`: kills inside the recovery that follows. */
+/** Totals by command, over all its scenarios. `recovery` counts the kills inside the recovery that follows. */
 export function summary(reports: ScenarioReport[]): string {
   const rows = [...byCommand(reports)].map(([command, its]) => row([command, ...figures(its)]))
   return [row(['command', ...COLUMNS]), ...rows, row(['all', ...figures(reports)])].join('\n')
@@ -41,7 +41,7 @@ function byCommand(reports: ScenarioReport[]): Map<string, ScenarioReport[]> {
   return commands
 }
 
-/** Kills by command and system call. */
+/** The number of kills by command and system call. */
 export function coverage(reports: ScenarioReport[]): string {
   const syscalls = [...new Set(reports.flatMap(({ bySyscall }) => Object.keys(bySyscall)))].sort()
   const rows = [...byCommand(reports)].map(([command, its]) =>
@@ -50,7 +50,7 @@ export function coverage(reports: ScenarioReport[]): string {
   return [row(['command', ...syscalls]), ...rows].join('\n')
 }
 
-/** Kills at each of the named moments, with the violations that they led to. */
+/** The number of kills at each named moment, with the violations that they caused. */
 export function moments(reports: ScenarioReport[]): string {
   const names = new Set([...MOMENTS.map(({ name }) => name), 'in mid-inference'])
   const lines = [...names].map((name) => {

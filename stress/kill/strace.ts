@@ -1,9 +1,9 @@
 /**
- * Kill points of a real process: strace counts its system calls, and kills it before the N-th of one kind.
+ * Kill points of a real process. strace counts its system calls, and kills it before the N-th call of one kind.
  *
- * Calls are counted per thread. Those of the file system are made by the main thread, so its calls are the points; where
- * another thread changes a file (`config set`) those of its calls are, that the main thread never makes. A program that the
- * process starts is let go at its exec (`-b execve`): only substrat itself is killed.
+ * strace counts calls per thread. The main thread makes the file-system calls, so its calls are the kill points. If
+ * another thread changes a file (`config set`), its calls count too, provided that the main thread makes none of that
+ * kind. strace detaches from started programs at exec (`-b execve`), so only substrat itself is killed.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
@@ -14,23 +14,23 @@ export interface KillPoint {
   syscall: string
   /** The process dies before its n-th call of that kind. */
   n: number
-  /** What that call would have done, in the recorded run. */
+  /** What that call does in the recorded run. */
   what: string
-  /** The named moment that the call belongs to, if it belongs to one. */
+  /** The named moment that the call belongs to, if any. */
   named?: string
 }
 
 export interface Command {
   argv: string[]
   env?: Record<string, string>
-  /** Besides those that change something. */
+  /** Further system calls, in addition to those that change something. */
   syscalls?: string[]
 }
 
-/** Of all threads of substrat, and not of the programs that it starts. */
+/** Traces all threads of substrat, but not the programs that it starts. */
 export const STRACE = ['strace', '-f', '-b', 'execve', '-qq'] as const
 
-/** Every call that changes a file, a directory or a lock, or tells somebody something. */
+/** Every call that changes a file, a directory or a lock, or sends output to another process. */
 const SYSCALLS = [
   ...['openat', 'write', 'writev', 'pwrite64', 'pwritev', 'ftruncate', 'fallocate'],
   ...['fsync', 'fdatasync', 'sync_file_range', 'msync', 'syncfs'],
@@ -39,15 +39,16 @@ const SYSCALLS = [
   ...['flock', 'fcntl', 'kill'],
 ]
 
-/** Calls of these kinds that do not match change nothing. */
+/** A call of one of these kinds counts only if it matches. */
 const COUNTS: Record<string, RegExp> = {
-  // Threads of one process wake each other by pipes and counters; people and programs are told by sockets.
+  // The threads of one process wake each other through pipes and counters. Output to people and programs goes through
+  // sockets.
   write: /^\d+<(?!pipe|anon_inode)/,
   openat: /O_CREAT/,
   fcntl: /F_OFD_SETLK|F_SETLK/,
 }
 
-/** Why there can be no kill sweep on this machine; undefined where there can. */
+/** The reason if the kill sweep cannot run on this machine; undefined if it can. */
 export function whyNoStrace(): string | undefined {
   const [program, ...words] = STRACE
   const probe = spawnSync(program, [...words, '-o', '/dev/null', '-e', 'trace=fsync', 'true'])
@@ -55,7 +56,7 @@ export function whyNoStrace(): string | undefined {
   return probe.status === 0 ? undefined : 'strace may trace no process here, or is too old for -b'
 }
 
-/** Runs the command once, unharmed, and lists its kill points. */
+/** Runs the command once without a kill, and lists its kill points. */
 export async function recordPoints(
   lab: Lab,
   home: string,
@@ -72,7 +73,7 @@ export async function recordPoints(
   }
 }
 
-/** Runs the command, killed at the point. It ends by itself where it makes fewer calls this time. */
+/** Runs the command and kills it at the point. It ends by itself if it makes fewer calls this time. */
 export function runKilled(
   lab: Lab,
   home: string,
@@ -111,7 +112,7 @@ function callIn(line: string): Call[] {
 
 const PLACE = /[^\s"<>]*\/([\w-]+\/)?[^/\s"<>]+/
 
-/** The last names of the path, without the ids and random parts that differ from run to run. */
+/** The last names of the path, without the ids and random parts that differ between runs. */
 function describe(rest: string, home: string): string {
   const path = [...rest.replaceAll(/AT_FDCWD<[^>]*>/g, '').matchAll(/[<"]([^"<>]+)[>"]/g)]
     .map(([, found]) => found as string)

@@ -1,6 +1,6 @@
 /**
- * The kill sweep: each command is killed before each of its system calls that changes a file, and after each kill the
- * contract has to hold. Nested: recovery is itself killed before each of its calls, and has to hold the same contract.
+ * The kill sweep. It kills each command before each system call that changes a file, and checks the contract after each
+ * kill. The nested sweep kills recovery in the same way, under the same contract.
  */
 
 import { envOf, type Scenario, wordsOf } from '../scenarios/scenario.js'
@@ -31,7 +31,7 @@ export async function sweep(lab: Lab, scenario: Scenario, options: SweepOptions)
   }
 }
 
-/** Makes the home that each run starts from. */
+/** Prepares the home that each run starts from. */
 export async function prepared(lab: Lab, scenario: Scenario): Promise<Template> {
   const env = envOf(scenario, lab.root)
   const stage = new ProcessStage(lab, lab.newHome(), env)
@@ -56,14 +56,14 @@ async function choosePoints(
   return chosen.filter((_, index) => index % every === 0)
 }
 
-/** Every kill point of the command, as one unharmed run has them. */
+/** Every kill point of the command, from one run without a kill. */
 export async function pointsOf(lab: Lab, template: Template): Promise<KillPoint[]> {
   const { name, exit = 0, kill } = template.scenario
   const { command } = template
-  // The first run of a command writes its compiled code to the cache, and those that are killed do not.
+  // The first run of a command writes its compile cache. Killed runs do not.
   await onCopy(lab, template, (home) => lab.start(home, command.argv, command).ended)
   const { points, ended } = await onCopy(lab, template, (home) => recordPoints(lab, home, command))
-  // Else all that is killed is a refusal.
+  // Otherwise the sweep would test a command that is refused.
   if (![exit].flat().includes(ended.code as number))
     throw new Error(`${name} exits ${ended.code}, not ${exit}: ${ended.stderr}`)
   const named = namePoints(name, points)

@@ -1,4 +1,4 @@
-/** What the kill sweep is asked for, and what it finds. */
+/** The options and the results of the kill sweep. */
 
 import type { Order } from '../scenarios/contract.js'
 import type { Scenario } from '../scenarios/scenario.js'
@@ -8,21 +8,21 @@ import type { ProcessStage } from './process-stage.js'
 import type { Command, KillPoint } from './strace.js'
 
 export interface SweepOptions {
-  /** Every k-th point; 1 for all. */
+  /** Tries every k-th point; 1 for all. */
   every: number
   /** Only calls of these kinds. */
   syscalls?: string[] | undefined
-  /** Recovery is swept from every k-th of the states that those kills left; 0 for never. */
+  /** Sweeps recovery from every k-th state that the kills left; 0 for none. */
   nestedEvery: number
-  /** Recovery is killed only before calls of these kinds. */
+  /** Kills recovery only before calls of these kinds. */
   nestedSyscalls?: string[] | undefined
-  /** Whether every kill is gone on with, also one that left what another has left. */
+  /** Whether to continue after every kill, even if another kill left the same state. */
   isUnmerged?: boolean
-  /** Whether the first violation is enough: for a program that is broken, and must be caught. */
+  /** Whether to stop at the first violation. Used with a broken program that must be caught. */
   stops?: boolean
-  /** How many runs at once. */
+  /** The number of parallel runs. */
   jobs: number
-  /** Only this one, to replay a violation. */
+  /** The one point to replay. */
   point?: Pick<KillPoint, 'syscall' | 'n'> | undefined
   nestedPoint?: Pick<KillPoint, 'syscall' | 'n'> | undefined
   /** Leaves the homes in the lab. */
@@ -32,7 +32,7 @@ export interface SweepOptions {
 export interface Violation {
   scenario: string
   point: KillPoint
-  /** Where recovery was killed after that. */
+  /** The later kill inside recovery, if any. */
   nested: KillPoint | undefined
   order: Order | undefined
   broken: string
@@ -41,9 +41,9 @@ export interface Violation {
 export interface ScenarioReport {
   scenario: string
   points: number
-  /** Runs that a kill ended; the others made fewer calls than the recorded one. */
+  /** Runs that a kill ended. The other runs made fewer calls than the recorded one. */
   killed: number
-  /** What those kills left, in kinds: each is gone on with in both orders. */
+  /** The number of distinct states that the kills left. Each is continued in both orders. */
   states: number
   nestedPoints: number
   nestedKilled: number
@@ -60,11 +60,10 @@ export interface Template {
   scenario: Scenario
   stage: ProcessStage
   facts: Facts
-  /** Its command. */
   command: Command
 }
 
-/** What the points of a scenario share. */
+/** The data that all points of a scenario share. */
 export interface Sweep {
   lab: Lab
   template: Template
@@ -72,6 +71,6 @@ export interface Sweep {
   known: Set<string>
   options: SweepOptions
   report: ScenarioReport
-  /** The states that were gone on with, by their digest. */
+  /** The states that were continued, by digest. */
   seen: Set<string>
 }

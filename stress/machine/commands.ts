@@ -1,4 +1,4 @@
-/** The commands of the CLI as their own classes, to be run within this process. */
+/** Runs the commands of the CLI as classes within this process. */
 import { Config, type Interfaces } from '@oclif/core'
 import Approve from '../../commands/approve.js'
 import Cancel from '../../commands/cancel.js'
@@ -68,18 +68,18 @@ function loadConfig(): Promise<Config> {
   return config
 }
 
-/** As an installed plugin, with the providers that its package.json names. */
+/** Registers a plugin as if installed, with the providers that its package.json names. */
 export async function usePlugin(plugin: PluginFacts): Promise<void> {
   ;(await loadConfig()).plugins.set(plugin.name, plugin as Interfaces.Plugin)
 }
 
-/** Runs `substrat ARGV` as the CLI's entry does, but for the end of the process. */
+/** Runs `substrat ARGV` like the entry point of the CLI, but does not end the process. */
 export async function runCommand(argv: string[]): Promise<void> {
   const topic = argv.slice(0, 2).join(' ')
   const [id, rest] = topic in CLASSES ? [topic, argv.slice(2)] : [argv[0] as string, argv.slice(1)]
   const command = CLASSES[id] as CommandClass | undefined
   if (command === undefined) throw new Error(`the machine has no command ${id}`)
   command.id = id.replace(' ', ':')
-  // oclif's own `run` reads every package.json again before this.
+  // oclif's own `run` would read every package.json again first.
   await (new command(rest, await loadConfig()) as unknown as { _run(): Promise<void> })._run()
 }

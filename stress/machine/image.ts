@@ -1,8 +1,8 @@
-/** A directory as it stood, in memory: put back as often as there are cases, in less time than a copy on disk takes. */
+/** A directory tree in memory. Restoring it before each case is faster than copying it on disk. */
 import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Bytes of files; directories are null. Sockets that a dead holder left are in nobody's way. */
+/** The bytes of each file; null for a directory. Leaves out the sockets of dead holders, which have no effect. */
 type Entries = ReadonlyMap<string, Buffer | null>
 
 export class Image {
@@ -12,7 +12,7 @@ export class Image {
     return new Image(entriesBelow(root))
   }
 
-  /** Touches only what is not as it was. */
+  /** Touches only entries that changed. */
   restore(root: string): void {
     const now = entriesBelow(root)
     for (const [name, bytes] of now) {
@@ -26,7 +26,7 @@ export class Image {
     }
   }
 
-  /** As this, but for one file: with other bytes, or without it. */
+  /** A copy in which one file has other bytes, or is missing. */
   with(name: string, bytes: Buffer | undefined): Image {
     const entries = new Map(this.entries)
     if (bytes === undefined) entries.delete(name)
@@ -34,7 +34,7 @@ export class Image {
     return new Image(entries)
   }
 
-  /** Names of what differs, or is only in one of the two. */
+  /** The names of entries that differ, or exist in only one of the two. */
   differencesFrom(other: Image): string[] {
     const names = new Set([...this.entries.keys(), ...other.entries.keys()])
     return [...names].filter((name) => {

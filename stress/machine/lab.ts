@@ -1,4 +1,4 @@
-/** A machine with a home and a workspace of its own, in one temporary directory that is put back before each case. */
+/** A machine with its own home and workspace in one temporary directory, which is restored before each case. */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,13 +8,13 @@ import { withoutBarriers } from './patches.js'
 import type { Ended, LabProcess, OnStep } from './process.js'
 
 export interface LabEnded extends Ended {
-  /** It did not end in time, and was killed. */
+  /** It exceeded its time, and was killed. */
   isHung: boolean
 }
 
-/** A home in memory, where there is such a place: what a disk would add here is only its time. */
+/** The home is in memory if possible: a disk would only make it slower. */
 const MEMORY = '/dev/shm'
-/** No command of a lab takes a hundredth of this, unless it waits for what will not come. */
+/** A command of a lab takes less than a hundredth of this, unless it waits for an event that never comes. */
 const RUN_MS_MAX = 20_000
 
 export class MachineLab {
@@ -65,7 +65,7 @@ export class MachineLab {
     return { ...ended, isHung }
   }
 
-  /** Runs code of the product as a process. */
+  /** Runs product code as a process. */
   act(work: () => Promise<void>): Promise<Ended> {
     return this.machine.startWork(['act'], work).ended
   }
@@ -76,7 +76,7 @@ export class MachineLab {
     else writeFileSync(path, bytes, { mode: 0o600 })
   }
 
-  /** As `run`, for what must succeed: preparations. */
+  /** Like `run`, but throws if the command fails. For preparations. */
   async do(...argv: string[]): Promise<string> {
     const { status, stdout, stderr } = await this.run(argv)
     if (status !== 0) throw new Error(`substrat ${argv.join(' ')} exited ${status}: ${stderr}`)

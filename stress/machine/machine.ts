@@ -1,9 +1,9 @@
 /**
- * A machine for crashes: processes of the real CLI on one home, all within this process, so that thousands of deaths take
- * seconds. A power cut is the death of all of them, and a new start of the kernel.
+ * A machine for crashes. Processes of the real CLI run on one home within this process, so thousands of kills take
+ * seconds. A power cut kills all of them and restarts the kernel.
  *
- * What it cannot show: what happens between two system calls of one step, and programs that are no code of ours. The kill
- * sweep has real processes for that.
+ * It does not cover interleavings between two system calls of one step, or external programs. The kill sweep runs real
+ * processes for that.
  */
 import { dirname, join } from 'node:path'
 import { clock } from '../../src/clock.js'
@@ -16,20 +16,20 @@ import { type Ended, LabProcess, type OnStep } from './process.js'
 export class Machine {
   private readonly processes = new Set<LabProcess>()
 
-  /** One at a time: the home stands in the environment, which all share. */
+  /** One machine at a time: the home is in the environment, which all share. */
   constructor(readonly home: string) {
     install()
     process.env.SUBSTRAT_HOME = home
-    // Whoever runs a lab may have installed plugins, of which `doctor` would speak.
+    // The user of the lab may have installed plugins, which `doctor` would report.
     process.env.SUBSTRAT_DATA_DIR = join(dirname(home), 'user', 'data')
   }
 
-  /** Starts `substrat ARGV`. `onStep` is asked before each step on the disk. */
+  /** Starts `substrat ARGV`, and calls `onStep` before each disk step. */
   start(argv: string[], onStep?: OnStep): LabProcess {
     return this.startWork(argv, () => runCommand(argv), onStep)
   }
 
-  /** Starts code of the product as a process. `name`: as it is shown. */
+  /** Starts product code as a process. `name` is shown as its command. */
   startWork(name: string[], work: () => Promise<void>, onStep: OnStep = () => undefined): LabProcess {
     const started = new LabProcess(name, clock.now(), onStep, closeDescriptor)
     this.processes.add(started)
@@ -41,7 +41,7 @@ export class Machine {
     return this.start(argv, onStep).ended
   }
 
-  /** All processes are dead, and the kernel that comes up is another one. What the disk keeps is for the caller to say. */
+  /** Kills all processes and changes the boot id. The caller decides what the disk keeps. */
   powerCut(): void {
     for (const process of this.processes) process.kill()
     ownIdentity().kernel_boot_id = randomUuid()

@@ -1,6 +1,6 @@
 /**
- * What a process has to itself, given to each process of the machine: descriptors, output, exit status, signal handlers.
- * Installed once in a process of ours, for good: a lab is nothing that product code runs beside.
+ * Gives each process of the machine its own descriptors, output, exit status and signal handlers. The patches are
+ * installed once per real process, and stay: run no product code next to a lab.
  */
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { clock } from '../../src/clock.js'
@@ -30,18 +30,18 @@ export function install(): void {
   syncBuiltinESMExports()
 }
 
-/** Of a process that is gone, without asking it. */
+/** Closes the descriptor of a dead process, without its cooperation. */
 export function closeDescriptor(fd: number): void {
   closeSync(fd)
 }
 
-/** Where nothing is ever lost but what a process had not written, syncing takes time and changes nothing. */
+/** For labs without power cuts, where syncing takes time and changes nothing. */
 export function withoutBarriers(): void {
   fs.fsyncSync = fs.fdatasyncSync = () => undefined
   syncBuiltinESMExports()
 }
 
-/** The kernel tells of changes when it likes; who watches has to look for himself from time to time, too. */
+/** The kernel reports changes at any time, so every watcher must also poll. */
 export function withoutWatches(): void {
   fs.watch = (() => {
     throw new Error('nothing is watched here')
@@ -49,14 +49,14 @@ export function withoutWatches(): void {
   syncBuiltinESMExports()
 }
 
-/** What is on the disk after a power cut is for a model to say: the real one need not be waited for. */
+/** A model decides what the disk holds after a power cut, so real syncs are not needed. */
 export function withoutSyncs(): void {
   fs.fsyncSync = () => undefined
   fs.fdatasyncSync = () => undefined
   syncBuiltinESMExports()
 }
 
-/** Ids, secrets and names of temporary files by this generator of numbers from 0 to 1. */
+/** Ids, secrets and temporary names come from this generator of numbers from 0 to 1. */
 export function randomBy(generator: () => number): void {
   random.bytes = (size) => Buffer.from(Array.from({ length: size }, () => Math.floor(generator() * 256)))
   Math.random = generator
@@ -72,7 +72,7 @@ function patchDescriptors(): void {
   }) as typeof fs.openSync
   fs.closeSync = (fd) => {
     const owner = running.getStore()
-    // Its number may be another's by now.
+    // The number may belong to another process by now.
     if (owner?.isAlive === false) return
     owner?.descriptors.delete(fd)
     closeSync(fd)
@@ -94,7 +94,7 @@ function patchOutput(): void {
   }
 }
 
-/** The processes of the machine are no processes of the kernel: whoever lists those finds none that are anybody's here. */
+/** The kernel does not know the processes of the machine. A search of the process list finds none of them. */
 function patchProcesses(): void {
   const { readdirSync } = fs
   fs.readdirSync = ((path: string, ...rest: []) =>
@@ -103,14 +103,17 @@ function patchProcesses(): void {
       : readdirSync(path, ...rest)) as typeof readdirSync
 }
 
-/** Between its two looks doctor lets others finish a step; here they have, or never will. */
+/**
+ * Between its two checks doctor pauses, so that other processes can finish a step. Here they have finished, or never
+ * will.
+ */
 function patchPauses(): void {
   const { setTimeout: set } = globalThis
   globalThis.setTimeout = ((act: () => void, ms: number, ...rest: []) =>
     set(act, running.getStore()?.argv[0] === 'doctor' ? 0 : ms, ...rest)) as typeof set
 }
 
-/** As Node has it, a promise that fails for nobody is the end of its process; that of a dead one is nothing. */
+/** As in Node, an unhandled rejection ends the process. The rejection of a dead process is ignored. */
 function ofNobody(error: unknown): void {
   if (error instanceof Killed) return
   const owner = running.getStore()
@@ -118,7 +121,7 @@ function ofNobody(error: unknown): void {
   owner.crash(error)
 }
 
-/** Node lets nobody redefine the exit status of its own object: another one stands before it. */
+/** Node's own exitCode property cannot be redefined, so another object takes its place. */
 function patchProcess(): void {
   const own = process
   const perProcess = (name: string | symbol, owner: LabProcess): unknown => {

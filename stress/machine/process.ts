@@ -1,16 +1,16 @@
 /**
- * A process of the machine: one command of the real CLI, run within this process of ours, that can be killed at any of its
- * steps on the disk. What it prints and its exit status are kept apart from everybody else's.
+ * A process of the machine: one command of the real CLI, run within this real process, that can be killed at any disk
+ * step. Its output and exit status are separate from those of the others.
  *
- * Invariants: once killed it touches nothing: not the disk, not its descriptors, not its output; none of its timers
- * fires. Its locks are free at once, because its descriptors are closed.
+ * Invariants: a killed process touches nothing: neither the disk nor its descriptors nor its output, and none of its
+ * timers fires. Its locks are free at once, because its descriptors are closed.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Operation } from '../../src/host/disk/operation.js'
 
 export type ExitStatus = number | 'killed'
 
-/** What a step does instead of being done: nothing, an error, a shortened write, or the death of the process. */
+/** The fault at a step: none, an error, a short write, or the death of the process. */
 export type Fault = { kill: true } | { errno: string } | { writtenBytesMax: number } | undefined
 
 export interface Ended {
@@ -23,7 +23,7 @@ export type SignalListener = (name: string) => void
 
 export type OnStep = (operation: Operation, process: LabProcess) => Fault
 
-/** Thrown through the code of a killed process; nothing that it does on its way counts. */
+/** Thrown through the code of a killed process. Nothing that the code does meanwhile counts. */
 export class Killed extends Error {}
 
 export const running = new AsyncLocalStorage<LabProcess>()
@@ -35,7 +35,7 @@ export class LabProcess {
   isAlive = true
   readonly beganAt: number
   readonly descriptors = new Set<number>()
-  /** Steps that it has taken, the one that it was killed before among them. */
+  /** The number of steps taken, including the one at which it was killed. */
   steps = 0
   readonly ended: Promise<Ended>
   private readonly onSignal = new Map<string, Set<SignalListener>>()
@@ -63,13 +63,13 @@ export class LabProcess {
     return this
   }
 
-  /** By an error that nobody caught. */
+  /** Ends the process by an uncaught error. */
   crash(error: unknown): void {
     this.stderr += `${error instanceof Error ? error.stack : String(error)}\n`
     this.exit(this.exitCode ?? 1)
   }
 
-  /** The fault hook's word on a step of this process. */
+  /** The fault for a step of this process, as its hook decides. */
   step(operation: Operation): { writtenBytesMax: number } | undefined {
     if (!this.isAlive) throw new Killed()
     this.steps += 1
@@ -81,12 +81,12 @@ export class LabProcess {
     throw new Killed()
   }
 
-  /** As kill -9: whatever it was about to do is not done. */
+  /** Like kill -9: the pending step does not happen. */
   kill(): void {
     this.leave('killed')
   }
 
-  /** True where the process listens, as Node would have it. */
+  /** Returns true if the process has a handler, as in Node. */
   signal(name: NodeJS.Signals): boolean {
     const listeners = [...(this.onSignal.get(name) ?? [])]
     if (listeners.length === 0) this.kill()

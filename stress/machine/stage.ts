@@ -1,25 +1,25 @@
-/** A scenario under processes of the machine. */
+/** Runs a scenario with processes of the machine. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Answer, LabName, Stage, Step } from '../scenarios/stage.js'
 import type { Machine } from './machine.js'
 import type { Ended, OnStep } from './process.js'
 
-/** What is beneath: a machine with a home. */
+/** The machine beneath, with a home. */
 export interface Place {
   readonly root: string
   readonly home: string
   readonly workspace: string
   readonly machine: Machine
   run(argv: string[], onStep?: OnStep): Promise<Ended>
-  /** Runs code of the product as a process. */
+  /** Runs product code as a process. */
   act(work: () => Promise<void>): Promise<Ended>
   put(path: string, bytes: Buffer | undefined): void
 }
 
 type MachineLabName = Exclude<LabName, 'kill'>
 
-/** Of a power cut only one run of the command is recorded; after that the models answer at once. */
+/** The power-cut lab records one run of the command, so a long delay is affordable. Later runs answer at once. */
 const THINKING_MS: Record<MachineLabName, number> = { powercut: 5000, faults: 1000 }
 
 export class MachineStage implements Stage {

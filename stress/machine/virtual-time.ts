@@ -1,9 +1,9 @@
 /**
- * Time within the machine: the clocks and the timers of its processes, all of them by one generator
- * of numbers. Time passes where a process takes a step on the disk, and when nobody can do anything before a timer is due.
+ * Time within the machine: the clocks and timers of its processes, driven by one random generator. Time passes at each
+ * disk step, and jumps ahead when no process can continue before a timer is due.
  *
- * Invariants: a timer belongs to the process that set it, and never fires once that is gone. Of what is due at the same
- * time the generator chooses. What is no process of the machine has the real time.
+ * Invariants: a timer belongs to the process that set it, and does not fire after that process ends. The generator
+ * chooses among timers due at the same time. Code outside the machine uses real time.
  */
 import { AsyncResource } from 'node:async_hooks'
 import { createRequire, syncBuiltinESMExports } from 'node:module'
@@ -22,15 +22,15 @@ const real = {
   monotonic: clock.monotonic,
 }
 
-/** Half a millisecond of chance, so that timers of the same length do not always fire in the order of their setting. */
+/** Up to half a millisecond of jitter, so that timers of equal length do not always fire in the order they were set. */
 const JITTER_MS = 0.5
-/** A step on the disk. */
+/** The duration of a disk step. */
 const STEP_MS_MAX = 0.2
 
-/** Nobody can go on: no process has a timer, and none has ended. */
+/** No process can continue: none has a timer, and none has ended. */
 class Stuck extends Error {}
 
-/** What `setTimeout` gives: Node's callers call these methods on it. */
+/** The result of `setTimeout`, with the methods that Node's callers use. */
 class Timer {
   dueAt = 0
   constructor(
@@ -58,7 +58,7 @@ export class VirtualTime {
   private jumpedMs = 0
   private readonly timers = new Set<Timer>()
 
-  /** From now on it is the time of the machine. */
+  /** From the constructor on, this is the time of the machine. */
   constructor(
     private readonly random: () => number,
     private readonly epoch: number,
@@ -67,7 +67,7 @@ export class VirtualTime {
     current = this
   }
 
-  /** Milliseconds since the epoch, as a person's clock shows them. */
+  /** Milliseconds since the epoch, by the user's clock. */
   get now(): number {
     return Math.floor(this.epoch + this.sinceStartMs + this.jumpedMs)
   }
@@ -76,17 +76,17 @@ export class VirtualTime {
     return this.sinceStartMs
   }
 
-  /** Somebody sets the clock: forward, or back. */
+  /** Sets the clock forward or back. */
   jump(ms: number): void {
     this.jumpedMs += ms
   }
 
-  /** Called at each step on the disk. */
+  /** Called at each disk step. */
   pass(): void {
     this.sinceStartMs += this.random() * STEP_MS_MAX
   }
 
-  /** Lets the processes work until the promise has settled. Throws Stuck, and where `maxMs` have passed. */
+  /** Runs the processes until the promise settles. Throws Stuck if none can continue, or after `maxMs`. */
   async until<T>(promise: Promise<T>, maxMs: number): Promise<T> {
     const end = this.sinceStartMs + maxMs
     let isSettled = false
@@ -104,7 +104,7 @@ export class VirtualTime {
     }
   }
 
-  /** What the lab does at a time. The result calls it off. */
+  /** Schedules an action of the lab. The returned function cancels it. */
   after(ms: number, then: () => void): () => void {
     const timer = this.set(then, ms, null, null)
     return () => this.clear(timer)
@@ -142,7 +142,7 @@ export class VirtualTime {
   }
 }
 
-/** When all that can be done without a timer is done. */
+/** Resolves when nothing can run without a timer. */
 async function drained(): Promise<void> {
   for (let round = 0; round < 2; round++) await new Promise((resolve) => real.setImmediate(resolve))
 }
@@ -176,7 +176,7 @@ function install(): void {
   patchFileTimes()
 }
 
-/** A file is as old as the machine's clock says: leftovers are judged by that. */
+/** Files get the machine's time, since leftovers are judged by their age. */
 function patchFileTimes(): void {
   const { openSync, writeSync, futimesSync } = fs
   const stamp = (fd: number): void => {

@@ -1,12 +1,12 @@
 /**
- * What each signal is expected to do: to substrat, and to a program that leaves signals as they are.
+ * The expected effect of each signal on substrat, and on a program with default handlers.
  *
- * Signals that stop a process (STOP, TSTP, TTIN, TTOU) end nothing: a turn goes on when CONT comes, and the lab of the
- * real programs stops some. 32 and 33 belong to the C library, and `kill -l` does not list them.
+ * Signals that stop a process (STOP, TSTP, TTIN, TTOU) end no turn: the turn continues after CONT. The lab of the real
+ * programs covers some of them. Signals 32 and 33 belong to the C library, and `kill -l` does not list them.
  */
 import { constants } from 'node:os'
 
-/** `asks`: the turn may finish within the grace period. `none`: it has no effect. `stops`: until CONT. */
+/** `asks`: the turn may finish within the grace period. `none`: no effect. `stops`: until CONT. */
 type Effect = 'asks' | 'dies' | 'none' | 'stops'
 
 export interface SignalEffects {
@@ -19,12 +19,12 @@ export interface SignalEffects {
 const ASKS = ['SIGHUP', 'SIGINT', 'SIGTERM']
 const STOPS = ['SIGSTOP', 'SIGTSTP', 'SIGTTIN', 'SIGTTOU']
 const HARMLESS = ['SIGCHLD', 'SIGCONT', 'SIGURG', 'SIGWINCH']
-/** Node ignores PIPE and XFSZ; substrat has a listener for USR1, which would open the inspector. */
+/** Node ignores PIPE and XFSZ. substrat handles USR1, which would open Node's inspector. */
 const IGNORED_BY_NODE = ['SIGPIPE', 'SIGXFSZ', 'SIGUSR1']
 const NAMED_MAX = 31
 const [REAL_TIME_MIN, REAL_TIME_MAX] = [34, 64]
 
-/** Of all signals of `kill -l`, in the order of their numbers. */
+/** All signals of `kill -l`, by number. */
 export function signalEffects(): SignalEffects[] {
   const names = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
   const named = Array.from({ length: NAMED_MAX }, (_, index) => index + 1).map((number) => {
@@ -33,7 +33,7 @@ export function signalEffects(): SignalEffects[] {
   })
   const realTime = Array.from({ length: REAL_TIME_MAX - REAL_TIME_MIN + 1 }, (_, index) => {
     const number = REAL_TIME_MIN + index
-    // The gate has them ignored.
+    // The start barrier ignores them.
     return { number, name: `signal ${number}`, substrat: 'dies' as const, program: 'none' as const }
   })
   return [...named, ...realTime]

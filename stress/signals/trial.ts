@@ -1,7 +1,9 @@
 /**
- * One signal in the middle of a turn: of `exec`, whose program is the turn, or of a model (`scripted`) in a tool. It goes
- * to substrat alone, to the program alone, or to all processes of the turn, the watcher of the leash too. Then the turn
- * is continued as its user would, and judged: the exit statuses, one reply, the work done once or told, nothing left.
+ * Sends one signal in the middle of a turn. The turn is an `exec` program, or a model (`scripted`) in a tool call. The
+ * target is substrat alone, the program alone, or all processes of the turn, including the watcher of the leash.
+ *
+ * Then the trial continues the turn as its user would and checks: exit statuses, one reply, work done once or reported,
+ * no processes left.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { processesWith, watchersOf } from '../../test/support/processes.js'
@@ -18,7 +20,7 @@ export interface Case {
   turn: (typeof TURNS)[number]
 }
 
-/** How the struck command has to end: it goes on to its end, leaves an interruption, or is dead. */
+/** How the struck command must end: completed, interrupted, or dead. */
 export type Expected = 'completed' | 'program_killed' | 'shutdown' | 'dead'
 
 export interface Judged extends Case {
@@ -29,7 +31,7 @@ export interface Judged extends Case {
 
 const KEY = ['--key', 'k']
 const LEFT_MS_MAX = 15_000
-/** Node reports death by a real-time signal as exit 0, a shell does not. */
+/** Node reports death by a real-time signal as exit 0; a shell reports it correctly. */
 const UNDER_SHELL = ['/bin/sh', '-c', '"$@"; exit $?', 'sh']
 
 export function expectedOf({ signal, target, turn }: Case): Expected {
@@ -107,20 +109,20 @@ class Trial {
   private strike(substrat: number, program: number): void {
     const { target, signal } = this.it
     const all = [substrat, ...processesWith(`SUBSTRAT_AGENT=${this.id}`), ...watchersOf(program)]
-    // Half of them reach substrat last.
+    // For half of the signals substrat is the last target.
     if (signal.number % 2 === 0) all.reverse()
     const pids = { substrat: [substrat], program: [program], all }[target]
     for (const pid of pids) {
       try {
         process.kill(pid, signal.number)
       } catch (error) {
-        // A child of the program's that had its time.
+        // A child of the program that has ended by itself.
         if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
       }
     }
   }
 
-  /** A signal that asks is heard before the program may end: else it would find no turn. */
+  /** substrat must have seen the signal before the program may end. Otherwise the turn would already be over. */
   private async release({ stderr }: { stderr: NodeJS.ReadableStream | null }): Promise<void> {
     if (this.it.signal.substrat === 'asks' && this.it.target !== 'program') {
       let said = ''
@@ -132,7 +134,7 @@ class Trial {
     if (this.expected !== 'dead') writeFileSync(this.file('go'), '')
   }
 
-  /** `recover --all`; in a tool whose outcome nobody knows it leaves the decision to a person, each time. */
+  /** Runs `recover --all`. If a tool's outcome is unknown, recovery leaves the decision to the operator each time. */
   private async goOn(): Promise<void> {
     const isUnknown = this.expected === 'dead' && this.it.turn === 'tool'
     for (let time = 0; time < (isUnknown ? 2 : 1); time++)
@@ -145,7 +147,7 @@ class Trial {
       const { code, stdout } = await this.command('send', 'a', 'go', ...KEY)
       this.holds(code === 0 && stdout === 'whole\n', `${what} has the whole reply: ${code} ${stdout}`)
     }
-    // A recovery prompt is a message too, with other words.
+    // A recovery prompt is a message too, with different text.
     for (const [kind, text] of [
       ['message.user', 'go'],
       ['message.agent', 'whole'],

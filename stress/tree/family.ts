@@ -1,12 +1,12 @@
-/** The tree that is to come to be, and what each agent of it will say and do. Follows from the seed alone. */
+/** The tree to be built, and the words and actions of each of its agents. The seed decides all of it. */
 import type { ScriptedEntry, ScriptedTool } from '../turns/agent.js'
 import type { Random } from './random.js'
 
 export interface Shape {
   roots: number
-  /** Below each root. */
+  /** The number of agents below each root. */
   middles: number
-  /** Below each of those. */
+  /** The number of agents below each of those. */
   leaves: number
 }
 
@@ -15,23 +15,23 @@ export interface PlannedAgent {
   name: string
   parent: string | null
   level: 0 | 1 | 2
-  /** Who makes it: a person, its parent by `spawn_agent`, or its parent by the CLI in a shell. */
+  /** The creator of the agent: the operator, its parent by `spawn_agent`, or its parent by the CLI in a shell. */
   bornBy: 'operator' | 'tool' | 'shell'
-  /** It is terminated before the end. */
+  /** Whether it is terminated before the end. */
   isDoomed: boolean
   entries: ScriptedEntry[]
 }
 
 export interface FamilyOptions {
   shape: Shape
-  /** Entries of each agent's scenario. */
+  /** The number of entries in each agent's scenario. */
   entries: number
   scenarioOf(path: string): string
-  /** The CLI as a shell starts it. */
+  /** The command line that starts the CLI in a shell. */
   cli: string
 }
 
-/** Roots, then those below them, then leaves. */
+/** Roots first, then the agents below them, then leaves. */
 export function planFamily(random: Random, options: FamilyOptions): PlannedAgent[] {
   const family = members(random, options.shape)
   for (const agent of family) agent.entries = entriesOf(random, family, agent, options)
@@ -42,7 +42,7 @@ export function childrenOf(family: PlannedAgent[], { path }: PlannedAgent): Plan
   return family.filter(({ parent }) => parent === path)
 }
 
-/** Whom it may write to: one hop up, down or to the side. */
+/** The agents that it may write to: one hop up, down or sideways. */
 export function relativesOf(family: PlannedAgent[], agent: PlannedAgent): PlannedAgent[] {
   return family.filter(
     ({ path, parent }) =>
@@ -121,7 +121,7 @@ function entriesOf(
           ? {}
           : { tools: [{ name: 'broadcast', input: { content: text(0), kind: random.pick(KINDS) } }] }
       case 'wait': {
-        // Downwards it is answered; the other ways a ring may be closed, which is refused.
+        // A wait downwards is answered. A wait in another direction may close a ring, which is refused.
         const to = children.length > 0 && random.chance(0.8) ? random.pick(children) : random.pick(kin)
         return { tools: [{ name: 'send_message', input: { to: to.path, content: text(0), wait: true } }] }
       }
@@ -142,7 +142,7 @@ function entriesOf(
 
 const KINDS = ['notification', 'request']
 
-/** The entries by which a parent makes a child: its first ones. */
+/** The entries that make a parent spawn a child: its first ones. */
 function birthOf(child: PlannedAgent, { scenarioOf, cli }: FamilyOptions): ScriptedEntry[] {
   const { bornBy, name, path } = child
   const scenario = scenarioOf(path)
@@ -157,7 +157,7 @@ function shell(command: string): ScriptedTool {
   return { name: 'shell', input: { command } }
 }
 
-/** As a model would name it, where that is not ambiguous. */
+/** The name that a model would use, if it is not ambiguous. */
 function wordFor(from: PlannedAgent, to: PlannedAgent): string {
   return to.path === from.parent ? 'parent' : to.parent === from.path ? to.name : to.path
 }

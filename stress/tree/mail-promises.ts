@@ -1,4 +1,4 @@
-/** What must hold of messages: delivered once, answered once, in the order of their sender. */
+/** Promises about messages: delivered once, answered once, in the order of their sender. */
 import { OPERATOR } from '../../src/format.js'
 import type { Broken, Home } from './home.js'
 import { type Arrival, grouped, type Seen } from './seen.js'
@@ -30,7 +30,7 @@ export function* deliveredOnce({ seen, sent }: Home, count: (what: string) => vo
   }
 }
 
-/** The error to its sender has its words. A sender that is terminated itself can be told nothing. */
+/** The error to the sender quotes the message. No error can reach a terminated sender. */
 function wasReturned(seen: Seen, { content, from, to }: Sent): boolean {
   if (seen.byId(to)?.state.state !== 'terminated') return false
   if (seen.byId(from)?.state.state === 'terminated') return true
@@ -68,7 +68,7 @@ export function* answeredOnce({ seen }: Home, count: (what: string) => void): Br
       yield `a response answers a request: ${JSON.stringify(content)}`
 }
 
-/** By run, how it ended at last, and with what reply: a run that was interrupted is continued by another. */
+/** The final status and reply of each run. Another run continues an interrupted one. */
 function endsOfRuns({ agents }: Seen): Map<string, { status: string; reply: string | null }> {
   const ends = new Map<string, { status: string; reply: string | null }>()
   for (const { records, text } of agents) {
@@ -88,7 +88,10 @@ function endsOfRuns({ agents }: Seen): Map<string, { status: string; reply: stri
   return ends
 }
 
-/** `send` in the shell of a tool prints the reply, and takes it. Where the shell was killed with it nobody has it. */
+/**
+ * `send` in the shell of a tool prints the reply and removes it from the inbox. If that shell was killed as well, the
+ * reply is lost with it.
+ */
 function wasTakenByShell(seen: Seen, { content, from }: Arrival): boolean {
   const asker = seen.byId(from)
   if (asker === undefined) return false
@@ -98,7 +101,10 @@ function wasTakenByShell(seen: Seen, { content, from }: Arrival): boolean {
   )
 }
 
-/** Of one sender to one recipient: what was told to be sent before another was begun comes before it. */
+/**
+ * For messages from one sender to one recipient: if the first send was acknowledged before the second began, the first
+ * message arrives first.
+ */
 export function* firstInFirstOut({ seen, sent }: Home): Broken {
   const seqs = new Map(seen.messages.map(({ content, to, seq }) => [`${content} -> ${to}`, seq]))
   const inLine = sent.filter(

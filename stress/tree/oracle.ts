@@ -1,6 +1,6 @@
 /**
- * What must hold of a home when all is said and done, whatever was killed when. Each check yields the sentences that are
- * broken.
+ * What must hold of a home at the end, whatever was killed and when. Each check yields the violated promises as
+ * sentences.
  */
 import { isInterrupted } from '../../src/session/status.js'
 import { processesWith } from '../../test/support/processes.js'
@@ -37,7 +37,7 @@ export function judge(home: Home): Verdict {
   return { violations, counts }
 }
 
-/** A killed neighbour makes no command fail unexpectedly, or find damage. */
+/** A kill of another process must not make a command fail unexpectedly, or find damage. */
 const UNEXPECTED = [1, 2, 8, 10, 11, 15]
 
 function* exitsAreOfTheContract({ ledger }: Home): Broken {
@@ -54,12 +54,12 @@ function* nothingIsOwed({ home, seen }: Home): Broken {
     yield `no process of a killed turn is left: ${pid}`
   for (const { state, pending } of seen.owed())
     yield `nothing is owed at the end: ${state.path} has ${pending.length} messages, owes ${state.owes.length}, run ${state.run?.status}`
-  // A temp of a killed sender holds the marker until it is swept, after ten minutes.
+  // A killed sender's temp file keeps the agent marked until it is swept, after ten minutes.
   for (const id of seen.store.markedIds())
     if (!seen.store.mail.holdsAny(id)) yield `no marker is left where nothing is owed: ${id}`
 }
 
-/** Turns that only a person goes on with: tried too often by themselves. */
+/** Turns that failed too often by themselves. Only the operator continues them. */
 export function leftToPerson(seen: Seen): string[] {
   return seen.agents
     .filter(({ state }) => isInterrupted(state) && state.recovery.barren_attempts >= 2)

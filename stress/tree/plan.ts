@@ -1,15 +1,15 @@
-/** What is done to a home, from a seed: the agents, and the commands of the shells in their order. */
+/** The agents and the ordered commands of the shells, from a seed. */
 import { childrenOf, type PlannedAgent, planFamily, relativesOf, type Shape } from './family.js'
 import type { Random } from './random.js'
 
-/** A message that a command of the plan brings. Its content is nobody else's. */
+/** A message that a command of the plan sends. Its content is unique. */
 interface Post {
   content: string
   to: string
-  /** A path; `operator` for the person. */
+  /** A path, or `operator`. */
   from: string
   kind: 'request' | 'notification'
-  /** Straight into the log, not through the inbox. */
+  /** Goes straight into the log, not through the inbox. */
   isDirect: boolean
   isDelayed: boolean
   /** The rules of the tree refuse it. */
@@ -19,18 +19,18 @@ interface Post {
 export interface Operation {
   verb: 'spawn' | 'send' | 'queue' | 'from' | 'terminate' | 'deliver' | 'recover' | 'resume' | 'wait'
   argv: string[]
-  /** Whether it is done again where it was killed: it is the same, however often. */
+  /** Whether to repeat it after a kill. It is idempotent. */
   isRepeated: boolean
-  /** Killed after this share of the time that such a command takes, where kills are still wanted; null for never. */
+  /** The share of the command's usual duration after which to kill it, if kills are still wanted; null for never. */
   killAt: number | null
   post?: Post
-  /** The agent that it makes. */
+  /** The agent that it creates. */
   path?: string
 }
 
 export interface PlanOptions {
   shape: Shape
-  /** Requests and notifications, all together. */
+  /** The number of requests and notifications in total. */
   messages: number
   scenarioOf(path: string): string
   cli: string
@@ -38,19 +38,19 @@ export interface PlanOptions {
 
 export interface Plan {
   family: PlannedAgent[]
-  /** Roots and the level below. */
+  /** Spawns of the roots and of the level below. */
   first: Operation[]
-  /** Leaves, messages and ends of leaves, mixed. */
+  /** Spawns of leaves, messages and terminations of leaves, mixed. */
   afterwards: Operation[]
 }
 
-/** Of all messages; the rest is sent by the agents. */
+/** The share of all messages that commands send. The agents send the rest. */
 const POSTED_SHARE = 0.36
 
 export function makePlan(random: Random, options: PlanOptions): Plan {
   const { shape, messages } = options
   const agents = shape.roots * (1 + shape.middles * (1 + shape.leaves))
-  // Of which about every second one sends something.
+  // About every second entry sends a message.
   const entries = Math.ceil((1.15 * messages) / agents)
   const family = planFamily(random, { ...options, shape, entries })
   const born = family.filter(({ bornBy }) => bornBy === 'operator')
@@ -66,7 +66,7 @@ export function makePlan(random: Random, options: PlanOptions): Plan {
   }
 }
 
-/** Messages beyond the plan, where that brought fewer than were wanted. */
+/** More messages, if the plan sent fewer than wanted. */
 export function morePosts(random: Random, family: PlannedAgent[], from: number, count: number): Operation[] {
   const living = family.filter(({ isDoomed }) => !isDoomed)
   return Array.from({ length: count }, (_, index) =>
@@ -85,7 +85,7 @@ export function spawnOf(
   return { verb: 'spawn', argv, isRepeated: true, killAt: killTime(random), path }
 }
 
-/** The leaves come early and go late; messages to those that are not there yet, or no more, are refused. */
+/** Leaves are spawned early and terminated late. Messages to leaves that do not exist are refused. */
 function mixed(random: Random, spawns: Operation[], posts: Operation[], born: PlannedAgent[]): Operation[] {
   const ends = born
     .filter(({ isDoomed }) => isDoomed)
@@ -168,7 +168,7 @@ function fromOf(
   return { verb: 'from', argv, isRepeated: false, killAt: killTime(random), post }
 }
 
-/** Two that may not write to one another: a grandchild and its root, two roots, one and itself. */
+/** Two agents that may not write to each other: a grandchild and its root, two roots, or an agent and itself. */
 function strangers(random: Random, family: PlannedAgent[]): [PlannedAgent, PlannedAgent] {
   const from = random.pick(family)
   const near = [from, ...relativesOf(family, from)]
@@ -193,7 +193,7 @@ function plain(to: PlannedAgent, content: string): Post {
   }
 }
 
-/** What somebody else does meanwhile, again and again: cron, and a script that waits. */
+/** A repeated background command: cron, or a script that waits. */
 export function meanwhile(random: Random, family: PlannedAgent[]): Operation {
   const verb = random.weighted({ deliver: 60, recover: 25, wait: 15 })
   const argv = {

@@ -1,8 +1,8 @@
-/** Chance that is the same for the same seed (mulberry32). */
+/** Pseudo-random numbers from a seed (mulberry32). */
 export class Random {
   constructor(private state: number) {}
 
-  /** From 0 up to, but not, 1. */
+  /** At least 0, and less than 1. */
   next(): number {
     this.state = (this.state + 0x6d2b79f5) | 0
     let mixed = Math.imul(this.state ^ (this.state >>> 15), 1 | this.state)
@@ -26,7 +26,7 @@ export class Random {
     return items[this.below(items.length)] as T
   }
 
-  /** One of the words, each as often as its weight says. */
+  /** Picks one of the words by weight. */
   weighted<K extends string>(weights: Record<K, number>): K {
     const entries = Object.entries(weights) as [K, number][]
     let left = this.next() * entries.reduce((sum, [, weight]) => sum + weight, 0)

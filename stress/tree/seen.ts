@@ -7,7 +7,7 @@ import { isInterrupted } from '../../src/session/status.js'
 import { FileStore } from '../../src/storage/store.js'
 import { type AgentSeen, HomeView } from '../support/home-view.js'
 
-/** A message where it arrived: in a log, or for the operator, who has none, in the inbox. */
+/** A message at its destination: in a log, or in the inbox of the operator, who has no log. */
 export interface Arrival {
   message_id: string
   from: string
@@ -15,7 +15,7 @@ export interface Arrival {
   kind: 'request' | 'response' | 'notification' | 'error'
   reply_to: string | null
   content: string
-  /** In the log. */
+  /** The sequence number in the log. */
   seq: number
   run_id: string
   isDirect: boolean
@@ -41,7 +41,7 @@ export class Seen {
     return new Seen(store, HomeView.read(home).agents)
   }
 
-  /** All that ever had the path. */
+  /** All agents that ever had the path. */
   at(path: string): AgentSeen[] {
     return this.byPath.get(path) ?? []
   }
@@ -63,7 +63,7 @@ export class Seen {
     return this.arrivals.filter(({ kind }) => kind === 'request' || kind === 'notification')
   }
 
-  /** Agents with something to do that nobody has done yet. */
+  /** Agents that still have work to do. */
   owed(): AgentSeen[] {
     return this.agents.filter(
       ({ state, pending }) =>

@@ -1,22 +1,22 @@
-/** What was sent, by commands and by the tools of agents, and what its sender was told. */
+/** The messages sent by commands and by agents' tools, and the outcome that each sender saw. */
 import { OPERATOR } from '../../src/format.js'
 import type { AgentSeen } from '../support/home-view.js'
 import type { Seen } from './seen.js'
 import type { Entry } from './storm.js'
 
 export interface Sent {
-  /** The same for a message and for nothing else; of a broadcast one for all. */
+  /** Unique to the message. A broadcast has one content for all its copies. */
   content: string
-  /** Ids, or `operator`. */
+  /** Agent ids, or `operator`. */
   from: string
   to: string
-  /** `unknown`: whoever sent it was killed, and knows nothing. */
+  /** `unknown`: the sender was killed before it saw an outcome. */
   fate: 'acknowledged' | 'refused' | 'unknown'
-  /** Clock times between which it was sent; and, of a tool, the seqs of its call and its result. */
+  /** The clock times between which it was sent. A tool also has the seqs of its call and its result. */
   begun: number
   ended: number
   seqs: [number, number] | null
-  /** Its place in the line is its own: straight into the log, or not before a time. */
+  /** The order does not apply to it: it went straight into the log, or was scheduled. */
   isOutOfLine: boolean
 }
 
@@ -27,7 +27,7 @@ export function allSent(seen: Seen, ledger: Entry[]): Sent[] {
   ]
 }
 
-/** Told so by the exit status, or by the id of a message that the command stored. */
+/** Acknowledged by the exit status, or by the printed id of a stored message. */
 const NAMED = /as message [0-9a-f-]{36}/
 /** Nothing is stored: no such agent, busy, refused. */
 const REFUSED = [3, 4, 13]
@@ -107,7 +107,7 @@ function sentBy(seen: Seen, agent: AgentSeen, call: Call): Sent[] {
   }
 }
 
-/** An error may have come when the call was made again, after a crash behind its sending. */
+/** The error may belong to a repeated call, after a crash that followed the sending. */
 function fateOf({ result }: Call): Sent['fate'] {
   return result !== null && !result.isError ? 'acknowledged' : 'unknown'
 }
@@ -134,7 +134,7 @@ function sent(
   }
 }
 
-/** As the scenarios name others: see `family`. */
+/** The path for a name that a scenario uses: see `family`. */
 function pathOf({ state }: AgentSeen, word: string): string {
   const parent = state.path.split('/').slice(0, -1).join('/')
   if (word === 'parent') return parent === '' ? OPERATOR : parent

@@ -1,9 +1,9 @@
 /**
- * Many commands on one home at once, some of them killed with their process group. What each was told is kept: it is
- * what the home is held to afterwards.
+ * Runs many commands on one home at once, and kills some of them with their process groups. Their results are recorded,
+ * and the home is judged by them.
  *
- * The plan follows from the seed: commands, their order in the queue, which are to be killed and after how long. What a
- * kill meets, which shell is quicker and what agents do meanwhile does not: those are real processes.
+ * The seed decides the commands, their order in the queue, and which are killed after what time. The step that a kill
+ * hits, the order of the shells and the agents' work in between depend on real processes.
  */
 import { median } from '../bench/measure.js'
 import type { Ended, Lab, Started } from '../support/lab.js'
@@ -11,43 +11,43 @@ import type { PlannedAgent } from './family.js'
 import { meanwhile, type Operation } from './plan.js'
 import type { Random } from './random.js'
 
-/** An operation, and what those who gave the command know of it. */
+/** An operation, and what its caller knows of it. */
 export interface Entry {
   operation: Operation
-  /** Clock times: before its first attempt, after its last. */
+  /** Clock times before the first attempt and after the last. */
   begun: number
   ended: number
-  /** Of the last attempt. */
+  /** The result of the last attempt. */
   told: Ended
   kills: number
 }
 
 export interface StormOptions {
-  /** Kills that are to hit a living process. */
+  /** The number of kills that must hit a living process. */
   kills: number
-  /** Shells that work through the plan at once. */
+  /** The number of shells that work through the plan in parallel. */
   shells: number
 }
 
-/** `continue`: nobody sits there who would say what became of a shell that was cut short. */
+/** `continue`: no operator is there to decide the outcome of an interrupted shell tool. */
 const ENVIRONMENT = {
   SUBSTRAT_RETRY_DELAYS: '10ms,20ms,40ms',
   SUBSTRAT_RECOVERY_UNKNOWN_TOOL: 'continue',
 }
 
 const ATTEMPTS_MAX = 6
-/** One that takes longer hangs. A delivery of all that has piled up takes its time. */
+/** A command that takes longer counts as hung. A delivery of a long backlog is slow. */
 const COMMAND_MS_MAX = 300_000
-/** A delivery of very many messages is killed in its first seconds, or few would be. */
+/** Kills a delivery of a long backlog in its first seconds. Otherwise few deliveries would be killed. */
 const TYPICAL_MS_MAX = 2000
 const FIRST_MS = 200
 const TIMES_KEPT = 15
 
 export class Storm {
   readonly ledger: Entry[] = []
-  /** That ended a process. */
+  /** Kills that ended a process. */
   kills = 0
-  /** By command, those that were killed. */
+  /** Those kills, by command. */
   readonly killsOf: Record<string, number> = {}
   private readonly times = new Map<string, number[]>()
   private readonly living = new Set<number>()
@@ -57,17 +57,17 @@ export class Storm {
   constructor(
     private readonly lab: Lab,
     private readonly home: string,
-    /** Of the one that delivers and recovers. */
+    /** For the loop that delivers and recovers. */
     private readonly random: Random,
     private readonly options: StormOptions,
   ) {}
 
-  /** One after another, none of them killed. */
+  /** One command after another, without kills. */
   async calmly(operations: Operation[]): Promise<void> {
     for (const operation of operations) await this.perform(operation, false)
   }
 
-  /** In as many shells as are wanted, beside somebody who delivers and recovers; until all are done. */
+  /** Runs the operations in that many shells, next to a loop that delivers and recovers, until all are done. */
   async rage(operations: Operation[], family: PlannedAgent[]): Promise<void> {
     this.planned += operations.length
     const queue = operations.values()
@@ -87,7 +87,7 @@ export class Storm {
     await others
   }
 
-  /** Deliveries that are killed, until so many kills are reached; `needsVisit` says whether there is anything to do. */
+  /** Kills deliveries until the number of kills is reached. `hasWork` says whether there is mail to deliver. */
   async killDeliveries(hasWork: () => boolean): Promise<void> {
     this.done = this.planned
     const { kills } = this.options
@@ -98,14 +98,14 @@ export class Storm {
     }
   }
 
-  /** Whatever still runs, where the run has come to a bad end. */
+  /** Kills all running processes after a failed run. */
   stop(): void {
     for (const pid of this.living) killGroup(pid)
   }
 
   private start(argv: string[]): Started {
     const started = this.lab.start(this.home, argv, {
-      // As a shell runs it: what is killed is the shell and the command.
+      // Runs it in a shell. A kill hits the shell and the command.
       under: ['sh', '-c', '"$@"; exit $?', 'sh'],
       env: ENVIRONMENT,
       ownGroup: true,
@@ -126,7 +126,7 @@ export class Storm {
       const isLast = attempt === ATTEMPTS_MAX
       const { killAt, verb } = operation
       const isDue = mayKill && !isLast && killAt !== null && this.wantsKills()
-      // Later each time, or it would never come past that point.
+      // Kills later in each attempt. Otherwise the command would never get past that point.
       const killAfterMs = (killAt ?? 0) * this.typicalMs(verb) * attempt
       const timer = isDue ? setTimeout(() => killGroup(child.pid), killAfterMs) : undefined
       const startMs = performance.now()
@@ -149,13 +149,13 @@ export class Storm {
     this.times.set(verb, [...(this.times.get(verb) ?? []), ms].slice(-TIMES_KEPT))
   }
 
-  /** What such a command takes on this machine, with what it has to do besides. */
+  /** The usual duration of such a command on this machine, under this load. */
   private typicalMs(verb: string): number {
     const times = this.times.get(verb) ?? []
     return times.length === 0 ? FIRST_MS : Math.min(median(times), TYPICAL_MS_MAX)
   }
 
-  /** Whether fewer were killed than should have been by now. */
+  /** Whether the storm is behind its planned number of kills. */
   private wantsKills(): boolean {
     return this.kills < this.options.kills * Math.min(1, (this.done + 10) / (this.planned + 1))
   }
@@ -166,7 +166,7 @@ function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch (error) {
-    // It ended by itself a moment ago.
+    // It has just ended by itself.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }

@@ -1,9 +1,9 @@
-/** What must hold of the tree: it is as those who made it were told, and has no orphans. */
+/** Promises about the tree: it matches the acknowledged commands, and has no orphans. */
 import { resolveAgent } from '../../src/tree/names.js'
 import type { Broken, Home } from './home.js'
 import { grouped, type Seen } from './seen.js'
 
-/** Also by one that was killed right afterwards. */
+/** Holds even if the command was killed after it printed the id. */
 const PRINTED = /^[0-9a-f-]{36}$/m
 
 export function* treeIsAsAcknowledged({ seen, ledger, family }: Home): Broken {

@@ -51,7 +51,7 @@ export async function runTrial(lab: Lab, options: TrialOptions): Promise<TrialRe
     storm.stop()
   }
 
-  /** Agents that their parents did not come to make, messages and kills that are still missing. */
+  /** Adds the agents that their parents did not create, and the missing messages and kills. */
   async function topUp(): Promise<void> {
     for (let round = 1; round <= ROUNDS_MAX; round++) {
       const seen = Seen.read(home)
@@ -66,7 +66,7 @@ export async function runTrial(lab: Lab, options: TrialOptions): Promise<TrialRe
   }
 }
 
-/** Deliveries are killed as long as kills are wanted; then recovered and delivered until nothing is owed. */
+/** Kills deliveries while kills are wanted. Then recovers and delivers until nothing is owed. */
 async function settleAll(storm: Storm, home: string): Promise<void> {
   await storm.killDeliveries(() => Seen.read(home).owed().length > 0)
   const recover = commandOf('recover', ['recover', '--all', '--continue', 'all'])
@@ -75,7 +75,7 @@ async function settleAll(storm: Storm, home: string): Promise<void> {
     await storm.calmly([commandOf('deliver', ['deliver', '--all'])])
     const seen = Seen.read(home)
     await storm.calmly(leftToPerson(seen).map((id) => commandOf('resume', ['resume', id])))
-    // A sender in a tool marks its recipient once more when the mail is stored, which may have been taken by then.
+    // A sender in a tool marks its recipient again after the mail is stored, which may have been delivered by then.
     if (seen.owed().length === 0) return storm.calmly([recover])
     await new Promise((resolve) => setTimeout(resolve, 500))
   }
