@@ -76,7 +76,7 @@ async function damageEach(): Promise<void> {
   }
 }
 
-/** As the test does it: of each home every damage that is not about bytes, and a few of the others. */
+/** Like the test: every damage of each home that is not about bytes, and a few of the others. */
 async function sampleSeeds(seeds: number): Promise<void> {
   const first = Number(values.seed ?? SEED)
   let [damages, failures] = [0, 0]

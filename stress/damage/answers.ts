@@ -1,9 +1,9 @@
-/** The commands that are run on a damaged home, and their answers without what differs from run to run. */
+/** The commands to run on a damaged home, and their answers without the parts that differ between runs. */
 import { viewOf } from '../faults/view.js'
 import type { LabEnded, MachineLab } from '../machine/lab.js'
 import type { Damage } from './damages.js'
 
-/** It looks at everything, and so must see everything. */
+/** doctor checks everything, so it must notice every damage. */
 export const DOCTOR = ['doctor', '--all', '--json']
 
 export const READING = [
@@ -19,7 +19,7 @@ export const READING = [
   DOCTOR,
 ]
 
-/** Each as the only one on its home. */
+/** Each runs alone on its own copy of the home. */
 export const WRITING = [
   ['send', 'a', '--if-waiting', 'supersede', 'something else'],
   ['send', 'b', '--key', 'new', 'something new'],
@@ -32,7 +32,7 @@ export const WRITING = [
   ['send', 't1', 'something more'],
 ]
 
-/** All of them where the damage is not about bytes; else the one that has its turn. */
+/** All of them if the damage is not about bytes; otherwise one, in rotation. */
 export function commandsFor({ range }: Damage, turn: number): string[][] {
   return range === undefined ? WRITING : [WRITING[turn % WRITING.length] as string[]]
 }
@@ -40,7 +40,7 @@ export function commandsFor({ range }: Damage, turn: number): string[][] {
 export interface Answer {
   status: LabEnded['status']
   text: string
-  /** The home after it, of commands that write. */
+  /** The home after a writing command. */
   view: string[] | undefined
 }
 
@@ -49,7 +49,7 @@ export function answerOf({ status, stdout }: LabEnded, lab: MachineLab, changes 
   return { status, text, view: changes ? viewOrNone(lab.home) : undefined }
 }
 
-/** Of a home that cannot even be opened nothing is seen. */
+/** Empty for a home that cannot be opened. */
 function viewOrNone(home: string): string[] {
   try {
     return viewOf(home)

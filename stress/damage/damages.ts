@@ -1,33 +1,33 @@
-/** What can happen to the bytes of a file, and to files among themselves. */
+/** The ways to damage the bytes of a file, and to mix up files. */
 import { LF } from '../../src/storage/log/frame.js'
 import type { Image } from '../machine/image.js'
 import { type DamagedHome, TWINS } from './home.js'
 
 export interface Damage {
   kind: string
-  /** What the file is called here: the log of a, the mail of its kid. */
+  /** The file's name in this lab: the log of a, the mail of its kid. */
   file: string
-  /** All the files that are not as they were. */
+  /** All files that changed. */
   files: string[]
-  /** Byte, line or combination: with kind and file it says which damage this is. */
+  /** The number of the byte, line or combination. Together with kind and file it identifies the damage. */
   at: number
-  /** The bytes that it touches, in the whole file; undefined where it is not about bytes. */
+  /** The touched bytes within the whole file; undefined if the damage is not about bytes. */
   range: [number, number] | undefined
   make(): Image
 }
 
 export interface DamageOptions {
-  /** All eight bits of each byte instead of one. */
+  /** Damages all eight bits of each byte instead of one. */
   allBits: boolean
 }
 
 const NUL_RUNS = [1, 7, 64, 512]
-/** A file that is larger is not damaged at each of its bytes, but at so many. */
+/** A larger file is damaged at this many bytes, not at each. */
 const BYTES_MAX = 16_384
 
 export function* damagesOf(home: DamagedHome, options: DamageOptions): Generator<Damage> {
   for (const [file, name] of home.files) {
-    // Of twins only whole files are exchanged: a byte of theirs is as one of the others.
+    // The files of twins are only exchanged as a whole. Their bytes are like those of the other files.
     if (TWINS.some((twin) => file.startsWith(`agents/${twin}/`))) continue
     const bytes = home.image.entries.get(name) as Buffer
     yield* ofWhole(home, file, name, bytes)
@@ -52,12 +52,12 @@ function* atByte(home: DamagedHome, place: Place, { allBits }: DamageOptions): G
   for (const bit of bits) yield damage(`bit ${bit} flipped`, withByte(bytes, at, byte ^ (1 << bit)))
   if (byte !== 0) yield damage('byte set to 0', withByte(bytes, at, 0))
   yield damage('byte deleted', spliced(bytes, at, at + 1))
-  // A byte more: behind the last one it is a tail, which is nobody's.
+  // The extra byte: after the last byte it is a tail that belongs to no record.
   yield { ...damage('byte doubled', spliced(bytes, at, at, Buffer.of(byte))), range: [at + 1, at + 1] }
   yield { ...damage('cut off', bytes.subarray(0, at)), range: [at, bytes.length] }
 }
 
-/** Of one file; without `changed` it is removed. */
+/** The damage of one file; without `changed` the file is removed. */
 function damageOf(
   home: DamagedHome,
   { file, name, at }: Pick<Place, 'file' | 'name' | 'at'>,
@@ -104,7 +104,7 @@ function* ofLines(home: DamagedHome, file: string, name: string, bytes: Buffer):
   }
 }
 
-/** Files of other agents, and of another time, where they do not belong. */
+/** Puts files of other agents, or of an earlier time, where they do not belong. */
 function* amongFiles(home: DamagedHome): Generator<Damage> {
   const { image, earlier, files } = home
   const [a, b] = ['agents/a', 'agents/b']

@@ -1,4 +1,7 @@
-/** The home that is damaged: small, with a bit of everything. The same bytes for the same seed, but for process ids. */
+/**
+ * The home to damage: small, with an example of each kind of file. A seed always produces the same bytes, except for
+ * process ids.
+ */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { clock } from '../../src/clock.js'
@@ -9,20 +12,20 @@ import { randomBy } from '../machine/patches.js'
 import { Random } from '../tree/random.js'
 
 export interface DamagedHome {
-  /** What its ids are drawn by. */
+  /** The seed of its ids. */
   seed: number
   image: Image
-  /** As it was one turn before. */
+  /** The home one turn earlier. */
   earlier: Image
-  /** Every file that can be damaged, by what it is called here; names within the image. */
+  /** Every file that can be damaged: its name here, and its name within the image. */
   files: Map<string, string>
 }
 
 export const SEED = 6
-/** Two agents whose logs have the same shape: each record of the one is where the snapshot of the other says. */
+/** Two agents whose logs have the same shape: each record of one is at the offset that the other's snapshot says. */
 export const TWINS = ['t1', 't2'] as const
 const BEGAN = Date.parse('2026-11-20T10:00:00.000Z')
-/** More than the state has: the first of them is in the key index alone, and asked again. */
+/** More keys than the state holds: only the key index has the first one, which is sent again. */
 const KEYS = ['k', 'k2', 'k3', 'k4']
 const KEYS_IN_STATE_MAX = 2
 const LARGE = 'large '.repeat(12_000)
@@ -43,7 +46,7 @@ export async function makeHome(lab: MachineLab, seed: number = SEED): Promise<Da
   ]
   writeFileSync(join(lab.workspace, 'a.json'), JSON.stringify({ responses }))
   await lab.do('spawn', '--name', 'a', '--option', 'scenario=a.json', '--system', 'be brief')
-  // As `config set` writes it.
+  // The same format as `config set`.
   writeFileSync(join(lab.home, 'config.json'), `${JSON.stringify({ slots_max: 3 }, null, 2)}\n`, {
     mode: 0o600,
   })
@@ -63,12 +66,12 @@ export async function makeHome(lab: MachineLab, seed: number = SEED): Promise<Da
   for (const name of TWINS) await lab.do('spawn', '--name', name)
   for (const name of TWINS) await lab.do('send', name, 'hello')
   const image = lab.image()
-  // From now on every command runs at the same time, so that its answer is the same.
+  // From now on every command runs at the same time, so its answer is always the same.
   clock.now = () => BEGAN + 60_000
   return { seed, image, earlier, files: named(image) }
 }
 
-/** By the content of the names, which are ids. */
+/** Names files by their content, since their real names are ids. */
 function named(image: Image): Map<string, string> {
   const files = new Map<string, string>()
   const ids = new Map<string, string>()

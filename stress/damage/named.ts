@@ -1,4 +1,4 @@
-/** Whether what is said of a damaged log names the place of the damage. */
+/** Checks that the report of a damaged log names the right place. */
 import { LF } from '../../src/storage/log/frame.js'
 import type { LabEnded } from '../machine/lab.js'
 import type { Damage } from './damages.js'
@@ -25,7 +25,7 @@ export function batchesIn(log: Buffer): Batch[] {
   return batches
 }
 
-/** Undefined where it is right, or there is nothing to be named; else what should be named. */
+/** Undefined if the place is right, or there is none to name. Otherwise the place that should have been named. */
 export function whatIsNamed(
   { range }: Damage,
   { stdout, stderr }: LabEnded,
@@ -34,10 +34,10 @@ export function whatIsNamed(
 ): string | undefined {
   if (batches === undefined || range === undefined) return undefined
   const said = `${stdout}\n${stderr}`
-  // A log that is shorter than its snapshot says is missing whatever followed.
+  // If the log is shorter than its snapshot says, the records after its end are missing.
   if (/ends at byte \d+, but its snapshot knows \d+ records|is missing/.test(said)) return undefined
   const [, byte, record] = /byte (\d+), record (\d+)/.exec(said) ?? []
-  // A line that is lost or doubled puts what is behind it out of place.
+  // A lost or doubled line displaces the lines after it.
   const [from, to] = [range[0] - 1, Math.max(range[1], range[0] + 1)]
   const touched = batches.filter(({ offset, end }) => offset < to + 1 && from < end)
   const [offset, seq] = [Number(byte), Number(record)]

@@ -1,4 +1,4 @@
-/** What the damage run says at its end. */
+/** The final report of the damage run. */
 import type { Trials, Violation } from './trial.js'
 
 export function summary({ counts, violations }: Trials, seconds: number): string {
@@ -14,7 +14,7 @@ export function summary({ counts, violations }: Trials, seconds: number): string
   ].join('\n')
 }
 
-/** One of each kind, with how many there are of it. */
+/** One violation of each kind, with the number of its kind. */
 export function describeViolations({ violations, seed }: Trials): string[] {
   const kinds = new Map<string, Violation[]>()
   for (const violation of violations) {

@@ -1,4 +1,4 @@
-/** Some of the damages to the home of one seed: which bytes they are about, and what follows each, is drawn by the seed too. */
+/** A sample of the damages to the home of one seed. The seed also picks the bytes and the commands. */
 import { MachineLab } from '../machine/lab.js'
 import { commandsFor } from './answers.js'
 import { damagesOf } from './damages.js'

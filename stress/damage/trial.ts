@@ -1,7 +1,9 @@
 /**
- * One damage, and each command on the home that has it: either the command answers as if nothing were damaged, or it says
- * what is, with exit 10 and the name of the file; of a log, also which byte and which record. It never answers otherwise,
- * never dies with a stack, and nothing is appended to a log that is damaged.
+ * Applies one damage, and runs each command on a copy of the home.
+ *
+ * A command must either answer as if the home were intact, or report the damage: exit 10 and the name of the file, for
+ * a log also the byte and the record. It never gives a third answer, never prints a stack trace, and appends nothing to
+ * a damaged log.
  */
 import { basename } from 'node:path'
 import type { LabEnded, MachineLab } from '../machine/lab.js'
@@ -23,9 +25,9 @@ const CONFIG_INVALID = 2
 
 export class Trials {
   readonly violations: Violation[] = []
-  /** What the ids of the home were drawn by. */
+  /** The seed of the home's ids. */
   readonly seed: number
-  /** By kind of damage: how many, and what the commands said. */
+  /** The number of damages and of verdicts, by kind of damage. */
   readonly counts = new Map<string, { damages: number } & Record<Verdict, number>>()
   private readonly before = new Map<string, Answer>()
   private readonly batches = new Map<string, Batch[]>()
@@ -48,7 +50,7 @@ export class Trials {
     return trials
   }
 
-  /** With each of these commands, each on a home of its own. */
+  /** Runs each of these commands on its own copy of the home. */
   async run(damage: Damage, writing: string[][] = WRITING): Promise<void> {
     const image = damage.make()
     this.count(damage.kind, 'damages')
@@ -69,7 +71,7 @@ export class Trials {
   }
 
   private judge(damage: Damage, argv: string[], ended: LabEnded, answer: Answer): Verdict | undefined {
-    // An index says that it is whole: of one entry that somebody took away only the audit of all agents can know.
+    // The index claims to be complete, so only the audit of all agents can notice a removed entry.
     if (isTakenAway(damage)) return undefined
     if (isEntryGone(damage)) {
       if (argv !== DOCTOR) return undefined
@@ -78,7 +80,7 @@ export class Trials {
     const before = this.before.get(argv.join(' ')) as Answer
     if (ended.isHung) return this.broken(damage, argv, 'it ends')
     if (ended.status === 1 || /\n {4}at /.test(ended.stderr))
-      return this.broken(damage, argv, `it does not end in an unexpected way: ${ended.stderr.slice(0, 500)}`)
+      return this.broken(damage, argv, `it ends in an expected way: ${ended.stderr.slice(0, 500)}`)
     const isSeen = argv !== DOCTOR || !(this.isTruth(damage) || isIndexDamaged(damage))
     if (
       isSeen &&
@@ -103,29 +105,29 @@ export class Trials {
     )
   }
 
-  /** What nothing else says again. Only in a log, and in a blob, the last byte says anything. */
+  /** Bytes that are stored nowhere else. The last byte matters only in a log and in a blob. */
   private isTruth({ file, range }: Damage): boolean {
     const { length: end } = this.home.image.entries.get(this.home.files.get(file) as string) as Buffer
-    // What is behind the end of a log is what a writer that died has left.
+    // Bytes after the end of a log are the leftovers of a dead writer.
     if (['.jsonl', '/blobs/'].some((part) => file.includes(part))) return (range?.[0] ?? 0) < end
     return ['/inbox/', 'home.json'].some((part) => file.includes(part)) && (range?.[0] ?? 0) < end - 1
   }
 
-  /** A list goes on with the others; recovery ends with the first status that is not 0. */
+  /** A list continues with the other agents. Recovery ends with the first status that is not 0. */
   private isSaid(damage: Damage, argv: string[], { status, stdout, stderr }: LabEnded): boolean {
     const { file } = damage
     const [command] = argv
     if (file === 'config.json') return status === CONFIG_INVALID
     const name = this.home.files.get(file) as string
     const isNamed = `${stdout}${stderr}`.includes(basename(name))
-    // What can be made again is said, and asks for nobody.
+    // Rebuildable damage is reported, but needs no action.
     if (argv === DOCTOR) {
       if (this.isTruth(damage)) return isNamed && status === CORRUPT
       if (isIndexDamaged(damage)) return stdout.includes('"a key index is intact"')
       return isNamed || stdout.includes(/agents\/([^/]+)/.exec(name)?.[1] ?? ' none')
     }
     if (command === 'list' || command === 'recover' || command === 'deliver') return isNamed
-    // A message that is damaged is kept, and said; the turns of its recipient go on without it.
+    // A damaged message stays in the inbox and is reported. Its recipient's turns continue without it.
     return isNamed && (status === CORRUPT || file.includes('/inbox/'))
   }
 
@@ -135,7 +137,7 @@ export class Trials {
     const damaged = damage.make().entries.get(name) as Buffer
     const now = this.lab.image().entries.get(name) as Buffer
     if (!now.equals(damaged) && verdict !== undefined)
-      this.broken({ kind, file, ...damage }, argv, 'nothing is appended to a log that is damaged')
+      this.broken({ kind, file, ...damage }, argv, 'nothing is appended to a damaged log')
   }
 
   private broken(damage: Damage, argv: string[], broken: string): undefined {
@@ -150,17 +152,17 @@ export class Trials {
   }
 }
 
-/** Recovery that does not know who was looked at looks at all of them, and says so. */
+/** If recovery cannot tell which agents it has scanned, it scans all of them and says so. */
 function isSameText({ file }: Damage, [command]: string[], after: Answer, before: Answer): boolean {
   return after.text === before.text || (command === 'recover' && file.startsWith('boots/'))
 }
 
-/** A message that is gone was taken by somebody, and a marker that nothing was owed: nobody can tell. */
+/** A missing message may have been delivered, and a missing marker may have been cleared. No command can tell. */
 function isTakenAway({ kind, file }: Damage): boolean {
   return kind === 'removed' && (file.includes('inbox/') || file.startsWith('unclean/'))
 }
 
-/** Of its bytes every one is checked. One that is missing, or older, is completed from the log. */
+/** Every byte of the index is checked. A missing or older index is completed from the log. */
 function isIndexDamaged({ kind, file, range }: Damage): boolean {
   return file.endsWith('/keys') && kind !== 'removed' && range !== undefined
 }
@@ -169,7 +171,7 @@ function isEntryGone({ kind, file }: Damage): boolean {
   return kind === 'removed' && /(children|roots)\/hash/.test(file)
 }
 
-/** What is damaged cannot be seen from outside; all the rest is as it should be. */
+/** The view lacks the damaged part. The rest must be unchanged. */
 function isSameFor({ files }: Damage, { view: after }: Answer, { view: before }: Answer): boolean {
   const hidden = files.flatMap((file) => HIDDEN.find(([beginning]) => file.startsWith(beginning))?.[1] ?? [])
   const seen = (view: string[] | undefined): string[] =>
@@ -178,7 +180,7 @@ function isSameFor({ files }: Damage, { view: after }: Answer, { view: before }:
   return after === undefined || (a.length === b.length && a.every((line, index) => line === b[index]))
 }
 
-/** Lines of the view that are about what is in those files. */
+/** The lines of the view that depend on those files. */
 const HIDDEN: [string, string[]][] = [
   ['agents/a', ['a:', 'operator:']],
   ['agents/b', ['b:', 'operator:']],

@@ -1,13 +1,19 @@
 /**
- * What may become of one unsynced change of a file's bytes: first the size, then the pages in any order. What is not there of a grown
- * file reads as NUL.
+ * The possible results of one unsynced change to a file's bytes. The size changes first, then the pages in any order.
+ * Missing pages of a grown file read as NUL.
  */
 
 export type DataChange = { kind: 'write'; offset: number; bytes: Buffer } | { kind: 'truncate'; size: number }
 
 /**
- * `whole`: all of it. `lost`: nothing. `cut`: the first half, and no size beyond it. `head`: the size, and the first half.
- * `tail`: the size, and the second half. `holes`: the size, and every other page. `hollow`: the size alone.
+ * What arrives on the disk:
+ * - `whole`: all of it
+ * - `lost`: nothing
+ * - `cut`: the first half, with the size that this half needs
+ * - `head`: the full size, and the first half
+ * - `tail`: the full size, and the second half
+ * - `holes`: the full size, and every other page
+ * - `hollow`: the full size, without bytes
  */
 export type DataOption = 'whole' | 'lost' | 'cut' | 'head' | 'tail' | 'holes' | 'hollow'
 
@@ -66,7 +72,7 @@ function everyOtherPage(offset: number, length: number): [number, number][] {
   return pages
 }
 
-/** Always another buffer. */
+/** Never returns the same buffer. */
 function resized(bytes: Buffer, size: number): Buffer {
   const after = Buffer.alloc(size)
   bytes.copy(after, 0, 0, Math.min(bytes.length, size))

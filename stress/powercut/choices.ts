@@ -1,14 +1,16 @@
 /**
- * The disk states that are tried after a step.
+ * The disk states tried after a step. Up to 256 possible states: all of them. Otherwise:
+ * - everything kept, and everything lost, each also with the leftovers of earlier commands lost
+ * - every state in which one pending change differs from these, and every state in which a pair differs
+ * - a random sample
  *
- * Bound: where there are no more than 256 they are all tried. Else: all kept and all lost, each also with what commands
- * before have left unsynced lost; every single that goes another way than in these, and every pair; and a sample. What
- * commands before have left, and what is nobody's truth (whose lock it is, slots, requests), goes no other way in pairs.
+ * Leftovers of earlier commands, and data that is not part of the truth (lock holders, slots, requests), are not varied
+ * in pairs.
  */
 import type { Random } from '../tree/random.js'
 import type { Pending } from './disk.js'
 
-/** The number of the option for each of what is pending. */
+/** For each pending change, the number of its option. */
 export type Choice = readonly number[]
 
 const ALL_MAX = 256
@@ -62,7 +64,7 @@ function* pairs(base: Choice, sizes: number[], pending: readonly Pending[]): Gen
   }
 }
 
-/** With another option than now at that place. */
+/** Every other option at that place. */
 function* others(base: Choice, sizes: number[], at: number): Generator<Choice> {
   for (let option = 0; option < (sizes[at] as number); option++)
     if (option !== base[at]) yield base.map((now, index) => (index === at ? option : now))

@@ -1,4 +1,4 @@
-/** Where scenarios are played: a machine, a disk of its own (a directory in memory where there is one) and a workspace. */
+/** The place where scenarios run: a machine, its own disk (a directory, in memory if possible) and a workspace. */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -9,21 +9,21 @@ import type { Ended, Fault, LabProcess, OnStep } from '../machine/process.js'
 import { beside } from '../support/lab.js'
 import { type Image, readImage, writeImage } from './image.js'
 
-/** Nothing that a scenario does takes a hundredth of it. */
+/** A scenario takes less than a hundredth of this. */
 const RUN_MS_MAX = 20_000
 const IN_MEMORY = '/dev/shm'
 
 export class Desk {
-  /** The disk: the home is all that is on it. */
+  /** The directory of the disk. It holds only the home. */
   readonly disk: string
   readonly home: string
   readonly workspace: string
   readonly machine: Machine
-  /** Told of each step of every process before it happens. */
+  /** Called before each step of every process. */
   onStep: (operation: Operation) => void = () => undefined
-  /** Told of each command that has ended: for a replay. */
+  /** Called after each command, for a replay. */
   onEnd: (argv: string[], ended: Ended) => void = () => undefined
-  /** Commands so far. */
+  /** The number of commands so far. */
   commands = 0
 
   private readonly cwd = process.cwd()
@@ -37,7 +37,7 @@ export class Desk {
   }
 
   static open(): Desk {
-    // Thousands of errors that nobody reads, and watches that a command does without: both take their time.
+    // Stack traces and file watches take time and are not needed here.
     Error.stackTraceLimit = 3
     withoutWatches()
     return new Desk(mkdtempSync(join(existsSync(IN_MEMORY) ? IN_MEMORY : tmpdir(), 'substrat-powercut-')))
@@ -48,7 +48,7 @@ export class Desk {
     rmSync(this.root, { recursive: true, force: true })
   }
 
-  /** An empty disk and workspace. */
+  /** Empties the disk and the workspace. */
   clear(): void {
     for (const directory of [this.disk, this.workspace]) {
       rmSync(directory, { recursive: true, force: true })
@@ -57,13 +57,13 @@ export class Desk {
     this.enter()
   }
 
-  /** Commands run in the workspace; what their tools note beside the home is a file there, and not on the disk. */
+  /** Commands run in the workspace. Notes of their tools outside the home are files there, not on the disk. */
   private enter(): void {
     process.chdir(this.workspace)
     symlinkSync(join(this.workspace, 'effects'), beside(this.home, 'effects'))
   }
 
-  /** The disk is that image, under a new start of the kernel. */
+  /** Writes the image to the disk and changes the boot id. */
   comeUp(disk: Image, workspace: Image | undefined): void {
     this.machine.powerCut()
     writeImage(this.disk, disk)
@@ -80,7 +80,7 @@ export class Desk {
     return this.machine.start(argv, this.tracing(onStep))
   }
 
-  /** Runs code of the product as a process. */
+  /** Runs product code as a process. */
   act(work: () => Promise<void>): Promise<Ended> {
     return this.machine.startWork(['act'], work, this.tracing()).ended
   }

@@ -1,17 +1,17 @@
 /**
- * A model of what a disk may hold of a directory, step by step: what is there now, what of it a power cut cannot take any
- * more, and what is still pending in between.
+ * A model of what a disk may hold of a directory, step by step: the current state, the part that a power cut cannot
+ * undo, and the pending changes in between.
  *
- * What is assumed: a sync of a file keeps its own bytes and size, and nothing else; a sync of a directory keeps the entries in it,
- * and nothing else; a rename is one thing, kept or lost as a whole, and a sync of either directory keeps it. Nothing is
- * assumed of the order of what is not synced: each of it may be kept or lost by itself.
+ * Assumptions: an fsync of a file makes its bytes and size durable, and nothing else. An fsync of a directory makes its
+ * entries durable, and nothing else. A rename is atomic: it is kept or lost as a whole, and an fsync of either
+ * directory keeps it. Unsynced changes have no order: each may be kept or lost by itself.
  */
 import { basename, dirname } from 'node:path'
 import { assert } from '../../src/errors.js'
 import { type DataChange, type DataOption, optionsOf, written } from './bytes.js'
 import type { Image } from './image.js'
 
-/** One step below the root of the model; paths are relative to it. `make` is an open that may make the file. */
+/** One step below the root of the model; paths are relative to it. `make` is an open that may create the file. */
 export interface DiskStep {
   point: string
   name: 'make' | 'write' | 'truncate' | 'sync' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'rmdir'
@@ -41,14 +41,14 @@ interface EntryChange {
   node: Node | undefined
 }
 
-/** What a power cut may still take, or keep in part. */
+/** A change that a power cut may undo, or keep in part. */
 export interface Pending {
   point: string
-  /** Where it happened, for a report. */
+  /** The step and its path, for a report. */
   what: string
-  /** By a command before the one that is cut. */
+  /** Whether an earlier command left it, not the one that is cut. */
   isOld: boolean
-  /** In the order in which they are tried: the first is all of it, the second nothing. */
+  /** The options in the order tried: the first keeps everything, the second nothing. */
   options: readonly DataOption[]
   change: { entries: EntryChange[] } | { file: FileNode; data: DataChange }
 }
@@ -56,10 +56,10 @@ export interface Pending {
 export class Disk {
   private readonly root: DirectoryNode = newDirectory()
   private waiting: Pending[] = []
-  /** Syncs that do nothing, as if the program had left them out. */
+  /** Syncs to treat as no-ops, as if the program had left them out. */
   ignores: (point: string) => boolean = () => false
 
-  /** Of a directory that is on disk as a whole. */
+  /** The model of a directory that is fully on disk. */
   static of(image: Image): Disk {
     const disk = new Disk()
     for (const [path, bytes] of image) {
@@ -77,7 +77,7 @@ export class Disk {
     return this.waiting
   }
 
-  /** All that is pending now is of commands before. */
+  /** Marks all pending changes as leftovers of earlier commands. */
   age(): void {
     this.waiting = this.waiting.map((pending) => ({ ...pending, isOld: true }))
   }
@@ -94,7 +94,7 @@ export class Disk {
     else if (!this.ignores(point)) this.sync(path)
   }
 
-  /** The disk as it is where each of what is pending went as chosen. */
+  /** The disk if each pending change takes its chosen option. */
   image(chosen: (pending: Pending) => DataOption): Image {
     const entries = new Map<DirectoryNode, Map<string, Node>>()
     const bytes = new Map<FileNode, Buffer>()
@@ -121,12 +121,12 @@ export class Disk {
     return image
   }
 
-  /** As a running system sees it. */
+  /** The state that a running system sees. */
   now(): Image {
     return this.image(() => 'whole')
   }
 
-  /** The steps that a removal of a whole directory consists of. */
+  /** The steps of a recursive removal. */
   removals(path: string, point: string): DiskStep[] {
     const node = this.find(path)
     if (node === undefined) return []
@@ -209,7 +209,7 @@ export class Disk {
     this.waiting = this.waiting.filter(({ change }) => 'file' in change || change.entries.length > 0)
   }
 
-  /** What was done to that name before it is past, whether it was kept or not. */
+  /** Earlier changes of that name no longer matter, whether they were kept or lost. */
   private keepEntry({ directory, name, node }: EntryChange, by: Pending): void {
     put(directory.kept, name, node)
     const earlier = this.waiting.slice(0, this.waiting.indexOf(by))

@@ -1,34 +1,34 @@
 /**
- * Each sync left out in turn: where a rule needs it the survey must find what breaks, and where none does it must find
- * nothing. So the survey is known to be able to fail.
+ * Leaves out each sync in turn. If a rule needs the sync, the survey must find a violation; if none does, it must find
+ * none. This shows that the survey can fail.
  */
 import type { Scenario } from '../scenarios/scenario.js'
 import type { Desk } from './desk.js'
 
 import { type FoundViolation, survey } from './survey.js'
 
-/** Syncs that none of these commands comes to harm without, and why. */
+/** Syncs that none of these commands needs, with the reason. */
 export const HARMLESS: Record<string, string> = {
-  'snapshot.fsync': 'a cache of the log: one that does not check is made again (rule 10)',
-  'aside.snapshot.fsync': 'a cache of the log: one that does not check is made again (rule 10)',
-  'aside.log.sync_directory': 'the same directory is synced once more before anything is told',
-  'boot.fsync': 'after a power cut it is of another start of the kernel anyhow (rule 10)',
-  'names.sync_directory': 'an index that does not say that it is complete is made again (rule 10)',
-  'cut.fsync': 'a copy for a person, of bytes that nobody was told of',
-  'cut.sync_directory': 'a copy for a person, of bytes that nobody was told of',
-  'home.create.sync_directory': 'the same directory is synced once more before anything is told',
+  'snapshot.fsync': 'a cache of the log: if its check fails, it is rebuilt (rule 10)',
+  'aside.snapshot.fsync': 'a cache of the log: if its check fails, it is rebuilt (rule 10)',
+  'aside.log.sync_directory': 'the same directory is synced again before anything is acknowledged',
+  'boot.fsync': 'after a power cut its boot id is out of date in any case (rule 10)',
+  'names.sync_directory': 'an index without its completeness mark is rebuilt (rule 10)',
+  'cut.fsync': 'a copy for the user, of bytes that were never acknowledged',
+  'cut.sync_directory': 'a copy for the user, of bytes that were never acknowledged',
+  'home.create.sync_directory': 'the same directory is synced again before anything is acknowledged',
 }
 
 export interface Dropped {
   point: string
-  /** Commands of the list that have it, and states that there are without it alone. */
+  /** The number of listed commands that have the sync, and of the additional states without it. */
   scenarios: number
   states: number
-  /** The first thing that breaks. */
+  /** The first violation. */
   found: FoundViolation | undefined
 }
 
-/** What breaks in a scenario where that sync does nothing: undefined where nothing does. */
+/** The first violation of a scenario without that sync; undefined if there is none. */
 export async function violationWithout(
   desk: Desk,
   scenario: Scenario,
@@ -41,7 +41,7 @@ export async function violationWithout(
   return { states, found: violations[0] }
 }
 
-/** Goes through the scenarios that have that sync until one of them breaks. */
+/** Tries the scenarios that have the sync until one of them fails. */
 export async function dropped(
   desk: Desk,
   scenarios: Scenario[],
@@ -57,7 +57,7 @@ export async function dropped(
   return { point, scenarios: scenarios.length, states, found: undefined }
 }
 
-/** Where the commands sync, and which of them. */
+/** The sync points of the commands, with their scenarios. */
 export async function syncPointsOf(
   desk: Desk,
   scenarios: Scenario[],

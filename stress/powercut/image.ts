@@ -1,9 +1,9 @@
-/** A directory as it stands: every path below it with its bytes, or undefined for a directory. */
+/** The content of a directory: every path below it with its bytes, or undefined for a directory. */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Parents before what is in them. */
+/** Parents come before their entries. */
 export type Image = Map<string, Buffer | undefined>
 
 export function readImage(root: string): Image {
@@ -21,7 +21,7 @@ export function readImage(root: string): Image {
   return image
 }
 
-/** The directory is that image afterwards, and nothing else. */
+/** Makes the directory equal to the image. */
 export function writeImage(root: string, image: Image): void {
   rmSync(root, { recursive: true, force: true })
   mkdirSync(root)
@@ -31,7 +31,7 @@ export function writeImage(root: string, image: Image): void {
   }
 }
 
-/** The same for images with the same names and bytes, or what `sameness` makes of them. */
+/** Equal for images with equal names and bytes. `sameness` can map bytes to a simpler value first. */
 export function digestOf(
   image: Image,
   sameness: (path: string, bytes: Buffer) => Buffer | string = (_, bytes) => bytes,
@@ -45,7 +45,7 @@ export function digestOf(
   return hash.digest('hex')
 }
 
-/** Paths that are in one of them alone, or differ. */
+/** The paths that differ, or exist in only one of the two. */
 export function differences(one: Image, other: Image): string[] {
   const paths = new Set([...one.keys(), ...other.keys()])
   return [...paths].filter((path) => {

@@ -1,4 +1,4 @@
-/** What has to hold of a disk that came out of a power cut: at once, and when the home has gone on by itself. */
+/** Judges a disk after a power cut: at once, and after the next commands and recovery. */
 import type { MachineStage } from '../machine/stage.js'
 import { type Crash, goOn, ORDERS, type Order, rightAfter } from '../scenarios/contract.js'
 import type { Scenario } from '../scenarios/scenario.js'
@@ -7,7 +7,7 @@ import type { Desk } from './desk.js'
 import type { Image } from './image.js'
 import type { Told } from './trace.js'
 
-/** A scenario whose home is made. */
+/** A scenario with its prepared home. */
 export interface Plan {
   scenario: Scenario
   stage: MachineStage
@@ -20,7 +20,7 @@ export interface Violation {
   broken: string
 }
 
-/** `cuts`: how often the power was cut so far. */
+/** `cuts` is the number of power cuts so far. */
 export async function judge(
   desk: Desk,
   plan: Plan,

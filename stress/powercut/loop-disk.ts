@@ -1,6 +1,6 @@
 /**
- * A real file system in an image file, whose power can be cut: shut down without flushing its log, unmounted, mounted. One
- * that cannot be shut down comes up from a copy of its image, made while nothing was written to it.
+ * A real file system in an image file. A power cut is a shutdown without a log flush, followed by a remount. If the
+ * file system has no such shutdown, it comes up from a copy of its image, made while no write was in flight.
  */
 import { spawnSync } from 'node:child_process'
 import {
@@ -20,9 +20,9 @@ export const FILE_SYSTEMS = ['ext4', 'xfs', 'btrfs'] as const
 export type FileSystem = (typeof FILE_SYSTEMS)[number]
 
 const IMAGE_BYTES = 512 * 1024 * 1024
-/** Of a disk that somebody writes to meanwhile another copy is made. */
+/** If writes continue during the copy, the copy is repeated. */
 const COPIES_MAX = 20
-/** FS_IOC_SHUTDOWN with "no log flush": what is only in memory is gone, the log's too. */
+/** FS_IOC_SHUTDOWN with "no log flush": everything in memory is lost, including the journal. */
 const SHUT_DOWN =
   'sysopen(F, $ARGV[0], 0) or die "$!"; my $how = pack("L", 2); ioctl(F, 0x8004587D, $how) or die "$!"'
 
@@ -39,11 +39,11 @@ export class LoopDisk {
     this.directory = join(root, kind)
   }
 
-  /** Or, in words, why there is none on this machine. */
+  /** Returns the reason as text if this machine cannot provide one. */
   static make(root: string, kind: FileSystem): LoopDisk | string {
     if (process.getuid?.() !== 0) return 'only root may mount'
     const disk = new LoopDisk(root, kind)
-    // Before the directory that it is in is taken away.
+    // Runs before the parent directory is removed.
     process.prependOnceListener('exit', () => disk.remove())
     mkdirSync(disk.directory)
     closeSync(openSync(disk.image, 'w'))
@@ -54,24 +54,24 @@ export class LoopDisk {
     return problem
   }
 
-  /** Whether whoever works on it has to be dead before it is cut, as no error will stop them. */
+  /** Whether the writing processes must be killed before the cut, because the file system gives them no errors. */
   get isCutByCopy(): boolean {
     return this.kind === 'btrfs'
   }
 
-  /** What is not on the disk by now never will be; whoever writes there gets errors, or is dead. */
+  /** Later writes do not reach the disk: the writers get errors, or are dead. Returns the reason if the cut failed. */
   cutPower(): string | undefined {
     if (this.isCutByCopy) return this.copied()
     return tried('perl', '-e', SHUT_DOWN, join(this.directory, 'probe'))
   }
 
-  /** As the machine finds it when it is on again. */
+  /** Mounts the disk as after a reboot. */
   comeUp(): void {
     const problem = this.unmounted() ?? this.asItWas() ?? this.mounted()
     if (problem !== undefined) throw new Error(problem)
   }
 
-  /** Also while somebody works on it. */
+  /** Works even while processes use it. */
   remove(): void {
     if (this.isMounted) tried('umount', '--lazy', this.directory)
     this.isMounted = false
@@ -82,7 +82,7 @@ export class LoopDisk {
     return `${this.image}.cut`
   }
 
-  /** What the file system has only in memory is not in the image yet; unmounting writes it there, and not into the copy. */
+  /** The image lacks what the file system holds in memory. Unmounting writes that to the image, but not to the copy. */
   private copied(): string | undefined {
     const device = spawnSync('losetup', ['-n', '-O', 'NAME', '-j', this.image], { encoding: 'utf8' })
     const counts = `/sys/block/${basename(device.stdout.trim())}/stat`
@@ -92,7 +92,7 @@ export class LoopDisk {
       if (problem !== undefined) return problem
       if (isStill(before) && readFileSync(counts, 'utf8') === before) return undefined
     }
-    return 'the disk is never still'
+    return 'the disk never becomes idle'
   }
 
   private asItWas(): undefined {
@@ -117,16 +117,16 @@ export class LoopDisk {
     const unsynced = join(this.directory, 'unsynced')
     writeFileSync(unsynced, '')
     const problem = this.cutPower() ?? this.unmounted() ?? this.asItWas() ?? this.mounted()
-    return problem ?? (existsSync(unsynced) ? 'a cut takes nothing away' : undefined)
+    return problem ?? (existsSync(unsynced) ? 'a power cut removes nothing here' : undefined)
   }
 }
 
-/** By the ninth count of a block device: what is on its way to it. */
+/** The ninth count of a block device: requests in flight. */
 function isStill(counts: string): boolean {
   return counts.trim().split(/\s+/)[8] === '0'
 }
 
-/** Undefined where it went well. */
+/** The error message; undefined on success. */
 function tried(program: string, ...words: string[]): string | undefined {
   const { status, error, stderr } = spawnSync(program, words, { encoding: 'utf8' })
   if (error !== undefined) return `${program} is not installed`

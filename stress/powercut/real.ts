@@ -1,7 +1,7 @@
 /**
- * Power cuts of real file systems under real processes: two of them work on a home at once, at a random moment the file
- * system is shut down without flushing (where it cannot be, they are killed, and what is on the disk then is all that comes
- * up), and what had been printed by then has to be there.
+ * Power cuts of real file systems under real processes. Two commands work on a home at once. At a random moment the
+ * file system shuts down without a flush; everything acknowledged by then must survive. If it has no such shutdown, the
+ * processes are killed, and only the bytes on the disk at that moment come up.
  */
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,10 +13,10 @@ import { type FileSystem, LoopDisk } from './loop-disk.js'
 
 export interface RealReport {
   fileSystem: FileSystem
-  /** Why there was nothing to try. */
+  /** The reason if the test was skipped. */
   skipped: string | undefined
   cuts: number
-  /** Commands that had told something when the power was cut, and those that had not. */
+  /** Commands that had acknowledged something when the power was cut, and commands that had not. */
   acknowledged: number
   unacknowledged: number
   violations: string[]
@@ -26,20 +26,20 @@ export interface RealReport {
 export interface RealOptions {
   seed: number
   cuts: number
-  /** Told of the counts as they grow. */
+  /** Called with the counts as they grow. */
   onCut(report: RealReport): void
 }
 
-/** A command, and the sentences about it that do not hold. */
+/** A command, and the promises that it makes. */
 interface Command {
   argv: string[]
-  /** Of what it told, on the disk that came up. */
+  /** The broken promises on the disk that came up. */
   kept(ended: Ended, home: HomeView): Iterable<string>
-  /** Whether it told anything that binds. */
+  /** Whether it acknowledged anything. */
   told(ended: Ended): boolean
 }
 
-/** The power is cut within the time that so many commands take. */
+/** The power cut comes within the time that this many commands take. */
 const COMMANDS_MAX = 2
 
 export async function cutReally(
@@ -73,9 +73,9 @@ export async function cutReally(
 class Trial {
   private readonly home: string
   private count = 0
-  /** What a command takes on this machine now. */
+  /** The current duration of a command on this machine. */
   private usualMs = 500
-  /** What was acknowledged stays so, over all the cuts that follow. */
+  /** Acknowledged results must survive all later cuts as well. */
   private readonly bound: [Command, Ended][] = []
 
   constructor(
@@ -122,7 +122,7 @@ class Trial {
     if (problem !== undefined) throw new Error(problem)
     disk.comeUp()
     report.cuts += 1
-    // Under another start of the kernel nobody has looked at the home yet.
+    // Recovery has not scanned the home since this boot.
     forgetScan(home)
     const told = done.filter(([command, ended]) => command.told(ended))
     this.bound.push(...told)
@@ -175,7 +175,7 @@ function sending(agent: string, text: string): Command {
       const seen = home.agent(agent)
       const { asked, completed } = seen === undefined ? { asked: 0, completed: 0 } : conversation(seen, text)
       if (asked !== 1 || completed !== 1)
-        yield `${text} was answered: it is in the log once, not ${asked} times, with ${completed} ends`
+        yield `${text} was answered and must be in the log once, not ${asked} times, with ${completed} ends`
     },
   }
 }
@@ -190,7 +190,7 @@ function queueing(agent: string, text: string): Command {
       const id = QUEUED.exec(stderr)?.[1] as string
       const seen = home.agent(agent)
       if (seen === undefined || deliveriesOf(seen, id) + (seen.pending.includes(id) ? 1 : 0) !== 1)
-        yield `${text} was queued: it is in the inbox, or in the log once`
+        yield `${text} was queued and must be in the inbox, or in the log once`
     },
   }
 }
@@ -204,7 +204,7 @@ function spawning(name: string): Command {
     argv: ['spawn', '--name', name],
     told: ({ stdout }) => /^[0-9a-f-]{36}\n$/.test(stdout),
     *kept({ stdout }, home) {
-      if (home.agent(stdout.trim()) === undefined) yield `the agent ${name} was made, and is there`
+      if (home.agent(stdout.trim()) === undefined) yield `the agent ${name} was acknowledged and must exist`
     },
   }
 }
@@ -217,14 +217,14 @@ function setting(agent: string, title: string): Command {
       const titles = home
         .agent(agent)
         ?.records.filter((record) => 'title' in record && record.title === title)
-      if (titles?.length !== 1) yield `the title ${title} was set, and is in the log`
+      if (titles?.length !== 1) yield `the title ${title} was acknowledged and must be in the log`
     },
   }
 }
 
 function forgetScan(home: string): void {
   const boots = join(home, 'boots')
-  // btrfs keeps a new directory only where it, or something in it, was synced.
+  // btrfs keeps a new directory only if the directory, or an entry in it, was synced.
   if (!existsSync(boots)) return
   for (const name of readdirSync(boots)) rmSync(join(boots, name))
 }

@@ -1,4 +1,4 @@
-/** One run of a command, or of the recovery from a power cut under it, as a trace. */
+/** Records one run of a command, or of the recovery after a power cut, as a trace. */
 import type { LabProcess } from '../machine/process.js'
 import { MachineStage } from '../machine/stage.js'
 import { RECOVER } from '../scenarios/contract.js'
@@ -8,7 +8,7 @@ import { readImage } from './image.js'
 import type { Plan } from './judge.js'
 import { type Told, Trace } from './trace.js'
 
-/** Prepares the home and runs the command on it, while each step on the disk is traced. */
+/** Prepares the home and runs the command on it, and traces each disk step. */
 export async function record(
   desk: Desk,
   scenario: Scenario,
@@ -33,7 +33,7 @@ export async function record(
     await others?.()
     trace.end()
     stage.hurry()
-    // Else the power is cut under a refusal.
+    // Otherwise the lab would cut the power under a refused command.
     if (![scenario.exit ?? 0].flat().includes(status as number))
       throw new Error(`${scenario.name} exits ${status}, not ${scenario.exit ?? 0}: ${main.stderr}`)
     return { plan, trace, last: told() }
@@ -42,7 +42,7 @@ export async function record(
   }
 }
 
-/** What the command had told stays told; of the recovery nobody reads what it prints. */
+/** The command's acknowledgements still hold. The output of the recovery is not read. */
 export async function recordRecovery(desk: Desk, before: Told): Promise<{ trace: Trace; last: Told }> {
   const told = (): Told => ({ ...before, workspace: readImage(desk.workspace) })
   const trace = new Trace(desk.disk, told, false)

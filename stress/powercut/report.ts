@@ -1,4 +1,4 @@
-/** What a survey says at its end. */
+/** The final report of a survey. */
 import type { Ended } from '../machine/process.js'
 import { type Dropped, HARMLESS } from './drops.js'
 import type { RealReport } from './real.js'
@@ -42,7 +42,7 @@ export function describeDrop({ point, scenarios, states, found }: Dropped): stri
   const tried = `${states} state${states === 1 ? '' : 's'} of ${scenarios} command${scenarios === 1 ? '' : 's'}`
   if (found !== undefined) return `${point}: needed (${found.scenario}: ${found.broken}), after ${tried}`
   const why = HARMLESS[point]
-  return `${point}: ${why === undefined ? 'NOTHING NOTICES ITS LOSS' : `harmless, ${why}`}, in ${tried}`
+  return `${point}: ${why === undefined ? 'NO TEST NOTICES THAT IT IS MISSING' : `harmless, ${why}`}, in ${tried}`
 }
 
 export function describeReal(report: RealReport): string {

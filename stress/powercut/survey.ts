@@ -1,6 +1,6 @@
 /**
- * One scenario: its command is recorded once, and then, for the power cut after each of its steps, each disk that may come
- * out of it is made, judged, and gone on with. Recovery is itself cut so, in a sample.
+ * Surveys one scenario. Its command is recorded once. For a power cut after each of its steps, every possible disk is
+ * made, judged and continued. A sample of the recoveries is cut in the same way.
  */
 import { SubstratError } from '../../src/errors.js'
 import { randomBy } from '../machine/patches.js'
@@ -17,31 +17,31 @@ import type { Told, Trace } from './trace.js'
 
 export interface SurveyOptions {
   seed: number
-  /** Further states of each prefix, drawn by the seed, where it has too many to try all. */
+  /** If a prefix has too many states to try all, this many more are drawn by the seed. */
   sample: number
-  /** Every k-th state is tried. */
+  /** Tries every k-th state. */
   every: number
-  /** After every k-th of those the power is cut in the recovery, too; 0 for never. */
+  /** After every k-th tried state, the power is also cut during recovery; 0 for never. */
   nestedEvery: number
-  /** How many of the states in such a recovery are tried. */
+  /** The number of states tried in such a recovery. */
   nestedSample: number
-  /** Syncs that count as left out. */
+  /** Syncs to leave out. */
   ignores?: ((point: string) => boolean) | undefined
-  /** Ends at the first violation. */
+  /** Stops at the first violation. */
   stopsEarly?: boolean
-  /** With `only`: that state of the recovery from it. */
+  /** With `only`: one state of the recovery after it. */
   onlyNested?: string | undefined
-  /** This state alone, as a violation names it. */
+  /** The one state to try, as a violation names it. */
   only?: string | undefined
 }
 
 export interface FoundViolation {
   scenario: string
-  /** The state: after which step, and what became of what was pending then. */
+  /** The step before the cut, and the option of each pending change. */
   state: string
   lost: string[]
   order: Order | undefined
-  /** Where the power was cut in the recovery from that. */
+  /** The cut during the recovery, if there was one. */
   nested: { state: string; lost: string[] } | undefined
   broken: string
 }
@@ -49,9 +49,9 @@ export interface FoundViolation {
 export interface SurveyReport {
   scenario: string
   steps: number
-  /** Where the command syncs. */
+  /** The sync points of the command. */
   syncPoints: string[]
-  /** Legal states, the same one at several steps counted each time. */
+  /** The number of legal states. A state reachable after several steps counts each time. */
   enumerated: number
   states: number
   nestedStates: number
@@ -122,7 +122,7 @@ class Survey {
     return report
   }
 
-  /** Each state once; `seen` has the keys of those that are known. */
+  /** Yields each state once. `seen` holds the keys of known states. */
   private *statesOf({ steps, preparedSteps }: Trace, last: Told, seen: Set<string>): Generator<State> {
     const disk = new Disk()
     for (const { step } of steps.slice(0, preparedSteps)) disk.apply(step)
@@ -143,7 +143,7 @@ class Survey {
     }
   }
 
-  /** Without a sync only those states are of interest that there are not with it. */
+  /** If a sync is left out, only the states that it would have prevented matter. */
   private knownStates(trace: Trace, last: Told): Set<string> {
     const { ignores } = this.options
     const known = new Set<string>()
@@ -173,7 +173,7 @@ class Survey {
     }
   }
 
-  /** The recovery from that state is recorded, and cut. */
+  /** Records the recovery from that state, and cuts it. */
   private async cutRecovery(plan: Plan, state: State): Promise<void> {
     const { desk } = this
     desk.comeUp(state.image, state.told.workspace)
@@ -225,7 +225,7 @@ class Survey {
   }
 }
 
-/** Who has a lock is written for people: of that, all that can be read is one, and all that cannot. */
+/** The holder in a lock file is only for people: all readable contents count as equal, and all unreadable ones. */
 function sameness(path: string, bytes: Buffer): Buffer | string {
   if (!HOLDERS.test(path) || bytes.length === 0) return bytes
   try {

@@ -1,8 +1,6 @@
 /**
- * What commands did to the disk, step by step, and what each had said by then.
- *
- * Before each step the model, to which all steps so far were applied, is held against the real directory, byte by byte:
- * a change that no step tells of is found where it happens.
+ * A trace of the disk steps of commands, and of their output so far. Before each step the trace compares the model with
+ * the real directory, byte by byte. It so finds a change without a step where it happens.
  */
 import { relative } from 'node:path'
 import type { Operation } from '../../src/host/disk/operation.js'
@@ -10,20 +8,20 @@ import type { Told as ScenarioTold } from '../scenarios/scenario.js'
 import { Disk, type DiskStep } from './disk.js'
 import { differences, type Image, readImage } from './image.js'
 
-/** What the world knows at a time: what the command had printed, and what its turn did outside the home. */
+/** What the world knows at a moment: the command's output, and the effects of its turn outside the home. */
 export interface Told extends ScenarioTold {
   workspace: Image
 }
 
 export interface TracedStep {
   step: DiskStep
-  /** What was known just before it. */
+  /** The knowledge just before this step. */
   before: Told
 }
 
 export class Trace {
   readonly steps: TracedStep[] = []
-  /** Steps before this are of the preparation. */
+  /** The steps before this one belong to the preparation. */
   preparedSteps = 0
   private readonly model = new Disk()
   private readonly untold: string[] = []
@@ -36,7 +34,7 @@ export class Trace {
     for (const step of makingOf(readImage(root))) this.model.apply(step)
   }
 
-  /** Told of each step before it happens. */
+  /** Called before each step. */
   readonly onStep = (operation: Operation): undefined => {
     const steps = stepsOf(operation, this.root, this.model)
     if (steps.length === 0) return undefined
@@ -49,10 +47,10 @@ export class Trace {
     return undefined
   }
 
-  /** Throws where the directory was changed by anything that is no step. */
+  /** Throws if the directory changed without a step. */
   end(): void {
     this.verify()
-    if (this.untold.length > 0) throw new Error(`changes that no step tells of: ${this.untold.join('; ')}`)
+    if (this.untold.length > 0) throw new Error(`changes without a step: ${this.untold.join('; ')}`)
   }
 
   private verify(): void {
@@ -76,7 +74,7 @@ function makingOf(image: Image): DiskStep[] {
 
 const MAKES = new Set(['create', 'create_exclusive', 'append'])
 
-/** Empty for what changes nothing on the disk, or nothing below the root. */
+/** Empty for an operation that changes nothing below the root. */
 export function stepsOf(operation: Operation, root: string, model: Disk): DiskStep[] {
   const { point, name, mode, offset = 0, bytes } = operation
   const path = relative(root, operation.path)
@@ -87,7 +85,7 @@ export function stepsOf(operation: Operation, root: string, model: Disk): DiskSt
     case 'open':
       return MAKES.has(mode ?? '') ? [{ point, name: 'make', path }] : []
     case 'write':
-      // One without bytes is of the file's times alone.
+      // Without bytes, only the file's times change.
       return bytes === undefined ? [] : [{ point, name, path, offset, bytes: Buffer.from(bytes) }]
     case 'truncate':
       return [{ point, name, path, offset }]

@@ -1,4 +1,4 @@
-/** Every situation of the crash tests. */
+/** Every scenario of the crash tests. */
 
 import { DELIVER } from './deliver.js'
 import { END } from './end.js'
@@ -34,7 +34,7 @@ const SCENARIOS: Scenario[] = [
   ...MENDING,
 ]
 
-/** Those that the lab drives. */
+/** The scenarios that the lab runs. */
 export function scenariosOf(lab: LabName): Scenario[] {
   return SCENARIOS.filter(({ not }) => not?.[lab] === undefined)
 }

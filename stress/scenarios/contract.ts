@@ -1,11 +1,14 @@
-/** What holds after a crash, whichever it was. Each function runs real commands and returns the sentences that are broken. */
+/**
+ * The contract that holds after any crash. Each function runs real commands and returns the broken promises as
+ * sentences.
+ */
 import { isInterrupted } from '../../src/session/status.js'
 import { audit, HomeView } from '../support/home-view.js'
 import { type Broken, interruptedOnce, nothingAdded, nothingRewritten } from '../support/promises.js'
 import { type Scenario, type Told, wordsOf } from './scenario.js'
 import type { Answer, Facts, LabName, Stage } from './stage.js'
 
-/** Both must come out right: the next command finds what the crash left, or what recovery made of it. */
+/** Both orders must work: the next command sees either the state after the crash, or the state after recovery. */
 export const ORDERS = ['next command, then recover', 'recover, then next command'] as const
 export type Order = (typeof ORDERS)[number]
 
@@ -18,18 +21,18 @@ export interface Crash {
   scenario: Scenario
   facts: Facts
   told: Told
-  /** 2 where recovery had one of its own. */
+  /** 2 if recovery crashed as well. */
   crashes: number
 }
 
-/** Of the home as the crash left it. */
+/** Checks the home in the state that the crash left. */
 export function* rightAfter({ scenario, facts, told }: Crash, home: string): Broken {
   if (scenario.isDamaged !== true) yield* audit(home, false)
   yield* scenario.always?.(home, facts) ?? []
   yield* scenario.acknowledged(told, HomeView.read(home))
 }
 
-/** The home goes on by itself, in one order, until all is done, and then a person does the rest. */
+/** Runs recovery and the next command in one order until all is done, then the operator's commands. */
 export async function goOn(stage: Stage, crash: Crash, order: Order): Promise<string[]> {
   const { scenario, facts, told } = crash
   const before = HomeView.read(stage.home)
@@ -47,12 +50,12 @@ export async function goOn(stage: Stage, crash: Crash, order: Order): Promise<st
   return broken
 }
 
-/** Agents whose logs may be gone: a power cut takes one that no command has acknowledged. */
+/** Agents whose logs may be gone: a power cut may remove an agent that no command has acknowledged. */
 export function mayGo({ removes = [], isDamaged }: Scenario, lab: LabName): string[] | 'any' {
   return lab === 'powercut' || isDamaged === true ? 'any' : removes
 }
 
-/** The next command and recovery, in that order. */
+/** Runs the next command and recovery in the given order. */
 export async function takeUp(
   stage: Stage,
   crash: Crash,
@@ -65,7 +68,7 @@ export async function takeUp(
   if (!isNextFirst) broken.push(...(await recover(stage, rests, isDamaged)))
   const done = await perform(stage, crash, next)
   broken.push(...done.broken)
-  // What was damaged is only now to be recovered.
+  // A damaged home can be recovered only after the repair.
   if (isNextFirst || isDamaged) broken.push(...(await recover(stage, rests, false)))
   return { broken, next: done.ended }
 }
@@ -79,7 +82,7 @@ async function perform(
   return { ended, broken: [...check(ended, told, crashes), ...audit(stage.home, false)] }
 }
 
-/** Recovery ends well, leaves nothing behind but damage, and finds nothing to do the second time. */
+/** Recovery must succeed, leave nothing but damage behind, and find nothing to do the second time. */
 async function recover(stage: Stage, rests: number[], isDamaged: boolean): Promise<string[]> {
   const broken: string[] = []
   const { status, stderr } = await stage.run(RECOVER)
@@ -91,11 +94,13 @@ async function recover(stage: Stage, rests: number[], isDamaged: boolean): Promi
   await stage.run(RECOVER)
   const twice = HomeView.read(stage.home)
   broken.push(...nothingAdded(once, twice))
-  // Past its bound recovery leaves a turn to a person, who says this.
+  // After its bound of attempts recovery leaves a turn to the operator, who resumes it.
   for (const { state } of twice.agents.filter(({ state }) => isInterrupted(state) && !state.hold)) {
     const resumed = await stage.run(['resume', state.id])
     if (resumed.status !== 0 && !rests.includes(resumed.status as number))
-      broken.push(`resume goes on with what recovery left, not ${resumed.status}: ${resumed.stderr.trim()}`)
+      broken.push(
+        `resume continues the turn that recovery left, not exit ${resumed.status}: ${resumed.stderr.trim()}`,
+      )
   }
   return broken
 }

@@ -1,4 +1,4 @@
-/** Each pending message gets one turn, and its reply arrives; the person takes replies from the inbox. */
+/** Each pending message gets one turn, and its reply arrives. The operator takes replies from the inbox. */
 import { limits } from '../../src/limits.js'
 import { nothingPending, takenOnce, UUID } from '../support/promises.js'
 import { Seen } from '../tree/seen.js'
@@ -22,13 +22,13 @@ export const DELIVER: Scenario[] = [
   replying(),
 ]
 
-/** `lead`: what the model of the parent says. */
+/** `lead` is the script of the parent's model. */
 function delivering(name: string, argv: string[], lead: ScriptedEntry[] = []): Scenario {
   return {
     name,
     argv,
     async prepare(stage) {
-      // The order of the messages of the kid is random.
+      // The kid's messages arrive in random order.
       const kid = Array.from({ length: 4 }, () => ({ say: TASK.answer }))
       await withFamily(stage, { lead, kid })
       await stage.do('send', 'kid', '--from', 'lead', '--no-drain', TASK.content)
@@ -48,7 +48,7 @@ function delivering(name: string, argv: string[], lead: ScriptedEntry[] = []): S
   }
 }
 
-/** The state remembers only the last few deliveries, so it forgets one while others are still to come. */
+/** The state remembers only the last few deliveries, so it forgets one while others are still pending. */
 function forgetting(): Scenario {
   const texts = ['one', 'two', 'three', 'four']
   const bounds = limits as { deliveredIdsKeptMin: number }
@@ -76,7 +76,7 @@ function forgetting(): Scenario {
   }
 }
 
-/** The command prints first: what was moved aside was shown. */
+/** The command prints before it removes: a message that was moved aside was shown. */
 function takingMail(): Scenario {
   const argv = ['inbox', '--take']
   return {
@@ -85,7 +85,7 @@ function takingMail(): Scenario {
     async prepare(stage) {
       await withAgent(stage)
       await stage.do('send', 'a', '--queue', 'one')
-      // Its sender died behind the reply: recovery sends it again.
+      // The sender dies after its reply; recovery sends the reply again.
       await stage.killedBefore('log.append', 3, ['send', 'a', '--queue', 'two'])
       return undefined
     },
@@ -94,24 +94,24 @@ function takingMail(): Scenario {
       for (const text of ['one', 'two'])
         if (isLater !== true && !stdout.includes(text) && !left.some((mail) => mail.includes(text)))
           yield `the message ${text}, which was not shown, is in the inbox`
-      if (status === 0 && left.length > 0) yield `what was taken does not come again: ${left.length} messages`
+      if (status === 0 && left.length > 0)
+        yield `a taken message does not come again: ${left.length} messages`
     },
     next: {
       argv,
       *check(ended, told) {
         yield* exits(ended, 0)
         for (const text of ['one', 'two'])
-          if (!(told.stdout + ended.stdout).includes(text))
-            yield `a message that is taken was printed: ${text}`
+          if (!(told.stdout + ended.stdout).includes(text)) yield `a taken message was printed: ${text}`
       },
     },
     *finally(home) {
-      if (operatorMail(home).length > 0) yield 'all was taken'
+      if (operatorMail(home).length > 0) yield 'all messages were taken'
     },
   }
 }
 
-/** To the request of a root. Where it was stored before the crash the request is not open any more. */
+/** Replies to the request of a root. If the reply was stored before the crash, the request is no longer open. */
 function replying(): Scenario {
   const argv: Scenario['argv'] = ({ request }) => [
     'send',

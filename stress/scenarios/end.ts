@@ -1,4 +1,4 @@
-/** Agents ended for good: what was said to be ended is, and whoever asked them is told once. */
+/** Termination of agents: an acknowledged termination holds, and each sender of a pending request gets one answer. */
 import type { HomeView } from '../support/home-view.js'
 import type { Broken } from '../support/promises.js'
 import { Seen } from '../tree/seen.js'
@@ -8,7 +8,7 @@ import { exits, operatorMail } from './promises.js'
 import type { Act, Scenario } from './scenario.js'
 import type { Stage } from './stage.js'
 
-/** By its id: an agent that is terminated is found by its name no more. */
+/** Uses the id: the name of a terminated agent no longer resolves. */
 const AGAIN: Act = {
   argv: ({ id }) => ['terminate', id as string],
   check: (ended) => exits(ended, 0),
@@ -33,7 +33,7 @@ function isTerminated(home: HomeView, name: string): boolean {
 function* saidToBeTerminated(stdout: string, home: HomeView, names: string[]): Broken {
   for (const name of names)
     if (new RegExp(`${name} is terminated`).test(stdout) && !isTerminated(home, name))
-      yield `the agent ${name} was said to be terminated and is`
+      yield `the agent ${name} was acknowledged as terminated and is`
 }
 
 function terminating(): Scenario {
@@ -74,7 +74,7 @@ function terminatingARunningTurn(): Scenario {
   }
 }
 
-/** Whoever waits for an answer from it is told by an error, once. */
+/** The sender of an unanswered request gets one error. */
 function terminatingWithMail(): Scenario {
   return {
     name: 'terminate-mail',
@@ -94,11 +94,11 @@ function terminatingWithMail(): Scenario {
   }
 }
 
-/** By an error where it was terminated first, by the reply where recovery gave the message its turn before that. */
+/** An error if the agent was terminated first, a reply if recovery ran the turn before that. */
 function* toldOnce(home: HomeView): Broken {
   const lead = home.agent('lead')?.state.id
   const told = Seen.read(home.path).arrivals.filter(({ to, kind }) => to === lead && kind !== 'notification')
-  if (told.length !== 1) yield `whoever asked a terminated agent is told once, not ${told.length} times`
+  if (told.length !== 1) yield `the sender gets one answer from a terminated agent, not ${told.length}`
 }
 
 function terminatingAll(): Scenario {
@@ -106,7 +106,7 @@ function terminatingAll(): Scenario {
     name: 'terminate-recursive',
     not: {
       faults:
-        'a fault between two agents lets those that are left take the mail about the first: right, and in neither history',
+        'a fault between two agents lets the remaining ones receive the mail about the first: correct, and in neither history',
     },
     ...terminatingRecursively(['lead', 'kid', 'other'], async (stage) => {
       await withFamily(stage)
@@ -130,7 +130,7 @@ function terminatingAFamily(): Scenario {
   }
 }
 
-/** `lead` with all below it; the two requests in their mail are answered, each once. */
+/** `lead` with all its descendants. Each of the two pending requests gets one answer. */
 function terminatingRecursively(
   names: string[],
   prepare: (stage: Stage) => Promise<void>,
@@ -153,7 +153,7 @@ function terminatingRecursively(
   }
 }
 
-/** By an error, or by a reply where recovery gave the request its turn first. */
+/** An error, or a reply if recovery ran the request's turn first. */
 function* bothAnswered(home: HomeView): Broken {
   const { size } = new Set(operatorMail(home))
   if (size !== 2) yield `the operator has an answer to each of two requests, not ${size}`
@@ -163,5 +163,5 @@ function* errorOnce(home: HomeView, to: string, content: string): Broken {
   const seen = Seen.read(home.path)
   const errors = seen.arrivals.filter((arrival) => arrival.kind === 'error' && arrival.to === to)
   const about = errors.filter((arrival) => arrival.content.includes(content))
-  if (about.length !== 1) yield `${to} is told once that ${content} was not taken, not ${about.length} times`
+  if (about.length !== 1) yield `${to} gets one error for the undelivered ${content}, not ${about.length}`
 }

@@ -14,21 +14,21 @@ import type { ScriptedEntry, ScriptedTool } from '../turns/agent.js'
 import type { Scenario } from './scenario.js'
 import type { Stage } from './stage.js'
 
-/** Flags of an agent whose turn is done by a program. */
+/** The flags of an agent whose turns a program runs. */
 export const EXEC = ['--provider', 'exec', '--option', 'command=cat >/dev/null; echo done']
 
-/** More than fits a line of the log. */
+/** More than one line of the log holds. */
 export const LARGE = 'large '.repeat(15_000)
 
 /** An agent `a` that had a turn. */
 export async function withAgent(stage: Stage, ...flags: string[]): Promise<undefined> {
   await stage.do('spawn', '--name', 'a', ...flags)
   await stage.do('send', 'a', 'earlier')
-  // From now on `recover --all` goes by the markers alone.
+  // From now on `recover --all` relies on the markers alone.
   await stage.do('recover', '--all')
 }
 
-/** An agent `a` whose model says this from its second turn on. */
+/** An agent `a` whose model follows this script from its second turn on. */
 export function withScript(stage: Stage, responses: ScriptedEntry[], ...flags: string[]): Promise<undefined> {
   return withAgent(stage, ...stage.script([{}, ...responses]), ...flags)
 }
@@ -51,7 +51,7 @@ export async function withFamily(stage: Stage, scripts: FamilyScripts = {}): Pro
   await stage.do('recover', '--all')
 }
 
-/** As on a machine where the add-on for the other kind of lock does not load. */
+/** A home as on a machine where the native lock add-on does not load. */
 export function makeFlockHome(home: string): void {
   if (!existsSync(home)) mkdirSync(home, { mode: 0o700 })
   const created_at = '2026-11-20T10:00:00.000Z'
@@ -59,7 +59,7 @@ export function makeFlockHome(home: string): void {
   writeFileSync(join(home, 'home.json'), frame(facts), { mode: 0o600 })
 }
 
-/** Another process asks the model; it is asked to stop, or, where the command died first, goes on to its end. */
+/** Another process runs the turn. It gets a stop request, or completes the turn if the command dies first. */
 export const withRunningTurn: Pick<Scenario, 'prepare' | 'meanwhile'> = {
   prepare: withSlowModel,
   async meanwhile(stage) {
@@ -69,12 +69,12 @@ export const withRunningTurn: Pick<Scenario, 'prepare' | 'meanwhile'> = {
   },
 }
 
-/** It says `late` from its second turn on. */
+/** Its model says `late` from the second turn on. */
 export function withSlowModel(stage: Stage): Promise<undefined> {
   return withScript(stage, [{ delay_ms: stage.thinkingMs, say: 'late' }])
 }
 
-/** Until another process has its model answering, or there is none any more. */
+/** Waits until another process is in a model request, or until `isOver`. */
 export async function untilAsked({ home }: Stage, name: string, isOver = () => false): Promise<void> {
   while (!isOver() && stateOf(home, name).run?.phase !== 'asked') await sleep(5)
 }
@@ -89,7 +89,7 @@ export function logOf(home: string, name: string): string {
   return store.logPath(resolveAgent(store, name))
 }
 
-/** The message is taken, and the model asked; then the process dies. */
+/** The process dies after it stored the message and began the model request. */
 export function leaveAsked(stage: Stage, name: string, content: string): Promise<void> {
   return stage.killedBefore('log.append', 2, ['send', name, content])
 }

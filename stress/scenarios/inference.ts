@@ -1,4 +1,7 @@
-/** Killed while a model answers, piece by piece, over the loopback: it is asked again, and answers once. */
+/**
+ * Kills while a model streams its answer over the loopback. The next command asks it again, and the message gets one
+ * answer.
+ */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { repository } from '../support/lab.js'
@@ -8,7 +11,7 @@ import { exits } from './promises.js'
 import type { Scenario } from './scenario.js'
 
 const MESSAGE =
-  'what is so long that it comes in a dozen pieces, with time for a kill between any two of them'
+  'an answer so long that it streams in a dozen pieces, with time for a kill between any two of them'
 const REPLY = `echo: ${MESSAGE}`
 const ARGV = ['send', 'a', '--key', 'k', MESSAGE]
 
@@ -20,7 +23,7 @@ export const INFERENCE: Scenario[] = [
       faults: 'a read from a socket is no step on the disk: the steps are those of send-key',
     },
     argv: ARGV,
-    // The plugin is linked for this scenario alone.
+    // The plugin is linked for this scenario only.
     env: (root) => ({ XDG_DATA_HOME: dataIn(root) }),
     async prepare(stage) {
       const model = await LoopbackModel.start(stage, { responses: [{}, { event_delay_ms: 10 }] })
@@ -34,7 +37,7 @@ export const INFERENCE: Scenario[] = [
       return undefined
     },
     kill: {
-      // Its waits and its reads count as well.
+      // Its waits and reads are kill points as well.
       syscalls: ['epoll_wait', 'epoll_pwait', 'read', 'recvfrom', 'sendto', 'connect'],
       isMomentOnly: true,
     },

@@ -1,4 +1,4 @@
-/** An agent with very many keys takes none twice: where its key index is first written, replaced, or gone. */
+/** An agent with very many keys runs each key once: while its key index is first written, replaced, or missing. */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { limits } from '../../src/limits.js'
@@ -19,13 +19,13 @@ export const KEYS: Scenario[] = [
     await addTurns(stage, 'minute', limits.keysLateMax)
     await stage.do('recover', '--all')
   }),
-  // The oldest keys are in no state any more, and the turn replaces the index.
+  // The state no longer holds the oldest keys, and the turn replaces the index.
   keyed('send-key-index', async (stage) => {
     await addTurns(stage, 'minute', limits.keysInStateMax + 10)
     await stage.do('send', 'a', '--key', 'latest', 'latest')
     await addTurns(stage, 'late', limits.keysLateMax - 1)
   }),
-  // Most keys are in no state any more, and have to be found in the log.
+  // The state no longer holds most keys, so they must be found in the log.
   keyed('send-key-gone-index', async (stage) => {
     await addTurns(stage, 'minute', MANY)
     await stage.do('send', 'a', '--key', 'latest', 'latest')
@@ -60,7 +60,7 @@ function keyed(name: string, prepare: (stage: Stage) => Promise<void>): Scenario
   }
 }
 
-/** Turns with keys, behind the log, whose snapshot stays as it was. */
+/** Appends turns with keys to the log, and leaves the snapshot as it was. */
 function addTurns(stage: Stage, key: string, count: number): Promise<void> {
   const keys = Array.from({ length: count }, (_, index) => `${key} ${index}`)
   const log = logOf(stage.home, 'a')

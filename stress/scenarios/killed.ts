@@ -1,4 +1,4 @@
-/** `recover --all` where a turn was killed before each of its appends: the rows of the recovery table, as they come about. */
+/** `recover --all` after a kill before each append of a turn: the rows of the recovery table as they arise. */
 import type { HomeView } from '../support/home-view.js'
 import { type Broken, nothingPending, takenOnce, takenOnceOrNot } from '../support/promises.js'
 import { calls, EXEC, withAgent, withFamily, withScript } from './homes.js'
@@ -10,7 +10,7 @@ const SEND = ['send', 'a', 'hello']
 const MAIL = ['send', 'lead', 'go']
 const DELIVER = ['deliver', '--all']
 
-/** Without an append the message is nowhere. */
+/** Before the first append the message is not stored. */
 const first = (n: number): typeof takenOnce => (n === 1 ? takenOnceOrNot : takenOnce)
 
 export const KILLED: Scenario[] = [
@@ -55,7 +55,7 @@ export const KILLED: Scenario[] = [
     ['remove', 'a'],
     1,
     function* (home) {
-      if (home.agent('a') !== undefined) yield 'the agent that was moved aside is gone'
+      if (home.agent('a') !== undefined) yield 'the agent whose files were moved aside is gone'
     },
     'remove.tree',
   ),
@@ -83,7 +83,7 @@ function killedIn(
     acknowledged: () => [],
     next: { argv: recover, check: (ended) => exits(ended, [0, 6]) },
     afterwards: [
-      // A tool of unknown outcome is a person's to go on with.
+      // If the outcome of a tool is unknown, the operator must continue the turn.
       ...(argv === SEND ? [{ argv: ['resume', 'a'], check: (ended: Answer) => exits(ended, 0) }] : []),
       { argv: DELIVER, check: (ended) => exits(ended, 0) },
     ],

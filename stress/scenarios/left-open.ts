@@ -1,4 +1,4 @@
-/** Agents as killed processes leave them: with an open run of a row of the recovery table. */
+/** Agents as killed processes leave them: with the open run of one row of the recovery table. */
 import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -17,12 +17,12 @@ import type { Stage } from './stage.js'
 
 const POLICY: ToolPolicy = { kindOf: (tool) => (tool === 'shell' ? 'program' : 'reads') }
 
-/** Rows K and A are no open run. */
+/** Rows K and A have no open run. */
 export type OpenRow = 'B' | 'C' | 'D' | 'E' | 'E reading' | 'F' | 'G' | 'H' | 'H2' | 'I' | 'J'
 
 export interface LeftOpen {
   content: string
-  /** An agent whose request it is, by mail; else a person's. */
+  /** The agent that sent the request by mail; the operator if undefined. */
   from?: string
 }
 
@@ -76,7 +76,7 @@ const GROUP = {
   kernel_boot_id: ownIdentity().kernel_boot_id,
   pid_namespace: ownIdentity().pid_namespace,
 }
-/** As the model of the rehearsal names its calls. */
+/** The call ids of the rehearsal model. */
 const CALL_ID = 'call_1_0'
 const SHELL: TurnEvent = responded({ call_id: CALL_ID, name: 'shell', input: { command: effect() } })
 const READ: TurnEvent = responded({ call_id: CALL_ID, name: 'read_file', input: { path: 'missing.txt' } })
@@ -110,13 +110,13 @@ function parked(expiresAt: string): TurnEvent {
   return { type: 'parked', token: mintToken(expiresAt).token, asks }
 }
 
-/** Without the request to the model that follows it: as the death of a recovery leaves it. */
+/** Leaves out the model request that follows, as a killed recovery does. */
 function resultOfShell(session: Session) {
   const of = { run_id: runId(session), call_id: CALL_ID, tool: 'shell' }
   return { kind: 'tool.finished' as const, ...of, content: 'Interrupted, outcome unknown', is_error: true }
 }
 
-/** The marker stays and no snapshot is written, as after a kill. */
+/** Leaves the marker and writes no snapshot, as after a kill. */
 function leaveUnclean(stage: Stage, name: string, work: (session: Session) => void): Promise<void> {
   return stage.act(async () => {
     const store = FileStore.openForWrite(stage.home)
@@ -126,7 +126,7 @@ function leaveUnclean(stage: Stage, name: string, work: (session: Session) => vo
   })
 }
 
-/** Half a batch behind the last whole one. */
+/** Half a batch after the last complete one. */
 export async function tear(stage: Stage, name: string): Promise<void> {
   await leaveUnclean(stage, name, () => undefined)
   const next = stateOf(stage.home, name).last_seq + 1
@@ -135,7 +135,7 @@ export async function tear(stage: Stage, name: string): Promise<void> {
   stage.put(log, Buffer.concat([readFileSync(log), Buffer.from(half)]))
 }
 
-/** Rows K and its neighbour: a message whose file outlived its delivery, and one that no turn has taken yet. */
+/** Row K and its neighbour: a message whose file outlived its delivery, and one that no turn has received yet. */
 export async function leaveDeliveredAndPending(stage: Stage, name: string): Promise<void> {
   const queue = async (text: string): Promise<void> => {
     await stage.do('suspend', name, '--hold')

@@ -1,4 +1,6 @@
-/** Turns that write to other agents: delivered once, answered once, and the reply comes to whoever asked. */
+/**
+ * Turns that write to other agents: each message is delivered once and answered once, and the reply reaches the sender.
+ */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HomeView } from '../support/home-view.js'
@@ -10,7 +12,7 @@ import type { FaultExtras, Scenario } from './scenario.js'
 const TASK = { from: 'lead', to: 'kid', content: 'task', answer: 'kid did it' }
 const KID = [{ say: TASK.answer }]
 
-/** An answer that the tool could not wait for comes as a message. */
+/** If the tool could not wait for the answer, it comes as a message. */
 const LATER: FaultExtras = { later: /^lead: .*"asked":\["response from/ }
 
 export const MAIL: Scenario[] = [
@@ -80,12 +82,12 @@ export const MAIL: Scenario[] = [
         yield* answeredByMail(home, TASK)
         const { gate } = home.agent('kid')?.state ?? {}
         if (gate?.isGated !== true || gate.permits !== 0)
-          yield 'a gated child had the one turn that was permitted'
+          yield 'a gated child had only the one permitted turn'
       },
     ),
     not: {
       faults:
-        'a fault decides whether one turn of the parent takes its two messages or two do: the homes of both are right',
+        'a fault decides whether the parent receives its two messages in one turn or in two: both homes are right',
     },
   },
   sendingFrom(),
@@ -117,7 +119,7 @@ function leading(
   }
 }
 
-/** By a person in the name of an agent: the reply is that agent's mail. */
+/** The operator sends as an agent: the reply goes to that agent's inbox. */
 function sendingFrom(): Scenario {
   const argv = ['send', 'kid', '--from', 'lead', '--key', 'k', 'task']
   return {
@@ -142,5 +144,5 @@ function* storedOrTaken(home: HomeView): Broken {
     (record) => record.kind === 'mail.delivered' && kid.text(record) === 'task',
   )
   if (kid?.pending.length !== 1 && isTaken !== true)
-    yield 'a message that was said to be sent is in the inbox or in the log'
+    yield 'an acknowledged message is in the inbox or in the log'
 }

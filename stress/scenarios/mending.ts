@@ -1,4 +1,4 @@
-/** `doctor --rebuild` on homes with each thing that it makes again. */
+/** `doctor --rebuild` on homes with each kind of repairable damage. */
 import { chmodSync, existsSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { audit, type HomeView } from '../support/home-view.js'
@@ -44,7 +44,7 @@ export const MENDING: Scenario[] = [
   },
   {
     ...rebuilding('rebuild-mode', withKid, () => undefined),
-    not: { powercut: 'modes are not in the model of the disk' },
+    not: { powercut: 'the disk model has no file modes' },
     restored(home, { id }) {
       chmodSync(join(home, 'agents'), 0o755)
       chmodSync(join(folderOf(home, id), LOG), 0o644)
@@ -66,7 +66,7 @@ function rebuilding(
       await make(stage)
       const { id } = stateOf(stage.home, 'a')
       damage(stage, join(stage.home, 'agents', id))
-      // A torn tail was acknowledged by no command.
+      // No command acknowledged the truncated tail.
       return { id, logs: make === torn ? '[]' : JSON.stringify(textsOfLogs(stage.home)) }
     },
     *acknowledged({ status, isLater }, home) {
@@ -78,13 +78,13 @@ function rebuilding(
   }
 }
 
-/** Every log that was there is there, wherever it was put, or has only grown. */
+/** Every log still exists, possibly moved, and has only grown. */
 function* areKept(home: string, texts: string[]): Broken {
   const logs = textsOfLogs(home)
   for (const text of texts) {
     const whole = text.slice(0, text.lastIndexOf('\n') + 1)
     if (!logs.some((log) => log === text || log.startsWith(whole)))
-      yield `the ${text.length} bytes of a damaged log are kept`
+      yield `all ${text.length} bytes of a damaged log still exist`
   }
 }
 
@@ -100,7 +100,7 @@ async function threeTurns(stage: Stage): Promise<void> {
   for (const text of ['whole', 'damaged', 'after']) await stage.do('send', 'a', text)
 }
 
-/** What is lost has asked others, was asked by mail, and waits for a person. */
+/** The lost agent has sent requests, has a request to answer, and waits for a decision. */
 async function withMailAndWait(stage: Stage): Promise<void> {
   const asks = calls(['send_message', { to: 'kid', content: 'a question' }])
   const parks = { ...calls(['shell', { command: effect() }]), say: 'may I?' }
@@ -125,7 +125,7 @@ async function torn(stage: Stage): Promise<void> {
   stage.put(log, readFileSync(log).subarray(0, -20))
 }
 
-/** The last place where it stands. */
+/** Changes the last occurrence of the word. */
 function spoil(stage: Stage, path: string, word: string): void {
   const bytes = readFileSync(path)
   const at = bytes.lastIndexOf(word)
@@ -156,7 +156,7 @@ function folderOf(home: string, id: string | undefined): string {
   return join(home, 'agents', id as string)
 }
 
-/** Of agents that are there, and not about to be or to go. */
+/** The folders of complete agents, without those being created or removed. */
 function foldersOf(home: string): string[] {
   const names = readdirSync(join(home, 'agents')).filter((name) => !name.startsWith('.'))
   return names.map((name) => join(home, 'agents', name))

@@ -1,4 +1,4 @@
-/** What several scenarios promise, in words. */
+/** Promises that several scenarios share, as sentences. */
 import { existsSync, readFileSync } from 'node:fs'
 import { OPERATOR } from '../../src/format.js'
 import { FileStore } from '../../src/storage/store.js'
@@ -17,14 +17,14 @@ export function* exits({ status, ...said }: Answer, codes: number | number[], st
 }
 
 export interface Letter {
-  /** Name of who asks; a person where nothing is said. */
+  /** The name of the sender; the operator if undefined. */
   from?: string
   to: string
   content: string
   answer: string
 }
 
-/** A request by mail came once, and its one response reached whoever asked; where a turn was cut short that one may know. */
+/** A request by mail arrived once, and its one response reached the sender. Each interrupted turn may add one error. */
 export function* answeredByMail(home: HomeView, { from, to, content, answer }: Letter): Broken {
   const seen = Seen.read(home.path)
   const [asker, asked] = [from === undefined ? OPERATOR : home.agent(from)?.state.id, home.agent(to)]
@@ -33,38 +33,40 @@ export function* answeredByMail(home: HomeView, { from, to, content, answer }: L
     ({ kind, content: text, to: place }) =>
       kind === 'request' && text === content && place === asked?.state.id,
   )
-  if (requests.length !== 1) return yield `the request ${short} comes once, not ${requests.length} times`
+  if (requests.length !== 1) return yield `the request ${short} arrives once, not ${requests.length} times`
   const replies = seen.repliesTo(requests[0]?.message_id as string)
   const responses = replies.filter(({ kind }) => kind === 'response')
   if (responses.length !== 1) yield `the request ${short} has one response, not ${responses.length}`
   for (const { to: place, content: text } of responses) {
-    if (place !== asker) yield `the response to ${short} goes to whoever asked`
+    if (place !== asker) yield `the response to ${short} goes to the sender of the request`
     if (text !== answer) yield `the response to ${short} is the reply, not ${JSON.stringify(text)}`
   }
   const cuts = asked?.records.filter(({ kind }) => kind === 'run.interrupted').length ?? 0
   if (replies.length - responses.length > cuts)
-    yield `${replies.length - 1} errors answer ${short}, and ${cuts} of its turns were cut short`
+    yield `${replies.length - 1} errors answer ${short}, and ${cuts} of its turns were interrupted`
 }
 
 export function* notifiedOnce(home: HomeView, to: string, content: string): Broken {
   const found = home
     .agent(to)
     ?.records.filter((record) => record.kind === 'mail.delivered' && home.agent(to)?.text(record) === content)
-  if (found?.length !== 1) yield `${JSON.stringify(content)} comes to ${to} once, not ${found?.length} times`
+  if (found?.length !== 1) yield `${JSON.stringify(content)} reaches ${to} once, not ${found?.length} times`
 }
 
-/** The command of a tool whose effect is counted. */
+/** The tool command whose effect is counted. */
 export function effect(name = 'done'): string {
   return `echo ${name} >> "$SUBSTRAT_HOME.effects"`
 }
 
-/** What a tool did to the world: once where its result says that it ran, at most once where nobody knows, else never. */
+/**
+ * The effect of a tool: once if its result says that it ran, at most once if its outcome is unknown, otherwise never.
+ */
 export function* effectsOnce(home: HomeView, agentName: string, name = 'done'): Broken {
   const lines = effectsOf(home.path).filter((line) => line === name)
   const { known, unknown } = resultsOf(home.agent(agentName))
   if (lines.length > 1) yield `a tool has its effect once, not ${lines.length} times`
   if (known + unknown !== 1) yield `the call has one result, not ${known + unknown}`
-  if (known === 1 && lines.length !== 1) yield 'a tool that has a result has had its effect'
+  if (known === 1 && lines.length !== 1) yield 'a tool that has a result had its effect'
 }
 
 export function effectsOf(home: string): string[] {
@@ -86,14 +88,14 @@ function resultsOf(agent: AgentSeen | undefined): { known: number; unknown: numb
   return count
 }
 
-/** Messages in the inbox of the operator, as they are stored. */
+/** The stored messages in the operator's inbox. */
 export function operatorMail({ path }: HomeView): string[] {
   const store = FileStore.openForRead(path)
   const ids = store?.mail.ids(OPERATOR) ?? []
   return ids.map((id) => JSON.stringify(store?.mail.read(OPERATOR, id) ?? null))
 }
 
-/** The message that a command said it had put into the inbox of `a` is there, or in the log. */
+/** A message that a command reported as queued for `a` is in the inbox or in the log. */
 export function* queuedIsKept({ stderr }: Answer, home: HomeView): Broken {
   const id = new RegExp(`queued as message (${UUID.source})`).exec(stderr)?.[1]
   const agent = home.agent('a')

@@ -1,4 +1,4 @@
-/** `recover` and `resume` on agents for each way to die, and what was asked of each is done once. */
+/** Runs `recover` and `resume` on agents in each interrupted state. Each request is done once. */
 import { conversation, type HomeView } from '../support/home-view.js'
 import { type Broken, nothingPending, replyIsKept, takenOnce } from '../support/promises.js'
 import { EXEC, leaveAsked, stateOf, withAgent, withFamily, withScript } from './homes.js'
@@ -19,7 +19,7 @@ export const RECOVER_ALL: Scenario[] = [
   ...KILLED,
 ]
 
-/** What each comes to, in words of its own. */
+/** The expected end of each row. */
 const ENDS: Record<OpenRow, (home: HomeView, name: string) => Broken> = {
   B: (home, name) => takenOnce(home.agent(name), `open ${name}`, 'done'),
   C: (home, name) => takenOnce(home.agent(name), `open ${name}`, `echo: open ${name}`),
@@ -41,7 +41,7 @@ function nameOf(row: string): string {
 async function openAgents(stage: Stage, rows: [OpenRow, 'scripted' | 'exec'][]): Promise<void> {
   for (const [row, provider] of rows) {
     const name = nameOf(row)
-    // The first entry is the response that the log has already.
+    // The log already has the response of the first entry.
     const script = row === 'C' ? [] : [...(row === 'H2' ? [] : [{}]), { say: 'all done' }]
     const flags = provider === 'exec' ? EXEC : stage.script(script)
     await stage.do('spawn', '--name', name, ...flags)
@@ -50,7 +50,7 @@ async function openAgents(stage: Stage, rows: [OpenRow, 'scripted' | 'exec'][]):
 }
 
 interface Recovering {
-  /** Beside an agent with a torn log, and one with mail of both kinds. */
+  /** Next to an agent with a truncated log, and one with both kinds of mail. */
   torn?: boolean
 }
 
@@ -63,7 +63,7 @@ function recovering(
   return {
     name,
     argv: ['recover', '--all', '--json'],
-    // The first that is not 0, in the order of ids.
+    // The first status that is not 0, in the order of ids.
     exit: 'E' in open ? 6 : 'H' in open ? [5, 6] : 0,
     programs: 'short',
     async prepare(stage) {
@@ -83,7 +83,7 @@ function recovering(
       argv: ['recover', '--all'],
       check: (ended, _told, kills) => exits(ended, exitsOf(open, kills)),
     },
-    // A tool of unknown outcome is a person's to go on with; so is that of row D, where the kill came while it ran.
+    // The operator must continue after a tool of unknown outcome, and row D if the kill came while its tool ran.
     afterwards: (['D', 'E'] as const)
       .filter((row) => row in open)
       .map((row) => ({ argv: ['resume', row], check: (ended) => exits(ended, 0) })),
@@ -99,7 +99,7 @@ function recovering(
   }
 }
 
-/** A turn that was killed twice in going on by itself is left to a person: interrupted, resumable. */
+/** After two kills during automatic continuation, a turn is left to the operator: interrupted, resumable. */
 function exitsOf(open: object, kills: number): number[] {
   return [0, ...(kills > 1 || 'E' in open || 'I' in open ? [6] : []), ...('H' in open ? [5] : [])]
 }
@@ -113,26 +113,26 @@ function* runsAsTold(stdout: string, home: HomeView): Broken {
         (record) => record.kind === `run.${run?.status}` && 'run_id' in record && record.run_id === run?.id,
       )
     if (run !== null && run.status !== 'open' && ended !== true)
-      yield `the run ${run.id} was told to be ${run.status} and is`
+      yield `the run ${run.id} was reported as ${run.status} and is`
   }
 }
 
 function* waits(home: HomeView, name: string): Broken {
   const { run, tokens } = home.agent(name)?.state ?? {}
   if (run?.status !== 'open' || run.wait === null)
-    yield `the turn of ${name} waits still, and is not ${run?.status}`
-  if (tokens?.at(-1)?.status !== 'minted') yield `the token of ${name} is good`
+    yield `the turn of ${name} still waits, and is not ${run?.status}`
+  if (tokens?.at(-1)?.status !== 'minted') yield `the token of ${name} is valid`
 }
 
 function* waitedInVain(home: HomeView, name: string): Broken {
   const agent = home.agent(name)
   const reason = agent?.state.run?.reason
-  if (reason !== 'wait_timeout') yield `the turn of ${name} waited in vain, and ended by ${reason}`
+  if (reason !== 'wait_timeout') yield `the turn of ${name} was not answered in time, and ended by ${reason}`
   if (agent?.state.tokens.at(-1)?.status !== 'revoked') yield `the token of ${name} is revoked`
   if (agent !== undefined && conversation(agent, `open ${name}`).asked !== 1) yield `${name} was asked once`
 }
 
-/** A child's turn for its parent is continued by `recover`: the parent gets the reply, and no error. */
+/** `recover` continues a child's turn for its parent: the parent gets the reply, and no error. */
 function recoveringAChild(): Scenario {
   const task = { from: 'lead', to: 'kid', content: 'task', answer: 'kid did it' }
   return {
@@ -176,7 +176,7 @@ function resuming(): Scenario {
   }
 }
 
-/** The prompt of a turn that failed, once more. Where that one came to its end before the kill nothing is to be tried. */
+/** Retries the prompt of a failed turn. If that retry completed before the kill, there is nothing left to retry. */
 function retrying(): Scenario {
   return {
     name: 'retry',
@@ -193,12 +193,12 @@ function retrying(): Scenario {
   }
 }
 
-/** The model does not refuse any more. */
+/** The model no longer refuses. */
 function scriptedAnew(stage: Stage): string[] {
   return ['set', 'a', ...stage.script([{}, { say: 'this time' }])]
 }
 
-/** A home with agents that died in two ways, under another start of the kernel. */
+/** A home with agents in two interrupted states, after a reboot. */
 function recoveringAtBoot(): Scenario {
   const argv = ['recover', '--all', '--continue', 'all']
   return {
@@ -210,7 +210,7 @@ function recoveringAtBoot(): Scenario {
       await stage.do('spawn', '--parent', 'a', '--name', 'kid')
       await leaveAsked(stage, 'a', 'asked')
       await stage.do('send', 'kid', '--queue', '--no-drain', 'delivered')
-      // Its mail is in the log, and its file still there.
+      // The log has the mail, and its file still exists.
       await stage.killedBefore('mail.remove', 1, ['deliver', 'kid'])
       stage.boot()
       return undefined
@@ -220,7 +220,7 @@ function recoveringAtBoot(): Scenario {
     },
     next: {
       argv,
-      // The turn of `a` was cut short before: with two crashes more it is left to a person.
+      // The turn of `a` was interrupted before. After two more crashes it is left to the operator.
       check: (ended, _told, crashes) => exits(ended, crashes === 2 ? [0, 6] : 0),
     },
     *finally(home) {

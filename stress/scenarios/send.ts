@@ -1,4 +1,4 @@
-/** A message is taken once and answered once; what was printed is in the log. */
+/** A message is delivered once and answered once. A printed reply is in the log. */
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import type { HomeView } from '../support/home-view.js'
@@ -43,7 +43,7 @@ export const SEND: Scenario[] = [
       await leaveAsked(stage, 'a', 'interrupted')
       return undefined
     },
-    // Killed three times, the turn is left to a person: a send of another message then goes on without it.
+    // After three kills the turn is left to the operator. A send of another message then continues without it.
     always: (home) => takenOnceOrLeft(home.agent('a'), 'interrupted', 'echo: interrupted'),
   }),
   sending('send-after-tear', ['--key', 'k', 'hello'], {
@@ -53,7 +53,7 @@ export const SEND: Scenario[] = [
       return undefined
     },
   }),
-  // What it acknowledges may be only in the page cache: the writer died before its sync.
+  // The acknowledged data may be only in the page cache: the writer died before its fsync.
   sending('send-after-unsynced', ['--key', 'k', 'hello'], {
     prepare: (stage) => leaveUnsynced(stage, 1, ['--key', 'k', 'hello']),
     wasKilled: true,
@@ -74,7 +74,7 @@ export const SEND: Scenario[] = [
       await stage.killedBefore('spawn.sync_agents', 1, ['spawn', '--name', 'a'])
       return undefined
     },
-    // No command has acknowledged the agent until its reply is printed.
+    // No command acknowledges the agent before its reply is printed.
     mayBeGone: true,
   }),
   failing(),
@@ -89,15 +89,15 @@ export const SEND: Scenario[] = [
 interface Sending {
   message?: string
   reply?: string
-  /** Else the same command again, which has a key. */
+  /** By default the same command again, with its key. */
   next?: string[]
   nextReply?: string
   prepare?: Scenario['prepare']
   programs?: 'short'
   always?(home: HomeView): Broken
-  /** The agent may never have come to be. */
+  /** The agent may never have been created. */
   mayBeGone?: boolean
-  /** Its turn was cut short before: with two crashes more it is left to a person. */
+  /** The turn was interrupted before. After two more crashes it is left to the operator. */
   wasKilled?: boolean
 }
 
@@ -136,7 +136,7 @@ async function leaveUnsynced(stage: Stage, n: number, words: string[]): Promise<
   await stage.killedBefore('log.sync', n, ['send', 'a', ...words])
 }
 
-/** The model refuses: the turn fails once, and the same key is told so again. */
+/** The model refuses: the turn fails once, and the same key returns that failure. */
 function failing(): Scenario {
   const argv = ['send', 'a', '--key', 'k', 'hello']
   const failures = (home: HomeView): number =>
@@ -148,7 +148,7 @@ function failing(): Scenario {
     prepare: (stage) => withScript(stage, [{ fail: { type: 'invalid', attempts: 99 } }]),
     recoverExits: [9],
     *acknowledged(told, home) {
-      if (/failed/.test(told.stderr) && failures(home) !== 1) yield 'a turn that was said to have failed has'
+      if (/failed/.test(told.stderr) && failures(home) !== 1) yield 'a turn reported as failed has failed'
     },
     next: { argv, check: (ended) => exits(ended, 9) },
     *finally(home) {
@@ -158,14 +158,15 @@ function failing(): Scenario {
   }
 }
 
-/** The provider says when to come back, and that is now. */
+/** The provider's retry time is now. */
 function limited(): Scenario {
   const argv = ['send', 'a', '--key', 'k', 'hello']
   const fail = { type: 'rate_limit', retry_after_ms: 1, attempts: 1 }
   return {
     name: 'send-limited',
     not: {
-      faults: 'the clock decides whether the next command comes too early; send-limited-long has no race',
+      faults:
+        'the clock decides whether the next command comes too early; send-limited-long has no such race',
     },
     argv,
     exit: 7,
@@ -201,7 +202,7 @@ function limitedForAnHour(): Scenario {
   }
 }
 
-/** `--if-busy queue` while another process has the agent: this one. */
+/** `--if-busy queue` while another process, the lab, holds the agent. */
 function queueingBehindATurn(): Scenario {
   const argv = ['send', 'a', '--key', 'k', '--if-busy', 'queue', 'hello']
   return {
@@ -231,7 +232,7 @@ function queueingBehindATurn(): Scenario {
         return holder
       }
     },
-    // By its key the next command takes the message out of the inbox.
+    // The next command uses the same key, and so removes the message from the inbox.
     acknowledged: (told, home) => (told.isLater === true ? [] : queuedIsKept(told, home)),
     next: { argv, check: (ended) => exits(ended, 0, 'echo: hello\n') },
     *finally(home) {
@@ -241,7 +242,7 @@ function queueingBehindATurn(): Scenario {
   }
 }
 
-/** Through the inbox; the reply comes to the inbox of the person. */
+/** Sends through the inbox. The reply goes to the operator's inbox. */
 function queueing(name: string, flags: string[]): Scenario {
   const argv = ['send', 'a', '--key', 'k', ...flags, 'hello']
   return {

@@ -1,4 +1,4 @@
-/** Settings of an agent and of the home: the old ones or the new ones, whole. */
+/** Settings of an agent and of the home: the old ones or the new ones, never a mix. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HomeView } from '../support/home-view.js'
@@ -23,7 +23,7 @@ function setting(): Scenario {
     argv,
     prepare: (stage) => withAgent(stage),
     *acknowledged(told, home) {
-      if (/is changed/.test(told.stdout) && !isSet(home)) yield 'an agent that was said to be changed is'
+      if (/is changed/.test(told.stdout) && !isSet(home)) yield 'an acknowledged change of an agent is there'
     },
     next: { argv, check: (ended) => exits(ended, 0) },
     *finally(home) {
@@ -32,14 +32,14 @@ function setting(): Scenario {
   }
 }
 
-/** `before`: the setting that is there already. */
+/** `before` is the existing setting. */
 function configuring(name: string, before: string | undefined): Scenario {
   const argv = ['config', 'set', 'slots_max', '8']
   return {
     name,
     argv,
     faults: { isKilled: true },
-    // The file is written by a thread of a pool: it is always the same one.
+    // A thread of the pool writes the file. With one thread it is always the same.
     env: { UV_THREADPOOL_SIZE: '1' },
     async prepare(stage) {
       await withAgent(stage)
@@ -49,7 +49,7 @@ function configuring(name: string, before: string | undefined): Scenario {
     *acknowledged(told, home) {
       if (slotsIn(home) !== '8' && slotsIn(home) !== String(before))
         yield `a setting is the old one or the new one, not ${slotsIn(home)}`
-      if (/is 8/.test(told.stdout) && slotsIn(home) !== '8') yield 'a setting that was said to be so is'
+      if (/is 8/.test(told.stdout) && slotsIn(home) !== '8') yield 'an acknowledged setting is there'
     },
     next: { argv, check: (ended) => exits(ended, 0) },
     *finally(home) {

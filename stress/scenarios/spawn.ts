@@ -1,4 +1,4 @@
-/** An agent is there whole, with its name, its place in the tree and its first prompt, or not at all. */
+/** An agent exists completely, with its name, its place in the tree and its first prompt, or not at all. */
 import { dirname, join } from 'node:path'
 import { replyIsKept, takenOnce, takenOnceOrNot, UUID } from '../support/promises.js'
 import { LARGE, logOf, withAgent } from './homes.js'
@@ -9,7 +9,7 @@ import type { Stage } from './stage.js'
 export const SPAWN: Scenario[] = [
   {
     ...spawning('spawn-first', ['--name', 'b', 'hello']),
-    // The very first command makes the home too.
+    // The very first command also creates the home.
     prepare: async () => undefined,
   },
   spawning('spawn', []),
@@ -17,7 +17,7 @@ export const SPAWN: Scenario[] = [
   spawning('spawn-prompt', ['--name', 'b', 'hello']),
   spawning('spawn-child', ['--parent', 'a', '--name', 'b']),
   spawning('spawn-child-prompt', ['--parent', 'a', '--name', 'b', 'hello']),
-  // The index of the names below the parent is made again first.
+  // First rebuilds the index of the names below the parent.
   { ...spawning('spawn-child-index', ['--parent', 'a', '--name', 'b']), prepare: withoutIndex },
   spawning('spawn-large', ['--parent', 'a', '--name', 'b', '--system', LARGE, LARGE]),
 ]
@@ -53,7 +53,7 @@ function spawning(name: string, words: string[]): Scenario {
       if (isNamed && named.length !== 1) yield `one agent has the name, not ${named.length}`
       const above = parent.length === 0 ? null : home.agent('a')?.state.id
       if (isNamed && named[0]?.state.parent !== above)
-        yield 'an agent is below the parent that it was born to'
+        yield 'an agent is below the parent that it was created under'
       if (prompt === undefined) return
       const taken = idIn(told) === undefined ? takenOnceOrNot : takenOnce
       yield* taken(named[0], prompt, `echo: ${prompt}`)

@@ -1,19 +1,19 @@
-/** Where a scenario is played: the same words for real processes and for those of the machine. */
+/** The place where a scenario runs, with one interface for real processes and for those of the machine. */
 
 export type LabName = 'kill' | 'powercut' | 'faults'
 
-/** What a preparation has learnt: the token that it was given, the id of an agent. */
+/** Facts from the preparation: a printed token, the id of an agent. */
 export type Facts = Record<string, string>
 
-/** How a command ended, and what it printed. */
+/** The exit and the output of a command. */
 export interface Answer {
-  /** The name of the signal, or `killed`, where one ended it; undefined until it has ended. */
+  /** The name of the signal that ended it, or `killed`; undefined until it has ended. */
   status: number | string | undefined
   stdout: string
   stderr: string
 }
 
-/** Steps that a preparation can be killed before. */
+/** The steps before which a preparation can be killed. */
 export type Step =
   | 'log.append'
   | 'log.sync'
@@ -25,26 +25,26 @@ export type Step =
 export interface Stage {
   readonly lab: LabName
   readonly home: string
-  /** A directory of the lab, for what belongs to no home. */
+  /** A directory of the lab, for files outside any home. */
   readonly root: string
-  /** The directory that commands are run in. */
+  /** The directory that commands run in. */
   readonly workspace: string
-  /** How long a model of another process thinks: longer than the command takes. */
+  /** The delay of another process's model: longer than the command takes. */
   readonly thinkingMs: number
   /** Runs `substrat ARGV` to its end. */
   run(argv: string[]): Promise<Answer>
-  /** As `run`, for what must succeed. Returns what it printed. */
+  /** Like `run`, but throws if the command fails. Returns its output. */
   do(...argv: string[]): Promise<string>
-  /** Runs `substrat ARGV` until it is killed before its n-th such step. Throws where it ends before that. */
+  /** Runs `substrat ARGV` and kills it before its n-th step of that kind. Throws if it ends before that. */
   killedBefore(step: Step, n: number, argv: string[]): Promise<void>
-  /** Runs code of the product as a process of this place. */
+  /** Runs product code as a process of this place. */
   act(work: () => Promise<void>): Promise<void>
-  /** Flags of `spawn` that make the model of an agent answer so. */
+  /** Flags of `spawn` that give the agent's model this script. */
   script(responses: object[]): string[]
-  /** Replaces a file of the home, or removes it, as no crash does. It is on disk at once. */
+  /** Replaces a file of the home, or removes it. The change is synced at once; no crash leaves it. */
   put(path: string, bytes: Buffer | undefined): void
-  /** The power was cut: from here on the kernel is another one. */
+  /** Changes the boot id, as after a power cut. */
   boot(): void
-  /** Does that when the scenario is over. */
+  /** Runs `work` when the scenario is over. */
   atEnd(work: () => void): void
 }

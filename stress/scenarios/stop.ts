@@ -1,4 +1,4 @@
-/** Agents brought to rest and turns cancelled: what was said to be so is so, and stays so. */
+/** Paused agents and cancelled turns: an acknowledged state holds, and stays. */
 import type { AgentSeen, HomeView } from '../support/home-view.js'
 import { type Broken, replyIsKept, takenOnce, takenOnceOrNot } from '../support/promises.js'
 import { leaveAsked, untilAsked, withAgent, withRunningTurn, withSlowModel } from './homes.js'
@@ -9,7 +9,7 @@ import type { Answer } from './stage.js'
 
 const CANCELLED_OR_DONE = {
   faults:
-    'a fault may end the turn before the request to cancel it comes: then recovery completes it, which is right and in neither history',
+    'a fault may end the turn before the cancel request arrives: then recovery completes it, which is right and in neither history',
 }
 
 export const STOP: Scenario[] = [
@@ -57,7 +57,7 @@ function suspending(name: string, flags: string[]): Scenario {
     *finally(home) {
       const agent = home.agent('a')
       if (agent?.state.state !== 'suspended' || agent.state.hold !== isHeld) yield 'the agent is suspended'
-      if (agent !== undefined && hasReplyOnHold(agent)) yield 'an agent on hold takes no turn'
+      if (agent !== undefined && hasReplyOnHold(agent)) yield 'an agent on hold runs no turn'
     },
   }
 }
@@ -67,12 +67,12 @@ function* saidToBeSuspended({ stdout, isLater }: Told, home: HomeView, isHeld: b
   if (!stdout.includes('suspended')) return
   if (state?.hold !== isHeld) yield `the agent is ${isHeld ? '' : 'not '}on hold`
   const kinds = records.map(({ kind }) => kind)
-  // Without a hold a recovery may be going on with the turn that was interrupted.
+  // Without a hold, recovery may be continuing the interrupted turn.
   const isSuspended =
     isLater === true
       ? kinds.lastIndexOf('session.suspended') > kinds.lastIndexOf('message.user')
       : state?.state === 'suspended'
-  if (!isSuspended) yield `the agent was said to be suspended and is, not ${state?.state}`
+  if (!isSuspended) yield `the agent was reported as suspended and is, not ${state?.state}`
 }
 
 function hasReplyOnHold({ records }: AgentSeen): boolean {
@@ -89,9 +89,9 @@ function suspendingARunningTurn(): Scenario {
       const { state, run } = home.agent('a')?.state ?? {}
       if (told.isLater === true || !told.stdout.includes('suspended')) return
       if (state !== 'suspended' || run?.status === 'open')
-        yield `the agent was said to be suspended and is, not ${state} with a run that is ${run?.status}`
+        yield `the agent was reported as suspended and is, not ${state} with a run that is ${run?.status}`
     },
-    // After a power cut the turn still has its request to stop, and obeys; then a person resumes it.
+    // After a power cut the turn still has its stop request and obeys it. Then the operator resumes it.
     next: { argv: ['resume', 'a'], check: (ended, { lab }) => exits(ended, lab === 'kill' ? 0 : [0, 6]) },
     recoverExits: [6],
     afterwards: [{ argv: ['resume', 'a'], check: (ended) => exits(ended, 0) }],
@@ -112,12 +112,12 @@ function cancellingARunningTurn(): Scenario {
       const { status } = home.agent('a')?.state.run ?? {}
       const taken = lab === 'kill' ? takenOnce : takenOnceOrNot
       if (status === 'completed') yield* taken(home.agent('a'), 'slow', 'late')
-      else if (status !== 'cancelled') yield `the turn is cancelled or came to its end, not ${status}`
+      else if (status !== 'cancelled') yield `the turn is cancelled or has completed, not ${status}`
     },
   }
 }
 
-/** A parked turn, or one that a dead process left. Where the command died first, recovery goes on with the latter. */
+/** A parked turn, or one left by a dead process. If the command dies first, recovery continues the latter. */
 function cancelling(name: string, row: 'H' | 'C'): Scenario {
   return {
     name,
@@ -136,7 +136,7 @@ function cancelling(name: string, row: 'H' | 'C'): Scenario {
         yield* takenOnce(home.agent('a'), 'left', 'echo: left')
       else if (status !== 'cancelled') yield `the turn is cancelled, not ${status}`
       const good = home.agent('a')?.state.tokens.filter((token) => token.status === 'minted') ?? []
-      if (good.length > 0) yield 'the token of a turn that was cancelled is worth nothing'
+      if (good.length > 0) yield 'the token of a cancelled turn is revoked'
     },
   }
 }
@@ -148,10 +148,10 @@ function saysCancelled(stdout: string): boolean {
 function* saidToBeCancelled(stdout: string, home: HomeView): Broken {
   const { status } = home.agent('a')?.state.run ?? {}
   if (saysCancelled(stdout) && status !== 'cancelled')
-    yield `the turn was said to be cancelled and is, not ${status}`
+    yield `the turn was reported as cancelled and is, not ${status}`
 }
 
-/** The process that has the turn is the one that is killed, while another asks it to stop. */
+/** The kill hits the process that runs the turn, while another one asks it to stop. */
 function stopped(name: string, request: string[]): Scenario {
   const argv = ['send', 'a', '--key', 'k', 'slow']
   const isCancelled = request[0] === 'cancel'
@@ -174,7 +174,7 @@ function stopped(name: string, request: string[]): Scenario {
     },
     recoverExits: [14],
     acknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'slow', 'late'),
-    // By its key a turn that was cancelled is asked anew, which is another turn.
+    // The key of a cancelled turn starts a new turn.
     next: {
       argv: isCancelled ? ['cancel', 'a'] : argv,
       check: (ended, { lab }) => exits(ended, lab === 'kill' || isCancelled ? 0 : [0, 6]),

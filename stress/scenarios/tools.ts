@@ -1,4 +1,4 @@
-/** Turns that call tools: each effect once, or nobody is told that it came about. */
+/** Turns that call tools: each effect happens once, or no result claims that it did. */
 import type { HomeView } from '../support/home-view.js'
 import { type Broken, replyIsKept, takenOnce } from '../support/promises.js'
 import type { ScriptedEntry } from '../turns/agent.js'
@@ -60,7 +60,7 @@ export const TOOLS: Scenario[] = [
     {
       *always(home) {
         const kids = home.living('kid')
-        if (kids.length !== 1) yield `spawn_agent makes one child, not ${kids.length}`
+        if (kids.length !== 1) yield `spawn_agent creates one child, not ${kids.length}`
         const reminders = home.agent('a')?.state.reminders ?? []
         if (reminders.length !== 1) yield `remind_me sets one reminder, not ${reminders.length}`
       },
@@ -74,7 +74,9 @@ interface Calling {
   always?(home: HomeView): Broken
 }
 
-/** What is done to the outside and cut short is asked about: by the same key again, as by `resume`, it goes on. */
+/**
+ * If an external effect was interrupted, the operator decides. The same key, like `resume`, then continues the turn.
+ */
 function calling(
   name: string,
   responses: ScriptedEntry[],
@@ -92,7 +94,7 @@ function calling(
       const effects = effectsOf(home.path).filter((line) => line === 'done').length
       if (effects > 1) yield 'a tool has its effect once'
       if (effects > 0 && home.agent('a')?.records.some(({ kind }) => kind === 'tool.started') !== true)
-        yield 'a tool that has run was recorded before it did'
+        yield 'a tool that ran was recorded before it ran'
     },
     next: { argv, check: (ended) => exits(ended, 0, 'all done\n') },
     *finally(home) {

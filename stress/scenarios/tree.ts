@@ -1,4 +1,4 @@
-/** Gates, forks and removals: done or not done, and the tree is whole either way. */
+/** Gates, forks and removals: done or not done, with an intact tree either way. */
 import type { HomeView } from '../support/home-view.js'
 import { nothingPending } from '../support/promises.js'
 import { LARGE, withAgent, withFamily } from './homes.js'
@@ -28,7 +28,7 @@ function gating(): Scenario {
       return undefined
     },
     *acknowledged(told, home) {
-      if (/is gated/.test(told.stdout) && !isGated(home)) yield 'an agent that was said to be gated is'
+      if (/is gated/.test(told.stdout) && !isGated(home)) yield 'an agent reported as gated is'
     },
     next: { argv, check: (ended) => exits(ended, 0) },
     *finally(home) {
@@ -38,7 +38,7 @@ function gating(): Scenario {
   }
 }
 
-/** What waited meanwhile is taken. */
+/** The mail that was pending meanwhile is delivered. */
 function ungating(): Scenario {
   return {
     name: 'ungate',
@@ -51,7 +51,7 @@ function ungating(): Scenario {
     },
     *acknowledged(told, home) {
       if (/turns again/.test(told.stdout) && home.agent('kid')?.state.gate.isGated === true)
-        yield 'an agent that was said to take turns again does'
+        yield 'an agent reported as ungated is'
     },
     next: { argv: ['ungate', 'kid'], check: (ended) => exits(ended, 0) },
     afterwards: [{ argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) }],
@@ -76,18 +76,18 @@ function forking(): Scenario {
       const id = told.stdout.trim()
       if (id !== '' && home.agent(id) === undefined) yield `the agent ${id} was acknowledged and is on disk`
     },
-    // Refused where the name is taken by the one that was made before.
+    // Refused if the first attempt already took the name.
     next: { argv, check: (ended) => exits(ended, [0, 13]) },
     *finally(home) {
       const made = home.living('b')
       if (made.length !== 1) yield `one agent has the name, not ${made.length}`
       if (made[0]?.records.some(({ kind }) => kind === 'session.seeded') !== true)
-        yield 'a fork has the conversation that it goes on with'
+        yield 'a fork has the conversation that it continues'
     },
   }
 }
 
-/** What is gone is gone with all that it had; where the command died first, the next one takes it. */
+/** A removed agent is gone with all its data. If the command dies first, the next one removes it. */
 function removing(name: string, argv: string[]): Scenario {
   const doomed = ['a', 'lead', 'kid']
   const removed = name === 'remove' ? ['a'] : name === 'prune' ? doomed : ['lead', 'kid']
@@ -110,14 +110,14 @@ function removing(name: string, argv: string[]): Scenario {
           new RegExp(`^(lead/)?${each} is removed`, 'm').test(told.stdout) &&
           home.agent(each) !== undefined
         )
-          yield `the agent ${each} was said to be removed and is`
+          yield `the agent ${each} was reported as removed and is`
     },
-    // By its name it is found no more, once it is gone.
+    // The name of a removed agent no longer resolves.
     next: { argv, check: (ended) => exits(ended, [0, 3]) },
     *finally(home) {
       for (const each of removed) if (home.agent(each) !== undefined) yield `${each} is gone`
       for (const each of [...doomed, 'stays'].filter((other) => !removed.includes(other)))
-        if (home.agent(each) === undefined) yield `${each} is there still`
+        if (home.agent(each) === undefined) yield `${each} still exists`
     },
   }
 }

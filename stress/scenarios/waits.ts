@@ -1,4 +1,4 @@
-/** Turns that park for a person, and the decisions about them: each is taken once, and its token is good once. */
+/** Turns that park for a decision, and the decisions: each is taken once, and its token works once. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HomeView } from '../support/home-view.js'
@@ -54,10 +54,10 @@ function isWaiting(home: HomeView): boolean {
 }
 
 function* refused(home: HomeView): Broken {
-  if (effectsOf(home.path).length > 0) yield 'what was refused is not run'
+  if (effectsOf(home.path).length > 0) yield 'a denied call does not run'
 }
 
-/** A token that was shown lets the turn go on; where none was, the person at the machine needs none. */
+/** A printed token continues the turn. If none was printed, the operator at the machine needs none. */
 function parking(name: string, responses: ScriptedEntry[]): Scenario {
   const isQuestion = responses === QUESTION
   const decision = isQuestion ? ['--input', 'the blue one'] : ['--approve']
@@ -71,9 +71,9 @@ function parking(name: string, responses: ScriptedEntry[]): Scenario {
     *acknowledged(told, home) {
       const token = tokenIn(told.stdout)
       if (token === undefined) return
-      if (told.isLater !== true && !isWaiting(home)) yield 'a turn that was said to wait does'
+      if (told.isLater !== true && !isWaiting(home)) yield 'a turn reported as waiting does'
       if (home.agent('a')?.state.tokens.some(({ token_id }) => token.includes(token_id)) !== true)
-        yield 'a token that was told is on disk'
+        yield 'a printed token is on disk'
     },
     next: { argv: GO, check: (ended) => exits(ended, 5) },
     afterwards: [
@@ -94,7 +94,7 @@ function parking(name: string, responses: ScriptedEntry[]): Scenario {
   }
 }
 
-/** The same decision again, by the same token, is told the same outcome. */
+/** The same decision again, with the same token, gets the same outcome. */
 function deciding(
   name: string,
   responses: ScriptedEntry[],
@@ -118,7 +118,9 @@ function deciding(
   }
 }
 
-/** By the person at the machine. Where the decision was taken before the kill there is none to take any more. */
+/**
+ * Decisions of the operator at the machine. If the decision was recorded before the kill, there is none left to take.
+ */
 function decidingAtTheMachine(
   name: string,
   responses: ScriptedEntry[],
@@ -157,16 +159,16 @@ function rotating(): Scenario {
       const id = token(told)?.slice(3, 39)
       if (id === undefined) return
       if (home.agent('a')?.state.tokens.some(({ token_id }) => token_id === id) !== true)
-        yield 'a token that was told is on disk'
+        yield 'a printed token is on disk'
       if (told.isLater === true) return
       const wait = home.agent('a')?.state.run?.wait
-      if (wait == null || wait.resume_token_id !== id)
-        yield `the turn waits for the token ${id} that was told`
+      if (wait == null || wait.resume_token_id !== id) yield `the turn waits for the printed token ${id}`
     },
     next: { argv: ['show', 'a'], check: (ended) => exits(ended, 0) },
     afterwards: [
       {
-        // What was shown last is good: the new one, or where the command died before it told one, whichever the log has.
+        // The token printed last is valid: the new one. If the command died before it printed one, the one in the log
+        // is valid.
         argv: (_facts, told) =>
           token(told) === undefined
             ? ['approve', 'a']
@@ -182,7 +184,7 @@ function rotating(): Scenario {
   }
 }
 
-/** A person's next message takes the place of the wait, whose token is worth nothing any more. */
+/** The operator's next message replaces the wait and revokes its token. */
 function superseding(): Scenario {
   const argv = ['send', 'a', '--key', 'other', '--if-waiting', 'supersede', 'instead']
   return {
@@ -197,7 +199,7 @@ function superseding(): Scenario {
       yield* refused(home)
       const { records = [], state } = home.agent('a') ?? {}
       if (records.filter(({ kind }) => kind === 'run.cancelled').length !== 1)
-        yield 'the turn that waited is ended once'
+        yield 'the superseded turn has ended once'
       if (state?.tokens.some(({ status }) => status !== 'revoked')) yield 'its token is revoked'
     },
   }
