@@ -1,7 +1,7 @@
 // npm run bench -- [--only start,log,…] [--rounds 25] [--records 1000000] [--agents 100000] [--peers] [--json FILE]
-//                  [--check] [--record]
-// Prints what a command costs, beside a bare `node -e 0`, beside the same on next to nothing, or beside the work alone, in
-// the same run.
+// [--check] [--record]
+// Prints the cost of each command, compared in the same run with a bare `node -e 0`, with a minimal home, or with the
+// work alone.
 // `--record` writes results/bench.json and draws results/bench.svg. A missed target is an error only with --check.
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -55,7 +55,7 @@ const rows: Row[] = []
 let machine: Record<string, string> = {}
 const points: Run['points'] = { log: [], home: [] }
 for (const name of names) {
-  // A home of its own for each, gone afterwards: a directory of millions of files is one that the others feel.
+  // A separate home for each part, removed afterwards: a directory of millions of files slows the other parts.
   const lab = Lab.open()
   try {
     machine = { ...describeMachine(lab.root), ...machine }
@@ -76,11 +76,11 @@ for (const name of names) {
     for (const { what, measured } of found) console.error(`  ${what}: ${measured}`)
     rows.push(...found)
   } catch (error) {
-    // The others have taken long, or will.
+    // Continue with the other parts, because each of them takes long.
     rows.push(skipped(name, `failed: ${(error as Error).message}`))
     process.exitCode = 1
   } finally {
-    // A million files: Node alone takes twice as long.
+    // For a million files Node alone takes twice as long.
     execFileSync('rm', ['-rf', lab.root])
     lab.close()
   }
@@ -88,7 +88,7 @@ for (const name of names) {
 
 print(rows)
 console.log(
-  `\nMedians of ${values.rounds} interleaved rounds (of 7 of what takes seconds). ${Object.values(machine).join(', ')}`,
+  `\nMedians of ${values.rounds} interleaved rounds (7 rounds for subjects that take seconds). ${Object.values(machine).join(', ')}`,
 )
 const { rounds, records, agents } = values
 const details = { machine, rounds, records, agents, rows, points }

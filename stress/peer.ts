@@ -60,11 +60,11 @@ function summary(kills: PeerKill[], syncs: number): string {
   const many = (holds: (kill: PeerKill) => boolean): number => kills.filter(holds).length
   return [
     `${kills.length} kills, ${syncs} fsyncs for a prompt`,
-    `went on by itself: ${many(({ wentOn }) => wentOn)}`,
-    `replied when the same command was given again: ${many(({ replied }) => replied)}`,
+    `continued by itself: ${many(({ wentOn }) => wentOn)}`,
+    `replied when the same command was repeated: ${many(({ replied }) => replied)}`,
     `work done once: ${many(({ timesDone }) => timesDone === 1)}, more often: ${many(({ timesDone }) => timesDone > 1)}`,
     `the prompt is in the native session more than once: ${many(({ bare }) => bare > 1)}`,
-    `the model was told of the interruption: ${many(({ told }) => told)}`,
+    `the model was informed of the interruption: ${many(({ told }) => told)}`,
     `processes were left: ${many(({ left }) => left > 0)}`,
   ].join('\n')
 }

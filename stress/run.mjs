@@ -42,7 +42,7 @@ async function run(program, plugins = []) {
     target: 'node20.19',
     format: 'esm',
     logLevel: 'warning',
-    // The native lock is looked for from there.
+    // The native lock is resolved relative to this URL.
     define: { 'import.meta.url': JSON.stringify(pathToFileURL(source).href) },
     // oclif is CommonJS.
     banner: {

@@ -1,6 +1,7 @@
 // npm run stress:security -- [--every N] [--only TEXT] [--canary NAME]
-// Plants links and hostile names in homes, lets hostile programs answer, and looks for secrets in every byte that is
-// written. Exits 1 where something is followed, obeyed, leaked, or dies of it. --only runs the cases whose line has TEXT.
+// Plants links and hostile names in homes, runs hostile programs, and searches every written byte for secrets. Exits 1
+// if a command follows a link, obeys hostile output, leaks a secret, or crashes. --only runs the cases whose line has
+// TEXT.
 import { parseArgs } from 'node:util'
 import { MachineLab } from './machine/lab.js'
 import { runHostileAgents } from './security/agents.js'

@@ -1,8 +1,8 @@
-// Runs the whole test suite on a machine that is made slow, and says how it fared:
-//   node stress/suite.mjs [--runs N] [--busy LOOPS] [--quota SHARE] [--record] [-- VITEST ARGUMENT…]
-// --busy starts that many busy loops beside it. --quota gives it that share of all cores (0.25: a quarter of the speed),
-// by a cgroup: cpu.max where version 2 is mounted, else cpu.cfs_quota_us; that takes root.
-// A run fails when a test fails, when vitest does, and when processes or temporary files are left behind.
+// Runs the whole test suite on a slowed machine, and reports the result:
+// node stress/suite.mjs [--runs N] [--busy LOOPS] [--quota SHARE] [--record] [-- VITEST ARGUMENT…]
+// --busy runs that many busy loops next to it. --quota limits it to that share of all cores (0.25: a quarter of the
+// speed) with a cgroup: cpu.max under version 2, otherwise cpu.cfs_quota_us. That needs root.
+// A run fails if a test or vitest fails, or if it leaves processes or temporary files behind.
 import { spawn, spawnSync } from 'node:child_process'
 import {
   chmodSync,
@@ -71,7 +71,7 @@ recordResult({
   violations: faults,
 })
 process.exitCode = failedRuns === 0 ? 0 : 1
-// A busy loop that lives keeps this process alive.
+// A living busy loop keeps this process alive.
 end()
 
 function build() {
@@ -86,9 +86,9 @@ function build() {
 }
 
 async function run() {
-  // A short name: the path of a Unix socket in it has 107 bytes.
+  // A short name, because the path of a Unix socket is limited to 107 bytes.
   const scratch = mkdtempSync(path.join(tmpdir(), 's-'))
-  // Some tests become another user, who is to reach what they made there.
+  // Some tests switch to another user, who must be able to reach their files.
   chmodSync(scratch, 0o755)
   const report = `${scratch}.json`
   const mark = `SUBSTRAT_SUITE=${scratch}`
@@ -133,14 +133,14 @@ function first([message = '']) {
   return message.split('\n').slice(0, 3).join(' | ').slice(0, 400)
 }
 
-/** Seconds of CPU of all processes that were started here, or by those, and have been waited for. */
+/** CPU seconds of all descendants that have ended and been reaped. */
 function cpuOfEnded() {
   const stat = readFileSync('/proc/self/stat', 'latin1')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[13]) + Number(fields[14])) / 100
 }
 
-/** Ends the processes that are left of a run, and says what they were. */
+/** Kills the processes that a run left, and returns their commands. */
 function endMarked(mark) {
   const found = []
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
@@ -151,7 +151,7 @@ function endMarked(mark) {
       )
       process.kill(Number(pid), 'SIGKILL')
     } catch {
-      // It has ended meanwhile.
+      // It has ended in the meantime.
     }
   }
   return found
@@ -175,7 +175,7 @@ function limitedGroup(share) {
   return directory
 }
 
-/** Busy until the last of its processes, which may have been killed just now, is gone. */
+/** EBUSY until its last process, which may have just been killed, is gone. */
 function removeGroup(directory) {
   for (let tries = 0; existsSync(directory) && tries < 500; tries++) {
     try {

@@ -71,7 +71,9 @@ async function reportOn(lab: Lab, trial: TrialOptions): Promise<TrialReport> {
 function shapeOf(text: string): Shape {
   const [roots = 0, middles = 0, leaves = 0] = text.split('x').map(Number)
   if (roots * middles * leaves > 0) return { roots, middles, leaves }
-  throw new Error('--shape is roots, agents below each, and below each of those: 2x9x10')
+  throw new Error(
+    '--shape takes the numbers of roots, of agents below each, and of agents below each of those: 2x9x10',
+  )
 }
 
 function print({ agents, kills, killsOf, counts, violations, seconds }: TrialReport): void {

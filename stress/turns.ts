@@ -60,7 +60,7 @@ const EXPERIMENTS: Record<string, (lab: Lab) => Promise<string[]>> = {
   async orphans(lab) {
     const { kills, running, orphans } = await killedTools(lab, Number(values.kills))
     tried.cases += kills
-    console.log(`orphans: ${kills} kills while ${running} processes of tools ran; ${orphans} lived on`)
+    console.log(`orphans: ${kills} kills while ${running} tool processes ran; ${orphans} survived`)
     return orphans === 0 ? [] : [`${orphans} orphans`]
   },
   async tokens(lab) {
@@ -68,7 +68,7 @@ const EXPERIMENTS: Record<string, (lab: Lab) => Promise<string[]>> = {
     const { rounds, processes, answered, refused, differences } = report
     tried.cases += rounds
     console.log(
-      `tokens: ${rounds} rounds of ${processes} processes: ${answered} told the outcome, ${refused} refused, ${differences.length} differences`,
+      `tokens: ${rounds} rounds of ${processes} processes: ${answered} got the outcome, ${refused} refused, ${differences.length} differences`,
     )
     return differences
   },

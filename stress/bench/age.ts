@@ -1,4 +1,4 @@
-/** What must not grow with the age of an agent: a turn a minute for 30 days, each with a key of its own. */
+/** Costs that must not grow with the age of an agent: a turn a minute for 30 days, each with its own key. */
 import { execFileSync } from 'node:child_process'
 import { rmSync, statSync } from 'node:fs'
 import { loadFrom } from '../../src/session/load.js'
@@ -29,7 +29,7 @@ export async function ageRows(run: Run): Promise<Row[]> {
   const turns = sampleInTurn(lab, [...sends, again], rounds)
   const what = `an agent of ${TURNS} keyed turns`
   const snapshot = snapshotRow(what, aged)
-  // From here on the snapshots are taken away.
+  // From here on the snapshots are missing.
   const cold = ['show', 'list'].map((word) => [
     afterLoss(`${word} keyed`, aged, [lab.cli, word, ...(word === 'show' ? [NAME] : [])]),
     afterLoss(`${word} unkeyed`, unkeyed, [lab.cli, word, ...(word === 'show' ? [NAME] : [])]),
@@ -77,20 +77,20 @@ async function agedHome({ lab }: Run, turns: number, hasKeys: boolean): Promise<
   const home = await homeOf(lab, 1)
   console.error(`writing ${turns} turns ${hasKeys ? 'with' : 'without'} keys`)
   lengthenLog(home, NAME, turns * RECORDS_OF_TURN, hasKeys ? (turn) => `minute ${turn}` : undefined)
-  // The first to come folds all of it, and writes the index.
+  // The first send folds the whole log and writes the index.
   await lab.do(home, 'send', NAME, ...(hasKeys ? ['--key', 'first'] : []), 'hello')
   return home
 }
 
 const RECORDS_OF_TURN = 8
 
-/** The compiled code is made again once a day: by then it has what is done only with an agent of some age. */
+/** The compile cache is renewed once a day. By then it includes the code that runs only for an agent of some age. */
 async function learn({ lab }: Run, home: string): Promise<void> {
   lab.ageCode()
   await lab.do(home, 'send', NAME, '--key', 'second', 'hello')
 }
 
-/** What a reader does each time where no writer has come since. */
+/** The cost of a reader when no writer has come since. */
 function afterLoss(name: string, home: string, argv: string[]): Subject {
   return { name, home, argv, prepare: () => rmSync(agentIn(home).paths.snapshot, { force: true }) }
 }
@@ -107,7 +107,7 @@ function snapshotRow(what: string, home: string): Row {
   return row(`snapshot of ${what}, in KB`, size / 1024, `${Math.round(size / 1024)} KB`, target, size / 1024)
 }
 
-/** In CPU time of this process, in turn. */
+/** CPU time of this process; the two alternate. */
 function foldRow(what: string, keyed: string, unkeyed: string, rounds: number): Row {
   const taken: [number[], number[]] = [[], []]
   for (let round = -1; round < rounds; round++) {

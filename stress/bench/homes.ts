@@ -1,4 +1,4 @@
-/** Large homes, made quickly: the product's own bytes, written without its syncs. */
+/** Makes large homes quickly: the same bytes as the product, written without fsync. */
 import { randomUUID } from 'node:crypto'
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { bootId } from '../../src/host/identity.js'
@@ -17,14 +17,14 @@ import type { ToolPolicy } from '../../src/turn/step/turn-event.js'
 import { encodeSnapshot } from '../../test/support/snapshots.js'
 import type { Lab } from '../support/lab.js'
 
-/** Nothing here calls a tool. */
+/** No turn here calls a tool. */
 const NO_TOOLS: ToolPolicy = { kindOf: () => 'unknown' }
 
 const CHUNK_BYTES = 8 * 1024 * 1024
 
 /**
- * Turns of the same message until the agent's log has so many records. The snapshot stays behind, as after a kill: the
- * next command folds all of it once.
+ * Appends turns with the same message until the log has that many records. The snapshot stays behind, as after a kill:
+ * the next command folds the rest once.
  */
 export function lengthenLog(
   home: string,
@@ -57,7 +57,7 @@ export function lengthenLog(
   return state.last_seq
 }
 
-/** The bytes of turns of the same message with these keys, behind what that state is the fold of. */
+/** The bytes of turns with these keys, to be appended to the log that folds to `state`. */
 export function turnsBehind(state: State, keys: string[]): Buffer {
   let next = state
   const batches = keys.flatMap((key) =>
@@ -70,7 +70,7 @@ export function turnsBehind(state: State, keys: string[]): Buffer {
   return Buffer.concat(batches)
 }
 
-/** `a-0000000`, with a turn behind it, and others like it; as after the first `recover --all`. */
+/** `a-0000000` after one turn, and copies of it, in the state after the first `recover --all`. */
 export async function homeOf(lab: Lab, agents: number): Promise<string> {
   const home = lab.newHome()
   await lab.do(home, 'spawn', '--name', 'a-0000000')
@@ -80,13 +80,13 @@ export async function homeOf(lab: Lab, agents: number): Promise<string> {
   return home
 }
 
-/** What an agent has on disk that a visit changes. */
+/** The files of an agent that a visit changes. */
 export interface Kept {
   id: string
   files: [path: string, bytes: Buffer][]
 }
 
-/** As they were, and marked again: killed once more. */
+/** Restores the files and the marker: the agent looks killed again. */
 export function putBack(home: string, kept: Kept[]): void {
   const store = FileStore.openForWrite(home)
   for (const { id, files } of kept) {
@@ -96,15 +96,15 @@ export function putBack(home: string, kept: Kept[]): void {
 }
 
 /**
- * So many roots like the one of that name, which has a turn behind it: `NAME-0000001` and so on. Its files with the ids
- * and the names changed, each line framed anew.
+ * Makes that many copies of the named root, which has had a turn: `NAME-0000001` and so on. The ids and names in its
+ * files are replaced, and each line gets a new checksum.
  */
 export function multiply(home: string, name: string, count: number): Kept[] {
   const paths = new HomePaths(home)
   const store = FileStore.openForRead(home) as FileStore
   const id = resolveAgent(store, name)
   const like = paths.agent(id)
-  // Of the same length, so that every place in the log stays where the snapshot says.
+  // Names of equal length keep every offset of the snapshot valid.
   const nameOf = (index: number): string => `${name.slice(0, -8)}-${String(index).padStart(7, '0')}`
   const [log, snapshot] = [like.log, like.snapshot].map((path) => readFileSync(path)) as [Buffer, Buffer]
   const [lock, isMarked] = [readFileSync(like.lock), store.isMarked(id)]
@@ -125,13 +125,13 @@ export function multiply(home: string, name: string, count: number): Kept[] {
     write(names.complete, '')
     write(paths.rootNames().entry(to.name), frame({ name: to.name, agent_id: to.id }))
     if (isMarked) store.mark(to.id)
-    // Of those that are at rest there are very many, and none is put back.
+    // Idle agents are very many, and none is restored.
     if (isMarked) made.push({ id: to.id, files })
   }
   return made
 }
 
-/** Framed lines that name an agent, with another in its place. */
+/** Replaces the named agent in framed lines by another. */
 function renamed(lines: Buffer, from: Named, to: Named): Buffer {
   const texts = lines.toString('utf8').split('\n').slice(0, -1)
   return Buffer.concat(
@@ -152,7 +152,7 @@ function write(path: string, content: Buffer | string): void {
   writeFileSync(path, content, { mode: 0o600 })
 }
 
-/** So many roots, `p0` and so on, with so many children each: `p0/c0`. */
+/** Adds that many roots, `p0` and so on, each with that many children: `p0/c0`. */
 export function addFamilies(home: string, parents: number, childrenEach: number, workspace: string): void {
   for (let index = 0; index < parents; index++) {
     const parent = { name: `p${index}`, id: addAgent(home, { name: `p${index}`, workspace }) }

@@ -1,4 +1,4 @@
-/** Turns that are killed in the middle: what `recover --all` makes of many, and how soon the next command has the lock. */
+/** Killed turns: the time of `recover --all` with many of them, and the time until the next command has the lock. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FileStore } from '../../src/storage/store.js'
@@ -13,7 +13,7 @@ import { type Row, ratio, row } from './table.js'
 const UNCLEAN = 100
 const OF_RECOVER = { atMost: 1.2, floor: '1' }
 const OF_WAIT = { atMost: 20, floor: '0' }
-/** Exit of `recover` where it has marked a turn as interrupted. */
+/** The exit status of `recover` if it marked a turn as interrupted. */
 const INTERRUPTED = 6
 
 export async function recoverRows(run: Run): Promise<Row[]> {
@@ -47,17 +47,17 @@ export async function waitRows(run: Run): Promise<Row[]> {
   return [row('wait of a send after kill -9 of the holder', median, said, OF_WAIT)]
 }
 
-/** From the kill until the lock names the next one. */
+/** The time from the kill until the lock file names the next process. */
 async function waitedFor(lab: Lab, home: string, name: string): Promise<number> {
   const { started, lockPath } = await midTurn(lab, home, name)
   const next = lab.start(home, ['send', name, 'and now?'])
-  // It tries for the lock all this time; each round another while, so that no pause of it fits.
+  // The next process polls the lock meanwhile. The pause varies, so that it does not align with the polling.
   await new Promise((resolve) => setTimeout(resolve, 600 + Math.random() * 50))
   const begin = performance.now()
   started.child.kill('SIGKILL')
-  // Nothing else is done meanwhile: a timer of this process would be another thing to wait for.
+  // A busy loop: a timer would add its own delay.
   while (holderOf(lockPath) !== next.child.pid) {
-    if (performance.now() - begin > 10_000) throw new Error('nobody took the lock')
+    if (performance.now() - begin > 10_000) throw new Error('no process took the lock')
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 0.3)
   }
   const waited = performance.now() - begin
@@ -65,7 +65,7 @@ async function waitedFor(lab: Lab, home: string, name: string): Promise<number> 
   return waited
 }
 
-/** An agent whose turn waits for a model that is slow. */
+/** An agent whose turn waits for a slow model. */
 async function midTurn(
   lab: Lab,
   home: string,

@@ -1,4 +1,4 @@
-/** Where it was measured, and what the disk can do there. */
+/** Describes the machine, and measures the speed of its disk. */
 import { execFileSync } from 'node:child_process'
 import { closeSync, fdatasyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { cpus, loadavg, release, totalmem } from 'node:os'
@@ -19,7 +19,7 @@ export function describeMachine(directory: string): Record<string, string> {
   }
 }
 
-/** A line appended and synced, again and again. */
+/** Appends and syncs one line, again and again. */
 export function syncsPerSecond(directory: string, forMs = 1000): number {
   const path = join(directory, 'raw')
   const file = openSync(path, 'wx')

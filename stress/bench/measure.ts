@@ -1,4 +1,4 @@
-/** What one process costs: wall clock, peak memory, calls that make the disk wait. */
+/** Measures one process: wall-clock time, peak memory, and fsync calls. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,17 +8,17 @@ import type { Measured } from './table.js'
 export interface Subject {
   name: string
   home: string
-  /** Arguments of node: a script with its own, or `-e 0`. With `program`, of that. */
+  /** Arguments of node: a script with its own arguments, or `-e 0`. With `program`, the arguments of that program. */
   argv: string[]
   program?: string
   env?: Record<string, string>
-  /** The same, run before each sample and not counted. */
+  /** Runs before each sample; not counted. */
   before?: string[]
-  /** Done before each sample and not counted. */
+  /** Called before each sample; not counted. */
   prepare?: () => void
-  /** Exit status of a good end; 0 without it. */
+  /** The expected exit status; 0 by default. */
   status?: number
-  /** Whether its peak memory is taken too, in a run of its own. */
+  /** Whether to measure peak memory too, in a separate run. */
   isWeighed?: boolean
 }
 
@@ -48,8 +48,8 @@ export class Samples {
 }
 
 /**
- * The samples of each subject, taken in turn so that all of them see the same machine. A round that is not counted
- * comes first.
+ * Takes the samples of all subjects in turn, so that load on the machine affects all of them. The first round is not
+ * counted.
  */
 export function sampleInTurn(lab: Lab, subjects: Subject[], rounds: number): Samples {
   const samples = new Samples()
@@ -77,7 +77,7 @@ export function median(values: number[]): number {
     : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2
 }
 
-/** Undefined where strace cannot count them here. */
+/** Undefined if strace cannot count them here. */
 export function countSyncs(lab: Lab, subject: Subject): number | undefined {
   const trace = join(lab.root, 'syncs')
   const calls = ['fsync', 'fdatasync', 'sync_file_range', 'msync', 'syncfs', 'sync']
@@ -96,8 +96,8 @@ function wallOf(lab: Lab, subject: Subject): number {
 }
 
 /**
- * In a run of its own, which reports itself at its end. From /proc, because the peak that getrusage(2) reports can be
- * that of this process, out of which it was started.
+ * Measured in a separate run, which reports its peak at its end. Read from /proc, because getrusage(2) may report the
+ * peak of the parent process.
  */
 function peakOf(lab: Lab, subject: Subject): number {
   const file = join(lab.root, 'peak')

@@ -1,4 +1,7 @@
-/** The loopback model of the real programs as a process of its own: it says hello. Its first line is where it is. */
+/**
+ * The loopback model of the real programs as a separate process. It answers hello. Its first line of output is its
+ * address.
+ */
 import { startLooseModel } from '../real/model.js'
 
 const { url } = await startLooseModel(() => ({

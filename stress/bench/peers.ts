@@ -1,4 +1,4 @@
-/** A turn through a model, ours and those of the programs that people use, against the same loopback model. */
+/** A turn with a model: substrat and the common agent programs, against the same loopback model. */
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
 import { claudeCode } from '../real/claude-code.js'
 import { codex } from '../real/codex.js'
@@ -15,7 +15,7 @@ import { type Row, ratio, skipped } from './table.js'
 
 interface Peer {
   program: Pick<RealProgram, 'name' | 'packages' | 'executable' | 'configure' | 'bare'>
-  /** A turn that goes on with a conversation; `first` is what the first turn said on stdout. */
+  /** A turn that continues a conversation; `first` is the stdout of the first turn. */
   again(first: string): string[]
 }
 
@@ -40,7 +40,7 @@ const PEERS: Peer[] = [
 ]
 const CODEX = { atMost: 0.35 }
 
-/** In a lab of its own: the linked plugin would be on the start-up path of the others. */
+/** Uses a separate lab: the linked plugin would slow the start of the other subjects. */
 export async function modelRows(run: Run, withPeers: boolean): Promise<Row[]> {
   const lab = Lab.open()
   const model = await LoopbackModel.serve(lab, 'stress/bench/model-main.ts', [])
@@ -78,7 +78,7 @@ export async function modelRows(run: Run, withPeers: boolean): Promise<Row[]> {
   }
 }
 
-/** With its first turn behind it. */
+/** An agent after its first turn. */
 async function prepared(
   lab: Lab,
   home: string,
@@ -121,9 +121,9 @@ function resumeWord(argv: string[]): string {
   return word === undefined ? '' : ` ${word}`
 }
 
-/** Of the JSON that a program prints. */
+/** A field of the JSON that a program printed. */
 function found(output: string, field: string): string {
   const value = new RegExp(`"${field}":"([^"]+)"`).exec(output)?.[1]
-  if (value === undefined) throw new Error(`no ${field} in what the first turn printed`)
+  if (value === undefined) throw new Error(`no ${field} in the output of the first turn`)
   return value
 }

@@ -1,4 +1,4 @@
-/** stress/results/bench.svg: the time of a send over the length of its log, and over the size of its home. */
+/** Draws stress/results/bench.svg: the time of a send by the length of its log, and by the size of its home. */
 
 export interface Point {
   x: number
@@ -14,7 +14,7 @@ interface Panel {
 const [WIDTH, HEIGHT] = [720, 260]
 const [TOP, BOTTOM, PANEL] = [44, 210, 280]
 
-/** Both axes of time begin at 0, so that what is flat looks flat; those of sizes are logarithmic. */
+/** Both time axes begin at 0, so that a flat line looks flat. The size axes are logarithmic. */
 export function plot(log: Point[], home: Point[], machine: string): string {
   const most = Math.max(...[...log, ...home].map(({ y }) => y))
   const top = Math.ceil((most * 1.25) / 20) * 20

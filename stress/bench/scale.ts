@@ -1,4 +1,4 @@
-/** What must stay flat: commands on logs and in homes of every size. */
+/** Times that must stay flat: commands on logs and in homes of every size. */
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ const OF_LOG = { atMost: 1.1, floor: '1' }
 const OF_HOME = { atMost: 1.15, floor: '1' }
 const OF_RAW = { atMost: 2, floor: '1' }
 
-/** One agent's log of 10 records, 100 and so on. */
+/** An agent with a log of 10 records, of 100, and so on. */
 export async function logRows(run: Run): Promise<Row[]> {
   const { lab, rounds, records, points } = run
   const lengths = decadesTo(records)
@@ -25,7 +25,7 @@ export async function logRows(run: Run): Promise<Row[]> {
     if (length > 10) {
       console.error(`writing a log of ${length} records`)
       lengthenLog(home, NAME, length)
-      // Its snapshot is far behind: the first to come folds all of it.
+      // Its snapshot is far behind: the first send folds the whole log.
       await lab.do(home, 'send', NAME, 'hello')
     }
     sends.push({ name: `${length}`, home, argv: [lab.cli, 'send', NAME, 'hello'] })
@@ -45,7 +45,7 @@ export async function logRows(run: Run): Promise<Row[]> {
   ]
 }
 
-/** Homes of 10 agents, 100 and so on, each agent with a turn behind it. */
+/** Homes of 10 agents, of 100, and so on. Each agent has had a turn. */
 export async function homeRows(run: Run): Promise<Row[]> {
   const { lab, rounds, agents, points } = run
   const sizes = decadesTo(agents)
@@ -54,7 +54,7 @@ export async function homeRows(run: Run): Promise<Row[]> {
     if (size >= 10_000) console.error(`making a home of ${size} agents`)
     homes.push(await homeOf(lab, size))
   }
-  // What was written without syncs would slow down those that are measured.
+  // Unsynced data would slow down the measured commands.
   execFileSync('sync')
   const of = (word: string, argv: string[], among = homes): Subject[] =>
     among.map((home) => ({ name: `${word} in ${home}`, home, argv: [lab.cli, ...argv] }))
@@ -75,7 +75,7 @@ export async function homeRows(run: Run): Promise<Row[]> {
   return [flat('show', shows), flat('send', sends), flat('spawn', spawns), ...listRows(run, ends[1])]
 }
 
-/** Beside a script that reads what they read, and does nothing with it. */
+/** Compared with a script that only reads the same files. */
 function listRows(run: Run, home: string): Row[] {
   const { lab, agents } = run
   const script = join(lab.root, 'raw.cjs')
@@ -92,13 +92,13 @@ function listRows(run: Run, home: string): Row[] {
   })
 }
 
-/** All but the few that were written to have their last record there. */
+/** All but the few whose last record was written later. */
 function lastOffset(home: string): number {
   const store = FileStore.openForRead(home) as FileStore
   return openForRead(store, resolveAgent(store, 'a-0000001'))?.state.last_offset ?? 0
 }
 
-/** The files and the bytes of them that `list` reads. */
+/** The files, and their bytes, that `list` reads. */
 const RAW = `const fs = require('node:fs')
 const [, , home, lastOffset] = process.argv
 const buffer = Buffer.allocUnsafe(65536)

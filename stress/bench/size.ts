@@ -1,4 +1,4 @@
-/** The disk space of an installation from the packed package, and of what it is. */
+/** The disk space of an installation of the packed package, by part. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -49,7 +49,7 @@ function packagesIn(modules: string): string[] {
   )
 }
 
-/** The sum of the files' sizes; without that flag what they take on this disk. */
+/** The sum of the file sizes; without that flag, the space on this disk. */
 function megabytes(path: string, flags = ['--apparent-size']): number {
   if (!existsSync(path)) return 0
   const kibibytes = execFileSync('du', ['-sk', ...flags, path], { encoding: 'utf8' }).split('\t')[0]

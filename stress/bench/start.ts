@@ -1,4 +1,4 @@
-/** What a command costs beside a bare `node -e 0`: nothing of it is work, but for the send. */
+/** The time of a command compared with a bare `node -e 0`. Apart from the send, no command does any work. */
 import { homeOf } from './homes.js'
 import { countSyncs, type Subject, sampleInTurn } from './measure.js'
 import type { Run } from './run.js'
@@ -6,7 +6,7 @@ import { type Row, ratio, row, skipped } from './table.js'
 
 const IS_NODE_20 = process.versions.node.startsWith('20.')
 const START = { atMost: IS_NODE_20 ? 2.0 : 2.2, floor: '1.0' }
-/** Stated for Node 20 alone. */
+/** The target is defined for Node 20 only. */
 const SEND = { ...(IS_NODE_20 ? { atMost: 2.4 } : {}), floor: '1.0 + 2 syncs' }
 const SYNCS = { atMost: 3, floor: '2' }
 const PEAK = { atMost: 1.5, floor: '1' }

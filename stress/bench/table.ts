@@ -1,15 +1,15 @@
-/** The table that a run prints and records: what was measured, what it is held to, and what could not be better. */
+/** The table that a run prints and records: the measured values, their targets, and the lower bounds. */
 
 export interface Row {
   what: string
-  /** In words, with what the ratio is of. */
+  /** The measurement in words, with the base of the ratio. */
   measured: string
   value: number | null
-  /** Of the fastest runs alone: what else the machine does only adds. */
+  /** From the fastest runs: other load on the machine only adds time. */
   valueOfMinima: number | null
   target: string
   floor: string
-  /** Null where there is no target, or nothing was measured. */
+  /** Null without a target or a measurement. */
   isMet: boolean | null
 }
 
@@ -50,7 +50,7 @@ export function ratio(what: string, a: Measured, b: Measured, unit: string, targ
   return row(what, value, measured, target, a.least / b.least)
 }
 
-/** What is not there to be measured, by name. */
+/** A row for a measurement that is not available here, with the reason. */
 export function skipped(what: string, why: string, target: Target = NONE): Row {
   return row(what, null, `skipped: ${why}`, target)
 }

@@ -1,4 +1,4 @@
-/** Several at once, and many records by one process. */
+/** Several commands at once, and many records by one process. */
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { openForAppend } from '../../src/session/session.js'
@@ -12,7 +12,7 @@ import { type Row, ratio, row } from './table.js'
 const SENDERS = 8
 const PARALLEL = { atMost: 0.6, floor: '0.5' }
 const APPEND = { atLeast: 0.85, floor: '1' }
-/** Records in turn with as many writes. */
+/** Alternates records with the same number of plain writes. */
 const [CHUNKS, CHUNK] = [20, 25]
 
 export async function parallelRows(run: Run): Promise<Row[]> {
@@ -34,7 +34,7 @@ export async function parallelRows(run: Run): Promise<Row[]> {
   return [ratio(what, measured(times.together), measured(times.inTurn), 'ms', PARALLEL)]
 }
 
-/** The same bytes, each followed by a sync, as records of a session and without anything around them. */
+/** Writes the same bytes, each followed by a sync: as records of a session, and as plain writes. */
 export async function appendRows({ lab }: Run): Promise<Row[]> {
   const home = await homeOf(lab, 1)
   const store = FileStore.openForWrite(home)

@@ -1,4 +1,7 @@
-/** What the tree and its mail cost: single commands, one delivery of very many messages, and a home of very many agents. */
+/**
+ * The cost of the tree and its mail: single commands, one delivery of very many messages, and a home of very many
+ * agents.
+ */
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { OPERATOR } from '../../src/format.js'
@@ -13,7 +16,7 @@ import type { Run } from './run.js'
 import { type Measured, type Row, ratio, row } from './table.js'
 
 const CHILDREN_EACH = 100
-/** There are homes of more, of roots alone; this is about what is below them. */
+/** Other parts measure larger homes, of roots alone. This part is about the levels below. */
 const TREE_MAX = 20_000
 const OF_TEN = { atMost: 1.2, floor: '1' }
 
@@ -41,7 +44,7 @@ export async function treeRows({ lab, rounds, agents }: Run): Promise<Row[]> {
   ]
 }
 
-/** Those that are held to the time of a bare start come first. */
+/** The commands with a target relative to a bare start come first. */
 function commandsIn(lab: Lab, home: string, where: string): Subject[] {
   const queued = [lab.cli, 'send', 'p0/c2', 'hello', '--queue', '--no-drain']
   const commands: { what: string; argv: string[]; before?: string[] }[] = [
@@ -68,18 +71,18 @@ function idOf(home: string, path: string): string {
   return resolveAgent(FileStore.openForRead(home), path)
 }
 
-/** Roots with children, and room for those that are measured. */
+/** Roots with children, and room for the measured agents. */
 async function familiesOf(lab: Lab, parents: number, childrenEach: number): Promise<string> {
   const home = lab.newHome()
   await lab.do(home, 'config', 'set', 'children_max', '1000')
   await lab.do(home, 'spawn', '--name', 'first')
   addFamilies(home, parents, childrenEach, lab.workspace)
-  // As after the first `recover --all`, which looks at each of them once.
+  // The state after the first `recover --all`, which scans each of them once.
   FileStore.openForWrite(home).boots.markScanned()
   return home
 }
 
-/** Requests from a person that wait, taken by one `deliver --all`: each gets a turn, and its reply. */
+/** One `deliver --all` of pending requests from the operator: each gets a turn and a reply. */
 async function drained(lab: Lab, messages: number, agents: number): Promise<Row> {
   const home = await familiesOf(lab, agents / 10, 9)
   const store = FileStore.openForWrite(home)

@@ -116,7 +116,7 @@ const claude: Cli = {
   keyed: (prompt) => ['claude', '-p', '--session-id', SESSION_ID, prompt],
 }
 
-/** A hook that lets claude end at the call of a tool, and run the call later. */
+/** A hook that makes claude end at a tool call, and run the call later. */
 const DEFER = JSON.stringify({
   hooks: {
     PreToolUse: [

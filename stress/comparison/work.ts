@@ -38,7 +38,7 @@ export class Work {
 
   async answer({ texts, tools }: Asked): Promise<ScriptedAnswer> {
     const given = texts.filter((text) => text.includes(PROMPT)).length
-    // Titles and summaries are asked for without tools.
+    // The CLI also asks for titles and summaries, without tools.
     if (given === 0 || !tools.includes(this.cli.runCall('').name)) return { text: 'ok' }
     this.prompts = given
     this.isWarned = texts.some((text) => INTERRUPTION.test(text))

@@ -151,7 +151,8 @@ export class Case {
     for (const argv of readingIn(lab.home)) {
       const hit: Operation[] = []
       const ended = await lab.run(argv, (operation) => {
-        if (changes(operation)) this.broken.push(`${argv[0]} changes nothing, but ${operation.point}`)
+        if (changes(operation))
+          this.broken.push(`${argv[0]} only reads, but took the step ${operation.point}`)
         const fault = isOurs(operation) ? condition.fault(operation) : undefined
         if (fault !== undefined) hit.push(operation)
         return fault
@@ -227,8 +228,8 @@ function* wrongAtEnd(end: string[], expected: End, isDone: boolean, { faults }: 
       ...end.filter((line) => !from.includes(line)).map((line) => `+ ${line}`),
     ].join('\n      ')
   yield isDone
-    ? `what was acknowledged is there\n      ${differs(expected.with)}`
-    : `it is there whole or not at all\n      ${differs(expected.with)}\n    or\n      ${differs(expected.without)}`
+    ? `acknowledged data is in the home\n      ${differs(expected.with)}`
+    : `the command took effect as a whole or not at all\n      ${differs(expected.with)}\n    or\n      ${differs(expected.without)}`
 }
 
 function isSame(a: string[], b: string[]): boolean {

@@ -34,7 +34,7 @@ export const SHORT_WRITES: Record<string, (bytes: number) => number> = {
   'all but one byte': (bytes) => bytes - 1,
 }
 
-/** What is wrong with the machine from one step on, until it is repaired. */
+/** A fault of the machine that lasts from one step until its repair. */
 export interface Condition {
   name: string
   fault(operation: Operation): Fault

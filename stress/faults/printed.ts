@@ -118,7 +118,7 @@ function masked(text: string): string {
 }
 
 function* wrongIn({ target, errno, when }: Case, usual: Printed, met: Printed): Iterable<string> {
-  if (met.signal !== null) return yield `it ends by itself, and is not ended by ${met.signal}`
+  if (met.signal !== null) return yield `it ends by itself, not by ${met.signal}`
   const hasResult = [0, 5, 6, 7].includes(usual.code as number)
   const isLost = target !== 'stderr' && errno !== 'EPIPE' && hasResult
   const expected = isLost ? STORAGE_FAILED : usual.code
@@ -126,14 +126,14 @@ function* wrongIn({ target, errno, when }: Case, usual: Printed, met: Printed): 
   if (/\n {4}at /.test(met.stderr)) yield `it prints no stack: ${met.stderr.slice(0, 300)}`
   const says = met.stderr.split('\n').filter((line) => line.includes('cannot write the result to stdout'))
   if (isLost && target === 'stdout' && (says.length !== 1 || !says[0]?.includes(errno)))
-    yield `it says once what is wrong: ${met.stderr.slice(0, 300)}`
+    yield `it reports the failure once: ${met.stderr.slice(0, 300)}`
   if (met.stderr.length > usual.stderr.length + 1000) yield `it prints ${met.stderr.length} bytes on stderr`
-  if (target === 'stderr' && masked(met.stdout) !== masked(usual.stdout)) yield 'its result is whole'
+  if (target === 'stderr' && masked(met.stdout) !== masked(usual.stdout)) yield 'its result is complete'
   // After a failed write there is no further write.
   const isOnce = !when.endsWith('+')
   const isBeginning = masked(usual.stdout).startsWith(masked(met.stdout).trimEnd())
   if (target === 'stdout' && isOnce && errno !== 'EPIPE' && !isBeginning)
-    yield `it prints a beginning of its result: ${met.stdout.slice(0, 300)}`
+    yield `it prints a prefix of its result: ${met.stdout.slice(0, 300)}`
 }
 
 /** The turn is the same as without the fault, and its reply can be read. */

@@ -53,18 +53,18 @@ export class Trials implements Experiment {
     // If Node itself has no descriptor left, it does not name the file.
     const isSaid = told.stderr.split('\n').some((line) => /^substrat: .*(\/|open a file).*\(.+\)$/.test(line))
     if ((code === '11' || code === '15') && !isSaid)
-      note(`it says what, where and what next: ${told.stderr.trim()}`)
-    if (code === '0' && told.stdout !== REPLY) note('what it printed is the reply')
+      note(`it says what failed, where, and what to run next: ${told.stderr.trim()}`)
+    if (code === '0' && told.stdout !== REPLY) note('its output is the reply')
     for (const sentence of audit(home, false)) note(sentence)
     const next = await this.#lab.run(home, command)
-    if (next.code !== 0 || next.stdout !== REPLY) note(`the next command goes on: ${next.stderr.trim()}`)
+    if (next.code !== 0 || next.stdout !== REPLY) note(`the next command continues: ${next.stderr.trim()}`)
     const recovered = await this.#lab.run(home, ['recover', '--all'])
-    if (recovered.code !== 0) note(`recover --all ends well: ${recovered.stderr.trim()}`)
+    if (recovered.code !== 0) note(`recover --all succeeds: ${recovered.stderr.trim()}`)
     for (const sentence of audit(home, true)) note(sentence)
     const turns = viewOf(home).filter((line) => line.includes('"asked":["hello'))
     const isOnce =
       turns.length === 1 && /"replies":\["echo: hello[^"]*"\],"end":"run.completed"/.test(turns[0] ?? '')
-    if (!isOnce) note(`the message is there once, answered once: ${turns.join('; ')}`)
+    if (!isOnce) note(`the message is recorded once, answered once: ${turns.join('; ')}`)
   }
 
   /** Reading commands must succeed during the fault. */

@@ -87,7 +87,7 @@ async function readOnly(lab: Lab): Promise<Experiment> {
   return why === undefined ? trials : trials.skip(why)
 }
 
-/** What ext4 does after a disk error: from one moment on every write fails, also to open files. */
+/** Acts like ext4 after a disk error: from one moment on every write fails, also to open files. */
 async function aborted(lab: Lab): Promise<Experiment> {
   const trials = new Trials('a file system that turns read-only in mid-turn', lab)
   const image = join(lab.root, 'ext4.img')

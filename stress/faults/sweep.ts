@@ -16,7 +16,7 @@ export interface SweepOptions {
   every: number
   /** Tries two faults per step: one that comes once and one that lasts. The choice rotates from step to step. */
   isRotated: boolean
-  /** Only that step, and that fault: to replay a violation. */
+  /** One step and one fault, to replay a violation. */
   step?: number | undefined
   fault?: string | undefined
   /** Only steps of that name, for example log.sync. */
@@ -36,7 +36,7 @@ export interface ScenarioReport {
   scenario: string
   steps: number
   cases: number
-  /** By the name of the fault: how many cases, and how often a step met it. */
+  /** For each fault, the number of cases and how often a step met it. */
   byFault: Record<string, { cases: number; injected: number }>
   violations: Violation[]
   seconds: number

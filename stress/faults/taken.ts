@@ -169,11 +169,11 @@ function* twice(home: string): Iterable<string> {
     const asked = records
       .filter((record) => JSON.stringify(record).includes('"content":"hello"'))
       .filter(({ kind }) => kind === 'message.user').length
-    if (asked !== 1) yield `the message is there once, not ${asked} times`
+    if (asked !== 1) yield `the message is recorded once, not ${asked} times`
     const log = readFileSync(join(home, 'agents', state.id, 'events.jsonl'), 'utf8')
       .trimEnd()
       .split('\n')
     const seqs = log.map((line) => (JSON.parse(line) as { seq: number }).seq)
-    if (seqs.some((seq, index) => seq !== index + 1)) yield `the log is of one writer: ${seqs.join(' ')}`
+    if (seqs.some((seq, index) => seq !== index + 1)) yield `the log has one writer: ${seqs.join(' ')}`
   }
 }

@@ -1,4 +1,4 @@
-/** What a command says of itself when it has met a fault: its exit status, and its words. */
+/** Checks the exit status and the message of a command that met a fault. */
 import type { Operation } from '../../src/host/disk/operation.js'
 import type { LabEnded } from '../machine/lab.js'
 import { isSync } from './synced.js'
@@ -44,5 +44,5 @@ export function* wrongInEnd(
   if (status !== STORAGE_FAILED && status !== SYNC_FAILED) return
   const lines = stderr.trimEnd().split('\n')
   if (!lines.some((line) => /^substrat: .*\/.*\(.+\)$/.test(line)))
-    yield `${command} says what, where, and what to run next: ${lines.at(-1)}`
+    yield `${command} says what failed, where, and what to run next: ${lines.at(-1)}`
 }

@@ -1,5 +1,5 @@
 /**
- * Whatever a command acknowledged must be true: by its exit status, by its output before a kill, or by a tool's result.
+ * Every acknowledgement must be true: by its exit status, by its output before a kill, or by a tool's result.
  */
 import type { Done, Story } from './story.js'
 import type { AgentInWorld, World } from './world.js'
@@ -20,7 +20,7 @@ function* agentIsThere(world: World, { removed }: Story, { command, told }: Done
   const isThere = id !== undefined && (world.agent(id) !== undefined || removed.has(id))
   // A spawn may print its result before it is killed.
   if (!isThere && (told.status === 0 || id !== undefined))
-    yield `an agent that was told of is there: ${id}, by ${told.argv.slice(0, 6).join(' ')}`
+    yield `an acknowledged agent exists: ${id}, by ${told.argv.slice(0, 6).join(' ')}`
 }
 
 const REFUSED = [3, 13]
@@ -36,10 +36,10 @@ function* messageIsThere(world: World, { command, words, told }: Done, done: Don
   const isTold = told.status === 0 || (action.how !== 'direct' && NAMED.test(told.stderr))
   const what = `#${message.id} (${action.how}, ended with ${told.status}) to ${action.at}`
   if (isTold && places.length === 0 && !wasReturned(world, agent, message.content))
-    yield `what was acknowledged is there: ${what}`
+    yield `an acknowledged message is stored: ${what}`
   const isRepeated = done.filter((other) => other.words.message?.id === message.id).length > 1
   const isRefused = typeof told.status === 'number' && REFUSED.includes(told.status) && !told.isHarmed
-  if (isRefused && !isRepeated && places.length > 0) yield `what was refused is not there: ${what}`
+  if (isRefused && !isRepeated && places.length > 0) yield `a refused message is not stored: ${what}`
 }
 
 function* replyIsThere(world: World, { command: { action }, words, told }: Done): Iterable<string> {
@@ -49,7 +49,7 @@ function* replyIsThere(world: World, { command: { action }, words, told }: Done)
   const ofMessage = agent.taken.filter(({ id }) => id === words.message?.id)
   const fates = ofMessage.map(({ run_id }) => agent.fates.get(run_id))
   if (!fates.some((fate) => fate?.status === 'completed' && fate.reply === reply))
-    yield `the reply that was printed is that of the log: to #${words.message?.id} at ${action.at}, run ${run?.id}`
+    yield `a printed reply is the reply in the log: to #${words.message?.id} at ${action.at}, run ${run?.id}`
 }
 
 /** In a group of commands the agent may be newer than the command's words. Undefined if the agent was removed. */
@@ -79,7 +79,8 @@ function* toolsTold(world: World, { removed }: Story): Iterable<string> {
     for (const record of records) {
       if (record.kind !== 'tool.finished' || record.is_error) continue
       for (const [, id] of text(record).matchAll(/(?:sent as|first request is) ([0-9a-f-]{36})/g))
-        if (!ids.has(id as string)) yield `what an agent was told is sent arrives: ${id} of ${state.path}`
+        if (!ids.has(id as string))
+          yield `a message that a tool reported as sent arrives: ${id} of ${state.path}`
     }
   }
 }

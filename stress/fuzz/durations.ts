@@ -66,7 +66,7 @@ export class Durations {
       for (const { content, id } of taken) {
         const from = this.sentAt.get(content)
         if (from !== undefined && now - from < laterMs)
-          yield `what is sent for later waits ${laterMs} ms: #${id} came to ${state.path} within ${now - from} ms`
+          yield `a scheduled message is pending for ${laterMs} ms: #${id} came to ${state.path} within ${now - from} ms`
       }
   }
 }

@@ -1,4 +1,4 @@
-/** What must hold of an idle home after any sequence: acknowledgements, deliveries, answers and decisions. */
+/** The promises about an idle home after any sequence: acknowledgements, deliveries, answers and decisions. */
 
 import { OPERATOR } from '../../src/format.js'
 import { limits } from '../../src/limits.js'
@@ -31,7 +31,7 @@ const BY_ITSELF = ['process_exit', 'process_restart', 'shutdown', 'program_kille
 function* goneOnWith({ state, fates }: AgentInWorld): Iterable<string> {
   for (const [run, { status, reason, attempts }] of fates)
     if (status === 'interrupted' && BY_ITSELF.includes(reason ?? '') && attempts < limits.barrenAttemptsMax)
-      yield `what was cut short goes on: run ${run} of ${state.path} did not, after ${attempts} attempts`
+      yield `an interrupted turn continues: run ${run} of ${state.path} did not, after ${attempts} attempts`
 }
 
 function* deliveredOnce({ agents }: World, { contents }: Person): Iterable<string> {
@@ -43,12 +43,13 @@ function* deliveredOnce({ agents }: World, { contents }: Person): Iterable<strin
       taken.filter((each) => each.id !== undefined),
       (each) => each.id as string,
     )) {
-      // Also holds for a repeated key, whatever the outcome of the first turn: the fuzzer never passes --retry.
-      if (found.length > 1) yield `a message is taken once: #${id} was ${found.length} times by ${state.path}`
+      // Also holds for a repeated key, after any outcome of the first turn: the fuzzer never passes --retry.
+      if (found.length > 1)
+        yield `a message is recorded once: #${id} was recorded ${found.length} times by ${state.path}`
     }
     for (const { id, content } of taken)
       if (id !== undefined && contents.get(id) !== content)
-        yield `a message is as it was written: #${id} is not`
+        yield `the content of a message does not change: #${id} has changed`
   }
 }
 
@@ -59,7 +60,7 @@ function* sentToThem({ agents }: World, done: Done[]): Iterable<string> {
     const id = words.message.id
     for (const { state, taken } of agents)
       if (state.path !== command.action.at && taken.some((each) => each.id === id))
-        yield `a message goes to whom it was sent: #${id} is in ${state.path}`
+        yield `a message goes to its recipient: #${id} is in ${state.path}`
   }
 }
 
@@ -124,9 +125,9 @@ function* recordsInOrder({ state, records }: AgentInWorld): Iterable<string> {
       const { token_id, clock } = record
       const token = minted.get(token_id)
       if (token === undefined || ended.has(token_id))
-        yield `a token is used once, while it is good: ${token_id} of ${state.path}`
+        yield `a token is used once, while it is valid: ${token_id} of ${state.path}`
       else if (clock !== undefined && isOver(token.expires_at, token.clock, clock))
-        yield `a token is not used after its time: ${token_id} of ${state.path}`
+        yield `a token is not used after it expired: ${token_id} of ${state.path}`
     }
     if (record.kind === 'token.consumed' || record.kind === 'token.revoked') ended.add(record.token_id)
     if (record.kind !== 'run.interrupted') continue

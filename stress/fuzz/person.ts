@@ -1,4 +1,4 @@
-/** The simulated user: what the user knows of a home in addition to its disk. */
+/** The simulated user, with the user's knowledge of a home: messages, keys and token secrets. */
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
 import { FileStore } from '../../src/storage/store.js'

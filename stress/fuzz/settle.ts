@@ -55,7 +55,7 @@ export async function settled(host: Host, backMs: number, heard: Heard): Promise
         ...leftBehind(host),
       ]
   }
-  return [`a home comes to rest: not after ${ROUNDS_MAX} rounds`]
+  return [`a home becomes idle: not after ${ROUNDS_MAX} rounds`]
 }
 
 function waitsForTime({ state }: AgentInWorld): boolean {

@@ -36,19 +36,19 @@ export function* exitsAreOfTheContract({ command, told }: Done, isAlone: boolean
   const what = `substrat ${told.argv.join(' ').slice(0, 200)} ended with ${status}: ${stderr.trim().slice(0, 500)}`
   if (/^\s+at .+:\d+:\d+\)?$/m.test(stderr)) yield `no command ends with a stack: ${what}`
   if (typeof status !== 'number') {
-    if (!isHarmed) yield `only what is killed dies: ${what}`
+    if (!isHarmed) yield `only a killed command dies by a signal: ${what}`
     return
   }
   if (NEVER.includes(status)) yield `no command finds a bug or damage: ${what}`
-  if (OF_STORAGE.includes(status) && !isHarmed) yield `storage fails only where it does: ${what}`
-  if (status === 2 && action.do !== 'decide') yield `the words are right: ${what}`
-  if (status === 8) yield `the provider is there: ${what}`
+  if (OF_STORAGE.includes(status) && !isHarmed) yield `storage errors occur only with a disk fault: ${what}`
+  if (status === 2 && action.do !== 'decide') yield `the command line is valid: ${what}`
+  if (status === 8) yield `the provider exists: ${what}`
   if (
     action.do === 'decide' &&
     ['foreign', 'forged', 'malformed'].includes(action.by) &&
     ![2, 3, 13].includes(status) &&
     !isHarmed
   )
-    yield `a token that is not the one decides nothing: ${what}`
-  if (status === 4 && isAlone) yield `nobody is busy where nothing else runs: ${what}`
+    yield `a wrong token decides nothing: ${what}`
+  if (status === 4 && isAlone) yield `an agent is not busy if nothing else runs: ${what}`
 }

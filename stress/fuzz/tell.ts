@@ -18,7 +18,7 @@ function linesOf({ step, done, isHarmed }: StepDone): string[] {
   if (step.kind === 'cut') return ['the power is cut; recovery']
   const lines = done.map(({ command, told }) => {
     if (told.status === NOBODY_THERE && !told.isHarmed)
-      return `${told.argv.slice(0, 2).join(' ').slice(0, SHORT_MAX)}…: there is nobody`
+      return `${told.argv.slice(0, 2).join(' ').slice(0, SHORT_MAX)}…: no such agent`
     const words = told.argv
       .filter((word) => !IN_ALL.test(word))
       .map((word) => (word.length > WORDS_MAX ? `${word.slice(0, WORDS_MAX)}…` : word))

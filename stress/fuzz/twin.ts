@@ -21,7 +21,7 @@ export async function differences(host: Host, lived: Lived): Promise<string[]> {
   }
   const atEnd = World.read(host.home)
   const broken = await twin.rest().catch(inWords)
-  if (broken.length > 0) return broken.map((each) => `at rest, in the twin: ${each}`)
+  if (broken.length > 0) return broken.map((each) => `idle, in the twin: ${each}`)
   return [
     ...compared('before rest', ...inBoth(stateOf(lived.atEnd), stateOf(atEnd))),
     ...compared('at rest', stateOf(lived.atRest), stateOf(World.read(host.home))),
@@ -90,7 +90,7 @@ function differentEnd(
     ({ status, stderr }) => `${status} (${stderr.trim().slice(0, 300)})`,
   )
   return [
-    `a command ends as where nothing happens: ${done.told.argv.slice(0, 5).join(' ').slice(0, 300)} ended with ${here}, there with ${there}`,
+    `a command ends as in the twin: ${done.told.argv.slice(0, 5).join(' ').slice(0, 300)} ended with ${here}, there with ${there}`,
   ]
 }
 
@@ -147,7 +147,7 @@ function mailOf(world: World, story: Story): View {
     if (state.state === 'terminated') continue
     for (const { id, content, kind, run_id, from } of taken) {
       if (kind === 'error' || (id === undefined && kind !== 'response')) continue
-      const sender = world.agent(from)?.state.path ?? (from === OPERATOR ? from : 'one that is removed')
+      const sender = world.agent(from)?.state.path ?? (from === OPERATOR ? from : 'a removed one')
       const fate = fates.get(run_id)
       const what =
         kind === 'request' && !again.has(id) ? `${fate?.status} ${fate?.reply?.slice(0, 60) ?? ''}` : 'taken'

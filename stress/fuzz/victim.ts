@@ -31,7 +31,7 @@ export async function live(host: Host, { steps }: Sequence): Promise<Lived> {
 
 /** Reports a host whose command hung, or ended in an impossible way. */
 export function inWords(error: unknown): string[] {
-  return [`every command comes to an end: ${error instanceof Error ? error.stack : error}`]
+  return [`every command ends: ${error instanceof Error ? error.stack : error}`]
 }
 
 class Life {

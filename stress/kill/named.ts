@@ -63,7 +63,7 @@ export function namePoints(scenario: string, points: KillPoint[]): KillPoint[] {
   const named = points.map((point) => ({ ...point }))
   for (const { name, after, upTo } of MOMENTS.filter((moment) => moment.scenario === scenario)) {
     const [from, to] = [indexOf(points, after), indexOf(points, upTo)]
-    if (from === -1 || to <= from) throw new Error(`"${name}" finds its place in ${scenario} no more`)
+    if (from === -1 || to <= from) throw new Error(`"${name}" no longer has a place in ${scenario}`)
     for (const point of named.slice(from + 1, to + 1)) point.named = name
   }
   return named

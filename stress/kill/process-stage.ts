@@ -88,7 +88,7 @@ export class ProcessStage implements Stage {
   }
 
   boot(): void {
-    throw new Error('real processes cannot start the kernel again')
+    throw new Error('real processes cannot restart the kernel')
   }
 
   atEnd(work: () => void): void {

@@ -14,7 +14,7 @@ export interface KillPoint {
   syscall: string
   /** The process dies before its n-th call of that kind. */
   n: number
-  /** What that call does in the recorded run. */
+  /** The effect of that call in the recorded run. */
   what: string
   /** The named moment that the call belongs to, if any. */
   named?: string

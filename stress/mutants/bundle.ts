@@ -1,6 +1,6 @@
 /**
- * A suite with all that it imports, in one file, and one change in it: many of them run in one process, one after the other,
- * each with modules of its own. A process of its own for each would take ten times as long.
+ * Bundles a suite with all its imports into one file, with one mutant applied. Many such bundles run in one process,
+ * one after the other, each with its own modules. Separate processes would take ten times as long.
  */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -36,7 +36,7 @@ export async function bundleSuite(
   }
 }
 
-/** Where the sources stand is where they say that they stand. */
+/** The sources report their original location. */
 function changing(root: string, mutant: Mutant | undefined): Plugin {
   const changed = mutant === undefined ? undefined : mutated(sourcesIn(root), mutant, shapesOf(mutant))
   return {
@@ -54,7 +54,7 @@ function changing(root: string, mutant: Mutant | undefined): Plugin {
   }
 }
 
-/** Ends at the first test that fails, and leaves nothing of what a suite before it has set. */
+/** Ends at the first failing test, and resets what an earlier suite has set. */
 function banner(title: string): string {
   return `
 import { beforeEach as __before, vi as __vi } from 'vitest'

@@ -1,4 +1,4 @@
-/** Every mutant against its suites, one suite after the other, until one notices. */
+/** Tries every mutant against its suites, one after the other, until one notices. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { repository } from '../support/lab.js'
@@ -12,16 +12,16 @@ export interface Result {
   rule: string
   name: string
   outcome: Outcome
-  /** The suite and the test that noticed, and what that said. */
+  /** The suite and the test that noticed, and the error. */
   suite: string | null
   title: string | null
   error: string | null
   seconds: number
-  /** Why nobody could notice. */
+  /** Why no test could notice. */
   why: string | null
 }
 
-/** How many programs run in one process. */
+/** The number of programs in one process. */
 const TOGETHER_MAX = 12
 
 interface Open {
@@ -29,7 +29,7 @@ interface Open {
   seconds: number
 }
 
-/** Calls back with each mutant as it is done. */
+/** Calls back with each finished mutant. */
 export async function tryAll(
   mutants: RuleMutant[],
   jobs: number,
@@ -60,7 +60,7 @@ export async function tryAll(
   }
 }
 
-/** Those of one suite together; those whose suites cost much come last. */
+/** Groups mutants by suite; mutants with slow suites come last. */
 function batchesOf(open: Open[], round: number): Open[][] {
   const bySuite = new Map<string, Open[]>()
   for (const each of open) {
@@ -78,23 +78,23 @@ function batchesOf(open: Open[], round: number): Open[][] {
 async function runBatch(suites: Suites, batch: Open[], round: number): Promise<[Open, Run][]> {
   const suite = batch[0]?.mutant.suites[round] as string
   const trials: Trial[] = batch.map(({ mutant }) => ({ suite, mutant }))
-  // The program as it stands comes last: it must pass, also after all that the others may have left.
+  // The unchanged program comes last: it must pass, even after the leftovers of the others.
   const whole: Trial = { suite, mutant: undefined }
   let runs = startsCli(suite)
     ? await oneByOne(suites, [whole, ...trials], true)
     : await suites.runTogether([...trials, whole]).then((all) => [...all.slice(-1), ...all.slice(0, -1)])
-  // Not every suite may be one of several in a process.
+  // Not every suite works in a shared process.
   if (!startsCli(suite) && !['passed', 'timed_out'].includes(runs[0]?.verdict ?? ''))
     runs = await oneByOne(suites, [whole, ...trials], false)
   const [first, ...others] = runs as [Run, ...Run[]]
-  // One of them hangs, and all with it.
+  // One mutant hangs, and the whole batch with it.
   if (first.verdict === 'timed_out' && batch.length > 1) {
     const pairs: [Open, Run][] = []
     for (const each of batch) pairs.push(...(await runBatch(suites, [each], round)))
     return pairs
   }
   if (first.verdict !== 'passed') {
-    const error = `it fails on the program as it stands: ${first.title}: ${first.error}`
+    const error = `the unchanged program fails it: ${first.title}: ${first.error}`
     return batch.map((each) => [each, { ...first, verdict: 'broken', error }])
   }
   const pairs: [Open, Run][] = []
@@ -114,8 +114,8 @@ async function certain(suites: Suites, trial: Trial, run: Run): Promise<Run> {
 }
 
 /**
- * A test may time out because the machine is busy. One that times out twice waits for what the mutant prevents: the unchanged
- * program has passed it.
+ * A test may time out on a busy machine. If it times out twice, it waits for an event that the mutant prevents: the
+ * unchanged program has passed.
  */
 function hanging(again: Run): Run {
   return again.verdict === 'timed_out' && again.title !== null ? { ...again, verdict: 'failed' } : again
@@ -125,7 +125,7 @@ async function oneByOne(suites: Suites, trials: Trial[], isBuilt: boolean): Prom
   const runs: Run[] = []
   for (const trial of trials) {
     const run = await suites.runInCopy(trial, isBuilt)
-    // With real processes a busy machine fails a test now and then, a mutant always.
+    // With real processes a busy machine may fail a test by chance, a mutant always does.
     const isDoubtful = trial.mutant !== undefined && run.verdict === 'failed' && run.title !== null
     const [file] = trial.suite.split('#')
     runs.push(isDoubtful ? await suites.runInCopy({ ...trial, suite: `${file}#${run.title}` }, isBuilt) : run)

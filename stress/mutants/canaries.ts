@@ -9,13 +9,13 @@ import { type Sources, sourcesIn } from './place.js'
 import { shapesOf } from './shapes.js'
 
 export interface Canary {
-  /** Of the mutant. */
+  /** The name of the mutant. */
   name: string
   /** Some defects show only if the program dies at one moment: before this step, in this share of the times. */
   dies?: { before: string; share: number }
 }
 
-/** Of the labs that take --canary. The kill sweep's are in its test. */
+/** For the labs that take --canary. The test of the kill sweep has its own. */
 export const CANARIES = {
   damage: named(
     'a wrong checksum is passed over',

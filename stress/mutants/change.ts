@@ -67,7 +67,7 @@ function withoutNode({ node, parent, field }: Place): Piece {
   const list = parent === undefined ? [] : childrenIn(parent, field.split('.')[0] as string)
   const isStatement = /(Statement|Declaration|SwitchCase)$/.test(node.type)
   if (isStatement || list.length === 0) return { start, end, text: isStatement ? ';' : '{}' }
-  // The comma goes with it.
+  // Removes the comma as well.
   const index = list.indexOf(node)
   const [before, next] = [list[index - 1], list[index + 1]]
   if (next !== undefined) return { start, end: next.start, text: '' }

@@ -1,6 +1,6 @@
 /**
- * A copy of the repository in which the mutants are made: the tree itself is never edited, and what others write in it
- * meanwhile is no part of the run.
+ * A copy of the repository for the mutants. The working tree is never edited, and later edits in it do not affect the
+ * run.
  */
 import { execFileSync } from 'node:child_process'
 import {
@@ -24,7 +24,7 @@ const LEFT_OUT = new Set(['.git', 'node_modules'])
 
 export class Copy {
   private changed: { path: string; original: string } | undefined
-  /** Whether the bundle of the CLI is that of the sources as they stand. */
+  /** Whether the CLI's bundle is built from the unchanged sources. */
   private isBuilt = false
 
   private constructor(readonly root: string) {}
@@ -46,7 +46,7 @@ export class Copy {
     rmSync(this.root, { recursive: true, force: true })
   }
 
-  /** The file that is changed. */
+  /** Returns the changed file. */
   apply(mutant: Mutant): string {
     const { file, source } = mutated(sourcesIn(this.root), mutant, shapesOf(mutant))
     const path = join(this.root, 'src', file)

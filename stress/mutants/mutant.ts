@@ -3,14 +3,14 @@ import { addressesIn, changed, type Edits } from './change.js'
 import { finder, findUnit, learnShapes, type Shapes, type Sources } from './place.js'
 
 interface Defect {
-  /** What is broken, as a sentence. */
+  /** The defect, as a sentence. */
   name: string
   /**
    * Test files that must notice it, without `test/` and `.test.ts`, cheapest first. Words after a `#` choose tests by their
    * title, if one test is enough and the others are slow.
    */
   suites: string[]
-  /** Why no test can notice it. It is tried too, and must not be noticed. */
+  /** Why no test can notice it. It runs too, and must pass unnoticed. */
   equivalent?: string
 }
 

@@ -1,9 +1,9 @@
-/** What came of the mutants, as tables. */
+/** The results of the mutants, as tables. */
 
 import type { RuleMutant } from './all.js'
 import type { Outcome, Result } from './campaign.js'
 
-/** An equivalent one that was noticed is none, and says so. */
+/** A noticed mutant that claims to be equivalent is bad too. */
 export function isBad({ outcome, why }: Result): boolean {
   return ['survived', 'broken', 'timed_out'].includes(outcome) || (outcome === 'noticed' && why !== null)
 }
@@ -61,7 +61,7 @@ export function summary(results: Result[]): string {
   return [head, ...rows].join('\n')
 }
 
-/** All mutants; those that have no result with the tests that must notice. */
+/** All mutants; a mutant without a result shows the tests that must notice it. */
 export function markdown(results: Result[], mutants: RuleMutant[]): string {
   const byName = new Map(results.map((result) => [result.name, result]))
   const totals = totalsOf(results).map(
@@ -109,7 +109,7 @@ function noticerOf({ suites, equivalent }: RuleMutant, result: Result | undefine
     noticed: `\`${result.suite}\`: ${result.title}`,
     equivalent: '',
     survived: '**no test**',
-    broken: '**it does not run**',
+    broken: '**the program does not run**',
     timed_out: '**it hangs**',
   }[result.outcome]
 }

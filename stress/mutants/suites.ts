@@ -1,4 +1,4 @@
-/** Runs suites by vitest: bundles of them in one process, or, where they start the CLI, in a copy of the repository. */
+/** Runs suites with vitest: as bundles in one process, or in a copy of the repository if they start the CLI. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createVitest, type TestCase, type TestModule, type Vitest } from 'vitest/node'
@@ -7,24 +7,24 @@ import type { Copy } from './copy.js'
 import type { Mutant } from './mutant.js'
 
 export interface Run {
-  /** `broken`: the tests could not be loaded, or the change is no program. `timed_out`: nobody can say. */
+  /** `broken`: the tests could not be loaded, or the changed program is invalid. `timed_out`: no verdict. */
   verdict: 'passed' | 'failed' | 'broken' | 'timed_out'
   suite: string
-  /** Of the first test that failed, and why. */
+  /** The first failing test, and its error. */
   title: string | null
   error: string | null
   seconds: number
 }
 
-/** One suite of one program; no mutant is the program as it stands. */
+/** One suite with one program; without a mutant it is the unchanged program. */
 export interface Trial {
   suite: string
   mutant: Mutant | undefined
 }
 
-/** Trials that take longer than this hang: vitest is begun anew then. */
+/** A trial that takes longer hangs: vitest is then restarted. */
 const RUN_MS_MAX = 300_000
-/** Of a test: a machine that does other work too must not be taken for a test that noticed. */
+/** The limit of one test. It is long, so that load on the machine does not count as a noticed mutant. */
 const TEST_MS_MAX = 60_000
 
 export class Suites {
@@ -33,7 +33,7 @@ export class Suites {
 
   constructor(private readonly copy: Copy) {}
 
-  /** All in one process. */
+  /** Runs all of them in one process. */
   async runTogether(trials: Trial[]): Promise<Run[]> {
     const files = await Promise.all(trials.map((trial) => this.bundled(trial)))
     const whole = files.filter((file) => !('broken' in file)).map(({ path }) => path)
@@ -46,7 +46,7 @@ export class Suites {
     })
   }
 
-  /** With the change in the sources of the copy; `isBuilt`: and in its CLI. */
+  /** Changes the sources in the copy; with `isBuilt` also the copy's CLI. */
   async runInCopy({ suite, mutant }: Trial, isBuilt: boolean): Promise<Run> {
     const [file = '', title = ''] = suite.split('#')
     const changed = mutant === undefined ? undefined : this.copy.apply(mutant)
@@ -56,7 +56,7 @@ export class Suites {
       const path = this.copy.suitePath(file)
       const module = (await this.modulesOf([path], title))?.find(({ moduleId }) => moduleId === path)
       const run = module === undefined ? timedOut(suite) : verdictOf(suite, module)
-      // What could not be read stays so, whatever is in the file then.
+      // vitest caches a file that it could not load, even if the file changes.
       if (run.verdict === 'broken') await this.close()
       return run
     } catch (error) {
@@ -78,18 +78,18 @@ export class Suites {
     const path = join(this.copy.root, 'test', `bundle-${this.bundles}.test.js`)
     const bundle = path.replace('.test.js', '.bundle.mjs')
     const why = await bundleSuite(this.copy.root, suite, mutant, bundle)
-    // As a module of its own, so that vitest does not read it, and node does.
+    // An import of its own makes node load the bundle instead of vitest.
     writeFileSync(path, `import ${JSON.stringify(bundle)}\n`)
     return why === undefined ? { path } : { path, broken: why }
   }
 
-  /** Undefined where they hang. */
+  /** Undefined if they hang. */
   private async modulesOf(paths: string[], title = ''): Promise<readonly TestModule[] | undefined> {
     this.vitest ??= await open(this.copy.root)
     const { vitest } = this
     vitest.setGlobalTestNamePattern(new RegExp(escaped(title)))
     const project = vitest.getRootProject()
-    // What a suite came to before is no answer.
+    // Discards the earlier result of the suite.
     vitest.state.clearFiles(project, paths)
     const specifications = paths.map((path) => project.createSpecification(path))
     const result = await within(vitest.runTestSpecifications(specifications), RUN_MS_MAX)
@@ -108,7 +108,7 @@ async function open(root: string): Promise<Vitest> {
       fileParallelism: false,
       testTimeout: TEST_MS_MAX,
       hookTimeout: TEST_MS_MAX,
-      // Its verdict is asked for; what it prints on its way is nobody's.
+      // Only the verdict matters, so nothing is printed.
       reporters: [{}],
       silent: true,
       dangerouslyIgnoreUnhandledErrors: true,
@@ -128,7 +128,7 @@ function verdictOf(suite: string, module: TestModule): Run {
     return { verdict: 'failed', suite, title: '(before or after its tests)', error: error.message, seconds }
   if (module.ok() && [...module.children.allTests('passed')].length > 0)
     return { verdict: 'passed', suite, title: null, error: null, seconds }
-  return broken(suite, module.errors()[0]?.message ?? 'no test was run')
+  return broken(suite, module.errors()[0]?.message ?? 'no test ran')
 }
 
 function ofTest(suite: string, test: TestCase): Omit<Run, 'seconds'> {
@@ -148,7 +148,7 @@ function timedOut(suite: string): Run {
   return { verdict: 'timed_out', suite, title: null, error: 'it hangs', seconds: 0 }
 }
 
-/** Undefined where it takes longer. */
+/** Undefined after the limit. */
 async function within<T>(work: Promise<T>, limitMs: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>((resolve) => {

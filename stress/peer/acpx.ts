@@ -1,4 +1,7 @@
-/** acpx, the nearest peer: a client on the command line for agents that speak ACP, with named sessions and a queue owner for each. */
+/**
+ * acpx, the nearest peer: a command-line client for agents that speak ACP, with named sessions, each with a queue
+ * owner.
+ */
 import { execFile, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -30,7 +33,7 @@ export class Acpx {
     return new Acpx(await Trial.open(program, agent), executable, `${agent}${agentWords}`)
   }
 
-  /** A session of its own, with nothing in it. */
+  /** Opens a new, empty session. */
   async begin(): Promise<void> {
     this.number += 1
     const { code, stderr } = await this.start(['sessions', 'new', '--name', this.session]).ended
@@ -41,17 +44,17 @@ export class Acpx {
     return this.start(['prompt', '-s', this.session, text])
   }
 
-  /** All that it has started and not ended. */
+  /** The processes that it started and that still run. */
   all(): number[] {
     return processesWith(this.mark)
   }
 
-  /** Its own processes: the command, and the owner of the session's queue. */
+  /** Its own processes: the command, and the queue owner of the session. */
   own(): number[] {
     return this.all().filter((pid) => OWN.test(commandOf(pid)))
   }
 
-  /** How many fsync and fdatasync of its own files a prompt costs. */
+  /** The number of fsync and fdatasync calls on its own files for one prompt. */
   async countSyncs(text: string, trace: string): Promise<number> {
     const strace = ['strace', '-f', '-qq', '-y', '-e', 'trace=fsync,fdatasync', '-o', trace]
     await this.start(['prompt', '-s', this.session, text], strace, ['--ttl', '1']).ended

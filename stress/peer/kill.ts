@@ -1,4 +1,7 @@
-/** One prompt to a peer that is struck in its middle, and given again as its user would: what came of it, not what should. */
+/**
+ * Kills a peer in the middle of a prompt, and repeats the prompt as its user would. Records the outcome without judging
+ * it.
+ */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { waitFor } from '../../test/support/wait.js'
@@ -9,7 +12,7 @@ import type { Acpx } from './acpx.js'
 
 export interface PeerMode {
   name: string
-  /** `client`: the command alone; `substrat` stands for all processes of the peer's own. */
+  /** `client` is the command alone; `substrat` means all of the peer's own processes. */
   to: Strike['to'] | 'client'
   signal: NodeJS.Signals
 }
@@ -26,16 +29,16 @@ export interface PeerKill {
   mode: string
   phase: Phase
   struck: string
-  /** Statuses of the same command, given again until it has the reply. */
+  /** The exit statuses of the repeated command, until it printed the reply. */
   again: string[]
-  /** Nobody gave a command, and the work was done. */
+  /** Whether the work was done without a new command. */
   wentOn: boolean
   replied: boolean
   timesDone: number
-  /** How often the prompt is in the native session. */
+  /** How often the native session has the prompt. */
   bare: number
   told: boolean
-  /** Processes that were alive before the command was given again. */
+  /** Processes that were alive before the command was repeated. */
   left: number
 }
 

@@ -6,7 +6,7 @@
 export type DataChange = { kind: 'write'; offset: number; bytes: Buffer } | { kind: 'truncate'; size: number }
 
 /**
- * What arrives on the disk:
+ * The part that arrives on the disk:
  * - `whole`: all of it
  * - `lost`: nothing
  * - `cut`: the first half, with the size that this half needs

@@ -126,7 +126,7 @@ export class Desk {
   }
 }
 
-/** Of a step that meets a fault: nothing, or the beginning of a write. */
+/** Call this if the step meets a fault: it has no effect, or writes only a part. */
 function whatHappens(operation: Operation, fault: Fault): Operation | undefined {
   if (fault === undefined) return operation
   if (!('writtenBytesMax' in fault) || operation.bytes === undefined) return undefined

@@ -4,7 +4,7 @@
  *
  * Assumptions: an fsync of a file makes its bytes and size durable, and nothing else. An fsync of a directory makes its
  * entries durable, and nothing else. A rename is atomic: it is kept or lost as a whole, and an fsync of either
- * directory keeps it. Unsynced changes have no order: each may be kept or lost by itself.
+ * directory keeps it. Unsynced changes have no order: each may survive or be lost by itself.
  */
 import { basename, dirname } from 'node:path'
 import { assert } from '../../src/errors.js'
@@ -209,7 +209,7 @@ export class Disk {
     this.waiting = this.waiting.filter(({ change }) => 'file' in change || change.entries.length > 0)
   }
 
-  /** Earlier changes of that name no longer matter, whether they were kept or lost. */
+  /** Earlier changes of that name no longer matter, whether they survived or not. */
   private keepEntry({ directory, name, node }: EntryChange, by: Pending): void {
     put(directory.kept, name, node)
     const earlier = this.waiting.slice(0, this.waiting.indexOf(by))

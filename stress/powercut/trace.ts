@@ -8,7 +8,7 @@ import type { Told as ScenarioTold } from '../scenarios/scenario.js'
 import { Disk, type DiskStep } from './disk.js'
 import { differences, type Image, readImage } from './image.js'
 
-/** What the world knows at a moment: the command's output, and the effects of its turn outside the home. */
+/** The observable facts at a moment: the command's output, and the effects of its turn outside the home. */
 export interface Told extends ScenarioTold {
   workspace: Image
 }

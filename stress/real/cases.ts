@@ -1,4 +1,7 @@
-/** What every real program must go through under substrat. A case throws an Error that says what was wrong, or gives a remark. */
+/**
+ * The cases that every real program must pass under substrat. A case throws an Error that describes the failure, or
+ * returns a remark.
+ */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +13,7 @@ export const CASES: Record<CaseName, (trial: Trial) => Promise<string | undefine
     const { code, stdout, stderr } = await trial.spawn('a', 'this is mark-one')
     must(code === 0 && stdout.includes('heard mark-one'), `it replied: ${oneLine(stdout + stderr)} (${code})`)
     const log = await trial.ok('log', 'a', '--json')
-    must(log.includes('"provider.state"'), 'the native session is in the log')
+    must(log.includes('"provider.state"'), 'the log has the native session')
     await trial.nothingRuns()
   },
 
@@ -32,7 +35,7 @@ export const CASES: Record<CaseName, (trial: Trial) => Promise<string | undefine
     const sender = await trial.startAndMeet('a', 'be late')
     sender.child.kill('SIGKILL')
     await sender.ended
-    // Nobody reads any more what the program says: some end their turn all the same, and keep the reply.
+    // The program's output is no longer read. Some programs complete their turn anyway, and keep the reply.
     const hasEnded = await trial.nothingRuns(ORPHAN_MS).then(
       () => true,
       () => false,
@@ -40,10 +43,8 @@ export const CASES: Record<CaseName, (trial: Trial) => Promise<string | undefine
     const before = trial.askedWith('be late')
     await trial.ok('resume', 'a')
     await trial.nothingRuns()
-    if (trial.askedWith('be late') === before) return 'the reply that it had kept was taken'
-    return hasEnded
-      ? 'it had kept no reply: gone on with'
-      : 'it did not end by itself: killed and gone on with'
+    if (trial.askedWith('be late') === before) return 'its stored reply was recovered'
+    return hasEnded ? 'it had stored no reply: continued' : 'it did not end by itself: killed and continued'
   },
 
   async cancel(trial) {
@@ -62,14 +63,14 @@ export const CASES: Record<CaseName, (trial: Trial) => Promise<string | undefine
   async permission(trial) {
     const file = await parked(trial, 'b')
     await trial.ok('approve', 'b')
-    must(existsSync(file), 'what was approved was done')
+    must(existsSync(file), 'the approved call ran')
     await trial.nothingRuns()
   },
 
   async denial(trial) {
     const file = await parked(trial, 'c')
     await trial.ok('deny', 'c')
-    must(!existsSync(file), 'what was denied was not done')
+    must(!existsSync(file), 'the denied call did not run')
     await trial.replies(['send', 'c', 'this is mark-five'], 'mark-five')
   },
 
@@ -77,7 +78,7 @@ export const CASES: Record<CaseName, (trial: Trial) => Promise<string | undefine
     trial.file = join(trial.place.workspace, 'd.txt')
     const { code, stdout, stderr } = await trial.spawn('d', '--allow', 'all', 'use the tool')
     must(code === 0, `it exited 0: ${oneLine(stderr + stdout)} (${code})`)
-    must(existsSync(trial.file), 'what was allowed was done')
+    must(existsSync(trial.file), 'the allowed call ran')
   },
 
   async tools(trial) {
@@ -100,7 +101,7 @@ export const CASES: Record<CaseName, (trial: Trial) => Promise<string | undefine
     const { code, stdout, stderr } = await trial.spawn('f', 'be filtered')
     const log = await trial.ok('log', 'f', '--json')
     must(code === 9 && log.includes('"refused"'), `it exited 9: ${oneLine(stderr + stdout)} (${code})`)
-    const said = stderr.includes('First you') ? 'with what was said' : 'without what was said'
+    const said = stderr.includes('First you') ? 'with its partial reply' : 'without a partial reply'
     await trial.replies(['send', 'f', 'this is mark-nine'], 'mark-nine')
     return said
   },
@@ -129,7 +130,7 @@ export const CASES: Record<CaseName, (trial: Trial) => Promise<string | undefine
         }),
       )
     }
-    // The least of each: what else the machine does only adds.
+    // The minimum of each: other load on the machine only adds time.
     const [alone, under] = [Math.min(...times.bare), Math.min(...times.substrat)]
     const said = `${(under / alone).toFixed(2)}x (${under.toFixed(0)} ms, alone ${alone.toFixed(0)} ms)`
     must(
@@ -177,13 +178,13 @@ export const CASES: Record<CaseName, (trial: Trial) => Promise<string | undefine
 const TURNS_COMPARED = 9
 const ORPHAN_MS = 10_000
 
-/** An agent whose turn waits for a person; the file that it wants to make. */
+/** An agent whose turn waits for approval, and the file that it wants to create. */
 async function parked(trial: Trial, name: string): Promise<string> {
   const file = join(trial.place.workspace, `${name}.txt`)
   trial.file = file
   const { code, stdout, stderr } = await trial.spawn(name, '--json', 'use the tool')
   must(code === 5, `it exited 5: ${oneLine(stderr + stdout)} (${code})`)
-  must(!existsSync(file), 'nothing is done before it is approved')
+  must(!existsSync(file), 'nothing runs before it is approved')
   await trial.nothingRuns()
   return file
 }

@@ -20,14 +20,14 @@ export const codex: RealProgram = {
   cannot: { permission: CANNOT_ASK, denial: CANNOT_ASK },
 }
 
-/** Codex behind the adapter that Zed ships for it, which has a Codex of its own within. */
+/** Codex behind Zed's adapter, which contains its own Codex. */
 export const codexAcp: RealProgram = {
   ...codex,
   name: 'codex-acp',
   provider: 'acp',
   packages: { '@zed-industries/codex-acp': '0.16.0' },
   executable: 'codex-acp',
-  // It asks about every command, and has no sandbox to ask about.
+  // It asks about every command, and uses no sandbox.
   configure: (place) =>
     configure(place, ['approval_policy = "untrusted"', 'sandbox_mode = "danger-full-access"']),
   cannot: {},

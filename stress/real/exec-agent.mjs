@@ -1,5 +1,5 @@
-// An agent program in 40 lines for the `exec` provider: the prompt on stdin, a loop over the loopback model at LOOPBACK_URL with
-// one tool that runs a shell command, the reply on stdout. It keeps no conversation.
+// An agent program in 40 lines for the `exec` provider. It reads the prompt from stdin, loops over the loopback model
+// at LOOPBACK_URL with one tool that runs a shell command, and prints the reply. It stores no conversation.
 import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 

@@ -1,6 +1,6 @@
 import type { RealProgram } from './program.js'
 
-/** A small program of our own, for the built-in provider that runs any command. */
+/** A small program of this lab, for the built-in provider that runs any command. */
 export const execAgent: RealProgram = {
   name: 'exec',
   provider: 'exec',

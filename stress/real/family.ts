@@ -1,6 +1,6 @@
 /**
- * A tree of two programs: a root on the scripted provider writes to a child that is Claude Code and to one that is Codex,
- * waits for each, and is killed in the middle of both.
+ * A tree with two programs: a root on the scripted provider writes to a child that runs Claude Code and to one that
+ * runs Codex, waits for each, and is killed during both.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { codex } from './codex.js'
 import { install } from './install.js'
 import { Trial } from './trial.js'
 
-/** What came of it, for the table. Throws where a message was lost, doubled, or not answered. */
+/** Returns the outcome for the table. Throws if a message was lost, doubled, or not answered. */
 export async function family(): Promise<string> {
   const [claudeProgram, codexProgram] = [await install(claudeCode), await install(codex)]
   const trial = await Trial.open(claudeCode, claudeProgram)
@@ -44,7 +44,7 @@ function write(to: string): object {
   return { tools: [{ name: 'send_message', input }] }
 }
 
-/** The command dies once the model of that child is asked: in the middle of a turn within a turn. */
+/** Kills the command when the child's model has been asked: in the middle of a turn within a turn. */
 async function killedAsking(trial: Trial, argv: string[], mark: string): Promise<void> {
   const sender = await trial.meet(argv, mark)
   sender.child.kill('SIGKILL')

@@ -1,4 +1,4 @@
-/** The real programs, from the npm registry, each version once for this machine. */
+/** Installs the real programs from the npm registry, each version once per machine. */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import type { RealProgram } from './program.js'
 const run = promisify(execFile)
 const INSTALL_MS_MAX = 300_000
 
-/** The path of the executable; throws an Error that says in a line why there is none. */
+/** Returns the path of the executable. Throws an Error with a one-line reason if there is none. */
 export async function install({
   packages,
   executable,
@@ -22,7 +22,7 @@ export async function install({
   const program = join(folder, 'node_modules/.bin', executable)
   if (existsSync(program)) return program
   mkdirSync(cache, { recursive: true })
-  // Whole or not at all: another run may be looking, and this one may be stopped.
+  // Installed atomically: another run may be looking, and this one may be stopped.
   const making = mkdtempSync(join(cache, '.making-'))
   try {
     writeFileSync(join(making, 'package.json'), '{"private":true}')

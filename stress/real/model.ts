@@ -1,5 +1,5 @@
 /**
- * A model on the loopback for real agent programs: the three APIs, in the events of the model server of the tests, but
+ * A loopback model for real agent programs. It serves the three APIs with the events of the test model server, but
  * without its strictness, because these programs send far more than substrat does.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -11,15 +11,15 @@ import { type Dialect, isObject, type Json, objects } from '../../test/support/m
 import { responses } from '../../test/support/model-server/responses.js'
 import type { ScriptedAnswer } from '../../test/support/model-server/scenario.js'
 
-/** What a program asked, whichever API it speaks. */
+/** A request of a program, independent of its API. */
 export interface Asked {
-  /** Every text of the history that is the user's, results of tools included, oldest first. */
+  /** Every user text of the history, oldest first, including tool results. */
   texts: string[]
-  /** The latest of them that is no result of a tool. */
+  /** The latest of them that is not a tool result. */
   latest: string
-  /** The last thing in the history is a result of a tool. */
+  /** Whether the history ends with a tool result. */
   isAfterTool: boolean
-  /** The tools that the model is offered. */
+  /** The tools offered to the model. */
   tools: string[]
   headers: NodeJS.Dict<string | string[]>
 }
@@ -69,7 +69,7 @@ async function serve(model: LooseModel, request: IncomingMessage, response: Serv
   let text = ''
   for await (const piece of request) text += piece
   if (dialect === undefined || historyOf === undefined || request.method !== 'POST') {
-    // Programs look whether anybody is there, and which models; they do without an answer.
+    // Programs probe the server and ask for its models. They continue without an answer.
     response.writeHead(request.method === 'HEAD' ? 200 : 404, { 'content-type': 'application/json' })
     response.end(
       request.method === 'HEAD' ? '' : '{"error":{"type":"not_found_error","message":"no such path"}}',
@@ -98,7 +98,7 @@ async function perform(
     return
   }
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
-  // The number of the request is the place, so that no two calls of a conversation have the same id.
+  // The number of the request makes the ids of calls unique within a conversation.
   for (const { name, data } of dialect.events(answer, place, body)) {
     if (response.destroyed) return
     response.write(`${name === undefined ? '' : `event: ${name}\n`}data: ${inNamespace(data)}\n\n`)
@@ -133,7 +133,7 @@ function textOf(content: unknown): string {
     .join('')
 }
 
-/** Those that codex offers in a namespace are named after it. */
+/** Tools that codex offers in a namespace are named after it. */
 function toolsOf(body: Json): string[] {
   return objects(body.tools).flatMap((tool) =>
     tool.type === 'namespace'
@@ -142,7 +142,7 @@ function toolsOf(body: Json): string[] {
   )
 }
 
-/** A call by such a name, as codex takes it. */
+/** A call of such a name, in the form that codex accepts. */
 function inNamespace(data: string): string {
   return data.replaceAll(/"name":"(\w+)\/(\w+)"/g, '"namespace":"$1","name":"$2"')
 }

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RealProgram } from './program.js'
 
-/** Over its own server. */
+/** Through its own server. */
 export const opencode: RealProgram = {
   name: 'opencode',
   provider: 'opencode',
@@ -18,7 +18,7 @@ export const opencode: RealProgram = {
         models: { m: { name: 'M' } },
       },
     }
-    // As it comes, it asks about nothing in its own directory.
+    // By default it asks about nothing in its own directory.
     const permission = { edit: 'ask', bash: 'ask' }
     const settings = { model: 'loop/m', provider, permission, disabled_providers: ['opencode'] }
     mkdirSync(join(config, 'opencode'), { recursive: true })
@@ -35,7 +35,7 @@ export const opencode: RealProgram = {
   bare: { argv: ({ program }, prompt) => [program, 'run', '--format', 'json', '-m', 'loop/m', prompt] },
 }
 
-/** The same program over ACP, as any other that speaks it. */
+/** The same program through ACP. */
 export const opencodeAcp: RealProgram = {
   ...opencode,
   name: 'opencode-acp',

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RealProgram } from './program.js'
 
-/** Only for the comparison of times: it has no provider here. */
+/** Only for the comparison of times: substrat has no provider for it. */
 export const pi: Pick<RealProgram, 'name' | 'packages' | 'executable' | 'configure' | 'bare'> = {
   name: 'pi',
   packages: { '@mariozechner/pi-coding-agent': '0.73.1' },

@@ -1,4 +1,4 @@
-/** What the harness of the real programs must know of one: a file of this folder exports one of these. */
+/** The facts that the harness needs about a real program. A file of this folder exports one of these. */
 import type { ScriptedCall } from '../../test/support/model-server/scenario.js'
 
 export interface RealProgram {
@@ -6,23 +6,26 @@ export interface RealProgram {
   name: string
   /** The provider that drives it: `exec`, or that of the plugin in `plugins/provider-<provider>`. */
   provider: string
-  /** Installed from the npm registry in exactly these versions; empty for a program that is a file of this folder. */
+  /** Installed from the npm registry in exactly these versions; empty for a program in this folder. */
   packages: Record<string, string>
   /** Its executable in `node_modules/.bin`, or the file of this folder. */
   executable: string
-  /** Writes what points it at the loopback model, and says which variables it needs besides HOME, PATH and XDG_*. */
+  /**
+   * Writes the configuration that points it at the loopback model. Returns the variables it needs besides HOME, PATH
+   * and XDG_*.
+   */
   configure(place: Place): Record<string, string>
   /** Flags of `substrat spawn` after `--provider`: the options `command`, `model`, … */
   flags(place: Place): string[]
-  /** The call of a tool of its own that runs this shell command. */
+  /** A call of the program's own shell tool with this command. */
   runCall(command: string): ScriptedCall
-  /** Takes its native sessions away, as a person who cleans up would. */
+  /** Removes its native sessions, as a user who cleans up would. */
   vanish(place: Place): void
-  /** The program alone, for the comparison of times, and the most that substrat may take in relation to it. */
+  /** The program alone, for the comparison of times, and the maximum ratio of substrat's time to it. */
   bare?: { argv(place: Place, prompt: string): [string, ...string[]]; ratioMax?: number }
   /** Whether its provider keeps a server between turns. */
   isWarm?: boolean
-  /** The cases that it cannot pass, with the reason: they are named in the table and not run. */
+  /** The cases that it cannot pass, with the reason. The table names them, and they do not run. */
   cannot?: Partial<Record<CaseName, string>>
 }
 
@@ -45,7 +48,7 @@ export const CASE_NAMES = [
 
 export type CaseName = (typeof CASE_NAMES)[number]
 
-/** Where a program runs: nothing that it reads or writes is outside of `home`, the XDG directories and `workspace`. */
+/** The directories of a program. It reads and writes nothing outside `home`, the XDG directories and `workspace`. */
 export interface Place {
   /** HOME. */
   home: string
@@ -54,8 +57,8 @@ export interface Place {
   data: string
   cache: string
   workspace: string
-  /** Of the loopback model, without a path; OpenAI's APIs are below `/v1`. */
+  /** The URL of the loopback model, without a path; OpenAI's APIs are below `/v1`. */
   modelUrl: string
-  /** Absolute path of the executable. */
+  /** The absolute path of the executable. */
   program: string
 }

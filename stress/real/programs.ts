@@ -7,5 +7,5 @@ import type { RealProgram } from './program.js'
 /** In the order of the table. */
 export const PROGRAMS: RealProgram[] = [claudeCode, codex, opencode, opencodeAcp]
 
-/** Those whose turns are killed. */
+/** The programs whose turns are killed. */
 export const KILLED_PROGRAMS: RealProgram[] = [...PROGRAMS, codexAcp, execAgent]

@@ -1,4 +1,4 @@
-/** One program in a lab of its own, with the loopback model whose answers are told by the words of the prompt. */
+/** One program in its own lab, with a loopback model that chooses its answer by the words of the prompt. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { processesWith } from '../../test/support/processes.js'
@@ -8,16 +8,16 @@ import { type Asked, type LooseModel, startLooseModel } from './model.js'
 import { placeIn } from './place.js'
 import type { Place, RealProgram } from './program.js'
 
-/** How long the model takes for a prompt with `be late`. */
+/** The model's delay for a prompt with `be late`. */
 const LATE_MS = 3000
-/** For a command that hangs; no machine is so slow. */
+/** The limit for a command that hangs. Every machine is faster. */
 const RUN_MS_MAX = 900_000
 
 export class Trial {
   substratHome = ''
   /** Prompts with `be slow` take a minute. */
   isSlow = false
-  /** The file that a prompt with `use the tool` is to make. */
+  /** The file that a prompt with `use the tool` creates. */
   file = ''
 
   private constructor(
@@ -30,7 +30,7 @@ export class Trial {
     this.beginHome()
   }
 
-  /** From now on every command is for a home of its own, with temporary files of its own. */
+  /** From now on commands use a new home and a new temporary directory. */
   beginHome(): void {
     this.substratHome = this.lab.newHome()
     this.env.TMPDIR = beside(this.substratHome, 'tmp')
@@ -41,14 +41,14 @@ export class Trial {
     const lab = Lab.open()
     const model = await startLooseModel((asked) => trial.answer(asked))
     const place = placeIn(lab, model.url, executable)
-    // The cases look whether anything is left of a turn.
+    // The cases check that a turn leaves no process, so the provider must not keep a server.
     const env = { ...program.configure(place), SUBSTRAT_WARM_MAX: '0' }
     const trial: Trial = new Trial(program, lab, place, model, env)
     await trial.link(program)
     return trial
   }
 
-  /** Another program in the same place. */
+  /** Adds another program in the same place. */
   async add(program: RealProgram, executable: string): Promise<void> {
     Object.assign(this.env, program.configure({ ...this.place, program: executable }))
     await this.link(program)
@@ -64,7 +64,7 @@ export class Trial {
     this.lab.close()
   }
 
-  /** Of a program that is run without substrat. */
+  /** The environment of a program that runs without substrat. */
   get userEnvironment(): Record<string, string> {
     const { SUBSTRAT_HOME: _, ...user } = this.lab.environment(this.substratHome)
     return { ...user, ...this.env }
@@ -90,7 +90,7 @@ export class Trial {
     }
     const call = this.program.runCall(`echo made > ${this.file}`)
     const wantsTool = /use the tool|approved|granted/i.test(latest) && !isAfterTool
-    // Titles and the like are asked for without tools.
+    // Programs also ask for titles and the like, without tools.
     if (wantsTool && this.file !== '' && tools.includes(call.name)) return { tool_calls: [call] }
     if (isAfterTool) return { text: `the tool said: ${texts.at(-1)}` }
     const marks = texts.flatMap((text) => text.match(/mark-\w+/g) ?? [])
@@ -105,7 +105,7 @@ export class Trial {
     return this.start(...argv).ended
   }
 
-  /** For what must succeed; its stdout. */
+  /** Runs a command that must succeed; returns its stdout. */
   async ok(...argv: string[]): Promise<string> {
     const { code, stdout, stderr } = await this.run(...argv)
     if (code !== 0) throw new Error(`substrat ${argv.join(' ')} exited ${code}: ${oneLine(stderr || stdout)}`)
@@ -132,18 +132,18 @@ export class Trial {
     if (missing.length > 0) throw new Error(`the reply has no ${missing.join(', ')}: ${oneLine(reply)}`)
   }
 
-  /** A turn that is slow, begun and then met in its middle, with its text coming in. */
+  /** Starts a slow turn, and resolves while its text is streaming. */
   startSlow(agent: string, message: string): Promise<Started> {
     this.isSlow = true
     return this.startAndMeet(agent, `${message}, be slow`)
   }
 
-  /** A turn in its middle: the model was asked. */
+  /** Starts a turn, and resolves when the model has been asked. */
   startAndMeet(agent: string, message: string): Promise<Started> {
     return this.meet(['send', agent, message], message)
   }
 
-  /** A command by which the model was asked for this. */
+  /** Starts a command, and resolves when it has asked the model for this. */
   async meet(argv: string[], message: string): Promise<Started> {
     const before = this.model.asked.length
     const sender = this.start(...argv)
@@ -155,12 +155,12 @@ export class Trial {
         throw new Error(`the turn ended: ${oneLine(stderr)}`)
       }),
     ])
-    // Programs write their sessions a moment late.
+    // Programs write their sessions with a short delay.
     await new Promise((resolve) => setTimeout(resolve, 1500))
     return sender
   }
 
-  /** How often the model was asked with these words in the latest message. */
+  /** How often the latest message of a request had these words. */
   askedWith(words: string): number {
     return this.model.asked.filter(({ latest }) => latest.includes(words)).length
   }

@@ -16,7 +16,7 @@ export const RECOVER = ['recover', '--all']
 const INTERRUPTED = 6
 const CORRUPT = 10
 
-/** A crash, and what is known of it. */
+/** A crash, and the facts known about it. */
 export interface Crash {
   scenario: Scenario
   facts: Facts

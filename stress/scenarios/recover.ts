@@ -203,7 +203,7 @@ function recoveringAtBoot(): Scenario {
   const argv = ['recover', '--all', '--continue', 'all']
   return {
     name: 'recover-boot',
-    not: { kill: 'real processes cannot start the kernel again' },
+    not: { kill: 'real processes cannot restart the kernel' },
     argv,
     async prepare(stage) {
       await withAgent(stage)

@@ -1,5 +1,5 @@
 /**
- * A scenario of the crash tests: a home, a command on it, and the promises that hold whatever happens to that command.
+ * A scenario of the crash tests: a home, a command on it, and the promises that hold after any crash of that command.
  */
 import type { HomeView } from '../support/home-view.js'
 import type { Broken } from '../support/promises.js'

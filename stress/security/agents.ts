@@ -1,7 +1,8 @@
 /**
- * Agent programs that are hostile in what they say: each of the four plugins, as it is published, against a stand-in.
- * The turn ends, with an exit status of the contract; nothing is written elsewhere, nothing is left running, nobody's
- * terminal obeys, and the next turn of a program that behaves is answered.
+ * Agent programs with hostile output: each of the four published plugins against a stand-in.
+ *
+ * The turn must end with a documented exit status. It writes nothing elsewhere, leaves no process running, and sends no
+ * control sequence to a terminal. The next turn, with a well-behaved program, must be answered.
  */
 import { randomUUID } from 'node:crypto'
 import {
@@ -25,7 +26,7 @@ const KIND = 'hostile agent'
 const MEMORY_MB_MAX = 250
 const MS_MAX = 20_000
 const ENDLESS_TIMEOUT = '2s'
-/** Long enough for a question that is not taken back: its program is killed for it. */
+/** Long enough for a permission request that is never withdrawn: its program is killed by the timeout. */
 const TURN_TIMEOUT = '8s'
 
 export async function runHostileAgents(
@@ -59,7 +60,7 @@ export async function runHostileAgents(
   ground.close(findings)
 }
 
-/** An installation with the four plugins, whose programs are the stand-in. */
+/** An installation with the four plugins. The stand-in takes the place of their programs. */
 class Ground {
   private readonly before: string[]
   private readonly cases: string
@@ -90,7 +91,7 @@ class Ground {
     this.before = this.places()
   }
 
-  /** How many fields its program says in a turn. */
+  /** The number of fields that its program sends in a turn. */
   async count(plugin: Plugin): Promise<number> {
     const counted = join(this.cases, `${plugin}.count`)
     const place = this.place()
@@ -98,7 +99,7 @@ class Ground {
     await this.send(place, {}, ['hello'], { env: { COUNTED: counted } })
     const count = existsSync(counted) ? Number(readFileSync(counted, 'utf8')) : 0
     rmSync(place.root, { recursive: true })
-    if (count === 0) throw new Error(`the stand-in of ${plugin} does not play`)
+    if (count === 0) throw new Error(`the stand-in of ${plugin} sent no field`)
     return count
   }
 
@@ -114,7 +115,7 @@ class Ground {
       this.judge(ended, say)
       if (hostile.trick === 'a question' && plugin !== 'codex' && ![5, 9].includes(ended.code as number))
         say(`exit ${ended.code} of a question`)
-      if (isEndless && ended.code === 0) say('it has a reply of what has none')
+      if (isEndless && ended.code === 0) say('it has a reply although the program gave none')
       const left = running(place.mark)
       if (left.length > 0) say(`it leaves running: ${left.join(' ')}`)
       await this.look(place, hostile, say)
@@ -138,11 +139,14 @@ class Ground {
     try {
       JSON.parse(stdout)
     } catch {
-      say(`its JSON is none: ${stdout.slice(0, 300)}`)
+      say(`its JSON is invalid: ${stdout.slice(0, 300)}`)
     }
   }
 
-  /** With a program that behaves; one that has not the session of before is begun anew, as its person is told to. */
+  /**
+   * Continues with a well-behaved program. If that program lacks the earlier session, begins a new one, as the hint
+   * says.
+   */
   private async goOn(place: Place, say: (what: string) => void): Promise<void> {
     const words = ['hello again', '--if-waiting', 'supersede']
     let again = await this.send(place, {}, words)
@@ -154,7 +158,7 @@ class Ground {
       say(`the next turn: exit ${again.code}: ${again.stderr.slice(0, 600)}`)
   }
 
-  /** As a person sees it afterwards. */
+  /** Checks what a user sees afterwards. */
   private async look(place: Place, hostile: Hostile, say: (what: string) => void): Promise<void> {
     const streams =
       hostile.values === undefined
@@ -213,7 +217,7 @@ class Ground {
       CODEX_HOME: join(root, 'codex'),
       TMPDIR: this.temp,
       SUBSTRAT_RETRY_DELAYS: '1ms',
-      // A server that is kept is left running, as it should be.
+      // A kept server would keep running on purpose.
       SUBSTRAT_WARM_MAX: '0',
     }
   }
@@ -240,7 +244,7 @@ class Ground {
 interface Place {
   root: string
   home: string
-  /** In the environment of each process of it. */
+  /** A mark in the environment of each of its processes. */
   mark: string
 }
 

@@ -1,4 +1,4 @@
-/** What stands outside of the home, and is nobody's business: a link that is followed there is seen by its bytes and its times. */
+/** Files outside the home that no command may touch. Their bytes and times show whether a link to them was followed. */
 import {
   cpSync,
   lstatSync,
@@ -12,19 +12,19 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** In the place of secrets: whatever prints it has read it. */
+/** Stands in for a secret: a command that prints it has read the file. */
 export const CANARY = 'canary-7f3b19-outside-of-the-home'
 
 export class Decoy {
   readonly root = mkdtempSync(join(tmpdir(), 'substrat-decoy-'))
 
-  /** With nothing in it but a file with the canary, a directory with one, and a place where nothing is yet. */
+  /** Contains only a file with the canary, a directory with one, and a name that does not exist. */
   reset(): void {
     for (const name of readdirSync(this.root)) rmSync(join(this.root, name), { recursive: true })
     mkdirSync(join(this.root, 'directory'))
     writeFileSync(this.file, `${CANARY}\n`)
     writeFileSync(join(this.root, 'directory', 'file'), `${CANARY}\n`)
-    // What a sweep would take away.
+    // A name that a sweep of temporary files would remove.
     writeFileSync(join(this.root, 'directory', 'x.1-1.tmp'), `${CANARY}\n`)
   }
 
@@ -34,12 +34,12 @@ export class Decoy {
   get directory(): string {
     return join(this.root, 'directory')
   }
-  /** A name that nothing has. */
+  /** The path that does not exist. */
   get nothing(): string {
     return join(this.root, 'nothing')
   }
 
-  /** What stood in the home, so that one who follows the link to it finds all that it looks for. */
+  /** A copy of the home's file, so that a command that follows the link finds what it expects. */
   copyOf(path: string): string {
     const copy = join(this.root, 'copy')
     cpSync(path, copy, { recursive: true, preserveTimestamps: true })

@@ -1,9 +1,9 @@
-/** What the laboratory found, and how much it looked at. */
+/** The findings of the lab, and the number of its cases. */
 import type { LabEnded, MachineLab } from '../machine/lab.js'
 import { CANARY, type Decoy } from './decoy.js'
 
 export interface Broken {
-  /** Of what kind, and which one: enough to run it again alone. */
+  /** The kind and the name of the case: enough to run it alone again. */
   kind: string
   name: string
   command: string
@@ -12,12 +12,12 @@ export interface Broken {
 
 export class Findings {
   readonly broken: Broken[] = []
-  /** Cases by kind. */
+  /** The number of cases by kind. */
   readonly counts = new Map<string, number>()
 
   constructor(private readonly only: string | undefined) {}
 
-  /** Counts it. False for what was not asked for. */
+  /** Counts the case. Returns false if it was not selected. */
   begins(kind: string, name: string): boolean {
     if (this.only !== undefined && !`${kind}: ${name}`.includes(this.only)) return false
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1)
@@ -39,7 +39,7 @@ export interface Attempt {
 
 type Say = (what: string) => void
 
-/** Runs the command, and reports whether it hangs, dies of an error that it does not handle, or leaves the home. */
+/** Runs the command, and reports a hang, an unhandled error, or access outside the home. */
 export async function runConfined(
   { lab, decoy, findings, kind, name }: Attempt,
   command: string[],
@@ -55,7 +55,7 @@ export async function runConfined(
   return { ended, say }
 }
 
-/** The same, and whether it makes a file elsewhere, or does not say why it failed. */
+/** The same, and reports files made elsewhere or a failure without an explanation. */
 export async function runExplained(
   attempt: Attempt,
   command: string[],
@@ -73,7 +73,7 @@ export async function runExplained(
     say(`it does not say why: exit ${status} ${JSON.stringify(stderr.slice(-300))}`)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
   if (/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/.test(last))
-    say(`its sentence steers the terminal: ${JSON.stringify(last.slice(0, 300))}`)
+    say(`its message controls the terminal: ${JSON.stringify(last.slice(0, 300))}`)
   if (stderr.length > 20_000) say(`it repeats ${stderr.length} characters`)
   return { ended, say }
 }

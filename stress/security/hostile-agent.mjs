@@ -1,8 +1,7 @@
 /**
  * Stands in for the four agent programs: node hostile-agent.mjs claude-code|codex|acp|opencode …
- *
- * HOSTILE says what it does: nothing (then it behaves), {"values"} in the place of its words, one field that is replaced
- * ({"at", "by"}), or a {"trick"}. With COUNTED, a file, it says there how many fields it has said.
+ * HOSTILE selects its behaviour: nothing (well-behaved), {"values"} in place of its words, one replaced field ({"at",
+ * "by"}), or a {"trick"}. COUNTED names a file for the number of fields that it sent.
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -15,7 +14,7 @@ const { values = {}, at, by, trick } = JSON.parse(process.env.HOSTILE ?? '{}')
 const store = process.env.HOSTILE_STORE
 const MEGABYTE = 1024 * 1024
 
-/** What no JSON of ours could say. */
+/** Values that JSON.stringify cannot produce. */
 const RAW = {
   '@deep': `${'['.repeat(100_000)}${']'.repeat(100_000)}`,
   '@wide': `[${'{},'.repeat(8 * MEGABYTE)}0]`,
@@ -41,13 +40,13 @@ const said = {
   message: 'msg_1',
   permission: 'per_1',
   tokens: 5,
-  // In the place of the kind of an object's own keys.
+  // Replaces the kind of an object's own keys.
   more: {},
   ...values,
 }
 
 let fields = 0
-/** Each field of each message is one place, in the order in which they are said. */
+/** Each field of each message is one place, in the order of sending. */
 function replaced(value) {
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value).map(([key, item]) => {
@@ -73,28 +72,28 @@ function end(code = 0) {
   process.stdout.write('', () => process.exit(code))
 }
 
-/** `write`: to whom it speaks; `one`: its messages by what they say. */
+/** `write` sends to the client; `one` handles each of its messages. */
 async function play(one, write) {
   const say = async (...messages) => {
     for (const message of messages) await write(`${json(message)}\n`)
   }
   for (let count = 1; ; count += 1) {
     if (trick === 'an endless line') await write('x'.repeat(MEGABYTE))
-    else if (trick === 'endless lines that are no JSON') await write('[]\n{\n'.repeat(1000))
+    else if (trick === 'endless lines that are not JSON') await write('[]\n{\n'.repeat(1000))
     else if (trick === 'endless text')
       for (let i = 0; i < 100; i += 1) await say(...one.text('x'.repeat(1000)))
     else if (trick === 'endless tools') await say(...one.tool(`c${count}`, said.tool))
     else if (trick === 'endless tools that never end') await say(one.tool(`c${count}`, said.tool)[0])
     else if (trick === 'endless notes') await say(...one.note(`${said.note} ${count}`))
-    else if (trick === 'endless messages of no known kind')
+    else if (trick === 'endless messages of unknown kinds')
       await say({ type: `x${count}`, method: 'x', properties: {} })
     else if (trick === 'endless questions') await say(...one.ask(`p${count}`, `c${count}`))
     else if (trick === 'endless stderr') await print('x'.repeat(MEGABYTE), process.stderr)
     else break
   }
   if (trick === 'a line of 60 MB') await write(`${' '.repeat(60 * MEGABYTE)}\n`)
-  if (trick === 'objects without number') await write(`{"type":"x","x":[${'{},'.repeat(20 * MEGABYTE)}0]}\n`)
-  if (trick === 'levels without number') await write(`{"x":${'['.repeat(30 * MEGABYTE)}\n`)
+  if (trick === 'very many objects') await write(`{"type":"x","x":[${'{},'.repeat(20 * MEGABYTE)}0]}\n`)
+  if (trick === 'very many levels of nesting') await write(`{"x":${'['.repeat(30 * MEGABYTE)}\n`)
   if (trick === 'NULs') await write(`${'\0'.repeat(MEGABYTE)}\n`)
   if (trick === 'no reply') return end()
   if (trick === 'no reply, and words on stderr') {
@@ -400,12 +399,12 @@ function opencode() {
       response.writeHead(200, headers)
       for (;;) await print('[{},{}],'.repeat(20_000), response)
     }
-    if (trick === 'a body that stays away' && isTricked) return response.writeHead(200, headers).write('[')
+    if (trick === 'a body that never arrives' && isTricked) return response.writeHead(200, headers).write('[')
     if (trick === 'a body that breaks off' && isTricked) {
       response.writeHead(200, headers).write('[{"info":')
       return setTimeout(() => response.destroy(), 50)
     }
-    if (trick === 'headers without end' && isTricked) {
+    if (trick === 'endless headers' && isTricked) {
       response.socket.write('HTTP/1.1 200 OK\r\n')
       for (;;) await print(`x: ${'y'.repeat(10_000)}\r\n`, response.socket)
     }
@@ -417,7 +416,7 @@ function opencode() {
     const body = (bodies[route] ?? (() => (last === 'message' ? messages : true)))()
     response.writeHead(200, headers)
     const said = json(body)
-    // Before it is let go: it is killed once it has been heard.
+    // Written before the response, because the client kills the server after the response.
     if (process.env.COUNTED) writeFileSync(process.env.COUNTED, String(fields))
     await print(said, response)
     response.end()
@@ -427,7 +426,7 @@ function opencode() {
         listener.write('data: {"type":"message.updated","prop')
         return setTimeout(() => listener.destroy(), 50)
       }
-      if (trick === 'an event of many lines without end') for (;;) await print('data: {\n', listener)
+      if (trick === 'an endless event of many lines') for (;;) await print('data: {\n', listener)
       await prompted(JSON.parse(text))
     }
     if (last === 'abort') await write(`${JSON.stringify(event('session.idle', {}))}\n`)
@@ -437,7 +436,7 @@ function opencode() {
   )
 }
 
-// What it is told when its reader is gone is no matter.
+// Errors after the reader is gone do not matter.
 process.stdout.on('error', () => process.exit(0))
 process.stderr.on('error', () => undefined)
 mkdirSync(store, { recursive: true })

@@ -1,4 +1,4 @@
-/** What a hostile agent program says, to each plugin or to some of them. */
+/** The hostile outputs, for every plugin or for some of them. */
 
 export const PLUGINS = ['claude-code', 'codex', 'acp', 'opencode'] as const
 export type Plugin = (typeof PLUGINS)[number]
@@ -14,7 +14,7 @@ export interface Case {
   name: string
   hostile: Hostile
   plugins?: readonly Plugin[]
-  /** Where the whole of it is a matter of the time that it has. */
+  /** It never ends by itself: only the time limit stops it. */
   isEndless?: boolean
 }
 
@@ -51,19 +51,19 @@ const WIDE = ['input', 'output', 'reply', 'text']
 
 const ENDLESS = [
   'an endless line',
-  'endless lines that are no JSON',
+  'endless lines that are not JSON',
   'endless text',
   'endless tools',
   'endless tools that never end',
   'endless notes',
-  'endless messages of no known kind',
+  'endless messages of unknown kinds',
   'endless questions',
   'endless stderr',
 ]
 const TRICKS = [
   'a line of 60 MB',
-  'objects without number',
-  'levels without number',
+  'very many objects',
+  'very many levels of nesting',
   'NULs',
   'no reply',
   'an answer before the prompt',
@@ -76,9 +76,9 @@ const OF_SERVER = [
   'a redirect',
   'a gzip bomb',
   'an endless body',
-  'a body that stays away',
+  'a body that never arrives',
   'a body that breaks off',
-  'headers without end',
+  'endless headers',
   'no HTTP',
 ]
 
@@ -114,7 +114,7 @@ export function* cases(): Iterable<Case> {
   for (const trick of OF_SERVER)
     for (const route of ROUTES)
       yield { name: `${trick}: ${route}`, hostile: { trick, values: { route } }, plugins }
-  for (const trick of ['it closes in the middle of an event', 'an event of many lines without end'])
+  for (const trick of ['it closes in the middle of an event', 'an endless event of many lines'])
     yield { name: trick, hostile: { trick }, plugins }
   for (const url of [
     'http://',

@@ -1,6 +1,6 @@
 /**
- * A link in the place of each name of a home, to what stands outside: nothing there is changed or printed, whatever command
- * runs, and none of them dies of it or hangs.
+ * Replaces each name of a home by a link to a place outside. No command may change or print anything there, crash, or
+ * hang.
  */
 import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -42,7 +42,7 @@ const COMMANDS = [
   ['prune', '--older-than', '0s'],
 ]
 
-/** Places of the format where nothing stands in this home yet. */
+/** Places of the format that do not exist in this home yet. */
 function emptyPlaces(home: string, agent: string, id: string): string[] {
   return [
     ...['waits', 'cut', 'server.json', 'server.out', 'lock.d', 'lock.new', `${id}.sock`].map((name) =>
@@ -66,7 +66,7 @@ function emptyPlaces(home: string, agent: string, id: string): string[] {
 
 const FOREIGN_ID = '11111111-2222-4333-8444-555555555555'
 
-/** `every`: each so manieth pair of place and target has each so manieth command. */
+/** `every`: each k-th pair of place and target, with each k-th command. */
 export async function plantLinks(lab: MachineLab, findings: Findings, every = 1): Promise<void> {
   const home = await makeHome(lab)
   const decoy = new Decoy()

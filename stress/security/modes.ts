@@ -1,4 +1,4 @@
-/** Modes from creation: each file that a command makes in the home, or in the cache of compiled code, whatever the umask. */
+/** File modes at creation: each file that a command creates in the home or in the compile cache, under any umask. */
 import { lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Lab } from '../support/lab.js'
@@ -64,12 +64,12 @@ export async function lookAtModes(lab: Lab, findings: Findings): Promise<void> {
   }
 }
 
-/** In the list that the agent's program makes of its directory, while its tools are served there. */
+/** In the directory listing that the agent's program prints while its tools are served. */
 function socketsIn(listed: string): string[] {
   return listed.split('\n').filter((line) => /^s[rwx-]{9}/.test(line))
 }
 
-/** As it stands when the command is over. */
+/** The modes after the command. */
 function looseIn(root: string): string[] {
   const found: string[] = []
   const look = (path: string): void => {
@@ -85,7 +85,7 @@ function looseIn(root: string): string[] {
 
 const MADE = /(?:openat\(AT_FDCWD, |mkdir\(|f?chmod(?:at)?\((?:AT_FDCWD, )?)"([^"]+)".*\b(0[0-7]{3,4})\)/
 
-/** What the kernel was asked for: what is put right afterwards was open for a moment. */
+/** The modes that the kernel was asked for: a file with its mode corrected later was open for a moment. */
 function madeLoose(trace: string, home: string): string[] {
   return readFileSync(trace, 'utf8')
     .split('\n')

@@ -1,6 +1,7 @@
 /**
- * Names that walk out of the home, end a string, steer a terminal or are no names at all, in the place of each word that a
- * command takes: refused by name, with nothing made, changed or read outside, and told in one line of plain text.
+ * Hostile names in the place of each word that a command takes: names that leave the home, end a string, control a
+ * terminal, or are no names. The command must refuse them by name, in one line of plain text, and neither create,
+ * change nor read anything outside.
  */
 import { join } from 'node:path'
 import { makeHome } from '../damage/home.js'
@@ -10,7 +11,7 @@ import { type Findings, runExplained } from './finding.js'
 
 const KIND = 'hostile word'
 
-/** `@` is the word. */
+/** `@` marks the word to replace. */
 const COMMANDS = [
   'show @',
   'log @',
@@ -90,7 +91,7 @@ export async function tryWords(lab: MachineLab, findings: Findings, every = 1): 
         const { ended, say } = await runExplained({ lab, decoy, findings, kind: KIND, name }, argv)
         // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
         if (ended.status !== 0 && /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/.test(ended.stderr))
-          say(`its words steer the terminal: ${JSON.stringify(ended.stderr.slice(0, 300))}`)
+          say(`its words control the terminal: ${JSON.stringify(ended.stderr.slice(0, 300))}`)
       }
     }
     lab.restore(home.image)

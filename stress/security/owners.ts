@@ -1,6 +1,6 @@
 /**
- * What is read before the home, and decides on what is run: compiled code in the cache, the list of plugins, and a plugin. Each
- * part of the way to them, given to another user or opened to others' writes, keeps them from being run or loaded.
+ * Files that are read before the home and decide which code runs: the compile cache, the list of plugins, and a plugin.
+ * If any part of the path to them belongs to another user, or is writable by others, the code must not run or load.
  */
 import {
   chmodSync,
@@ -22,14 +22,14 @@ const OTHER = 12345
 interface Change {
   name: string
   make(path: string): void
-  /** Of a directory on the way: others keep their hands off what is not theirs. */
+  /** For a directory on the path: with the sticky bit others cannot replace files that they do not own. */
   isHarmless?: true
 }
 
 const CHANGES: Change[] = [
   { name: 'of another user', make: (path) => chownSync(path, OTHER, OTHER) },
   { name: 'its group may write', make: (path) => chmodSync(path, lstatSync(path).mode | 0o020) },
-  { name: 'everybody may write', make: (path) => chmodSync(path, lstatSync(path).mode | 0o002) },
+  { name: 'all users may write', make: (path) => chmodSync(path, lstatSync(path).mode | 0o002) },
   { name: 'sticky', make: (path) => chmodSync(path, 0o1777), isHarmless: true },
 ]
 const COMMANDS = [['list'], ['config', 'list', '--json'], ['show', 'a']]
@@ -84,12 +84,11 @@ async function look(
   for (let above = 0; above < level; above++) changed = dirname(changed)
   change.make(changed)
   const ended = await lab.run(home, argv, { env })
-  // Of a file the sticky bit says nothing.
+  // The sticky bit has no meaning for a file.
   const isRefused = change.isHarmless !== true || level === 0
   for (const what of wrongIn(kind, isRefused, ended)) findings.add(KIND, name, argv, what)
   const isReplaced = before !== undefined && existsSync(file) && lstatSync(file).ino !== before.ino
-  if (isReplaced && level > 0)
-    findings.add(KIND, name, argv, 'it writes where others could lead it elsewhere')
+  if (isReplaced && level > 0) findings.add(KIND, name, argv, 'it writes where others could redirect it')
 }
 
 async function compiled(
@@ -101,11 +100,11 @@ async function compiled(
 ): Promise<string> {
   await lab.run(home, argv, { env })
   const name = readdirSync(directory).find((each) => each.endsWith('.code'))
-  if (name === undefined) throw new Error('a command leaves its compiled code')
+  if (name === undefined) throw new Error('a command leaves its compile cache')
   return join(directory, name)
 }
 
-/** A list with a plugin that says when it is loaded. */
+/** A list with a plugin that prints a line when it is loaded. */
 function listed(directory: string, root: string): string {
   mkdirSync(root, { recursive: true, mode: 0o755 })
   writeFileSync(

@@ -1,6 +1,6 @@
 /**
- * Whoever can write in a home can forge what checks: records, mail, entries of an index, settings, each with one field that
- * is none, and its checksum right. No command dies of it, hangs, leaves the home, or says more than a sentence.
+ * A user who can write in a home can forge data with a valid checksum: records, mail, index entries, settings, each
+ * with one invalid field. No command may crash, hang, leave the home, or print more than a sentence.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,11 +38,11 @@ const COMMANDS = [
 const LEVELS = 100_000
 const MEGABYTES_10 = 10 * 1024 * 1024
 
-/** As they stand in the JSON. */
+/** As raw JSON. */
 const VALUES: [string, string][] = [
-  ['a path that walks out', '"../../../outside"'],
+  ['a path that leaves the home', '"../../../outside"'],
   ['an absolute path', '"/etc/passwd"'],
-  ['words that steer a terminal', String.raw`"\u001b]52;c;eA==\u0007\u001b[2J\u202e"`],
+  ['words that control a terminal', String.raw`"\u001b]52;c;eA==\u0007\u001b[2J\u202e"`],
   ['a forged line', String.raw`"x\nsubstrat: all is well"`],
   ['half a character', String.raw`"\ud800"`],
   ['a NUL', String.raw`"a\u0000b"`],
@@ -50,8 +50,8 @@ const VALUES: [string, string][] = [
   ['keys of a prototype', '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}'],
   ['100,000 levels', `${'['.repeat(LEVELS)}${']'.repeat(LEVELS)}`],
   ['infinity', '1e999'],
-  ['less than nothing', '-1'],
-  ['what no number holds', '9007199254740993'],
+  ['a negative number', '-1'],
+  ['a number out of range', '9007199254740993'],
   ['null', 'null'],
   ['true', 'true'],
   ['a list', '[[],{}]'],
@@ -67,7 +67,7 @@ interface Place {
   withValue(raw: string): string
 }
 
-/** `every`: each so manieth of all pairs of place and value, with the commands in turn. */
+/** `every`: each k-th pair of place and value, with the commands in turn. */
 export async function plantFields(lab: MachineLab, findings: Findings, every = 1): Promise<void> {
   const home = await makeHome(lab)
   const decoy = new Decoy()
@@ -75,7 +75,7 @@ export async function plantFields(lab: MachineLab, findings: Findings, every = 1
     decoy.reset()
     let turn = 0
     for (const [label, name] of home.files) {
-      // The fields of a snapshot that checks are believed: see docs/security.md.
+      // The checksum vouches for the fields of a snapshot: see docs/security.md.
       if (label.endsWith('session.json')) continue
       const text = home.image.entries.get(name)?.toString('utf8') ?? ''
       for (const { field, withValue } of placesIn(name, text)) {
@@ -122,7 +122,7 @@ function objectOf(line: string): Record<string, unknown> | undefined {
   }
 }
 
-/** With its checksum, where it had one. */
+/** With a new checksum, if the line had one. */
 function reframed({ crc, ...object }: Record<string, unknown>, field: string, raw: string): string {
   const fields = Object.entries(object).map(
     ([key, value]) => `${JSON.stringify(key)}:${key === field ? raw : JSON.stringify(value)}`,
@@ -133,9 +133,9 @@ function reframed({ crc, ...object }: Record<string, unknown>, field: string, ra
 
 async function tryCommand(attempt: Attempt, command: string[]): Promise<void> {
   const { ended, say } = await runExplained(attempt, command)
-  if (Object.keys(Object.prototype).length > 0) say('the prototype of all objects has a key more')
+  if (Object.keys(Object.prototype).length > 0) say('the prototype of all objects has an extra key')
   if (command.includes('--json') && ended.status === 0 && !isJson(ended.stdout))
-    say(`its JSON is none: ${ended.stdout.slice(0, 300)}`)
+    say(`its JSON is invalid: ${ended.stdout.slice(0, 300)}`)
 }
 
 /** One value, or one on each line. */

@@ -1,4 +1,4 @@
-/** Programs of agents that never stop talking, or say what is no text: the turn fails, or has its reply, and nothing is left of it. */
+/** Agent programs with endless or binary output. The turn must fail or have its reply, and leave no process. */
 import type { Lab } from '../support/lab.js'
 import type { Findings } from './finding.js'
 
@@ -17,7 +17,7 @@ const MEGABYTES_10 = 10 * 1024 * 1024
 const PROGRAMS: Program[] = [
   { name: 'endless lines', command: 'yes', codes: [9] },
   { name: 'an endless line', command: "tr '\\0' x </dev/zero", codes: [9] },
-  { name: 'endless bytes that are no text', command: 'cat /dev/urandom', codes: [9] },
+  { name: 'endless binary output', command: 'cat /dev/urandom', codes: [9] },
   {
     name: 'endless stderr',
     command: 'yes >&2',
@@ -28,8 +28,8 @@ const PROGRAMS: Program[] = [
   { name: 'one byte more', command: `head -c ${MEGABYTES_10 + 1} /dev/zero | tr '\\0' x`, codes: [9] },
   { name: '9 MB of NULs', command: 'head -c 9000000 /dev/zero', codes: [0] },
   { name: 'JSON of 100,000 levels', command: "head -c 100000 /dev/zero | tr '\\0' '['", codes: [0] },
-  { name: 'what it leaves running holds its output open', command: 'echo done; sleep 600 &', codes: [0] },
-  { name: 'no reader of its prompt', command: 'exec <&-; echo done', codes: [0] },
+  { name: 'a background process that holds the output open', command: 'echo done; sleep 600 &', codes: [0] },
+  { name: 'a program that does not read its prompt', command: 'exec <&-; echo done', codes: [0] },
 ]
 
 export async function runHostilePrograms(lab: Lab, findings: Findings): Promise<void> {
@@ -62,5 +62,5 @@ export async function runHostilePrograms(lab: Lab, findings: Findings): Promise<
   }
 }
 
-/** The processes that have the agent's id in their environment; its own command is not run. */
+/** Finds the processes with the agent's id in their environment. The agent's own command does not run. */
 const LEFT = `grep -lz "^SUBSTRAT_AGENT=$0" /proc/[0-9]*/environ 2>/dev/null; true`

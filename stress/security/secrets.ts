@@ -1,6 +1,6 @@
 /**
- * Values that only the environment has: whatever a turn does, none of them is in any byte of the home, and none is printed.
- * The model that is asked repeats the key in each way that an API can.
+ * Secrets that only the environment has. No byte of the home may contain one after any turn, and no command may print
+ * one. The model repeats the key in each way that an API can.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ const VARIABLES = [
   'SUBSTRAT_CANARY',
 ]
 
-/** Not of the form that is recognised without knowing the key: `sk-…` would be taken out by its looks. */
+/** Not of a known form: `sk-…` would be masked because of its form. */
 const secretOf = (variable: string): string => `canary/${variable.toLowerCase()}+9f2c-${variable.length}=x`
 
 interface Variant {
@@ -56,7 +56,7 @@ const VARIANTS: Variant[] = [
   })),
 ]
 
-/** What the model answers, with the key in it. A 401 in words of its own is the server's: it knows another key. */
+/** The model's answers with the key in them. The text of a 401 belongs to the server, which knows another key. */
 const ANSWERS: [name: string, answer: (key: string) => ScriptedAnswer][] = [
   ['a reply', () => ({ text: 'well' })],
   ['a shell that runs', () => ({ tool_calls: [{ name: 'shell', input: { command: 'true' } }] })],
@@ -77,7 +77,7 @@ const ANSWERS: [name: string, answer: (key: string) => ScriptedAnswer][] = [
     'an event that is no JSON and has the key',
     (key) => ({ text: 'half of a reply', fault: { raw_event: `{"key": ${key}`, after_events: 2 } }),
   ],
-  ['a key that is wrong, and repeated', () => ({ text: 'never' })],
+  ['a wrong key that the server repeats', () => ({ text: 'never' })],
 ]
 
 export async function lookForSecrets(lab: MachineLab, findings: Findings): Promise<void> {
@@ -168,14 +168,14 @@ function spawnExec(name: string, command: string): string[] {
   return ['spawn', '--name', name, '--provider', 'exec', '--option', `command=${command}`]
 }
 
-/** A program of an agent, and a tool of a model, that fail and print: but not what they were given. */
+/** An agent program, and a tool of a model, that fail and print, but not what they were given. */
 async function runPrograms(lab: MachineLab, findings: Findings): Promise<void> {
   const spawn = spawnExec('program', 'echo to >&2; exit 3')
   const said = await outputOf(lab, [spawn, ['send', 'program', 'hello'], ['show', 'program']])
   tell(lab, 'programs', spawn, said, VARIABLES.map(secretOf), findings)
 }
 
-/** The secret of a token is told once, and only its hash is in the home; in a tool's environment it is not. */
+/** The secret of a token is printed once. The home has only its hash, and a tool's environment does not have it. */
 async function park(lab: MachineLab, findings: Findings): Promise<void> {
   const shell = (command: string): object => ({ tools: [{ name: 'shell', input: { command } }] })
   const responses = [shell('true'), shell('env'), { say: 'done' }]
@@ -183,7 +183,8 @@ async function park(lab: MachineLab, findings: Findings): Promise<void> {
   await lab.do('spawn', '--name', 'parks', '--option', 'scenario=parks.json')
   const parked = await lab.run(['send', 'parks', 'hello'])
   const token = /st_[\w-]{36}_[\w-]{32}/.exec(parked.stderr)?.[0]
-  if (token === undefined) return findings.add(KIND, 'token', ['send'], `no token was told: ${parked.stderr}`)
+  if (token === undefined)
+    return findings.add(KIND, 'token', ['send'], `no token was printed: ${parked.stderr}`)
   const wrong = `${token.slice(0, -4)}AAAA`
   const refused = await lab.run(['resume', 'parks', '--token', wrong, '--approve', '--json'])
   if (refused.status !== 13 || refused.stdout.includes(token))
@@ -193,11 +194,11 @@ async function park(lab: MachineLab, findings: Findings): Promise<void> {
   delete process.env.SUBSTRAT_TOKEN
   await lab.run(['approve', 'parks'])
   const said = refused.stdout + refused.stderr + resumed.stdout.replaceAll(token, '') + resumed.stderr
-  // What `env` prints is in the log: of the environment there is all but the token.
+  // The log has the output of `env`: the whole environment except the token.
   tell(lab, 'token', ['resume', 'parks'], said, [token, wrong, token.slice(-32)], findings)
 }
 
-/** What a program prints of its environment is what it says, and is in the log: the search would find it. */
+/** If a program prints its environment, the log has it: this shows that the search can find a secret. */
 async function control(lab: MachineLab, findings: Findings): Promise<void> {
   const spawn = spawnExec('prints', 'printenv SUBSTRAT_CANARY')
   await lab.run(spawn)
@@ -206,7 +207,7 @@ async function control(lab: MachineLab, findings: Findings): Promise<void> {
     findings.add(KIND, 'the search itself', spawn, 'it does not find what a program has printed')
 }
 
-/** Of the commands, one after the other. */
+/** The output of the commands, one after the other. */
 async function outputOf(lab: MachineLab, commands: string[][]): Promise<string> {
   const outputs: string[] = []
   for (const command of commands) {
@@ -240,14 +241,14 @@ function found(lab: MachineLab, secrets: string[]): { where: string; secret: str
   })
 }
 
-/** As it is, and as other formats have it. */
+/** The secret in plain and in other encodings. */
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
   return [
     secret,
     encodeURIComponent(secret),
     bytes.toString('hex'),
-    // Without its end, which depends on what follows.
+    // Without the end, which depends on the bytes that follow.
     bytes.toString('base64').slice(0, 24),
     bytes.toString('base64url').slice(0, 24),
   ]

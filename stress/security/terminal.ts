@@ -1,4 +1,7 @@
-/** What a model and a program say, as a person sees it: on a terminal, script(1)'s, it is text; in a pipe and in JSON it is exact. */
+/**
+ * Hostile output of a model and a program, as a user sees it: text on a terminal (of script(1)), exact in a pipe and in
+ * JSON.
+ */
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +10,7 @@ import type { Findings } from './finding.js'
 
 const KIND = 'terminal'
 
-/** The title, the clipboard (OSC 52), a link that is another (OSC 8), a cleared screen, a forged line, text turned around. */
+/** A window title, the clipboard (OSC 52), a disguised link (OSC 8), a cleared screen, a forged line, reversed text. */
 const HOSTILE =
   '\u001b]0;owned\u0007\u001b]52;c;ZXZpbA==\u0007\u001b]8;;http://evil\u001b\\here\u001b]8;;\u001b\\\u001b[2J\u009b31m\rall is well\b\b\u202egpj.exe\u2066x\u007f'
 

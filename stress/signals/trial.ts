@@ -145,7 +145,7 @@ class Trial {
   private async judge(): Promise<void> {
     for (const what of ['the same key', 'the same key again']) {
       const { code, stdout } = await this.command('send', 'a', 'go', ...KEY)
-      this.holds(code === 0 && stdout === 'whole\n', `${what} has the whole reply: ${code} ${stdout}`)
+      this.holds(code === 0 && stdout === 'whole\n', `${what} has the complete reply: ${code} ${stdout}`)
     }
     // A recovery prompt is a message too, with different text.
     for (const [kind, text] of [
@@ -158,7 +158,10 @@ class Trial {
     const [first, ...others] = this.read('work').trim().split('\n')
     const isTold =
       this.it.turn === 'exec' && others.every((line) => line.startsWith('Your previous turn was'))
-    this.holds(first === 'go' && (others.length === 0 || isTold), `the work is done once, or told: ${others}`)
+    this.holds(
+      first === 'go' && (others.length === 0 || isTold),
+      `the work is done once, or the interruption is reported: ${others}`,
+    )
     await this.nothingRuns()
     this.must(await this.command('doctor', '--all'), [0], 'doctor --all')
   }
@@ -166,7 +169,7 @@ class Trial {
   private async nothingRuns(): Promise<void> {
     const left = (): number[] => processesWith(`SUBSTRAT_AGENT=${this.id}`)
     await waitFor(() => left().length === 0, 'the end of its processes', LEFT_MS_MAX).catch(() => {
-      this.violations.push(`nothing of the turn is left: ${left()}`)
+      this.violations.push(`no process of the turn is left: ${left()}`)
     })
   }
 

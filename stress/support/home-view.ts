@@ -1,4 +1,4 @@
-/** A home as the contract sees it, read without a lock: what was asked, what was answered, how each run ended. */
+/** A home as the contract sees it, read without a lock: prompts, replies, and the end of each run. */
 import { existsSync, readFileSync } from 'node:fs'
 import { checkHome } from '../../src/audit/check.js'
 import { openForRead, recordsFrom } from '../../src/session/load.js'
@@ -10,18 +10,18 @@ import { FileStore, type OpenedLog } from '../../src/storage/store.js'
 export interface AgentSeen {
   state: State
   records: SessionRecord[]
-  /** The bytes of whole batches. */
+  /** The bytes of complete batches. */
   log: Buffer
-  /** Text of a message record. */
+  /** The text of a message record. */
   text(record: SessionRecord): string
   /** Messages in its inbox that the log does not have. */
   pending: string[]
 }
 
 export interface Conversation {
-  /** How often the text was taken as a message. */
+  /** How often the text was recorded as a message. */
   asked: number
-  /** The replies of the runs that took it, or that continue one that did. */
+  /** The replies of the runs for that message, continuations included. */
   replies: string[]
   completed: number
 }
@@ -32,7 +32,7 @@ export class HomeView {
     readonly agents: AgentSeen[],
   ) {}
 
-  /** Of a home that is damaged only what can be read: the audit reports the rest. */
+  /** If the home is damaged, only the readable part. The audit reports the rest. */
   static read(home: string): HomeView {
     const store = FileStore.openForRead(home)
     if (store === undefined) return new HomeView(home, [])
@@ -52,7 +52,7 @@ export class HomeView {
   }
 }
 
-/** What the audit finds, in words. A home that is not there yet has nothing to find. */
+/** The findings of the audit, as sentences. A home that does not exist yet has none. */
 export function audit(home: string, isRecovered: boolean): string[] {
   const store = existsSync(home) ? FileStore.openForRead(home) : undefined
   const findings = store === undefined ? [] : checkHome(store, { isRecovered })

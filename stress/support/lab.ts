@@ -1,6 +1,6 @@
 /**
- * A place for real processes of the CLI: an installation of its own (so that a rebuild of `dist` meanwhile disturbs
- * nothing, and a mutant can be run), a warmed code cache, and homes. All of it under one temporary directory.
+ * A lab for real processes of the CLI: its own installation, a warmed compile cache, and homes, all under one temporary
+ * directory. With its own installation a rebuild of `dist` does not disturb the lab, and a mutant can run.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import {
@@ -20,7 +20,7 @@ import { basename, dirname, join } from 'node:path'
 import { Program } from '../../test/support/in-process.js'
 
 export interface Ended {
-  /** Null where a signal ended it. */
+  /** Null if a signal ended it. */
   code: number | null
   signal: NodeJS.Signals | null
   stdout: string
@@ -33,16 +33,16 @@ export interface Started {
 }
 
 export interface RunOptions {
-  /** A program and its arguments that run the command: strace. */
+  /** A program and its arguments that run the command, such as strace. */
   under?: string[]
   env?: Record<string, string>
-  /** Whether it leads a process group of its own, to be killed with all of it. */
+  /** Whether it leads its own process group, so that the whole group can be killed. */
   ownGroup?: boolean
-  /** It is killed after so long. */
+  /** It is killed after this time. */
   timeoutMs?: number
 }
 
-/** A file that belongs to a home and is not in it: what its tools did to the world, a token that was handed out. */
+/** A file outside the home that belongs to it: the effects of its tools, or a printed token. */
 export function beside(home: string, name: string): string {
   return `${home}.${name}`
 }
@@ -50,7 +50,7 @@ export function beside(home: string, name: string): string {
 export const repository = dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
 
 const RUN_MS_MAX = 120_000
-/** What the program is besides its bundle. */
+/** The files of the program besides its bundle. */
 const COPIED = [
   'bin/run.js',
   'bin/package.json',
@@ -72,14 +72,14 @@ export class Lab {
     this.workspace = join(root, 'workspace')
   }
 
-  /** `sources`: texts for files of src/, for a canary, which must be caught. */
+  /** `sources`: replacement texts for files of src/. A canary uses them and must be caught. */
   static open(sources?: ReadonlyMap<string, string>): Lab {
     const lab = new Lab(mkdtempSync(join(tmpdir(), 'substrat-lab-')))
     try {
       lab.fill(sources)
       return lab
     } catch (error) {
-      // As of a change that does not build.
+      // Runs if a change does not build.
       lab.close()
       throw error
     }
@@ -99,23 +99,23 @@ export class Lab {
     rmSync(this.root, { recursive: true, force: true })
   }
 
-  /** A path where no home is yet. */
+  /** The path of a home that does not exist yet. */
   newHome(): string {
     this.homes += 1
     return join(this.root, `home-${this.homes}`)
   }
 
-  /** A fresh copy, with the times of the files and with what is beside it; of nothing where there is no home yet. */
+  /** A fresh copy with file times, and with the files beside the home. Also works if the home does not exist yet. */
   copyHome(home: string): string {
     const copy = this.newHome()
-    // A killed holder leaves its socket, and Node cannot copy one.
+    // A killed holder leaves its socket, which Node cannot copy.
     const filter = (file: string): boolean => !lstatSync(file).isSocket()
     if (existsSync(home)) cpSync(home, copy, { recursive: true, preserveTimestamps: true, filter })
     for (const name of this.namesBeside(home)) cpSync(beside(home, name), beside(copy, name))
     return copy
   }
 
-  /** And what is beside it. */
+  /** Includes the files beside it. */
   removeHome(home: string): void {
     rmSync(home, { recursive: true, force: true })
     for (const name of this.namesBeside(home)) rmSync(beside(home, name))
@@ -128,7 +128,7 @@ export class Lab {
     )
   }
 
-  /** The environment of a person who has nothing but this lab. */
+  /** The environment of a user who has nothing but this lab. */
   environment(home: string): Record<string, string> {
     const user = join(this.root, 'user')
     return {
@@ -142,8 +142,8 @@ export class Lab {
   }
 
   /**
-   * From here on a command that is only run to its end has no process of its own: a sample that is part of the tests has
-   * processes where something is done to them.
+   * From here on `run` uses no separate process. Samples that are part of the tests start processes only where they act
+   * on one.
    */
   runInProcess(): void {
     this.program = new Program(join(this.root, 'cli'))
@@ -181,7 +181,7 @@ export class Lab {
     return { child, ended }
   }
 
-  /** As `run`, for what must succeed: preparations. */
+  /** Like `run`, but throws if the command fails. For preparations. */
   async do(home: string, ...argv: string[]): Promise<string> {
     const ended = await this.run(home, argv)
     if (ended.code !== 0) throw new Error(`substrat ${argv.join(' ')} exited ${ended.code}: ${ended.stderr}`)
@@ -189,8 +189,8 @@ export class Lab {
   }
 
   /**
-   * Runs each command once, so that its compiled code is in the cache: a first run writes there, and a later one must
-   * not, or it would be measured and killed in the middle of that.
+   * Runs each command once to fill the compile cache. A first run writes the cache, and would distort a measurement or
+   * a kill.
    */
   async warm(): Promise<void> {
     const home = this.newHome()
@@ -207,7 +207,7 @@ export class Lab {
     rmSync(home, { recursive: true })
   }
 
-  /** As if the compiled code were two days old. */
+  /** Makes the compile cache look two days old. */
   ageCode(): void {
     const then = Date.now() / 1000 - 2 * 24 * 3600
     const directory = join(this.root, 'user', 'cache', 'substrat')

@@ -1,4 +1,4 @@
-/** The loopback model of the tests beside a lab, strict about every history that it is given. */
+/** The strict loopback model of the tests, next to a lab. It checks every history that it receives. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -24,10 +24,10 @@ export class LoopbackModel {
     return LoopbackModel.serve(lab, 'test/support/model-server/main.ts', [file, '--end-with-stdin'])
   }
 
-  /** A program of this repository that says where it is in its first line, and ends with its stdin. */
+  /** A program of this repository that prints its address as its first line, and ends with its stdin. */
   static async serve(lab: Pick<Lab, 'root'>, source: string, argv: string[]): Promise<LoopbackModel> {
     const server = join(lab.root, 'model-server.mjs')
-    // Asked for where this source is: it cannot be bundled itself.
+    // Resolved from this source file, because esbuild itself cannot be bundled.
     const { build } = require('esbuild') as typeof import('esbuild')
     await build({
       entryPoints: [join(repository, source)],
@@ -42,7 +42,7 @@ export class LoopbackModel {
     return new LoopbackModel((JSON.parse(line) as { url: string }).url, child)
   }
 
-  /** Requests so far, and those that a real API would have refused. */
+  /** The number of requests so far, and those that a real API would have refused. */
   async requests(): Promise<{ count: number; refused: string[] }> {
     const requests = (await (await fetch(`${this.url}/__requests`)).json()) as {
       status: number
@@ -57,10 +57,10 @@ export class LoopbackModel {
   }
 }
 
-/** Plugins are those of a lab, not of a home. */
+/** A plugin belongs to a lab, not to a home. */
 const linkedIn = new WeakMap<Lab, Set<string>>()
 
-/** The plugin linked in the lab, and the flags of `spawn` that point it at the model. */
+/** Links the plugin in the lab, and returns the flags of `spawn` that point it at the model. */
 export async function providerFlags(
   lab: Lab,
   home: string,

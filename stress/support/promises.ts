@@ -1,29 +1,29 @@
-/** What every suite that kills commands promises of a home, in words. */
+/** Promises that every lab with kills checks, as sentences. */
 import { type AgentSeen, conversation, type HomeView } from './home-view.js'
 
-/** Sentences that say what of the contract does not hold. */
+/** The broken promises, as sentences. */
 export type Broken = Iterable<string>
 
 export const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/
 
-/** The message is in the log once, and was answered once. */
+/** The log has the message once, with one reply. */
 export function* takenOnce(agent: AgentSeen | undefined, content: string, answer: string): Broken {
   const short = JSON.stringify(content.slice(0, 40))
-  if (agent === undefined) return yield `the agent that takes ${short} is there`
+  if (agent === undefined) return yield `the agent that receives ${short} exists`
   const { asked, replies, completed } = conversation(agent, content)
   if (asked !== 1) yield `the message ${short} is in the log once, not ${asked} times`
   if (replies.length !== 1) yield `the message ${short} has one reply, not ${replies.length}`
   else if (replies[0] !== answer)
     yield `the reply to ${short} is the right one, not ${JSON.stringify(replies[0]?.slice(0, 200))}`
-  if (completed !== 1) yield `one run completed for ${short}, not ${completed}`
+  if (completed !== 1) yield `exactly one run completed for ${short}, not ${completed}`
 }
 
-/** The message was not taken at all, or once and answered. */
+/** The log does not have the message, or has it once with one reply. */
 export function* takenOnceOrNot(agent: AgentSeen | undefined, content: string, answer: string): Broken {
   if (agent !== undefined && conversation(agent, content).asked > 0) yield* takenOnce(agent, content, answer)
 }
 
-/** The same, but for a turn that was gone on with by itself as often as that is done, and then left to a person. */
+/** The same, but a turn may have used up its automatic attempts and be left to the operator. */
 export function* takenOnceOrLeft(agent: AgentSeen | undefined, content: string, answer: string): Broken {
   if (!wasTriedTwice(agent)) yield* takenOnce(agent, content, answer)
 }
@@ -35,7 +35,7 @@ function wasTriedTwice(agent: AgentSeen | undefined): boolean {
   return end !== -1 && attempts.filter((kind) => kind === 'run.resumed').length === 2
 }
 
-/** A reply that was printed is in the log, with the end of its run. */
+/** A printed reply is in the log, with the end of its run. */
 export function* replyIsKept(
   told: { stdout: string },
   agent: AgentSeen | undefined,
@@ -47,10 +47,10 @@ export function* replyIsKept(
 
 export function* nothingPending(home: HomeView): Broken {
   for (const { pending, state } of home.agents)
-    if (pending.length > 0 && state.state !== 'terminated') yield `${state.name} has taken its mail`
+    if (pending.length > 0 && state.state !== 'terminated') yield `${state.name} has received its mail`
 }
 
-/** Logs only grow: what was a whole batch stays, byte for byte. `mayGo`: names of agents that may be gone. */
+/** Logs only grow: complete batches stay, byte for byte. `mayGo` names agents that may be gone. */
 export function* nothingRewritten(before: HomeView, after: HomeView, mayGo: string[] | 'any' = []): Broken {
   for (const { state, log } of before.agents) {
     const now = after.agent(state.id)?.log
@@ -63,13 +63,13 @@ export function* nothingRewritten(before: HomeView, after: HomeView, mayGo: stri
 export function* nothingAdded(once: HomeView, twice: HomeView): Broken {
   for (const { state, log } of once.agents)
     if (twice.agent(state.id)?.log.equals(log) !== true)
-      yield `a second recover --all changes no log, but that of ${state.id} was changed`
+      yield `a second recover --all changes no log, but it changed that of ${state.id}`
 }
 
 export function* interruptedOnce(home: HomeView): Broken {
   for (const { records } of home.agents) {
     const interrupted = records.filter(({ kind }) => kind === 'run.interrupted')
     const runs = new Set(interrupted.map((record) => 'run_id' in record && record.run_id))
-    if (runs.size !== interrupted.length) yield 'a run is interrupted once at most'
+    if (runs.size !== interrupted.length) yield 'a run is interrupted at most once'
   }
 }

@@ -1,6 +1,6 @@
 import path from 'node:path'
 
-/** Builds with other text for some files of src/: `sources` maps their paths there to the text. */
+/** Builds with replaced text for some files of src/: `sources` maps their paths to the text. */
 export function replacing(root, sources) {
   return {
     name: 'replacing',

@@ -31,7 +31,7 @@ const repository = dirname(createRequire(import.meta.url).resolve('substrat/pack
 const flag = process.argv.indexOf('--record')
 const isRecorded = flag !== -1
 if (isRecorded) process.argv.splice(flag, 1)
-// Read at the start: the next commit may come while a long run goes on.
+// Read at the start, because a commit may come during a long run.
 const commit = isRecorded ? commitOfSources() : ''
 
 /**

@@ -15,7 +15,7 @@ export function* deliveredOnce({ seen, sent }: Home, count: (what: string) => vo
   for (const [place, message] of known) {
     const found = (arrived.get(place) ?? []).length
     if (found > 1) yield `a message is delivered once: ${place} came ${found} times`
-    if (found > 0 && message.fate === 'refused') yield `what is refused is not stored: ${place}`
+    if (found > 0 && message.fate === 'refused') yield `a refused message is not stored: ${place}`
     if (found > 0 || message.fate !== 'acknowledged') continue
     if (wasReturned(seen, message)) count('returned, recipient terminated')
     else yield `an acknowledged message is delivered: ${place}, sent by ${message.from}`
@@ -23,8 +23,7 @@ export function* deliveredOnce({ seen, sent }: Home, count: (what: string) => vo
   for (const { content, from, to } of seen.messages) {
     const message = known.get(`${content} -> ${to}`)
     if (message === undefined) {
-      if (/^(post|call) /.test(content))
-        yield `nothing is delivered that was not sent there: ${content} to ${to}`
+      if (/^(post|call) /.test(content)) yield `only sent messages are delivered: ${content} to ${to}`
     } else if (message.from !== from)
       yield `a message says who sent it: ${content} says ${from}, not ${message.from}`
   }

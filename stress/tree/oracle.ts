@@ -1,5 +1,5 @@
 /**
- * What must hold of a home at the end, whatever was killed and when. Each check yields the violated promises as
+ * The promises about a home at the end, after any kills. Each check yields the violated promises as
  * sentences.
  */
 import { isInterrupted } from '../../src/session/status.js'
@@ -43,7 +43,7 @@ const UNEXPECTED = [1, 2, 8, 10, 11, 15]
 function* exitsAreOfTheContract({ ledger }: Home): Broken {
   for (const { operation, told } of ledger) {
     if (told.code !== null && UNEXPECTED.includes(told.code))
-      yield `no command fails beside others that are killed: ${operation.argv.join(' ')} exited ${told.code}: ${told.stderr.trim()}`
+      yield `no command fails because others are killed: ${operation.argv.join(' ')} exited ${told.code}: ${told.stderr.trim()}`
     if (operation.post?.isForbidden === true && told.code !== null && ![3, 13].includes(told.code))
       yield `the rules of the tree hold: ${operation.argv.join(' ')} exited ${told.code}`
   }

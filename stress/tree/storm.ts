@@ -11,7 +11,7 @@ import type { PlannedAgent } from './family.js'
 import { meanwhile, type Operation } from './plan.js'
 import type { Random } from './random.js'
 
-/** An operation, and what its caller knows of it. */
+/** An operation, and the facts known to its caller. */
 export interface Entry {
   operation: Operation
   /** Clock times before the first attempt and after the last. */

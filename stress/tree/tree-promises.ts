@@ -12,16 +12,16 @@ export function* treeIsAsAcknowledged({ seen, ledger, family }: Home): Broken {
     if (operation.path === undefined || id === undefined) continue
     const agent = seen.byId(id)
     if (agent?.state.path !== operation.path)
-      yield `an agent whose id was printed is there: ${id} as ${operation.path}, not ${agent?.state.path}`
+      yield `an agent with a printed id exists: ${id} as ${operation.path}, not ${agent?.state.path}`
   }
   for (const { state } of seen.agents) {
     const parent = seen.byId(state.parent)
     const path = parent === undefined ? state.name : `${parent.state.path}/${state.name}`
-    if (state.parent !== null && parent === undefined) yield `a parent is there: that of ${state.path} is not`
-    if (state.path !== path) yield `a path is that of its parent and a name: ${state.path}, not ${path}`
+    if (state.parent !== null && parent === undefined) yield `a parent exists: that of ${state.path} does not`
+    if (state.path !== path) yield `a path is the parent's path and a name: ${state.path}, not ${path}`
     if (state.state === 'terminated') continue
     if (parent?.state.state === 'terminated')
-      yield `a living agent's parent lives: that of ${state.path} does not`
+      yield `the parent of a living agent lives: that of ${state.path} does not`
     if (idAt(seen, state.path) !== state.id) yield `a living agent is found by its path: ${state.path}`
   }
   const living = seen.agents.filter(({ state }) => state.state !== 'terminated')
@@ -29,7 +29,7 @@ export function* treeIsAsAcknowledged({ seen, ledger, family }: Home): Broken {
     if (found.length > 1) yield `a name is unique among living siblings: ${found.length} are called ${place}`
   for (const { path, isDoomed } of family)
     if (seen.at(path).length !== 1 && !(isDoomed && seen.at(path).length > 0))
-      yield `each agent of the plan is there once: ${path} is ${seen.at(path).length} times`
+      yield `each planned agent exists once: ${path} exists ${seen.at(path).length} times`
 }
 
 function idAt({ store }: Seen, path: string): string | undefined {

@@ -1,4 +1,4 @@
-/** An agent with a scripted model in a home of its own, its log, and the ways to kill what works on it. */
+/** An agent with a scripted model in its own home, its log, and the ways to kill its processes. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SessionRecord } from '../../src/session/records.js'
@@ -40,7 +40,7 @@ export class Agent {
     return new Agent(lab, home, id, env)
   }
 
-  /** The same, answered by a loopback model through a provider plugin. */
+  /** The same, but a loopback model answers through a provider plugin. */
   static async spawnThrough(
     lab: Lab,
     provider: ModelProviderName,
@@ -50,7 +50,7 @@ export class Agent {
   ): Promise<Agent> {
     const home = lab.newHome()
     const options = await providerFlags(lab, home, provider, model.url)
-    // No key is needed on the loopback; the plugin of anthropic asks for one all the same.
+    // The loopback needs no key, but the anthropic plugin requires one.
     const its = { ...env, ANTHROPIC_API_KEY: 'loopback' }
     const spawned = await lab.run(home, ['spawn', '--name', 'a', ...options, ...flags], { env: its })
     if (spawned.code !== 0) throw new Error(spawned.stderr)
@@ -63,7 +63,7 @@ export class Agent {
     return new Agent(lab, home, id, {})
   }
 
-  /** Another scenario, from the next request on. */
+  /** Replaces the scenario from the next request on. */
   rewrite(responses: ScriptedEntry[]): void {
     writeScenario(this.home, responses)
   }
@@ -72,7 +72,7 @@ export class Agent {
     return join(this.home, 'agents', this.id, 'events.jsonl')
   }
 
-  /** Of whole lines. */
+  /** The records of complete lines. */
   records(): SessionRecord[] {
     const lines = readFileSync(this.logPath, 'utf8').split('\n').slice(0, -1)
     return lines.map((line) => JSON.parse(line) as SessionRecord)
@@ -90,12 +90,12 @@ export class Agent {
     return this.lab.start(this.home, argv, { env: this.env })
   }
 
-  /** To its end; without a process of its own where the lab does without. */
+  /** Runs a command to its end; without a separate process if the lab avoids them. */
   run(...argv: string[]): Promise<Ended> {
     return this.lab.run(this.home, argv, { env: this.env })
   }
 
-  /** Killed when the condition holds. */
+  /** Kills the command when the condition holds. */
   async runKilledWhen(isReached: () => Promise<void>, ...argv: string[]): Promise<void> {
     const { child, ended } = this.start(...argv)
     await isReached()
@@ -103,12 +103,12 @@ export class Agent {
     await ended
   }
 
-  /** Killed before it writes to the log for the n-th time. It ends by itself where it writes less often. */
+  /** Kills the command before its n-th write to the log. It ends by itself if it writes less often. */
   runKilledBefore(write: number, ...argv: string[]): Promise<Ended> {
     return this.runKilledAt('pwrite64', write, argv)
   }
 
-  /** Killed when it has written to the log for the n-th time, before that is synced and told to anybody. */
+  /** Kills the command after its n-th write to the log, before that write is synced and acknowledged. */
   runKilledAfter(write: number, ...argv: string[]): Promise<Ended> {
     return this.runKilledAt('fdatasync', write, argv)
   }

@@ -1,4 +1,4 @@
-/** From the request of `cancel` on disk to the death of the last process of a tool's tree. */
+/** Measures the time from a `cancel` request on disk to the death of the last process of a tool's tree. */
 import { watch } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isAlive, processesWith } from '../../test/support/processes.js'
@@ -8,7 +8,7 @@ import { Agent } from './agent.js'
 
 const TREE = 'sleep 600 & (sleep 600; true) & wait'
 
-/** Milliseconds, one for each run that could be measured. */
+/** Milliseconds of each run that could be measured. */
 export async function cancelTimes(lab: Lab, runs: number): Promise<number[]> {
   const responses = Array.from({ length: runs }, () => ({
     tools: [{ name: 'shell', input: { command: TREE } }],
@@ -27,7 +27,7 @@ export async function cancelTimes(lab: Lab, runs: number): Promise<number[]> {
   return times
 }
 
-/** Undefined if this process was stalled: it then finds the programs gone before it handles the event of the request. */
+/** Undefined if this process stalled: the programs were gone before it handled the event of the request. */
 async function timed(agent: Agent, pids: number[]): Promise<number | undefined> {
   const requests = join(dirname(agent.logPath), 'requests')
   let requestedAt: number | undefined

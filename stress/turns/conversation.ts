@@ -1,6 +1,6 @@
 /**
- * A conversation of many tool calls, its process killed again and again before it writes to the log: the history that the
- * model sees in the end is that of the run never killed, save the results that say that they were interrupted.
+ * A conversation of many tool calls whose process is killed again and again before it writes to the log. The final
+ * history for the model must equal that of an undisturbed run, except for the results that report an interruption.
  */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,11 +18,11 @@ export type UnknownTool = 'stop' | 'continue'
 export interface ConversationReport {
   calls: number
   kills: number
-  /** Calls whose process was killed between its start, or its request, and its result. */
+  /** Calls killed after their start, or their request, and before their result. */
   stepsKilled: number
-  /** Results that say that they were interrupted. */
+  /** Results that report an interruption. */
   interrupted: number
-  /** What differs from the run never killed; empty where nothing does. */
+  /** Differences from the undisturbed run. */
   differences: string[]
 }
 
@@ -45,7 +45,7 @@ export async function killedConversation(
   }
 }
 
-/** As the loopback model is told it. */
+/** The scenario in the form of the loopback model. */
 function scenarioOf(responses: ScriptedEntry[]): Scenario {
   const answers = responses.map(({ say, tools }) => ({
     ...(say === undefined ? {} : { text: say }),
@@ -74,14 +74,14 @@ async function killed(
   const steps = new Set<number>()
   let kills = 0
   for (let argv: string[] | undefined = ['send', 'a', 'go']; argv !== undefined; ) {
-    // What a dead writer left is written once more before anything else is (durability rule 4).
+    // One more write comes first: the leftovers of a dead writer are written again (durability rule 4).
     const ended = await agent.runKilledBefore(kills === 0 || argv[0] === 'resume' ? 3 : 4, ...argv)
     if (ended.signal === 'SIGKILL') {
       kills += 1
       const step = openStep(agent)
       if (step !== undefined) steps.add(step)
     }
-    if (kills > calls * KILLS_MAX_PER_CALL) throw new Error(`after ${kills} kills it has not come to its end`)
+    if (kills > calls * KILLS_MAX_PER_CALL) throw new Error(`after ${kills} kills the turn has not ended`)
     argv = await nextCommand(agent, unknownTool, ended.signal === 'SIGKILL')
   }
   const [expected, found] = [await historyOf(reference), await historyOf(agent)]
@@ -90,7 +90,7 @@ async function killed(
   return { calls, kills, stepsKilled: steps.size, interrupted, differences }
 }
 
-/** The command that goes on; undefined where the turn is over. */
+/** The command that continues; undefined if the turn is over. */
 async function nextCommand(
   agent: Agent,
   unknownTool: UnknownTool,
@@ -98,13 +98,13 @@ async function nextCommand(
 ): Promise<string[] | undefined> {
   if (agent.count('run.completed') > 0 && !wasKilled) return undefined
   if (unknownTool === 'continue') return ['recover', '--all']
-  // A person's way: recovery marks what is unknown, and only `resume` goes on with it.
+  // The operator's route: recovery marks a call of unknown outcome, and only `resume` continues it.
   const isUnknown =
     agent.records().findLast(({ kind }) => kind.startsWith('run.'))?.kind === 'run.interrupted'
   return isUnknown ? ['resume', 'a'] : ['recover', '--all']
 }
 
-/** The number of the call that has no result yet. */
+/** The number of the call without a result. */
 function openStep(agent: Agent): number | undefined {
   const calls = agent
     .records()
@@ -126,7 +126,7 @@ function workspaceOf(lab: Lab, name: string): string {
   return join(lab.root, 'conversations', name)
 }
 
-/** In turn a command, a file written, a file read. Each command leaves its number, so that it is seen how often it ran. */
+/** In turn: a command, a file write, a file read. Each command appends its number, so that repeated runs show. */
 function toolOf(index: number): ScriptedTool {
   const file = `file-${Math.floor(index / 3)}.txt`
   if (index % 3 === 0)
@@ -135,7 +135,7 @@ function toolOf(index: number): ScriptedTool {
   return { name: 'read_file', input: { path: file } }
 }
 
-/** What a model is given. */
+/** The history that a model receives. */
 async function historyOf(agent: Agent): Promise<ModelMessage[]> {
   const store = FileStore.openForWrite(agent.home)
   const session = await openForAppend(store, agent.id, { command: 'stress', waitMs: 0 })
@@ -162,7 +162,7 @@ function* compare(expected: ModelMessage[], found: ModelMessage[]): Iterable<str
   }
 }
 
-/** Every command ran once: what was begun is never begun again, and what was not begun is. */
+/** Every command ran once: a started command never starts again, and the others do run. */
 function* effects(lab: Lab, name: string, calls: number): Iterable<string> {
   const found = readFileSync(join(workspaceOf(lab, name), 'effects'), 'utf8')
     .trim()
@@ -171,7 +171,7 @@ function* effects(lab: Lab, name: string, calls: number): Iterable<string> {
   if (found.join() !== wanted.join()) yield `the commands ran ${found.join()}, not ${wanted.join()}`
 }
 
-/** What a strict provider asks: each call has exactly one result, right after it. */
+/** The rule of strict providers: each call has exactly one result, right after it. */
 function* inOrder(messages: ModelMessage[]): Iterable<string> {
   for (const [index, message] of messages.entries()) {
     if (message.role !== 'assistant' || message.tool_calls.length === 0) continue

@@ -1,4 +1,4 @@
-/** A log as text that is the same on every run: ids, times and processes replaced. */
+/** A log as text that is the same on every run: ids, times and process ids are replaced. */
 import type { SessionRecord } from '../../src/session/records.js'
 
 const LEFT_OUT = new Set([
@@ -7,7 +7,7 @@ const LEFT_OUT = new Set([
   'kind',
   'batch',
   'crc',
-  // Stacks have the places of lines, which change with every build.
+  // Stack traces contain line numbers, which change with every build.
   'detail',
   'clock',
   'run_id',
@@ -28,7 +28,7 @@ export function logText(records: SessionRecord[]): string {
   return records.map(line).join('\n')
 }
 
-/** Of anything that is printed. */
+/** Masks any printed text. */
 export function steady(text: string): string {
   return text
     .replace(/st_[0-9a-f-]{36}_[\w-]{32}/g, 'st_…')

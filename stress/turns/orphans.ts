@@ -1,4 +1,4 @@
-/** Processes that are left when substrat was killed during `shell` tools: none, before any other command runs. */
+/** Processes left after substrat is killed during `shell` tools. There must be none, even before the next command. */
 import { processesWith } from '../../test/support/processes.js'
 import { waitFor } from '../../test/support/wait.js'
 import type { Lab } from '../support/lab.js'
@@ -6,13 +6,13 @@ import { Agent } from './agent.js'
 
 export interface OrphanReport {
   kills: number
-  /** Processes of tools that ran when substrat was killed, all kills together. */
+  /** Tool processes that ran when substrat was killed, over all kills. */
   running: number
-  /** Those that lived on. */
+  /** The processes that survived. */
   orphans: number
 }
 
-/** A shell with children in the background: one in a subshell, one that ignores SIGTERM, one in a session of its own. */
+/** A shell with background children: one in a subshell, one that ignores SIGTERM, one in its own session. */
 const TREE =
   "sleep 600 & (sleep 600; true) & (trap '' TERM; while :; do sleep 1; done) & setsid sleep 600 & wait"
 
@@ -27,7 +27,7 @@ export async function killedTools(lab: Lab, kills: number): Promise<OrphanReport
   for (let kill = 1; kill <= kills; kill++) {
     const sender = agent.start('send', 'a', `number ${kill}`)
     await agent.waitForRecord('tool.started', kill)
-    // Substrat, the shell, and its four children at least.
+    // At least substrat, the shell, and its four children.
     await waitFor(() => processesWith(home).length >= 6, 'the tool with its children')
     running += processesWith(home).length - 1
     sender.child.kill('SIGKILL')

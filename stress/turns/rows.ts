@@ -1,6 +1,6 @@
 /**
- * Every row of the recovery table, made by a real process that is killed with SIGKILL at that point, and the log before
- * and after the next command: the source of test/stress/recovery-rows.md.
+ * Every row of the recovery table, from a real process that SIGKILL ends at that point, with the log before and after
+ * the next command. Generates test/stress/recovery-rows.md.
  */
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -13,13 +13,13 @@ import { logText, steady } from './log-text.js'
 
 export interface RowReport {
   row: Row | 'K'
-  /** How it was killed. */
+  /** The point of the kill. */
   killed: string
   before: string
-  /** The commands that went on, with what they exited and printed. */
+  /** The next commands, with their exit statuses and output. */
   commands: string
   after: string
-  /** The row that recovery found, where it said so. */
+  /** The row that recovery reported, if it did. */
   found: string | undefined
 }
 
@@ -28,7 +28,7 @@ interface Killing {
   killed: string
   /** Leaves the agent as the killed process left it. */
   make(lab: Lab): Promise<Agent>
-  /** What comes next; `recover --all` where nothing is said. */
+  /** The next commands; by default `recover --all`. */
   next?: string[][]
 }
 
@@ -194,7 +194,7 @@ export async function killedRows(lab: Lab): Promise<RowReport[]> {
   const reports: RowReport[] = []
   for (const { row, killed, make, next = [['recover', '--all']] } of KILLINGS) {
     const agent = await make(lab)
-    // By its leash: else recovery may or may not meet it.
+    // The leash ends them. Otherwise recovery might or might not find them running.
     await waitFor(() => processesWith(`SUBSTRAT_HOME=${agent.home}`).length === 0, 'the end of its programs')
     const count = agent.records().length
     const before = withInbox(agent, logText(agent.records()))
@@ -220,7 +220,7 @@ async function inTool(lab: Lab, responses: object[], env: Record<string, string>
   return agent
 }
 
-/** The program, behind its gate. */
+/** The program, behind its start barrier. */
 function hasBegun(agent: Agent): Promise<void> {
   return waitFor(() => existsSync(`${agent.logPath}.begun`), 'the program of the turn')
 }
@@ -241,7 +241,7 @@ function withInbox(agent: Agent, text: string): string {
   return count === 0 ? text : `${text}\n(and ${count} message in the inbox)`
 }
 
-/** test/stress/recovery-rows.md */
+/** The text of test/stress/recovery-rows.md. */
 export function rowsPage(reports: RowReport[]): string {
   const sections = reports.map(({ row, killed, before, commands, after }) => {
     const found =

@@ -1,11 +1,11 @@
-/** One token, many processes at the same moment: it is consumed once, and each of them is told something true. */
+/** Many processes use one token at the same moment: it is consumed once, and every process gets a true answer. */
 import type { Ended, Lab } from '../support/lab.js'
 import { Agent } from './agent.js'
 
 export interface TokenReport {
   rounds: number
   processes: number
-  /** Processes that were told the outcome of the decision, and that were refused because of it. */
+  /** Processes that got the outcome of the decision, and processes that were refused because of it. */
   answered: number
   refused: number
   differences: string[]
@@ -15,7 +15,7 @@ const ASKS = { tools: [{ name: 'shell', input: { command: 'echo ran' } }] }
 
 export async function racedTokens(lab: Lab, rounds: number, processes: number): Promise<TokenReport> {
   const report: TokenReport = { rounds, processes, answered: 0, refused: 0, differences: [] }
-  // Each round is two responses: what asks, and what is said after the decision.
+  // Each round takes two responses: the request for a decision, and the reply after it.
   const responses = Array.from({ length: rounds }, (_, round) => [ASKS, { say: `reply ${round}` }]).flat()
   const agent = await Agent.spawn(lab, responses)
   for (let round = 0; round < rounds; round++) {

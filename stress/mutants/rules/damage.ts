@@ -1,4 +1,7 @@
-/** Rule 5: damage below the end of the snapshot, or before the last batch, is corruption; the last batch alone is cut. */
+/**
+ * Rule 5: damage before the end of the snapshot, or before the last batch, is corruption. Only an incomplete last batch
+ * is truncated.
+ */
 import type { Mutant } from '../mutant.js'
 
 export const DAMAGE: Mutant[] = [

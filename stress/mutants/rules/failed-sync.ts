@@ -1,4 +1,4 @@
-/** Rule 6: a sync that fails is never tried again. */
+/** Rule 6: a failed sync is never retried. */
 import type { Mutant } from '../mutant.js'
 
 export const FAILED_SYNC: Mutant[] = [

@@ -1,4 +1,4 @@
-/** Rule 7: a write that fails, or takes a part, leaves the session as it was. */
+/** Rule 7: a failed or short write leaves the session unchanged. */
 import type { Mutant } from '../mutant.js'
 
 export const FAILED_WRITE: Mutant[] = [

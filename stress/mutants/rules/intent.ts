@@ -1,4 +1,4 @@
-/** Rule 2: intent before effect. Each order of a record, or a name, and of what it announces. */
+/** Rule 2: intent before effect. Each record or name is written before the action that it announces. */
 import type { Mutant } from '../mutant.js'
 
 export const INTENT: Mutant[] = [

@@ -1,4 +1,4 @@
-/** What a dead turn left running is killed, and nothing else. */
+/** Processes left by a dead turn are killed, and no others. */
 import type { Mutant } from '../mutant.js'
 
 export const LEFT_RUNNING: Mutant[] = [

@@ -1,4 +1,4 @@
-/** Mail: its order, its time, its turn, and who is told. */
+/** Mail: its order, its delivery time, its turn, and its notices. */
 import type { Mutant } from '../mutant.js'
 
 export const MAIL: Mutant[] = [

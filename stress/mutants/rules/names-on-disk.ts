@@ -1,4 +1,7 @@
-/** Rule 3: the directory of a new name is synced before anything is acknowledged; also where another made the name. */
+/**
+ * Rule 3: the directory of a new name is synced before anything is acknowledged, even if another process created the
+ * name.
+ */
 import type { Mutant } from '../mutant.js'
 
 export const NAMES_ON_DISK: Mutant[] = [

@@ -1,4 +1,4 @@
-/** Names: what may be one, and to whom it leads. */
+/** Names: which ones are valid, and what they resolve to. */
 import type { CodeMutant, Mutant } from '../mutant.js'
 
 const noName = (what: string, edits: CodeMutant['edits']): Mutant => ({

@@ -1,4 +1,4 @@
-/** Who may read and write what is stored; what is no file of ours is not followed. */
+/** Only the owner may read and write stored files; other users' files and links are not followed. */
 import type { Mutant } from '../mutant.js'
 
 export const OWNER_ALONE: Mutant[] = [

@@ -1,4 +1,4 @@
-/** Rule 10: markers, snapshots and indexes as a whole may be lost without losing anything but time. */
+/** Rule 10: the loss of markers, snapshots and indexes costs only time. */
 import type { Mutant } from '../mutant.js'
 
 export const REBUILDABLE: Mutant[] = [

@@ -1,4 +1,4 @@
-/** The rows of the recovery table, and how they are told from one another. */
+/** The rows of the recovery table, and how they are distinguished. */
 import type { Mutant } from '../mutant.js'
 
 const action = (row: string, from: string, to: string, nth: number): Mutant => ({

@@ -1,4 +1,4 @@
-/** What recovery does with a row, and what it leaves to others. */
+/** The action of recovery for each row, and the rows it leaves to others. */
 import type { Mutant } from '../mutant.js'
 
 export const SETTLING: Mutant[] = [

@@ -1,4 +1,4 @@
-/** A token: opened by its secret alone, used once, for one decision. */
+/** A token: opened only by its secret, used once, for one decision. */
 import type { Mutant } from '../mutant.js'
 
 export const TOKENS: Mutant[] = [

@@ -1,4 +1,4 @@
-/** A run has one end, a call one result; nothing happens in a state that has it not. */
+/** A run has one end, a call has one result, and no transition happens from the wrong state. */
 import type { Mutant } from '../mutant.js'
 
 export const TRANSITIONS: Mutant[] = [

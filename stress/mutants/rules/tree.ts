@@ -1,4 +1,4 @@
-/** Who is born below whom, who ends, who may talk to whom. */
+/** The tree: parents, ends of agents, and the permitted recipients of messages. */
 import type { Mutant } from '../mutant.js'
 
 export const TREE: Mutant[] = [

@@ -1,4 +1,4 @@
-/** Rule 8: what is done only under a lock: births, sweeps, indexes, removals; slots, and the edges of waits. */
+/** Rule 8: work that needs a lock: creating, sweeping, indexing and removing agents; slots; the edges of waits. */
 import type { Mutant } from '../mutant.js'
 
 export const UNDER_LOCKS: Mutant[] = [

@@ -1,4 +1,4 @@
-/** So many kills of each program: every mode in every phase, in an order and with pauses that follow from the seed. */
+/** Kills N turns of each program: every mode in every phase, in an order and with pauses that follow from the seed. */
 import { writeFileSync } from 'node:fs'
 import { Random } from '../../tree/random.js'
 import { install } from '../install.js'
@@ -11,7 +11,7 @@ import { type Choice, planOf } from './plan.js'
 import { tableOf } from './table.js'
 
 export interface KillOptions extends Choice {
-  /** Side by side, each in a place of its own. */
+  /** Parallel runs, each in its own place. */
   lanes: number
   json: string | undefined
 }
@@ -31,7 +31,7 @@ export async function killAll(programs: RealProgram[], options: KillOptions): Pr
   return kills
 }
 
-/** After each kill: a campaign takes so long that it may be stopped. */
+/** Saved after each kill, because a campaign takes so long that it may be stopped. */
 function keep({ json }: KillOptions, kills: Kill[]): void {
   if (json !== undefined) writeFileSync(json, `${JSON.stringify(kills, null, 1)}\n`)
 }
@@ -76,7 +76,7 @@ function say({ program, number, mode, phase, story, told, violations }: Kill, ch
   if (violations.length > 0) console.log(`    again: ${again(program, number, choice)}`)
 }
 
-/** A number is that of the plan, which follows from what was chosen. */
+/** A number refers to the plan, which depends on the selected modes and phases. */
 function again(program: string, number: number, { seed, modes, phases }: Choice): string {
   const chosen = [
     ...(modes.length < MODES.length ? [`--modes '${modes.join()}'`] : []),

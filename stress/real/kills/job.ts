@@ -1,7 +1,6 @@
 /**
- * The work of one turn, and the model that has the program do it: a line appended to a file, so that doubled work can be
- * counted. A model that reads that its turn was interrupted looks first whether the line is there; one that does not
- * read it appends.
+ * The work of one turn: a line appended to a file, so that repeated work can be counted. If the model reads that its
+ * turn was interrupted, it checks for the line before it appends; otherwise it appends at once.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import type { ScriptedAnswer } from '../../../test/support/model-server/scenario.js'
@@ -14,15 +13,15 @@ export type Phase = (typeof PHASES)[number]
 
 const TOLD = /interrupted/i
 const DONE = 'made-ok'
-/** For the record that a program never got there; no machine is so slow. */
+/** A program that takes longer is recorded as never getting there. Every machine is faster. */
 const REACHED_MS_MAX = 600_000
 
-/** What one request to the model shows of how often the job was given to this native session. */
+/** One model request: how often the native session had the prompt by then. */
 interface Delivery {
   at: number
   bare: number
   told: number
-  /** Of a prompt, not of the result of a tool. */
+  /** For a prompt, not for a tool result. */
   isNew: boolean
 }
 
@@ -44,9 +43,9 @@ export class Job {
     this.reply = `done with ${id}`
   }
 
-  /** The model's. Titles and the like are asked for without tools. */
+  /** The model's answer. Programs also ask for titles and the like, without tools. */
   async answer({ texts, isAfterTool, tools }: Asked): Promise<ScriptedAnswer> {
-    // Not by the id alone: the path in a command has it too, and the prompt after a decision quotes that command.
+    // The id alone is not enough: a command's path contains it, and the prompt after a decision quotes that command.
     const given = texts.filter((text) => text.includes(this.prompt))
     const { name } = this.program.runCall('')
     if (given.length === 0 || !tools.includes(name)) return { text: 'ok' }
@@ -58,14 +57,14 @@ export class Job {
     return { tool_calls: [this.program.runCall(this.command(told > 0))] }
   }
 
-  /** The turn is in the middle of its phase, or will not be. */
+  /** Resolves when the turn is in the middle of its phase; rejects if it never gets there. */
   async reached(): Promise<void> {
     const isThere = (): boolean =>
       this.isReleased || (this.phase === 'tool' ? this.timesDone() > 0 : this.isReached)
     await waitFor(isThere, `the phase ${this.phase}`, REACHED_MS_MAX)
   }
 
-  /** From here on nothing is held any more: neither the model nor the tool. */
+  /** From here on neither the model nor the tool waits. */
   release(): void {
     this.isReleased = true
     writeFileSync(this.goFile, '')
@@ -89,7 +88,7 @@ export class Job {
 
   private command(isTold: boolean): string {
     const append = `echo made >> '${this.file}'`
-    // A permission is for one request, word for word, however often it has to be made.
+    // A permission is for one request, word for word, even if it is repeated.
     const careful = `grep -q made '${this.file}' 2>/dev/null || ${append}; echo ${DONE}`
     if (isTold || this.phase === 'permission') return careful
     if (this.phase !== 'tool') return `${append}; echo ${DONE}`

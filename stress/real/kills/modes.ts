@@ -1,7 +1,7 @@
-/** What is done to a turn in its middle: signals, whom they go to, and how its command ends afterwards. */
+/** The ways to strike a turn in its middle: signals, their targets, and how the command then ends. */
 import type { Random } from '../../tree/random.js'
 
-/** `program`: the agent program alone, as the OOM killer meets it. `group`: with everything that it has started. */
+/** `program`: the agent program alone, like the OOM killer. `group`: the program with everything that it started. */
 export type Target = 'substrat' | 'program' | 'group' | 'all'
 
 export interface Strike {
@@ -12,14 +12,14 @@ export interface Strike {
 export interface Mode {
   name: string
   strikes(random: Random): Strike[]
-  /** What ends a turn whose program is stopped; by default the strikes do. */
+  /** The end of a turn whose program is stopped; by default the strikes do. */
   endedBy?: 'cancel' | 'timeout'
-  /** Statuses that the struck command may end with; null where SIGKILL, or another signal that nobody can catch, ends it. */
+  /** The allowed exit statuses of the struck command; null if an uncatchable signal, such as SIGKILL, ends it. */
   exits: (number | null)[]
 }
 
 const KILLED = [null]
-/** Signals that are in no table of the documentation: the command lives on, or dies as by a crash. */
+/** Signals that the documentation does not list: the command survives them, or dies as in a crash. */
 const OTHERS: NodeJS.Signals[] = [
   'SIGQUIT',
   'SIGUSR1',
@@ -33,7 +33,7 @@ const OTHERS: NodeJS.Signals[] = [
 ]
 const STOPPING = ['SIGTSTP', 'SIGSTOP']
 
-/** A program that dies may have ended its turn: 0. Else the turn is interrupted. */
+/** A program that dies may have completed its turn: 0. Otherwise the turn is interrupted. */
 export const MODES: Mode[] = [
   { name: 'substrat', strikes: always({ signal: 'SIGKILL', to: 'substrat' }), exits: KILLED },
   { name: 'everything', strikes: always({ signal: 'SIGKILL', to: 'all' }), exits: KILLED },

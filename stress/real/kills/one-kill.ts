@@ -1,4 +1,4 @@
-/** One turn that is killed in its middle, and gone on with as its user would; with what must hold then. */
+/** Kills one turn in its middle, continues it as its user would, and checks the promises. */
 import { readdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Ended } from '../../support/lab.js'
@@ -14,12 +14,14 @@ export interface Kill {
   number: number
   mode: string
   phase: Phase
-  /** The signals that were sent, and the commands with their exit statuses, in order. */
+  /** The sent signals, and the commands with their exit statuses, in order. */
   story: string[]
-  /** The reply came. */
+  /** Whether the reply came. */
   isContinued: boolean
   timesDone: number
-  /** The model was told of the interruption; `kept`: it was not asked again, because the turn had finished. */
+  /**
+   * Whether the model was informed of the interruption. `kept`: it was not asked again, because the turn had finished.
+   */
   told: 'told' | 'kept' | 'untold' | 'undisturbed'
   violations: string[]
 }
@@ -69,7 +71,7 @@ export class OneKill {
     }
   }
 
-  /** That of the turn that was struck, which need not be the first. */
+  /** The job of the struck turn, which need not be the first. */
   private get job(): Job {
     return this.turn.job
   }
@@ -90,11 +92,11 @@ export class OneKill {
     await this.judgeHome()
   }
 
-  /** As its user would: the same command, `recover --all` or `resume`, and a decision where one is asked for. */
+  /** Continues as a user would: the same command, `recover --all` or `resume`, and a decision where one is requested. */
   private async continued({ code }: Ended): Promise<void> {
     const first = this.random.pick<Route>(['key', 'recover', 'resume'])
     const again = this.random.pick<Route>(['retry', 'retry key'])
-    // A turn that waited for a person by then is cancelled too.
+    // A turn that was already waiting for a decision is cancelled too.
     const hasEnded = this.mode.endedBy === 'cancel' || [9, 12, 14].includes(code ?? 0)
     let route = hasEnded ? again : code === 5 ? 'approve' : code === 0 ? 'key' : first
     for (let round = 0; round < ROUNDS_MAX; round++) {
@@ -118,7 +120,7 @@ export class OneKill {
               ? again
               : 'key'
     }
-    this.violations.push(`the turn comes to its end within ${ROUNDS_MAX} commands`)
+    this.violations.push(`the turn ends within ${ROUNDS_MAX} commands`)
   }
 
   private argvOf(route: Route): string[] {
@@ -136,10 +138,10 @@ export class OneKill {
     }
   }
 
-  /** 13 of `resume`: nothing is there to resume, because the turn waits or has ended. */
+  /** Exit 13 of `resume`: there is nothing to resume, because the turn waits or has ended. */
   private checkExit(route: Route, ended: Ended): void {
     const { code, stderr, stdout } = ended
-    // Killed before it had written its session: the hint says how to go on.
+    // The program was killed before it wrote its session: the hint says how to continue.
     if (isLost(ended)) return
     const fine: (number | null)[] = route === 'resume' || route === 'reseed' ? [0, 5, 6, 13] : [0, 5, 6]
     if (!fine.includes(code))
@@ -150,11 +152,12 @@ export class OneKill {
   private async repeats(route: Route): Promise<void> {
     const before = this.job.deliveries.length
     const { code, stdout, stderr } = await this.turn.command('key', this.turn.sending, undefined)
-    // The key of a turn that was cancelled keeps that outcome; `retry` makes another turn.
+    // The key of a cancelled turn keeps that outcome; `retry` starts another turn.
     if (route === 'retry' && (code === 12 || code === 14)) return
     if (code !== 0 || !stdout.includes(this.job.reply))
       this.violations.push(`the same key has the same reply: ${code} ${oneLine(stdout || stderr)}`)
-    if (this.job.deliveries.length > before) this.violations.push('the same key asks the model nothing anew')
+    if (this.job.deliveries.length > before)
+      this.violations.push('the same key sends no new request to the model')
   }
 
   private judgeWork(): void {
@@ -163,18 +166,18 @@ export class OneKill {
     const bare = Math.max(...job.deliveries.map((each) => each.bare))
     if (bare > 1) this.violations.push(`the bare prompt is in a native session once: ${bare} times`)
     if (this.told() === 'untold')
-      this.violations.push('a model that is asked again is told that its turn was interrupted')
+      this.violations.push('a model that is asked again is informed of the interruption')
   }
 
   private told(): Kill['told'] {
     if (this.isUndisturbed) return 'undisturbed'
-    // What an earlier program still says to its model is after a tool, and no prompt.
+    // Later requests of an earlier program follow a tool result; they are not prompts.
     const asked = this.job.deliveries.filter(({ at, isNew }) => isNew && at > this.continuedAt)
     if (asked.some(({ told }) => told === 0) && !this.isAnswered) return 'untold'
     return this.job.deliveries.some(({ told }) => told > 0) ? 'told' : 'kept'
   }
 
-  /** Approved, a program goes on in the session that has asked. */
+  /** After an approval a program continues in the session that asked. */
   private get isAnswered(): boolean {
     return this.turn.story.some((line) => line.startsWith('approve'))
   }

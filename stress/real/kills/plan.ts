@@ -1,4 +1,4 @@
-/** Which kills a program goes through: every mode in every phase that it can reach, in an order of the seed, and again. */
+/** The kills of a program: every mode in every phase that it can reach, in an order from the seed, repeatedly. */
 import { Random } from '../../tree/random.js'
 import type { RealProgram } from '../program.js'
 import { PHASES, type Phase } from './job.js'
@@ -9,7 +9,7 @@ export interface Choice {
   seed: number
   modes: string[]
   phases: string[]
-  /** Only the kills of these numbers. */
+  /** Only the kills with these numbers. */
   range: { from: number; to: number } | undefined
 }
 

@@ -1,6 +1,7 @@
 /**
- * A turn that is struck in the middle of its phase. The model or the tool holds every phase but the permission, which a
- * program passes at its own pace: a turn that has left its phase is missed, and another one is begun and struck earlier.
+ * A turn that is struck in the middle of its phase. The model or the tool holds every phase except the permission,
+ * which a program passes at its own pace. If a turn has left its phase too early, the lab begins another and strikes
+ * earlier.
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,13 +17,13 @@ const KEY = 'job'
 const TRIES_MAX = 8
 const STOPPED_MS = 300
 const PAUSE_MS_MAX = 1200
-/** Of a permission, which no model holds. */
+/** The pause in a permission, which no model holds. */
 const BRIEF_PAUSE_MS_MAX = 400
 /** Doubled with every try. */
 const TIMEOUT_SECONDS = 60
 const LEFT_MS_MAX = 60_000
 
-/** In the middle of its phase. */
+/** A turn in the middle of its phase. */
 interface Met {
   sender: Started
   /** Every process of the home. */
@@ -30,7 +31,7 @@ interface Met {
 }
 
 export class StruckTurn {
-  /** The signals that were sent, and the commands with their exit statuses, in order. */
+  /** The sent signals, and the commands with their exit statuses, in order. */
   readonly story: string[] = []
   readonly violations: string[] = []
   job: Job
@@ -45,7 +46,7 @@ export class StruckTurn {
     this.job = this.begin(0)
   }
 
-  /** The end of the command that had the turn. */
+  /** Returns the end of the command that ran the turn. */
   async run(): Promise<Ended> {
     const pauseMs = this.random.below(this.phase === 'permission' ? BRIEF_PAUSE_MS_MAX : PAUSE_MS_MAX)
     const strikes = this.mode.strikes(this.random)
@@ -72,14 +73,14 @@ export class StruckTurn {
     return ended
   }
 
-  /** Ends what still runs, whatever it is in the middle of. */
+  /** Kills everything that still runs. */
   async clearAway(): Promise<void> {
     this.job.release()
     for (const pid of this.trial.left()) strike([pid], 'SIGKILL')
     await this.trial.nothingRuns(LEFT_MS_MAX).catch(() => undefined)
   }
 
-  /** A job that no earlier try has, in a home of its own. */
+  /** A new job in its own home, different from all earlier tries. */
   private begin(tried: number): Job {
     this.trial.beginHome()
     const id = tried === 0 ? this.id : `${this.id}-again-${tried}`
@@ -93,7 +94,7 @@ export class StruckTurn {
     this.job = this.begin(tried)
   }
 
-  /** The command whose turn is in the middle of its phase; undefined where the turn has left it. */
+  /** The command whose turn is in the middle of its phase; undefined if the turn has left it. */
   private async meet(pauseMs: number, tried: number): Promise<Met | undefined> {
     const allowed = this.phase === 'permission' ? [] : ['--allow', 'all']
     const spawned = await this.trial.spawn(AGENT, ...allowed)
@@ -109,7 +110,7 @@ export class StruckTurn {
     if (isRunning(sender) && this.phase !== 'permission')
       throw new Error(`no program runs in the phase ${this.phase}`)
     const ended = await sender.ended
-    // It was too slow for its timeout, or had asked for permission before it was met.
+    // The turn exceeded its timeout, or had already asked for permission.
     if ((hasTimeout && ended.code === 12) || (this.phase === 'permission' && ended.code === 5))
       return undefined
     throw new Error(
@@ -124,7 +125,7 @@ export class StruckTurn {
   ): Promise<Ended> {
     for (const [index, { signal, to }] of strikes.entries()) {
       if (index > 0) await sleep(STOPPED_MS)
-      // Those that were met: between another look and the signal the turn may leave its phase.
+      // The processes found before: until the signal is sent, the turn may leave its phase.
       const pids = targets(to, sender, index === 0 ? all : this.trial.left())
       if (this.random.chance(0.5)) pids.reverse()
       strike(pids, signal)
@@ -139,7 +140,7 @@ export class StruckTurn {
     return ended
   }
 
-  /** A turn whose program had asked by then waits for a person: 5. */
+  /** If the program had already asked, the turn waits for a decision: exit 5. */
   private checkExit(ended: Ended): void {
     const { exits, name } = this.mode
     const isParked = this.phase === 'permission' && ended.code === 5

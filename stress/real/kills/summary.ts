@@ -1,4 +1,4 @@
-/** The outcome of the kills of each program, for stress/results/real-kills.json. */
+/** Summarizes the outcomes of the kills by program, for stress/results/real-kills.json. */
 import type { Kill } from './one-kill.js'
 
 export interface Summary {
@@ -7,7 +7,7 @@ export interface Summary {
   continued: number
   done_once: number
   violations: number
-  /** The modes, and for each of them the kills in each phase. */
+  /** For each mode, the number of kills in each phase. */
   kills_by_mode_and_phase: Record<string, Record<string, number>>
 }
 

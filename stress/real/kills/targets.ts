@@ -1,11 +1,14 @@
-/** The processes of a home, and which of them a strike is for. */
+/** The processes of a home, and the targets of a strike among them. */
 import { readFileSync } from 'node:fs'
 import type { Target } from './modes.js'
 
 /** `substrat mcp`, which a program starts, and the shell of the leash. */
 const OURS = /^[^\0]*\0[^\0]*\/cli\/(bin|dist)\/|^(\/bin\/)?sh\0-c\0/
 
-/** By pid, or by process group where it is negative. `own`: those of the client; `all`: with the program and what it started. */
+/**
+ * Process ids; a negative number is a process group. `own`: the processes of the client. `all`: also the program and
+ * its descendants.
+ */
 export function targetsOf(to: Target, own: number[], all: number[]): number[] {
   if (to === 'substrat') return own
   if (to === 'all') return all
@@ -14,7 +17,7 @@ export function targetsOf(to: Target, own: number[], all: number[]): number[] {
   return [to === 'program' ? program : -groupOf(program)]
 }
 
-/** A signal to each; those that are gone by then are none of ours. */
+/** Sends the signal to each target. Targets that are already gone do not count. */
 export function strike(pids: number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {
     try {
@@ -25,7 +28,7 @@ export function strike(pids: number[], signal: NodeJS.Signals): void {
   }
 }
 
-/** As the OOM killer chooses: of a program behind a wrapper that is the program itself. */
+/** The OOM killer takes the largest process: the program itself, not its wrapper. */
 function largestOf(pids: number[]): number | undefined {
   return pids.sort((one, other) => residentKilobytes(other) - residentKilobytes(one))[0]
 }
@@ -39,7 +42,7 @@ function groupOf(pid: number): number {
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2])
 }
 
-/** For a report of who is left. */
+/** The command of a surviving process, for a report. */
 export function commandOf(pid: number): string {
   return read(pid, 'cmdline').replaceAll('\0', ' ')
 }
