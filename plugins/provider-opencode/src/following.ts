@@ -11,7 +11,7 @@ import type { TurnWork } from './work.js'
 
 /** OpenCode runs tools in parallel. Requests within this time are one wait. */
 const PARK_MS = 100
-/** OpenCode may retry at most this often, and at most this far in the future. Longer waits are substrat's. */
+/** OpenCode may retry this often, and only if the retry is due this soon. substrat itself waits longer. */
 const RETRY_MS_MAX = 20_000
 const RETRIES_MAX = 4
 /** An OpenCode that must wait for the user has this long to end its turn before its server is killed. */

@@ -1,4 +1,4 @@
-/** Reads the outcome of a turn whose process died with `opencode export`, which starts no agent. */
+/** Uses `opencode export`, which starts no agent, to read the outcome of a turn whose process died. */
 import type { HeardOfTurn, Inspection, InspectOptions, JsonObject, ProviderSettings } from 'substrat/provider'
 import { Unheard } from '../../shared/src/program/heard.js'
 import { objectOf, objectsOf } from '../../shared/src/program/json.js'

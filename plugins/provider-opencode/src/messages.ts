@@ -24,7 +24,7 @@ export interface Answered {
 
 /**
  * Undefined without an answer to the prompt. The reply is the last message. If OpenCode continued because the
- * conversation became too long, the reply also has the earlier end of the model.
+ * conversation became too long, the reply also has the model's earlier answer.
  */
 export function answerTo(messages: JsonObject[], promptId: string): Answered | undefined {
   const said = saidTo(messages, promptId)

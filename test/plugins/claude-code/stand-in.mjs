@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Replaces claude in tests: replays the output of the real one (2.1.197), byte by byte, with the session's id, and
-// writes a transcript where the real one does. The words of the prompt select what it plays and how it dies.
+// Replaces claude in tests: replays the output of the real one (2.1.197), byte by byte, with the session's id. Writes
+// a transcript where the real one does. The words of the prompt select what it plays and how it dies.
 import { spawn } from 'node:child_process'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
 import path from 'node:path'

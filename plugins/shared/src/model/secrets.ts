@@ -9,7 +9,7 @@ import { proxyOf } from './route.js'
 
 const MARK = '[secret]'
 
-/** A value of this length is always a secret. */
+/** A value of this length counts as a secret, even if it looks like words. */
 const CERTAIN_CHARACTERS_MIN = 20
 const SECRET_CHARACTERS_MIN = 4
 /** A shorter value is removed only as a whole word, because inside another word it is chance. */

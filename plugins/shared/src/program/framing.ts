@@ -1,6 +1,6 @@
 /**
- * Splits a byte stream into lines. Only LF ends a line, and the bytes are searched for it: U+2028, a lone CR and half
- * a character at the end of a piece are text.
+ * Splits a byte stream into lines. Only the byte LF ends a line. U+2028, a lone CR, and half a character at the end
+ * of a piece are text.
  */
 
 /** Yields each line without its LF, or `undefined` for a line longer than `bytesMax`, which is read but not kept. */
